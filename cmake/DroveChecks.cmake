@@ -1,0 +1,18 @@
+# The targets a developer calls: check, check-long, check-format, check-layers, check-docs.
+if(DROVE_TESTS)
+  get_property(targets GLOBAL PROPERTY DROVE_TEST_TARGETS)
+  if(TARGET drove)
+    list(APPEND targets drove)
+  endif()
+  add_custom_target(check COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure -LE long
+    DEPENDS ${targets} USES_TERMINAL VERBATIM)
+  add_custom_target(check-long COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure
+    DEPENDS ${targets} USES_TERMINAL VERBATIM)
+endif()
+add_custom_target(check-layers COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-layers
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+add_custom_target(check-format COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-format
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+add_custom_target(check-docs
+  COMMAND ${CMAKE_COMMAND} -E env DROVE=${PROJECT_BINARY_DIR}/drove ${PROJECT_SOURCE_DIR}/scripts/check-docs
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)

@@ -1,0 +1,36 @@
+# Compiler flags of everything that is compiled here: target drove_flags, linked by every target.
+#
+# -ffp-contract=off: a multiplication and an addition are fused only where the source says so (fmaf or an intrinsic),
+# so that results do not depend on the compiler.  No flag here names a processor: the files of one ISA tier get theirs
+# in src/CMakeLists.txt.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+
+add_library(drove_flags INTERFACE)
+target_compile_options(drove_flags INTERFACE
+  -ffp-contract=off -fno-math-errno
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes)
+if(DROVE_WERROR)
+  target_compile_options(drove_flags INTERFACE -Werror)
+endif()
+
+if(DROVE_SANITIZE STREQUAL "address")
+  set(drove_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(drove_flags INTERFACE -O1 -g ${drove_sanitize})
+  target_link_options(drove_flags INTERFACE ${drove_sanitize})
+elseif(DROVE_SANITIZE STREQUAL "thread")
+  # Scalar code: the sanitizer does not see races of wide vector accesses.
+  target_compile_options(drove_flags INTERFACE
+    -O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-tree-vectorize -fno-tree-slp-vectorize)
+  target_link_options(drove_flags INTERFACE -fsanitize=thread)
+elseif(NOT DROVE_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "DROVE_SANITIZE is '${DROVE_SANITIZE}'; it may be empty, 'address' or 'thread'")
+endif()
+
+if(DROVE_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "DROVE_FUZZ needs clang (Debian: clang, libclang-rt-14-dev): -DCMAKE_C_COMPILER=clang")
+  endif()
+  target_compile_options(drove_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

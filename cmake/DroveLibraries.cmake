@@ -1,0 +1,48 @@
+# The libraries that drove stands on.  A missing one ends the configuration with the name of its Debian package.
+find_package(PkgConfig)
+if(NOT PkgConfig_FOUND)
+  message(FATAL_ERROR "pkg-config not found (Debian: pkg-config); scripts/setup installs everything")
+endif()
+find_package(Threads REQUIRED)
+
+# drove_require(<pkg-config module> <Debian package> [version condition])  ->  imported target PkgConfig::<module>
+function(drove_require module package)
+  pkg_check_modules(${module} IMPORTED_TARGET GLOBAL ${module}${ARGN})
+  if(NOT ${module}_FOUND)
+    message(FATAL_ERROR "${module}${ARGN} not found (Debian: ${package}); scripts/setup installs everything")
+  endif()
+endfunction()
+
+drove_require(hwloc libhwloc-dev ">=2.0")
+drove_require(jansson libjansson-dev)
+drove_require(libfyaml libfyaml-dev)
+drove_require(libprotobuf-c libprotobuf-c-dev)
+drove_require(zlib zlib1g-dev)
+
+find_program(DROVE_PROTOC_C protoc-c)
+if(NOT DROVE_PROTOC_C)
+  message(FATAL_ERROR "protoc-c not found (Debian: protobuf-c-compiler); scripts/setup installs everything")
+endif()
+mark_as_advanced(DROVE_PROTOC_C)
+
+# oneDNN is looked for by hand: its own CMake package also demands OpenCL, which we do not use.
+set(DROVE_HAVE_ONEDNN OFF)
+if(NOT DROVE_WITH_ONEDNN MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "DROVE_WITH_ONEDNN is '${DROVE_WITH_ONEDNN}'; it may be AUTO, ON or OFF")
+endif()
+if(NOT DROVE_WITH_ONEDNN STREQUAL "OFF" AND NOT DROVE_SANITIZE STREQUAL "thread")
+  find_path(DROVE_ONEDNN_INCLUDE dnnl.h)
+  find_library(DROVE_ONEDNN_LIBRARY dnnl)
+  # Its threads are switched off per caller, through the OpenMP library it runs on.
+  find_library(DROVE_GOMP_LIBRARY NAMES gomp libgomp.so.1 HINTS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
+  mark_as_advanced(DROVE_ONEDNN_INCLUDE DROVE_ONEDNN_LIBRARY DROVE_GOMP_LIBRARY)
+  if(DROVE_ONEDNN_INCLUDE AND DROVE_ONEDNN_LIBRARY AND DROVE_GOMP_LIBRARY)
+    set(DROVE_HAVE_ONEDNN ON)
+    add_library(drove_onednn INTERFACE)
+    target_include_directories(drove_onednn SYSTEM INTERFACE ${DROVE_ONEDNN_INCLUDE})
+    target_link_libraries(drove_onednn INTERFACE ${DROVE_ONEDNN_LIBRARY} ${DROVE_GOMP_LIBRARY})
+  elseif(DROVE_WITH_ONEDNN STREQUAL "ON")
+    message(FATAL_ERROR "oneDNN not found (Debian: libdnnl-dev, libgomp1); -DDROVE_WITH_ONEDNN=OFF builds without it")
+  endif()
+endif()
+message(STATUS "oneDNN: ${DROVE_HAVE_ONEDNN}")

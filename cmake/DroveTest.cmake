@@ -1,0 +1,84 @@
+# drove_test(<file.c> LABEL <label> [LIBRARIES <targets>...] [SUPPORT <further sources>...])
+#
+# One cmocka program and one CTest test, both named after the file.  A stem ending in _long adds the label `long`, and
+# those tests run only on demand (check-long, scripts/test --long).  A file that needs more than the usual time says so
+# in a line of its first comment:  "ctest: timeout=SECONDS".
+drove_require(cmocka libcmocka-dev)
+
+if(DROVE_SANITIZE STREQUAL "thread")
+  set(drove_test_environment "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+elseif(DROVE_SANITIZE STREQUAL "address")
+  set(drove_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1")
+else()
+  set(drove_test_environment "")
+endif()
+
+# The properties every test has, whatever runs it.
+function(drove_test_properties test file label)
+  set(labels ${label})
+  set(timeout 120)
+  get_filename_component(stem ${file} NAME_WE)
+  if(stem MATCHES "_long$")
+    list(APPEND labels long)
+    set(timeout 3600)
+  endif()
+  file(STRINGS ${file} wish REGEX "ctest: timeout=[0-9]+" LIMIT_COUNT 1)
+  if(wish)
+    string(REGEX REPLACE ".*ctest: timeout=([0-9]+).*" "\\1" timeout "${wish}")
+  endif()
+  if(NOT DROVE_SANITIZE STREQUAL "")
+    math(EXPR timeout "${timeout} * 5")
+  endif()
+  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}")
+endfunction()
+
+# A name that is free: the stem, or folder_stem where two folders have the same.
+function(drove_test_name variable file)
+  get_filename_component(name ${file} NAME_WE)
+  if(TARGET ${name} OR TEST ${name})
+    get_filename_component(folder ${file} DIRECTORY)
+    get_filename_component(folder ${folder} NAME)
+    set(name ${folder}_${name})
+  endif()
+  set(${variable} ${name} PARENT_SCOPE)
+endfunction()
+
+function(drove_test file)
+  cmake_parse_arguments(arg "" "LABEL" "LIBRARIES;SUPPORT" ${ARGN})
+  drove_test_name(name ${file})
+  add_executable(${name} ${file} ${arg_SUPPORT})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(${name} PRIVATE -UNDEBUG)  # assertions of the tests themselves stay
+  target_link_libraries(${name} PRIVATE drove_flags ${arg_LIBRARIES} PkgConfig::cmocka m)
+  set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
+  drove_test_properties(${name} ${file} ${arg_LABEL})
+  set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
+endfunction()
+
+# Every test_*.c of a folder; its other .c files are linked to each of them.
+function(drove_test_folder folder label)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
+  set(support ${files})
+  list(FILTER files INCLUDE REGEX "/test_[^/]*\\.c$")
+  list(FILTER support EXCLUDE REGEX "/test_[^/]*\\.c$")
+  foreach(file IN LISTS files)
+    drove_test(${file} LABEL ${label} LIBRARIES ${ARGN} SUPPORT ${support})
+  endforeach()
+endfunction()
+
+# A shell test: runs in an empty folder of its own with DROVE (the program), DROVE_SOURCE_DIR and DROVE_BUILD_DIR set;
+# exit status 77 = skipped.
+function(drove_shell_test file label)
+  drove_test_name(name ${file})
+  set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
+  add_test(NAME ${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/cmake/run-in-scratch.sh ${scratch} bash ${file})
+  drove_test_properties(${name} ${file} ${label})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+    "DROVE=${PROJECT_BINARY_DIR}/drove" "DROVE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "DROVE_BUILD_DIR=${PROJECT_BINARY_DIR}"
+    "DROVE_CC=${CMAKE_C_COMPILER}" "DROVE_SANITIZE=${DROVE_SANITIZE}")
+endfunction()
