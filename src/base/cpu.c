@@ -1,0 +1,91 @@
+/* base/cpu.c - CPUID and XGETBV.  A feature counts only if the operating system also saves its registers. */
+#include "base/cpu.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static pthread_once_t detect_once = PTHREAD_ONCE_INIT;
+static uint32_t features;                /* written under detect_once, then read-only */
+static char model[64] = "unknown";       /* likewise                                   */
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xe6 }; /* bits of XCR0: SSE, AVX; opmask, ZMM 0-15, ZMM 16-31 */
+
+static uint64_t saved_state(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static int has(unsigned reg, unsigned bits)
+{
+    return (reg & bits) == bits;
+}
+
+static void detect_features(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, bit_OSXSAVE | bit_AVX)) return;
+    int fma_f16c = has(c, bit_FMA | bit_F16C);
+    uint64_t saved = saved_state();
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+    if (!fma_f16c || !has(b, bit_AVX2) || (saved & SAVES_YMM) != SAVES_YMM) return;
+    features |= DROVE_CPU_AVX2;
+    if (!has(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return;
+    if ((saved & SAVES_ZMM) != SAVES_ZMM) return;
+    features |= DROVE_CPU_AVX512;
+    if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
+}
+
+/* The 48-character brand string, without blanks at its ends. */
+static void detect_model(void)
+{
+    unsigned brand[13] = {0};
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned *part = brand + 4 * i;
+        if (!__get_cpuid(0x80000002u + i, part, part + 1, part + 2, part + 3)) return;
+    }
+    const char *start = (const char *)brand;
+    start += strspn(start, " ");
+    size_t length = strlen(start);
+    while (length > 0 && start[length - 1] == ' ') length--;
+    if (length == 0) return;
+    memcpy(model, start, length);
+    model[length] = '\0';
+}
+
+#else
+
+static void detect_features(void)
+{
+#if defined(__aarch64__)
+    features |= DROVE_CPU_NEON; /* part of the base architecture */
+#endif
+}
+
+static void detect_model(void)
+{
+}
+
+#endif
+
+static void detect(void)
+{
+    detect_features();
+    detect_model();
+}
+
+uint32_t drove__cpu_features(void)
+{
+    pthread_once(&detect_once, detect);
+    return features;
+}
+
+const char *drove__cpu_model(void)
+{
+    pthread_once(&detect_once, detect);
+    return model;
+}

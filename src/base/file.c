@@ -1,0 +1,377 @@
+/* base/file.c - the reader: plain or gzip, bytes or lines.  The writer: base/writer.c.
+ *
+ * Content passes through one buffer of BUFFER_BYTES, except where a caller asks for at least that much at once: then
+ * it goes straight into the caller's memory.  A gzip file may have several members; zeros may follow the last one.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define BUFFER_BYTES    ((size_t)256 << 10)
+#define LINE_MOST_BYTES ((size_t)256 << 20)
+#define GZIP_MOST_RATIO 1100u
+
+enum { GZIP_WINDOW = 15 + 16 }; /* zlib: largest window, gzip header and check */
+
+struct drove_reader {
+    char     *path;
+    int       fd;
+    bool      is_gzip, is_inflating; /* is_inflating: inside a member; stream is initialised whenever is_gzip */
+    bool      disk_ended;
+    z_stream  stream;
+    uint64_t  disk_bytes;   /* read from fd so far                                              */
+    uint64_t  most_bytes;   /* see drove__reader_most_bytes                                     */
+    uint64_t  consumed;     /* bytes of content handed out                                      */
+    uint64_t  line_number;
+    uint8_t  *packed;       /* [BUFFER_BYTES], gzip only: what stream.next_in points into       */
+    char     *content;      /* [BUFFER_BYTES + 1]; the last byte is for the NUL of a line       */
+    size_t    begin, end;   /* content[begin .. end) is not consumed yet                        */
+    char     *line;         /* a line that did not lie whole in the buffer                      */
+    size_t    line_capacity;
+};
+
+/* ---- the file below: fd, and inflation ---- */
+
+static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    ssize_t n;
+    do {
+        n = read(r->fd, into, size_bytes);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+    r->disk_bytes += (uint64_t)n;
+    r->disk_ended = n == 0;
+    *n_read = (size_t)n;
+    return DROVE_OK;
+}
+
+/* Bytes of the file that inflate has taken in. */
+static unsigned long long inflated_up_to(const drove_reader *r)
+{
+    return (unsigned long long)(r->disk_bytes - r->stream.avail_in);
+}
+
+static drove_status refill_packed(drove_reader *r)
+{
+    size_t n;
+    DROVE_TRY(read_disk(r, r->packed, BUFFER_BYTES, &n));
+    r->stream.next_in = r->packed;
+    r->stream.avail_in = (unsigned)n;
+    return DROVE_OK;
+}
+
+/* Between two members: sets is_inflating if another one follows; leaves it unset, with nothing left to read, at the
+ * end of the file. */
+static drove_status next_member(drove_reader *r)
+{
+    while (true) {
+        while (r->stream.avail_in > 0 && *r->stream.next_in == 0) {
+            r->stream.next_in++;
+            r->stream.avail_in--;
+        }
+        if (r->stream.avail_in > 0) break;
+        if (r->disk_ended) return DROVE_OK;
+        DROVE_TRY(refill_packed(r));
+    }
+    if (*r->stream.next_in != 0x1f) {
+        return drove__fail(DROVE_E_DATA, "%s: expected another gzip member or the end of the file at "
+                           "byte %llu, found byte value %u", r->path, inflated_up_to(r),
+                           (unsigned)*r->stream.next_in);
+    }
+    inflateReset(&r->stream);
+    r->is_inflating = true;
+    return DROVE_OK;
+}
+
+/* Up to size_bytes of content; *n_read == 0 only at the end of the last member. */
+static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    unsigned wanted = size_bytes < (1u << 30) ? (unsigned)size_bytes : 1u << 30;
+    r->stream.next_out = into;
+    r->stream.avail_out = wanted;
+    while (r->stream.avail_out > 0) {
+        if (!r->is_inflating) {
+            DROVE_TRY(next_member(r));
+            if (!r->is_inflating) break;
+        }
+        if (r->stream.avail_in == 0 && !r->disk_ended) DROVE_TRY(refill_packed(r));
+        int result = inflate(&r->stream, Z_NO_FLUSH);
+        if (result == Z_STREAM_END) {
+            r->is_inflating = false;
+        } else if (result == Z_MEM_ERROR) {
+            return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+        } else if (r->stream.avail_in == 0 && r->disk_ended && r->stream.avail_out > 0) {
+            return drove__fail(DROVE_E_DATA, "%s: truncated: the file ends at byte %llu, inside its "
+                               "gzip stream", r->path, inflated_up_to(r));
+        } else if (result != Z_OK && result != Z_BUF_ERROR) {
+            return drove__fail(DROVE_E_DATA, "%s: damaged gzip stream near byte %llu: %s", r->path,
+                               inflated_up_to(r), r->stream.msg != NULL ? r->stream.msg : "no detail");
+        }
+    }
+    *n_read = wanted - r->stream.avail_out;
+    return DROVE_OK;
+}
+
+static drove_status read_content(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    if (r->is_gzip) return read_gzip(r, into, size_bytes, n_read);
+    return read_disk(r, into, size_bytes, n_read);
+}
+
+/* ---- opening ---- */
+
+/* For a missing file: names FILE.gz, or FILE without .gz, if that exists. */
+static drove_status fail_to_open(const char *path, int error)
+{
+    char other[4096];
+    size_t length = strlen(path);
+    bool has_gz = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    if (error == ENOENT && length + 4 <= sizeof other) {
+        snprintf(other, sizeof other, "%s%s", path, has_gz ? "" : ".gz");
+        if (has_gz) other[length - 3] = '\0';
+        if (access(other, F_OK) == 0) {
+            return drove__fail(DROVE_E_IO, "%s: no such file; did you mean %s?", path, other);
+        }
+    }
+    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be opened", path);
+}
+
+/* Looks at the first two bytes and prepares for what they say. */
+static drove_status detect_gzip(drove_reader *r)
+{
+    while (r->end < 2) {
+        size_t n;
+        DROVE_TRY(read_disk(r, r->content + r->end, BUFFER_BYTES - r->end, &n));
+        if (n == 0) return DROVE_OK;
+        r->end += n;
+    }
+    if ((uint8_t)r->content[0] != 0x1f || (uint8_t)r->content[1] != 0x8b) return DROVE_OK;
+    r->packed = malloc(BUFFER_BYTES);
+    if (r->packed == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
+    if (inflateInit2(&r->stream, GZIP_WINDOW) != Z_OK) {
+        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+    }
+    r->is_gzip = r->is_inflating = true;
+    memcpy(r->packed, r->content, r->end);
+    r->stream.next_in = r->packed;
+    r->stream.avail_in = (unsigned)r->end;
+    r->end = 0;
+    if (r->most_bytes > UINT64_MAX / GZIP_MOST_RATIO) r->most_bytes = UINT64_MAX;
+    else r->most_bytes *= GZIP_MOST_RATIO;
+    return DROVE_OK;
+}
+
+static drove_status open_file(drove_reader *r)
+{
+    struct stat about;
+    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0) return fail_to_open(r->path, errno);
+    if (fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
+    if (S_ISDIR(about.st_mode)) return fail_to_open(r->path, EISDIR);
+    r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : UINT64_MAX;
+    return detect_gzip(r);
+}
+
+drove_status drove__reader_open(const char *path, drove_reader **out)
+{
+    *out = NULL;
+    drove_reader *r = calloc(1, sizeof *r);
+    if (r == NULL) return drove__fail_nomem(path, sizeof *r);
+    r->fd = -1;
+    r->path = strdup(path);
+    r->content = malloc(BUFFER_BYTES + 1);
+    drove_status status;
+    if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
+    else status = open_file(r);
+    if (status != DROVE_OK) {
+        drove__reader_close(r);
+        return status;
+    }
+    *out = r;
+    return DROVE_OK;
+}
+
+void drove__reader_close(drove_reader *r)
+{
+    if (r == NULL) return;
+    if (r->is_gzip) inflateEnd(&r->stream);
+    if (r->fd >= 0) close(r->fd);
+    free(r->packed);
+    free(r->content);
+    free(r->line);
+    free(r->path);
+    free(r);
+}
+
+/* ---- reading ---- */
+
+/* Makes sure that something is in the buffer, unless the content is at its end. */
+static drove_status fill(drove_reader *r)
+{
+    if (r->begin < r->end) return DROVE_OK;
+    size_t n;
+    DROVE_TRY(read_content(r, r->content, BUFFER_BYTES, &n));
+    r->begin = 0;
+    r->end = n;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    size_t n;
+    if (size_bytes >= BUFFER_BYTES && r->begin == r->end) {
+        DROVE_TRY(read_content(r, into, size_bytes, &n));
+    } else {
+        DROVE_TRY(fill(r));
+        n = r->end - r->begin;
+        if (n > size_bytes) n = size_bytes;
+        memcpy(into, r->content + r->begin, n);
+        r->begin += n;
+    }
+    r->consumed += n;
+    *n_read = n;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
+{
+    size_t done = 0;
+    while (done < size_bytes) {
+        size_t n;
+        DROVE_TRY(drove__reader_read_some(r, (char *)into + done, size_bytes - done, &n));
+        if (n == 0) {
+            return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %zu more", r->path,
+                               (unsigned long long)r->consumed,
+                               r->is_gzip ? " of its decompressed content" : "", size_bytes - done);
+        }
+        done += n;
+    }
+    return DROVE_OK;
+}
+
+/* Appends bytes to r->line[*length], with room for a NUL. */
+static drove_status append_to_line(drove_reader *r, const char *bytes, size_t size_bytes, size_t *length)
+{
+    size_t needed = *length + size_bytes + 1;
+    if (needed > LINE_MOST_BYTES + 1) {
+        return drove__fail(DROVE_E_DATA, "%s: line %llu is longer than %zu bytes", r->path,
+                           (unsigned long long)r->line_number + 1, LINE_MOST_BYTES);
+    }
+    if (needed > r->line_capacity) {
+        size_t capacity = 2 * needed;
+        char *line = realloc(r->line, capacity);
+        if (line == NULL) return drove__fail_nomem(r->path, capacity);
+        r->line = line;
+        r->line_capacity = capacity;
+    }
+    memcpy(r->line + *length, bytes, size_bytes);
+    *length += size_bytes;
+    return DROVE_OK;
+}
+
+/* Takes what the buffer has of the current line; *complete if that includes its newline. */
+static drove_status take_line_part(drove_reader *r, char **line, size_t *length, bool *complete)
+{
+    char *start = r->content + r->begin;
+    size_t available = r->end - r->begin;
+    char *newline = memchr(start, '\n', available);
+    size_t n = newline != NULL ? (size_t)(newline - start) : available;
+    size_t n_taken = n + (newline != NULL);
+    *complete = newline != NULL;
+    if (*complete && *length == 0) { /* whole in the buffer: no copy */
+        *line = start;
+        *length = n;
+    } else {
+        DROVE_TRY(append_to_line(r, start, n, length));
+        *line = r->line;
+    }
+    r->begin += n_taken;
+    r->consumed += n_taken;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_line(drove_reader *r, char **line, size_t *length)
+{
+    char *found = NULL;
+    size_t n = 0;
+    bool complete = false;
+    while (!complete) {
+        DROVE_TRY(fill(r));
+        if (r->begin == r->end) break;
+        DROVE_TRY(take_line_part(r, &found, &n, &complete));
+    }
+    *line = found;
+    *length = 0;
+    if (found == NULL) return DROVE_OK;
+    if (n > 0 && found[n - 1] == '\r') n--;
+    found[n] = '\0';
+    *length = n;
+    r->line_number++;
+    return DROVE_OK;
+}
+
+const char *drove__reader_path(const drove_reader *r)
+{
+    return r->path;
+}
+
+uint64_t drove__reader_line_number(const drove_reader *r)
+{
+    return r->line_number;
+}
+
+uint64_t drove__reader_offset(const drove_reader *r)
+{
+    return r->consumed;
+}
+
+uint64_t drove__reader_most_bytes(const drove_reader *r)
+{
+    return r->most_bytes;
+}
+
+drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)
+{
+    drove_reader *r;
+    char *text = NULL;
+    size_t used = 0, capacity = 4096, n;
+    DROVE_TRY(drove__reader_open(path, &r));
+    drove_status status = DROVE_OK;
+    do {
+        capacity *= 2;
+        char *grown = realloc(text, capacity);
+        if (grown == NULL) {
+            status = drove__fail_nomem(path, capacity);
+            goto done;
+        }
+        text = grown;
+        do {
+            status = drove__reader_read_some(r, text + used, capacity - 1 - used, &n);
+            if (status != DROVE_OK) goto done;
+            used += n;
+        } while (n > 0 && used < capacity - 1);
+        if (used > most_bytes) {
+            status = drove__fail(DROVE_E_DATA, "%s: expected at most %zu bytes, found more", path,
+                                 most_bytes);
+            goto done;
+        }
+    } while (n > 0);
+    text[used] = '\0';
+    *out = text;
+    *size_bytes = used;
+    text = NULL;
+done:
+    free(text);
+    drove__reader_close(r);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* base/mem.c - aligned memory.
+ *
+ * Every block is preceded by a header of one cache line that tells drove__free where the memory came from.  Blocks
+ * below LARGE_BYTES come from the C library; larger ones are mapped, so that their pages are zero without being
+ * touched and start on a huge page.
+ */
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_BYTES     ((size_t)4 << 20)
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+typedef struct block_header { /* DROVE_CACHE_LINE bytes lie between its start and the caller's memory */
+    void  *mapping;           /* NULL: from aligned_alloc                                             */
+    size_t mapping_bytes;
+} block_header;
+
+/* A mapping of size_bytes with header whose caller's part starts at a huge page; NULL if there is none. */
+static void *map_large(size_t size_bytes)
+{
+    size_t mapping_bytes = size_bytes + HUGE_PAGE_BYTES + DROVE_CACHE_LINE;
+    if (mapping_bytes < size_bytes) return NULL;
+    char *mapping = mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    uintptr_t first = (uintptr_t)mapping + DROVE_CACHE_LINE;
+    uintptr_t block = (first + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+#ifdef MADV_HUGEPAGE
+    /* Advice only: a kernel without huge pages refuses it, and the memory is as good. */
+    (void)madvise((void *)block, size_bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
+#endif
+    block_header *header = (block_header *)(block - DROVE_CACHE_LINE);
+    header->mapping = mapping;
+    header->mapping_bytes = mapping_bytes;
+    return (void *)block;
+}
+
+void *drove__alloc(size_t count, size_t size_bytes)
+{
+    size_t total_bytes;
+    if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
+    if (total_bytes >= LARGE_BYTES) return map_large(total_bytes);
+    size_t padded_bytes = (total_bytes + 2 * DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
+    char *memory = aligned_alloc(DROVE_CACHE_LINE, padded_bytes);
+    if (memory == NULL) return NULL;
+    memset(memory, 0, padded_bytes);
+    return memory + DROVE_CACHE_LINE;
+}
+
+void drove__free(void *memory)
+{
+    if (memory == NULL) return;
+    block_header *header = (block_header *)((char *)memory - DROVE_CACHE_LINE);
+    if (header->mapping != NULL) munmap(header->mapping, header->mapping_bytes);
+    else free(header);
+}
+
+void *drove__grow(void *memory, size_t count, size_t size_bytes)
+{
+    size_t total_bytes;
+    if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
+    return realloc(memory, total_bytes > 0 ? total_bytes : 1);
+}

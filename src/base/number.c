@@ -1,0 +1,265 @@
+/* base/number.c - strict numbers; declared in base/spec.h.
+ *
+ * Floats of data files take a short way: up to 19 digits as one 64-bit integer, times or over a power of ten, in
+ * double.  The error of that is below 4 units in the last place of a double, so rounding to float gives the correctly
+ * rounded result unless the double lies that close to the middle between two floats.  Those cases, and results
+ * outside the normal range of a float, are given to strtof in a form without a decimal point, so that no locale
+ * matters.
+ */
+#include "base/spec.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DIGITS_IN_U64 = 19,    /* any 19 digits fit in 64 bits                                          */
+    DIGITS_KEPT = 800,     /* more than decide the rounding of any double (767), let alone a float  */
+    EXPONENT_MOST = 100000 /* far outside any double, for any mantissa of DIGITS_KEPT digits        */
+};
+
+static const int64_t exponent_scanned = 1000000000000; /* it stops counting here; no text has so many digits */
+
+static const double power_of_ten[] = { /* exact up to 1e22, then rounded to nearest */
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
+    1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40, 1e41, 1e42, 1e43, 1e44, 1e45, 1e46,
+    1e47, 1e48, 1e49, 1e50, 1e51, 1e52, 1e53, 1e54, 1e55, 1e56, 1e57, 1e58, 1e59, 1e60
+};
+
+/* A decimal number in text: [+-] digits [. digits] [e [+-] digits] */
+typedef struct decimal {
+    const char *digits;     /* first digit or point                                      */
+    const char *digits_end; /* after the last digit or point                             */
+    const char *end;        /* after the exponent                                        */
+    uint64_t    mantissa;   /* the first 19 significant digits as an integer             */
+    int64_t     exponent;   /* value = mantissa * 10^exponent, up to the digits left out */
+    int64_t     given;      /* the written exponent                                      */
+    bool        negative;
+} decimal;
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Reads digits into d->mantissa; counts in *n_significant how many it holds and moves the exponent by `step` for each
+ * one that counts: 0 before the point and -1 after it, and one more for each that no longer fits. */
+static const char *scan_digits(decimal *d, const char *c, const char *end, int step,
+                               unsigned *n_significant)
+{
+    for (; c < end && is_digit(*c); c++) {
+        if (*n_significant < DIGITS_IN_U64) {
+            d->mantissa = d->mantissa * 10 + (uint64_t)(*c - '0');
+            if (d->mantissa != 0) ++*n_significant;
+            d->exponent += step;
+        } else {
+            d->exponent += step + 1;
+        }
+    }
+    return c;
+}
+
+/* The exponent after the digits, if a whole one is there; "1e" and "1e+" are the number 1 followed by text. */
+static void scan_exponent(decimal *d, const char *end)
+{
+    const char *c = d->digits_end;
+    if (c >= end || (*c != 'e' && *c != 'E')) return;
+    c++;
+    bool negative = c < end && *c == '-';
+    if (c < end && (*c == '-' || *c == '+')) c++;
+    if (c >= end || !is_digit(*c)) return;
+    int64_t exponent = 0;
+    for (; c < end && is_digit(*c); c++) {
+        if (exponent < exponent_scanned) exponent = exponent * 10 + (*c - '0');
+    }
+    d->given = negative ? -exponent : exponent;
+    d->exponent += d->given;
+    d->end = c;
+}
+
+static bool scan_decimal(const char *text, const char *end, decimal *d)
+{
+    const char *c = text;
+    unsigned n_significant = 0;
+    memset(d, 0, sizeof *d);
+    if (c < end && (*c == '-' || *c == '+')) d->negative = *c++ == '-';
+    d->digits = c;
+    c = scan_digits(d, c, end, 0, &n_significant);
+    bool any = c > d->digits;
+    if (c < end && *c == '.') {
+        const char *fraction = ++c;
+        c = scan_digits(d, c, end, -1, &n_significant);
+        any = any || c > fraction;
+    }
+    if (!any) return false;
+    d->digits_end = d->end = c;
+    scan_exponent(d, end);
+    return true;
+}
+
+/* Writes the same number, or for more than DIGITS_KEPT digits one that rounds alike, as "digits e exponent". */
+static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
+{
+    size_t n_kept = 0;
+    int64_t exponent = d->given;
+    bool after_point = false, rest = false;
+    for (const char *c = d->digits; c < d->digits_end; c++) {
+        if (*c == '.') {
+            after_point = true;
+            continue;
+        }
+        if (n_kept < DIGITS_KEPT) {
+            if (n_kept > 0 || *c != '0') into[n_kept++] = *c;
+            exponent -= after_point;
+        } else {
+            rest = rest || *c != '0';
+            exponent += !after_point;
+        }
+    }
+    if (rest) { /* all that matters about the digits left out is that they are not all zero */
+        into[n_kept++] = '1';
+        exponent--;
+    }
+    if (n_kept == 0) into[n_kept++] = '0';
+    if (exponent > EXPONENT_MOST) exponent = EXPONENT_MOST;
+    if (exponent < -EXPONENT_MOST) exponent = -EXPONENT_MOST;
+    snprintf(into + n_kept, 16, "e%d", (int)exponent);
+}
+
+/* mantissa * 10^exponent as a float, if the short way is sure of its last bit. */
+static bool short_way(uint64_t mantissa, int64_t exponent, float *out)
+{
+    const int64_t most = (int64_t)(sizeof power_of_ten / sizeof power_of_ten[0]) - 1;
+    const int64_t middle = (int64_t)1 << 28, unsure = 8; /* of the 29 bits that a float lacks */
+    if (mantissa == 0) {
+        *out = 0.0f;
+        return true;
+    }
+    if (exponent < -most || exponent > most) return false;
+    double value = (double)mantissa;
+    if (exponent < 0) value /= power_of_ten[-exponent];
+    else value *= power_of_ten[exponent];
+    if (value < FLT_MIN * 1.01 || value > FLT_MAX * 0.99) return false;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int64_t low = (int64_t)(bits & (((uint64_t)1 << 29) - 1));
+    if (low > middle - unsure && low < middle + unsure) return false;
+    *out = (float)value;
+    return true;
+}
+
+/* "inf", "infinity", "nan", in any case: the length, or 0. */
+static size_t match_word(const char *text, const char *end, const char *word)
+{
+    size_t n = 0;
+    while (word[n] != '\0') {
+        if (text + n >= end || (text[n] | 0x20) != word[n]) return 0;
+        n++;
+    }
+    return n;
+}
+
+static bool scan_special(const char *text, const char *end, const char **next, float *out)
+{
+    const char *c = text;
+    bool negative = c < end && *c == '-';
+    if (c < end && (*c == '-' || *c == '+')) c++;
+    float value = INFINITY;
+    size_t n = match_word(c, end, "infinity");
+    if (n == 0) n = match_word(c, end, "inf");
+    if (n == 0) {
+        value = NAN;
+        n = match_word(c, end, "nan");
+    }
+    if (n == 0) return false;
+    *next = c + n;
+    *out = negative ? -value : value;
+    return true;
+}
+
+bool drove__scan_float(const char *text, const char *end, const char **next, float *out)
+{
+    decimal d;
+    float value;
+    if (!scan_decimal(text, end, &d)) return scan_special(text, end, next, out);
+    if (!short_way(d.mantissa, d.exponent, &value)) {
+        char plain[DIGITS_KEPT + 32];
+        write_without_point(&d, plain);
+        value = strtof(plain, NULL);
+    }
+    *out = d.negative ? -value : value;
+    *next = d.end;
+    return true;
+}
+
+bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out)
+{
+    uint64_t value = 0;
+    const char *c = text;
+    for (; c < end && is_digit(*c); c++) {
+        if (__builtin_mul_overflow(value, 10u, &value)) return false;
+        if (__builtin_add_overflow(value, (uint64_t)(*c - '0'), &value)) return false;
+    }
+    if (c == text) return false;
+    *next = c;
+    *out = value;
+    return true;
+}
+
+drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most,
+                              uint64_t *out)
+{
+    uint64_t value;
+    const char *end = text + strlen(text), *next;
+    if (drove__scan_u64(text, end, &next, &value) && next == end && value >= least && value <= most) {
+        *out = value;
+        return DROVE_OK;
+    }
+    if (most == UINT64_MAX) {
+        return drove__fail(DROVE_E_ARG, "%s: expected a whole number of at least %llu, found \"%s\"",
+                           what, (unsigned long long)least, text);
+    }
+    return drove__fail(DROVE_E_ARG, "%s: expected a whole number from %llu to %llu, found \"%s\"", what,
+                       (unsigned long long)least, (unsigned long long)most, text);
+}
+
+enum { RANGE_SIZE = 96 };
+
+/* " from 0 to 1", " of at least 0", " above 0 and below 1", or "" where all is allowed. */
+static void name_range(double least, double most, char into[RANGE_SIZE])
+{
+    const double below_one = 1.0 - DBL_EPSILON / 2;
+    bool bounded_below = least > -DBL_MAX, bounded_above = most < DBL_MAX;
+    char low[40] = "", high[40] = "";
+    if (bounded_below && bounded_above && least != DBL_MIN && most != below_one) {
+        snprintf(into, RANGE_SIZE, " from %.10g to %.10g", least, most);
+        return;
+    }
+    if (least == DBL_MIN) strcpy(low, " above 0");
+    else if (bounded_below) snprintf(low, sizeof low, " of at least %.10g", least);
+    if (most == below_one) strcpy(high, " below 1");
+    else if (bounded_above) snprintf(high, sizeof high, " of at most %.10g", most);
+    snprintf(into, RANGE_SIZE, "%s%s%s", low, low[0] != '\0' && high[0] != '\0' ? " and" : "", high);
+}
+
+drove_status drove__parse_real(const char *what, const char *text, double least, double most, double *out)
+{
+    decimal d;
+    const char *end = text + strlen(text);
+    if (scan_decimal(text, end, &d) && d.end == end) {
+        char plain[DIGITS_KEPT + 32];
+        write_without_point(&d, plain);
+        double value = strtod(plain, NULL);
+        if (d.negative) value = -value;
+        if (isfinite(value) && value >= least && value <= most) {
+            *out = value;
+            return DROVE_OK;
+        }
+    }
+    char range[RANGE_SIZE];
+    name_range(least, most, range);
+    return drove__fail(DROVE_E_ARG, "%s: expected a number%s, found \"%s\"", what, range, text);
+}

@@ -1,0 +1,121 @@
+/* base/rng.c - xoshiro256++ and SplitMix64 (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number
+ * generators", ACM TOMS 47, 2021), and a Feistel permutation of any {0 .. n-1}.
+ */
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+
+__extension__ typedef unsigned __int128 wide; /* product of two 64-bit numbers */
+
+#define GOLDEN 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: SplitMix64's increment */
+
+enum { FEISTEL_ROUNDS = 8 };
+
+static uint64_t rotate_left(uint64_t x, unsigned bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+/* SplitMix64's output function: a bijection in which every input bit moves every output bit. */
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static uint64_t splitmix_next(uint64_t *state)
+{
+    *state += GOLDEN;
+    return mix(*state);
+}
+
+/* One number that names the stream (seed, purpose, index). */
+static uint64_t stream_name(uint64_t seed, drove_rng_purpose purpose, uint64_t index)
+{
+    uint64_t name = mix(seed + GOLDEN);
+    name = mix(name + (uint64_t)purpose * GOLDEN);
+    return mix(name ^ (index * GOLDEN));
+}
+
+void drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index)
+{
+    uint64_t state = stream_name(seed, purpose, index);
+    for (int i = 0; i < 4; i++) rng->s[i] = splitmix_next(&state); /* never all zero */
+}
+
+uint64_t drove__rng_u64(drove_rng *rng)
+{
+    uint64_t *s = rng->s;
+    uint64_t result = rotate_left(s[0] + s[3], 23) + s[0];
+    uint64_t shifted = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+/* The high half of a 128-bit product (Lemire, "Fast random integer generation in an interval", 2019); the low half
+ * says when to draw again. */
+uint64_t drove__rng_below(drove_rng *rng, uint64_t bound)
+{
+    assert(bound >= 1);
+    wide product = (wide)drove__rng_u64(rng) * bound;
+    if ((uint64_t)product < bound) {
+        uint64_t surplus = (0 - bound) % bound; /* 2^64 mod bound */
+        while ((uint64_t)product < surplus) product = (wide)drove__rng_u64(rng) * bound;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+double drove__rng_uniform(drove_rng *rng)
+{
+    return (double)(drove__rng_u64(rng) >> 11) * 0x1p-53;
+}
+
+/* Box-Muller; 1 - u lies in (0, 1], so the logarithm is finite. */
+double drove__rng_normal(drove_rng *rng)
+{
+    double radius = sqrt(-2.0 * log(1.0 - drove__rng_uniform(rng)));
+    return radius * cos(6.283185307179586477 * drove__rng_uniform(rng));
+}
+
+void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    assert(n >= 1);
+    p->n = n;
+    unsigned bits = n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 1u;
+    p->half_bits = (bits + 1) / 2;
+    uint64_t state = stream_name(seed, DROVE_RNG_ORDER, epoch);
+    for (int i = 0; i < 4; i++) p->key[i] = splitmix_next(&state);
+}
+
+/* A permutation of the 2 * half_bits numbers around {0 .. n-1}: fewer than 4 n of them.  Eight rounds rather than
+ * the four of theory, because the halves of a small set have only a few bits. */
+static uint64_t feistel(const drove_permutation *p, uint64_t i)
+{
+    uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
+    uint64_t left = i >> p->half_bits;
+    uint64_t right = i & mask;
+    for (unsigned round = 0; round < FEISTEL_ROUNDS; round++) {
+        uint64_t f = (right + p->key[round & 3] + round) * GOLDEN;
+        f = (f ^ (f >> 32)) * 0xd6e8feb86659fd93u;
+        uint64_t next = left ^ ((f >> 32) & mask);
+        left = right;
+        right = next;
+    }
+    return (left << p->half_bits) | right;
+}
+
+uint64_t drove__permutation_at(const drove_permutation *p, uint64_t i)
+{
+    assert(i < p->n);
+    do {
+        i = feistel(p, i);
+    } while (i >= p->n); /* ends: the cycle of i leads back to i at the latest */
+    return i;
+}

@@ -1,0 +1,298 @@
+/* base/spec.c - taking specs apart, and "did you mean".  Numbers: base/number.c. */
+#include "base/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_MOST = 63 }; /* longest word for which a near one is looked for */
+
+/* ---- parsing ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* Replaces each %XX of part in place.  spec: the whole text, for the error. */
+static drove_status decode(char *part, const char *spec)
+{
+    char *to = part;
+    for (const char *from = part; *from != '\0'; from++, to++) {
+        *to = *from;
+        if (*from != '%') continue;
+        int high = hex_digit(from[1]);
+        int low = high >= 0 ? hex_digit(from[2]) : -1;
+        if (low < 0 || (high == 0 && low == 0)) {
+            return drove__fail(DROVE_E_ARG, "%s: expected two hexadecimal digits after '%%' "
+                               "(write %%25 for '%%' itself), found \"%.2s\"", spec, from + 1);
+        }
+        *to = (char)(high * 16 + low);
+        from += 2;
+    }
+    *to = '\0';
+    return DROVE_OK;
+}
+
+/* Cuts *rest at the first separator and returns what was before it; *rest is NULL after the last part. */
+static char *next_part(char **rest, char separator)
+{
+    char *part = *rest;
+    char *cut = strchr(part, separator);
+    if (cut != NULL) *cut++ = '\0';
+    *rest = cut;
+    return part;
+}
+
+static drove_status parse_arguments(const char *text, char *rest, drove_spec *spec)
+{
+    while (rest != NULL) {
+        char *argument = next_part(&rest, ',');
+        if (*argument == '\0') {
+            return drove__fail(DROVE_E_ARG, "%s: argument %u is empty", text, spec->n_args + 1);
+        }
+        if (spec->n_args == DROVE_SPEC_MAX_ARGS) {
+            return drove__fail(DROVE_E_ARG, "%s: expected at most %d arguments, found more", text,
+                               DROVE_SPEC_MAX_ARGS);
+        }
+        DROVE_TRY(decode(argument, text));
+        spec->arg[spec->n_args++] = argument;
+    }
+    return DROVE_OK;
+}
+
+static drove_status parse_keys(const char *text, char *rest, drove_spec *spec)
+{
+    while (rest != NULL) {
+        char *key = next_part(&rest, '&');
+        char *value = strchr(key, '=');
+        if (value == NULL || value == key) {
+            return drove__fail(DROVE_E_ARG, "%s: expected key=value after '%c', found \"%s\"", text,
+                               spec->n_keys == 0 ? '?' : '&', key);
+        }
+        *value++ = '\0';
+        DROVE_TRY(decode(key, text));
+        DROVE_TRY(decode(value, text));
+        if (drove__spec_get(spec, key, NULL) != NULL) {
+            return drove__fail(DROVE_E_ARG, "%s: \"%s\" is given twice", text, key);
+        }
+        if (spec->n_keys == DROVE_SPEC_MAX_KEYS) {
+            return drove__fail(DROVE_E_ARG, "%s: expected at most %d key=value pairs, found more",
+                               text, DROVE_SPEC_MAX_KEYS);
+        }
+        spec->key[spec->n_keys] = key;
+        spec->value[spec->n_keys++] = value;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__spec_parse(const char *text, drove_spec *out)
+{
+    drove_spec spec = {.text = strdup(text)};
+    if (spec.text == NULL) return drove__fail_nomem("spec", strlen(text) + 1);
+    spec.name = spec.text;
+    char *keys = strchr(spec.text, '?');
+    if (keys != NULL) *keys++ = '\0';
+    char *arguments = strchr(spec.text, ':');
+    if (arguments != NULL) *arguments++ = '\0';
+
+    drove_status status = DROVE_OK;
+    if (*spec.name == '\0') {
+        status = drove__fail(DROVE_E_ARG, "expected name:argument,...?key=value&..., found \"%s\"",
+                             text);
+    }
+    if (status == DROVE_OK) status = parse_arguments(text, arguments, &spec);
+    if (status == DROVE_OK) status = parse_keys(text, keys, &spec);
+    if (status != DROVE_OK) {
+        drove__spec_fini(&spec);
+        return status;
+    }
+    *out = spec;
+    return DROVE_OK;
+}
+
+void drove__spec_fini(drove_spec *spec)
+{
+    free(spec->text);
+    memset(spec, 0, sizeof *spec);
+}
+
+const char *drove__spec_get(const drove_spec *spec, const char *key, const char *fallback)
+{
+    for (unsigned i = 0; i < spec->n_keys; i++) {
+        if (strcmp(spec->key[i], key) == 0) return spec->value[i];
+    }
+    return fallback;
+}
+
+/* ---- checked values ---- */
+
+enum { WHAT_SIZE = 160 };
+
+/* "hogwild?copy" and "mlp, argument 2": how an error names its place. */
+static const char *name_key(const drove_spec *spec, const char *key, char what[WHAT_SIZE])
+{
+    snprintf(what, WHAT_SIZE, "%.75s?%.75s", spec->name, key);
+    return what;
+}
+
+static const char *name_argument(const drove_spec *spec, unsigned i, char what[WHAT_SIZE])
+{
+    snprintf(what, WHAT_SIZE, "%.100s, argument %u", spec->name, i + 1);
+    return what;
+}
+
+drove_status drove__spec_u64(const drove_spec *spec, const char *key, uint64_t least, uint64_t most,
+                             uint64_t *out)
+{
+    char what[WHAT_SIZE];
+    const char *text = drove__spec_get(spec, key, NULL);
+    if (text == NULL) return DROVE_OK;
+    return drove__parse_u64(name_key(spec, key, what), text, least, most, out);
+}
+
+drove_status drove__spec_real(const drove_spec *spec, const char *key, double least, double most,
+                              double *out)
+{
+    char what[WHAT_SIZE];
+    const char *text = drove__spec_get(spec, key, NULL);
+    if (text == NULL) return DROVE_OK;
+    return drove__parse_real(name_key(spec, key, what), text, least, most, out);
+}
+
+drove_status drove__spec_arg_u64(const drove_spec *spec, unsigned i, uint64_t least, uint64_t most,
+                                 uint64_t *out)
+{
+    char what[WHAT_SIZE];
+    if (i >= spec->n_args) return DROVE_OK;
+    return drove__parse_u64(name_argument(spec, i, what), spec->arg[i], least, most, out);
+}
+
+drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double least, double most,
+                                  double *out)
+{
+    char what[WHAT_SIZE];
+    if (i >= spec->n_args) return DROVE_OK;
+    return drove__parse_real(name_argument(spec, i, what), spec->arg[i], least, most, out);
+}
+
+/* "a, b or c" of as many words as fit. */
+static void list_words(const char *const *words, size_t n_words, char *into, size_t size_bytes)
+{
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < n_words && used < size_bytes; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == n_words ? " or " : ", ";
+        used += (size_t)snprintf(into + used, size_bytes - used, "%s%s", joint, words[i]);
+    }
+}
+
+drove_status drove__spec_word(const drove_spec *spec, const char *key, const char *const *words,
+                              size_t n_words, unsigned *out_index)
+{
+    const char *text = drove__spec_get(spec, key, NULL);
+    if (text == NULL) return DROVE_OK;
+    for (size_t i = 0; i < n_words; i++) {
+        if (strcmp(words[i], text) != 0) continue;
+        *out_index = (unsigned)i;
+        return DROVE_OK;
+    }
+    char what[WHAT_SIZE], list[512];
+    list_words(words, n_words, list, sizeof list);
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%s\"", name_key(spec, key, what), list,
+                       text);
+}
+
+static bool is_known(const char *word, const char *const *known, size_t n_known)
+{
+    for (size_t i = 0; i < n_known; i++) {
+        if (strcmp(known[i], word) == 0) return true;
+    }
+    return false;
+}
+
+drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const char *const *known)
+{
+    if (spec->n_args > most_args) {
+        return drove__fail(DROVE_E_ARG, "%s: expected %s%u argument%s, found %u", spec->name,
+                           most_args > 0 ? "at most " : "", most_args, most_args == 1 ? "" : "s",
+                           spec->n_args);
+    }
+    size_t n_known = 0;
+    while (known != NULL && known[n_known] != NULL) n_known++;
+    for (unsigned i = 0; i < spec->n_keys; i++) {
+        const char *key = spec->key[i];
+        if (is_known(key, known, n_known)) continue;
+        if (n_known == 0) {
+            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s has no keys", spec->name, key,
+                               spec->name);
+        }
+        const char *near = drove__nearest(key, known, n_known);
+        if (near != NULL) {
+            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; did you mean \"%s\"?", spec->name,
+                               key, near);
+        }
+        char list[512];
+        list_words(known, n_known, list, sizeof list);
+        return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; expected %s", spec->name, key, list);
+    }
+    return DROVE_OK;
+}
+
+/* ---- nearest word ---- */
+
+static unsigned least_of(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Insertions, deletions, substitutions and exchanges of neighbours that turn a into b, upper and lower case being
+ * equal (optimal string alignment; three rows of the table are enough). */
+static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    unsigned rows[3][WORD_MOST + 1];
+    for (unsigned j = 0; j <= n_b; j++) rows[0][j] = j;
+    for (unsigned i = 1; i <= n_a; i++) {
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i + 2) % 3], *above_2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (unsigned j = 1; j <= n_b; j++) {
+            char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            unsigned best = least_of(above[j], row[j - 1]) + 1;
+            best = least_of(best, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == lower(b[j - 2]) && y == lower(a[i - 2])) {
+                best = least_of(best, above_2[j - 2] + 1);
+            }
+            row[j] = best;
+        }
+    }
+    return rows[n_a % 3][n_b];
+}
+
+const char *drove__nearest(const char *word, const char *const *candidates, size_t n_candidates)
+{
+    const char *nearest = NULL;
+    unsigned nearest_distance = 0;
+    size_t n_word = strlen(word);
+    if (n_word > WORD_MOST) return NULL;
+    for (size_t i = 0; i < n_candidates; i++) {
+        size_t n_candidate = strlen(candidates[i]);
+        if (n_candidate > WORD_MOST) continue;
+        unsigned d = distance(word, n_word, candidates[i], n_candidate);
+        size_t longer = n_word > n_candidate ? n_word : n_candidate;
+        if (d > (longer + 2) / 3 || d >= longer) continue; /* a third of the letters may differ */
+        if (nearest == NULL || d < nearest_distance) {
+            nearest = candidates[i];
+            nearest_distance = d;
+        }
+    }
+    return nearest;
+}

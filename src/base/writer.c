@@ -1,0 +1,196 @@
+/* base/writer.c - files that appear whole or not at all; declared in base/file.h.
+ *
+ * The content goes to NAME.tmp.PROCESS.COUNT in the folder of NAME.  Commit syncs it, renames it to NAME and syncs the
+ * folder, so that after a power cut NAME is the old or the new file.  All writes pass through put_bytes, which keeps
+ * the first error: an fprintf that failed long ago is still reported with its reason.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fopencookie */
+#endif
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STREAM_BUFFER_BYTES ((size_t)64 << 10)
+
+enum { NAME_TRIES = 100 };
+
+struct drove_writer {
+    char *path;
+    char *temporary; /* NULL: path is a device or a pipe, written directly */
+    int   fd;
+    int   error;     /* errno of the first write that failed, or 0         */
+    FILE *stream;
+};
+
+/* The writer behind the stream: everything or 0 (failure). */
+static ssize_t put_bytes(void *cookie, const char *bytes, size_t size_bytes)
+{
+    drove_writer *w = cookie;
+    size_t done = 0;
+    while (done < size_bytes && w->error == 0) {
+        ssize_t n = write(w->fd, bytes + done, size_bytes - done);
+        if (n > 0) done += (size_t)n;
+        else if (n == 0) w->error = ENOSPC;
+        else if (errno != EINTR) w->error = errno;
+    }
+    if (w->error == 0) return (ssize_t)size_bytes;
+    errno = w->error;
+    return 0;
+}
+
+static void free_writer(drove_writer *w)
+{
+    if (w->stream != NULL) fclose(w->stream);
+    if (w->fd >= 0) close(w->fd);
+    free(w->temporary);
+    free(w->path);
+    free(w);
+}
+
+static bool is_special_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Creates a temporary file that nobody else has; a leftover of a killed process with our number is passed over. */
+static drove_status open_temporary(drove_writer *w)
+{
+    static atomic_uint count;
+    size_t size_bytes = strlen(w->path) + 48;
+    w->temporary = malloc(size_bytes);
+    if (w->temporary == NULL) return drove__fail_nomem(w->path, size_bytes);
+    int error = EEXIST;
+    for (int i = 0; i < NAME_TRIES && error == EEXIST; i++) {
+        /* relaxed: only the uniqueness of the number matters */
+        unsigned number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+        snprintf(w->temporary, size_bytes, "%s.tmp.%ld.%u", w->path, (long)getpid(), number);
+        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (w->fd >= 0) return DROVE_OK;
+        error = errno;
+    }
+    free(w->temporary);
+    w->temporary = NULL;
+    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be created", w->path);
+}
+
+static drove_status open_target(drove_writer *w)
+{
+    if (is_folder(w->path)) {
+        return drove__fail_errno(DROVE_E_IO, EISDIR, "%s: cannot be created", w->path);
+    }
+    if (!is_special_file(w->path)) return open_temporary(w);
+    w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
+    if (w->fd < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be opened", w->path);
+    return DROVE_OK;
+}
+
+static drove_status open_stream(drove_writer *w)
+{
+    const cookie_io_functions_t functions = {.write = put_bytes};
+    w->stream = fopencookie(w, "w", functions);
+    if (w->stream == NULL) return drove__fail_nomem(w->path, sizeof(FILE));
+    if (setvbuf(w->stream, NULL, _IOFBF, STREAM_BUFFER_BYTES) != 0) {
+        return drove__fail_nomem(w->path, STREAM_BUFFER_BYTES);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__writer_create(const char *path, drove_writer **out)
+{
+    *out = NULL;
+    drove_writer *w = calloc(1, sizeof *w);
+    if (w == NULL) return drove__fail_nomem(path, sizeof *w);
+    w->fd = -1;
+    w->path = strdup(path);
+    drove_status status = w->path != NULL ? open_target(w) : drove__fail_nomem(path, strlen(path));
+    if (status == DROVE_OK) status = open_stream(w);
+    if (status != DROVE_OK) {
+        drove__writer_abort(w);
+        return status;
+    }
+    *out = w;
+    return DROVE_OK;
+}
+
+FILE *drove__writer_stream(drove_writer *w)
+{
+    return w->stream;
+}
+
+static drove_status fail_to_write(const drove_writer *w, int error)
+{
+    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be written", w->path);
+}
+
+drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size_bytes)
+{
+    if (fwrite(bytes, 1, size_bytes, w->stream) == size_bytes) return DROVE_OK;
+    return fail_to_write(w, w->error != 0 ? w->error : EIO);
+}
+
+/* Makes the new name durable.  A file system that cannot sync folders says EINVAL: then there is nothing to do. */
+static drove_status sync_folder(const drove_writer *w)
+{
+    const char *slash = strrchr(w->path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - w->path) + 1;
+    char *folder = slash == NULL ? strdup(".") : strndup(w->path, length);
+    if (folder == NULL) return drove__fail_nomem(w->path, length);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = fd < 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    free(folder);
+    return error == 0 || error == EINVAL ? DROVE_OK : fail_to_write(w, error);
+}
+
+/* Everything on disk under the temporary name, fd closed. */
+static drove_status finish_content(drove_writer *w)
+{
+    int flushed = fflush(w->stream);
+    if (w->error == 0 && (flushed != 0 || ferror(w->stream))) w->error = EIO;
+    if (w->error == 0 && w->temporary != NULL && fsync(w->fd) != 0) w->error = errno;
+    if (close(w->fd) != 0 && w->error == 0) w->error = errno;
+    w->fd = -1;
+    return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
+}
+
+drove_status drove__writer_commit(drove_writer *w)
+{
+    drove_status status = finish_content(w);
+    if (status != DROVE_OK) {
+        drove__writer_abort(w);
+        return status;
+    }
+    if (w->temporary != NULL) {
+        if (rename(w->temporary, w->path) != 0) {
+            status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be replaced", w->path);
+            drove__writer_abort(w);
+            return status;
+        }
+        status = sync_folder(w);
+    }
+    free_writer(w);
+    return status;
+}
+
+void drove__writer_abort(drove_writer *w)
+{
+    if (w == NULL) return;
+    if (w->temporary != NULL) unlink(w->temporary);
+    w->error = w->error != 0 ? w->error : ECANCELED; /* what the stream still holds goes nowhere */
+    free_writer(w);
+}
