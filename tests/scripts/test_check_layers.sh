@@ -1,0 +1,45 @@
+# The include checker accepts the tree as it is, and reports each planted violation, with file and line.
+set -eu
+check=$DROVE_SOURCE_DIR/scripts/check-layers
+"$check" "$DROVE_SOURCE_DIR"
+
+for folder in base kernel model optim strategy sync data device train; do mkdir -p tree/src/$folder; done
+mkdir -p tree/include/drove tree/cli tree/examples
+echo '#include <drove/status.h>' >tree/cli/main.c
+printf '#include <stddef.h>\n#include "optim/rule.h"\n' >tree/src/sync/good.c     # two arrows away: allowed
+printf '#include "trace/trace.h"\n' >tree/src/kernel/good.c
+"$check" tree
+
+n_planted=0
+plant() { # FILE INCLUDE-LINE EXPECTED-TEXT
+    printf '/* first line */\n%s\n' "$2" >"tree/$1"
+    if "$check" tree >report.txt; then
+        echo "not reported: $2 in $1"; exit 1
+    fi
+    if ! grep -qF "$1:2: " report.txt || ! grep -qF "$3" report.txt; then
+        echo "wrong report for: $2 in $1"; cat report.txt; exit 1
+    fi
+    rm "tree/$1"
+    n_planted=$((n_planted + 1))
+}
+plant src/base/low.c '#include "kernel/kernel.h"' 'base/ may not include kernel/'
+plant src/base/low.h '#include "trace/trace.h"' 'base/ may not include trace/'
+plant src/kernel/up.c '#  include "model/model.h"' 'kernel/ may not include model/'
+plant src/optim/side.h '#include "model/layer.h"' 'optim/ may not include model/'
+plant src/sync/sees_layers.c '#include "model/layer.h"' 'sync/ may not include model/'
+plant src/device/up.c '#include "train/run.h"' 'device/ may not include train/'
+plant src/data/side.c '#include "kernel/kernel.h"' 'data/ may not include kernel/'
+plant src/model/threads.c '#include <pthread.h>' 'belongs to'
+plant src/model/library.c '#include <dnnl.h>' 'belongs to'
+plant src/sync/dots.c '#include "../model/layer.h"' 'no path with ..'
+plant src/sync/angle.c '#include <model/layer.h>' 'not seen as ours'
+plant src/sync/nowhere.c '#include "nowhere/x.h"' 'is not a folder'
+plant include/drove/leak.h '#include "base/status.h"' 'only public headers'
+plant cli/peek.c '#include "base/status.h"' 'only public headers'
+plant examples/peek.c '#include "train/run.h"' 'only public headers'
+"$check" tree
+echo "$n_planted planted violations reported"
+mkdir tree/src/unknown
+echo 'int x;' >tree/src/unknown/x.c
+if "$check" tree >report.txt; then echo "a folder without a row was accepted"; exit 1; fi
+grep -qF 'src/unknown/ has no row' report.txt
