@@ -1,0 +1,11 @@
+/* drove/drove.h - the whole public API. */
+#ifndef DROVE_DROVE_H
+#define DROVE_DROVE_H
+
+#include <drove/data.h>
+#include <drove/options.h>
+#include <drove/status.h>
+#include <drove/train.h>
+#include <drove/version.h>
+
+#endif

@@ -1,0 +1,76 @@
+/* data/data.h - a data set in memory, in its natural width, and views of it.
+ *
+ * One storage (reference counted) may be seen by several drove_data: the training part and the held-out part of a
+ * split share it, each with its own list of rows.  Everything is immutable after opening.
+ */
+#ifndef DROVE_DATA_DATA_H
+#define DROVE_DATA_DATA_H
+
+#include <drove/data.h>
+
+#include "base/spec.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+
+typedef enum drove_x_kind { DROVE_X_U8, DROVE_X_F32, DROVE_X_CSR } drove_x_kind;
+typedef enum drove_y_kind { DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS } drove_y_kind;
+typedef enum drove_scaling { DROVE_SCALE_NONE, DROVE_SCALE_UNIT, DROVE_SCALE_STANDARD } drove_scaling;
+
+/* What a reader fills.  Arrays come from drove__alloc or malloc family as noted; released by the last view. */
+typedef struct drove_storage {
+    size_t n_rows, n_features;
+    drove_x_kind x_kind;
+    uint8_t  *x_u8;           /* [n_rows][n_features]                      DROVE_X_U8   */
+    float    *x_f32;          /* [n_rows][n_features]                      DROVE_X_F32  */
+    uint64_t *row_start;      /* [n_rows + 1] into index and value         DROVE_X_CSR  */
+    uint32_t *index;          /* ascending within a row, < n_features                   */
+    float    *value;          /* NULL: every stored value is 1                          */
+    drove_y_kind y_kind;
+    size_t    n_classes;      /* classes or labels; 0 for values                        */
+    int32_t  *y_class;        /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
+    float    *y_value;        /* [n_rows]                                  DROVE_Y_VALUE  */
+    uint64_t *label_start;    /* [n_rows + 1] into label                   DROVE_Y_LABELS */
+    uint32_t *label;          /* ascending within a row                                  */
+    char    **class_name;     /* [n_classes], as written in the file; NULL = the numbers 0 .. */
+    size_t    channels, height, width; /* images; 0 = not                               */
+    char      notes[256];
+    unsigned  n_views;        /* reference count; atomic access only                     */
+} drove_storage;
+
+struct drove_data {
+    drove_storage *storage;
+    size_t         n_rows;
+    uint32_t      *row;       /* [n_rows] rows of storage, or NULL: all, in order         */
+    drove_scaling  scaling;
+    /* What an engine applies when it loads an example: x' = (x - shift[f]) * factor[f]; both NULL: nothing to do.
+     * Sparse data are only multiplied (shift stays 0), so that zeros stay zeros. */
+    float         *shift, *factor; /* [n_features], owned by this view                    */
+};
+
+static inline size_t drove__data_row(const drove_data *d, size_t i)
+{
+    return d->row != NULL ? d->row[i] : i;
+}
+
+/* A format: one row of the table in data/formats.c; `drove list data` walks it. */
+typedef struct drove_format_ops {
+    const char *name, *help, *source;
+    const char *const *keys;       /* option keys it knows besides scale, split; NULL-terminated     */
+    /* Reads the training part (part 0) or the format's own test part (part 1; only where has_test).
+     * *out is one storage from drove__storage_create. */
+    drove_status (*read)(const drove_spec *spec, int part, drove_storage **out);
+    bool has_test;
+    drove_scaling default_scaling;
+    drove_status (*write)(const drove_data *data, const drove_spec *to); /* NULL: cannot be written */
+} drove_format_ops;
+
+extern const drove_format_ops *const drove__formats[]; /* NULL-terminated */
+
+drove_status drove__storage_create(drove_storage **out);
+void         drove__storage_release(drove_storage *storage); /* one reference less; NULL accepted */
+
+/* Checks that apply to every format, after reading: finite values, labels in range, sizes.  Names file in errors. */
+drove_status drove__storage_check(const drove_storage *storage, const char *where);
+
+#endif
