@@ -10,7 +10,7 @@
 #include "base/racy.h"
 #include "kernel/kernel.h"
 
-#if defined(__x86_64__) && !DROVE_TSAN
+#if defined(DROVE_HAVE_X86) && !DROVE_TSAN
 #define DROVEK_X86 1
 #else
 #define DROVEK_X86 0
@@ -33,11 +33,12 @@ extern const drovek_table drovek_avx512;
 #endif
 
 #if DROVEK_ONEDNN
-/* Restricts the library to the instructions of the tier `isa` (NULL or "avx512": no restriction), puts its product
- * into out->gemm_f32 and its version and what it really runs into out->gemm_source.
- * Errors: DROVE_E_UNSUPPORTED (the library has computed already, under a wider restriction). */
-drove_status drovek_onednn_install(drovek_table *out, const char *isa);
-void         drovek_onednn_thread_init(void);
+/* Puts the library's product into out->gemm_f32, and its version and the instructions it really uses into
+ * out->gemm_source (memory of onednn.c, constant from then on).
+ * isa: the tier that the library may not exceed, NULL for no limit.  The library takes a limit only before its first
+ * use in the process: when it runs wider than that already, *out is left as it was. */
+void drovek_onednn_install(drovek_table *out, const char *isa);
+void drovek_onednn_thread_init(void);
 #endif
 
 #endif

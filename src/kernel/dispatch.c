@@ -1,0 +1,92 @@
+/* kernel/dispatch.c - the choice of the kernels' versions, made once per process (or per test). */
+#include "kernel/kernel.h"
+#include "kernel/tiers.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Slowest first.  ref fills every slot and needs nothing. */
+static const drovek_table *const tiers[] = {
+    &drovek_ref,
+#if DROVEK_X86
+    &drovek_avx2,
+    &drovek_avx512,
+#endif
+};
+
+/* Place of the tier called `name`; DROVE_COUNT(tiers) when there is none. */
+static size_t tier_index(const char *name)
+{
+    size_t i = 0;
+    while (i < DROVE_COUNT(tiers) && strcmp(tiers[i]->isa, name) != 0) i++;
+    return i;
+}
+
+static drove_status fail_unknown(const char *name)
+{
+    char   known[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < DROVE_COUNT(tiers); i++) {
+        size_t size = strlen(tiers[i]->isa);
+        if (used + size + 2 > sizeof known) break;
+        if (i > 0) known[used++] = ' ';
+        memcpy(known + used, tiers[i]->isa, size + 1);
+        used += size;
+    }
+    return drove__fail(DROVE_E_ARG, "isa: '%s' is not one of: %s", name, known);
+}
+
+/* Lays the slots that a tier fills over *out. */
+static void overlay(drovek_table *out, const drovek_table *tier)
+{
+    out->isa = tier->isa;
+    out->needs = tier->needs;
+#define X(k) \
+    if (tier->k != NULL) out->k = tier->k;
+    DROVEK_LIST(X)
+#undef X
+    if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
+}
+
+drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
+{
+    size_t highest = DROVE_COUNT(tiers) - 1;
+    if (cap != NULL) {
+        highest = tier_index(cap);
+        if (highest == DROVE_COUNT(tiers)) return fail_unknown(cap);
+        if ((tiers[highest]->needs & have) != tiers[highest]->needs) {
+            return drove__fail(DROVE_E_UNSUPPORTED, "isa: this processor cannot run '%s'", cap);
+        }
+    }
+
+    drovek_table chosen = drovek_ref;
+    for (size_t i = 1; i <= highest; i++) {
+        if ((tiers[i]->needs & have) == tiers[i]->needs) overlay(&chosen, tiers[i]);
+    }
+#if DROVEK_ONEDNN
+    if (highest > 0) drovek_onednn_install(&chosen, cap);
+#endif
+    *out = chosen;
+    return DROVE_OK;
+}
+
+const char *const *drovek_tiers(void)
+{
+    static const char *const names[] = {
+        "ref",
+#if DROVEK_X86
+        "avx2", "avx512",
+#endif
+        NULL,
+    };
+    _Static_assert(DROVE_COUNT(names) == DROVE_COUNT(tiers) + 1, "one name per tier");
+    return names;
+}
+
+void drovek_thread_init(void)
+{
+#if DROVEK_ONEDNN
+    drovek_onednn_thread_init();
+#endif
+}

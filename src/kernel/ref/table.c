@@ -1,0 +1,11 @@
+/* kernel/ref/table.c - the plain-C tier: the definition of every kernel, and what runs where nothing better does. */
+#include "kernel/tiers.h"
+
+const drovek_table drovek_ref = {
+    .isa = "ref",
+    .needs = 0,
+#define X(k) .k = drovek_##k##_ref,
+    DROVEK_LIST(X)
+#undef X
+    .gemm_source = "plain C",
+};
