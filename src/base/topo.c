@@ -1,0 +1,281 @@
+/* base/topo.c - hwloc: what there is, where workers go, binding, memory on nodes.
+ *
+ * The places of all processors are computed once, in the two orders in which workers fill the machine; placing worker i
+ * is then a look-up of i modulo the number of processors.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/topo.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct drove_topo {
+    hwloc_topology_t hwloc;
+    drove_topo_facts facts;
+    drove_place     *compact; /* [facts.n_pus] order in which workers fill the processors */
+    drove_place     *spread;  /* [facts.n_pus]                                            */
+};
+
+/* A processor with what the two orders sort it by. */
+typedef struct candidate {
+    drove_place place;
+    unsigned    thread;       /* 0: first PU of its core, 1: second ...       */
+    unsigned    rank_in_node; /* of its core among the cores of its node      */
+} candidate;
+
+static unsigned count_objects(hwloc_topology_t hwloc, hwloc_obj_type_t type)
+{
+    int n = hwloc_get_nbobjs_by_type(hwloc, type);
+    return n > 0 ? (unsigned)n : 0;
+}
+
+static size_t cache_bytes(hwloc_topology_t hwloc, hwloc_obj_type_t type)
+{
+    hwloc_obj_t cache = hwloc_get_obj_by_type(hwloc, type, 0);
+    return cache != NULL && cache->attr != NULL ? (size_t)cache->attr->cache.size : 0;
+}
+
+static void find_facts(drove_topo *topo)
+{
+    hwloc_topology_t hwloc = topo->hwloc;
+    drove_topo_facts *facts = &topo->facts;
+    facts->n_pus = count_objects(hwloc, HWLOC_OBJ_PU);
+    facts->n_cores = count_objects(hwloc, HWLOC_OBJ_CORE);
+    if (facts->n_cores == 0) facts->n_cores = facts->n_pus;
+    facts->n_nodes = count_objects(hwloc, HWLOC_OBJ_NUMANODE);
+    facts->n_packages = count_objects(hwloc, HWLOC_OBJ_PACKAGE);
+    facts->l1d_bytes = cache_bytes(hwloc, HWLOC_OBJ_L1CACHE);
+    facts->l2_bytes = cache_bytes(hwloc, HWLOC_OBJ_L2CACHE);
+    facts->l3_bytes = cache_bytes(hwloc, HWLOC_OBJ_L3CACHE);
+    facts->memory_bytes = hwloc_get_root_obj(hwloc)->total_memory;
+    facts->is_this_machine = hwloc_topology_is_thissystem(hwloc);
+}
+
+/* ---- orders of the processors ---- */
+
+static candidate describe(hwloc_topology_t hwloc, hwloc_obj_t pu)
+{
+    candidate c = {.place = {.pu = (int)pu->os_index, .core = (int)pu->logical_index, .node = 0}};
+    hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE, pu);
+    if (core != NULL) {
+        c.place.core = (int)core->logical_index;
+        c.thread = pu->logical_index - hwloc_get_obj_inside_cpuset_by_type(
+            hwloc, core->cpuset, HWLOC_OBJ_PU, 0)->logical_index;
+    }
+    int node = pu->nodeset != NULL ? hwloc_bitmap_first(pu->nodeset) : -1;
+    if (node >= 0) {
+        hwloc_obj_t numa = hwloc_get_numanode_obj_by_os_index(hwloc, (unsigned)node);
+        if (numa != NULL) c.place.node = (int)numa->logical_index;
+    }
+    return c;
+}
+
+static int difference(long long a, long long b)
+{
+    return (a > b) - (a < b);
+}
+
+/* First PU of every core before any second one; among those, node by node, core by core. */
+static int compare_compact(const void *left, const void *right)
+{
+    const candidate *a = left, *b = right;
+    int order = difference(a->thread, b->thread);
+    if (order == 0) order = difference(a->place.node, b->place.node);
+    if (order == 0) order = difference(a->place.core, b->place.core);
+    return order;
+}
+
+/* First PU of every core before any second one; among those, the first core of each node, the second of each ... */
+static int compare_spread(const void *left, const void *right)
+{
+    const candidate *a = left, *b = right;
+    int order = difference(a->thread, b->thread);
+    if (order == 0) order = difference(a->rank_in_node, b->rank_in_node);
+    if (order == 0) order = difference(a->place.node, b->place.node);
+    return order;
+}
+
+/* in: sorted compactly, so that the cores of a node follow each other. */
+static void rank_cores(candidate *all, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++) {
+        bool same = all[i].thread == all[i - 1].thread && all[i].place.node == all[i - 1].place.node;
+        all[i].rank_in_node = same ? all[i - 1].rank_in_node + 1 : 0;
+    }
+}
+
+static drove_status order_processors(drove_topo *topo)
+{
+    unsigned n = topo->facts.n_pus;
+    if (n == 0) return drove__fail(DROVE_E_SYSTEM, "topology: no processor that may be used");
+    candidate *all = calloc(n, sizeof *all);
+    topo->compact = calloc(n, sizeof *topo->compact);
+    topo->spread = calloc(n, sizeof *topo->spread);
+    if (all == NULL || topo->compact == NULL || topo->spread == NULL) {
+        free(all);
+        return drove__fail_nomem("topology", n * sizeof *all);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        all[i] = describe(topo->hwloc, hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_PU, i));
+    }
+    qsort(all, n, sizeof *all, compare_compact);
+    rank_cores(all, n);
+    for (unsigned i = 0; i < n; i++) topo->compact[i] = all[i].place;
+    qsort(all, n, sizeof *all, compare_spread);
+    for (unsigned i = 0; i < n; i++) topo->spread[i] = all[i].place;
+    free(all);
+    return DROVE_OK;
+}
+
+/* ---- loading ---- */
+
+static drove_status set_source(hwloc_topology_t hwloc, const char *source)
+{
+    static const char synthetic[] = "synthetic:", xml[] = "xml:";
+    int result;
+    if (source == NULL) return DROVE_OK;
+    if (strncmp(source, synthetic, sizeof synthetic - 1) == 0) {
+        result = hwloc_topology_set_synthetic(hwloc, source + sizeof synthetic - 1);
+    } else if (strncmp(source, xml, sizeof xml - 1) == 0) {
+        const char *path = source + sizeof xml - 1;
+        if (access(path, R_OK) != 0) {
+            return drove__fail_errno(DROVE_E_ARG, errno, "topology %s: cannot be opened", path);
+        }
+        result = hwloc_topology_set_xml(hwloc, path);
+    } else {
+        return drove__fail(DROVE_E_ARG, "topology: expected \"synthetic:DESCRIPTION\" or \"xml:FILE\", "
+                           "found \"%s\"", source);
+    }
+    if (result == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "topology: hwloc cannot read \"%s\"", source);
+}
+
+/* Removes the processors that this process may not use (taskset; hwloc has taken out those of the cgroup), and the
+ * nodes that have none left. */
+static drove_status restrict_to_allowed(hwloc_topology_t hwloc)
+{
+    hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+    if (allowed == NULL) return drove__fail_nomem("topology", 0);
+    int result = hwloc_get_cpubind(hwloc, allowed, HWLOC_CPUBIND_PROCESS);
+    if (result == 0) result = hwloc_topology_restrict(hwloc, allowed, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
+    int error = errno;
+    hwloc_bitmap_free(allowed);
+    if (result == 0 || error == ENOSYS) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_SYSTEM, error, "topology: allowed processors");
+}
+
+static drove_status load(drove_topo *topo, const char *source)
+{
+    if (hwloc_topology_init(&topo->hwloc) != 0) {
+        topo->hwloc = NULL;
+        return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology");
+    }
+    DROVE_TRY(set_source(topo->hwloc, source));
+    if (hwloc_topology_load(topo->hwloc) != 0) {
+        if (source != NULL) {
+            return drove__fail(DROVE_E_ARG, "topology: hwloc cannot read \"%s\"", source);
+        }
+        return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: hwloc cannot read this machine");
+    }
+    if (hwloc_topology_is_thissystem(topo->hwloc)) DROVE_TRY(restrict_to_allowed(topo->hwloc));
+    find_facts(topo);
+    return order_processors(topo);
+}
+
+drove_status drove__topo_create(const char *source, drove_topo **out)
+{
+    *out = NULL;
+    drove_topo *topo = calloc(1, sizeof *topo);
+    if (topo == NULL) return drove__fail_nomem("topology", sizeof *topo);
+    drove_status status = load(topo, source);
+    if (status != DROVE_OK) {
+        drove__topo_destroy(topo);
+        return status;
+    }
+    *out = topo;
+    return DROVE_OK;
+}
+
+void drove__topo_destroy(drove_topo *topo)
+{
+    if (topo == NULL) return;
+    if (topo->hwloc != NULL) hwloc_topology_destroy(topo->hwloc);
+    free(topo->compact);
+    free(topo->spread);
+    free(topo);
+}
+
+void drove__topo_facts(const drove_topo *topo, drove_topo_facts *out)
+{
+    *out = topo->facts;
+}
+
+/* ---- use ---- */
+
+void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers, drove_place *place)
+{
+    const drove_place *order = bind == DROVE_BIND_COMPACT ? topo->compact : topo->spread;
+    for (unsigned i = 0; i < n_workers; i++) {
+        if (bind == DROVE_BIND_NONE) place[i] = (drove_place){-1, -1, -1};
+        else place[i] = order[i % topo->facts.n_pus];
+    }
+}
+
+drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *place)
+{
+    if (place->pu < 0 || !topo->facts.is_this_machine) return DROVE_OK;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    if (set == NULL || hwloc_bitmap_only(set, (unsigned)place->pu) != 0) {
+        hwloc_bitmap_free(set);
+        return drove__fail(DROVE_E_SYSTEM, "binding to processor %d: not enough memory", place->pu);
+    }
+    int result = hwloc_set_cpubind(topo->hwloc, set, HWLOC_CPUBIND_THREAD);
+    int error = errno;
+    hwloc_bitmap_free(set);
+    if (result == 0) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_SYSTEM, error, "binding to processor %d", place->pu);
+}
+
+/* Only a machine with several nodes has something to choose. */
+static bool has_choice(const drove_topo *topo)
+{
+    return topo->facts.is_this_machine && topo->facts.n_nodes > 1;
+}
+
+/* Asks for the pages of a mapping to be on the node, or interleaved.  A refusal (some containers) is no error: the
+ * memory is as valid, only perhaps farther away. */
+static void bind_memory(const drove_topo *topo, void *memory, size_t size_bytes, int node)
+{
+    hwloc_obj_t numa = node >= 0 ? hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)node)
+                                 : hwloc_get_root_obj(topo->hwloc);
+    if (numa == NULL) return;
+    (void)hwloc_set_area_membind(topo->hwloc, memory, size_bytes, numa->nodeset,
+                                 node >= 0 ? HWLOC_MEMBIND_BIND : HWLOC_MEMBIND_INTERLEAVE,
+                                 HWLOC_MEMBIND_BYNODESET);
+}
+
+void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
+{
+    if (!has_choice(topo)) return drove__alloc(size_bytes, 1);
+    if (size_bytes == 0) size_bytes = 1;
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    bind_memory(topo, memory, size_bytes, node);
+    return memory;
+}
+
+void drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes)
+{
+    if (memory == NULL) return;
+    if (!has_choice(topo)) drove__free(memory);
+    else munmap(memory, size_bytes > 0 ? size_bytes : 1);
+}
