@@ -1,7 +1,7 @@
 /* base/safetensors.h - the safetensors file format: 8-byte header length, JSON header, raw little-endian tensors.
  *
  * Writing is atomic (base/file.h).  Reading checks every size against the file before it is used: header length,
- * offsets inside the file, no overlap, no hole, shape x type = bytes.
+ * offsets inside the file, no overlap, no hole, shape x type = bytes.  A file may be gzip-compressed.
  */
 #ifndef DROVE_BASE_SAFETENSORS_H
 #define DROVE_BASE_SAFETENSORS_H
@@ -21,20 +21,20 @@ typedef struct drove_tensor {
     drove_tensor_type type;
     unsigned          rank;
     size_t            shape[DROVE_TENSOR_MAX_RANK];
-    const void       *bytes; /* writing: caller's; reading: inside the loaded file */
+    const void       *bytes; /* writing: caller's; reading: inside the loaded data, 64-byte aligned */
 } drove_tensor;
 
 typedef struct drove_safetensors { /* a loaded file; free with _fini */
-    char         *file;            /* whole content; owns all that follows        */
-    size_t        size_bytes;
+    char         *data;            /* the tensors' bytes, each tensor on its own cache lines */
+    size_t        size_bytes;      /* of data                                     */
     size_t        n_tensors;
-    drove_tensor *tensor;
+    drove_tensor *tensor;          /* [n_tensors], in the header's order          */
     size_t        n_meta;          /* "__metadata__": string to string            */
     char        **meta_key, **meta_value;
 } drove_safetensors;
 
-/* meta: pairs of strings key, value, ..., NULL.
- * Errors: DROVE_E_IO, DROVE_E_NOMEM. */
+/* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give the same bytes.
+ * Errors: DROVE_E_ARG (a name empty, reserved or given twice, text that is not UTF-8), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor, size_t n_tensors,
                                       const char *const *meta);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */

@@ -116,6 +116,7 @@ drove_status drove__spec_parse(const char *text, drove_spec *out)
 
 void drove__spec_fini(drove_spec *spec)
 {
+    if (spec == NULL) return;
     free(spec->text);
     memset(spec, 0, sizeof *spec);
 }

@@ -1,0 +1,451 @@
+/* base/safetensors.c - the format:
+ *
+ *   8 bytes     n, the length of the header, little-endian
+ *   n bytes     JSON: {"__metadata__": {key: text}, name: {"dtype": "F32", "shape": [2, 3],
+ *               "data_offsets": [begin, end]}, ...}; blanks may follow
+ *   the rest    the tensors; offsets count from here and leave no byte out
+ *
+ * A file is taken to be hostile: nothing is allocated before the file is known to be long enough to need it, and every
+ * sum and product is checked for overflow.
+ */
+#include "base/safetensors.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "tensors are written as they lie in memory, which must be little-endian"
+#endif
+
+#define HEADER_MOST_BYTES ((uint64_t)100 << 20)
+
+enum { LENGTH_BYTES = 8, NAME_SHOWN = 64 };
+
+static const char metadata_name[] = "__metadata__";
+
+static const struct type_facts {
+    const char *name;
+    size_t      size_bytes;
+} type_facts[] = {
+    [DROVE_T_F32] = {"F32", 4}, [DROVE_T_F64] = {"F64", 8}, [DROVE_T_U64] = {"U64", 8},
+    [DROVE_T_I64] = {"I64", 8}, [DROVE_T_U32] = {"U32", 4}, [DROVE_T_I32] = {"I32", 4},
+    [DROVE_T_U8] = {"U8", 1},
+};
+
+/* Bytes of a tensor; false if the product overflows. */
+static bool tensor_bytes(const drove_tensor *t, size_t *size_bytes)
+{
+    size_t product = type_facts[t->type].size_bytes;
+    bool has_zero = false;
+    for (unsigned i = 0; i < t->rank; i++) has_zero = has_zero || t->shape[i] == 0;
+    for (unsigned i = 0; i < t->rank && !has_zero; i++) {
+        if (__builtin_mul_overflow(product, t->shape[i], &product)) return false;
+    }
+    *size_bytes = has_zero ? 0 : product;
+    return true;
+}
+
+/* ---- writing ---- */
+
+static drove_status fail_to_describe(const char *path, const char *what, const char *name)
+{
+    return drove__fail(DROVE_E_ARG, "%s: %s \"%.*s\" is empty, not UTF-8, or given twice", path, what,
+                       NAME_SHOWN, name);
+}
+
+/* Adds "name": {dtype, shape, data_offsets} and moves *offset past the tensor. */
+static drove_status describe_tensor(json_t *header, const char *path, const drove_tensor *t, size_t *offset)
+{
+    size_t size_bytes, end;
+    bool named = t->name[0] != '\0' && strcmp(t->name, metadata_name) != 0;
+    if (!named || json_object_get(header, t->name) != NULL) {
+        return fail_to_describe(path, "tensor", t->name);
+    }
+    if (t->rank > DROVE_TENSOR_MAX_RANK || !tensor_bytes(t, &size_bytes) ||
+        __builtin_add_overflow(*offset, size_bytes, &end)) {
+        return drove__fail(DROVE_E_ARG, "%s: tensor \"%s\" is too large", path, t->name);
+    }
+    json_t *shape = json_array();
+    for (unsigned i = 0; i < t->rank; i++) {
+        json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
+    }
+    json_t *description = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_facts[t->type].name, "shape",
+                                    shape, "data_offsets", (json_int_t)*offset, (json_int_t)end);
+    if (json_object_set_new(header, t->name, description) != 0) {
+        return fail_to_describe(path, "tensor", t->name);
+    }
+    *offset = end;
+    return DROVE_OK;
+}
+
+static drove_status describe_meta(json_t *header, const char *path, const char *const *meta)
+{
+    json_t *pairs = json_object();
+    if (json_object_set_new(header, metadata_name, pairs) != 0) return drove__fail_nomem(path, 0);
+    for (; meta[0] != NULL; meta += 2) {
+        bool repeated = json_object_get(pairs, meta[0]) != NULL;
+        if (repeated || json_object_set_new(pairs, meta[0], json_string(meta[1])) != 0) {
+            return fail_to_describe(path, "metadata", meta[0]);
+        }
+    }
+    return DROVE_OK;
+}
+
+static drove_status write_all(drove_writer *w, const char *header, const drove_tensor *tensor,
+                              size_t n_tensors)
+{
+    static const char blanks[DROVE_CACHE_LINE] = "                                                                ";
+    size_t n_header = strlen(header);
+    size_t n_blanks = (0 - (LENGTH_BYTES + n_header)) % DROVE_CACHE_LINE; /* tensors start on a cache line */
+    uint64_t length = n_header + n_blanks;
+    DROVE_TRY(drove__writer_write(w, &length, LENGTH_BYTES));
+    DROVE_TRY(drove__writer_write(w, header, n_header));
+    DROVE_TRY(drove__writer_write(w, blanks, n_blanks));
+    for (size_t i = 0; i < n_tensors; i++) {
+        size_t size_bytes = 0;
+        tensor_bytes(&tensor[i], &size_bytes);
+        if (size_bytes > 0) DROVE_TRY(drove__writer_write(w, tensor[i].bytes, size_bytes));
+    }
+    return DROVE_OK;
+}
+
+static drove_status write_file(const char *path, const char *header, const drove_tensor *tensor,
+                               size_t n_tensors)
+{
+    drove_writer *w;
+    DROVE_TRY(drove__writer_create(path, &w));
+    drove_status status = write_all(w, header, tensor, n_tensors);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor, size_t n_tensors,
+                                      const char *const *meta)
+{
+    size_t offset = 0;
+    drove_status status = DROVE_OK;
+    char *text = NULL;
+    json_t *header = json_object();
+    if (header == NULL) return drove__fail_nomem(path, 0);
+    if (meta != NULL) status = describe_meta(header, path, meta);
+    for (size_t i = 0; i < n_tensors && status == DROVE_OK; i++) {
+        status = describe_tensor(header, path, &tensor[i], &offset);
+    }
+    if (status == DROVE_OK) {
+        text = json_dumps(header, JSON_COMPACT);
+        status = text != NULL ? write_file(path, text, tensor, n_tensors) : drove__fail_nomem(path, 0);
+    }
+    free(text);
+    json_decref(header);
+    return status;
+}
+
+/* ---- reading: the header ---- */
+
+/* What loading holds. */
+typedef struct loading {
+    drove_reader     *reader;
+    const char       *path;
+    uint64_t          header_bytes;
+    uint64_t          data_most; /* bytes that can follow the header      */
+    size_t           *begin;     /* [n_tensors] offsets in the file       */
+    size_t           *end;
+    drove_safetensors st;
+} loading;
+
+static drove_status fail_tensor(const loading *l, const char *name, const char *what)
+{
+    return drove__fail(DROVE_E_DATA, "%s: tensor \"%.*s\": %s", l->path, NAME_SHOWN, name, what);
+}
+
+/* Reads and parses the JSON.  *out: the caller's to release. */
+static drove_status read_header(loading *l, json_t **out)
+{
+    uint64_t length;
+    uint64_t file_bytes = drove__reader_most_bytes(l->reader);
+    uint64_t after = file_bytes > LENGTH_BYTES ? file_bytes - LENGTH_BYTES : 0;
+    uint64_t most = after < HEADER_MOST_BYTES ? after : HEADER_MOST_BYTES;
+    DROVE_TRY(drove__reader_read(l->reader, &length, LENGTH_BYTES));
+    if (length < 2 || length > most) {
+        return drove__fail(DROVE_E_DATA, "%s: byte 0: expected the length of a safetensors header, 2 to "
+                           "%llu bytes here, found %llu", l->path, (unsigned long long)most,
+                           (unsigned long long)length);
+    }
+    char *text = malloc((size_t)length);
+    if (text == NULL) return drove__fail_nomem(l->path, (size_t)length);
+    drove_status status = drove__reader_read(l->reader, text, (size_t)length);
+    if (status == DROVE_OK) {
+        json_error_t error;
+        *out = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+        if (*out == NULL) {
+            status = drove__fail(DROVE_E_DATA, "%s: byte %d: header is not valid JSON: %s", l->path,
+                                 LENGTH_BYTES + error.position, error.text);
+        }
+    }
+    free(text);
+    l->header_bytes = length;
+    l->data_most = after - length;
+    return status;
+}
+
+static drove_status read_metadata(loading *l, const json_t *pairs)
+{
+    const char *key;
+    json_t *value;
+    drove_safetensors *st = &l->st;
+    if (!json_is_object(pairs)) {
+        return drove__fail(DROVE_E_DATA, "%s: expected an object as %s", l->path, metadata_name);
+    }
+    size_t n = json_object_size(pairs);
+    st->meta_key = calloc(n + 1, sizeof *st->meta_key);
+    st->meta_value = calloc(n + 1, sizeof *st->meta_value);
+    if (st->meta_key == NULL || st->meta_value == NULL) return drove__fail_nomem(l->path, n);
+    json_object_foreach((json_t *)pairs, key, value) {
+        if (!json_is_string(value)) {
+            return drove__fail(DROVE_E_DATA, "%s: %s: expected text as \"%.*s\"", l->path, metadata_name,
+                               NAME_SHOWN, key);
+        }
+        st->meta_key[st->n_meta] = strdup(key);
+        st->meta_value[st->n_meta] = strdup(json_string_value(value));
+        st->n_meta++;
+        if (st->meta_key[st->n_meta - 1] == NULL || st->meta_value[st->n_meta - 1] == NULL) {
+            return drove__fail_nomem(l->path, strlen(key));
+        }
+    }
+    return DROVE_OK;
+}
+
+static bool read_count(const json_t *value, size_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
+    *out = (size_t)json_integer_value(value);
+    return true;
+}
+
+static drove_status read_type(const loading *l, const json_t *dtype, drove_tensor *t)
+{
+    const char *name = json_string_value(dtype);
+    for (size_t i = 0; name != NULL && i < DROVE_COUNT(type_facts); i++) {
+        if (strcmp(name, type_facts[i].name) != 0) continue;
+        t->type = (drove_tensor_type)i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected a dtype of F32, F64, U64, I64, U32, "
+                       "I32 or U8, found \"%.16s\"", l->path, t->name, name != NULL ? name : "no text");
+}
+
+static drove_status read_shape(const loading *l, const json_t *shape, drove_tensor *t)
+{
+    if (!json_is_array(shape)) return fail_tensor(l, t->name, "expected an array as shape");
+    size_t rank = json_array_size(shape);
+    if (rank > DROVE_TENSOR_MAX_RANK) {
+        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected at most %d dimensions, found %zu",
+                           l->path, t->name, DROVE_TENSOR_MAX_RANK, rank);
+    }
+    t->rank = (unsigned)rank;
+    for (size_t i = 0; i < rank; i++) {
+        if (!read_count(json_array_get(shape, i), &t->shape[i])) {
+            return fail_tensor(l, t->name, "expected whole numbers in its shape");
+        }
+    }
+    return DROVE_OK;
+}
+
+/* One entry of the header into st.tensor[i], begin[i], end[i], checked against itself and the file. */
+static drove_status read_description(loading *l, const char *name, const json_t *description, size_t i)
+{
+    drove_tensor *t = &l->st.tensor[i];
+    if (name[0] == '\0' || strlen(name) >= sizeof t->name) {
+        return drove__fail(DROVE_E_DATA, "%s: tensor \"%.*s\": expected a name of 1 to %zu bytes",
+                           l->path, NAME_SHOWN, name, sizeof t->name - 1);
+    }
+    strcpy(t->name, name);
+    if (!json_is_object(description)) return fail_tensor(l, name, "expected an object");
+    DROVE_TRY(read_type(l, json_object_get(description, "dtype"), t));
+    DROVE_TRY(read_shape(l, json_object_get(description, "shape"), t));
+    const json_t *offsets = json_object_get(description, "data_offsets");
+    if (json_array_size(offsets) != 2 || !read_count(json_array_get(offsets, 0), &l->begin[i]) ||
+        !read_count(json_array_get(offsets, 1), &l->end[i]) || l->begin[i] > l->end[i]) {
+        return fail_tensor(l, name, "expected data_offsets of [begin, end]");
+    }
+    if (l->end[i] > l->data_most) {
+        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\" ends at byte %zu of the data; the file cannot "
+                           "hold more than %llu", l->path, name, l->end[i],
+                           (unsigned long long)l->data_most);
+    }
+    size_t size_bytes;
+    if (!tensor_bytes(t, &size_bytes)) return fail_tensor(l, name, "its shape overflows");
+    if (size_bytes != l->end[i] - l->begin[i]) {
+        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": its type and shape need %zu bytes, its "
+                           "data_offsets span %zu", l->path, name, size_bytes, l->end[i] - l->begin[i]);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_descriptions(loading *l, const json_t *header)
+{
+    const char *name;
+    json_t *description;
+    size_t i = 0;
+    if (!json_is_object(header)) {
+        return drove__fail(DROVE_E_DATA, "%s: byte %d: expected a JSON object", l->path, LENGTH_BYTES);
+    }
+    const json_t *pairs = json_object_get(header, metadata_name);
+    size_t n = json_object_size(header) - (pairs != NULL);
+    l->begin = calloc(n + 1, sizeof *l->begin);
+    l->end = calloc(n + 1, sizeof *l->end);
+    l->st.tensor = calloc(n + 1, sizeof *l->st.tensor);
+    if (l->begin == NULL || l->end == NULL || l->st.tensor == NULL) {
+        return drove__fail_nomem(l->path, n * sizeof *l->st.tensor);
+    }
+    if (pairs != NULL) DROVE_TRY(read_metadata(l, pairs));
+    l->st.n_tensors = n;
+    json_object_foreach((json_t *)header, name, description) {
+        if (strcmp(name, metadata_name) == 0) continue;
+        DROVE_TRY(read_description(l, name, description, i));
+        i++;
+    }
+    return DROVE_OK;
+}
+
+/* ---- reading: the data ---- */
+
+typedef struct span { /* of one tensor in the file */
+    size_t begin, end, tensor;
+} span;
+
+static int compare_spans(const void *left, const void *right)
+{
+    const span *a = left, *b = right;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    return (a->end > b->end) - (a->end < b->end);
+}
+
+static size_t pad_to_line(size_t size_bytes)
+{
+    return (size_bytes + DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
+}
+
+/* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for all, padded. */
+static drove_status check_spans(const loading *l, const span *spans, size_t *size_bytes)
+{
+    size_t expected = 0;
+    *size_bytes = 0;
+    for (size_t i = 0; i < l->st.n_tensors; i++) {
+        const char *name = l->st.tensor[spans[i].tensor].name;
+        if (spans[i].begin != expected) {
+            return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected its data at byte %zu, right after "
+                               "the one before it, found %zu", l->path, name, expected, spans[i].begin);
+        }
+        expected = spans[i].end;
+        *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_spans(loading *l, const span *spans)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < l->st.n_tensors; i++) {
+        size_t size_bytes = spans[i].end - spans[i].begin;
+        DROVE_TRY(drove__reader_read(l->reader, l->st.data + at, size_bytes));
+        l->st.tensor[spans[i].tensor].bytes = l->st.data + at;
+        at += pad_to_line(size_bytes);
+    }
+    char byte;
+    size_t n_read;
+    DROVE_TRY(drove__reader_read_some(l->reader, &byte, 1, &n_read));
+    if (n_read == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected the end of the file at byte %llu, after the last tensor; "
+                       "found more", l->path, (unsigned long long)drove__reader_offset(l->reader) - 1);
+}
+
+static drove_status read_data(loading *l)
+{
+    size_t n = l->st.n_tensors;
+    span *spans = calloc(n + 1, sizeof *spans);
+    if (spans == NULL) return drove__fail_nomem(l->path, n * sizeof *spans);
+    for (size_t i = 0; i < n; i++) spans[i] = (span){l->begin[i], l->end[i], i};
+    qsort(spans, n, sizeof *spans, compare_spans);
+    drove_status status = check_spans(l, spans, &l->st.size_bytes);
+    if (status == DROVE_OK) {
+        l->st.data = drove__alloc(l->st.size_bytes, 1);
+        if (l->st.data == NULL) status = drove__fail_nomem(l->path, l->st.size_bytes);
+    }
+    if (status == DROVE_OK) status = read_spans(l, spans);
+    free(spans);
+    return status;
+}
+
+drove_status drove__safetensors_load(const char *path, drove_safetensors *out)
+{
+    loading l = {.path = path};
+    json_t *header = NULL;
+    memset(out, 0, sizeof *out);
+    DROVE_TRY(drove__reader_open(path, &l.reader));
+    drove_status status = read_header(&l, &header);
+    if (status == DROVE_OK) status = read_descriptions(&l, header);
+    if (status == DROVE_OK) status = read_data(&l);
+    if (status == DROVE_OK) *out = l.st;
+    else drove__safetensors_fini(&l.st);
+    json_decref(header);
+    free(l.begin);
+    free(l.end);
+    drove__reader_close(l.reader);
+    return status;
+}
+
+void drove__safetensors_fini(drove_safetensors *st)
+{
+    if (st == NULL) return;
+    for (size_t i = 0; i < st->n_meta; i++) {
+        free(st->meta_key[i]);
+        free(st->meta_value[i]);
+    }
+    free(st->meta_key);
+    free(st->meta_value);
+    free(st->tensor);
+    drove__free(st->data);
+    memset(st, 0, sizeof *st);
+}
+
+/* ---- looking up ---- */
+
+const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name)
+{
+    for (size_t i = 0; i < st->n_tensors; i++) {
+        if (strcmp(st->tensor[i].name, name) == 0) return &st->tensor[i];
+    }
+    return NULL;
+}
+
+const char *drove__safetensors_meta(const drove_safetensors *st, const char *key)
+{
+    if (st == NULL) return;
+    for (size_t i = 0; i < st->n_meta; i++) {
+        if (strcmp(st->meta_key[i], key) == 0) return st->meta_value[i];
+    }
+    return NULL;
+}
+
+drove_status drove__safetensors_want(const drove_safetensors *st, const char *name, drove_tensor_type type,
+                                     size_t n, const void **bytes)
+{
+    const drove_tensor *t = drove__safetensors_find(st, name);
+    if (t == NULL) return drove__fail(DROVE_E_DATA, "expected a tensor \"%s\", found none", name);
+    size_t size_bytes = 0;
+    tensor_bytes(t, &size_bytes);
+    size_t n_found = size_bytes / type_facts[t->type].size_bytes;
+    if (t->type != type || n_found != n) {
+        return drove__fail(DROVE_E_DATA, "tensor \"%s\": expected %zu elements of type %s, found %zu of %s",
+                           name, n, type_facts[type].name, n_found, type_facts[t->type].name);
+    }
+    *bytes = t->bytes;
+    return DROVE_OK;
+}
