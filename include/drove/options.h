@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -84,4 +85,5 @@ drove_status drove_options_validate(const drove_options *options);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -7,6 +7,7 @@
 #ifndef DROVE_STATUS_H
 #define DROVE_STATUS_H
 
+#pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,4 +40,5 @@ int drove_status_exit(drove_status status);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

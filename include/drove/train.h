@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -94,4 +95,5 @@ drove_status drove_info(const drove_options *options, int as_json, FILE *stream)
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

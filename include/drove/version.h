@@ -7,6 +7,7 @@
 #define DROVE_VERSION_PATCH 0
 #define DROVE_VERSION "0.1.0"
 
+#pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,4 +17,5 @@ const char *drove_version(void); /* of the library in use */
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif
