@@ -427,7 +427,6 @@ const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const c
 
 const char *drove__safetensors_meta(const drove_safetensors *st, const char *key)
 {
-    if (st == NULL) return;
     for (size_t i = 0; i < st->n_meta; i++) {
         if (strcmp(st->meta_key[i], key) == 0) return st->meta_value[i];
     }
