@@ -1,0 +1,116 @@
+/* model/init.c - initial parameters.
+ *
+ *   xavier:g  W uniform in (-a, a), a = g sqrt(6 / (n_in + n_out)); b = 0   Glorot, Bengio, AISTATS 2010, eq. 16
+ *   he:g      W normal with deviation g sqrt(2 / n_in); b = 0               He et al., ICCV 2015, eq. 10
+ *   normal:s  W and b normal with deviation s (default 0.01)                Ek's thesis, where N(0, 0.01) starts all
+ *                                                                           of theta and 0.01 is the deviation
+ *
+ * Each layer has its own stream of random numbers, so a layer's numbers do not depend on the sizes of the others.
+ */
+#include "model/model.h"
+
+#include "model/support.h"
+
+#include <math.h>
+#include <string.h>
+
+static drove_status only_number(const drove_spec *spec, double *out)
+{
+    DROVE_TRY(drove__spec_check(spec, 1, NULL));
+    return drove__spec_arg_real(spec, 0, 0.0, 1e6, out);
+}
+
+static drove_status fill_xavier(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
+                                float *theta)
+{
+    double gain = 1.0;
+    DROVE_TRY(only_number(spec, &gain));
+    double bound = gain * sqrt(6.0 / ((double)layer->n_in + (double)layer->n_out));
+    float *w = theta + layer->w_offset;
+    for (size_t i = 0; i < layer->n_in * layer->n_out; i++) {
+        w[i] = (float)(bound * (2.0 * drove__rng_uniform(rng) - 1.0));
+    }
+    return DROVE_OK;
+}
+
+static void fill_normal(float *to, size_t n, double deviation, drove_rng *rng)
+{
+    for (size_t i = 0; i < n; i++) to[i] = (float)(deviation * drove__rng_normal(rng));
+}
+
+static drove_status fill_he(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
+                            float *theta)
+{
+    double gain = 1.0;
+    DROVE_TRY(only_number(spec, &gain));
+    fill_normal(theta + layer->w_offset, layer->n_in * layer->n_out,
+                gain * sqrt(2.0 / (double)layer->n_in), rng);
+    return DROVE_OK;
+}
+
+static drove_status fill_plain(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
+                               float *theta)
+{
+    double deviation = 0.01;
+    DROVE_TRY(only_number(spec, &deviation));
+    fill_normal(theta + layer->w_offset, layer->n_in * layer->n_out, deviation, rng);
+    fill_normal(theta + layer->b_offset, layer->n_out, deviation, rng);
+    return DROVE_OK;
+}
+
+static const drove_init_ops xavier = {
+    .name = "xavier",
+    .help = "uniform in +-g sqrt(6 / (n_in + n_out)), biases 0; xavier:g, default gain 1",
+    .source = "Glorot, Bengio, AISTATS 2010",
+    .fill = fill_xavier,
+};
+
+static const drove_init_ops he = {
+    .name = "he",
+    .help = "normal with deviation g sqrt(2 / n_in), biases 0; he:g, default gain 1",
+    .source = "He, Zhang, Ren, Sun, ICCV 2015",
+    .fill = fill_he,
+};
+
+static const drove_init_ops normal = {
+    .name = "normal",
+    .help = "all of theta normal with deviation s; normal:s, default 0.01",
+    .source = "Ek, master's thesis, Chalmers 2021",
+    .fill = fill_plain,
+};
+
+const drove_init_ops *const drove__inits[] = {&xavier, &he, &normal, NULL};
+
+static drove_status find_init(const char *name, const drove_init_ops **out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    for (; drove__inits[n] != NULL; n++) {
+        if (strcmp(drove__inits[n]->name, name) == 0) {
+            *out = drove__inits[n];
+            return DROVE_OK;
+        }
+        names[n] = drove__inits[n]->name;
+    }
+    return drove__model_unknown("initialisation", name, names, n);
+}
+
+drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
+                               float *theta)
+{
+    const drove_init_ops *ops = NULL;
+    drove_spec spec;
+    bool by_default = init == NULL || init[0] == '\0';
+    memset(theta, 0, model->n_params * sizeof *theta);
+    if (by_default && model->n_layers == 1) return DROVE_OK;
+    if (by_default) init = strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";
+    DROVE_TRY(drove__spec_parse(init, &spec));
+    drove_status status = find_init(spec.name, &ops);
+    for (size_t l = 0; l < model->n_layers && status == DROVE_OK; l++) {
+        drove_rng rng;
+        drove__rng_seed(&rng, seed, DROVE_RNG_INIT, l);
+        status = ops->fill(&spec, &model->layer[l], &rng, theta);
+    }
+    drove__spec_fini(&spec);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* model/support.c - names, activations over a block, sizes: see support.h. */
+#include "model/support.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+
+drove_status drove__model_unknown(const char *what, const char *word, const char *const *name,
+                                  size_t n_names)
+{
+    const char *near = drove__nearest(word, name, n_names);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG, "unknown %s \"%s\": did you mean \"%s\"?", what, word,
+                           near);
+    }
+    char list[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", name[i]);
+    }
+    return drove__fail(DROVE_E_ARG, "unknown %s \"%s\": expected one of %s", what, word, list);
+}
+
+void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
+{
+    /* The kernel adds a bias first; here it is zero, and long blocks are taken as rows of this many. */
+    enum { WIDTH = 256 };
+    static const DROVE_ALIGNED_CACHE_LINE float zero[WIDTH];
+    if (act == DROVEK_LINEAR) return;
+    size_t rows = n / WIDTH;
+    if (rows > 0) k->bias_act_f32(y, zero, rows, WIDTH, act);
+    if (n % WIDTH > 0) k->bias_act_f32(y + rows * WIDTH, zero, 1, n % WIDTH, act);
+}
+
+size_t drove__largest(const float *z, size_t n)
+{
+    size_t best = 0;
+    for (size_t o = 1; o < n; o++) {
+        if (z[o] > z[best]) best = o;
+    }
+    return best;
+}

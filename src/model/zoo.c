@@ -1,0 +1,95 @@
+/* model/zoo.c - the families of models: from a spec and the data's shape to a stack of layers.
+ *
+ * model->n_inputs and model->n_outputs are set when a family's build is called; the last layer is linear: what makes
+ * probabilities of its outputs belongs to the loss.
+ */
+#include "model/layer.h"
+#include "model/model.h"
+
+#include <stdlib.h>
+
+enum { MOST_UNITS = 1 << 24 }; /* of one layer */
+
+/* n_hidden layers with activation act, then the linear output layer. */
+static drove_status stack_dense(drove_model *model, const size_t *hidden, size_t n_hidden,
+                                drovek_act act)
+{
+    model->layer = calloc(n_hidden + 1, sizeof *model->layer);
+    if (model->layer == NULL)
+        return drove__fail_nomem("layers", (n_hidden + 1) * sizeof *model->layer);
+    model->n_layers = n_hidden + 1;
+    size_t n_in = model->n_inputs;
+    for (size_t l = 0; l <= n_hidden; l++) {
+        bool is_output = l == n_hidden;
+        model->layer[l] = (drove_layer){
+            .ops = &drove__layer_dense,
+            .n_in = n_in,
+            .n_out = is_output ? model->n_outputs : hidden[l],
+            .act = is_output ? DROVEK_LINEAR : act,
+        };
+        n_in = model->layer[l].n_out;
+    }
+    return DROVE_OK;
+}
+
+static drove_status build_mlp(const drove_spec *spec, const drove_model_io *io, drovek_act act,
+                              drove_model *model)
+{
+    (void)io;
+    size_t hidden[DROVE_SPEC_MAX_ARGS];
+    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, NULL));
+    if (spec->n_args == 0) {
+        return drove__fail(DROVE_E_ARG,
+                           "model mlp: expected sizes of hidden layers, as in mlp:128,128; "
+                           "without any it is logistic, linear or svm");
+    }
+    for (unsigned i = 0; i < spec->n_args; i++) {
+        uint64_t units = 0;
+        DROVE_TRY(drove__spec_arg_u64(spec, i, 1, MOST_UNITS, &units));
+        hidden[i] = (size_t)units;
+    }
+    return stack_dense(model, hidden, spec->n_args, act);
+}
+
+static drove_status build_one_layer(const drove_spec *spec, const drove_model_io *io,
+                                    drovek_act act, drove_model *model)
+{
+    (void)io;
+    DROVE_TRY(drove__spec_check(spec, 0, NULL));
+    return stack_dense(model, NULL, 0, act);
+}
+
+static const drove_model_ops mlp = {
+    .name = "mlp",
+    .help = "multi-layer perceptron, mlp:128,64 = hidden layers of 128 and 64 units",
+    .source = "Rumelhart, Hinton, Williams, Nature 1986",
+    .default_loss = NULL,
+    .build = build_mlp,
+};
+
+static const drove_model_ops logistic = {
+    .name = "logistic",
+    .help =
+        "logistic regression: one output for two classes, softmax for more, one sigmoid for each label",
+    .source = "Cox, J. R. Stat. Soc. B 1958",
+    .default_loss = "logistic",
+    .build = build_one_layer,
+};
+
+static const drove_model_ops linear = {
+    .name = "linear",
+    .help = "linear model with squared loss: least squares",
+    .source = "Widrow, Hoff, WESCON 1960",
+    .default_loss = "squared",
+    .build = build_one_layer,
+};
+
+static const drove_model_ops svm = {
+    .name = "svm",
+    .help = "linear model with hinge loss; more than two classes: one against all",
+    .source = "Cortes, Vapnik, Machine Learning 1995",
+    .default_loss = "hinge",
+    .build = build_one_layer,
+};
+
+const drove_model_ops *const drove__models[] = {&mlp, &logistic, &linear, &svm, NULL};
