@@ -7,7 +7,8 @@
  *   one row       matrix-vector kernels, which skip inputs that are 0
  *   several rows  matrix products
  *
- * Threads: nothing is kept.  With sparse input or one row, theta is touched through [racy] kernels only.
+ * Threads: nothing is kept.  With sparse input or one row, theta is touched through [racy] kernels
+ * only.
  */
 #include "model/layer.h"
 #include "model/support.h"
@@ -63,7 +64,8 @@ static void input_gradient(const drove_layer *l, const drovek_table *k, const fl
     }
 }
 
-/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names keep what they hold. */
+/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names keep what they
+ * hold. */
 static void sparse_gradient(const drove_layer *l, const drovek_table *k, const drove_input *in,
                             const float *d, float *dw, bool spans_wanted)
 {

@@ -1,11 +1,14 @@
 /* model/init.c - initial parameters.
  *
- *   xavier:g  W uniform in (-a, a), a = g sqrt(6 / (n_in + n_out)); b = 0   Glorot, Bengio, AISTATS 2010, eq. 16
- *   he:g      W normal with deviation g sqrt(2 / n_in); b = 0               He et al., ICCV 2015, eq. 10
- *   normal:s  W and b normal with deviation s (default 0.01)                Ek's thesis, where N(0, 0.01) starts all
- *                                                                           of theta and 0.01 is the deviation
+ *   xavier:g  W uniform in (-a, a), a = g sqrt(6 / (n_in + n_out)); b = 0
+ *             Glorot, Bengio, AISTATS 2010, equation 16
+ *   he:g      W normal with deviation g sqrt(2 / n_in); b = 0
+ *             He et al., ICCV 2015, equation 10
+ *   normal:s  W and b normal with deviation s, 0.01 by default
+ *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
  *
- * Each layer has its own stream of random numbers, so a layer's numbers do not depend on the sizes of the others.
+ * Each layer has its own stream of random numbers, so a layer's numbers do not depend on the sizes
+ * of the others.
  */
 #include "model/model.h"
 

@@ -6,9 +6,11 @@
 
 struct drove_loss_ops {
     const char *name, *help, *source;
-    /* Outputs that the model needs for these data; 0: the loss cannot be used with them, *why says so. */
+    /* Outputs that the model needs for these data; 0: the loss cannot be used with them, *why says
+     * so. */
     size_t (*n_outputs)(const drove_model_io *io, const char **why);
-    /* z[n_rows][n_outputs]; dz NULL: loss only; else dz = scale * d(sum of losses)/dz.  dz may not be z. */
+    /* z[n_rows][n_outputs]; dz NULL: loss only; else dz = scale * d(sum of losses)/dz.  dz may not
+     * be z. */
     void (*eval)(const drovek_table *k, const float *z, const drove_target *target, size_t n_rows,
                  size_t n_outputs, float scale, float *dz, drove_score *score);
     void (*predict)(const float *z, size_t n_rows, size_t n_outputs, float *prob);
@@ -16,7 +18,7 @@ struct drove_loss_ops {
 
 extern const drove_loss_ops drove__loss_softmax, drove__loss_sigmoid, drove__loss_logistic,
     drove__loss_hinge, drove__loss_squared;
-extern const drove_loss_ops
-    *const drove__losses[]; /* softmax sigmoid logistic hinge squared; NULL-terminated */
+
+extern const drove_loss_ops *const drove__losses[]; /* all of them; NULL-terminated */
 
 #endif

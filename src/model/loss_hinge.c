@@ -1,7 +1,8 @@
 /* model/loss_hinge.c - max(0, 1 - y z) with y = +1 or -1.
  *
- * Two classes: one output, y = +1 for class 1.  More: one against all, an output for each class with y = +1 for the
- * example's own, summed over the outputs.  At the kink, y z = 1, the derivative is 0.
+ * Two classes: one output, y = +1 for class 1.  More: one against all, an output for each class
+ * with y = +1 for the example's own, summed over the outputs.  At the kink, y z = 1, the derivative
+ * is 0.
  */
 #include "model/loss.h"
 #include "model/support.h"

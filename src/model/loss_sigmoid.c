@@ -5,8 +5,9 @@
  *   sigmoid    one output for each label of multi-label data, summed over the labels
  *   logistic   two classes and one output: with y = 2 t - 1 this is log(1 + exp(-y z))
  *
- * log(1 + exp(z)) = max(z, 0) - log(q) with q = max(p, 1 - p), which lies in [1/2, 1]; so the logarithms of up to
- * BLOCK outputs are one logarithm of their product, and p comes from the table's vector kernel.
+ * log(1 + exp(z)) = max(z, 0) - log(q) with q = max(p, 1 - p), which lies in [1/2, 1]; so the
+ * logarithms of up to BLOCK outputs are one logarithm of their product, and p comes from the
+ * table's vector kernel.
  */
 #include "model/loss.h"
 #include "model/support.h"
@@ -17,8 +18,8 @@
 
 enum { BLOCK = 512 }; /* (1/2)^512 is still a normal double */
 
-/* For n outputs: writes p to p[n] (may be z's own scratch), adds to *n_positive the outputs above 0 and returns the
- * sum of log(1 + exp(z)). */
+/* For n outputs: writes p to p[n] (may be z's own scratch), adds to *n_positive the outputs above 0
+ * and returns the sum of log(1 + exp(z)). */
 static double softplus_sum(const drovek_table *k, const float *z, size_t n, float *p,
                            size_t *n_positive)
 {
@@ -36,7 +37,8 @@ static double softplus_sum(const drovek_table *k, const float *z, size_t n, floa
     return positive_sum - log(product);
 }
 
-/* The part of loss and gradient that does not depend on the targets: p goes to dz, unless that is NULL. */
+/* The part of loss and gradient that does not depend on the targets: p goes to dz, unless that is
+ * NULL. */
 static double all_softplus(const drovek_table *k, const float *z, size_t n, float *dz,
                            size_t *n_positive)
 {

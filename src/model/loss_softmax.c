@@ -1,4 +1,5 @@
-/* model/loss_softmax.c - cross-entropy of the softmax: -log(exp(z_t) / sum_o exp(z_o)); one output for each class. */
+/* model/loss_softmax.c - cross-entropy of the softmax: -log(exp(z_t) / sum_o exp(z_o)); one output
+ * for each class. */
 #include "model/loss.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* model/loss_squared.c - 1/2 (z - t)^2, so that the derivative is z - t.
  *
- * Values: one output.  Classes: an output for each class, t = 1 for the example's own and 0 for the others, summed
- * over the outputs.
+ * Values: one output.  Classes: an output for each class, t = 1 for the example's own and 0 for the
+ * others, summed over the outputs.
  */
 #include "model/loss.h"
 #include "model/support.h"

@@ -1,7 +1,8 @@
 /* model/model.c - building a model, and one pass forward and backward through its layers.
  *
- * Invariants after creation: layer[l].n_in == layer[l-1].n_out, layer[0].n_in == n_inputs, layer[last].n_out ==
- * n_outputs, views ascend and start on 16-float boundaries, n_params is a multiple of 16.
+ * Invariants after creation: layer[l].n_in == layer[l-1].n_out, layer[0].n_in == n_inputs,
+ * layer[last].n_out == n_outputs, views ascend and start on 16-float boundaries, n_params is a
+ * multiple of 16.
  */
 #include "model/model.h"
 
@@ -65,7 +66,8 @@ static drove_status find_loss(const char *name, const drove_loss_ops **out)
     return drove__model_unknown("loss", name, names, n);
 }
 
-/* The family's default; logistic regression of more than two classes is the softmax, of labels one sigmoid each. */
+/* The family's default; logistic regression of more than two classes is the softmax, of labels one
+ * sigmoid each. */
 static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)
 {
     const char *name = family->default_loss;

@@ -24,7 +24,8 @@ drove_status drove__model_unknown(const char *what, const char *word, const char
 
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
 {
-    /* The kernel adds a bias first; here it is zero, and long blocks are taken as rows of this many. */
+    /* The kernel adds a bias first; here it is zero, and long blocks are taken as rows of this
+     * many. */
     enum { WIDTH = 256 };
     static const DROVE_ALIGNED_CACHE_LINE float zero[WIDTH];
     if (act == DROVEK_LINEAR) return;

@@ -1,7 +1,7 @@
 /* model/zoo.c - the families of models: from a spec and the data's shape to a stack of layers.
  *
- * model->n_inputs and model->n_outputs are set when a family's build is called; the last layer is linear: what makes
- * probabilities of its outputs belongs to the loss.
+ * model->n_inputs and model->n_outputs are set when a family's build is called; the last layer is
+ * linear: what makes probabilities of its outputs belongs to the loss.
  */
 #include "model/layer.h"
 #include "model/model.h"
@@ -69,8 +69,7 @@ static const drove_model_ops mlp = {
 
 static const drove_model_ops logistic = {
     .name = "logistic",
-    .help =
-        "logistic regression: one output for two classes, softmax for more, one sigmoid for each label",
+    .help = "logistic regression: one output for two classes, else softmax, or sigmoids for labels",
     .source = "Cox, J. R. Stat. Soc. B 1958",
     .default_loss = "logistic",
     .build = build_one_layer,

@@ -1,12 +1,14 @@
-/* device/host/host.c - the engine of the calling thread: gathers the examples of a batch, then one pass of the model.
+/* device/host/host.c - the engine of the calling thread: gathers the examples of a batch, then one
+ * pass of the model.
  *
- * Dense examples become rows of x[n_rows][n_features], widened and scaled on the way (one pass); where they already
- * lie in memory as they are wanted, they are read in place.  Sparse examples are read in place, unless they must be
- * scaled.  Sparse batches whose gradient is wanted in spans cost what their non-zeros cost, whatever n_features is.
+ * Dense examples become rows of x[n_rows][n_features], widened and scaled on the way (one pass);
+ * where they already lie in memory as they are wanted, they are read in place.  Sparse examples are
+ * read in place, unless they must be scaled.  Sparse batches whose gradient is wanted in spans cost
+ * what their non-zeros cost, whatever n_features is.
  *
- * Memory: everything a training step needs is allocated at creation for the data named there; a batch of other data
- * (evaluation) that needs more makes a scratch array grow once.
- * Threads: an engine is used by one thread at a time; model, kernels and data are only read.
+ * Memory: everything a training step needs is allocated at creation for the data named there; a
+ * batch of other data (evaluation) that needs more makes a scratch array grow once. Threads: an
+ * engine is used by one thread at a time; model, kernels and data are only read.
  */
 #include "device/engine.h"
 
@@ -81,7 +83,8 @@ static drove_status reserve_spans(drove_engine *e, size_t n_spans)
     return DROVE_OK;
 }
 
-/* Most spans that n_pairs non-zeros can make, plus the one of everything behind the first layer's weights. */
+/* Most spans that n_pairs non-zeros can make, plus the one of everything behind the first layer's
+ * weights. */
 static size_t most_spans(const drove_engine *e, size_t n_pairs)
 {
     size_t most = e->model->n_inputs / 2 + 1;
@@ -309,7 +312,8 @@ static void load_target(drove_engine *e, const drove_batch *batch, drove_target 
 
 /* ---- operations ---- */
 
-/* Spans of the gradient of a sparse batch: the touched rows of the first layer's W, then all the rest. */
+/* Spans of the gradient of a sparse batch: the touched rows of the first layer's W, then all the
+ * rest. */
 static drove_status find_spans(drove_engine *e, const drove_input *in, drove_gradient *grad)
 {
     const drove_layer *l = &e->model->layer[0];

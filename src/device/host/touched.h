@@ -1,8 +1,9 @@
-/* device/host/touched.h - an ordered set of numbers below a bound: which features a sparse batch touches.
+/* device/host/touched.h - an ordered set of numbers below a bound: which features a sparse batch
+ * touches.
  *
- * A hierarchy of bitmaps: a bit of a higher level says that a word of the level below is not zero.  Adding costs the
- * number of levels at most (four for 16 million features), draining as much for each member; nothing depends on the
- * bound.  One thread at a time.
+ * A hierarchy of bitmaps: a bit of a higher level says that a word of the level below is not zero. 
+ * Adding costs the number of levels at most (four for 16 million features), draining as much for
+ * each member; nothing depends on the bound.  One thread at a time.
  */
 #ifndef DROVE_DEVICE_HOST_TOUCHED_H
 #define DROVE_DEVICE_HOST_TOUCHED_H
@@ -32,8 +33,8 @@ static inline void drove__touched_add(drove_touched *set, size_t number)
     }
 }
 
-/* Empties the set into spans: member j becomes [offset + j * width, + width); neighbours merge.  Returns how many
- * spans were written, ascending; span has room for one per member. */
+/* Empties the set into spans: member j becomes [offset + j * width, + width); neighbours merge. 
+ * Returns how many spans were written, ascending; span has room for one per member. */
 size_t drove__touched_drain(drove_touched *set, size_t offset, size_t width, drove_span *span);
 
 #endif
