@@ -1,17 +1,21 @@
-/* base/cpu.c - CPUID and XGETBV.  A feature counts only if the operating system also saves its registers. */
+/* base/cpu.c - CPUID and XGETBV.  A feature counts only if the operating system also saves its
+ * registers. */
 #include "base/cpu.h"
 
 #include <pthread.h>
 #include <string.h>
 
 static pthread_once_t detect_once = PTHREAD_ONCE_INIT;
-static uint32_t features;                /* written under detect_once, then read-only */
-static char model[64] = "unknown";       /* likewise                                   */
+static uint32_t features;          /* written under detect_once, then read-only */
+static char model[64] = "unknown"; /* likewise                                   */
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xe6 }; /* bits of XCR0: SSE, AVX; opmask, ZMM 0-15, ZMM 16-31 */
+enum {                   /* bits of XCR0 */
+       SAVES_YMM = 0x06, /* SSE, AVX */
+       SAVES_ZMM = 0xe6  /* and opmask, ZMM 0-15, ZMM 16-31 */
+};
 
 static uint64_t saved_state(void)
 {

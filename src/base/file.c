@@ -1,7 +1,8 @@
 /* base/file.c - the reader: plain or gzip, bytes or lines.  The writer: base/writer.c.
  *
- * Content passes through one buffer of BUFFER_BYTES, except where a caller asks for at least that much at once: then
- * it goes straight into the caller's memory.  A gzip file may have several members; zeros may follow the last one.
+ * Content passes through one buffer of BUFFER_BYTES, except where a caller asks for at least that
+ * much at once: then it goes straight into the caller's memory.  A gzip file may have several
+ * members; zeros may follow the last one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,20 +25,21 @@
 enum { GZIP_WINDOW = 15 + 16 }; /* zlib: largest window, gzip header and check */
 
 struct drove_reader {
-    char     *path;
-    int       fd;
-    bool      is_gzip, is_inflating; /* is_inflating: inside a member; stream is initialised whenever is_gzip */
-    bool      disk_ended;
-    z_stream  stream;
-    uint64_t  disk_bytes;   /* read from fd so far                                              */
-    uint64_t  most_bytes;   /* see drove__reader_most_bytes                                     */
-    uint64_t  consumed;     /* bytes of content handed out                                      */
-    uint64_t  line_number;
-    uint8_t  *packed;       /* [BUFFER_BYTES], gzip only: what stream.next_in points into       */
-    char     *content;      /* [BUFFER_BYTES + 1]; the last byte is for the NUL of a line       */
-    size_t    begin, end;   /* content[begin .. end) is not consumed yet                        */
-    char     *line;         /* a line that did not lie whole in the buffer                      */
-    size_t    line_capacity;
+    char *path;
+    int fd;
+    bool is_gzip;        /* stream is initialised                                         */
+    bool is_inflating;   /* inside a gzip member                                          */
+    bool disk_ended;     /* fd has no more                                                */
+    z_stream stream;     /* gzip only                                                     */
+    uint8_t *packed;     /* [BUFFER_BYTES] gzip only: what stream.next_in points into     */
+    uint64_t disk_bytes; /* read from fd so far                                           */
+    uint64_t most_bytes; /* see drove__reader_most_bytes                                  */
+    uint64_t consumed;   /* bytes of content handed out                                   */
+    uint64_t line_number;
+    char *content;     /* [BUFFER_BYTES + 1] the last byte is for the NUL of a line     */
+    size_t begin, end; /* content[begin .. end) is not consumed yet                     */
+    char *line;        /* [line_capacity] a line that did not lie whole in the buffer   */
+    size_t line_capacity;
 };
 
 /* ---- the file below: fd, and inflation ---- */
@@ -70,8 +72,8 @@ static drove_status refill_packed(drove_reader *r)
     return DROVE_OK;
 }
 
-/* Between two members: sets is_inflating if another one follows; leaves it unset, with nothing left to read, at the
- * end of the file. */
+/* Between two members: sets is_inflating if another one follows; leaves it unset, with nothing left
+ * to read, at the end of the file. */
 static drove_status next_member(drove_reader *r)
 {
     while (true) {
@@ -84,9 +86,10 @@ static drove_status next_member(drove_reader *r)
         DROVE_TRY(refill_packed(r));
     }
     if (*r->stream.next_in != 0x1f) {
-        return drove__fail(DROVE_E_DATA, "%s: expected another gzip member or the end of the file at "
-                           "byte %llu, found byte value %u", r->path, inflated_up_to(r),
-                           (unsigned)*r->stream.next_in);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected another gzip member or the end of the file at "
+                           "byte %llu, found byte value %u",
+                           r->path, inflated_up_to(r), (unsigned)*r->stream.next_in);
     }
     inflateReset(&r->stream);
     r->is_inflating = true;
@@ -111,11 +114,14 @@ static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, si
         } else if (result == Z_MEM_ERROR) {
             return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
         } else if (r->stream.avail_in == 0 && r->disk_ended && r->stream.avail_out > 0) {
-            return drove__fail(DROVE_E_DATA, "%s: truncated: the file ends at byte %llu, inside its "
-                               "gzip stream", r->path, inflated_up_to(r));
+            return drove__fail(DROVE_E_DATA,
+                               "%s: truncated: the file ends at byte %llu, inside its "
+                               "gzip stream",
+                               r->path, inflated_up_to(r));
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
             return drove__fail(DROVE_E_DATA, "%s: damaged gzip stream near byte %llu: %s", r->path,
-                               inflated_up_to(r), r->stream.msg != NULL ? r->stream.msg : "no detail");
+                               inflated_up_to(r),
+                               r->stream.msg != NULL ? r->stream.msg : "no detail");
         }
     }
     *n_read = wanted - r->stream.avail_out;
@@ -260,7 +266,8 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
 }
 
 /* Appends bytes to r->line[*length], with room for a NUL. */
-static drove_status append_to_line(drove_reader *r, const char *bytes, size_t size_bytes, size_t *length)
+static drove_status append_to_line(drove_reader *r, const char *bytes, size_t size_bytes,
+                                   size_t *length)
 {
     size_t needed = *length + size_bytes + 1;
     if (needed > LINE_MOST_BYTES + 1) {

@@ -1,8 +1,8 @@
 /* base/mem.c - aligned memory.
  *
- * Every block is preceded by a header of one cache line that tells drove__free where the memory came from.  Blocks
- * below LARGE_BYTES come from the C library; larger ones are mapped, so that their pages are zero without being
- * touched and start on a huge page.
+ * Every block is preceded by a header of one cache line that tells drove__free where the memory
+ * came from.  Blocks below LARGE_BYTES come from the C library; larger ones are mapped, so that
+ * their pages are zero without being touched and start on a huge page.
  */
 #include "base/mem.h"
 
@@ -13,18 +13,20 @@
 #define LARGE_BYTES     ((size_t)4 << 20)
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-typedef struct block_header { /* DROVE_CACHE_LINE bytes lie between its start and the caller's memory */
-    void  *mapping;           /* NULL: from aligned_alloc                                             */
+/* Lies DROVE_CACHE_LINE bytes before the caller's memory. */
+typedef struct block_header {
+    void *mapping; /* NULL: from aligned_alloc */
     size_t mapping_bytes;
 } block_header;
 
-/* A mapping of size_bytes with header whose caller's part starts at a huge page; NULL if there is none. */
+/* A mapping of size_bytes with header whose caller's part starts at a huge page; NULL if there is
+ * none. */
 static void *map_large(size_t size_bytes)
 {
     size_t mapping_bytes = size_bytes + HUGE_PAGE_BYTES + DROVE_CACHE_LINE;
     if (mapping_bytes < size_bytes) return NULL;
-    char *mapping = mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                         -1, 0);
+    char *mapping =
+        mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     uintptr_t first = (uintptr_t)mapping + DROVE_CACHE_LINE;
     uintptr_t block = (first + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
@@ -43,7 +45,8 @@ void *drove__alloc(size_t count, size_t size_bytes)
     size_t total_bytes;
     if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
     if (total_bytes >= LARGE_BYTES) return map_large(total_bytes);
-    size_t padded_bytes = (total_bytes + 2 * DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
+    size_t padded_bytes = DROVE_CACHE_LINE + total_bytes + DROVE_CACHE_LINE - 1;
+    padded_bytes -= padded_bytes % DROVE_CACHE_LINE;
     char *memory = aligned_alloc(DROVE_CACHE_LINE, padded_bytes);
     if (memory == NULL) return NULL;
     memset(memory, 0, padded_bytes);

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DROVE_CACHE_LINE 64u
+#define DROVE_CACHE_LINE         64u
 #define DROVE_ALIGNED_CACHE_LINE __attribute__((aligned(64)))
-#define DROVE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define DROVE_COUNT(array)       (sizeof(array) / sizeof((array)[0]))
 
 /* Number of floats, at least n, that fills whole cache lines. */
 static inline size_t drove__pad_floats(size_t n)
@@ -15,9 +15,9 @@ static inline size_t drove__pad_floats(size_t n)
     return (n + 15u) & ~(size_t)15u;
 }
 
-/* Zeroed, 64-byte aligned memory for count elements of size_bytes; NULL when there is none, or when the product
- * overflows.  Count 0 gives a valid pointer.  Large blocks (>= 4 MiB) are advised to use huge pages.
- * Free with drove__free, which accepts NULL. */
+/* Zeroed, 64-byte aligned memory for count elements of size_bytes; NULL when there is none, or when
+ * the product overflows.  Count 0 gives a valid pointer.  Large blocks (>= 4 MiB) are advised to
+ * use huge pages.  Free with drove__free, which accepts NULL. */
 void *drove__alloc(size_t count, size_t size_bytes);
 void  drove__free(void *memory);
 

@@ -1,10 +1,10 @@
 /* base/number.c - strict numbers; declared in base/spec.h.
  *
- * Floats of data files take a short way: up to 19 digits as one 64-bit integer, times or over a power of ten, in
- * double.  The error of that is below 4 units in the last place of a double, so rounding to float gives the correctly
- * rounded result unless the double lies that close to the middle between two floats.  Those cases, and results
- * outside the normal range of a float, are given to strtof in a form without a decimal point, so that no locale
- * matters.
+ * Floats of data files take a short way: up to 19 digits as one 64-bit integer, times or over a
+ * power of ten, in double.  The error of that is below 4 units in the last place of a double, so
+ * rounding to float gives the correctly rounded result unless the double lies that close to the
+ * middle between two floats.  Those cases, and results outside the normal range of a float, are
+ * given to strtof in a form without a decimal point, so that no locale matters.
  */
 #include "base/spec.h"
 
@@ -15,29 +15,30 @@
 #include <string.h>
 
 enum {
-    DIGITS_IN_U64 = 19,    /* any 19 digits fit in 64 bits                                          */
-    DIGITS_KEPT = 800,     /* more than decide the rounding of any double (767), let alone a float  */
-    EXPONENT_MOST = 100000 /* far outside any double, for any mantissa of DIGITS_KEPT digits        */
+    DIGITS_IN_U64 = 19,    /* any 19 digits fit in 64 bits                                       */
+    DIGITS_KEPT = 800,     /* more than decide the rounding of a double (767), let alone a float */
+    EXPONENT_MOST = 100000 /* outside any double, for any mantissa of DIGITS_KEPT digits         */
 };
 
-static const int64_t exponent_scanned = 1000000000000; /* it stops counting here; no text has so many digits */
+/* A written exponent is not counted further than this: no text has so many digits. */
+static const int64_t exponent_most_read = 1000000000000;
 
-static const double power_of_ten[] = { /* exact up to 1e22, then rounded to nearest */
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-    1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
-    1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40, 1e41, 1e42, 1e43, 1e44, 1e45, 1e46,
-    1e47, 1e48, 1e49, 1e50, 1e51, 1e52, 1e53, 1e54, 1e55, 1e56, 1e57, 1e58, 1e59, 1e60
-};
+/* Exact up to 1e22, then rounded to nearest. */
+static const double power_of_ten[] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
+    1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40, 1e41, 1e42, 1e43, 1e44, 1e45, 1e46, 1e47,
+    1e48, 1e49, 1e50, 1e51, 1e52, 1e53, 1e54, 1e55, 1e56, 1e57, 1e58, 1e59, 1e60};
 
 /* A decimal number in text: [+-] digits [. digits] [e [+-] digits] */
 typedef struct decimal {
     const char *digits;     /* first digit or point                                      */
     const char *digits_end; /* after the last digit or point                             */
     const char *end;        /* after the exponent                                        */
-    uint64_t    mantissa;   /* the first 19 significant digits as an integer             */
-    int64_t     exponent;   /* value = mantissa * 10^exponent, up to the digits left out */
-    int64_t     given;      /* the written exponent                                      */
-    bool        negative;
+    uint64_t mantissa;      /* the first 19 significant digits as an integer             */
+    int64_t exponent;       /* value = mantissa * 10^exponent, up to the digits left out */
+    int64_t given;          /* the written exponent                                      */
+    bool negative;
 } decimal;
 
 static bool is_digit(char c)
@@ -45,8 +46,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits into d->mantissa; counts in *n_significant how many it holds and moves the exponent by `step` for each
- * one that counts: 0 before the point and -1 after it, and one more for each that no longer fits. */
+/* Reads digits into d->mantissa; counts in *n_significant how many it holds and moves the exponent
+ * by `step` for each one that counts: 0 before the point and -1 after it, and one more for each
+ * that no longer fits. */
 static const char *scan_digits(decimal *d, const char *c, const char *end, int step,
                                unsigned *n_significant)
 {
@@ -62,7 +64,8 @@ static const char *scan_digits(decimal *d, const char *c, const char *end, int s
     return c;
 }
 
-/* The exponent after the digits, if a whole one is there; "1e" and "1e+" are the number 1 followed by text. */
+/* The exponent after the digits, if a whole one is there; "1e" and "1e+" are the number 1 followed
+ * by text. */
 static void scan_exponent(decimal *d, const char *end)
 {
     const char *c = d->digits_end;
@@ -73,7 +76,7 @@ static void scan_exponent(decimal *d, const char *end)
     if (c >= end || !is_digit(*c)) return;
     int64_t exponent = 0;
     for (; c < end && is_digit(*c); c++) {
-        if (exponent < exponent_scanned) exponent = exponent * 10 + (*c - '0');
+        if (exponent < exponent_most_read) exponent = exponent * 10 + (*c - '0');
     }
     d->given = negative ? -exponent : exponent;
     d->exponent += d->given;
@@ -100,7 +103,8 @@ static bool scan_decimal(const char *text, const char *end, decimal *d)
     return true;
 }
 
-/* Writes the same number, or for more than DIGITS_KEPT digits one that rounds alike, as "digits e exponent". */
+/* Writes the same number, or for more than DIGITS_KEPT digits one that rounds alike, as "digits e
+ * exponent". */
 static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
 {
     size_t n_kept = 0;
@@ -214,16 +218,18 @@ drove_status drove__parse_u64(const char *what, const char *text, uint64_t least
 {
     uint64_t value;
     const char *end = text + strlen(text), *next;
-    if (drove__scan_u64(text, end, &next, &value) && next == end && value >= least && value <= most) {
+    if (drove__scan_u64(text, end, &next, &value) && next == end && value >= least &&
+        value <= most) {
         *out = value;
         return DROVE_OK;
     }
     if (most == UINT64_MAX) {
-        return drove__fail(DROVE_E_ARG, "%s: expected a whole number of at least %llu, found \"%s\"",
-                           what, (unsigned long long)least, text);
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected a whole number of at least %llu, found \"%s\"", what,
+                           (unsigned long long)least, text);
     }
-    return drove__fail(DROVE_E_ARG, "%s: expected a whole number from %llu to %llu, found \"%s\"", what,
-                       (unsigned long long)least, (unsigned long long)most, text);
+    return drove__fail(DROVE_E_ARG, "%s: expected a whole number from %llu to %llu, found \"%s\"",
+                       what, (unsigned long long)least, (unsigned long long)most, text);
 }
 
 enum { RANGE_SIZE = 96 };
@@ -242,10 +248,12 @@ static void name_range(double least, double most, char into[RANGE_SIZE])
     else if (bounded_below) snprintf(low, sizeof low, " of at least %.10g", least);
     if (most == below_one) strcpy(high, " below 1");
     else if (bounded_above) snprintf(high, sizeof high, " of at most %.10g", most);
-    snprintf(into, RANGE_SIZE, "%s%s%s", low, low[0] != '\0' && high[0] != '\0' ? " and" : "", high);
+    snprintf(into, RANGE_SIZE, "%s%s%s", low, low[0] != '\0' && high[0] != '\0' ? " and" : "",
+             high);
 }
 
-drove_status drove__parse_real(const char *what, const char *text, double least, double most, double *out)
+drove_status drove__parse_real(const char *what, const char *text, double least, double most,
+                               double *out)
 {
     decimal d;
     const char *end = text + strlen(text);

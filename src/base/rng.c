@@ -1,5 +1,5 @@
-/* base/rng.c - xoshiro256++ and SplitMix64 (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number
- * generators", ACM TOMS 47, 2021), and a Feistel permutation of any {0 .. n-1}.
+/* base/rng.c - xoshiro256++ and SplitMix64 (D. Blackman, S. Vigna, "Scrambled linear pseudorandom
+ * number generators", ACM TOMS 47, 2021), and a Feistel permutation of any {0 .. n-1}.
  */
 #include "base/rng.h"
 
@@ -59,8 +59,8 @@ uint64_t drove__rng_u64(drove_rng *rng)
     return result;
 }
 
-/* The high half of a 128-bit product (Lemire, "Fast random integer generation in an interval", 2019); the low half
- * says when to draw again. */
+/* The high half of a 128-bit product (Lemire, "Fast random integer generation in an interval",
+ * 2019); the low half says when to draw again. */
 uint64_t drove__rng_below(drove_rng *rng, uint64_t bound)
 {
     assert(bound >= 1);
@@ -94,8 +94,8 @@ void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, ui
     for (int i = 0; i < 4; i++) p->key[i] = splitmix_next(&state);
 }
 
-/* A permutation of the 2 * half_bits numbers around {0 .. n-1}: fewer than 4 n of them.  Eight rounds rather than
- * the four of theory, because the halves of a small set have only a few bits. */
+/* A permutation of the 2 * half_bits numbers around {0 .. n-1}: fewer than 4 n of them.  Eight
+ * rounds rather than the four of theory, because the halves of a small set have only a few bits. */
 static uint64_t feistel(const drove_permutation *p, uint64_t i)
 {
     uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;

@@ -1,7 +1,8 @@
-/* base/rng.h - random numbers: xoshiro256++ (Blackman, Vigna) seeded through SplitMix64, and a keyed permutation.
+/* base/rng.h - random numbers: xoshiro256++ (Blackman, Vigna) seeded through SplitMix64, and a
+ * keyed permutation.
  *
- * Every consumer has its own stream, named by (seed, purpose, index), so that adding a consumer or a thread never
- * changes the numbers that another one sees.  A drove_rng belongs to one thread.
+ * Every consumer has its own stream, named by (seed, purpose, index), so that adding a consumer or
+ * a thread never changes the numbers that another one sees.  A drove_rng belongs to one thread.
  */
 #ifndef DROVE_BASE_RNG_H
 #define DROVE_BASE_RNG_H
@@ -12,24 +13,26 @@ typedef struct drove_rng {
     uint64_t s[4];
 } drove_rng;
 
-typedef enum drove_rng_purpose { /* add at the end: the values are part of what a seed means */
-    DROVE_RNG_INIT = 1,          /* initial parameters          */
-    DROVE_RNG_ORDER,             /* order of the examples       */
-    DROVE_RNG_SPLIT,             /* held-out split              */
-    DROVE_RNG_SYNTH,             /* generated data              */
-    DROVE_RNG_BACKOFF,           /* waiting times               */
-    DROVE_RNG_TEST               /* tests and benchmarks        */
+/* Add at the end: the values are part of what a seed means. */
+typedef enum drove_rng_purpose {
+    DROVE_RNG_INIT = 1, /* initial parameters          */
+    DROVE_RNG_ORDER,    /* order of the examples       */
+    DROVE_RNG_SPLIT,    /* held-out split              */
+    DROVE_RNG_SYNTH,    /* generated data              */
+    DROVE_RNG_BACKOFF,  /* waiting times               */
+    DROVE_RNG_TEST      /* tests and benchmarks        */
 } drove_rng_purpose;
 
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);
 uint64_t drove__rng_u64(drove_rng *rng);
-uint64_t drove__rng_below(drove_rng *rng, uint64_t bound); /* uniform in [0, bound), unbiased; bound >= 1 */
-double   drove__rng_uniform(drove_rng *rng);               /* [0, 1), 53 bits                             */
-double   drove__rng_normal(drove_rng *rng);                /* mean 0, deviation 1; two uniforms a call    */
+/* Uniform in [0, bound), unbiased; bound >= 1. */
+uint64_t drove__rng_below(drove_rng *rng, uint64_t bound);
+double   drove__rng_uniform(drove_rng *rng); /* [0, 1), 53 bits                          */
+double   drove__rng_normal(drove_rng *rng);  /* mean 0, deviation 1; two uniforms a call */
 
-/* Keyed permutation of {0 .. n-1}: where index i goes.  A Feistel network with cycle walking: no memory, no state,
- * so any worker finds its part of an epoch's order without asking, and a resumed run needs only its counter.
- * n >= 1, i < n. */
+/* Keyed permutation of {0 .. n-1}: where index i goes.  A Feistel network with cycle walking: no
+ * memory, no state, so any worker finds its part of an epoch's order without asking, and a resumed
+ * run needs only its counter.  n >= 1, i < n. */
 typedef struct drove_permutation {
     uint64_t n;
     uint64_t key[4];

@@ -5,8 +5,8 @@
  *               "data_offsets": [begin, end]}, ...}; blanks may follow
  *   the rest    the tensors; offsets count from here and leave no byte out
  *
- * A file is taken to be hostile: nothing is allocated before the file is known to be long enough to need it, and every
- * sum and product is checked for overflow.
+ * A file is taken to be hostile: nothing is allocated before the file is known to be long enough to
+ * need it, and every sum and product is checked for overflow.
  */
 #include "base/safetensors.h"
 
@@ -30,7 +30,7 @@ static const char metadata_name[] = "__metadata__";
 
 static const struct type_facts {
     const char *name;
-    size_t      size_bytes;
+    size_t size_bytes;
 } type_facts[] = {
     [DROVE_T_F32] = {"F32", 4}, [DROVE_T_F64] = {"F64", 8}, [DROVE_T_U64] = {"U64", 8},
     [DROVE_T_I64] = {"I64", 8}, [DROVE_T_U32] = {"U32", 4}, [DROVE_T_I32] = {"I32", 4},
@@ -54,12 +54,13 @@ static bool tensor_bytes(const drove_tensor *t, size_t *size_bytes)
 
 static drove_status fail_to_describe(const char *path, const char *what, const char *name)
 {
-    return drove__fail(DROVE_E_ARG, "%s: %s \"%.*s\" is empty, not UTF-8, or given twice", path, what,
-                       NAME_SHOWN, name);
+    return drove__fail(DROVE_E_ARG, "%s: %s \"%.*s\" is empty, not UTF-8, or given twice", path,
+                       what, NAME_SHOWN, name);
 }
 
 /* Adds "name": {dtype, shape, data_offsets} and moves *offset past the tensor. */
-static drove_status describe_tensor(json_t *header, const char *path, const drove_tensor *t, size_t *offset)
+static drove_status describe_tensor(json_t *header, const char *path, const drove_tensor *t,
+                                    size_t *offset)
 {
     size_t size_bytes, end;
     bool named = t->name[0] != '\0' && strcmp(t->name, metadata_name) != 0;
@@ -74,8 +75,9 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
     for (unsigned i = 0; i < t->rank; i++) {
         json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
     }
-    json_t *description = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_facts[t->type].name, "shape",
-                                    shape, "data_offsets", (json_int_t)*offset, (json_int_t)end);
+    json_t *description =
+        json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_facts[t->type].name, "shape", shape,
+                  "data_offsets", (json_int_t)*offset, (json_int_t)end);
     if (json_object_set_new(header, t->name, description) != 0) {
         return fail_to_describe(path, "tensor", t->name);
     }
@@ -99,10 +101,12 @@ static drove_status describe_meta(json_t *header, const char *path, const char *
 static drove_status write_all(drove_writer *w, const char *header, const drove_tensor *tensor,
                               size_t n_tensors)
 {
-    static const char blanks[DROVE_CACHE_LINE] = "                                                                ";
+    char blanks[DROVE_CACHE_LINE];
     size_t n_header = strlen(header);
-    size_t n_blanks = (0 - (LENGTH_BYTES + n_header)) % DROVE_CACHE_LINE; /* tensors start on a cache line */
+    /* The tensors start on a cache line. */
+    size_t n_blanks = (0 - (LENGTH_BYTES + n_header)) % DROVE_CACHE_LINE;
     uint64_t length = n_header + n_blanks;
+    memset(blanks, ' ', sizeof blanks);
     DROVE_TRY(drove__writer_write(w, &length, LENGTH_BYTES));
     DROVE_TRY(drove__writer_write(w, header, n_header));
     DROVE_TRY(drove__writer_write(w, blanks, n_blanks));
@@ -125,8 +129,8 @@ static drove_status write_file(const char *path, const char *header, const drove
     return status;
 }
 
-drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor, size_t n_tensors,
-                                      const char *const *meta)
+drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor,
+                                      size_t n_tensors, const char *const *meta)
 {
     size_t offset = 0;
     drove_status status = DROVE_OK;
@@ -139,7 +143,8 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
     }
     if (status == DROVE_OK) {
         text = json_dumps(header, JSON_COMPACT);
-        status = text != NULL ? write_file(path, text, tensor, n_tensors) : drove__fail_nomem(path, 0);
+        status =
+            text != NULL ? write_file(path, text, tensor, n_tensors) : drove__fail_nomem(path, 0);
     }
     free(text);
     json_decref(header);
@@ -150,12 +155,12 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
 
 /* What loading holds. */
 typedef struct loading {
-    drove_reader     *reader;
-    const char       *path;
-    uint64_t          header_bytes;
-    uint64_t          data_most; /* bytes that can follow the header      */
-    size_t           *begin;     /* [n_tensors] offsets in the file       */
-    size_t           *end;
+    drove_reader *reader;
+    const char *path;
+    uint64_t header_bytes;
+    uint64_t data_most; /* bytes that can follow the header      */
+    size_t *begin;      /* [n_tensors] offsets in the file       */
+    size_t *end;
     drove_safetensors st;
 } loading;
 
@@ -173,9 +178,10 @@ static drove_status read_header(loading *l, json_t **out)
     uint64_t most = after < HEADER_MOST_BYTES ? after : HEADER_MOST_BYTES;
     DROVE_TRY(drove__reader_read(l->reader, &length, LENGTH_BYTES));
     if (length < 2 || length > most) {
-        return drove__fail(DROVE_E_DATA, "%s: byte 0: expected the length of a safetensors header, 2 to "
-                           "%llu bytes here, found %llu", l->path, (unsigned long long)most,
-                           (unsigned long long)length);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: byte 0: expected the length of a safetensors header, 2 to "
+                           "%llu bytes here, found %llu",
+                           l->path, (unsigned long long)most, (unsigned long long)length);
     }
     char *text = malloc((size_t)length);
     if (text == NULL) return drove__fail_nomem(l->path, (size_t)length);
@@ -206,10 +212,11 @@ static drove_status read_metadata(loading *l, const json_t *pairs)
     st->meta_key = calloc(n + 1, sizeof *st->meta_key);
     st->meta_value = calloc(n + 1, sizeof *st->meta_value);
     if (st->meta_key == NULL || st->meta_value == NULL) return drove__fail_nomem(l->path, n);
-    json_object_foreach((json_t *)pairs, key, value) {
+    json_object_foreach((json_t *)pairs, key, value)
+    {
         if (!json_is_string(value)) {
-            return drove__fail(DROVE_E_DATA, "%s: %s: expected text as \"%.*s\"", l->path, metadata_name,
-                               NAME_SHOWN, key);
+            return drove__fail(DROVE_E_DATA, "%s: %s: expected text as \"%.*s\"", l->path,
+                               metadata_name, NAME_SHOWN, key);
         }
         st->meta_key[st->n_meta] = strdup(key);
         st->meta_value[st->n_meta] = strdup(json_string_value(value));
@@ -236,8 +243,10 @@ static drove_status read_type(const loading *l, const json_t *dtype, drove_tenso
         t->type = (drove_tensor_type)i;
         return DROVE_OK;
     }
-    return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected a dtype of F32, F64, U64, I64, U32, "
-                       "I32 or U8, found \"%.16s\"", l->path, t->name, name != NULL ? name : "no text");
+    return drove__fail(DROVE_E_DATA,
+                       "%s: tensor \"%s\": expected a dtype of F32, F64, U64, I64, U32, "
+                       "I32 or U8, found \"%.16s\"",
+                       l->path, t->name, name != NULL ? name : "no text");
 }
 
 static drove_status read_shape(const loading *l, const json_t *shape, drove_tensor *t)
@@ -245,8 +254,9 @@ static drove_status read_shape(const loading *l, const json_t *shape, drove_tens
     if (!json_is_array(shape)) return fail_tensor(l, t->name, "expected an array as shape");
     size_t rank = json_array_size(shape);
     if (rank > DROVE_TENSOR_MAX_RANK) {
-        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected at most %d dimensions, found %zu",
-                           l->path, t->name, DROVE_TENSOR_MAX_RANK, rank);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: tensor \"%s\": expected at most %d dimensions, found %zu", l->path,
+                           t->name, DROVE_TENSOR_MAX_RANK, rank);
     }
     t->rank = (unsigned)rank;
     for (size_t i = 0; i < rank; i++) {
@@ -257,8 +267,10 @@ static drove_status read_shape(const loading *l, const json_t *shape, drove_tens
     return DROVE_OK;
 }
 
-/* One entry of the header into st.tensor[i], begin[i], end[i], checked against itself and the file. */
-static drove_status read_description(loading *l, const char *name, const json_t *description, size_t i)
+/* One entry of the header into st.tensor[i], begin[i], end[i], checked against itself and the
+ * file. */
+static drove_status read_description(loading *l, const char *name, const json_t *description,
+                                     size_t i)
 {
     drove_tensor *t = &l->st.tensor[i];
     if (name[0] == '\0' || strlen(name) >= sizeof t->name) {
@@ -275,15 +287,18 @@ static drove_status read_description(loading *l, const char *name, const json_t 
         return fail_tensor(l, name, "expected data_offsets of [begin, end]");
     }
     if (l->end[i] > l->data_most) {
-        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\" ends at byte %zu of the data; the file cannot "
-                           "hold more than %llu", l->path, name, l->end[i],
-                           (unsigned long long)l->data_most);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: tensor \"%s\" ends at byte %zu of the data; the file cannot "
+                           "hold more than %llu",
+                           l->path, name, l->end[i], (unsigned long long)l->data_most);
     }
     size_t size_bytes;
     if (!tensor_bytes(t, &size_bytes)) return fail_tensor(l, name, "its shape overflows");
     if (size_bytes != l->end[i] - l->begin[i]) {
-        return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": its type and shape need %zu bytes, its "
-                           "data_offsets span %zu", l->path, name, size_bytes, l->end[i] - l->begin[i]);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: tensor \"%s\": its type and shape need %zu bytes, its "
+                           "data_offsets span %zu",
+                           l->path, name, size_bytes, l->end[i] - l->begin[i]);
     }
     return DROVE_OK;
 }
@@ -294,7 +309,8 @@ static drove_status read_descriptions(loading *l, const json_t *header)
     json_t *description;
     size_t i = 0;
     if (!json_is_object(header)) {
-        return drove__fail(DROVE_E_DATA, "%s: byte %d: expected a JSON object", l->path, LENGTH_BYTES);
+        return drove__fail(DROVE_E_DATA, "%s: byte %d: expected a JSON object", l->path,
+                           LENGTH_BYTES);
     }
     const json_t *pairs = json_object_get(header, metadata_name);
     size_t n = json_object_size(header) - (pairs != NULL);
@@ -306,7 +322,8 @@ static drove_status read_descriptions(loading *l, const json_t *header)
     }
     if (pairs != NULL) DROVE_TRY(read_metadata(l, pairs));
     l->st.n_tensors = n;
-    json_object_foreach((json_t *)header, name, description) {
+    json_object_foreach((json_t *)header, name, description)
+    {
         if (strcmp(name, metadata_name) == 0) continue;
         DROVE_TRY(read_description(l, name, description, i));
         i++;
@@ -332,7 +349,8 @@ static size_t pad_to_line(size_t size_bytes)
     return (size_bytes + DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
 }
 
-/* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for all, padded. */
+/* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for all,
+ * padded. */
 static drove_status check_spans(const loading *l, const span *spans, size_t *size_bytes)
 {
     size_t expected = 0;
@@ -340,8 +358,10 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
     for (size_t i = 0; i < l->st.n_tensors; i++) {
         const char *name = l->st.tensor[spans[i].tensor].name;
         if (spans[i].begin != expected) {
-            return drove__fail(DROVE_E_DATA, "%s: tensor \"%s\": expected its data at byte %zu, right after "
-                               "the one before it, found %zu", l->path, name, expected, spans[i].begin);
+            return drove__fail(DROVE_E_DATA,
+                               "%s: tensor \"%s\": expected its data at byte %zu, right after "
+                               "the one before it, found %zu",
+                               l->path, name, expected, spans[i].begin);
         }
         expected = spans[i].end;
         *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
@@ -362,8 +382,10 @@ static drove_status read_spans(loading *l, const span *spans)
     size_t n_read;
     DROVE_TRY(drove__reader_read_some(l->reader, &byte, 1, &n_read));
     if (n_read == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected the end of the file at byte %llu, after the last tensor; "
-                       "found more", l->path, (unsigned long long)drove__reader_offset(l->reader) - 1);
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected the end of the file at byte %llu, after the last tensor; "
+                       "found more",
+                       l->path, (unsigned long long)drove__reader_offset(l->reader) - 1);
 }
 
 static drove_status read_data(loading *l)
@@ -433,8 +455,8 @@ const char *drove__safetensors_meta(const drove_safetensors *st, const char *key
     return NULL;
 }
 
-drove_status drove__safetensors_want(const drove_safetensors *st, const char *name, drove_tensor_type type,
-                                     size_t n, const void **bytes)
+drove_status drove__safetensors_want(const drove_safetensors *st, const char *name,
+                                     drove_tensor_type type, size_t n, const void **bytes)
 {
     const drove_tensor *t = drove__safetensors_find(st, name);
     if (t == NULL) return drove__fail(DROVE_E_DATA, "expected a tensor \"%s\", found none", name);
@@ -442,8 +464,9 @@ drove_status drove__safetensors_want(const drove_safetensors *st, const char *na
     tensor_bytes(t, &size_bytes);
     size_t n_found = size_bytes / type_facts[t->type].size_bytes;
     if (t->type != type || n_found != n) {
-        return drove__fail(DROVE_E_DATA, "tensor \"%s\": expected %zu elements of type %s, found %zu of %s",
-                           name, n, type_facts[type].name, n_found, type_facts[t->type].name);
+        return drove__fail(DROVE_E_DATA,
+                           "tensor \"%s\": expected %zu elements of type %s, found %zu of %s", name,
+                           n, type_facts[type].name, n_found, type_facts[t->type].name);
     }
     *bytes = t->bytes;
     return DROVE_OK;

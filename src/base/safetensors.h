@@ -1,7 +1,9 @@
-/* base/safetensors.h - the safetensors file format: 8-byte header length, JSON header, raw little-endian tensors.
+/* base/safetensors.h - the safetensors file format: 8-byte header length, JSON header, raw
+ * little-endian tensors.
  *
- * Writing is atomic (base/file.h).  Reading checks every size against the file before it is used: header length,
- * offsets inside the file, no overlap, no hole, shape x type = bytes.  A file may be gzip-compressed.
+ * Writing is atomic (base/file.h).  Reading checks every size against the file before it is used:
+ * header length, offsets inside the file, no overlap, no hole, shape x type = bytes.  A file may be
+ * gzip-compressed.
  */
 #ifndef DROVE_BASE_SAFETENSORS_H
 #define DROVE_BASE_SAFETENSORS_H
@@ -13,38 +15,48 @@
 
 enum { DROVE_TENSOR_MAX_RANK = 4, DROVE_TENSOR_NAME_SIZE = 96 };
 
-typedef enum drove_tensor_type { DROVE_T_F32, DROVE_T_F64, DROVE_T_U64, DROVE_T_I64, DROVE_T_U32, DROVE_T_I32,
-                                 DROVE_T_U8 } drove_tensor_type;
+typedef enum drove_tensor_type {
+    DROVE_T_F32,
+    DROVE_T_F64,
+    DROVE_T_U64,
+    DROVE_T_I64,
+    DROVE_T_U32,
+    DROVE_T_I32,
+    DROVE_T_U8
+} drove_tensor_type;
 
 typedef struct drove_tensor {
     char              name[DROVE_TENSOR_NAME_SIZE];
     drove_tensor_type type;
     unsigned          rank;
     size_t            shape[DROVE_TENSOR_MAX_RANK];
-    const void       *bytes; /* writing: caller's; reading: inside the loaded data, 64-byte aligned */
+    const void *bytes; /* writing: caller's; reading: inside the loaded data, 64-byte aligned */
 } drove_tensor;
 
-typedef struct drove_safetensors { /* a loaded file; free with _fini */
-    char         *data;            /* the tensors' bytes, each tensor on its own cache lines */
-    size_t        size_bytes;      /* of data                                     */
+/* A loaded file; free with _fini. */
+typedef struct drove_safetensors {
+    char         *data;       /* the tensors' bytes, each tensor on its own cache lines */
+    size_t        size_bytes; /* of data                                     */
     size_t        n_tensors;
-    drove_tensor *tensor;          /* [n_tensors], in the header's order          */
-    size_t        n_meta;          /* "__metadata__": string to string            */
+    drove_tensor *tensor; /* [n_tensors], in the header's order          */
+    size_t        n_meta; /* "__metadata__": string to string            */
     char        **meta_key, **meta_value;
 } drove_safetensors;
 
-/* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give the same bytes.
- * Errors: DROVE_E_ARG (a name empty, reserved or given twice, text that is not UTF-8), DROVE_E_IO, DROVE_E_NOMEM. */
-drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor, size_t n_tensors,
-                                      const char *const *meta);
+/* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give
+ * the same bytes.  Errors: DROVE_E_ARG (a name empty, reserved or given twice, text that is not
+ * UTF-8), DROVE_E_IO, DROVE_E_NOMEM. */
+drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor,
+                                      size_t n_tensors, const char *const *meta);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */
 drove_status drove__safetensors_load(const char *path, drove_safetensors *out);
 void         drove__safetensors_fini(drove_safetensors *st);
 
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name);
-const char         *drove__safetensors_meta(const drove_safetensors *st, const char *key); /* or NULL */
-/* The tensor, with this type and exactly n elements.  Errors: DROVE_E_DATA (absent, other type, other size). */
-drove_status drove__safetensors_want(const drove_safetensors *st, const char *name, drove_tensor_type type, size_t n,
-                                     const void **bytes);
+const char *drove__safetensors_meta(const drove_safetensors *st, const char *key); /* or NULL */
+/* The tensor, with this type and exactly n elements.  Errors: DROVE_E_DATA (absent, other type,
+ * other size). */
+drove_status drove__safetensors_want(const drove_safetensors *st, const char *name,
+                                     drove_tensor_type type, size_t n, const void **bytes);
 
 #endif

@@ -27,8 +27,10 @@ static drove_status decode(char *part, const char *spec)
         int high = hex_digit(from[1]);
         int low = high >= 0 ? hex_digit(from[2]) : -1;
         if (low < 0 || (high == 0 && low == 0)) {
-            return drove__fail(DROVE_E_ARG, "%s: expected two hexadecimal digits after '%%' "
-                               "(write %%25 for '%%' itself), found \"%.2s\"", spec, from + 1);
+            return drove__fail(DROVE_E_ARG,
+                               "%s: expected two hexadecimal digits after '%%' "
+                               "(write %%25 for '%%' itself), found \"%.2s\"",
+                               spec, from + 1);
         }
         *to = (char)(high * 16 + low);
         from += 2;
@@ -37,7 +39,8 @@ static drove_status decode(char *part, const char *spec)
     return DROVE_OK;
 }
 
-/* Cuts *rest at the first separator and returns what was before it; *rest is NULL after the last part. */
+/* Cuts *rest at the first separator and returns what was before it; *rest is NULL after the last
+ * part. */
 static char *next_part(char **rest, char separator)
 {
     char *part = *rest;
@@ -203,8 +206,8 @@ drove_status drove__spec_word(const drove_spec *spec, const char *key, const cha
     }
     char what[WHAT_SIZE], list[512];
     list_words(words, n_words, list, sizeof list);
-    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%s\"", name_key(spec, key, what), list,
-                       text);
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%s\"", name_key(spec, key, what),
+                       list, text);
 }
 
 static bool is_known(const char *word, const char *const *known, size_t n_known)
@@ -228,17 +231,18 @@ drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const
         const char *key = spec->key[i];
         if (is_known(key, known, n_known)) continue;
         if (n_known == 0) {
-            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s has no keys", spec->name, key,
-                               spec->name);
+            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s has no keys", spec->name,
+                               key, spec->name);
         }
         const char *near = drove__nearest(key, known, n_known);
         if (near != NULL) {
-            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; did you mean \"%s\"?", spec->name,
-                               key, near);
+            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; did you mean \"%s\"?",
+                               spec->name, key, near);
         }
         char list[512];
         list_words(known, n_known, list, sizeof list);
-        return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; expected %s", spec->name, key, list);
+        return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; expected %s", spec->name, key,
+                           list);
     }
     return DROVE_OK;
 }
@@ -255,8 +259,8 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Insertions, deletions, substitutions and exchanges of neighbours that turn a into b, upper and lower case being
- * equal (optimal string alignment; three rows of the table are enough). */
+/* Insertions, deletions, substitutions and exchanges of neighbours that turn a into b, upper and
+ * lower case being equal (optimal string alignment; three rows of the table are enough). */
 static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     unsigned rows[3][WORD_MOST + 1];

@@ -1,9 +1,10 @@
-/* base/spec.h - the notation of every option that names something:  name:argument,argument?key=value&key=value
- * and strict numbers, and "did you mean".
+/* base/spec.h - the notation of every option that names something,
+ * name:argument,argument?key=value&key=value; strict numbers; "did you mean".
  *
- * The name ends at the first ':' or '?', the arguments at the first '?'; a file path may contain ':' and '=' as they are.
- * In arguments, keys and values %XX stands for the byte with that hexadecimal number, so a path may also contain
- * '?' (%3F), ',' (%2C), '&' (%26), '+' (%2B, which joins specs) and '%' (%25).
+ * The name ends at the first ':' or '?', the arguments at the first '?'; a file path may contain
+ * ':' and '=' as they are.  In arguments, keys and values %XX stands for the byte with that
+ * hexadecimal number, so a path may also contain '?' (%3F), ',' (%2C), '&' (%26), '+' (%2B, which
+ * joins specs) and '%' (%25).
  */
 #ifndef DROVE_BASE_SPEC_H
 #define DROVE_BASE_SPEC_H
@@ -25,8 +26,8 @@ typedef struct drove_spec {
     const char *value[DROVE_SPEC_MAX_KEYS];
 } drove_spec;
 
-/* Errors: DROVE_E_ARG (empty name, argument or key, "key" without "=", repeated key, too many parts, '%' without two
- * hexadecimal digits), DROVE_E_NOMEM. */
+/* Errors: DROVE_E_ARG (empty name, argument or key, "key" without "=", repeated key, too many
+ * parts, '%' without two hexadecimal digits), DROVE_E_NOMEM. */
 drove_status drove__spec_parse(const char *text, drove_spec *out);
 void         drove__spec_fini(drove_spec *spec); /* accepts a zeroed spec */
 
@@ -35,27 +36,37 @@ const char *drove__spec_get(const drove_spec *spec, const char *key, const char 
 
 /* Checked values; *out keeps its value (the default) when the key or argument is absent.
  * Errors: DROVE_E_ARG: "hogwild?copy: expected ..., found ...". */
-drove_status drove__spec_u64(const drove_spec *spec, const char *key, uint64_t least, uint64_t most, uint64_t *out);
-drove_status drove__spec_real(const drove_spec *spec, const char *key, double least, double most, double *out);
-drove_status drove__spec_word(const drove_spec *spec, const char *key, const char *const *words, size_t n_words,
-                              unsigned *out_index);
-drove_status drove__spec_arg_u64(const drove_spec *spec, unsigned i, uint64_t least, uint64_t most, uint64_t *out);
-drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double least, double most, double *out);
+drove_status drove__spec_u64(const drove_spec *spec, const char *key, uint64_t least, uint64_t most,
+                             uint64_t *out);
+drove_status drove__spec_real(const drove_spec *spec, const char *key, double least, double most,
+                              double *out);
+drove_status drove__spec_word(const drove_spec *spec, const char *key, const char *const *words,
+                              size_t n_words, unsigned *out_index);
+drove_status drove__spec_arg_u64(const drove_spec *spec, unsigned i, uint64_t least, uint64_t most,
+                                 uint64_t *out);
+drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double least, double most,
+                                  double *out);
 
-/* Refuses keys that are not in `known` (NULL-terminated list; NULL = none), suggesting the nearest, and more than
- * most_args arguments. */
-drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const char *const *known);
+/* Refuses keys that are not in `known` (NULL-terminated list; NULL = none), suggesting the nearest,
+ * and more than most_args arguments. */
+drove_status drove__spec_check(const drove_spec *spec, unsigned most_args,
+                               const char *const *known);
 
-/* Whole-string numbers: no blanks, no trailing text, finite, in range. what: for the error text ("--batch").
- * For an open range give the neighbour: least = DBL_MIN is told as "above 0", most = 1 - DBL_EPSILON / 2 as "below 1". */
-drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *out);
-drove_status drove__parse_real(const char *what, const char *text, double least, double most, double *out);
-/* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no number there.
- * Accepts inf and nan (the caller refuses them, with line and column). Locale-independent. */
+/* Whole-string numbers: no blanks, no trailing text, finite, in range. what: for the error text
+ * ("--batch").  For an open range give the neighbour: least = DBL_MIN is told as "above 0", most =
+ * 1 - DBL_EPSILON / 2 as "below 1". */
+drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most,
+                              uint64_t *out);
+drove_status drove__parse_real(const char *what, const char *text, double least, double most,
+                               double *out);
+/* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no
+ * number there.  Accepts inf and nan (the caller refuses them, with line and column).
+ * Locale-independent. */
 bool drove__scan_float(const char *text, const char *end, const char **next, float *out);
 bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out);
 
-/* The candidate nearest to word (Damerau-Levenshtein), or NULL if none is near enough to suggest. */
+/* The candidate nearest to word (Damerau-Levenshtein), or NULL if none is near enough to
+ * suggest. */
 const char *drove__nearest(const char *word, const char *const *candidates, size_t n_candidates);
 
 #endif

@@ -1,6 +1,7 @@
 /* base/status.c - error texts, one per thread.
  *
- * A text is always one line: control characters, which may come from a broken input file, become '?'.
+ * A text is always one line: control characters, which may come from a broken input file, become
+ * '?'.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* strerror_r that returns the text */

@@ -1,6 +1,7 @@
 /* base/status.h - raising and forwarding errors inside the library.
  *
- * Threads: the text is thread-local; a status that crosses threads carries its text by drove__error_copy.
+ * Threads: the text is thread-local; a status that crosses threads carries its text by
+ * drove__error_copy.
  */
 #ifndef DROVE_BASE_STATUS_H
 #define DROVE_BASE_STATUS_H
@@ -12,26 +13,32 @@
 #define DROVE_ERROR_TEXT_SIZE 1024 /* bytes, with the final NUL */
 
 /* Forward a failure where nothing is held. */
-#define DROVE_TRY(call)                              \
-    do {                                             \
-        drove_status drove_try_status_ = (call);     \
-        if (drove_try_status_ != DROVE_OK) return drove_try_status_; \
+#define DROVE_TRY(call)                                                                            \
+    do {                                                                                           \
+        drove_status drove_try_status_ = (call);                                                   \
+        if (drove_try_status_ != DROVE_OK) return drove_try_status_;                               \
     } while (0)
 
-/* Sets the calling thread's error text and returns `status`, so that `return drove__fail(...)` reads well. */
-drove_status drove__fail(drove_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the calling thread's error text and returns `status`, so that `return drove__fail(...)`
+ * reads well. */
+drove_status drove__fail(drove_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Puts "context: " before the current text (to add a file name or an option) and returns `status`. */
-drove_status drove__fail_in(drove_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts "context: " before the current text (to add a file name or an option) and returns `status`.
+ * */
+drove_status drove__fail_in(drove_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* DROVE_E_NOMEM with "what: size_bytes bytes" in the text. */
 drove_status drove__fail_nomem(const char *what, size_t size_bytes);
 
-/* Puts ": reason" after the text, where reason is what the operating system says about this errno. */
+/* Puts ": reason" after the text, where reason is what the operating system says about this errno.
+ * */
 drove_status drove__fail_errno(drove_status status, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Copies the calling thread's text, so that another thread can raise it again with drove__fail(status, "%s", text). */
+/* Copies the calling thread's text, so that another thread can raise it again with
+ * drove__fail(status, "%s", text). */
 void drove__error_copy(char into[DROVE_ERROR_TEXT_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
 /* base/topo.c - hwloc: what there is, where workers go, binding, memory on nodes.
  *
- * The places of all processors are computed once, in the two orders in which workers fill the machine; placing worker i
- * is then a look-up of i modulo the number of processors.
+ * The places of all processors are computed once, in the two orders in which workers fill the
+ * machine; placing worker i is then a look-up of i modulo the number of processors.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,15 +21,15 @@
 struct drove_topo {
     hwloc_topology_t hwloc;
     drove_topo_facts facts;
-    drove_place     *compact; /* [facts.n_pus] order in which workers fill the processors */
-    drove_place     *spread;  /* [facts.n_pus]                                            */
+    drove_place *compact; /* [facts.n_pus] order in which workers fill the processors */
+    drove_place *spread;  /* [facts.n_pus]                                            */
 };
 
 /* A processor with what the two orders sort it by. */
 typedef struct candidate {
     drove_place place;
-    unsigned    thread;       /* 0: first PU of its core, 1: second ...       */
-    unsigned    rank_in_node; /* of its core among the cores of its node      */
+    unsigned thread;       /* 0: first PU of its core, 1: second ...       */
+    unsigned rank_in_node; /* of its core among the cores of its node      */
 } candidate;
 
 static unsigned count_objects(hwloc_topology_t hwloc, hwloc_obj_type_t type)
@@ -68,8 +68,9 @@ static candidate describe(hwloc_topology_t hwloc, hwloc_obj_t pu)
     hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE, pu);
     if (core != NULL) {
         c.place.core = (int)core->logical_index;
-        c.thread = pu->logical_index - hwloc_get_obj_inside_cpuset_by_type(
-            hwloc, core->cpuset, HWLOC_OBJ_PU, 0)->logical_index;
+        hwloc_obj_t first =
+            hwloc_get_obj_inside_cpuset_by_type(hwloc, core->cpuset, HWLOC_OBJ_PU, 0);
+        c.thread = pu->logical_index - first->logical_index;
     }
     int node = pu->nodeset != NULL ? hwloc_bitmap_first(pu->nodeset) : -1;
     if (node >= 0) {
@@ -94,7 +95,8 @@ static int compare_compact(const void *left, const void *right)
     return order;
 }
 
-/* First PU of every core before any second one; among those, the first core of each node, the second of each ... */
+/* First PU of every core before any second one; among those, the first core of each node, the
+ * second of each ... */
 static int compare_spread(const void *left, const void *right)
 {
     const candidate *a = left, *b = right;
@@ -108,7 +110,8 @@ static int compare_spread(const void *left, const void *right)
 static void rank_cores(candidate *all, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
-        bool same = all[i].thread == all[i - 1].thread && all[i].place.node == all[i - 1].place.node;
+        bool same =
+            all[i].thread == all[i - 1].thread && all[i].place.node == all[i - 1].place.node;
         all[i].rank_in_node = same ? all[i - 1].rank_in_node + 1 : 0;
     }
 }
@@ -152,21 +155,24 @@ static drove_status set_source(hwloc_topology_t hwloc, const char *source)
         }
         result = hwloc_topology_set_xml(hwloc, path);
     } else {
-        return drove__fail(DROVE_E_ARG, "topology: expected \"synthetic:DESCRIPTION\" or \"xml:FILE\", "
-                           "found \"%s\"", source);
+        return drove__fail(DROVE_E_ARG,
+                           "topology: expected \"synthetic:DESCRIPTION\" or \"xml:FILE\", "
+                           "found \"%s\"",
+                           source);
     }
     if (result == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "topology: hwloc cannot read \"%s\"", source);
 }
 
-/* Removes the processors that this process may not use (taskset; hwloc has taken out those of the cgroup), and the
- * nodes that have none left. */
+/* Removes the processors that this process may not use (taskset; hwloc has taken out those of the
+ * cgroup), and the nodes that have none left. */
 static drove_status restrict_to_allowed(hwloc_topology_t hwloc)
 {
     hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
     if (allowed == NULL) return drove__fail_nomem("topology", 0);
     int result = hwloc_get_cpubind(hwloc, allowed, HWLOC_CPUBIND_PROCESS);
-    if (result == 0) result = hwloc_topology_restrict(hwloc, allowed, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
+    if (result == 0)
+        result = hwloc_topology_restrict(hwloc, allowed, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
     int error = errno;
     hwloc_bitmap_free(allowed);
     if (result == 0 || error == ENOSYS) return DROVE_OK;
@@ -221,7 +227,8 @@ void drove__topo_facts(const drove_topo *topo, drove_topo_facts *out)
 
 /* ---- use ---- */
 
-void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers, drove_place *place)
+void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
+                       drove_place *place)
 {
     const drove_place *order = bind == DROVE_BIND_COMPACT ? topo->compact : topo->spread;
     for (unsigned i = 0; i < n_workers; i++) {
@@ -251,12 +258,13 @@ static bool has_choice(const drove_topo *topo)
     return topo->facts.is_this_machine && topo->facts.n_nodes > 1;
 }
 
-/* Asks for the pages of a mapping to be on the node, or interleaved.  A refusal (some containers) is no error: the
- * memory is as valid, only perhaps farther away. */
+/* Asks for the pages of a mapping to be on the node, or interleaved.  A refusal (some containers)
+ * is no error: the memory is as valid, only perhaps farther away. */
 static void bind_memory(const drove_topo *topo, void *memory, size_t size_bytes, int node)
 {
-    hwloc_obj_t numa = node >= 0 ? hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)node)
-                                 : hwloc_get_root_obj(topo->hwloc);
+    hwloc_obj_t numa = node >= 0
+                           ? hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)node)
+                           : hwloc_get_root_obj(topo->hwloc);
     if (numa == NULL) return;
     (void)hwloc_set_area_membind(topo->hwloc, memory, size_bytes, numa->nodeset,
                                  node >= 0 ? HWLOC_MEMBIND_BIND : HWLOC_MEMBIND_INTERLEAVE,
@@ -267,7 +275,8 @@ void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
 {
     if (!has_choice(topo)) return drove__alloc(size_bytes, 1);
     if (size_bytes == 0) size_bytes = 1;
-    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
     bind_memory(topo, memory, size_bytes, node);
     return memory;

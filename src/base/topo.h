@@ -1,8 +1,8 @@
 /* base/topo.h - cores, NUMA nodes, pinning and memory placement, through hwloc.
  *
- * A topology is this machine's, or a recorded or synthetic one (tests: "numa:2 core:8 pu:1", an hwloc XML file), on
- * which placement can be computed but nothing is really bound.  The object is read-only after loading: any thread may
- * use it.
+ * A topology is this machine's, or a recorded or synthetic one (tests: "numa:2 core:8 pu:1", an
+ * hwloc XML file), on which placement can be computed but nothing is really bound.  The object is
+ * read-only after loading: any thread may use it.
  */
 #ifndef DROVE_BASE_TOPO_H
 #define DROVE_BASE_TOPO_H
@@ -21,9 +21,9 @@ typedef enum drove_bind {
 } drove_bind;
 
 typedef struct drove_place { /* where one worker runs */
-    int pu;                  /* logical processor, as the operating system numbers it; -1 = not bound */
-    int core;                /* hwloc's logical core number; -1 = not bound                            */
-    int node;                /* NUMA node, hwloc's logical number; -1 = not bound                      */
+    int pu;   /* logical processor, as the operating system numbers it; -1 = not bound */
+    int core; /* hwloc's logical core number; -1 = not bound                            */
+    int node; /* NUMA node, hwloc's logical number; -1 = not bound                      */
 } drove_place;
 
 typedef struct drove_topo_facts {
@@ -40,16 +40,18 @@ drove_status drove__topo_create(const char *source, drove_topo **out);
 void         drove__topo_destroy(drove_topo *topo);
 void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
 
-/* Fills place[n_workers].  One worker per core first, hyper-threads (second PU of a core) only when every core has
- * one; more workers than PUs wrap round. */
-void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers, drove_place *place);
+/* Fills place[n_workers].  One worker per core first, hyper-threads (second PU of a core) only when
+ * every core has one; more workers than PUs wrap round. */
+void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
+                       drove_place *place);
 
 /* Binds the calling thread; place->pu == -1 or a topology that is not this machine: does nothing.
  * Errors: DROVE_E_SYSTEM. */
 drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *place);
 
-/* Memory on a NUMA node (node >= 0) or interleaved over all (node == -1), zeroed, 64-byte aligned; falls back to
- * ordinary memory where the machine has one node.  Free with drove__topo_free and the same count. */
+/* Memory on a NUMA node (node >= 0) or interleaved over all (node == -1), zeroed, 64-byte aligned;
+ * falls back to ordinary memory where the machine has one node.  Free with drove__topo_free and the
+ * same count. */
 void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
 void  drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
 

@@ -1,8 +1,9 @@
 /* base/writer.c - files that appear whole or not at all; declared in base/file.h.
  *
- * The content goes to NAME.tmp.PROCESS.COUNT in the folder of NAME.  Commit syncs it, renames it to NAME and syncs the
- * folder, so that after a power cut NAME is the old or the new file.  All writes pass through put_bytes, which keeps
- * the first error: an fprintf that failed long ago is still reported with its reason.
+ * The content goes to NAME.tmp.PROCESS.COUNT in the folder of NAME.  Commit syncs it, renames it to
+ * NAME and syncs the folder, so that after a power cut NAME is the old or the new file.  All writes
+ * pass through put_bytes, which keeps the first error: an fprintf that failed long ago is still
+ * reported with its reason.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie */
@@ -25,8 +26,8 @@ enum { NAME_TRIES = 100 };
 struct drove_writer {
     char *path;
     char *temporary; /* NULL: path is a device or a pipe, written directly */
-    int   fd;
-    int   error;     /* errno of the first write that failed, or 0         */
+    int fd;
+    int error; /* errno of the first write that failed, or 0         */
     FILE *stream;
 };
 
@@ -67,7 +68,8 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Creates a temporary file that nobody else has; a leftover of a killed process with our number is passed over. */
+/* Creates a temporary file that nobody else has; a leftover of a killed process with our number is
+ * passed over. */
 static drove_status open_temporary(drove_writer *w)
 {
     static atomic_uint count;
@@ -143,7 +145,8 @@ drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size
     return fail_to_write(w, w->error != 0 ? w->error : EIO);
 }
 
-/* Makes the new name durable.  A file system that cannot sync folders says EINVAL: then there is nothing to do. */
+/* Makes the new name durable.  A file system that cannot sync folders says EINVAL: then there is
+ * nothing to do. */
 static drove_status sync_folder(const drove_writer *w)
 {
     const char *slash = strrchr(w->path, '/');
