@@ -51,7 +51,8 @@ function(drove_test file)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -UNDEBUG)  # assertions of the tests themselves stay
-  target_link_libraries(${name} PRIVATE drove_flags ${arg_LIBRARIES} PkgConfig::cmocka m)
+  target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${arg_LIBRARIES}
+    PkgConfig::cmocka m)
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
   file(MAKE_DIRECTORY ${scratch})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
