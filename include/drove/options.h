@@ -1,7 +1,8 @@
 /* drove/options.h - every choice of a run, in one plain struct with one table of descriptors.
  *
- * The table gives each option its word (the same in the struct, as --flag, as key of a run file and in run.json), its
- * default, range and help; the program's parser, help and completion walk it.
+ * The table gives each option its word (the same in the struct, as --flag, as key of a run file
+ * and in run.json), its default, range and help; the program's parser, help and completion walk
+ * it.
  */
 #ifndef DROVE_OPTIONS_H
 #define DROVE_OPTIONS_H
@@ -20,67 +21,84 @@ enum { DROVE_TEXT_SIZE = 1024 };
 
 typedef struct drove_options {
     /* problem */
-    char data[DROVE_TEXT_SIZE];       /* spec; default synth:digits                                         */
-    char test[DROVE_TEXT_SIZE];       /* spec, "split", or "" = none; default split                         */
-    char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to go on from; default mlp:128,128,128 */
-    char activation[DROVE_TEXT_SIZE]; /* relu                                                               */
-    char init[DROVE_TEXT_SIZE];       /* "" = by activation                                                 */
-    char loss[DROVE_TEXT_SIZE];       /* "" = by model and data                                             */
+    char data[DROVE_TEXT_SIZE];       /* spec; default synth:digits */
+    char test[DROVE_TEXT_SIZE];       /* spec, "split", or "" = none; default split */
+    char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to go on from */
+    char activation[DROVE_TEXT_SIZE]; /* relu */
+    char init[DROVE_TEXT_SIZE];       /* "" = by activation */
+    char loss[DROVE_TEXT_SIZE];       /* "" = by model and data */
     /* method */
-    char strategy[DROVE_TEXT_SIZE];   /* sequential with one worker, hogwild with more                      */
-    char backoff[DROVE_TEXT_SIZE];    /* none                                                               */
-    char rule[DROVE_TEXT_SIZE];       /* sgd                                                                */
-    char schedule[DROVE_TEXT_SIZE];   /* constant                                                           */
-    char rule_state[DROVE_TEXT_SIZE]; /* "shared" or "worker"                                               */
-    double lr;                        /* step size, no unit, > 0; 0.01                                      */
-    double weight_decay;              /* >= 0                                                               */
-    double clip;                      /* largest norm of a batch's gradient; 0 = none                       */
-    uint64_t batch;                   /* examples per worker and step                                       */
-    char order[DROVE_TEXT_SIZE];      /* "shuffle" (each example once an epoch) or "random" (with replacement) */
+    char     strategy[DROVE_TEXT_SIZE]; /* "auto": sequential with one worker, hogwild with more */
+    char     backoff[DROVE_TEXT_SIZE];  /* none */
+    char     rule[DROVE_TEXT_SIZE];     /* sgd */
+    char     schedule[DROVE_TEXT_SIZE]; /* constant */
+    char     rule_state[DROVE_TEXT_SIZE]; /* "shared" or "worker" */
+    double   lr;                          /* step size, no unit, > 0; 0.01 */
+    double   weight_decay;                /* >= 0 */
+    double   clip;                        /* largest norm of a batch's gradient; 0 = none */
+    uint64_t batch;                       /* examples per worker and step */
+    char order[DROVE_TEXT_SIZE]; /* "shuffle" (each once an epoch), "random" (with replacement) */
     /* machine */
-    char threads[DROVE_TEXT_SIZE];    /* number >= 1, or "all"                                              */
-    char bind[DROVE_TEXT_SIZE];       /* none, compact, spread                                              */
-    char isa[DROVE_TEXT_SIZE];        /* "" = best; or a cap                                                */
+    char threads[DROVE_TEXT_SIZE]; /* number >= 1, or "all" */
+    char bind[DROVE_TEXT_SIZE];    /* none, compact, spread */
+    char isa[DROVE_TEXT_SIZE];     /* "" = best; or a cap */
     /* run */
-    char until[DROVE_TEXT_SIZE];      /* "loss=5%,epochs=10"                                                */
-    double eval_every;                /* epochs between evaluations, > 0                                    */
-    uint64_t eval_examples;           /* training examples of an evaluation; 0 = all                        */
+    char     until[DROVE_TEXT_SIZE]; /* "loss=5%,epochs=10" */
+    double   eval_every;             /* epochs between evaluations, > 0 */
+    uint64_t eval_examples;          /* training examples of an evaluation; 0 = all */
     uint64_t seed;
-    char out[DROVE_TEXT_SIZE];        /* folder; "" = nothing is written                                    */
-    char resume[DROVE_TEXT_SIZE];     /* folder to continue in; "" = a new run                              */
-    char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never"              */
+    char     out[DROVE_TEXT_SIZE];    /* folder; "" = nothing is written */
+    char     resume[DROVE_TEXT_SIZE]; /* folder to continue in; "" = a new run */
+    char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
 } drove_options;
 
-typedef enum drove_option_kind { DROVE_OPTION_TEXT, DROVE_OPTION_REAL, DROVE_OPTION_COUNT } drove_option_kind;
+typedef enum drove_option_kind {
+    DROVE_OPTION_TEXT,
+    DROVE_OPTION_REAL,
+    DROVE_OPTION_COUNT
+} drove_option_kind;
 
 typedef struct drove_option_info {
-    const char *name;                 /* "weight_decay"; as a flag --weight-decay                           */
-    const char *group;                /* heading in the help                                                */
+    const char       *name;  /* "weight_decay"; as a flag --weight-decay */
+    const char       *group; /* heading in the help */
     drove_option_kind kind;
-    size_t      offset;               /* in drove_options                                                   */
-    const char *default_text;         /* as one would type it                                               */
-    double      least, most;          /* of numbers, inclusive                                              */
-    const char *value_name;           /* "SPEC", "N", "NUMBER", "DIR"                                       */
-    const char *list;                 /* registry of its names ("strategies"), for help and completion; NULL */
-    const char *help;                 /* one line                                                           */
+    size_t            offset;       /* in drove_options */
+    const char       *default_text; /* as one would type it */
+    double            least, most;  /* of numbers, inclusive */
+    const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
+    const char *list; /* registry of its names ("strategies"), for help and completion; NULL */
+    const char *empty_word; /* what one types for the empty text ("auto", "none"); NULL: nothing */
+    const char *help;       /* one line */
 } drove_option_info;
 
 /* The whole table; *n_out entries. Static. */
 const drove_option_info *drove_options_table(size_t *n_out);
 
 drove_options drove_options_default(void);
-/* name with "-" or "_".  Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long). */
+/* name with "-" or "_"; "workers" with the value "threads:N" is another word for "threads" with N.
+ * Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long),
+ * DROVE_E_UNSUPPORTED (workers other than threads).  On failure *options is unchanged. */
 drove_status drove_options_set(drove_options *options, const char *name, const char *value);
-/* Text of one option as one would type it; into[size]. */
-drove_status drove_options_get(const drove_options *options, const char *name, char *into, size_t size);
-/* Reads a run file: a YAML mapping from option names to scalars.  Errors: DROVE_E_IO, DROVE_E_ARG (file:line:column:
- * what was expected and found; unknown key with the nearest; a key given twice). */
+/* Text of one option as one would type it; into[size].  Errors: DROVE_E_ARG (unknown name, size
+ * too small). */
+drove_status drove_options_get(const drove_options *options, const char *name, char *into,
+                               size_t size);
+/* Reads a run file: a YAML mapping from option names to scalars.  Errors: DROVE_E_IO, DROVE_E_ARG
+ * (file:line:column: what was expected and found; unknown key with the nearest; a key given
+ * twice).  On failure *options is unchanged. */
 drove_status drove_options_load(drove_options *options, const char *path);
-/* Takes the options of the run in `folder` (its run.json), so that flags given beside --resume change only what they
- * name, and sets .resume and .out to it.  Errors: DROVE_E_IO, DROVE_E_DATA. */
+/* Takes the options of the run in `folder` (its run.json), so that flags given beside --resume
+ * change only what they name, and sets .resume and .out to it.
+ * Errors: DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove_options_resume(drove_options *options, const char *folder);
-/* Checks every option and all combinations that need no data.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED. */
+/* Checks every option and all combinations that need no data.  Errors: DROVE_E_ARG,
+ * DROVE_E_UNSUPPORTED. */
 drove_status drove_options_validate(const drove_options *options);
+
+/* The candidate nearest to word (letters inserted, left out, changed or swapped), or NULL if none
+ * is near enough to be meant: for programs that have words of their own. */
+const char *drove_nearest_word(const char *word, const char *const *candidates,
+                               size_t n_candidates);
 
 #ifdef __cplusplus
 }

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const bind_words[] = { /* in the order of drove_bind */
-    [DROVE_BIND_NONE] = "none", [DROVE_BIND_COMPACT] = "compact", [DROVE_BIND_SPREAD] = "spread"};
+static const char *const bind_words[] = {/* in the order of drove_bind */
+                                         [DROVE_BIND_NONE] = "none",
+                                         [DROVE_BIND_COMPACT] = "compact",
+                                         [DROVE_BIND_SPREAD] = "spread"};
 
 static drove_status resolve_bind(const char *text, drove_bind *out)
 {
@@ -31,7 +33,8 @@ static drove_status resolve_strategy(drove_workers *w)
     return status;
 }
 
-drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus, drove_workers *out)
+drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
+                                    drove_workers *out)
 {
     drove_workers w = {.n_threads = n_pus};
     DROVE_TRY(resolve_bind(options->bind, &w.bind));
@@ -68,7 +71,8 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
     }
     if (strncmp(text, "updates=", 8) == 0) {
         every.unit = DROVE_SAVE_UPDATES;
-        DROVE_TRY(drove__parse_u64("--save-every updates", text + 8, 1, UINT64_MAX, &every.updates));
+        DROVE_TRY(
+            drove__parse_u64("--save-every updates", text + 8, 1, UINT64_MAX, &every.updates));
         *out = every;
         return DROVE_OK;
     }
@@ -82,6 +86,8 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
         *out = every;
         return DROVE_OK;
     }
-    return drove__fail(DROVE_E_ARG, "--save-every: expected eval, epochs=N, updates=N, seconds=N or "
-                       "never, found \"%s\"", text);
+    return drove__fail(DROVE_E_ARG,
+                       "--save-every: expected eval, epochs=N, updates=N, seconds=N or "
+                       "never, found \"%s\"",
+                       text);
 }

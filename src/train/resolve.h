@@ -1,7 +1,7 @@
 /* train/resolve.h - from the words of an option to what they mean on this machine.
  *
- * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and the validation of the
- * options ask these functions.
+ * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and the
+ * validation of the options ask these functions.
  */
 #ifndef DROVE_TRAIN_RESOLVE_H
 #define DROVE_TRAIN_RESOLVE_H
@@ -14,26 +14,35 @@
 enum { DROVE_MOST_THREADS = 4096 };
 
 typedef struct drove_workers {
-    char spec[DROVE_TEXT_SIZE];     /* of the strategy: never "auto"                                       */
-    const drove_sync_ops *ops;      /* its table                                                           */
-    unsigned n_threads;             /* asked for; `all` = one for each processor this process may use       */
-    unsigned n_workers;             /* n_threads, or 1 for a strategy of exactly one worker                 */
+    char spec
+        [DROVE_TEXT_SIZE]; /* of the strategy: never "auto"                                       */
+    const drove_sync_ops
+              *ops;       /* its table                                                           */
+    unsigned   n_threads; /* asked for; `all` = one for each processor this process may use       */
+    unsigned   n_workers; /* n_threads, or 1 for a strategy of exactly one worker                 */
     drove_bind bind;
 } drove_workers;
 
 /* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
  * Errors: DROVE_E_ARG. */
-drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus, drove_workers *out);
+drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
+                                    drove_workers *out);
 
-typedef enum drove_save_unit { DROVE_SAVE_EVAL, DROVE_SAVE_EPOCHS, DROVE_SAVE_UPDATES, DROVE_SAVE_SECONDS,
-                               DROVE_SAVE_NEVER } drove_save_unit;
+typedef enum drove_save_unit {
+    DROVE_SAVE_EVAL,
+    DROVE_SAVE_EPOCHS,
+    DROVE_SAVE_UPDATES,
+    DROVE_SAVE_SECONDS,
+    DROVE_SAVE_NEVER
+} drove_save_unit;
 typedef struct drove_save_every {
     drove_save_unit unit;
-    double amount;                  /* of epochs or seconds                                                */
+    double   amount; /* of epochs or seconds                                                */
     uint64_t updates;
 } drove_save_every;
 
-/* "eval", "epochs=1", "updates=100", "seconds=60", "never".  Errors: DROVE_E_ARG, naming --save-every. */
+/* "eval", "epochs=1", "updates=100", "seconds=60", "never".  Errors: DROVE_E_ARG, naming
+ * --save-every. */
 drove_status drove__save_every_parse(const char *text, drove_save_every *out);
 
 #endif

@@ -1,0 +1,262 @@
+/* train/options.c - the table of options: words, defaults, ranges, help.  Run files: runfile.c;
+ * checks that need more than one option: validate.c.
+ *
+ * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
+ */
+#include "base/mem.h"
+#include "base/spec.h"
+#include "base/status.h"
+#include "train/resolve.h"
+
+#include <drove/options.h>
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char problem[] = "Problem", method[] = "Method", machine[] = "Machine", run[] = "Run";
+
+#define WHERE(field)     .name = #field, .offset = offsetof(drove_options, field)
+#define TEXT             .kind = DROVE_OPTION_TEXT
+#define REAL(low, high)  .kind = DROVE_OPTION_REAL, .least = (low), .most = (high)
+#define COUNT(low, high) .kind = DROVE_OPTION_COUNT, .least = (low), .most = (high)
+
+static const drove_option_info table[] = {
+    {WHERE(data), .group = problem, TEXT, .default_text = "synth:digits", .value_name = "SPEC",
+     .list = "data", .help = "training data: mnist:DIR, libsvm:FILE, csv:FILE ..."},
+    {WHERE(test), .group = problem, TEXT, .default_text = "split", .value_name = "SPEC",
+     .list = "data", .empty_word = "none",
+     .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},
+    {WHERE(model), .group = problem, TEXT, .default_text = "mlp:128,128,128", .value_name = "SPEC",
+     .list = "models", .help = "model, or a .safetensors file to go on from"},
+    {WHERE(activation), .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
+     .list = "activations", .help = "of the hidden layers"},
+    {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "inits", .empty_word = "auto",
+     .help = "first parameters; auto = he:1 for relu, xavier:1 otherwise"},
+    {WHERE(loss), .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
+     .list = "losses", .empty_word = "auto", .help = "auto = by model and data"},
+
+    {WHERE(strategy), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "strategies",
+     .help = "how workers share the model; auto = sequential for one, hogwild for more"},
+    {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
+     .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
+    {WHERE(rule), .group = method, TEXT, .default_text = "sgd", .value_name = "SPEC",
+     .list = "rules", .help = "how a gradient becomes a step (epsilon stands outside the root)"},
+    {WHERE(rule_state), .group = method, TEXT, .default_text = "shared", .value_name = "WORD",
+     .help = "velocity and moments are shared, or of each worker"},
+    {WHERE(lr), .group = method, REAL(DBL_MIN, 1e30), .default_text = "0.01",
+     .value_name = "NUMBER", .help = "step size"},
+    {WHERE(schedule), .group = method, TEXT, .default_text = "constant", .value_name = "SPEC",
+     .list = "schedules", .help = "factors of the step size, joined by +"},
+    {WHERE(weight_decay), .group = method, REAL(0, 1e30), .default_text = "0",
+     .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
+    {WHERE(clip), .group = method, REAL(0, 1e30), .default_text = "0", .value_name = "NUMBER",
+     .help = "largest norm of a batch's gradient; 0 = no limit"},
+    {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
+     .help = "examples per worker and step"},
+    {WHERE(order), .group = method, TEXT, .default_text = "shuffle", .value_name = "WORD",
+     .help = "shuffle (each example once an epoch) or random (with replacement)"},
+
+    {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
+     .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
+    {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
+     .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
+    {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
+     .empty_word = "auto", .help = "highest kernel tier to use: ref, avx2, avx512 ..."},
+
+    {WHERE(until), .group = run, TEXT, .default_text = "epochs=10", .value_name = "CONDITIONS",
+     .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000; "
+             "comma = whichever first"},
+    {WHERE(eval_every), .group = run, REAL(1e-6, 1e9), .default_text = "0.25",
+     .value_name = "NUMBER", .help = "epochs between two evaluations"},
+    {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
+     .help = "training examples of an evaluation; 0 = all"},
+    {WHERE(seed), .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
+     .help = "of parameters, order, split and generated data"},
+    {WHERE(out), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+     .empty_word = "none",
+     .help = "folder for model, state, log and summary; none = write nothing"},
+    {WHERE(resume), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+     .empty_word = "none", .help = "folder of a run to continue"},
+    {WHERE(save_every), .group = run, TEXT, .default_text = "eval", .value_name = "WHEN",
+     .help = "write the state at each eval, epochs=N, updates=N, seconds=N or never"},
+};
+
+const drove_option_info *drove_options_table(size_t *n_out)
+{
+    *n_out = DROVE_COUNT(table);
+    return table;
+}
+
+/* ---- names ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++) {
+        char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
+        if (x != y) return false;
+    }
+    return *a == *b;
+}
+
+static drove_status unknown_option(const char *name)
+{
+    const char *names[DROVE_COUNT(table)];
+    char flag[64], near[64];
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) names[i] = table[i].name;
+    snprintf(flag, sizeof flag, "%s", name);
+    for (char *c = flag; *c != '\0'; c++) {
+        if (*c == '-') *c = '_';
+    }
+    const char *nearest = drove__nearest(flag, names, DROVE_COUNT(table));
+    if (nearest == NULL) return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"", name);
+    snprintf(near, sizeof near, "%s", nearest);
+    for (char *c = near; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; did you mean \"%s\"?", name, near);
+}
+
+static drove_status find(const char *name, const drove_option_info **out)
+{
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        if (!same_name(table[i].name, name)) continue;
+        *out = &table[i];
+        return DROVE_OK;
+    }
+    return unknown_option(name);
+}
+
+/* "--weight-decay" */
+static const char *flag_of(const drove_option_info *info, char into[64])
+{
+    snprintf(into, 64, "--%s", info->name);
+    for (char *c = into + 2; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return into;
+}
+
+/* ---- setting ---- */
+
+static drove_status set_text(char *field, const drove_option_info *info, const char *value)
+{
+    char flag[64];
+    if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) value = "";
+    size_t n = strlen(value);
+    if (n >= DROVE_TEXT_SIZE) {
+        return drove__fail(DROVE_E_ARG, "%s: expected at most %d bytes, found %zu",
+                           flag_of(info, flag), DROVE_TEXT_SIZE - 1, n);
+    }
+    if (n == 0 && info->empty_word == NULL) {
+        return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing", flag_of(info, flag),
+                           info->value_name);
+    }
+    memset(field, 0, DROVE_TEXT_SIZE);
+    memcpy(field, value, n);
+    return DROVE_OK;
+}
+
+static drove_status set_value(drove_options *options, const drove_option_info *info,
+                              const char *value)
+{
+    char flag[64];
+    void *field = (char *)options + info->offset;
+    switch (info->kind) {
+    case DROVE_OPTION_TEXT: return set_text(field, info, value);
+    case DROVE_OPTION_REAL:
+        return drove__parse_real(flag_of(info, flag), value, info->least, info->most, field);
+    case DROVE_OPTION_COUNT:
+        return drove__parse_u64(flag_of(info, flag), value, (uint64_t)info->least,
+                                (uint64_t)info->most, field);
+    }
+    return DROVE_OK;
+}
+
+/* "threads:4": other kinds of workers have no engine here. */
+static drove_status set_workers(drove_options *options, const char *value)
+{
+    drove_spec spec;
+    drove_status status = drove__spec_parse(value, &spec);
+    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
+    if (strcmp(spec.name, "threads") != 0) {
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "--workers: expected threads:N (N one-core workers), "
+                             "the only kind of this build, found \"%s\"",
+                             value);
+    } else if (spec.n_args != 1 || spec.n_keys != 0) {
+        status = drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
+    } else {
+        status = drove_options_set(options, "threads", spec.arg[0]);
+    }
+    drove__spec_fini(&spec);
+    return status;
+}
+
+drove_status drove_options_set(drove_options *options, const char *name, const char *value)
+{
+    const drove_option_info *info;
+    if (strcmp(name, "workers") == 0) return set_workers(options, value);
+    DROVE_TRY(find(name, &info));
+    if (info->offset == offsetof(drove_options, threads) && strcmp(value, "all") != 0) {
+        uint64_t n; /* refused here already, so that a run file's error has its line */
+        DROVE_TRY(drove__parse_u64("--threads (or all)", value, 1, DROVE_MOST_THREADS, &n));
+    }
+    return set_value(options, info, value);
+}
+
+drove_options drove_options_default(void)
+{
+    drove_options options;
+    memset(&options, 0, sizeof options);
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        (void)set_value(&options, &table[i], table[i].default_text); /* cannot fail: tested */
+    }
+    return options;
+}
+
+/* ---- reading ---- */
+
+/* The shortest text that reads back as the same number. */
+static void print_real(double value, char *into, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(into, size, "%.*g", digits, value);
+        if (strtod(into, NULL) == value) return;
+    }
+}
+
+drove_status drove_options_get(const drove_options *options, const char *name, char *into,
+                               size_t size)
+{
+    const drove_option_info *info;
+    char number[40];
+    DROVE_TRY(find(name, &info));
+    const char *text = number;
+    const void *field = (const char *)options + info->offset;
+    switch (info->kind) {
+    case DROVE_OPTION_TEXT:
+        text = field;
+        if (*text == '\0' && info->empty_word != NULL) text = info->empty_word;
+        break;
+    case DROVE_OPTION_REAL: print_real(*(const double *)field, number, sizeof number); break;
+    case DROVE_OPTION_COUNT:
+        snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    }
+    size_t n = strlen(text);
+    if (n >= size) {
+        return drove__fail(DROVE_E_ARG, "%s: expected room for %zu bytes, found %zu", info->name,
+                           n + 1, size);
+    }
+    memcpy(into, text, n + 1);
+    return DROVE_OK;
+}
+
+const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)
+{
+    return drove__nearest(word, candidates, n_candidates);
+}

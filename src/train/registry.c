@@ -1,0 +1,243 @@
+/* train/registry.c - the only list of strategies and engines, and one walk over every registry,
+ * wherever it lives.
+ *
+ * A new strategy is its file in sync/ and one line of drove__strategies; the help, the completion,
+ * the tests and the benchmarks walk the list and have it at once.
+ */
+#include "train/registry.h"
+
+#include "base/mem.h"
+#include "data/data.h"
+#include "model/loss.h"
+#include "model/model.h"
+#include "optim/optim.h"
+#include "sync/sync.h"
+
+#include <drove/train.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+const drove_sync_ops *const drove__strategies[] = {
+    &drove__sync_sequential, &drove__sync_sync,    &drove__sync_ssp,
+    &drove__sync_softsync,   &drove__sync_mutex,   &drove__sync_rwlock,
+    &drove__sync_hogwild,    &drove__sync_leashed, NULL,
+};
+
+const drove_engine_ops *const drove__engines[] = {
+    &drove__engine_host,
+    NULL,
+};
+
+/* ---- one entry of each registry; i is below the number of entries or equal to it ---- */
+
+static bool strategy_at(size_t i, drove_named *out)
+{
+    const drove_sync_ops *ops = drove__strategies[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool rule_at(size_t i, drove_named *out)
+{
+    const drove_rule_ops *ops = drove__rules[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool schedule_at(size_t i, drove_named *out)
+{
+    const drove_schedule_ops *ops = drove__schedules[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool model_at(size_t i, drove_named *out)
+{
+    const drove_model_ops *ops = drove__models[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool activation_at(size_t i, drove_named *out)
+{
+    const drove_activation *activation = &drove__activations[i];
+    if (activation->name == NULL) return false;
+    *out = (drove_named){activation->name, activation->help, activation->source};
+    return true;
+}
+
+static bool init_at(size_t i, drove_named *out)
+{
+    const drove_init_ops *ops = drove__inits[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool loss_at(size_t i, drove_named *out)
+{
+    const drove_loss_ops *ops = drove__losses[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool format_at(size_t i, drove_named *out)
+{
+    const drove_format_ops *ops = drove__formats[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool backoff_at(size_t i, drove_named *out)
+{
+    if (drove__backoffs[i].name == NULL) return false;
+    *out = drove__backoffs[i];
+    return true;
+}
+
+static bool engine_at(size_t i, drove_named *out)
+{
+    const drove_engine_ops *ops = drove__engines[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+typedef bool entry_at_fn(size_t i, drove_named *out);
+
+static const struct kind {
+    const char *name, *help;
+    entry_at_fn *at;
+} kinds[] = {
+    {"strategies", "how workers share the model (--strategy)", strategy_at},
+    {"rules", "how a gradient becomes a step (--rule)", rule_at},
+    {"schedules", "factors of the step size (--schedule)", schedule_at},
+    {"models", "what is trained (--model)", model_at},
+    {"activations", "of hidden layers (--activation)", activation_at},
+    {"inits", "first parameters (--init)", init_at},
+    {"losses", "what is made small (--loss)", loss_at},
+    {"data", "formats and generators of data sets (--data, --test)", format_at},
+    {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
+    {"engines", "what computes a gradient", engine_at},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
+        if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
+    }
+    return NULL;
+}
+
+static bool kind_at(size_t i, drove_named *out)
+{
+    if (i >= DROVE_COUNT(kinds)) return false;
+    *out = (drove_named){kinds[i].name, kinds[i].help, ""};
+    return true;
+}
+
+bool drove__registry_at(const char *kind, size_t i, drove_named *out)
+{
+    const struct kind *k = find_kind(kind);
+    return k != NULL && k->at(i, out);
+}
+
+/* ---- looking a name up ---- */
+
+enum { MOST_NAMES = 64 };
+
+static drove_status unknown_name(const char *what, const char *name, entry_at_fn *at)
+{
+    const char *names[MOST_NAMES];
+    char list[512];
+    size_t n_names = 0, used = 0;
+    for (drove_named entry; n_names < MOST_NAMES && at(n_names, &entry);)
+        names[n_names++] = entry.name;
+    const char *near = drove__nearest(name, names, n_names);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG, "%s: unknown name \"%.80s\"; did you mean \"%s\"?", what,
+                           name, near);
+    }
+    list[0] = '\0';
+    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == n_names ? " or " : ", ";
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint, names[i]);
+    }
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%.80s\"", what, list, name);
+}
+
+drove_status drove__registry_check(const char *kind, const char *what, const char *name)
+{
+    const struct kind *k = find_kind(kind);
+    drove_named entry;
+    for (size_t i = 0; k->at(i, &entry); i++) {
+        if (strcmp(entry.name, name) == 0) return DROVE_OK;
+    }
+    return unknown_name(what, name, k->at);
+}
+
+drove_status drove__strategy_find(const char *name, const drove_sync_ops **out)
+{
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        if (strcmp(drove__strategies[i]->name, name) != 0) continue;
+        *out = drove__strategies[i];
+        return DROVE_OK;
+    }
+    return unknown_name("--strategy", name, strategy_at);
+}
+
+/* ---- drove_list ---- */
+
+static drove_status print_json(entry_at_fn *at, FILE *stream)
+{
+    drove_named entry;
+    bool complete = true;
+    json_t *array = json_array();
+    for (size_t i = 0; at(i, &entry); i++) {
+        json_t *object = json_pack("{s:s, s:s, s:s}", "name", entry.name, "help", entry.help,
+                                   "source", entry.source);
+        complete = complete && json_array_append_new(array, object) == 0;
+    }
+    char *text = complete ? json_dumps(array, JSON_INDENT(2)) : NULL;
+    json_decref(array);
+    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "list: not enough memory");
+    int written = fprintf(stream, "%s\n", text);
+    free(text);
+    return written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+}
+
+/* One line an entry; its first word is the name, which the completion of the program relies on. */
+static drove_status print_text(entry_at_fn *at, FILE *stream)
+{
+    drove_named entry;
+    int width = 0;
+    for (size_t i = 0; at(i, &entry); i++) {
+        if ((int)strlen(entry.name) > width) width = (int)strlen(entry.name);
+    }
+    for (size_t i = 0; at(i, &entry); i++) {
+        bool has_source = entry.source[0] != '\0';
+        int written = fprintf(stream, "%-*s  %s%s%s%s\n", width, entry.name, entry.help,
+                              has_source ? "  [" : "", entry.source, has_source ? "]" : "");
+        if (written < 0) return drove__fail(DROVE_E_IO, "list: cannot be written");
+    }
+    return DROVE_OK;
+}
+
+drove_status drove_list(const char *kind, int as_json, FILE *stream)
+{
+    entry_at_fn *at = kind_at;
+    if (kind != NULL) {
+        const struct kind *k = find_kind(kind);
+        if (k == NULL) return unknown_name("list", kind, kind_at);
+        at = k->at;
+    }
+    return as_json ? print_json(at, stream) : print_text(at, stream);
+}
