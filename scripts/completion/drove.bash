@@ -9,8 +9,8 @@ _drove_options() { # PROGRAM COMMAND
     "$1" "$2" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u
 }
 
-_drove_names() { # PROGRAM KIND: the first word of each line
-    "$1" list "$2" 2>/dev/null | sed -nE 's/^ *([A-Za-z0-9_:-]+).*/\1/p'
+_drove_names() { # PROGRAM [KIND]: the first word of each line
+    "$1" list ${2:+"$2"} 2>/dev/null | sed -nE 's/^ *([A-Za-z0-9_:-]+).*/\1/p'
 }
 
 _drove() {
@@ -22,14 +22,18 @@ _drove() {
     else
         case $previous in
         --strategy) words=$(_drove_names "$program" strategies) ;;
+        --backoff) words=$(_drove_names "$program" backoffs) ;;
         --rule) words=$(_drove_names "$program" rules) ;;
-        --model) words=$(_drove_names "$program" models) ;;
-        --data | --test) words=$(_drove_names "$program" data) ;;
         --schedule) words=$(_drove_names "$program" schedules) ;;
+        --model) words=$(_drove_names "$program" models) ;;
+        --activation) words=$(_drove_names "$program" activations) ;;
+        --init) words=$(_drove_names "$program" inits) ;;
+        --loss) words=$(_drove_names "$program" losses) ;;
+        --data | --test) words=$(_drove_names "$program" data) ;;
         --isa) words="ref avx2 avx512 neon" ;;
         --bind) words="none compact spread" ;;
         --out | --resume) ;;
-        list) [ "$command" = list ] && words="strategies rules models data schedules" ;;
+        list) [ "$command" = list ] && words=$(_drove_names "$program" "") ;;
         data) [ "$command" = data ] && words="info convert" ;;
         *) case $word in -*) words=$(_drove_options "$program" "$command") ;; esac ;;
         esac
