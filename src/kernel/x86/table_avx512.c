@@ -1,7 +1,38 @@
+/* kernel/x86/table_avx512.c - the AVX-512 tier (F, BW, DQ, VL). */
 #include "base/cpu.h"
 #include "kernel/tiers.h"
+
+#include "kernel/x86/lanes_avx512.h"
+
+#include "kernel/x86/matvec.h"
+#include "kernel/x86/update.h"
+#include "kernel/x86/vector.h"
+
+#include "kernel/x86/rows.h" /* after vector.h: it scales */
 
 const drovek_table drovek_avx512 = {
     .isa = "avx512",
     .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512,
+    .matvec_f32 = matvec_f32,
+    .matvec_t_f32 = matvec_t_f32,
+    .ger_f32 = ger_f32,
+    .outer_f32 = outer_f32,
+    .spmatvec_f32 = spmatvec_f32,
+    .spger_f32 = spger_f32,
+    .spouter_f32 = spouter_f32,
+    .bias_act_f32 = bias_act_f32,
+    .act_grad_f32 = act_grad_f32,
+    .softmax_f32 = softmax_f32,
+    .copy_f32 = copy_f32,
+    .axpy_f32 = axpy_f32,
+    .scale_f32 = scale_f32,
+    .dot_f32 = dot_f32,
+    .finite_f32 = finite_f32,
+    .widen_u8_f32 = widen_u8_f32,
+    .affine_f32 = affine_f32,
+    .sgd_f32 = sgd_f32,
+    .momentum_f32 = momentum_f32,
+    .adagrad_f32 = adagrad_f32,
+    .rmsprop_f32 = rmsprop_f32,
+    .adam_f32 = adam_f32,
 };

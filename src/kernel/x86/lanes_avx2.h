@@ -1,0 +1,236 @@
+/* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of lanes_avx512.h, which explains
+ * them. */
+#ifndef DROVEK_X86_LANES_AVX2_H
+#define DROVEK_X86_LANES_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum { LANES = 8 };
+typedef __m256 vec;
+
+/* All bits set in the first `count` lanes. */
+INLINE __m256i first(size_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+/* ---- private memory ---- */
+
+INLINE vec vec_load(const float *p, size_t count)
+{
+    return count == LANES ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, first(count));
+}
+
+INLINE void vec_store(float *p, vec v, size_t count)
+{
+    if (count == LANES) _mm256_storeu_ps(p, v);
+    else _mm256_maskstore_ps(p, first(count), v);
+}
+
+/* ---- shared memory ---- */
+
+typedef float lanes_at[LANES];
+
+INLINE vec racy_load(const float *p, size_t count)
+{
+    vec v;
+    if (count == LANES) {
+        __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const lanes_at *)p));
+    } else {
+        __asm__ volatile("vmaskmovps %1, %2, %0" : "=x"(v) : "m"(*(const lanes_at *)p), "x"(first(count)));
+    }
+    return v;
+}
+
+INLINE void racy_store(float *p, vec v, size_t count)
+{
+    if (count == LANES) {
+        __asm__ volatile("vmovups %1, %0" : "=m"(*(lanes_at *)p) : "x"(v));
+    } else {
+        __asm__ volatile("vmaskmovps %1, %2, %0" : "+m"(*(lanes_at *)p) : "x"(v), "x"(first(count)));
+    }
+}
+
+INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
+{
+    if (count == LANES) {
+        __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "m"(*(const lanes_at *)p));
+        return sum;
+    }
+    return _mm256_fmadd_ps(x, racy_load(p, count), sum);
+}
+
+/* ---- arithmetic ---- */
+
+INLINE vec vec_set(float a) { return _mm256_set1_ps(a); }
+INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
+INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+INLINE vec vec_sqrt(vec a) { return _mm256_sqrt_ps(a); }
+INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }   /* a b + c   */
+INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); } /* c - a b   */
+INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }               /* b if NaN  */
+INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+
+/* |a| with the sign of b */
+INLINE vec vec_copysign(vec a, vec b)
+{
+    return _mm256_or_ps(vec_abs(a), _mm256_and_ps(b, _mm256_set1_ps(-0.0f)));
+}
+
+/* then where a < b, otherwise `other` (also for NaN) */
+INLINE vec vec_if_less(vec a, vec b, vec then, vec other)
+{
+    return _mm256_blendv_ps(other, then, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+
+/* 0 in the first `count` lanes, -infinity in the others */
+INLINE vec vec_absent(size_t count)
+{
+    return _mm256_andnot_ps(_mm256_castsi256_ps(first(count)), _mm256_set1_ps(-__builtin_inff()));
+}
+
+/* 2^n for integral n in [-126, 127] */
+INLINE vec power_of_2(__m256i n)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+}
+
+/* p 2^n for integral n in [-252, 254]: two factors, because 2^n alone may be subnormal */
+INLINE vec vec_scale2(vec p, vec n)
+{
+    __m256i whole = _mm256_cvtps_epi32(n);
+    __m256i half = _mm256_srai_epi32(whole, 1);
+    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_2(half)), power_of_2(_mm256_sub_epi32(whole, half)));
+}
+
+/* ---- across the lanes: fixed trees ---- */
+
+INLINE float vec_largest(vec a)
+{
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+INLINE double sum_of_four(__m256d a)
+{
+    __m128d two = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+/* Sum of the lanes in double. */
+INLINE double vec_sum_double(vec a)
+{
+    __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)), high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    return sum_of_four(_mm256_add_pd(low, high));
+}
+
+/* {sum of row[0], ... sum of row[LANES - 1]} */
+INLINE vec vec_sum_rows(const vec row[LANES])
+{
+    vec pair[4], quad[2];
+    UNROLL for (int i = 0; i < 4; i++) {
+        pair[i] = _mm256_add_ps(_mm256_unpacklo_ps(row[2 * i], row[2 * i + 1]),
+                                _mm256_unpackhi_ps(row[2 * i], row[2 * i + 1]));
+    }
+    UNROLL for (int i = 0; i < 2; i++) { /* each 128 bits: partial sums of rows 4 i .. 4 i + 3 */
+        __m256d a = _mm256_castps_pd(pair[2 * i]), b = _mm256_castps_pd(pair[2 * i + 1]);
+        quad[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+    }
+    return _mm256_add_ps(_mm256_permute2f128_ps(quad[0], quad[1], 0x20), _mm256_permute2f128_ps(quad[0], quad[1], 0x31));
+}
+
+/* Two sums of products in double: sum[.] + x y. */
+typedef struct double_sum { __m256d low, high; } double_sum;
+
+INLINE double_sum double_sum_zero(void)
+{
+    return (double_sum){_mm256_setzero_pd(), _mm256_setzero_pd()};
+}
+
+INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
+{
+    __m256d x_low = _mm256_cvtps_pd(_mm256_castps256_ps128(x)), x_high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    __m256d y_low = _mm256_cvtps_pd(_mm256_castps256_ps128(y)), y_high = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
+    return (double_sum){_mm256_fmadd_pd(x_low, y_low, sum.low), _mm256_fmadd_pd(x_high, y_high, sum.high)};
+}
+
+INLINE double double_sum_total(double_sum a, double_sum b)
+{
+    return sum_of_four(_mm256_add_pd(_mm256_add_pd(a.low, a.high), _mm256_add_pd(b.low, b.high)));
+}
+
+/* ---- bits ---- */
+
+/* The larger, lane by lane, of `so_far` and the bits of |a|: >= 0x7f800000 once an infinity or a NaN was seen. */
+typedef __m256i magnitude;
+
+INLINE magnitude magnitude_zero(void) { return _mm256_setzero_si256(); }
+
+INLINE magnitude magnitude_max(magnitude so_far, vec a)
+{
+    return _mm256_max_epu32(so_far, _mm256_castps_si256(vec_abs(a)));
+}
+
+INLINE uint32_t magnitude_largest(magnitude a)
+{
+    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    __m128i two = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+/* Bit i set: lane i of a is not 0 (a NaN is not 0). */
+INLINE uint32_t vec_nonzero(vec a)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_NEQ_UQ));
+}
+
+/* Bit i set: lane i of a equals that of b. */
+INLINE uint32_t vec_equal(vec a, vec b)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
+}
+
+/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room for LANES more. */
+INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
+{
+    float  lane[LANES];
+    size_t n = 0;
+    _mm256_storeu_ps(lane, x);
+    for (; mask != 0; mask &= mask - 1, n++) {
+        uint32_t at = (uint32_t)__builtin_ctz(mask);
+        index[n] = base + at;
+        value[n] = lane[at];
+    }
+    return n;
+}
+
+/* a with `minus` subtracted from lane `lane` */
+INLINE vec vec_sub_lane(vec a, uint32_t lane, float minus)
+{
+    __m256i chosen = _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm256_blendv_ps(a, _mm256_sub_ps(a, _mm256_set1_ps(minus)), _mm256_castsi256_ps(chosen));
+}
+
+/* LANES bytes as floats */
+INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
+{
+    uint64_t bytes = 0;
+    if (count == LANES) __builtin_memcpy(&bytes, p, LANES);
+    else for (size_t i = 0; i < count; i++) bytes |= (uint64_t)p[i] << (8 * i);
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes)));
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* kernel/x86/vector.h - whole vectors, written in lanes (lanes_avx2.h, lanes_avx512.h). */
+#ifndef DROVEK_X86_VECTOR_H
+#define DROVEK_X86_VECTOR_H
+
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+/* Elements of the next step at i of n. */
+INLINE size_t lanes_left(size_t i, size_t n)
+{
+    return n - i < LANES ? n - i : LANES;
+}
+
+static void copy_f32(float *to, const float *from, size_t n)
+{
+    size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec part[4];
+        UNROLL for (size_t v = 0; v < 4; v++) part[v] = racy_load(from + i + v * LANES, LANES);
+        UNROLL for (size_t v = 0; v < 4; v++) racy_store(to + i + v * LANES, part[v], LANES);
+    }
+    for (; i + LANES <= n; i += LANES) racy_store(to + i, racy_load(from + i, LANES), LANES);
+    if (i < n) racy_store(to + i, racy_load(from + i, n - i), n - i);
+}
+
+INLINE void axpy_at(float *y, const float *x, vec a, size_t count)
+{
+    racy_store(y, vec_fma(a, vec_load(x, count), racy_load(y, count)), count);
+}
+
+static void axpy_f32(float *y, const float *x, size_t n, float a)
+{
+    vec    factor = vec_set(a);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) axpy_at(y + i, x + i, factor, LANES);
+    if (i < n) axpy_at(y + i, x + i, factor, n - i);
+}
+
+static void scale_f32(float *y, size_t n, float a)
+{
+    vec    factor = vec_set(a);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) vec_store(y + i, vec_mul(vec_load(y + i, LANES), factor), LANES);
+    if (i < n) vec_store(y + i, vec_mul(vec_load(y + i, n - i), factor), n - i);
+}
+
+/* Four running sums a lane, added up in a fixed tree. */
+static double dot_f32(const float *x, const float *y, size_t n)
+{
+    double_sum even = double_sum_zero(), odd = double_sum_zero();
+    size_t     i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        even = double_sum_add(even, vec_load(x + i, LANES), vec_load(y + i, LANES));
+        odd = double_sum_add(odd, vec_load(x + i + LANES, LANES), vec_load(y + i + LANES, LANES));
+    }
+    for (; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        even = double_sum_add(even, vec_load(x + i, count), vec_load(y + i, count));
+    }
+    return double_sum_total(even, odd);
+}
+
+static bool finite_f32(const float *x, size_t n)
+{
+    magnitude even = magnitude_zero(), odd = magnitude_zero();
+    size_t    i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        even = magnitude_max(even, vec_load(x + i, LANES));
+        odd = magnitude_max(odd, vec_load(x + i + LANES, LANES));
+    }
+    for (; i < n; i += LANES) even = magnitude_max(even, vec_load(x + i, lanes_left(i, n)));
+    return magnitude_largest(even) < 0x7f800000u && magnitude_largest(odd) < 0x7f800000u;
+}
+
+INLINE void affine_at(float *to, vec from, const float *shift, const float *factor, size_t count)
+{
+    vec_store(to, vec_mul(vec_sub(from, vec_load(shift, count)), vec_load(factor, count)), count);
+}
+
+static void widen_u8_f32(float *to, const uint8_t *from, const float *shift, const float *factor, size_t n)
+{
+    size_t i = 0;
+    if (shift == NULL) {
+        for (; i + LANES <= n; i += LANES) vec_store(to + i, vec_widen_u8(from + i, LANES), LANES);
+        if (i < n) vec_store(to + i, vec_widen_u8(from + i, n - i), n - i);
+        return;
+    }
+    for (; i + LANES <= n; i += LANES) {
+        affine_at(to + i, vec_widen_u8(from + i, LANES), shift + i, factor + i, LANES);
+    }
+    if (i < n) affine_at(to + i, vec_widen_u8(from + i, n - i), shift + i, factor + i, n - i);
+}
+
+static void affine_f32(float *to, const float *from, const float *shift, const float *factor, size_t n)
+{
+    size_t i = 0;
+    if (shift == NULL) {
+        memmove(to, from, n * sizeof *to);
+        return;
+    }
+    for (; i + LANES <= n; i += LANES) affine_at(to + i, vec_load(from + i, LANES), shift + i, factor + i, LANES);
+    if (i < n) affine_at(to + i, vec_load(from + i, n - i), shift + i, factor + i, n - i);
+}
+
+#endif

@@ -1,0 +1,97 @@
+#include "support.h"
+
+#include "base/cpu.h"
+#include "base/rng.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MAX_BLOCKS = 256 };
+
+static struct {
+    void  *map;
+    size_t size_bytes;
+} blocks[MAX_BLOCKS];
+static size_t n_blocks;
+
+void *guarded(size_t size_bytes, size_t element_bytes, place where)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t inner = (size_bytes + 64 + element_bytes + page - 1) / page * page;
+    char  *map = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    assert_true(n_blocks < MAX_BLOCKS);
+    assert_int_equal(mprotect(map + page, inner, PROT_READ | PROT_WRITE), 0);
+    blocks[n_blocks].map = map;
+    blocks[n_blocks++].size_bytes = inner + 2 * page;
+    memset(map + page, 0xff, inner);
+    if (where == PLACE_END) return map + page + inner - size_bytes;
+    if (where == PLACE_START) return map + page;
+    return map + page + 64 + element_bytes;
+}
+
+void guarded_free_all(void)
+{
+    for (size_t i = 0; i < n_blocks; i++) munmap(blocks[i].map, blocks[i].size_bytes);
+    n_blocks = 0;
+}
+
+float *guarded_floats(const float *from, size_t n, place where)
+{
+    float *x = guarded(n * sizeof *x, sizeof *x, where);
+    if (from != NULL) memcpy(x, from, n * sizeof *x);
+    return x;
+}
+
+void fill_normal(float *x, size_t n, double deviation, uint64_t seed)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < n; i++) x[i] = (float)(deviation * drove__rng_normal(&rng));
+}
+
+const size_t edge_lengths[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, SIZE_MAX};
+
+void assert_same_bits(const char *what, const char *isa, size_t n, const float *got, const float *wanted)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (memcmp(got + i, wanted + i, sizeof *got) == 0) continue;
+        print_error("%s (%s), n %zu: element %zu is %a, not %a\n", what, isa, n, i, (double)got[i], (double)wanted[i]);
+        fail();
+    }
+}
+
+double ulps(float got, double wanted)
+{
+    if (isnan(wanted) || isinf(wanted)) {
+        bool same = isnan(wanted) ? (bool)isnan(got) : (double)got == wanted;
+        return same ? 0.0 : INFINITY;
+    }
+    int exponent;
+    frexp(wanted, &exponent);
+    double unit = ldexp(1.0, exponent - FLT_MANT_DIG);
+    return fabs((double)got - wanted) / fmax(unit, (double)FLT_MIN * (double)FLT_EPSILON);
+}
+
+void for_each_tier(void (*check)(const drovek_table *tier))
+{
+    for (const char *const *name = drovek_tiers(); *name != NULL; name++) {
+        drovek_table tier;
+        drove_status status = drovek_select(&tier, drove__cpu_features(), *name);
+        if (status == DROVE_E_UNSUPPORTED) {
+            print_message("skipped: this processor cannot run the tier %s\n", *name);
+            continue;
+        }
+        assert_int_equal(status, DROVE_OK);
+        check(&tier);
+        guarded_free_all();
+    }
+}

@@ -1,0 +1,97 @@
+/* The tier asked for is the tier in use, and nothing is missing in it. */
+#include "support.h"
+
+#include "base/cpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON;
+
+static void test_ref_fills_every_slot(void **state)
+{
+    (void)state;
+#define X(k) assert_non_null(drovek_ref.k);
+    DROVEK_LIST(X)
+#undef X
+    assert_int_equal(drovek_ref.needs, 0);
+}
+
+static void test_no_features_means_ref(void **state)
+{
+    drovek_table t;
+    (void)state;
+    assert_int_equal(drovek_select(&t, 0, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "ref");
+    assert_ptr_equal(t.sgd_f32, drovek_ref.sgd_f32);
+}
+
+static void test_cap_is_obeyed(void **state)
+{
+    (void)state;
+    for (const char *const *name = drovek_tiers(); *name != NULL; name++) {
+        drovek_table t;
+        assert_int_equal(drovek_select(&t, everything, *name), DROVE_OK);
+        assert_string_equal(t.isa, *name);
+        assert_non_null(t.gemm_source);
+#define X(k) assert_non_null(t.k);
+        DROVEK_LIST(X)
+#undef X
+    }
+}
+
+static void test_ref_bypasses_the_library(void **state)
+{
+    drovek_table t;
+    (void)state;
+    assert_int_equal(drovek_select(&t, everything, "ref"), DROVE_OK);
+#define X(k) assert_ptr_equal(t.k, drovek_ref.k);
+    DROVEK_LIST(X)
+#undef X
+    assert_string_equal(t.gemm_source, "plain C");
+}
+
+static void test_each_tier_brings_its_own(void **state)
+{
+    (void)state;
+#if DROVEK_X86
+    drovek_table t;
+    assert_int_equal(drovek_select(&t, everything, "avx2"), DROVE_OK);
+    assert_ptr_equal(t.sgd_f32, drovek_avx2.sgd_f32);
+    assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx2");
+    assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx512");
+    assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
+#else
+    skip();
+#endif
+}
+
+static void test_refusals(void **state)
+{
+    drovek_table t = {.isa = "untouched"};
+    (void)state;
+    assert_int_equal(drovek_select(&t, everything, "avx3"), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "avx3"));
+    assert_non_null(strstr(drove_error_text(), "ref"));
+    assert_string_equal(t.isa, "untouched");
+#if DROVEK_X86
+    assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, "avx512"), DROVE_E_UNSUPPORTED);
+    assert_non_null(strstr(drove_error_text(), "avx512"));
+    assert_string_equal(t.isa, "untouched");
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ref_fills_every_slot),     cmocka_unit_test(test_no_features_means_ref),
+        cmocka_unit_test(test_cap_is_obeyed),            cmocka_unit_test(test_ref_bypasses_the_library),
+        cmocka_unit_test(test_each_tier_brings_its_own), cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
