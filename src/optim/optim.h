@@ -1,12 +1,13 @@
-/* optim/optim.h - how a gradient becomes a step: update rules, step-size schedules, weight decay, clipping.
+/* optim/optim.h - how a gradient becomes a step: rules, schedules, weight decay, clipping.
  *
- * Source: thesis Table 2.3 with the readings of docs/papers.md.  Symbols: theta parameters, g gradient, eta step size,
- * mu momentum, v velocity, tau staleness, t number of the update from 1.
+ * Source: thesis Table 2.3 with the readings of docs/papers.md.  Symbols: theta parameters, g
+ * gradient, eta step size, mu momentum, v velocity, tau staleness, t the update's number, from 1.
  *
- * The shared vector of a strategy is [theta | state 1 | state 2 ...], every part n floats (n a multiple of 16), so that
- * whatever a strategy does to keep theta consistent (a lock, a compare-and-swap on a whole vector) covers the rule's
- * state as well.  With the state kept per worker the shared vector is theta alone: the worker turns its gradient into
- * a finished step with its own state, once, and the strategy adds it.
+ * The shared vector of a strategy is [theta | state 1 | state 2 ...], every part n floats (n a
+ * multiple of 16), so that whatever a strategy does to keep theta consistent (a lock, a
+ * compare-and-swap on a whole vector) covers the rule's state as well.  With the state kept per
+ * worker the shared vector is theta alone: the worker turns its gradient into a finished step
+ * with its own state, once, and the strategy adds it.
  *
  * A drove_optim is immutable and shared; a drove_optim_worker belongs to one worker.
  */
@@ -22,66 +23,73 @@ enum { DROVE_RULE_MAX_STATE = 2, DROVE_MAX_SCHEDULES = 4 };
 
 typedef struct drove_rule drove_rule;
 
-typedef struct drove_rule_ops {     /* one row of optim/rules.c; `drove list rules` walks it            */
+/* One row of optim/rules.c; `drove list rules` walks it. */
+typedef struct drove_rule_ops {
     const char *name, *help, *source;
-    unsigned    n_state;            /* vectors of n floats: velocity, second moment ...                 */
-    bool        zero_is_noop;       /* where g is 0 neither theta nor state changes: spans may be used  */
-    bool        lookahead;          /* the gradient is taken at theta + mu v (Nesterov)                 */
+    unsigned    n_state;      /* vectors of n floats: velocity, second moment ...            */
+    bool        zero_is_noop; /* where g is 0 neither theta nor state changes: spans allowed */
+    bool        lookahead;    /* the gradient is taken at theta + mu v (Nesterov)            */
     drove_status (*parse)(const drove_spec *spec, drove_rule *rule);
-    /* out and s_out from in and s_in (each may be the same memory); g[n]. */
-    void (*apply)(const drove_rule *rule, const drovek_table *k, size_t n, const float *in, float *out,
-                  const float *const *s_in, float *const *s_out, const float *g, float eta, uint64_t t);
+    /* out and s_out from in and s_in (each may be the same memory, and out may be g); g[n]. */
+    void (*apply)(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                  float *out, const float *const *s_in, float *const *s_out, const float *g,
+                  float eta, uint64_t t);
 } drove_rule_ops;
 
 struct drove_rule {
     const drove_rule_ops *ops;
-    float mu, beta1, beta2, epsilon;
+    float                 mu, beta1, beta2, epsilon;
 };
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
 
 typedef struct drove_progress_point {
-    double   epoch;                 /* examples handed out so far / examples in the training set         */
-    uint64_t staleness;             /* tau of this step; 0 where it is not known yet                     */
+    double   epoch;     /* examples handed out so far / examples in the training set */
+    uint64_t staleness; /* tau of this step; 0 where it is not known yet             */
 } drove_progress_point;
 
 typedef struct drove_schedule drove_schedule;
-typedef struct drove_schedule_ops { /* one row of optim/schedules.c                                      */
+
+/* One row of optim/schedules.c or optim/staleness.c. */
+typedef struct drove_schedule_ops {
     const char *name, *help, *source;
-    bool by_staleness;              /* its factor is only known when the step is published               */
+    bool        by_staleness; /* its factor is only known when the step is published */
     drove_status (*parse)(const drove_spec *spec, unsigned n_workers, drove_schedule *schedule);
-    double (*factor)(const drove_schedule *schedule, const drove_progress_point *at); /* times eta        */
+    /* What eta is multiplied with. */
+    double (*factor)(const drove_schedule *schedule, const drove_progress_point *at);
 } drove_schedule_ops;
+
 struct drove_schedule {
     const drove_schedule_ops *ops;
-    double p[6];                    /* the schedule's own numbers                                        */
-    double *table;                  /* precomputed factors by staleness, or NULL                         */
-    size_t  n_table;
+    double                    p[6];  /* the schedule's own numbers                   */
+    double                   *table; /* precomputed factors by staleness, or NULL    */
+    size_t                    n_table;
 };
 extern const drove_schedule_ops *const drove__schedules[]; /* NULL-terminated */
 
 typedef enum drove_state_place { DROVE_STATE_SHARED, DROVE_STATE_WORKER } drove_state_place;
 
 typedef struct drove_optim_options {
-    const char *rule;               /* "sgd", "momentum:0.9" ...                                          */
-    const char *schedule;           /* "constant", "step:0.1,10+staleness": the factors multiply           */
-    double lr, weight_decay, clip;  /* clip: largest Euclidean norm of a batch's gradient; 0 = none        */
-    drove_state_place state;
-    size_t   n_params;
-    unsigned n_workers;
-    const drovek_table *kernels;
+    const char         *rule;     /* "sgd", "momentum:0.9" ...                           */
+    const char         *schedule; /* "constant", "step:0.1,10+staleness": factors multiply */
+    double              lr, weight_decay;
+    double              clip; /* largest Euclidean norm of a batch's gradient; 0 = none  */
+    drove_state_place   state;
+    size_t              n_params;
+    unsigned            n_workers;
+    const drovek_table *kernels; /* borrowed */
 } drove_optim_options;
 
 typedef struct drove_optim {
-    drove_rule rule;
-    drove_schedule schedule[DROVE_MAX_SCHEDULES];
-    unsigned n_schedules;
-    float  lr, weight_decay, clip;
-    drove_state_place state;
-    size_t n;                       /* floats in theta; each state vector is as long                       */
-    size_t n_vector;                /* floats in the shared vector: n (1 + shared state vectors)            */
-    bool   spans_ok;                /* the gradient may leave untouched parts out                          */
-    bool   fusable;                 /* plain SGD: a step may be put into theta without a gradient vector    */
-    bool   by_staleness;
+    drove_rule          rule;
+    drove_schedule      schedule[DROVE_MAX_SCHEDULES];
+    unsigned            n_schedules;
+    float               lr, weight_decay, clip;
+    drove_state_place   state;    /* shared for a rule without state, whatever was asked */
+    size_t              n;        /* floats in theta; each state vector is as long       */
+    size_t              n_vector; /* floats in the shared vector: n (1 + shared states)  */
+    bool                spans_ok; /* the gradient may leave untouched parts out          */
+    bool                fusable;  /* plain SGD: needs no gradient vector                 */
+    bool                by_staleness;
     const drovek_table *kernels;
 } drove_optim;
 
@@ -91,37 +99,43 @@ void         drove__optim_destroy(drove_optim *optim);
 
 /* One worker's part: its own rule state (state per worker) and scratch (lookahead). */
 typedef struct drove_optim_worker {
-    float   *state[DROVE_RULE_MAX_STATE]; /* [n] each; NULL when shared                                   */
-    float   *lookahead;                   /* [n]; NULL unless the rule looks ahead                         */
-    float   *zero;                        /* [n] of zeros, for state per worker; NULL otherwise            */
-    uint64_t t;                           /* steps taken with the own state                                */
+    float   *state[DROVE_RULE_MAX_STATE]; /* [n] each; NULL when shared                  */
+    float   *lookahead;                   /* [n]; NULL unless the rule looks ahead       */
+    float   *zero;                        /* [n] of zeros, for own state; else NULL      */
+    uint64_t t;                           /* steps taken with the own state              */
 } drove_optim_worker;
 drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim);
 void         drove__optim_worker_fini(drove_optim_worker *w);
 
-/* Step size for a batch handed out at this point: lr times all factors that do not depend on staleness. */
+/* Step size for a batch handed out at this point: lr times all factors that do not depend on
+ * staleness. */
 float drove__optim_eta(const drove_optim *optim, double epoch);
 
-/* Where to take the gradient: view itself (a shared vector, or theta), or theta + mu v written to w->lookahead. */
+/* Where to take the gradient: view itself (a shared vector, or theta with state per worker), or
+ * theta + mu v written to w->lookahead.  [racy: view] */
 const float *drove__optim_theta(const drove_optim *optim, drove_optim_worker *w, const float *view);
 
 /* A step on its way from a worker to the shared parameters. */
 typedef struct drove_step {
-    const float *value;             /* [n] gradient, or (state per worker) the finished step to be added   */
-    const drove_span *span;  /* ascending parts of value that count; NULL: all of it               */
-    size_t n_spans;
-    float  eta;                     /* without the factor that depends on staleness                        */
+    const float      *value; /* [n] gradient, or (state per worker) the finished step to be added */
+    const drove_span *span;  /* ascending parts of value that count; NULL: all of it              */
+    size_t            n_spans;
+    float             eta; /* without the factor that depends on staleness; a finished step has
+                              it inside already, and apply ignores it                             */
 } drove_step;
 
-/* From a batch's mean gradient g[n] (worker's, overwritten): adds weight decay at `view` (weight_decay * theta),
- * clips the norm, and with state per worker applies the rule.  span may be NULL. */
-void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view, float *g,
-                          const drove_span *span, size_t n_spans, float eta, drove_step *out);
+/* From a batch's mean gradient g[n] (worker's, overwritten): adds weight decay at `view`
+ * (weight_decay * theta), clips the norm, and with state per worker applies the rule.  span may be
+ * NULL; otherwise optim->spans_ok, and *out borrows it.  [racy: view] */
+void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
+                          float *g, const drove_span *span, size_t n_spans, float eta,
+                          drove_step *out);
 
-/* Applies elements [offset, offset + length) of a step: out = rule(in), for theta and the shared state alike; out and
- * in are shared vectors and may be the same.  t: number of this update, from 1.  offset, length multiples of 16 or
- * reaching n.  Where out is another vector, elements outside the step's spans are copied.  [racy: out, in] */
-void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness, uint64_t t, size_t offset,
-                        size_t length, const float *in, float *out);
+/* Applies elements [offset, offset + length) of a step: out = rule(in), for theta and the shared
+ * state alike; out and in are shared vectors and may be the same.  t: number of this update, from
+ * 1. offset, length multiples of 16 or reaching n.  Where out is another vector, elements outside
+ * the step's spans are copied.  [racy: out, in] */
+void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
+                        uint64_t t, size_t offset, size_t length, const float *in, float *out);
 
 #endif

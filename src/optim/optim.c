@@ -1,0 +1,363 @@
+/* optim/optim.c - choosing rule and schedules, and applying a step.
+ *
+ * A step passes three stations:
+ *   prepare   on the worker's own memory: weight decay, clipping, the rule if its state is there
+ *   publish   the strategy's business: lock, retry, average ...
+ *   apply     theta and the shared state, in pieces of any size, in place or into another vector
+ * Nothing here allocates after creation or keeps anything of a step, except the worker's own
+ * state.
+ */
+#include "optim/optim.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1024, MOST_NAMES = 32 }; /* CHUNK floats of stack: stays in the first-level cache */
+
+/* ---- creation ---- */
+
+/* DROVE_E_ARG for a name that is not in the table. */
+static drove_status unknown(const char *what, const char *name, const char *const *names,
+                            size_t n_names)
+{
+    const char *near = drove__nearest(name, names, n_names);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG, "unknown %s \"%s\"; did you mean \"%s\"?", what, name,
+                           near);
+    }
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
+        int n = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+        used += (size_t)n;
+    }
+    return drove__fail(DROVE_E_ARG, "unknown %s \"%s\"; expected one of %s", what, name, list);
+}
+
+static drove_status choose_rule(const char *text, drove_rule *rule)
+{
+    const char *names[MOST_NAMES];
+    size_t n_names = 0;
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    for (; drove__rules[n_names] != NULL; n_names++) {
+        names[n_names] = drove__rules[n_names]->name;
+        if (strcmp(names[n_names], spec.name) == 0) rule->ops = drove__rules[n_names];
+    }
+    drove_status status = rule->ops == NULL ? unknown("rule", spec.name, names, n_names)
+                                            : rule->ops->parse(&spec, rule);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static drove_status choose_schedule(const char *text, unsigned n_workers, drove_schedule *schedule)
+{
+    const char *names[MOST_NAMES];
+    size_t n_names = 0;
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    for (; drove__schedules[n_names] != NULL; n_names++) {
+        names[n_names] = drove__schedules[n_names]->name;
+        if (strcmp(names[n_names], spec.name) == 0) schedule->ops = drove__schedules[n_names];
+    }
+    drove_status status = schedule->ops == NULL ? unknown("schedule", spec.name, names, n_names)
+                                                : schedule->ops->parse(&spec, n_workers, schedule);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+/* The list joined by '+'. */
+static drove_status choose_schedules(const char *text, unsigned n_workers, drove_optim *o)
+{
+    char *copy = strdup(text);
+    if (copy == NULL) return drove__fail_nomem("schedule", strlen(text) + 1);
+    drove_status status = DROVE_OK;
+    for (char *part = copy; part != NULL && status == DROVE_OK;) {
+        char *plus = strchr(part, '+');
+        if (plus != NULL) *plus++ = '\0';
+        if (o->n_schedules == DROVE_MAX_SCHEDULES) {
+            status =
+                drove__fail(DROVE_E_ARG, "schedule \"%s\": expected at most %d factors, found more",
+                            text, DROVE_MAX_SCHEDULES);
+            break;
+        }
+        drove_schedule *schedule = &o->schedule[o->n_schedules++];
+        status = choose_schedule(part, n_workers, schedule);
+        if (status == DROVE_OK && schedule->ops->by_staleness) o->by_staleness = true;
+        part = plus;
+    }
+    free(copy);
+    return status;
+}
+
+static drove_status check_numbers(const drove_optim_options *opt)
+{
+    if (!(opt->lr > 0.0 && opt->lr <= 1e9)) {
+        return drove__fail(DROVE_E_ARG, "lr: expected a number above 0, at most 1e9, found %g",
+                           opt->lr);
+    }
+    if (!(opt->weight_decay >= 0.0 && opt->weight_decay <= 1e9)) {
+        return drove__fail(DROVE_E_ARG, "weight-decay: expected a number from 0 to 1e9, found %g",
+                           opt->weight_decay);
+    }
+    if (!(opt->clip >= 0.0 && opt->clip <= FLT_MAX)) {
+        return drove__fail(DROVE_E_ARG, "clip: expected a norm above 0, or 0 for none, found %g",
+                           opt->clip);
+    }
+    if (opt->n_params > SIZE_MAX / sizeof(float) / (1 + DROVE_RULE_MAX_STATE)) {
+        return drove__fail_nomem("rule state", SIZE_MAX);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **out)
+{
+    *out = NULL;
+    DROVE_TRY(check_numbers(opt));
+    drove_optim *o = drove__alloc(1, sizeof *o);
+    if (o == NULL) return drove__fail_nomem("optimiser", sizeof *o);
+    drove_status status = choose_rule(opt->rule, &o->rule);
+    if (status == DROVE_OK) status = choose_schedules(opt->schedule, opt->n_workers, o);
+    if (status != DROVE_OK) {
+        drove__optim_destroy(o);
+        return status;
+    }
+    const drove_rule_ops *rule = o->rule.ops;
+    o->lr = (float)opt->lr;
+    o->weight_decay = (float)opt->weight_decay;
+    o->clip = (float)opt->clip;
+    /* A rule without state is the same in both places; the shared one needs one rounding less. */
+    o->state = rule->n_state == 0 ? DROVE_STATE_SHARED : opt->state;
+    o->n = opt->n_params;
+    o->n_vector = o->n * (1 + (o->state == DROVE_STATE_SHARED ? rule->n_state : 0));
+    o->spans_ok = rule->zero_is_noop && o->weight_decay == 0.0f;
+    o->fusable =
+        rule->n_state == 0 && o->weight_decay == 0.0f && o->clip == 0.0f && !o->by_staleness;
+    o->kernels = opt->kernels;
+    *out = o;
+    return DROVE_OK;
+}
+
+void drove__optim_destroy(drove_optim *optim)
+{
+    if (optim == NULL) return;
+    for (unsigned i = 0; i < optim->n_schedules; i++) drove__free(optim->schedule[i].table);
+    drove__free(optim);
+}
+
+/* ---- one worker ---- */
+
+drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim)
+{
+    const drove_rule_ops *rule = optim->rule.ops;
+    memset(w, 0, sizeof *w);
+    bool complete = true;
+    if (rule->lookahead) {
+        w->lookahead = drove__alloc(optim->n, sizeof *w->lookahead);
+        complete = w->lookahead != NULL;
+    }
+    if (optim->state == DROVE_STATE_WORKER) {
+        w->zero = drove__alloc(optim->n, sizeof *w->zero);
+        complete = complete && w->zero != NULL;
+        for (unsigned i = 0; i < rule->n_state; i++) {
+            w->state[i] = drove__alloc(optim->n, sizeof *w->state[i]);
+            complete = complete && w->state[i] != NULL;
+        }
+    }
+    if (complete) return DROVE_OK;
+    drove__optim_worker_fini(w);
+    return drove__fail_nomem("rule state of a worker", optim->n * sizeof(float));
+}
+
+void drove__optim_worker_fini(drove_optim_worker *w)
+{
+    if (w == NULL) return;
+    for (unsigned i = 0; i < DROVE_RULE_MAX_STATE; i++) drove__free(w->state[i]);
+    drove__free(w->lookahead);
+    drove__free(w->zero);
+    memset(w, 0, sizeof *w);
+}
+
+/* ---- step size ---- */
+
+/* Product of the factors that depend on staleness, or of those that do not. */
+static double factors(const drove_optim *optim, bool by_staleness, const drove_progress_point *at)
+{
+    double product = 1.0;
+    for (unsigned i = 0; i < optim->n_schedules; i++) {
+        const drove_schedule *schedule = &optim->schedule[i];
+        if (schedule->ops->by_staleness == by_staleness)
+            product *= schedule->ops->factor(schedule, at);
+    }
+    return product;
+}
+
+float drove__optim_eta(const drove_optim *optim, double epoch)
+{
+    drove_progress_point at = {.epoch = epoch};
+    return (float)((double)optim->lr * factors(optim, false, &at));
+}
+
+/* ---- the gradient's own part ---- */
+
+/* y += a x, where others may be writing x: it passes through a private copy, a chunk at a time. */
+static void add_shared(const drovek_table *k, float *y, const float *x, size_t n, float a)
+{
+    float copy[CHUNK];
+    for (size_t i = 0; i < n; i += CHUNK) {
+        size_t length = n - i < CHUNK ? n - i : CHUNK;
+        k->copy_f32(copy, x + i, length);
+        k->axpy_f32(y + i, copy, length, a);
+    }
+}
+
+const float *drove__optim_theta(const drove_optim *optim, drove_optim_worker *w, const float *view)
+{
+    if (!optim->rule.ops->lookahead) return view;
+    const drovek_table *k = optim->kernels;
+    k->copy_f32(w->lookahead, view, optim->n);
+    if (optim->state == DROVE_STATE_WORKER) {
+        k->axpy_f32(w->lookahead, w->state[0], optim->n, optim->rule.mu);
+    } else {
+        add_shared(k, w->lookahead, view + optim->n, optim->n, optim->rule.mu);
+    }
+    return w->lookahead;
+}
+
+/* Without spans, the whole vector as one. */
+static const drove_span *spans_or_all(const drove_span *span, size_t *n_spans, drove_span *all)
+{
+    if (span != NULL) return span;
+    *n_spans = 1;
+    return all;
+}
+
+/* Scales g down to the norm optim->clip where it is longer. */
+static void clip(const drove_optim *optim, float *g, const drove_span *span, size_t n_spans)
+{
+    double square = 0.0;
+    for (size_t i = 0; i < n_spans; i++) {
+        const float *part = g + span[i].offset;
+        square += optim->kernels->dot_f32(part, part, span[i].length);
+    }
+    double norm = sqrt(square);
+    if (!(norm > (double)optim->clip)) return;
+    float factor = (float)((double)optim->clip / norm);
+    for (size_t i = 0; i < n_spans; i++)
+        optim->kernels->scale_f32(g + span[i].offset, span[i].length, factor);
+}
+
+/* g becomes the finished step d, theta' = theta + d, by the rule applied to 0 with the worker's
+ * own state. */
+static void finish_step(const drove_optim *optim, drove_optim_worker *w, float *g,
+                        const drove_span *span, size_t n_spans, float eta)
+{
+    const drove_rule *rule = &optim->rule;
+    w->t++;
+    for (size_t i = 0; i < n_spans; i++) {
+        size_t offset = span[i].offset;
+        float *state[DROVE_RULE_MAX_STATE] = {NULL};
+        for (unsigned s = 0; s < rule->ops->n_state; s++) state[s] = w->state[s] + offset;
+        rule->ops->apply(rule, optim->kernels, span[i].length, w->zero + offset, g + offset,
+                         (const float *const *)state, state, g + offset, eta, w->t);
+    }
+}
+
+void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
+                          float *g, const drove_span *span, size_t n_spans, float eta,
+                          drove_step *out)
+{
+    assert(span == NULL || optim->spans_ok);
+    *out =
+        (drove_step){.value = g, .span = span, .n_spans = span == NULL ? 0 : n_spans, .eta = eta};
+    drove_span all = {0, optim->n};
+    span = spans_or_all(span, &n_spans, &all);
+    if (optim->weight_decay > 0.0f)
+        add_shared(optim->kernels, g, view, optim->n, optim->weight_decay);
+    if (optim->clip > 0.0f) clip(optim, g, span, n_spans);
+    if (optim->state == DROVE_STATE_WORKER) finish_step(optim, w, g, span, n_spans, eta);
+}
+
+/* ---- publication ---- */
+
+/* A step being applied: what stays the same over its pieces. */
+typedef struct application {
+    const drove_optim *optim;
+    const float *value;
+    float eta;
+    uint64_t t;
+    unsigned n_state; /* shared ones */
+    const float *in;
+    float *out;
+} application;
+
+static void apply_part(const application *a, size_t offset, size_t length)
+{
+    const drovek_table *k = a->optim->kernels;
+    const drove_rule *rule = &a->optim->rule;
+    if (a->optim->state == DROVE_STATE_WORKER) {
+        k->sgd_f32(a->out + offset, a->in + offset, a->value + offset, length, a->eta);
+        return;
+    }
+    const float *s_in[DROVE_RULE_MAX_STATE] = {NULL};
+    float *s_out[DROVE_RULE_MAX_STATE] = {NULL};
+    for (unsigned i = 0; i < a->n_state; i++) {
+        s_in[i] = a->in + (i + 1) * a->optim->n + offset;
+        s_out[i] = a->out + (i + 1) * a->optim->n + offset;
+    }
+    rule->ops->apply(rule, k, length, a->in + offset, a->out + offset, s_in, s_out,
+                     a->value + offset, a->eta, a->t);
+}
+
+/* What the step leaves as it was, where the result goes to another vector. */
+static void copy_part(const application *a, size_t offset, size_t length)
+{
+    if (a->out == a->in || length == 0) return;
+    for (size_t i = 0; i <= a->n_state; i++) {
+        size_t at = i * a->optim->n + offset;
+        a->optim->kernels->copy_f32(a->out + at, a->in + at, length);
+    }
+}
+
+void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
+                        uint64_t t, size_t offset, size_t length, const float *in, float *out)
+{
+    assert(offset <= optim->n && length <= optim->n - offset && t >= 1);
+    bool own_state = optim->state == DROVE_STATE_WORKER;
+    double factor = 1.0;
+    if (optim->by_staleness) {
+        drove_progress_point at = {.staleness = staleness};
+        factor = factors(optim, true, &at);
+    }
+    application a = {
+        .optim = optim,
+        .value = step->value,
+        .t = t,
+        .in = in,
+        .out = out,
+        .n_state = own_state ? 0 : optim->rule.ops->n_state,
+        .eta = own_state ? (float)-factor
+                         : (float)((double)step->eta * factor), /* a finished step is added */
+    };
+    if (step->span == NULL) {
+        apply_part(&a, offset, length);
+        return;
+    }
+    size_t at = offset, end = offset + length; /* everything before `at` is dealt with */
+    for (size_t i = 0; i < step->n_spans && step->span[i].offset < end; i++) {
+        size_t from = step->span[i].offset, to = from + step->span[i].length;
+        if (to <= at) continue;
+        if (from < at) from = at;
+        if (to > end) to = end;
+        copy_part(&a, at, from - at);
+        apply_part(&a, from, to - from);
+        at = to;
+    }
+    copy_part(&a, at, end - at);
+}

@@ -1,0 +1,207 @@
+/* optim/rules.c - the update rules: their names, numbers and equations.
+ *
+ * Source: thesis Table 2.3, read as docs/papers.md says.  Here eta is the step size of this
+ * update (schedule and staleness included), g the gradient, t the number of the update from 1; a
+ * prime marks the new value.
+ *
+ *   sgd         theta' = theta - eta g        (rows "learning rate" and "adaptive learning rate")
+ *   momentum    v' = mu v - eta g;  theta' = theta + v'             v = theta(t) - theta(t-1)
+ *   nesterov    the same with g taken at theta + mu v
+ *   adagrad     a' = a + g^2;  theta' = theta - eta g / (sqrt(a') + epsilon)
+ *   rmsprop     a' = beta a + (1 - beta) g^2;  theta' as adagrad
+ *   adam        m1' = beta1 m1 + (1 - beta1) g;  m2' = beta2 m2 + (1 - beta2) g^2;
+ *               theta' = theta - eta (m1' / (1 - beta1^t)) / (sqrt(m2' / (1 - beta2^t)) + epsilon)
+ *
+ * The arithmetic itself is in the kernels; no function here keeps anything, so all may be called
+ * by any thread.
+ */
+#include "optim/optim.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double decay_most =
+    1.0 - FLT_EPSILON / 2; /* largest float below 1: mu and the betas             */
+static const double epsilon_least =
+    FLT_MIN; /* 0 would make 0/0 of a gradient that was always 0     */
+static const double epsilon_most = 1e6;
+
+/* The rule's one argument or a key, as a float in [0, 1). */
+static drove_status read_decay(const drove_spec *spec, const char *key, float *out)
+{
+    double value = *out;
+    if (key == NULL) {
+        DROVE_TRY(drove__spec_arg_real(spec, 0, 0.0, decay_most, &value));
+    } else {
+        DROVE_TRY(drove__spec_real(spec, key, 0.0, decay_most, &value));
+    }
+    *out = (float)value;
+    return DROVE_OK;
+}
+
+static drove_status read_epsilon(const drove_spec *spec, drove_rule *rule)
+{
+    double value = 1e-8;
+    DROVE_TRY(drove__spec_real(spec, "epsilon", epsilon_least, epsilon_most, &value));
+    rule->epsilon = (float)value;
+    return DROVE_OK;
+}
+
+/* ---- sgd ---- */
+
+static drove_status parse_sgd(const drove_spec *spec, drove_rule *rule)
+{
+    (void)rule;
+    return drove__spec_check(spec, 0, NULL);
+}
+
+static void apply_sgd(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                      float *out, const float *const *s_in, float *const *s_out, const float *g,
+                      float eta, uint64_t t)
+{
+    (void)rule, (void)s_in, (void)s_out, (void)t;
+    k->sgd_f32(out, in, g, n, eta);
+}
+
+static const drove_rule_ops rule_sgd = {
+    .name = "sgd",
+    .help = "sgd: theta - eta g; with a schedule, the adaptive learning rate",
+    .source = "thesis Table 2.3, learning rate",
+    .n_state = 0,
+    .zero_is_noop = true,
+    .parse = parse_sgd,
+    .apply = apply_sgd,
+};
+
+/* ---- momentum, nesterov ---- */
+
+static drove_status parse_momentum(const drove_spec *spec, drove_rule *rule)
+{
+    DROVE_TRY(drove__spec_check(spec, 1, NULL));
+    rule->mu = 0.9f;
+    return read_decay(spec, NULL, &rule->mu);
+}
+
+static void apply_momentum(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                           float *out, const float *const *s_in, float *const *s_out,
+                           const float *g, float eta, uint64_t t)
+{
+    (void)t;
+    k->momentum_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->mu);
+}
+
+static const drove_rule_ops rule_momentum = {
+    .name = "momentum",
+    .help = "momentum:MU [0.9]: v = MU v - eta g, theta + v",
+    .source = "thesis Table 2.3, momentum",
+    .n_state = 1,
+    .parse = parse_momentum,
+    .apply = apply_momentum,
+};
+
+static const drove_rule_ops rule_nesterov = {
+    .name = "nesterov",
+    .help = "nesterov:MU [0.9]: momentum with the gradient taken at theta + MU v",
+    .source = "thesis Table 2.3, Nesterov momentum",
+    .n_state = 1,
+    .lookahead = true,
+    .parse = parse_momentum,
+    .apply = apply_momentum,
+};
+
+/* ---- adagrad ---- */
+
+static drove_status parse_adagrad(const drove_spec *spec, drove_rule *rule)
+{
+    static const char *const keys[] = {"epsilon", NULL};
+    DROVE_TRY(drove__spec_check(spec, 0, keys));
+    return read_epsilon(spec, rule);
+}
+
+static void apply_adagrad(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                          float *out, const float *const *s_in, float *const *s_out, const float *g,
+                          float eta, uint64_t t)
+{
+    (void)t;
+    k->adagrad_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->epsilon);
+}
+
+static const drove_rule_ops rule_adagrad = {
+    .name = "adagrad",
+    .help = "adagrad?epsilon=1e-8: step divided by sqrt(sum of g^2) + epsilon (outside the root)",
+    .source = "thesis Table 2.3, AdaGrad",
+    .n_state = 1,
+    .zero_is_noop = true,
+    .parse = parse_adagrad,
+    .apply = apply_adagrad,
+};
+
+/* ---- rmsprop ---- */
+
+static drove_status parse_rmsprop(const drove_spec *spec, drove_rule *rule)
+{
+    static const char *const keys[] = {"epsilon", NULL};
+    DROVE_TRY(drove__spec_check(spec, 1, keys));
+    rule->beta1 = 0.9f;
+    DROVE_TRY(read_decay(spec, NULL, &rule->beta1));
+    return read_epsilon(spec, rule);
+}
+
+static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                          float *out, const float *const *s_in, float *const *s_out, const float *g,
+                          float eta, uint64_t t)
+{
+    (void)t;
+    k->rmsprop_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->beta1, rule->epsilon);
+}
+
+static const drove_rule_ops rule_rmsprop = {
+    .name = "rmsprop",
+    .help = "rmsprop:BETA?epsilon=1e-8 [0.9]: step divided by sqrt(running mean of g^2) + epsilon "
+            "(outside the root)",
+    .source = "thesis Table 2.3, RMSProp",
+    .n_state = 1,
+    .parse = parse_rmsprop,
+    .apply = apply_rmsprop,
+};
+
+/* ---- adam ---- */
+
+static drove_status parse_adam(const drove_spec *spec, drove_rule *rule)
+{
+    static const char *const keys[] = {"beta1", "beta2", "epsilon", NULL};
+    DROVE_TRY(drove__spec_check(spec, 0, keys));
+    rule->beta1 = 0.9f;
+    rule->beta2 = 0.999f;
+    DROVE_TRY(read_decay(spec, "beta1", &rule->beta1));
+    DROVE_TRY(read_decay(spec, "beta2", &rule->beta2));
+    return read_epsilon(spec, rule);
+}
+
+/* 1 - beta^t: the weight that t steps have in a running mean which started at 0. */
+static float correction(float beta, uint64_t t)
+{
+    return (float)(1.0 - pow((double)beta, (double)t));
+}
+
+static void apply_adam(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                       float *out, const float *const *s_in, float *const *s_out, const float *g,
+                       float eta, uint64_t t)
+{
+    k->adam_f32(out, in, s_out[0], s_in[0], s_out[1], s_in[1], g, n, eta, rule->beta1, rule->beta2,
+                correction(rule->beta1, t), correction(rule->beta2, t), rule->epsilon);
+}
+
+static const drove_rule_ops rule_adam = {
+    .name = "adam",
+    .help = "adam?beta1=0.9&beta2=0.999&epsilon=1e-8: corrected running means of g and g^2 "
+            "(epsilon outside the root)",
+    .source = "thesis Table 2.3, Adam",
+    .n_state = 2,
+    .parse = parse_adam,
+    .apply = apply_adam,
+};
+
+const drove_rule_ops *const drove__rules[] = {
+    &rule_sgd, &rule_momentum, &rule_nesterov, &rule_adagrad, &rule_rmsprop, &rule_adam, NULL,
+};

@@ -1,0 +1,231 @@
+/* optim/staleness.c - step sizes that depend on the staleness tau of the step being published.
+ *
+ * staleness    eta / tau for tau >= 1, eta for tau = 0.
+ *              Source: Zhang, Gupta, Lian, Liu, IJCAI 2016 (thesis reference [25]).
+ *
+ * mindthestep  tau is taken to be random with the probabilities P(tau) of a model.  In expectation
+ *              a step then is
+ *                  E[theta(t+1) - theta(t)] = - sum over i of P(i) alpha(i) E[g(t-i)],
+ *              and the choice of the step size alpha shapes how old gradients weigh.
+ *              Source: Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019 (thesis reference
+ *              [11]); the derivation in docs/optim.md is ours.
+ *
+ *   geometric  P(i) = p (1-p)^i with p = 1 / (1 + mean).  alpha(i) = C^-i / p makes the weights
+ *              ((1-p)/C)^i: momentum mu = (1-p)/C.  The user names mu; otherwise mu = (1-p)^2, that
+ *              is C = 1/(1-p).
+ *   cmp        P(i) = lambda^i / (i!)^nu / Z (Conway, Maxwell, Poisson); poisson is nu = 1.
+ *              alpha(i) = c(i) lambda^-i (i!)^nu with c(i) = 1 - K sum over j < i of P(j) makes the
+ *              change of the weights from one age to the next proportional to P.  K = 1 is the
+ *              largest value that leaves every step positive: alpha(i) = P(tau >= i) / P(tau = i)
+ *              up to a constant, which falls with i.
+ *
+ * Every alpha is then scaled and capped, factor(i) = min(cap, c alpha(i)), with c such that the
+ * mean factor under the model is 1 and --lr keeps its meaning.
+ *
+ * Tables are made at creation and constant from then on; any thread may read them.
+ */
+#include "optim/schedules.h"
+
+#include "base/mem.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double mean_most = 1e4;
+static const double tail = 40.0; /* the table ends where P has fallen by about e^-40 */
+
+/* ---- staleness ---- */
+
+static drove_status parse_staleness(const drove_spec *spec, unsigned n_workers,
+                                    drove_schedule *schedule)
+{
+    (void)n_workers, (void)schedule;
+    return drove__spec_check(spec, 0, NULL);
+}
+
+static double factor_staleness(const drove_schedule *schedule, const drove_progress_point *at)
+{
+    (void)schedule;
+    return at->staleness > 1 ? 1.0 / (double)at->staleness : 1.0;
+}
+
+const drove_schedule_ops drove__schedule_staleness = {
+    .name = "staleness",
+    .help = "staleness: 1 / tau, and 1 for tau = 0 (tau = updates by others while the gradient was "
+            "computed)",
+    .source = "Zhang et al., IJCAI 2016",
+    .by_staleness = true,
+    .parse = parse_staleness,
+    .factor = factor_staleness,
+};
+
+/* ---- mindthestep ---- */
+
+typedef enum staleness_model { MODEL_POISSON, MODEL_GEOMETRIC, MODEL_CMP } staleness_model;
+
+typedef struct mindthestep {
+    unsigned model;  /* staleness_model                                     */
+    double mean;     /* of tau                                              */
+    double nu;       /* cmp: 1 = Poisson, more = narrower                   */
+    double momentum; /* geometric: mu of the expected step; < 0 = (1-p)^2   */
+    double cap;
+} mindthestep;
+
+/* Scales log_p[n] to probabilities that sum to 1, in place. */
+static void normalise(double *log_p, size_t n)
+{
+    double top = -INFINITY, sum = 0.0;
+    for (size_t i = 0; i < n; i++) top = fmax(top, log_p[i]);
+    for (size_t i = 0; i < n; i++) sum += log_p[i] = exp(log_p[i] - top);
+    for (size_t i = 0; i < n; i++) log_p[i] /= sum;
+}
+
+/* p[n] of the CMP distribution. */
+static void cmp_probabilities(double log_lambda, double nu, double *p, size_t n)
+{
+    double log_factorial = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) log_factorial += log((double)i);
+        p[i] = (double)i * log_lambda - nu * log_factorial;
+    }
+    normalise(p, n);
+}
+
+/* log lambda for which the CMP distribution has this mean > 0, by bisection; p[n] is overwritten
+ * with it. The mode is lambda^(1/nu), within about (1 + 1/nu) of the mean, which gives the
+ * bracket. */
+static double fit_cmp(const mindthestep *m, double *p, size_t n)
+{
+    double low = m->nu * log(m->mean) - 50.0, high = m->nu * log(m->mean + 2.0 + 2.0 / m->nu);
+    for (int i = 0; i < 100; i++) {
+        double middle = 0.5 * (low + high), mean = 0.0;
+        cmp_probabilities(middle, m->nu, p, n);
+        for (size_t k = 0; k < n; k++) mean += (double)k * p[k];
+        if (mean < m->mean) low = middle;
+        else high = middle;
+    }
+    return 0.5 * (low + high);
+}
+
+/* p[n] and alpha[n], the latter up to a constant; entries may be infinite, which the cap then
+ * bounds. */
+static void fill_cmp(const mindthestep *m, double *p, double *alpha, size_t n)
+{
+    double log_lambda = m->model == MODEL_POISSON ? log(m->mean) : fit_cmp(m, p, n);
+    cmp_probabilities(log_lambda, m->nu, p, n);
+    /* P(tau >= i) / P(i) = 1 + P(tau >= i+1) / P(i+1) * P(i+1) / P(i), from the far end, where
+     * it tends to 1 */
+    double ratio = 1.0;
+    for (size_t i = n; i-- > 0;) {
+        alpha[i] = ratio;
+        if (i > 0) ratio = 1.0 + ratio * exp(log_lambda - m->nu * log((double)i));
+    }
+}
+
+static void fill_geometric(const mindthestep *m, double *p, double *alpha, size_t n)
+{
+    double stay = m->mean / (1.0 + m->mean); /* 1 - p */
+    double momentum = m->momentum < 0.0 ? stay * stay : m->momentum;
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (double)i * log(stay);
+        alpha[i] = pow(momentum / stay, (double)i);
+    }
+    normalise(p, n);
+}
+
+static double mean_factor(const double *p, const double *alpha, size_t n, double scale, double cap)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += p[i] * fmin(cap, scale * alpha[i]);
+    return sum;
+}
+
+/* alpha[n] -> factors with mean 1 under p[n].  cap > 1, so that a scale exists. */
+static void scale_to_mean_one(const double *p, double *alpha, size_t n, double cap)
+{
+    double low = 0.0, high = 1.0;
+    while (mean_factor(p, alpha, n, high, cap) < 1.0 && high < DBL_MAX / 2) high *= 2.0;
+    for (int i = 0; i < 200; i++) {
+        double middle = 0.5 * (low + high);
+        if (mean_factor(p, alpha, n, middle, cap) < 1.0) low = middle;
+        else high = middle;
+    }
+    for (size_t i = 0; i < n; i++) alpha[i] = fmin(cap, high * alpha[i]);
+}
+
+/* Entries until P is negligible; a larger tau gets the last factor. */
+static size_t table_length(const mindthestep *m)
+{
+    if (m->mean == 0.0) return 1;
+    if (m->model == MODEL_GEOMETRIC) return (size_t)(tail * (1.0 + m->mean)) + 2;
+    double deviation = sqrt(m->mean / m->nu);
+    return (size_t)(m->mean + 12.0 * deviation + tail * (1.0 + 1.0 / m->nu)) + 2;
+}
+
+static drove_status read_mindthestep(const drove_spec *spec, mindthestep *m)
+{
+    static const char *const keys[] = {"model", "mean", "nu", "momentum", "cap", NULL};
+    static const char *const models[] = {"poisson", "geometric", "cmp"};
+    DROVE_TRY(drove__spec_check(spec, 0, keys));
+    DROVE_TRY(drove__spec_word(spec, "model", models, DROVE_COUNT(models), &m->model));
+    DROVE_TRY(drove__spec_real(spec, "mean", 0.0, mean_most, &m->mean));
+    DROVE_TRY(drove__spec_real(spec, "cap", 1.001, 1e6, &m->cap));
+    DROVE_TRY(drove__spec_real(spec, "nu", 0.1, 10.0, &m->nu));
+    DROVE_TRY(drove__spec_real(spec, "momentum", 0.001, 0.9999, &m->momentum));
+    if (m->model != MODEL_CMP && drove__spec_get(spec, "nu", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "mindthestep?nu: expected with model=cmp only, found model=%s",
+                           models[m->model]);
+    }
+    if (m->model != MODEL_GEOMETRIC && drove__spec_get(spec, "momentum", NULL) != NULL) {
+        return drove__fail(
+            DROVE_E_ARG, "mindthestep?momentum: expected with model=geometric only, found model=%s",
+            models[m->model]);
+    }
+    return DROVE_OK;
+}
+
+static drove_status parse_mindthestep(const drove_spec *spec, unsigned n_workers,
+                                      drove_schedule *schedule)
+{
+    mindthestep m = {.model = MODEL_POISSON, .nu = 1.0, .momentum = -1.0, .cap = 5.0};
+    m.mean = n_workers > 1 ? (double)(n_workers - 1)
+                           : 0.0; /* every other worker publishes once meanwhile */
+    DROVE_TRY(read_mindthestep(spec, &m));
+
+    size_t n = table_length(&m);
+    double *p = drove__alloc(n, sizeof *p);
+    double *factor = drove__alloc(n, sizeof *factor);
+    if (p == NULL || factor == NULL) {
+        drove__free(p);
+        drove__free(factor);
+        return drove__fail_nomem("mindthestep", 2 * n * sizeof *p);
+    }
+    if (m.mean == 0.0) { /* nothing is ever stale */
+        factor[0] = 1.0;
+    } else {
+        if (m.model == MODEL_GEOMETRIC) fill_geometric(&m, p, factor, n);
+        else fill_cmp(&m, p, factor, n);
+        scale_to_mean_one(p, factor, n, m.cap);
+    }
+    drove__free(p);
+    schedule->table = factor;
+    schedule->n_table = n;
+    return DROVE_OK;
+}
+
+static double factor_mindthestep(const drove_schedule *schedule, const drove_progress_point *at)
+{
+    size_t last = schedule->n_table - 1;
+    return schedule->table[at->staleness < last ? at->staleness : last];
+}
+
+const drove_schedule_ops drove__schedule_mindthestep = {
+    .name = "mindthestep",
+    .help = "mindthestep?model=poisson&mean=WORKERS-1&cap=5: by a model of staleness (poisson, "
+            "geometric&momentum=.., cmp&nu=..), mean factor 1",
+    .source = "Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019",
+    .by_staleness = true,
+    .parse = parse_mindthestep,
+    .factor = factor_mindthestep,
+};
