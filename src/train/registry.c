@@ -157,21 +157,21 @@ enum { MOST_NAMES = 64 };
 static drove_status unknown_name(const char *what, const char *name, entry_at_fn *at)
 {
     const char *names[MOST_NAMES];
-    char list[512];
+    char list[512] = "";
     size_t n_names = 0, used = 0;
-    for (drove_named entry; n_names < MOST_NAMES && at(n_names, &entry);)
+    for (drove_named entry; n_names < MOST_NAMES && at(n_names, &entry);) {
         names[n_names++] = entry.name;
+    }
     const char *near = drove__nearest(name, names, n_names);
     if (near != NULL) {
-        return drove__fail(DROVE_E_ARG, "%s: unknown name \"%.80s\"; did you mean \"%s\"?", what,
-                           name, near);
+        return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; did you mean \"%s\"?", what, name,
+                           near);
     }
-    list[0] = '\0';
     for (size_t i = 0; i < n_names && used < sizeof list; i++) {
-        const char *joint = i == 0 ? "" : i + 1 == n_names ? " or " : ", ";
+        const char *joint = i == 0 ? "" : ", ";
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint, names[i]);
     }
-    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%.80s\"", what, list, name);
+    return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; expected one of %s", what, name, list);
 }
 
 drove_status drove__registry_check(const char *kind, const char *what, const char *name)
@@ -191,7 +191,7 @@ drove_status drove__strategy_find(const char *name, const drove_sync_ops **out)
         *out = drove__strategies[i];
         return DROVE_OK;
     }
-    return unknown_name("--strategy", name, strategy_at);
+    return unknown_name("strategy", name, strategy_at);
 }
 
 /* ---- drove_list ---- */
@@ -236,7 +236,7 @@ drove_status drove_list(const char *kind, int as_json, FILE *stream)
     entry_at_fn *at = kind_at;
     if (kind != NULL) {
         const struct kind *k = find_kind(kind);
-        if (k == NULL) return unknown_name("list", kind, kind_at);
+        if (k == NULL) return unknown_name("kind of names", kind, kind_at);
         at = k->at;
     }
     return as_json ? print_json(at, stream) : print_text(at, stream);

@@ -16,7 +16,7 @@ drove_status drove__strategy_find(const char *name, const drove_sync_ops **out);
 bool drove__registry_at(const char *kind, size_t i, drove_named *out);
 
 /* DROVE_OK if registry `kind` knows `name`.  Errors: DROVE_E_ARG with the nearest name, or all of
- * them; `what` says what was looked for: "strategy", "--data". */
+ * them; `what` is the word for one entry: "strategy", "data format". */
 drove_status drove__registry_check(const char *kind, const char *what, const char *name);
 
 #endif

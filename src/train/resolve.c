@@ -46,8 +46,7 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     const char *strategy = options->strategy;
     if (strcmp(strategy, "auto") == 0) strategy = w.n_threads == 1 ? "sequential" : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
-    drove_status status = resolve_strategy(&w);
-    if (status != DROVE_OK) return drove__fail_in(status, "--strategy");
+    DROVE_TRY(resolve_strategy(&w));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
     *out = w;
     return DROVE_OK;
