@@ -58,7 +58,7 @@ void drove_train_interrupt(int signal_number);
 
 drove_outcome drove_result_outcome(const drove_result *result);
 int  drove_result_exit(const drove_result *result);         /* 0, 3, 4 or 128 + signal                 */
-int  drove_result_final(const drove_result *result, drove_progress *out);
+void drove_result_final(const drove_result *result, drove_progress *out);
 const char *drove_result_json(const drove_result *result);  /* the summary, one JSON object; owned by result */
 /* A summary for people; what was reached, how fast, where the files are. */
 drove_status drove_result_print(const drove_result *result, FILE *stream);

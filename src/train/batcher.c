@@ -1,0 +1,107 @@
+/* train/batcher.c - see batcher.h. */
+#include "train/batcher.h"
+
+drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed, bool is_random,
+                                 unsigned round_width)
+{
+    *b = (drove_batcher){
+        .n_rows = n_rows,
+        .batch = batch < n_rows ? batch : n_rows,
+        .seed = seed,
+        .is_random = is_random,
+        .round_width = round_width,
+    };
+    b->per_epoch = (n_rows + b->batch - 1) / b->batch;
+    if (pthread_mutex_init(&b->lock, NULL) != 0) return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+    return DROVE_OK;
+}
+
+void drove__batcher_fini(drove_batcher *b)
+{
+    if (b->batch != 0) pthread_mutex_destroy(&b->lock);
+}
+
+void drove__batcher_open(drove_batcher *b, uint64_t limit)
+{
+    if (b->round_width != 0) {
+        uint64_t rounds = (limit + b->round_width - 1) / b->round_width;
+        limit = rounds * b->round_width;
+        b->rounds_started = atomic_load(&b->next) / b->round_width;
+    }
+    atomic_store(&b->limit, limit);
+}
+
+void drove__batcher_halt(drove_batcher *b)
+{
+    if (b->round_width == 0) {
+        atomic_store(&b->limit, 0);
+        return;
+    }
+    pthread_mutex_lock(&b->lock);
+    atomic_store(&b->limit, b->rounds_started * b->round_width);
+    pthread_mutex_unlock(&b->lock);
+}
+
+void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b)
+{
+    cursor->epoch = UINT64_MAX;
+    cursor->round = b->round_width == 0 ? 0 : atomic_load(&b->next) / b->round_width;
+}
+
+/* A round is begun under the lock, so that a halt can tell exactly which rounds must still be finished by all. */
+static bool claim_round(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker, uint64_t *number)
+{
+    pthread_mutex_lock(&b->lock);
+    bool is_open = cursor->round * b->round_width < atomic_load(&b->limit);
+    if (is_open && cursor->round >= b->rounds_started) b->rounds_started = cursor->round + 1;
+    pthread_mutex_unlock(&b->lock);
+    if (!is_open) return false;
+    *number = cursor->round * b->round_width + worker;
+    cursor->round++;
+    atomic_fetch_add(&b->next, 1);
+    return true;
+}
+
+bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker, uint64_t *number)
+{
+    if (b->round_width != 0) return claim_round(b, cursor, worker, number);
+    /* The counter never passes the limit, so that it is exactly the number of batches handed out.  Relaxed: the
+     * number itself is all that is passed on; parameters are ordered by the strategy. */
+    uint64_t next = atomic_load_explicit(&b->next, memory_order_relaxed);
+    do {
+        if (next >= atomic_load_explicit(&b->limit, memory_order_relaxed)) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&b->next, &next, next + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    *number = next;
+    return true;
+}
+
+size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number, uint32_t *row)
+{
+    uint64_t epoch = number / b->per_epoch;
+    uint64_t first = (number % b->per_epoch) * b->batch;
+    size_t   n = (size_t)(b->n_rows - first < b->batch ? b->n_rows - first : b->batch);
+    if (b->is_random) {
+        drove_rng rng;
+        drove__rng_seed(&rng, b->seed, DROVE_RNG_ORDER, number);
+        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__rng_below(&rng, b->n_rows);
+        return n;
+    }
+    if (cursor->epoch != epoch) {
+        drove__permutation_init(&cursor->permutation, b->n_rows, b->seed, epoch);
+        cursor->epoch = epoch;
+    }
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
+    return n;
+}
+
+uint64_t drove__batcher_examples(const drove_batcher *b, uint64_t number)
+{
+    uint64_t inside = (number % b->per_epoch) * b->batch;
+    return number / b->per_epoch * b->n_rows + (inside < b->n_rows ? inside : b->n_rows);
+}
+
+double drove__batcher_epochs(const drove_batcher *b, uint64_t number)
+{
+    return (double)drove__batcher_examples(b, number) / (double)b->n_rows;
+}

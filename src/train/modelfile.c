@@ -1,0 +1,220 @@
+/* train/modelfile.c - model.safetensors: the parameters and all that a prediction needs.
+ *
+ * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor [n_features] where inputs
+ * are scaled.  Metadata: format, model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a
+ * JSON array).  Described in docs/formats.md.
+ */
+#include "model/loss.h"
+#include "train/run.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL_FORMAT "drove-model-1"
+
+static const char *const scaling_names[] = {
+    [DROVE_SCALE_NONE] = "none", [DROVE_SCALE_UNIT] = "unit", [DROVE_SCALE_STANDARD] = "standard"};
+
+/* ---- saving ---- */
+
+static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta, drove_tensor *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *l = &model->layer[i];
+        t[n] = (drove_tensor){.type = DROVE_T_F32, .rank = 2, .shape = {l->n_in, l->n_out}, .bytes = theta + l->w_offset};
+        snprintf(t[n++].name, sizeof t[0].name, "layer%zu.weight", i);
+        t[n] = (drove_tensor){.type = DROVE_T_F32, .rank = 1, .shape = {l->n_out}, .bytes = theta + l->b_offset};
+        snprintf(t[n++].name, sizeof t[0].name, "layer%zu.bias", i);
+    }
+    size_t n_features = data->storage->n_features;
+    if (data->factor != NULL) {
+        t[n++] = (drove_tensor){
+            .name = "input.factor", .type = DROVE_T_F32, .rank = 1, .shape = {n_features}, .bytes = data->factor};
+    }
+    if (data->shift != NULL) {
+        t[n++] = (drove_tensor){
+            .name = "input.shift", .type = DROVE_T_F32, .rank = 1, .shape = {n_features}, .bytes = data->shift};
+    }
+    return n;
+}
+
+static char *names_as_json(const drove_storage *storage)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+        json_array_append_new(names, json_string(storage->class_name[i]));
+    }
+    char *text = json_dumps(names, JSON_COMPACT);
+    json_decref(names);
+    return text;
+}
+
+drove_status drove__modelfile_save(const char *path, const drove_model *model, const drove_data *data,
+                                   const float *theta)
+{
+    const drove_storage *s = data->storage;
+    char features[32], classes[32];
+    snprintf(features, sizeof features, "%zu", s->n_features);
+    snprintf(classes, sizeof classes, "%zu", s->n_classes);
+    drove_tensor *tensor = calloc(2 * model->n_layers + 2, sizeof *tensor);
+    char *names = names_as_json(s);
+    drove_status status = DROVE_OK;
+    if (tensor == NULL || names == NULL) {
+        status = drove__fail_nomem("a model file", (2 * model->n_layers + 2) * sizeof *tensor);
+    } else {
+        const char *meta[] = {"format", MODEL_FORMAT, "model", model->spec, "activation", model->activation,
+                              "loss", model->loss->name, "n_features", features, "n_classes", classes,
+                              "multi_label", s->y_kind == DROVE_Y_LABELS ? "1" : "0",
+                              "scale", scaling_names[data->scaling], "class_names", names, NULL};
+        status = drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
+    }
+    free(names);
+    free(tensor);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static drove_status want_meta(const drove_safetensors *st, const char *key, const char **out)
+{
+    *out = drove__safetensors_meta(st, key);
+    return *out != NULL ? DROVE_OK : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
+}
+
+static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *features, *classes, *multi, *scale;
+    uint64_t n;
+    DROVE_TRY(want_meta(st, "n_features", &features));
+    DROVE_TRY(want_meta(st, "n_classes", &classes));
+    DROVE_TRY(want_meta(st, "multi_label", &multi));
+    DROVE_TRY(want_meta(st, "scale", &scale));
+    DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
+    file->io.n_features = (size_t)n;
+    DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
+    file->io.n_classes = (size_t)n;
+    file->io.is_multi_label = strcmp(multi, "1") == 0;
+    for (unsigned i = 0; i < DROVE_COUNT(scaling_names); i++) {
+        if (strcmp(scale, scaling_names[i]) != 0) continue;
+        file->scaling = (drove_scaling)i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "expected scale none, unit or standard, found \"%s\"", scale);
+}
+
+/* The parameters that the described model would have must be in the file before memory is asked for them. */
+static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *spec, *activation, *loss;
+    const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
+    DROVE_TRY(want_meta(st, "model", &spec));
+    DROVE_TRY(want_meta(st, "activation", &activation));
+    DROVE_TRY(want_meta(st, "loss", &loss));
+    if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
+        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s", file->io.n_features,
+                           first == NULL ? "none" : "another shape");
+    }
+    DROVE_TRY(drove__model_create(spec, activation, loss, &file->io, &file->model));
+    if (file->model->n_weights > st->size_bytes / sizeof(float)) {
+        return drove__fail(DROVE_E_DATA, "expected %zu parameters for %s, found a file of %zu bytes",
+                           file->model->n_weights, spec, st->size_bytes);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n, float *into)
+{
+    const void *bytes;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+    memcpy(into, bytes, n * sizeof *into);
+    return DROVE_OK;
+}
+
+static drove_status read_parameters(const drove_safetensors *st, drove_modelfile *file)
+{
+    const drove_model *model = file->model;
+    file->theta = drove__alloc(model->n_params, sizeof *file->theta);
+    if (file->theta == NULL) return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *l = &model->layer[i];
+        char name[DROVE_TENSOR_NAME_SIZE];
+        snprintf(name, sizeof name, "layer%zu.weight", i);
+        DROVE_TRY(read_floats(st, name, l->n_in * l->n_out, file->theta + l->w_offset));
+        snprintf(name, sizeof name, "layer%zu.bias", i);
+        DROVE_TRY(read_floats(st, name, l->n_out, file->theta + l->b_offset));
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n, float **out)
+{
+    if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
+    float *values = drove__alloc(n, sizeof *values);
+    if (values == NULL) return drove__fail_nomem("the model's scaling", n * sizeof *values);
+    *out = values;
+    return read_floats(st, name, n, values);
+}
+
+static drove_status read_names(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text = drove__safetensors_meta(st, "class_names");
+    json_t *names = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    size_t n = json_array_size(names);
+    drove_status status = DROVE_OK;
+    if (n != 0 && n != file->io.n_classes) {
+        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
+    } else if (n != 0) {
+        file->class_name = calloc(n, sizeof *file->class_name);
+        for (size_t i = 0; file->class_name != NULL && i < n; i++) {
+            const char *name = json_string_value(json_array_get(names, i));
+            file->class_name[i] = strdup(name != NULL ? name : "");
+            if (file->class_name[i] == NULL) status = drove__fail_nomem("class names", n);
+        }
+        if (file->class_name == NULL) status = drove__fail_nomem("class names", n * sizeof(char *));
+    }
+    json_decref(names);
+    return status;
+}
+
+static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *format = drove__safetensors_meta(st, "format");
+    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0) {
+        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found %s%s%s", MODEL_FORMAT,
+                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
+    }
+    DROVE_TRY(read_io(st, file));
+    DROVE_TRY(build_model(st, file));
+    DROVE_TRY(read_parameters(st, file));
+    DROVE_TRY(read_scaling(st, "input.shift", file->io.n_features, &file->shift));
+    DROVE_TRY(read_scaling(st, "input.factor", file->io.n_features, &file->factor));
+    return read_names(st, file);
+}
+
+drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
+{
+    drove_safetensors st;
+    drove_modelfile file = {0};
+    DROVE_TRY(drove__safetensors_load(path, &st));
+    drove_status status = read_all(&st, &file);
+    drove__safetensors_fini(&st);
+    if (status != DROVE_OK) {
+        drove__modelfile_fini(&file);
+        return drove__fail_in(status, "%s", path);
+    }
+    *out = file;
+    return DROVE_OK;
+}
+
+void drove__modelfile_fini(drove_modelfile *file)
+{
+    for (size_t i = 0; file->class_name != NULL && i < file->io.n_classes; i++) free(file->class_name[i]);
+    free(file->class_name);
+    drove__free(file->shift);
+    drove__free(file->factor);
+    drove__free(file->theta);
+    drove__model_destroy(file->model);
+    *file = (drove_modelfile){0};
+}

@@ -1,0 +1,273 @@
+/* train/run.c - from options to objects to a result: drove_train. */
+#include "train/control.h"
+#include "train/output.h"
+#include "train/registry.h"
+#include "train/summary.h"
+
+#include "base/cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct drove_result {
+    drove_outcome  outcome;
+    int            signal_number;
+    drove_progress final;
+    char          *json, *text;
+};
+
+/* ---- setting up, in the order in which things are needed ---- */
+
+static drove_status setup_machine(drove_run *run)
+{
+    drove_topo_facts facts;
+    const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
+    DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), cap));
+    DROVE_TRY(drove__topo_create(NULL, &run->topo));
+    drove__topo_facts(run->topo, &facts);
+    DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
+    run->n_workers = run->plan.n_workers;
+    run->place = calloc(run->n_workers, sizeof *run->place);
+    if (run->place == NULL) return drove__fail_nomem("worker places", run->n_workers * sizeof *run->place);
+    drove__topo_place(run->topo, run->plan.bind, run->n_workers, run->place);
+    return DROVE_OK;
+}
+
+static bool names_a_model_file(const char *text)
+{
+    static const char ending[] = ".safetensors";
+    size_t n = strlen(text), e = sizeof ending - 1;
+    return n > e && strcmp(text + n - e, ending) == 0;
+}
+
+static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
+{
+    drove_modelfile file;
+    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    drove_status status = DROVE_OK;
+    if (file.io.n_features != io->n_features || file.io.n_classes != io->n_classes ||
+        !file.io.is_multi_label != !io->is_multi_label) {
+        status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                             run->opt.model, file.io.n_features, file.io.n_classes, io->n_features, io->n_classes);
+    } else {
+        run->model = file.model;
+        *theta = file.theta;
+        file.model = NULL;
+        file.theta = NULL;
+    }
+    drove__modelfile_fini(&file);
+    return status;
+}
+
+/* theta: [n_params], the caller frees it, also after a failure. */
+static drove_status setup_model(drove_run *run, float **theta)
+{
+    const drove_storage *s = run->train->storage;
+    drove_model_io io = {.n_features = s->n_features,
+                         .n_classes = s->n_classes,
+                         .is_multi_label = s->y_kind == DROVE_Y_LABELS};
+    if (names_a_model_file(run->opt.model)) return load_start(run, &io, theta);
+    DROVE_TRY(drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    *theta = drove__alloc(run->model->n_params, sizeof **theta);
+    if (*theta == NULL) return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
+    return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
+}
+
+static drove_status setup_optim(drove_run *run)
+{
+    drove_optim_options opt = {
+        .rule = run->opt.rule,
+        .schedule = run->opt.schedule,
+        .lr = run->opt.lr,
+        .weight_decay = run->opt.weight_decay,
+        .clip = run->opt.clip,
+        .state = strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+        .n_params = run->model->n_params,
+        .n_workers = run->n_workers,
+        .kernels = &run->kernels,
+    };
+    return drove__optim_create(&opt, &run->optim);
+}
+
+static drove_status setup_strategy(drove_run *run, const float *theta)
+{
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    drove_sync_options opt = {
+        .spec = &spec,
+        .backoff = run->opt.backoff,
+        .n_workers = run->n_workers,
+        .optim = run->optim,
+        .topo = run->topo,
+        .place = run->place,
+        .seed = run->opt.seed,
+    };
+    drove_status status = drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
+    drove__spec_fini(&spec);
+    if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
+    bool every_batch = (run->sync->needs & DROVE_SYNC_LIVE) != 0;
+    bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL;
+    run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
+    run->spans_wanted = run->optim->spans_ok && !(run->sync->needs & DROVE_SYNC_DENSE);
+    if (every_batch && !run->use_live) {
+        return drove__fail(DROVE_E_ARG,
+                           "--strategy %s: expected the rule sgd without decay, clipping and staleness, found %s",
+                           run->plan.spec, run->opt.rule);
+    }
+    return DROVE_OK;
+}
+
+static drove_status setup_workers(drove_run *run)
+{
+    unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
+    bool is_random = strcmp(run->opt.order, "random") == 0;
+    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, run->opt.batch, run->opt.seed, is_random, width));
+    run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
+    run->best = drove__alloc(run->model->n_params, sizeof *run->best);
+    if (run->worker == NULL || run->best == NULL) {
+        return drove__fail_nomem("the workers", run->n_workers * sizeof *run->worker);
+    }
+    for (unsigned i = 0; i < run->n_workers; i++) {
+        run->worker[i].run = run;
+        run->worker[i].index = i;
+    }
+    return drove__gang_start(run);
+}
+
+static drove_status setup_resume(drove_run *run)
+{
+    if (run->opt.resume[0] == '\0') return DROVE_OK;
+    char *path = drove__path_join(run->opt.resume, "state.safetensors");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
+    drove_status status = drove__state_load(run, path);
+    free(path);
+    return status;
+}
+
+static drove_status setup(drove_run *run)
+{
+    const drove_standing unknown = {.loss_initial = NAN, .loss = NAN, .accuracy = NAN, .test_loss = NAN,
+                                    .test_accuracy = NAN, .best_loss = INFINITY};
+    run->standing = unknown;
+    run->engine_ops = &drove__engine_host;
+    DROVE_TRY(drove_options_validate(&run->opt));
+    DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
+    DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
+    DROVE_TRY(setup_machine(run));
+    DROVE_TRY(drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test));
+    float *theta = NULL;
+    drove_status status = setup_model(run, &theta);
+    if (status == DROVE_OK) status = setup_optim(run);
+    if (status == DROVE_OK) status = setup_strategy(run, theta);
+    drove__free(theta);
+    DROVE_TRY(status);
+    DROVE_TRY(setup_workers(run));
+    DROVE_TRY(setup_resume(run));
+    return drove__output_open(run);
+}
+
+static void teardown(drove_run *run)
+{
+    drove__gang_stop(run);
+    drove__output_close(run);
+    for (unsigned i = 0; run->worker != NULL && i < run->n_workers; i++) drove__worker_fini(&run->worker[i]);
+    drove__free(run->worker);
+    drove__free(run->best);
+    free(run->scoring.chunk);
+    drove__batcher_fini(&run->batcher);
+    drove__sync_destroy(run->sync);
+    drove__optim_destroy(run->optim);
+    drove__model_destroy(run->model);
+    drove_data_destroy(run->train);
+    drove_data_destroy(run->test);
+    free(run->place);
+    drove__topo_destroy(run->topo);
+}
+
+/* ---- result ---- */
+
+static drove_status print_to_memory(const drove_run *run, char **out)
+{
+    size_t size;
+    FILE *stream = open_memstream(out, &size);
+    if (stream == NULL) return drove__fail_nomem("the summary", 1);
+    drove_status status = drove__summary_print(run, stream);
+    fclose(stream);
+    return status;
+}
+
+static drove_status finish(drove_run *run, drove_result **out)
+{
+    drove_result *result = calloc(1, sizeof *result);
+    if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
+    drove__run_progress(run, run->standing.train_ns, 1, &run->final);
+    result->outcome = run->outcome;
+    result->signal_number = run->signal_number;
+    result->final = run->final;
+    drove_status status = drove__summary_json(run, &result->json);
+    if (status == DROVE_OK) status = print_to_memory(run, &result->text);
+    if (status == DROVE_OK) status = drove__output_summary(run, result->json);
+    if (status != DROVE_OK) {
+        drove_result_destroy(result);
+        return status;
+    }
+    *out = result;
+    return DROVE_OK;
+}
+
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks, drove_result **out)
+{
+    *out = NULL;
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
+    run->opt = *options;
+    if (callbacks != NULL) run->cb = *callbacks;
+    drove_status status = setup(run);
+    if (status == DROVE_OK) status = drove__run_control(run);
+    if (status == DROVE_OK) status = finish(run, out);
+    teardown(run);
+    drove__free(run);
+    return status;
+}
+
+void drove_result_destroy(drove_result *result)
+{
+    if (result == NULL) return;
+    free(result->json);
+    free(result->text);
+    free(result);
+}
+
+drove_outcome drove_result_outcome(const drove_result *result)
+{
+    return result->outcome;
+}
+
+int drove_result_exit(const drove_result *result)
+{
+    switch (result->outcome) {
+    case DROVE_REACHED:
+    case DROVE_FINISHED: return 0;
+    case DROVE_CRASHED: return 3;
+    case DROVE_MISSED: return 4;
+    case DROVE_INTERRUPTED: return 128 + result->signal_number;
+    }
+    return 1;
+}
+
+void drove_result_final(const drove_result *result, drove_progress *out)
+{
+    *out = result->final;
+}
+
+const char *drove_result_json(const drove_result *result)
+{
+    return result->json;
+}
+
+drove_status drove_result_print(const drove_result *result, FILE *stream)
+{
+    if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
+    return DROVE_OK;
+}

@@ -1,0 +1,252 @@
+/* train/state.c - state.safetensors: all that a run needs to go on as if it had never stopped.
+ *
+ * One worker, or a synchronous strategy, continues to the same bits: the shared vector, the rule's state, the batch
+ * counter and the evaluations' plan are all there is.  An asynchronous run continues with all its counters.
+ * Tensors and metadata are described in docs/formats.md.
+ */
+#include "train/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_FORMAT "drove-state-1"
+
+enum {
+    N_COUNTERS = 7,
+    N_STANDING = 6 + 4 * DROVE_N_MARKS,
+    N_TRACE = 7 + DROVE_N_PHASES,
+    N_STALENESS = DROVE_HIST_BUCKETS + 3,
+    TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
+    MOST_STRATEGY_TENSORS = 16
+};
+
+/* Options that a continued run must share with the saved one. */
+static const char *const fixed_options[] = {"data", "test", "model", "activation", "loss", "strategy", "rule",
+                                            "rule_state", "batch", "order", "seed"};
+
+/* ---- packing ---- */
+
+static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
+{
+    c[0] = atomic_load(&run->batcher.next);
+    c[1] = atomic_load(&run->sync->published);
+    c[2] = run->standing.train_ns;
+    c[3] = run->standing.n_evaluations;
+    c[4] = run->standing.since_best;
+    c[5] = run->standing.evaluation_slot;
+    c[6] = run->n_workers;
+}
+
+static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
+{
+    atomic_store(&run->batcher.next, c[0]);
+    atomic_store(&run->sync->published, c[1]);
+    run->standing.train_ns = c[2];
+    run->standing.n_evaluations = c[3];
+    run->standing.since_best = c[4];
+    run->standing.evaluation_slot = c[5];
+}
+
+static void pack_standing(const drove_standing *st, double v[N_STANDING])
+{
+    const double head[6] = {st->loss_initial, st->loss, st->accuracy, st->test_loss, st->test_accuracy, st->best_loss};
+    memcpy(v, head, sizeof head);
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &st->mark[i];
+        const double part[4] = {m->train_s, m->epochs, (double)m->updates, m->met ? 1.0 : 0.0};
+        memcpy(v + 6 + 4 * i, part, sizeof part);
+    }
+}
+
+static void unpack_standing(drove_standing *st, const double v[N_STANDING])
+{
+    st->loss_initial = v[0];
+    st->loss = v[1];
+    st->accuracy = v[2];
+    st->test_loss = v[3];
+    st->test_accuracy = v[4];
+    st->best_loss = v[5];
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const double *part = v + 6 + 4 * i;
+        st->mark[i] = (drove_mark){.train_s = part[0], .epochs = part[1], .updates = (uint64_t)part[2],
+                                   .met = part[3] != 0.0};
+    }
+}
+
+static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
+{
+    const drove_trace_worker *t = &w->trace;
+    const uint64_t head[7] = {atomic_load(&t->examples), atomic_load(&t->updates), t->steps, t->attempts, t->dropped,
+                              t->busy_ns, w->optim.t};
+    memcpy(v, head, sizeof head);
+    memcpy(v + 7, t->phase_ns, sizeof t->phase_ns);
+    uint64_t *h = v + N_TRACE;
+    memcpy(h, t->staleness.count, sizeof t->staleness.count);
+    h[DROVE_HIST_BUCKETS] = t->staleness.n;
+    h[DROVE_HIST_BUCKETS + 1] = t->staleness.max;
+    h[DROVE_HIST_BUCKETS + 2] = (uint64_t)t->staleness.sum;
+}
+
+/* Adds, so that the counts of workers that no longer exist live on in those that do. */
+static void add_trace(drove_worker *w, const uint64_t v[N_TRACE + N_STALENESS])
+{
+    drove_trace_worker *t = &w->trace;
+    atomic_fetch_add(&t->examples, v[0]);
+    atomic_fetch_add(&t->updates, v[1]);
+    t->steps += v[2];
+    t->attempts += v[3];
+    t->dropped += v[4];
+    t->busy_ns += v[5];
+    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[7 + p];
+    const uint64_t *h = v + N_TRACE;
+    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS], .max = h[DROVE_HIST_BUCKETS + 1],
+                             .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
+    memcpy(saved.count, h, sizeof saved.count);
+    drove__hist_merge(&t->staleness, &saved);
+}
+
+/* ---- saving ---- */
+
+static drove_tensor flat(const char *name, drove_tensor_type type, size_t n, const void *bytes)
+{
+    drove_tensor t = {.type = type, .rank = 1, .shape = {n}, .bytes = bytes};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return t;
+}
+
+static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, drove_tensor *t)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    size_t n = 0;
+    const drove_worker *w = &run->worker[i];
+    pack_trace(w, trace);
+    snprintf(name, sizeof name, "worker.%u.trace", i);
+    t[n++] = flat(name, DROVE_T_U64, N_TRACE + N_STALENESS, trace);
+    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
+        if (w->optim.state[k] == NULL) continue;
+        snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
+        t[n++] = flat(name, DROVE_T_F32, run->optim->n, w->optim.state[k]);
+    }
+    return n;
+}
+
+static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t, uint64_t *trace)
+{
+    uint64_t counters[N_COUNTERS];
+    double standing[N_STANDING];
+    size_t n = 0;
+    pack_counters(run, counters);
+    pack_standing(&run->standing, standing);
+    t[n++] = flat("vector", DROVE_T_F32, run->sync->n_vector, run->sync->ops->peek(run->sync));
+    t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
+    t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
+    t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
+    if (run->sync->ops->tensors != NULL) n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
+    for (unsigned i = 0; i < run->n_workers; i++) {
+        n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
+    }
+    char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
+    const char *meta[2 * DROVE_COUNT(fixed_options) + 3] = {"format", STATE_FORMAT};
+    for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
+        DROVE_TRY(drove_options_get(&run->opt, fixed_options[i], values[i], sizeof values[i]));
+        meta[2 + 2 * i] = fixed_options[i];
+        meta[3 + 2 * i] = values[i];
+    }
+    return drove__safetensors_write(path, t, n, meta);
+}
+
+drove_status drove__state_save(const drove_run *run, const char *path)
+{
+    size_t most = 4 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    drove_tensor *tensor = calloc(most, sizeof *tensor);
+    uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
+    drove_status status = tensor != NULL && trace != NULL ? write_state(run, path, tensor, trace)
+                                                          : drove__fail_nomem("a state file", most * sizeof *tensor);
+    free(trace);
+    free(tensor);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static drove_status check_options(const drove_run *run, const drove_safetensors *st)
+{
+    const char *format = drove__safetensors_meta(st, "format");
+    if (format == NULL || strcmp(format, STATE_FORMAT) != 0) {
+        return drove__fail(DROVE_E_DATA, "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
+                           format != NULL ? format : "none");
+    }
+    for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
+        char now[DROVE_TEXT_SIZE];
+        const char *then = drove__safetensors_meta(st, fixed_options[i]);
+        DROVE_TRY(drove_options_get(&run->opt, fixed_options[i], now, sizeof now));
+        if (then == NULL || strcmp(then, now) != 0) {
+            return drove__fail(DROVE_E_ARG, "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
+                               fixed_options[i], then != NULL ? then : "", now);
+        }
+    }
+    return DROVE_OK;
+}
+
+static drove_status check_workers(const drove_run *run, uint64_t n_saved)
+{
+    bool own_state = run->worker[0].optim.state[0] != NULL;
+    if (n_saved == run->n_workers) return DROVE_OK;
+    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 && !own_state) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--threads: expected %llu as in the run to be continued, found %u",
+                       (unsigned long long)n_saved, run->n_workers);
+}
+
+static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const void *bytes;
+    uint64_t trace[N_TRACE + N_STALENESS];
+    drove_worker *w = &run->worker[i % run->n_workers];
+    snprintf(name, sizeof name, "worker.%u.trace", i);
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
+    memcpy(trace, bytes, sizeof trace);
+    add_trace(w, trace);
+    w->optim.t = trace[6];
+    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && i < run->n_workers; k++) {
+        if (w->optim.state[k] == NULL) continue;
+        snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
+        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, run->optim->n, &bytes));
+        memcpy(w->optim.state[k], bytes, run->optim->n * sizeof(float));
+    }
+    return DROVE_OK;
+}
+
+/* The vector is handed to the strategy last: what can be refused is refused before anything is changed there. */
+static drove_status load_all(drove_run *run, const drove_safetensors *st)
+{
+    const void *bytes;
+    uint64_t counters[N_COUNTERS];
+    double standing[N_STANDING];
+    DROVE_TRY(check_options(run, st));
+    DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
+    memcpy(counters, bytes, sizeof counters);
+    DROVE_TRY(check_workers(run, counters[6]));
+    DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
+    memcpy(standing, bytes, sizeof standing);
+    DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
+    memcpy(run->best, bytes, run->model->n_params * sizeof(float));
+    for (unsigned i = 0; i < counters[6]; i++) DROVE_TRY(load_worker(run, st, i));
+    unpack_counters(run, counters);
+    unpack_standing(&run->standing, standing);
+    run->save.done_batches = counters[0];
+    run->save.done_updates = counters[1];
+    run->save.done_ns = counters[2];
+    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->sync->n_vector, &bytes));
+    return run->sync->ops->restore(run->sync, bytes, st);
+}
+
+drove_status drove__state_load(drove_run *run, const char *path)
+{
+    drove_safetensors st;
+    drove_status status = drove__safetensors_load(path, &st);
+    if (status != DROVE_OK) return drove__fail_in(status, "--resume");
+    status = load_all(run, &st);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--resume: %s", path);
+}
