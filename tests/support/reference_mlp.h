@@ -43,7 +43,8 @@ size_t reference_n_params(const reference_mlp *m);
 /* z[n_rows][n_outputs] for x[n_rows][n_inputs] */
 void reference_outputs(const reference_mlp *m, const double *theta, const double *x, size_t n_rows,
                        double *z);
-/* Mean loss over the rows; grad[n_params], if not NULL, receives its gradient by back-propagation. */
+/* Mean loss over the rows; grad[n_params], if not NULL, receives its gradient by back-propagation.
+ * */
 double reference_gradient(const reference_mlp *m, const double *theta, const double *x,
                           const double *t, size_t n_rows, double *grad);
 /* d(mean loss) / d theta[i] by a central difference of step h. */

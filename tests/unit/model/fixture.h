@@ -43,7 +43,8 @@ void fixture_pack(const drove_model *model, const float *flat, double *packed);
 /* Are the gaps of a flat vector zero? */
 bool fixture_gaps_are_zero(const drove_model *model, const float *flat);
 
-/* Every tier that this processor runs: name NULL-terminated list walked by index; false at the end. */
+/* Every tier that this processor runs: name NULL-terminated list walked by index; false at the
+ * end. */
 bool fixture_tier(size_t i, drovek_table *out);
 
 #endif

@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Largest error of a gradient element, over 1 + the largest element: float products of these sizes. */
+/* Largest error of a gradient element, over 1 + the largest element: float products of these
+ * sizes. */
 static const double GRADIENT_BOUND = 2e-5;
 static const double LOSS_BOUND = 1e-5;
 /* A central difference of step 1e-5 in float64, and the float gradient beside it. */
@@ -264,7 +265,8 @@ static void layers_are_reported_when_complete(void **state)
     fixture_fini(&f);
 }
 
-/* A NaN or an infinity in one weight must reach loss and gradient: a run that diverges must show it. */
+/* A NaN or an infinity in one weight must reach loss and gradient: a run that diverges must show
+ * it. */
 static void non_finite_numbers_propagate(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* tests/unit/model/test_loss.c - losses: hand-worked values, extreme logits, counts, predictions. */
+/* tests/unit/model/test_loss.c - losses: hand-worked values, extreme logits, counts, predictions.
+ * */
 #include "unit/model/fixture.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* tests/unit/model/test_model.c - building models: shapes, layout, defaults, errors, initial values. */
+/* tests/unit/model/test_model.c - building models: shapes, layout, defaults, errors, initial
+ * values. */
 #include "unit/model/fixture.h"
 
 #include "base/mem.h"
