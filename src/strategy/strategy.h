@@ -1,12 +1,14 @@
-/* strategy/strategy.h - how workers share a model: what every strategy provides.  No strategy lives here.
+/* strategy/strategy.h - how workers share a model: what every strategy provides.  No strategy lives
+ * here.
  *
  * Every worker runs the same loop (train/worker.c):
  *     acquire -> gradient at the view -> release -> publish
- * A strategy sees a flat vector and a step, never a layer, a batch or an example.  It is one file in sync/ (or accum/,
- * elastic/) and one line in train/registry.c.
+ * A strategy sees a flat vector and a step, never a layer, a batch or an example.  It is one file
+ * in sync/ (or accum/, elastic/) and one line in train/registry.c.
  *
- * Thread rules: init, fini, peek, tensors, restore and reset_... are called while all workers are parked; the other
- * slots by worker `worker` on its own thread, at most one at a time per worker.
+ * Thread rules: init, fini, peek, tensors and restore are called while all workers are parked, stop
+ * by any thread; the other slots by worker `worker` on its own thread, at most one at a time per
+ * worker.
  */
 #ifndef DROVE_STRATEGY_STRATEGY_H
 #define DROVE_STRATEGY_STRATEGY_H
@@ -21,125 +23,171 @@
 
 #include <stdatomic.h>
 
-enum { /* promises; the stress tests check each one that is claimed (thesis Table 3.2) */
-    DROVE_SYNC_SNAPSHOT  = 1u << 0, /* a reader never sees half of an update: "consistent"               */
-    DROVE_SYNC_NO_LOSS   = 1u << 1, /* every published step that is not reported dropped is in the parameters */
-    DROVE_SYNC_LOCK_FREE = 1u << 2, /* a stopped worker cannot stop the others                            */
-    DROVE_SYNC_REPEATABLE = 1u << 3 /* same bits for the same seed and number of workers                  */
+/* Promises; the stress tests check each one that is claimed (thesis Table 3.2).
+ *   SNAPSHOT    a reader never sees half of an update: the table's "consistent"
+ *   NO_LOSS     every published step that is not reported dropped is in the parameters
+ *   LOCK_FREE   a stopped worker cannot stop the others
+ *   REPEATABLE  same bits for the same seed and number of workers */
+enum {
+    DROVE_SYNC_SNAPSHOT = 1u << 0,
+    DROVE_SYNC_NO_LOSS = 1u << 1,
+    DROVE_SYNC_LOCK_FREE = 1u << 2,
+    DROVE_SYNC_REPEATABLE = 1u << 3,
 };
 
-enum { /* what a strategy needs from the loop */
-    DROVE_SYNC_ROUNDS = 1u << 0,    /* every worker takes the same number of steps between two parkings:
-                                       worker w of T takes batches w, w + T, w + 2T, ...                   */
-    DROVE_SYNC_DENSE  = 1u << 1,    /* gradients must be complete: no spans                                */
-    DROVE_SYNC_ONE    = 1u << 2,    /* exactly one worker                                                  */
-    DROVE_SYNC_LIVE   = 1u << 3     /* steps of any batch size go straight into the shared parameters;
-                                       without it `live` is used for batches of one example only           */
+/* What a strategy needs from those who use it.
+ *   ROUNDS   every worker takes the same number of steps between two parkings: worker w of T takes
+ *            batches w, w + T, w + 2T, ...
+ *   DENSE    gradients must be complete: no spans
+ *   ONE      exactly one worker
+ *   LIVE     steps of any batch size go straight into the shared parameters; without it `live` is
+ *            used for batches of one example only
+ *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy */
+enum {
+    DROVE_SYNC_ROUNDS = 1u << 0,
+    DROVE_SYNC_DENSE = 1u << 1,
+    DROVE_SYNC_ONE = 1u << 2,
+    DROVE_SYNC_LIVE = 1u << 3,
+    DROVE_SYNC_BACKOFF = 1u << 4,
 };
 
 typedef struct drove_sync drove_sync;
 
 typedef struct drove_view {
-    const float *vector;            /* [n_vector] theta first; valid until release by the same worker      */
-    uint64_t     version;           /* number of updates published before this view was taken              */
-    uint64_t     wait_ns;           /* spent waiting for a lock or for others                              */
-    uint64_t     backoff_ns;        /* of it: in back-off                                                  */
+    const float *vector;     /* [n_vector] theta first; valid until release by the same worker */
+    uint64_t     version;    /* number of updates published before this view was taken */
+    uint64_t     wait_ns;    /* spent waiting for a lock or for others */
+    uint64_t     backoff_ns; /* of it: in back-off */
 } drove_view;
 
 typedef struct drove_publish_info {
-    uint64_t staleness;             /* updates published by others between acquire and publish             */
-    uint64_t wait_ns, backoff_ns;   /* as in drove_view                                                    */
-    uint32_t attempts;              /* 1 = first try; more = contention                                    */
-    uint8_t  dropped;               /* 1 = gave up, the step is not in the parameters                      */
-    uint8_t  updated;               /* 1 = this call completed an update (n-softsync, sync: the last one)  */
+    uint64_t staleness;           /* updates published by others between acquire and publish */
+    uint64_t wait_ns, backoff_ns; /* as in drove_view */
+    uint32_t attempts;            /* 1 = first try; more = contention */
+    uint8_t  dropped;             /* 1 = gave up, the step is not in the parameters */
+    uint8_t  updated;             /* 1 = this call completed an update (softsync, sync: the last) */
 } drove_publish_info;
 
 typedef struct drove_sync_options {
-    const drove_spec  *spec;        /* "leashed:inf", valid during init only                               */
-    const char        *backoff;     /* "none", "exponential?first_us=1&max_us=100"                         */
+    const drove_spec  *spec;    /* "leashed:inf", valid during init only; NULL: the bare name */
+    const char        *backoff; /* "exponential?first_us=1&max_us=100"; NULL: "none" */
     unsigned           n_workers;
-    const drove_optim *optim;       /* borrowed until fini                                                 */
-    const drove_topo  *topo;        /* borrowed until fini; NULL: plain memory                             */
-    const drove_place *place;       /* [n_workers]; NULL: not bound                                        */
+    const drove_optim *optim; /* borrowed until fini */
+    const drove_topo  *topo;  /* borrowed until fini; NULL: plain memory */
+    const drove_place *place; /* [n_workers]; NULL: not bound */
     uint64_t           seed;
 } drove_sync_options;
 
 typedef struct drove_sync_ops {
-    const char *name;               /* CLI word, trace label and test name: "leashed"                      */
-    const char *help;               /* one line, with its arguments                                        */
-    const char *source;             /* "Backstrom et al., IPDPS 2021; thesis Algorithm 3"                  */
+    const char *name;   /* CLI word, trace label and test name: "leashed" */
+    const char *help;   /* one line, with its arguments */
+    const char *source; /* "Backstrom et al., IPDPS 2021; thesis Algorithm 3" */
     unsigned    promises, needs;
-    const char *const *variants;    /* specs that the tests walk: {"leashed:0", "leashed:inf", NULL}       */
-    /* Start with vector [n_vector] = theta0 followed by zero state.  On failure fini is called by the caller. */
+    /* Specs that the tests walk: {"leashed:0", "leashed:inf", NULL}. */
+    const char *const *variants;
+    /* Start with vector [n_vector] = theta0[optim->n] followed by zero state.  May put another
+     * table into s->ops where a variant offers or needs something else.  On failure the caller
+     * calls fini if s->impl is set; fini must accept what a failed init left behind. */
     drove_status (*init)(drove_sync *s, const drove_sync_options *opt, const float *theta0);
-    void         (*fini)(drove_sync *s); /* must accept what a failed init left behind                     */
+    void (*fini)(drove_sync *s);
     /* Lend the shared vector for reading. */
     drove_status (*acquire)(drove_sync *s, unsigned worker, drove_view *view);
-    void         (*release)(drove_sync *s, unsigned worker);
-    /* Add one step to the shared parameters, or say in *info that it was dropped. */
-    drove_status (*publish)(drove_sync *s, unsigned worker, const drove_step *step, drove_publish_info *info);
+    void (*release)(drove_sync *s, unsigned worker);
+    /* Add one step to the shared parameters, or say in *info that it was dropped.  Called after
+     * release. */
+    drove_status (*publish)(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info);
+    /* The current vector, workers parked; valid until they go on. */
+    const float *(*peek)(drove_sync *s);
+    /* vector[n_vector], workers parked; then the tensors named below.  s->published has its
+     * restored value already: call drove__sync_restore.  Errors: DROVE_E_DATA. */
+    drove_status (*restore)(drove_sync *s, const float *vector, const drove_safetensors *st);
 
     /* ---- optional ---- */
     /* Shared theta for a fused step (plain SGD); live_done counts it.  NULL: not offered. */
     float *(*live)(drove_sync *s, unsigned worker, drove_view *view);
-    void   (*live_done)(drove_sync *s, unsigned worker, drove_publish_info *info);
-    /* The current vector, workers parked; valid until they go on.  Required. */
-    const float *(*peek)(drove_sync *s);
-    /* What a resume needs besides the vector and `published`: named tensors over live memory; NULL: nothing. */
+    void (*live_done)(drove_sync *s, unsigned worker, drove_publish_info *info);
+    /* What a resume needs besides the vector and `published`: named tensors over live memory.
+     * NULL: nothing. */
     size_t (*tensors)(drove_sync *s, drove_tensor *out, size_t most);
-    /* vector[n_vector], workers parked; then the tensors named above.  Required.  Errors: DROVE_E_DATA. */
-    drove_status (*restore)(drove_sync *s, const float *vector, const drove_safetensors *st);
-    /* Wakes every waiting worker; acquire and publish return DROVE_E_SYSTEM from then on.  NULL: nobody ever waits
-     * for another worker to make a step. */
+    /* Wakes every waiting worker; acquire and publish return DROVE_E_SYSTEM from then on.
+     * NULL: nobody ever waits for another worker to make a step. */
     void (*stop)(drove_sync *s);
 } drove_sync_ops;
 
-/* Waiting after a failed attempt (thesis Algorithm 4, section 3.5); one per worker, cache line padded. */
-typedef enum drove_backoff_kind { DROVE_BACKOFF_NONE, DROVE_BACKOFF_LINEAR, DROVE_BACKOFF_EXPONENTIAL,
-                                  DROVE_BACKOFF_RANDOM } drove_backoff_kind;
-typedef struct drove_backoff {
-    drove_backoff_kind kind;
-    double    first_us, step_us, max_us;
-    double    next_us;              /* 0 = the first wait of this acquisition is still to be drawn           */
-    drove_rng rng;
-} DROVE_ALIGNED_CACHE_LINE drove_backoff;
-drove_status drove__backoff_init(drove_backoff *b, const char *spec, uint64_t seed, unsigned worker);
-void         drove__backoff_begin(drove_backoff *b);  /* a new acquisition or publication starts            */
-uint64_t     drove__backoff_wait(drove_backoff *b);   /* waits once; returns ns waited                      */
+/* ---- back-off: waiting after a failed attempt (thesis Algorithm 4, section 3.5) ---- */
 
-typedef struct drove_named { const char *name, *help, *source; } drove_named;
+typedef enum drove_backoff_kind {
+    DROVE_BACKOFF_NONE,
+    DROVE_BACKOFF_LINEAR,
+    DROVE_BACKOFF_EXPONENTIAL,
+    DROVE_BACKOFF_RANDOM
+} drove_backoff_kind;
+
+typedef struct drove_backoff { /* one per worker, cache line padded */
+    drove_backoff_kind kind;
+    double             first_us, step_us, max_us;
+    double             next_us; /* 0 = the first wait of this acquisition is still to be drawn */
+    drove_rng          rng;
+} DROVE_ALIGNED_CACHE_LINE drove_backoff;
+
+/* Errors: DROVE_E_ARG (unknown name or key, a value out of range), DROVE_E_NOMEM. */
+drove_status drove__backoff_init(drove_backoff *b, const char *spec, uint64_t seed,
+                                 unsigned worker);
+void         drove__backoff_begin(drove_backoff *b); /* a new acquisition or publication starts */
+uint64_t     drove__backoff_wait(drove_backoff *b);  /* waits once; returns ns waited */
+
+typedef struct drove_named {
+    const char *name, *help, *source;
+} drove_named;
 extern const drove_named drove__backoffs[]; /* ends with name NULL */
 
-/* Per worker, padded: what every strategy keeps. */
-typedef struct drove_sync_worker {
+/* ---- the common part of every strategy (strategy/strategy.c) ---- */
+
+typedef struct drove_sync_worker { /* one per worker, cache line padded */
     drove_backoff backoff;
-    uint64_t      version;          /* of the view in hand                                                 */
-    float        *copy;             /* [n_vector] private copy of the vector; NULL unless the strategy copies */
-    void         *own;              /* the strategy's own                                                  */
+    uint64_t      version; /* of the view in hand */
+    float        *copy; /* [n_vector] private copy of the vector; NULL unless the strategy copies */
+    void         *own;  /* the strategy's own */
 } DROVE_ALIGNED_CACHE_LINE drove_sync_worker;
 
 struct drove_sync {
-    const drove_sync_ops *ops;
-    unsigned              n_workers;
-    const drove_optim    *optim;
-    const drove_topo     *topo;
-    const drove_place    *place;
-    size_t                n_vector;
-    drove_sync_worker    *worker;   /* [n_workers]                                                         */
-    unsigned              batches_per_update; /* 1; sync: n_workers; n-softsync: n.  init sets it            */
-    void                 *impl;     /* the strategy's own                                                  */
-    _Atomic uint64_t      published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters                  */
-    _Atomic int           stopping;
+    const drove_sync_ops      *ops;
+    unsigned                   n_workers;
+    unsigned                   needs; /* of this variant: s->ops->needs once init is done */
+    const drove_optim         *optim;
+    const drove_topo          *topo;
+    const drove_place         *place;
+    size_t                     n_vector;
+    drove_sync_worker         *worker;                   /* [n_workers] */
+    void                      *impl;                     /* the strategy's own */
+    _Atomic uint64_t published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters */
+    _Atomic int                stopping;
 };
 
-/* Common part (strategy/strategy.c): creates s, its workers and back-offs, then calls ops->init.
- * Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
-drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt, const float *theta0,
-                                drove_sync **out);
+/* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops and s->needs,
+ * not `ops`: a variant may differ.  Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
+drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
+                                const float *theta0, drove_sync **out);
 void         drove__sync_destroy(drove_sync *s); /* NULL accepted */
-/* Vector memory placed by policy: near worker's node, or (worker == DROVE_SYNC_SHARED) interleaved. */
+
+/* Continues a saved run: workers parked, `published` updates are in vector[n_vector].
+ * Errors: those of ops->restore. */
+drove_status drove__sync_restore(drove_sync *s, uint64_t published, const float *vector,
+                                 const drove_safetensors *st);
+
+/* Zeroed vector memory [n_vector] placed by policy: near worker's node, or (DROVE_SYNC_SHARED)
+ * interleaved; NULL without memory. */
 #define DROVE_SYNC_SHARED (~0u)
 float *drove__sync_vector(const drove_sync *s, unsigned worker);
 void   drove__sync_vector_free(const drove_sync *s, float *vector);
+
+/* For inits: such a vector that holds theta0[optim->n] and zero state. */
+float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const float *theta0);
+/* For inits: gives every worker its `copy`; drove__sync_destroy frees them.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drove__sync_copies(drove_sync *s);
+/* For inits: the error of memory that was not there. */
+drove_status drove__sync_no_memory(const drove_sync *s);
 
 #endif

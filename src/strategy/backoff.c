@@ -1,0 +1,122 @@
+/* strategy/backoff.c - waiting after a failed attempt.
+ *
+ * Source: thesis section 2.2.3 and Algorithm 4 (section 3.5).  Linear and exponential: the first
+ * wait is drawn at random below first_us, and each further one is longer by step_us, or twice as
+ * long, up to max_us.  Random: each wait is drawn below max_us.  The numbers of one worker depend
+ * on the seed and its number alone.
+ *
+ * A drove_backoff belongs to one worker.
+ */
+#include "base/clock.h"
+#include "strategy/relax.h"
+#include "strategy/strategy.h"
+
+#include <float.h>
+#include <string.h>
+#include <time.h>
+
+#define SPIN_BELOW_NS 50000u /* the system's sleep overshoots by as much: shorter waits are spun */
+#define MOST_US       1e6    /* one second: a longer wait is a mistake in the option */
+#define LEAST_US      1e-3   /* so that doubling starts from something */
+
+const drove_named drove__backoffs[] = {
+    {"none", "no back-off: wait in the lock itself, or try again at once",
+     "thesis Algorithms 2 and 3"},
+    {"linear", "first below first_us [1], then step_us [1] more each time up to max_us [100]",
+     "thesis section 3.5, Algorithm 4"},
+    {"exponential", "first below first_us [1], then twice as long each time up to max_us [100]",
+     "thesis section 3.5, Algorithm 4"},
+    {"random", "each time anew, below max_us [100]", "thesis section 3.5, Algorithm 4"},
+    {NULL, NULL, NULL},
+};
+
+static const char *const keys_linear[] = {"first_us", "step_us", "max_us", NULL};
+static const char *const keys_exponential[] = {"first_us", "max_us", NULL};
+static const char *const keys_random[] = {"max_us", NULL};
+static const char *const *const keys_of[] = {
+    [DROVE_BACKOFF_NONE] = NULL,
+    [DROVE_BACKOFF_LINEAR] = keys_linear,
+    [DROVE_BACKOFF_EXPONENTIAL] = keys_exponential,
+    [DROVE_BACKOFF_RANDOM] = keys_random,
+};
+
+static drove_status find_kind(const char *name, drove_backoff_kind *kind)
+{
+    const char *names[DROVE_COUNT(drove__backoffs) - 1];
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        names[i] = drove__backoffs[i].name;
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (drove_backoff_kind)i;
+            return DROVE_OK;
+        }
+    }
+    const char *near = drove__nearest(name, names, DROVE_COUNT(names));
+    return drove__fail(DROVE_E_ARG,
+                       "back-off: expected none, linear, exponential or random, found \"%s\"%s%s%s",
+                       name, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                       near != NULL ? "?" : "");
+}
+
+static drove_status parse(const drove_spec *spec, drove_backoff *b)
+{
+    DROVE_TRY(find_kind(spec->name, &b->kind));
+    DROVE_TRY(drove__spec_check(spec, 0, keys_of[b->kind]));
+    DROVE_TRY(drove__spec_real(spec, "first_us", DBL_MIN, MOST_US, &b->first_us));
+    DROVE_TRY(drove__spec_real(spec, "step_us", 0.0, MOST_US, &b->step_us));
+    DROVE_TRY(drove__spec_real(spec, "max_us", DBL_MIN, MOST_US, &b->max_us));
+    if (b->kind != DROVE_BACKOFF_RANDOM && b->first_us > b->max_us)
+        return drove__fail(DROVE_E_ARG,
+                           "back-off %s: expected first_us up to max_us = %g, found %g", spec->name,
+                           b->max_us, b->first_us);
+    return DROVE_OK;
+}
+
+drove_status drove__backoff_init(drove_backoff *b, const char *text, uint64_t seed, unsigned worker)
+{
+    drove_backoff made = {.first_us = 1.0, .step_us = 1.0, .max_us = 100.0};
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    drove_status status = parse(&spec, &made);
+    drove__spec_fini(&spec);
+    DROVE_TRY(status);
+    drove__rng_seed(&made.rng, seed, DROVE_RNG_BACKOFF, worker);
+    *b = made;
+    return DROVE_OK;
+}
+
+void drove__backoff_begin(drove_backoff *b)
+{
+    b->next_us = 0.0;
+}
+
+/* The next wait, in microseconds. */
+static double next_wait(drove_backoff *b)
+{
+    if (b->kind == DROVE_BACKOFF_RANDOM) return b->max_us * drove__rng_uniform(&b->rng);
+    if (b->next_us <= 0.0) {
+        b->next_us = b->first_us * drove__rng_uniform(&b->rng);
+        if (b->next_us < LEAST_US) b->next_us = LEAST_US;
+    }
+    double wait_us = b->next_us < b->max_us ? b->next_us : b->max_us;
+    b->next_us = b->kind == DROVE_BACKOFF_LINEAR ? wait_us + b->step_us : wait_us * 2.0;
+    return wait_us;
+}
+
+uint64_t drove__backoff_wait(drove_backoff *b)
+{
+    if (b->kind == DROVE_BACKOFF_NONE) return 0;
+    uint64_t wait_ns = (uint64_t)(next_wait(b) * 1e3);
+    uint64_t begin_ns = drove__now_ns(), now_ns = begin_ns;
+    if (wait_ns >= SPIN_BELOW_NS) {
+        struct timespec rest = {.tv_sec = (time_t)(wait_ns / 1000000000u),
+                                .tv_nsec = (long)(wait_ns % 1000000000u)};
+        (void)nanosleep(
+            &rest, NULL); /* a signal may end it early: the next attempt comes sooner, no more */
+        return drove__now_ns() - begin_ns;
+    }
+    while (now_ns - begin_ns < wait_ns) {
+        drove__relax();
+        now_ns = drove__now_ns();
+    }
+    return now_ns - begin_ns;
+}

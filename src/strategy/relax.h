@@ -1,0 +1,14 @@
+/* strategy/relax.h - one short rest inside a loop that waits for another thread. */
+#ifndef DROVE_STRATEGY_RELAX_H
+#define DROVE_STRATEGY_RELAX_H
+
+static inline void drove__relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* strategy/strategy.c - what all strategies have in common: the object, its workers, and where
+ * vectors lie.
+ *
+ * Everything here runs while no worker does.
+ */
+#include "strategy/strategy.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* What the options ask that the strategy cannot do. */
+static drove_status check_options(const drove_sync_ops *ops, const drove_sync_options *opt)
+{
+    if (opt->n_workers == 0)
+        return drove__fail(DROVE_E_ARG, "%s: expected at least one worker, found 0", ops->name);
+    if ((ops->needs & DROVE_SYNC_ONE) != 0 && opt->n_workers != 1)
+        return drove__fail(DROVE_E_ARG, "%s: expected one worker, found %u", ops->name,
+                           opt->n_workers);
+    return DROVE_OK;
+}
+
+static drove_status init_workers(drove_sync *s, const drove_sync_options *opt)
+{
+    const char *backoff = opt->backoff != NULL ? opt->backoff : "none";
+    for (unsigned w = 0; w < s->n_workers; w++)
+        DROVE_TRY(drove__backoff_init(&s->worker[w].backoff, backoff, opt->seed, w));
+    if ((s->ops->needs & DROVE_SYNC_BACKOFF) == 0 &&
+        s->worker[0].backoff.kind != DROVE_BACKOFF_NONE)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected back-off none, since it never tries twice; found \"%s\"",
+                           s->ops->name, backoff);
+    return DROVE_OK;
+}
+
+drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
+                                const float *theta0, drove_sync **out)
+{
+    assert(opt->optim != NULL && theta0 != NULL);
+    DROVE_TRY(check_options(ops, opt));
+    drove_sync *s = drove__alloc(1, sizeof *s);
+    if (s == NULL) return drove__fail(DROVE_E_NOMEM, "%s: no memory", ops->name);
+    s->ops = ops;
+    s->optim = opt->optim;
+    s->topo = opt->topo;
+    s->place = opt->place;
+    s->n_vector = opt->optim->n_vector;
+    s->n_workers = opt->n_workers;
+    atomic_init(&s->published, 0);
+    atomic_init(&s->stopping, 0);
+
+    drove_spec bare = {.name = ops->name};
+    drove_sync_options full = *opt;
+    if (full.spec == NULL) full.spec = &bare;
+    drove_status status;
+    s->worker = drove__alloc(s->n_workers, sizeof *s->worker);
+    if (s->worker == NULL) {
+        status = drove__sync_no_memory(s);
+        goto fail;
+    }
+    if ((status = init_workers(s, &full)) != DROVE_OK) goto fail;
+    if ((status = ops->init(s, &full, theta0)) != DROVE_OK) goto fail;
+    s->needs = s->ops->needs;
+    *out = s;
+    return DROVE_OK;
+fail:
+    drove__sync_destroy(s);
+    return status;
+}
+
+void drove__sync_destroy(drove_sync *s)
+{
+    if (s == NULL) return;
+    if (s->impl != NULL) s->ops->fini(s);
+    for (unsigned w = 0; s->worker != NULL && w < s->n_workers; w++)
+        drove__sync_vector_free(s, s->worker[w].copy);
+    drove__free(s->worker);
+    drove__free(s);
+}
+
+float *drove__sync_vector(const drove_sync *s, unsigned worker)
+{
+    if (s->topo == NULL) return drove__alloc(s->n_vector, sizeof(float));
+    int node = worker != DROVE_SYNC_SHARED && s->place != NULL ? s->place[worker].node : -1;
+    return drove__topo_alloc(s->topo, s->n_vector * sizeof(float), node);
+}
+
+void drove__sync_vector_free(const drove_sync *s, float *vector)
+{
+    if (vector == NULL) return;
+    if (s->topo == NULL) drove__free(vector);
+    else drove__topo_free(s->topo, vector, s->n_vector * sizeof(float));
+}
+
+drove_status drove__sync_restore(drove_sync *s, uint64_t published, const float *vector,
+                                 const drove_safetensors *st)
+{
+    /* Relaxed: the workers are parked, and starting them orders this before their first step. */
+    atomic_store_explicit(&s->published, published, memory_order_relaxed);
+    return s->ops->restore(s, vector, st);
+}
+
+float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const float *theta0)
+{
+    float *vector = drove__sync_vector(s, worker); /* zeroed: the rule's state starts at 0 */
+    if (vector != NULL) memcpy(vector, theta0, s->optim->n * sizeof *vector);
+    return vector;
+}
+
+drove_status drove__sync_copies(drove_sync *s)
+{
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        s->worker[w].copy = drove__sync_vector(s, w);
+        if (s->worker[w].copy == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__sync_no_memory(const drove_sync *s)
+{
+    return drove__fail(DROVE_E_NOMEM, "%s: no memory for vectors of %zu numbers for %u workers",
+                       s->ops->name, s->n_vector, s->n_workers);
+}

@@ -1,0 +1,172 @@
+/* sync/hogwild.c - HOGWILD!: everyone reads and writes one vector at once, without any protection.
+ *
+ * Source: Niu et al., NIPS 2011; thesis section 3.1 (Algorithm 2 without its locks).  Three ways to
+ * read:
+ *   hogwild        the view is the shared vector itself, read while others write (races R1, R2)
+ *   hogwild:copy   each step works on a private copy, itself made while others write (R3): the
+ *                  thesis's reading
+ *   hogwild:live   steps of any batch size are put straight into the shared parameters, element by
+ *                  element, while the gradient is being computed (R4); plain SGD only
+ * The numbers are those of docs/memory-model.md.  An update may be lost where two workers write one
+ * element at once.
+ *
+ * Staleness comes from the counter of begun updates, the only ordered thing here.
+ */
+#include "sync/sync.h"
+
+#include <string.h>
+
+static const drove_sync_ops hogwild_copy, hogwild_live;
+
+static const char *const modes[] = {"copy", "live"};
+
+static drove_status refuse_mode(const char *mode)
+{
+    const char *near = drove__nearest(mode, modes, DROVE_COUNT(modes));
+    return drove__fail(
+        DROVE_E_ARG, "hogwild: expected hogwild, hogwild:copy or hogwild:live, found \"%s\"%s%s%s",
+        mode, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+        near != NULL ? "?" : "");
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
+    const char *mode = opt->spec->n_args > 0 ? opt->spec->arg[0] : NULL;
+    bool copy = mode != NULL && strcmp(mode, "copy") == 0,
+         live = mode != NULL && strcmp(mode, "live") == 0;
+    if (mode != NULL && !copy && !live) return refuse_mode(mode);
+    if (live && !s->optim->fusable)
+        return drove__fail(
+            DROVE_E_ARG,
+            "hogwild:live: expected rule sgd, whose step needs no gradient vector, without "
+            "weight decay and clipping; found rule %s",
+            s->optim->rule.ops->name);
+    s->impl = drove__sync_first_vector(s, DROVE_SYNC_SHARED,
+                                       theta0); /* the strategy's own is the vector itself */
+    if (s->impl == NULL) return drove__sync_no_memory(s);
+    if (live) s->ops = &hogwild_live;
+    if (copy) s->ops = &hogwild_copy;
+    return copy ? drove__sync_copies(s) : DROVE_OK;
+}
+
+static void fini(drove_sync *s)
+{
+    drove__sync_vector_free(s, s->impl);
+}
+
+/* Takes the shared vector, or (a worker with a copy) copies it as it is being written. */
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    drove_sync_worker *me = &s->worker[worker];
+    /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
+    me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, s->impl, s->n_vector);
+    *view = (drove_view){.vector = me->copy != NULL ? me->copy : s->impl, .version = me->version};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
+/* Takes the next number of an update; returns how many came before it. */
+static uint64_t count_update(drove_sync *s, unsigned worker, drove_publish_info *info)
+{
+    uint64_t before = atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
+    *info = (drove_publish_info){.staleness = before - s->worker[worker].version,
+                                 .attempts = 1,
+                                 .updated = 1};
+    return before;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    uint64_t before = count_update(s, worker, info);
+    drove__optim_apply(s->optim, step, info->staleness, before + 1, 0, s->optim->n, s->impl,
+                       s->impl);
+    return DROVE_OK;
+}
+
+static float *live_view(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)acquire(s, worker, view);
+    return s->impl;
+}
+
+static void live_done(drove_sync *s, unsigned worker, drove_publish_info *info)
+{
+    (void)count_update(s, worker, info);
+}
+
+static const float *peek(drove_sync *s)
+{
+    return s->impl;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    (void)st;
+    memcpy(s->impl, vector, s->n_vector * sizeof *vector);
+    return DROVE_OK;
+}
+
+static const char *const variants[] = {"hogwild", "hogwild:copy", "hogwild:live", NULL};
+
+static const char help[] =
+    "no protection: reads the shared vector in place; :copy copies it for each step; "
+    ":live writes while computing (sgd)";
+static const char source[] = "Niu et al., NIPS 2011; thesis section 3.1";
+
+static const drove_sync_ops hogwild_copy = {
+    .name = "hogwild",
+    .help = help,
+    .source = source,
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+};
+
+static const drove_sync_ops hogwild_live = {
+    .name = "hogwild",
+    .help = help,
+    .source = source,
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_LIVE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live_view,
+    .live_done = live_done,
+    .peek = peek,
+    .restore = restore,
+};
+
+const drove_sync_ops drove__sync_hogwild = {
+    .name = "hogwild",
+    .help = help,
+    .source = source,
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live_view,
+    .live_done = live_done,
+    .peek = peek,
+    .restore = restore,
+};

@@ -1,0 +1,308 @@
+/* sync/leashed.c - Leashed-SGD: immutable vectors, replaced as a whole by compare-and-swap.
+ *
+ * Source: Backstrom et al., IPDPS 2021; thesis Algorithm 3, made safe (docs/memory-model.md,
+ * "Leashed-SGD", has the proof; tests/spin/leashed.pml is this file as a model).
+ *
+ * A pool of 3 T + 1 vectors ("slots") lives as long as the run.  One 64-bit word, `latest` (the
+ * paper's P), names the current slot and, above it, its tag: the number of updates that it holds.
+ * Tags never repeat, so equal words mean that nothing was published in between.  Each slot has one
+ * word: IN_USE (a writer owns it, or it is current) plus READER for everyone who reads it.
+ *
+ *   protect   load latest; slot += READER; load latest again: unchanged -> the slot is protected,
+ *             else undo and retry
+ *   claim     a slot whose word is 0 becomes IN_USE by compare-and-swap: nobody reads it, nobody
+ *             else owns it
+ *   publish   claim; repeat { protect latest; new = rule(latest, step); CAS latest to
+ *             {tag + 1, new}; unprotect }.  Success: the old slot loses IN_USE; a failed attempt
+ *             beyond the persistence bound gives the claim back
+ *
+ * Safety: a slot is written by its owner between claim and CAS only.  While a slot is current it is
+ * IN_USE, and while someone protects it its word is not 0: no claim succeeds in either case.  A
+ * reader that was late sees that latest has changed, undoes its count and never touches the
+ * vector.  Counts are only added and subtracted, never set.
+ *
+ * Pool: a worker holds at most three slots at a time (a view, the latest it copies from, the one it
+ * writes), so with the current one the others leave at least two free at every moment.
+ *
+ * Progress: an attempt fails only because another worker published; a pass over the pool finds no
+ * free slot only because others claimed or published meanwhile.
+ */
+#include "sync/leashed.h"
+
+#include "strategy/relax.h"
+#include "sync/sync.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { SLOTS_PER_WORKER = 3 };
+#define SLOT_BITS  16u
+#define MOST_SLOTS (1u << SLOT_BITS)
+/* 2^48 updates: nine years at a million a second. */
+#define TAG_MASK ((UINT64_C(1) << (64 - SLOT_BITS)) - 1)
+#define READER   UINT64_C(2)
+#define IN_USE   UINT64_C(1)
+#define FOREVER  UINT64_MAX
+
+typedef struct leashed_slot {
+    _Atomic uint64_t word; /* IN_USE + READER * number of readers */
+    float *vector;         /* [n_vector]; written by the owner, read under protection */
+} DROVE_ALIGNED_CACHE_LINE leashed_slot;
+
+typedef struct leashed_worker { /* its worker's alone */
+    uint64_t view;              /* the word of the view in hand */
+    uint64_t most_passes;
+} DROVE_ALIGNED_CACHE_LINE leashed_worker;
+
+typedef struct leashed_impl {
+    leashed_slot *slot; /* [n_slots]; 0 is the first vector, 1 + 3 w ... 3 + 3 w near worker w */
+    leashed_worker *worker; /* [n_workers] */
+    unsigned n_slots;
+    uint64_t persistence; /* T_p: retries after the first attempt; FOREVER = no bound */
+    _Atomic uint64_t latest DROVE_ALIGNED_CACHE_LINE; /* tag << SLOT_BITS | slot */
+} leashed_impl;
+
+static uint64_t word_of(uint64_t tag, unsigned slot)
+{
+    return (tag & TAG_MASK) << SLOT_BITS | slot;
+}
+
+static uint64_t tag_of(uint64_t word)
+{
+    return word >> SLOT_BITS;
+}
+
+static leashed_slot *slot_of(leashed_impl *p, uint64_t word)
+{
+    return &p->slot[word & (MOST_SLOTS - 1)];
+}
+
+static drove_status parse(const drove_spec *spec, uint64_t *persistence)
+{
+    DROVE_TRY(drove__spec_check(spec, 1, NULL));
+    if (spec->n_args == 0 || strcmp(spec->arg[0], "inf") == 0) {
+        *persistence = FOREVER;
+        return DROVE_OK;
+    }
+    /* Attempts are counted in 32 bits. */
+    return drove__spec_arg_u64(spec, 0, 0, UINT32_MAX - 1, persistence);
+}
+
+static drove_status init_slots(drove_sync *s, const float *theta0)
+{
+    leashed_impl *p = s->impl;
+    for (unsigned i = 0; i < p->n_slots; i++) {
+        unsigned near = i == 0 ? DROVE_SYNC_SHARED : (i - 1) / SLOTS_PER_WORKER;
+        p->slot[i].vector =
+            i == 0 ? drove__sync_first_vector(s, near, theta0) : drove__sync_vector(s, near);
+        if (p->slot[i].vector == NULL) return drove__sync_no_memory(s);
+        atomic_init(&p->slot[i].word, i == 0 ? IN_USE : 0);
+    }
+    atomic_init(&p->latest, word_of(0, 0));
+    return DROVE_OK;
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    uint64_t persistence = FOREVER;
+    DROVE_TRY(parse(opt->spec, &persistence));
+    if (s->n_workers > (MOST_SLOTS - 1) / SLOTS_PER_WORKER)
+        return drove__fail(DROVE_E_ARG, "leashed: expected at most %u workers, found %u",
+                           (MOST_SLOTS - 1) / SLOTS_PER_WORKER, s->n_workers);
+    leashed_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    p->persistence = persistence;
+    p->n_slots = SLOTS_PER_WORKER * s->n_workers + 1;
+    p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
+    p->slot = drove__alloc(p->n_slots, sizeof *p->slot);
+    if (p->worker == NULL || p->slot == NULL) return drove__sync_no_memory(s);
+    return init_slots(s, theta0);
+}
+
+static void fini(drove_sync *s)
+{
+    leashed_impl *p = s->impl;
+    for (unsigned i = 0; p->slot != NULL && i < p->n_slots; i++)
+        drove__sync_vector_free(s, p->slot[i].vector);
+    drove__free(p->slot);
+    drove__free(p->worker);
+    drove__free(p);
+}
+
+/* Ends the protection of a slot.  Release: this worker's reads end before; pairs with the acquire
+ * in try_claim. */
+static void unprotect(leashed_impl *p, uint64_t word)
+{
+    atomic_fetch_sub_explicit(&slot_of(p, word)->word, READER, memory_order_release);
+}
+
+/* The paper's latest_pointer: the current word, its slot protected.  Goes round only when others
+ * have published. */
+static uint64_t protect(leashed_impl *p)
+{
+    /* Acquire: the vector's content; pairs with the release in replace_latest. */
+    uint64_t word = atomic_load_explicit(&p->latest, memory_order_acquire);
+    for (;;) {
+        /* Acquire: if a writer has claimed the slot, what it saw before (the change of latest) is
+         * seen by the load below; pairs with the release in try_claim. */
+        atomic_fetch_add_explicit(&slot_of(p, word)->word, READER, memory_order_acquire);
+        uint64_t now = atomic_load_explicit(&p->latest, memory_order_acquire);
+        if (now == word) return word;
+        unprotect(p, word);
+        word = now;
+    }
+}
+
+/* Acquire: all reads of former readers and the retirement of the slot; pairs with the releases in
+ * unprotect and retire. Release: passes those on to late readers; pairs with the acquire in
+ * protect. */
+static bool try_claim(leashed_slot *slot)
+{
+    uint64_t unused = 0;
+    if (atomic_load_explicit(&slot->word, memory_order_relaxed) != 0)
+        return false; /* spare the line a write */
+    return atomic_compare_exchange_strong_explicit(&slot->word, &unused, IN_USE,
+                                                   memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* A slot nobody uses, now owned by this worker; its own three first. */
+static unsigned claim(leashed_impl *p, unsigned worker)
+{
+    unsigned first = 1 + SLOTS_PER_WORKER * worker;
+    for (uint64_t passes = 1;; passes++) {
+        if (passes > p->worker[worker].most_passes) p->worker[worker].most_passes = passes;
+        for (unsigned i = 0; i < p->n_slots; i++) {
+            unsigned slot = first + i < p->n_slots ? first + i : first + i - p->n_slots;
+            if (try_claim(&p->slot[slot])) return slot;
+        }
+        drove__relax();
+    }
+}
+
+/* A slot that is no longer current, or never became so, loses its owner.  Release: pairs with
+ * try_claim. */
+static void retire(leashed_slot *slot)
+{
+    atomic_fetch_sub_explicit(&slot->word, IN_USE, memory_order_release);
+}
+
+/* Release: the new vector's content; pairs with the acquires in protect. */
+static bool replace_latest(leashed_impl *p, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&p->latest, &from, to, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    leashed_impl *p = s->impl;
+    uint64_t word = protect(p);
+    p->worker[worker].view = word;
+    s->worker[worker].version = tag_of(word);
+    *view = (drove_view){.vector = slot_of(p, word)->vector, .version = tag_of(word)};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    leashed_impl *p = s->impl;
+    unprotect(p, p->worker[worker].view);
+}
+
+/* One attempt; true: published. */
+static bool attempt(drove_sync *s, unsigned own, unsigned worker, const drove_step *step,
+                    drove_publish_info *info)
+{
+    leashed_impl *p = s->impl;
+    uint64_t word = protect(p);
+    leashed_slot *old = slot_of(p, word);
+    uint64_t t = tag_of(word) + 1;
+    info->staleness = tag_of(word) - s->worker[worker].version;
+    info->attempts++;
+    drove__optim_apply(s->optim, step, info->staleness, t, 0, s->optim->n, old->vector,
+                       p->slot[own].vector);
+    bool published = replace_latest(p, word, word_of(t, own));
+    if (published) retire(old);
+    unprotect(
+        p,
+        word); /* kept until after the swap, so that nothing could be written over what was read */
+    return published;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    leashed_impl *p = s->impl;
+    drove_backoff *backoff = &s->worker[worker].backoff;
+    drove_publish_info made = {.updated = 1};
+    unsigned own = claim(p, worker);
+    drove__backoff_begin(backoff);
+    while (!attempt(s, own, worker, step, &made)) {
+        if (made.attempts > p->persistence) { /* T_p + 1 attempts have failed */
+            retire(&p->slot[own]);
+            made.dropped = 1;
+            made.updated = 0;
+            break;
+        }
+        made.backoff_ns += drove__backoff_wait(backoff);
+    }
+    made.wait_ns = made.backoff_ns;
+    /* Relaxed: a count for others to look at; the tag is what orders. */
+    if (made.updated) atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
+    *info = made;
+    return DROVE_OK;
+}
+
+static const float *peek(drove_sync *s)
+{
+    leashed_impl *p = s->impl;
+    return slot_of(p, atomic_load_explicit(&p->latest, memory_order_acquire))->vector;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    leashed_impl *p = s->impl;
+    (void)st;
+    /* Relaxed: the workers are parked, and starting them orders this before their first step. */
+    uint64_t word = atomic_load_explicit(&p->latest, memory_order_relaxed);
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    memcpy(slot_of(p, word)->vector, vector, s->n_vector * sizeof *vector);
+    atomic_store_explicit(&p->latest, word_of(published, (unsigned)(word & (MOST_SLOTS - 1))),
+                          memory_order_relaxed);
+    return DROVE_OK;
+}
+
+void drove__leashed_pool(const drove_sync *s, drove_leashed_pool *out)
+{
+    assert(s->ops == &drove__sync_leashed);
+    const leashed_impl *p = s->impl;
+    *out = (drove_leashed_pool){.n_slots = p->n_slots, .tag = tag_of(atomic_load(&p->latest))};
+    for (unsigned i = 0; i < p->n_slots; i++) {
+        uint64_t word = atomic_load(&p->slot[i].word);
+        out->n_in_use += (word & IN_USE) != 0;
+        out->n_read += word >= READER;
+    }
+    for (unsigned w = 0; w < s->n_workers; w++)
+        if (p->worker[w].most_passes > out->most_passes)
+            out->most_passes = p->worker[w].most_passes;
+}
+
+static const char *const variants[] = {"leashed:0", "leashed:1", "leashed:inf", NULL};
+
+const drove_sync_ops drove__sync_leashed = {
+    .name = "leashed",
+    .help =
+        "lock-free, consistent; leashed:T drops a step after T retries, leashed:inf [default] none",
+    .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_BACKOFF,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+};

@@ -1,0 +1,98 @@
+/* sync/sequential.c - plain SGD: one worker, one vector, every step in place.
+ *
+ * The measure of all others: one worker of any strategy gives the same bits as this one.
+ */
+#include "sync/sync.h"
+
+#include <string.h>
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    s->impl = drove__sync_first_vector(s, 0, theta0); /* the strategy's own is the vector itself */
+    return s->impl != NULL ? DROVE_OK : drove__sync_no_memory(s);
+}
+
+static void fini(drove_sync *s)
+{
+    drove__sync_vector_free(s, s->impl);
+}
+
+/* Relaxed throughout: one thread counts, others may look. */
+static uint64_t n_published(const drove_sync *s)
+{
+    return atomic_load_explicit(&s->published, memory_order_relaxed);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)worker;
+    *view = (drove_view){.vector = s->impl, .version = n_published(s)};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
+static void count_update(drove_sync *s, drove_publish_info *info)
+{
+    atomic_store_explicit(&s->published, n_published(s) + 1, memory_order_relaxed);
+    *info = (drove_publish_info){.attempts = 1, .updated = 1};
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    (void)worker;
+    drove__optim_apply(s->optim, step, 0, n_published(s) + 1, 0, s->optim->n, s->impl, s->impl);
+    count_update(s, info);
+    return DROVE_OK;
+}
+
+static float *live(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)acquire(s, worker, view);
+    return s->impl;
+}
+
+static void live_done(drove_sync *s, unsigned worker, drove_publish_info *info)
+{
+    (void)worker;
+    count_update(s, info);
+}
+
+static const float *peek(drove_sync *s)
+{
+    return s->impl;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    (void)st;
+    memcpy(s->impl, vector, s->n_vector * sizeof *vector);
+    return DROVE_OK;
+}
+
+static const char *const variants[] = {"sequential", NULL};
+
+const drove_sync_ops drove__sync_sequential = {
+    .name = "sequential",
+    .help = "plain SGD with one worker",
+    .source = "thesis section 2.1, equation 2.3",
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_REPEATABLE,
+    .needs = DROVE_SYNC_ONE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live,
+    .live_done = live_done,
+    .peek = peek,
+    .restore = restore,
+};

@@ -1,0 +1,186 @@
+/* sync/ssp.c - stale-synchronous SGD: asynchronous updates, but no worker runs more than `bound`
+ * steps ahead of the slowest.
+ *
+ * Source: thesis section 2.2.2.  A worker's clock is the number of steps it has published; it may
+ * take a view, and so begin its next step, while clock - (smallest clock) <= bound.  With bound 0
+ * nobody begins a step before all have published the one before.
+ *
+ * Invariants (under the mutex): the smallest clock never sinks; a worker that waits is ahead of
+ * some other worker, so the slowest one never waits and the run cannot stand still while all take
+ * the same number of steps (needs ROUNDS).
+ */
+#include "base/clock.h"
+#include "sync/lock.h"
+#include "sync/sync.h"
+
+#include <string.h>
+
+enum { SSP_DEFAULT_BOUND = 3 };
+
+typedef struct ssp_impl {
+    pthread_mutex_t mutex;   /* protects what follows and, for writing, s->published, s->stopping */
+    pthread_cond_t advanced; /* the smallest clock has grown, or the run is being stopped */
+    float *vector;           /* [n_vector] */
+    uint64_t *clock;         /* [n_workers] steps published since the workers started together */
+    uint64_t bound;
+} ssp_impl;
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    uint64_t bound = SSP_DEFAULT_BOUND;
+    DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
+    DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 0, UINT32_MAX, &bound));
+    ssp_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    (void)pthread_mutex_init(&p->mutex, NULL); /* neither can fail with default attributes */
+    (void)pthread_cond_init(&p->advanced, NULL);
+    p->bound = bound;
+    s->impl = p;
+    p->clock = drove__alloc(s->n_workers, sizeof *p->clock);
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    if (p->clock == NULL || p->vector == NULL) return drove__sync_no_memory(s);
+    return drove__sync_copies(s);
+}
+
+static void fini(drove_sync *s)
+{
+    ssp_impl *p = s->impl;
+    (void)pthread_cond_destroy(&p->advanced);
+    (void)pthread_mutex_destroy(&p->mutex);
+    drove__sync_vector_free(s, p->vector);
+    drove__free(p->clock);
+    drove__free(p);
+}
+
+/* Caller holds the mutex. */
+static uint64_t smallest_clock(const drove_sync *s)
+{
+    const ssp_impl *p = s->impl;
+    uint64_t least = p->clock[0];
+    for (unsigned w = 1; w < s->n_workers; w++) least = p->clock[w] < least ? p->clock[w] : least;
+    return least;
+}
+
+/* Relaxed: only read and written under the mutex. */
+static bool is_stopping(const drove_sync *s)
+{
+    return atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0;
+}
+
+static drove_status stopped(const drove_sync *s)
+{
+    return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
+}
+
+/* Caller holds the mutex; returns ns waited. */
+static uint64_t wait_for_slowest(drove_sync *s, unsigned worker)
+{
+    ssp_impl *p = s->impl;
+    if (p->clock[worker] - smallest_clock(s) <= p->bound) return 0;
+    uint64_t begin_ns = drove__now_ns();
+    while (p->clock[worker] - smallest_clock(s) > p->bound && !is_stopping(s))
+        pthread_cond_wait(&p->advanced, &p->mutex);
+    return drove__now_ns() - begin_ns;
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    ssp_impl *p = s->impl;
+    drove_sync_worker *me = &s->worker[worker];
+    drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
+    uint64_t wait_ns = wait_for_slowest(s, worker);
+    bool stop = is_stopping(s);
+    if (!stop) {
+        s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
+        me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (stop) return stopped(s);
+    *view = (drove_view){.vector = me->copy,
+                         .version = me->version,
+                         .wait_ns = cost.wait_ns + wait_ns,
+                         .backoff_ns = cost.backoff_ns};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s; /* the view is a private copy */
+    (void)worker;
+}
+
+/* Caller holds the mutex. */
+static void advance(drove_sync *s, unsigned worker)
+{
+    ssp_impl *p = s->impl;
+    uint64_t before = smallest_clock(s);
+    p->clock[worker]++;
+    if (smallest_clock(s) != before) pthread_cond_broadcast(&p->advanced);
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    ssp_impl *p = s->impl;
+    drove_sync_worker *me = &s->worker[worker];
+    drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
+    bool stop = is_stopping(s);
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    uint64_t staleness = published - me->version;
+    if (!stop) {
+        drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, p->vector,
+                           p->vector);
+        atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
+        advance(s, worker);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (stop) return stopped(s);
+    *info = (drove_publish_info){.staleness = staleness,
+                                 .wait_ns = cost.wait_ns,
+                                 .backoff_ns = cost.backoff_ns,
+                                 .attempts = cost.attempts,
+                                 .updated = 1};
+    return DROVE_OK;
+}
+
+static const float *peek(drove_sync *s)
+{
+    return ((const ssp_impl *)s->impl)->vector;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    ssp_impl *p = s->impl;
+    (void)st; /* parked workers have equal clocks: all begin again at 0 */
+    memset(p->clock, 0, s->n_workers * sizeof *p->clock);
+    memcpy(p->vector, vector, s->n_vector * sizeof *vector);
+    return DROVE_OK;
+}
+
+static void stop(drove_sync *s)
+{
+    ssp_impl *p = s->impl;
+    pthread_mutex_lock(&p->mutex);
+    atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
+    pthread_cond_broadcast(&p->advanced);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static const char *const variants[] = {"ssp:0", "ssp:1", "ssp:4", NULL};
+
+const drove_sync_ops drove__sync_ssp = {
+    .name = "ssp",
+    .help = "stale-synchronous, ssp:S: nobody more than S [3] steps ahead of the slowest",
+    .source = "thesis section 2.2.2",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_BACKOFF,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+    .stop = stop,
+};

@@ -1,0 +1,262 @@
+/* sync/sync.c - SyncSGD: each round every worker takes one step at the same parameters, and the
+ * mean of all is applied.
+ *
+ * Source: thesis section 2.2.2.  A round has three parts, with a meeting of all workers after the
+ * first and the second:
+ *   gradient   everyone reads the shared vector, nobody writes it
+ *   update     worker w averages and applies slice w of the vector, reading every worker's step
+ *              where it lies
+ *   (next round)
+ * The order of additions is a tree over the worker numbers, so the result does not depend on
+ * timing.
+ *
+ * Invariants: the vector and `published` change between the two meetings only; a step is read
+ * between them only, while its owner is inside publish.  A worker leaves the first meeting without
+ * a round only when the run is being stopped, and then no worker of that meeting passes it; the
+ * second meeting cannot be stopped, since all who passed the first are on their way.
+ */
+#include "base/clock.h"
+#include "strategy/relax.h"
+#include "sync/sync.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define BLOCK       4096u /* floats averaged at a time: stays in the first-level cache; 16 divides it */
+#define SPIN_ROUNDS 256u /* rests before a waiting worker sleeps: about ten microseconds */
+
+typedef struct sync_slot { /* one per worker */
+    drove_step
+        step;     /* written by its worker before the first meeting; read by all up to the second */
+    float *spare; /* [levels of the tree][BLOCK], its worker's alone */
+} DROVE_ALIGNED_CACHE_LINE sync_slot;
+
+typedef struct sync_impl {
+    float *vector;         /* [n_vector] */
+    float *mean;           /* [n]; slice w is worker w's */
+    sync_slot *slot;       /* [n_workers] */
+    pthread_mutex_t mutex; /* protects s->stopping, and the change of generation */
+    pthread_cond_t opened; /* generation has grown, or the run is being stopped */
+    _Atomic unsigned arrived DROVE_ALIGNED_CACHE_LINE;
+    _Atomic unsigned generation DROVE_ALIGNED_CACHE_LINE; /* meetings held so far */
+} sync_impl;
+
+static unsigned tree_levels(unsigned n_workers)
+{
+    unsigned levels = 1;
+    while (n_workers > 1) {
+        n_workers = (n_workers + 1) / 2;
+        levels++;
+    }
+    return levels;
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    sync_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    (void)pthread_mutex_init(&p->mutex, NULL); /* neither can fail with default attributes */
+    (void)pthread_cond_init(&p->opened, NULL);
+    s->impl = p;
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
+    p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
+    if (p->vector == NULL || p->mean == NULL || p->slot == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        p->slot[w].spare = drove__alloc(tree_levels(s->n_workers), BLOCK * sizeof(float));
+        if (p->slot[w].spare == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+static void fini(drove_sync *s)
+{
+    sync_impl *p = s->impl;
+    for (unsigned w = 0; p->slot != NULL && w < s->n_workers; w++) drove__free(p->slot[w].spare);
+    (void)pthread_cond_destroy(&p->opened);
+    (void)pthread_mutex_destroy(&p->mutex);
+    drove__sync_vector_free(s, p->vector);
+    drove__free(p->mean);
+    drove__free(p->slot);
+    drove__free(p);
+}
+
+static bool is_stopping(const drove_sync *s)
+{
+    return atomic_load_explicit(&s->stopping, memory_order_relaxed) !=
+           0; /* decides under the mutex only */
+}
+
+static drove_status stopped(const drove_sync *s)
+{
+    return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
+}
+
+/* The last of a meeting lets all go.  False: the run is being stopped, and nobody goes. */
+static bool open_meeting(drove_sync *s, unsigned generation, bool may_stop)
+{
+    sync_impl *p = s->impl;
+    pthread_mutex_lock(&p->mutex);
+    bool open = !(may_stop && is_stopping(s));
+    if (open) {
+        /* Relaxed: nobody arrives again before the release of generation. */
+        atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
+        /* Release: all that was written before this meeting; pairs with await_meeting. */
+        atomic_store_explicit(&p->generation, generation + 1, memory_order_release);
+        pthread_cond_broadcast(&p->opened);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return open;
+}
+
+/* Everyone else waits: for a moment awake, then asleep. */
+static bool await_meeting(drove_sync *s, unsigned generation, bool may_stop)
+{
+    sync_impl *p = s->impl;
+    for (unsigned i = 0; i < SPIN_ROUNDS; i++) {
+        if (atomic_load_explicit(&p->generation, memory_order_acquire) != generation) return true;
+        drove__relax();
+    }
+    pthread_mutex_lock(&p->mutex);
+    while (atomic_load_explicit(&p->generation, memory_order_acquire) == generation &&
+           !(may_stop && is_stopping(s)))
+        pthread_cond_wait(&p->opened, &p->mutex);
+    bool open = atomic_load_explicit(&p->generation, memory_order_acquire) != generation;
+    pthread_mutex_unlock(&p->mutex);
+    return open;
+}
+
+/* All workers meet here; adds the time waited to info.  `closing`: the second meeting of the round,
+ * whose last worker counts the update. */
+static drove_status meet(drove_sync *s, bool closing, drove_publish_info *info)
+{
+    sync_impl *p = s->impl;
+    /* Relaxed: this worker saw the current generation when it passed the last meeting. */
+    unsigned generation = atomic_load_explicit(&p->generation, memory_order_relaxed);
+    /* Release: what this worker wrote; acquire: what the others wrote, for the last one, who passes
+     * it on. */
+    if (atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel) + 1 == s->n_workers) {
+        if (closing) {
+            atomic_fetch_add_explicit(&s->published, 1,
+                                      memory_order_relaxed); /* ordered by the meeting */
+            info->updated = 1;
+        }
+        return open_meeting(s, generation, !closing) ? DROVE_OK : stopped(s);
+    }
+    uint64_t begin_ns = drove__now_ns();
+    bool open = await_meeting(s, generation, !closing);
+    info->wait_ns += drove__now_ns() - begin_ns;
+    return open ? DROVE_OK : stopped(s);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)worker;
+    if (is_stopping(s)) return stopped(s);
+    *view = (drove_view){.vector = ((const sync_impl *)s->impl)->vector,
+                         .version = atomic_load_explicit(&s->published, memory_order_relaxed)};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s; /* nobody writes the vector before this worker publishes */
+    (void)worker;
+}
+
+/* to[length] = sum over workers [first, first + n) of their values at offset: the first half of
+ * them, plus the other. spare: a block for each further level. */
+static void sum_tree(const drove_sync *s, unsigned first, unsigned n, size_t offset, size_t length,
+                     float *to, float *spare)
+{
+    const drovek_table *k = s->optim->kernels;
+    const sync_slot *slot = ((const sync_impl *)s->impl)->slot;
+    if (n == 1) {
+        k->copy_f32(to, slot[first].step.value + offset, length);
+        return;
+    }
+    unsigned half = (n + 1) / 2;
+    sum_tree(s, first, half, offset, length, to, spare);
+    if (n - half == 1) {
+        k->axpy_f32(to, slot[first + half].step.value + offset, length, 1.0f);
+        return;
+    }
+    sum_tree(s, first + half, n - half, offset, length, spare, spare + BLOCK);
+    k->axpy_f32(to, spare, length, 1.0f);
+}
+
+/* Averages and applies worker's slice: whole cache lines, as equal as they go. */
+static void apply_slice(drove_sync *s, unsigned worker)
+{
+    sync_impl *p = s->impl;
+    unsigned n_workers = s->n_workers;
+    size_t n_lines = (s->optim->n + 15) / 16;
+    size_t offset = n_lines * worker / n_workers * 16,
+           end = n_lines * (worker + 1) / n_workers * 16;
+    if (end > s->optim->n) end = s->optim->n;
+    double eta = 0.0; /* the mean is exact where all are equal */
+    for (unsigned w = 0; w < n_workers; w++) eta += (double)p->slot[w].step.eta;
+    drove_step mean = {.value = p->mean, .eta = (float)(eta / n_workers)};
+    uint64_t t = atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
+    while (offset < end) {
+        size_t length = end - offset < BLOCK ? end - offset : BLOCK;
+        sum_tree(s, 0, n_workers, offset, length, p->mean + offset, p->slot[worker].spare);
+        s->optim->kernels->scale_f32(p->mean + offset, length, 1.0f / (float)n_workers);
+        drove__optim_apply(s->optim, &mean, 0, t, offset, length, p->vector, p->vector);
+        offset += length;
+    }
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    sync_impl *p = s->impl;
+    drove_publish_info made = {.attempts = 1};
+    p->slot[worker].step = *step;
+    DROVE_TRY(meet(s, false, &made));
+    apply_slice(s, worker);
+    DROVE_TRY(meet(s, true, &made));
+    *info = made;
+    return DROVE_OK;
+}
+
+static const float *peek(drove_sync *s)
+{
+    return ((const sync_impl *)s->impl)->vector;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    (void)st;
+    memcpy(((sync_impl *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    return DROVE_OK;
+}
+
+static void stop(drove_sync *s)
+{
+    sync_impl *p = s->impl;
+    pthread_mutex_lock(&p->mutex);
+    atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
+    pthread_cond_broadcast(&p->opened);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static const char *const variants[] = {"sync", NULL};
+
+const drove_sync_ops drove__sync_sync = {
+    .name = "sync",
+    .help = "synchronous SGD: each update is the mean of one step from every worker",
+    .source = "thesis section 2.2.2",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+    .stop = stop,
+};
