@@ -65,7 +65,7 @@ static unsigned long long inflated_up_to(const drove_reader *r)
 
 static drove_status refill_packed(drove_reader *r)
 {
-    size_t n;
+    size_t n = 0;
     DROVE_TRY(read_disk(r, r->packed, BUFFER_BYTES, &n));
     r->stream.next_in = r->packed;
     r->stream.avail_in = (unsigned)n;
@@ -156,7 +156,7 @@ static drove_status fail_to_open(const char *path, int error)
 static drove_status detect_gzip(drove_reader *r)
 {
     while (r->end < 2) {
-        size_t n;
+        size_t n = 0;
         DROVE_TRY(read_disk(r, r->content + r->end, BUFFER_BYTES - r->end, &n));
         if (n == 0) return DROVE_OK;
         r->end += n;
@@ -225,7 +225,7 @@ void drove__reader_close(drove_reader *r)
 static drove_status fill(drove_reader *r)
 {
     if (r->begin < r->end) return DROVE_OK;
-    size_t n;
+    size_t n = 0;
     DROVE_TRY(read_content(r, r->content, BUFFER_BYTES, &n));
     r->begin = 0;
     r->end = n;
@@ -234,7 +234,7 @@ static drove_status fill(drove_reader *r)
 
 drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
-    size_t n;
+    size_t n = 0;
     if (size_bytes >= BUFFER_BYTES && r->begin == r->end) {
         DROVE_TRY(read_content(r, into, size_bytes, &n));
     } else {
@@ -253,7 +253,7 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
 {
     size_t done = 0;
     while (done < size_bytes) {
-        size_t n;
+        size_t n = 0;
         DROVE_TRY(drove__reader_read_some(r, (char *)into + done, size_bytes - done, &n));
         if (n == 0) {
             return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %zu more", r->path,

@@ -10,7 +10,8 @@ __extension__ typedef unsigned __int128 wide; /* product of two 64-bit numbers *
 
 #define GOLDEN 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: SplitMix64's increment */
 
-enum { FEISTEL_ROUNDS = 8 };
+/* Four rounds are enough in theory, where the halves have many bits; halves of a few bits need more. */
+enum { ROUNDS = 8, ROUNDS_SMALL = 16, SMALL_HALF_BITS = 5 };
 
 static uint64_t rotate_left(uint64_t x, unsigned bits)
 {
@@ -94,14 +95,16 @@ void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, ui
     for (int i = 0; i < 4; i++) p->key[i] = splitmix_next(&state);
 }
 
-/* A permutation of the 2 * half_bits numbers around {0 .. n-1}: fewer than 4 n of them.  Eight
- * rounds rather than the four of theory, because the halves of a small set have only a few bits. */
+/* A permutation of the fewer than 4 n numbers of 2 * half_bits bits.  The rounds alone are even
+ * permutations; the keyed shift before them makes odd ones as likely. */
 static uint64_t feistel(const drove_permutation *p, uint64_t i)
 {
     uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
-    uint64_t left = i >> p->half_bits;
-    uint64_t right = i & mask;
-    for (unsigned round = 0; round < FEISTEL_ROUNDS; round++) {
+    uint64_t shifted = i + (p->key[0] >> 5);
+    uint64_t left = (shifted >> p->half_bits) & mask;
+    uint64_t right = shifted & mask;
+    unsigned n_rounds = p->half_bits <= SMALL_HALF_BITS ? ROUNDS_SMALL : ROUNDS;
+    for (unsigned round = 0; round < n_rounds; round++) {
         uint64_t f = (right + p->key[round & 3] + round) * GOLDEN;
         f = (f ^ (f >> 32)) * 0xd6e8feb86659fd93u;
         uint64_t next = left ^ ((f >> 32) & mask);

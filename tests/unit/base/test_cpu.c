@@ -1,0 +1,92 @@
+/* CPU features against what the kernel reads from the same processor (/proc/cpuinfo). */
+#include "support.h"
+
+#include "base/clock.h"
+#include "base/cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of the first line that begins with key, or NULL. */
+static const char *cpuinfo(const char *key, char *line, size_t size_bytes)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (file == NULL) return NULL;
+    const char *value = NULL;
+    while (value == NULL && fgets(line, (int)size_bytes, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (colon == NULL || strncmp(line, key, strlen(key)) != 0) continue;
+        line[strcspn(line, "\n")] = '\0';
+        value = colon[1] == ' ' ? colon + 2 : colon + 1;
+    }
+    fclose(file);
+    return value;
+}
+
+static int has_all(const char *flags, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        const char *at = strstr(flags, *words);
+        if (at == NULL) return 0;
+    }
+    return 1;
+}
+
+static void test_features(void **state)
+{
+    (void)state;
+    static const char *const avx2[] = {" avx2 ", " fma ", " f16c ", NULL};
+    static const char *const avx512[] = {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl ",
+                                         NULL};
+    static const char *const vnni[] = {" avx512_vnni ", NULL};
+    char line[16384], flags[16386];
+    const char *value = cpuinfo("flags", line, sizeof line);
+    if (value == NULL) {
+        print_message("no flags in /proc/cpuinfo: skipped\n");
+        skip();
+    }
+    snprintf(flags, sizeof flags, " %.16000s ", value);
+    uint32_t expected = 0;
+    if (has_all(flags, avx2)) expected |= DROVE_CPU_AVX2;
+    if (expected != 0 && has_all(flags, avx512)) expected |= DROVE_CPU_AVX512;
+    if ((expected & DROVE_CPU_AVX512) != 0 && has_all(flags, vnni)) expected |= DROVE_CPU_VNNI;
+    assert_int_equal(drove__cpu_features(), expected);
+    assert_int_equal(drove__cpu_features(), expected);
+}
+
+static void test_model(void **state)
+{
+    (void)state;
+    char line[16384];
+    const char *value = cpuinfo("model name", line, sizeof line);
+    assert_true(strlen(drove__cpu_model()) > 0);
+    if (value == NULL || strcmp(drove__cpu_model(), "unknown") == 0) skip();
+    assert_non_null(strstr(value, drove__cpu_model()));
+}
+
+static void test_clock(void **state)
+{
+    (void)state;
+    uint64_t before = drove__now_ns(), after = drove__now_ns();
+    for (int i = 0; i < 1000; i++) {
+        assert_true(after >= before);
+        before = after;
+        after = drove__now_ns();
+    }
+    struct timespec pause = {0, 2000000};
+    before = drove__now_ns();
+    nanosleep(&pause, NULL);
+    after = drove__now_ns();
+    assert_true(after - before >= 2000000 && after - before < 5000000000u);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_features),
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* Error texts: per thread, one line, cut where they are too long; names; exit statuses. */
+#include "support.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static void test_starts_empty(void **state)
+{
+    (void)state;
+    assert_string_equal(drove_error_text(), "");
+}
+
+static void test_fail_returns_its_status(void **state)
+{
+    (void)state;
+    assert_int_equal(drove__fail(DROVE_E_DATA, "%s: line %d", "a.csv", 7), DROVE_E_DATA);
+    assert_string_equal(drove_error_text(), "a.csv: line 7");
+}
+
+static void test_context_goes_before(void **state)
+{
+    (void)state;
+    drove__fail(DROVE_E_ARG, "expected a number");
+    assert_int_equal(drove__fail_in(DROVE_E_SHAPE, "--batch (%d)", 3), DROVE_E_SHAPE);
+    assert_string_equal(drove_error_text(), "--batch (3): expected a number");
+    drove__fail(DROVE_E_ARG, "again: %s", drove_error_text()); /* reads what it replaces */
+    assert_string_equal(drove_error_text(), "again: --batch (3): expected a number");
+}
+
+static void test_no_memory_and_errno(void **state)
+{
+    (void)state;
+    assert_int_equal(drove__fail_nomem("weights", 4096), DROVE_E_NOMEM);
+    assert_error_has("weights");
+    assert_error_has("4096 bytes");
+    assert_int_equal(drove__fail_errno(DROVE_E_IO, ENOENT, "%s", "x.gz"), DROVE_E_IO);
+    assert_string_equal(drove_error_text(), "x.gz: No such file or directory");
+}
+
+static void test_is_one_line_and_cut(void **state)
+{
+    (void)state;
+    drove__fail(DROVE_E_DATA, "found \"%s\"", "a\nb\tc\x1b[2J\x7f");
+    assert_string_equal(drove_error_text(), "found \"a?b?c?[2J?\"");
+    char text[3 * DROVE_ERROR_TEXT_SIZE];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    drove__fail(DROVE_E_DATA, "%s", text);
+    assert_int_equal(strlen(drove_error_text()), DROVE_ERROR_TEXT_SIZE - 1);
+    drove__fail_in(DROVE_E_DATA, "%s", text);
+    assert_int_equal(strlen(drove_error_text()), DROVE_ERROR_TEXT_SIZE - 1);
+    char copy[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(copy);
+    assert_string_equal(copy, drove_error_text());
+}
+
+static void *fail_elsewhere(void *copy)
+{
+    if (strcmp(drove_error_text(), "") != 0) return "not empty";
+    drove__fail(DROVE_E_SYSTEM, "elsewhere");
+    drove__error_copy(copy);
+    return NULL;
+}
+
+static void test_each_thread_has_its_own(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *problem;
+    char copy[DROVE_ERROR_TEXT_SIZE];
+    drove__fail(DROVE_E_ARG, "here");
+    assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, copy), 0);
+    assert_int_equal(pthread_join(thread, &problem), 0);
+    assert_null(problem);
+    assert_string_equal(drove_error_text(), "here");
+    assert_string_equal(copy, "elsewhere");
+}
+
+static drove_status forward(drove_status status, int *reached)
+{
+    DROVE_TRY(status);
+    *reached = 1;
+    return DROVE_OK;
+}
+
+static void test_try_forwards(void **state)
+{
+    (void)state;
+    int reached = 0;
+    assert_int_equal(forward(DROVE_E_NOMEM, &reached), DROVE_E_NOMEM);
+    assert_int_equal(reached, 0);
+    assert_int_equal(forward(DROVE_OK, &reached), DROVE_OK);
+    assert_int_equal(reached, 1);
+}
+
+static void test_names_and_exit_statuses(void **state)
+{
+    (void)state;
+    static const struct {
+        drove_status status;
+        const char *name;
+        int exit;
+    } expected[] = {
+        {DROVE_OK, "DROVE_OK", 0},
+        {DROVE_E_ARG, "DROVE_E_ARG", 2},
+        {DROVE_E_SHAPE, "DROVE_E_SHAPE", 2},
+        {DROVE_E_DATA, "DROVE_E_DATA", 2},
+        {DROVE_E_IO, "DROVE_E_IO", 1},
+        {DROVE_E_NOMEM, "DROVE_E_NOMEM", 1},
+        {DROVE_E_NONFINITE, "DROVE_E_NONFINITE", 3},
+        {DROVE_E_EXISTS, "DROVE_E_EXISTS", 2},
+        {DROVE_E_UNSUPPORTED, "DROVE_E_UNSUPPORTED", 2},
+        {DROVE_E_SYSTEM, "DROVE_E_SYSTEM", 1},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_string_equal(drove_status_name(expected[i].status), expected[i].name);
+        assert_int_equal(drove_status_exit(expected[i].status), expected[i].exit);
+    }
+    assert_non_null(drove_status_name((drove_status)99));
+    assert_int_equal(drove_status_exit((drove_status)99), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_starts_empty),        cmocka_unit_test(test_fail_returns_its_status),
+        cmocka_unit_test(test_context_goes_before), cmocka_unit_test(test_no_memory_and_errno),
+        cmocka_unit_test(test_is_one_line_and_cut), cmocka_unit_test(test_each_thread_has_its_own),
+        cmocka_unit_test(test_try_forwards),        cmocka_unit_test(test_names_and_exit_statuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
