@@ -1,4 +1,5 @@
-/* What several tests of base/ need.  Files are made in the current folder, which is the test's own. */
+/* What several tests of base/ need.  Files are made in the current folder, which is the test's
+ * own. */
 #ifndef DROVE_TEST_BASE_SUPPORT_H
 #define DROVE_TEST_BASE_SUPPORT_H
 

@@ -1,4 +1,5 @@
-/* Aligned memory: alignment, zeros, overflow, and that large blocks cost no pages until they are used. */
+/* Aligned memory: alignment, zeros, overflow, and that large blocks cost no pages until they are
+ * used. */
 #include "support.h"
 
 #include "base/mem.h"

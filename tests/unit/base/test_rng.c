@@ -1,4 +1,5 @@
-/* Random numbers against a second transcription and published vectors; the permutation is one, and a fair one. */
+/* Random numbers against a second transcription and published vectors; the permutation is one, and
+ * a fair one. */
 #include "support.h"
 
 #include "base/mem.h"
@@ -10,7 +11,8 @@
 
 /* ---- the generator ---- */
 
-/* First outputs of xoshiro256++ from the state {1, 2, 3, 4}, as several public implementations test them. */
+/* First outputs of xoshiro256++ from the state {1, 2, 3, 4}, as several public implementations test
+ * them. */
 static const uint64_t published[] = {
     41943041u,
     58720359u,
