@@ -68,6 +68,7 @@ typedef struct drove_option_info {
     const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
     const char *list; /* registry of its names ("strategies"), for help and completion; NULL */
     const char *empty_word; /* what one types for the empty text ("auto", "none"); NULL: nothing */
+    const char *words;      /* what it may be besides, separated by blanks ("none compact"); NULL */
     const char *help;       /* one line */
 } drove_option_info;
 

@@ -1,0 +1,219 @@
+/* cli/args.c - the command line, taken apart: words, flags, options of a run. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FLAGS = 96 };
+
+int cli_error(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("drove: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return status;
+}
+
+int cli_library_error(drove_status status)
+{
+    return cli_error(drove_status_exit(status), "%s", drove_error_text());
+}
+
+int cli_input_error(drove_status status)
+{
+    int code = status == DROVE_E_IO && !ferror(stdout) ? CLI_WRONG : drove_status_exit(status);
+    return cli_error(code, "%s", drove_error_text());
+}
+
+const char *cli_flag_text(const char *name, char into[64])
+{
+    snprintf(into, 64, "--%s", name);
+    for (char *c = into + 2; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return into;
+}
+
+/* ---- finding a flag ---- */
+
+/* Is given[n] the word of name, whichever of '-' and '_' it is written with? */
+static bool same_word(const char *given, size_t n, const char *name)
+{
+    if (strlen(name) != n) return false;
+    for (size_t i = 0; i < n; i++) {
+        char a = given[i] == '_' ? '-' : given[i], b = name[i] == '_' ? '-' : name[i];
+        if (a != b) return false;
+    }
+    return true;
+}
+
+static int unknown_flag(const cli_command *command, const char *given, size_t n)
+{
+    const char *known[MOST_FLAGS];
+    char text[MOST_FLAGS][64], word[64];
+    size_t n_known = 0, n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < command->n_flags; i++) {
+        known[n_known] = cli_flag_text(command->flag[i].name, text[n_known]) + 2;
+        n_known++;
+    }
+    for (size_t i = 0; command->takes_options && i < n_options; i++) {
+        known[n_known] = cli_flag_text(info[i].name, text[n_known]) + 2;
+        n_known++;
+    }
+    if (command->takes_options) known[n_known++] = "workers";
+    known[n_known++] = "help";
+    snprintf(word, sizeof word, "%.*s", (int)n, given);
+    const char *near = drove_nearest_word(word, known, n_known);
+    if (near == NULL) {
+        return cli_error(CLI_WRONG, "%s: unknown option \"--%s\"; drove %s --help lists all",
+                         command->name, word, command->name);
+    }
+    return cli_error(CLI_WRONG, "%s: unknown option \"--%s\"; did you mean \"--%s\"?",
+                     command->name, word, near);
+}
+
+typedef struct known_flag {
+    const char *name, *value_name; /* value_name NULL: a switch */
+    bool of_run;
+} known_flag;
+
+static bool find_flag(const cli_command *command, const char *given, size_t n, known_flag *out)
+{
+    static const char workers[] = "workers";
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (!same_word(given, n, command->flag[i].name)) continue;
+        *out = (known_flag){command->flag[i].name, command->flag[i].value_name, false};
+        return true;
+    }
+    if (!command->takes_options) return false;
+    for (size_t i = 0; i < n_options; i++) {
+        if (!same_word(given, n, info[i].name)) continue;
+        *out = (known_flag){info[i].name, info[i].value_name, true};
+        return true;
+    }
+    if (!same_word(given, n, workers)) return false;
+    *out = (known_flag){workers, "KIND:N", true};
+    return true;
+}
+
+/* ---- parsing ---- */
+
+/* argv[*at] begins with "--"; moves *at to the last argument used. */
+static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
+{
+    const char *given = argv[*at] + 2;
+    const char *equals = strchr(given, '=');
+    size_t n = equals != NULL ? (size_t)(equals - given) : strlen(given);
+    known_flag flag;
+    if (same_word(given, n, "help") && equals == NULL) {
+        args->wants_help = true;
+        return true;
+    }
+    if (!find_flag(args->command, given, n, &flag)) {
+        unknown_flag(args->command, given, n);
+        return false;
+    }
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    if (flag.value_name == NULL && value != NULL) {
+        cli_error(CLI_WRONG, "--%.*s: expected no value, found \"%s\"", (int)n, given, value);
+        return false;
+    }
+    if (flag.value_name != NULL && value == NULL) {
+        if (*at + 1 >= argc) {
+            cli_error(CLI_WRONG, "--%.*s: expected %s, found nothing", (int)n, given,
+                      flag.value_name);
+            return false;
+        }
+        value = argv[++*at];
+    }
+    args->option[args->n_options++] =
+        (cli_option){flag.name, value != NULL ? value : "", flag.of_run};
+    return true;
+}
+
+static bool check_words(const cli_args *args)
+{
+    const cli_command *c = args->command;
+    if (args->n_words > c->most_words) {
+        cli_error(CLI_WRONG, "%s: unexpected argument \"%s\"; usage: drove %s %s", c->name,
+                  args->word[c->most_words], c->name, c->usage);
+        return false;
+    }
+    if (args->n_words < c->least_words) {
+        cli_error(CLI_WRONG, "%s: expected %zu argument%s, found %zu; usage: drove %s %s", c->name,
+                  c->least_words, c->least_words == 1 ? "" : "s", args->n_words, c->name, c->usage);
+        return false;
+    }
+    return true;
+}
+
+bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args *out)
+{
+    bool flags_ended = false, good = true;
+    *out = (cli_args){.command = command};
+    out->word = calloc((size_t)argc + 1, sizeof *out->word);
+    out->option = calloc((size_t)argc + 1, sizeof *out->option);
+    if (out->word == NULL || out->option == NULL) {
+        cli_error(CLI_FAILED, "not enough memory");
+        good = false;
+    }
+    for (int i = 0; i < argc && good; i++) {
+        const char *argument = argv[i];
+        if (!flags_ended && strcmp(argument, "--") == 0) {
+            flags_ended = true;
+        } else if (!flags_ended && strcmp(argument, "-h") == 0) {
+            out->wants_help = true;
+        } else if (!flags_ended && strncmp(argument, "--", 2) == 0) {
+            good = parse_flag(argc, argv, &i, out);
+        } else if (!flags_ended && argument[0] == '-' && argument[1] != '\0') {
+            cli_error(CLI_WRONG, "%s: unknown option \"%s\"; drove %s --help lists all",
+                      command->name, argument, command->name);
+            good = false;
+        } else {
+            out->word[out->n_words++] = argument;
+        }
+    }
+    if (good && !out->wants_help) good = check_words(out);
+    if (!good) cli_args_fini(out);
+    return good;
+}
+
+void cli_args_fini(cli_args *args)
+{
+    free(args->word);
+    free(args->option);
+    *args = (cli_args){0};
+}
+
+/* ---- asking ---- */
+
+const char *cli_args_get(const cli_args *args, const char *name, const char *fallback)
+{
+    for (size_t i = args->n_options; i-- > 0;) {
+        if (strcmp(args->option[i].name, name) == 0) return args->option[i].value;
+    }
+    return fallback;
+}
+
+bool cli_args_has(const cli_args *args, const char *name)
+{
+    return cli_args_get(args, name, NULL) != NULL;
+}
+
+drove_status cli_args_apply(const cli_args *args, drove_options *options)
+{
+    for (size_t i = 0; i < args->n_options; i++) {
+        if (!args->option[i].of_run) continue;
+        drove_status status =
+            drove_options_set(options, args->option[i].name, args->option[i].value);
+        if (status != DROVE_OK) return status;
+    }
+    return DROVE_OK;
+}

@@ -1,0 +1,136 @@
+/* cli/cmd_complete.c - drove __complete WORD...: what the shell's completion asks.
+ *
+ * Prints every word that could stand in place of the last one, one a line; nothing where a file
+ * name may stand.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Prints prefix + word if word begins with `begun`. */
+static void offer(const char *prefix, const char *word, size_t n, const char *begun)
+{
+    size_t n_begun = strlen(begun);
+    if (n < n_begun || strncmp(word, begun, n_begun) != 0) return;
+    printf("%s%.*s\n", prefix, (int)n, word);
+}
+
+/* words: separated by blanks; NULL: none. */
+static void offer_words(const char *prefix, const char *words, const char *begun)
+{
+    for (const char *c = words != NULL ? words : ""; *c != '\0';) {
+        size_t n = strcspn(c, " ");
+        offer(prefix, c, n, begun);
+        c += n;
+        while (*c == ' ') c++;
+    }
+}
+
+/* The names of a registry ("kinds": the registries): the first word of each line of drove_list. */
+static void offer_list(const char *prefix, const char *list, const char *begun)
+{
+    char *text = NULL;
+    size_t size_bytes = 0;
+    if (list == NULL) return;
+    FILE *stream = open_memstream(&text, &size_bytes);
+    if (stream == NULL) return;
+    drove_status status = drove_list(strcmp(list, "kinds") == 0 ? NULL : list, 0, stream);
+    if (fclose(stream) == 0 && status == DROVE_OK) {
+        for (const char *line = text; line != NULL && *line != '\0';) {
+            offer(prefix, line, strcspn(line, " \n"), begun);
+            line = strchr(line, '\n');
+            if (line != NULL) line++;
+        }
+    }
+    free(text);
+}
+
+/* Values of a flag named by flag[n], if it is known. */
+static void offer_values(const cli_command *command, const char *flag, size_t n, const char *prefix,
+                         const char *begun)
+{
+    size_t n_options;
+    char text[64];
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < command->n_flags; i++) {
+        const cli_flag *f = &command->flag[i];
+        if (strlen(f->name) != n || strncmp(f->name, flag, n) != 0) continue;
+        offer_words(prefix, f->words, begun);
+        offer_list(prefix, f->list, begun);
+        return;
+    }
+    for (size_t i = 0; command->takes_options && i < n_options; i++) {
+        cli_flag_text(info[i].name, text);
+        if (strlen(text + 2) != n || strncmp(text + 2, flag, n) != 0) continue;
+        offer_words(prefix, info[i].words, begun);
+        offer_list(prefix, info[i].list, begun);
+        return;
+    }
+}
+
+static void offer_flags(const cli_command *command, const char *begun)
+{
+    size_t n_options;
+    char text[64];
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; command->takes_options && i < n_options; i++) {
+        cli_flag_text(info[i].name, text);
+        offer("", text, strlen(text), begun);
+    }
+    for (size_t i = 0; i < command->n_flags; i++) {
+        cli_flag_text(command->flag[i].name, text);
+        offer("", text, strlen(text), begun);
+    }
+    offer("", "--help", strlen("--help"), begun);
+}
+
+/* Is this a flag that takes the next word as its value? */
+static bool takes_value(const cli_command *command, const char *word)
+{
+    if (strncmp(word, "--", 2) != 0 || strchr(word, '=') != NULL || word[2] == '\0') return false;
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (strcmp(command->flag[i].name, word + 2) == 0)
+            return command->flag[i].value_name != NULL;
+    }
+    return command->takes_options && strcmp(word, "--help") != 0;
+}
+
+static void complete_command(const cli_command *command, int n_words, char **words)
+{
+    const char *last = words[n_words - 1];
+    const char *equals = strchr(last, '=');
+    if (n_words >= 2 && takes_value(command, words[n_words - 2])) {
+        const char *flag = words[n_words - 2] + 2;
+        offer_values(command, flag, strlen(flag), "", last);
+    } else if (strncmp(last, "--", 2) == 0 && equals != NULL) {
+        char prefix[128];
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(equals - last) + 1, last);
+        offer_values(command, last + 2, (size_t)(equals - last) - 2, prefix, equals + 1);
+    } else if (last[0] == '-') {
+        offer_flags(command, last);
+    } else if (n_words == 1) {
+        offer_words("", command->words, last);
+        offer_list("", command->list, last);
+    }
+}
+
+int cli_complete(int n_words, char **words)
+{
+    size_t n_commands;
+    const cli_command *command = cli_commands(&n_commands);
+    if (n_words <= 1) {
+        const char *begun = n_words == 1 ? words[0] : "";
+        for (size_t i = 0; i < n_commands; i++) {
+            offer("", command[i].name, strlen(command[i].name), begun);
+        }
+        offer_words("", "help --help --version", begun);
+        return CLI_OK;
+    }
+    const cli_command *found = cli_command_find(words[0]);
+    if (found != NULL) complete_command(found, n_words - 1, words + 1);
+    return CLI_OK;
+}

@@ -1,0 +1,85 @@
+/* cli/cmd_data.c - drove data info and drove data convert. */
+#include "cli.h"
+
+#include <string.h>
+
+static void print_json(const drove_data *data, const char *spec)
+{
+    drove_data_facts f;
+    drove_data_describe(data, &f);
+    fputs("{\"data\": ", stdout);
+    cli_json_string(spec, stdout);
+    printf(", \"n_rows\": %zu, \"n_features\": %zu, \"n_classes\": %zu, \"n_stored\": %zu, "
+           "\"channels\": %zu, \"height\": %zu, \"width\": %zu, \"memory_bytes\": %zu",
+           f.n_rows, f.n_features, f.n_classes, f.n_stored, f.channels, f.height, f.width,
+           f.memory_bytes);
+    fputs(", \"storage\": ", stdout);
+    cli_json_string(f.storage, stdout);
+    fputs(", \"target\": ", stdout);
+    cli_json_string(f.target, stdout);
+    fputs(", \"scale\": ", stdout);
+    cli_json_string(f.scale, stdout);
+    fputs(", \"notes\": ", stdout);
+    cli_json_string(f.notes, stdout);
+    fputs("}\n", stdout);
+}
+
+/* The part of the data set that the flags name; the caller destroys it. */
+static drove_status open_part(const cli_args *args, drove_data **out)
+{
+    drove_options options = drove_options_default(); /* for its checks of numbers */
+    const char *part = cli_args_get(args, "part", "all");
+    drove_data *test = NULL;
+    drove_status status = drove_options_set(&options, "seed", cli_args_get(args, "seed", "1"));
+    if (status != DROVE_OK) return status;
+    bool is_split = strcmp(part, "all") != 0;
+    status = drove_data_open(args->word[1], is_split ? "split" : NULL, options.seed, out, &test);
+    if (status != DROVE_OK) return status;
+    if (strcmp(part, "test") == 0) {
+        drove_data_destroy(*out);
+        *out = test;
+    } else {
+        drove_data_destroy(test);
+    }
+    return DROVE_OK;
+}
+
+/* false: the error is printed. */
+static bool check(const cli_args *args, bool is_info)
+{
+    const char *part = cli_args_get(args, "part", "all"), *what = args->word[0];
+    static const char *const what_words[] = {"info", "convert"};
+    static const char *const part_words[] = {"all", "train", "test"};
+    if (!is_info && strcmp(what, "convert") != 0) {
+        const char *near = drove_nearest_word(what, what_words, CLI_COUNT(what_words));
+        cli_error(CLI_WRONG, "data: expected info or convert, found \"%s\"%s%s%s", what,
+                  near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                  near != NULL ? "\"?" : "");
+        return false;
+    }
+    if (args->n_words != (is_info ? 2u : 3u)) {
+        cli_error(CLI_WRONG, "data %s: expected %s, found %zu argument%s", what,
+                  is_info ? "SPEC alone" : "SPEC and TO", args->n_words - 1,
+                  args->n_words == 2 ? "" : "s");
+        return false;
+    }
+    for (size_t i = 0; i < CLI_COUNT(part_words); i++) {
+        if (strcmp(part, part_words[i]) == 0) return true;
+    }
+    cli_error(CLI_WRONG, "--part: expected all, train or test, found \"%s\"", part);
+    return false;
+}
+
+int cli_data(const cli_args *args)
+{
+    bool is_info = strcmp(args->word[0], "info") == 0;
+    drove_data *data = NULL;
+    if (!check(args, is_info)) return CLI_WRONG;
+    drove_status status = open_part(args, &data);
+    if (status != DROVE_OK) return cli_input_error(status);
+    if (!is_info) status = drove_data_convert(data, args->word[2]);
+    else if (cli_args_has(args, "json")) print_json(data, args->word[1]);
+    else status = drove_data_print_info(data, stdout);
+    drove_data_destroy(data);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+}

@@ -1,0 +1,118 @@
+/* cli/cmd_train.c - drove train. */
+#include "cli.h"
+#include "progress.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a bare `drove train` runs.  All other options have their defaults. */
+static const char *const example[][2] = {
+    {"data", "synth:digits"}, {"model", "mlp:128,128,128"}, {"batch", "32"},
+    {"lr", "0.05"},           {"until", "epochs=10"},
+};
+
+/* ---- signals ---- */
+
+static void on_signal(int signal_number)
+{
+    static volatile sig_atomic_t n_signals;
+    if (++n_signals > 1) {
+        cli_progress_clear_by_signal();
+        _exit(128 + signal_number);
+    }
+    drove_train_interrupt(signal_number);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- options ---- */
+
+/* The example stands for a run file: where nothing says what to train, or how, or how long. */
+static bool wants_example(const cli_args *args)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    if (args->n_words > 0) return false;
+    for (size_t i = 0; i < n; i++) {
+        bool is_what =
+            strcmp(info[i].group, "Problem") == 0 || strcmp(info[i].group, "Method") == 0;
+        is_what =
+            is_what || strcmp(info[i].name, "until") == 0 || strcmp(info[i].name, "resume") == 0;
+        if (is_what && cli_args_has(args, info[i].name)) return false;
+    }
+    return true;
+}
+
+static drove_status apply_example(drove_options *options, bool is_quiet)
+{
+    if (!is_quiet) fputs("drove: built-in example:", stderr);
+    for (size_t i = 0; i < CLI_COUNT(example); i++) {
+        drove_status status = drove_options_set(options, example[i][0], example[i][1]);
+        if (status != DROVE_OK) return status;
+        if (!is_quiet) fprintf(stderr, " --%s %s", example[i][0], example[i][1]);
+    }
+    if (!is_quiet) fputc('\n', stderr);
+    return DROVE_OK;
+}
+
+/* Defaults, then the resumed run's, then the file's (or the example's), then the flags. */
+static drove_status gather_options(const cli_args *args, drove_options *options)
+{
+    drove_status status = DROVE_OK;
+    const char *resume = cli_args_get(args, "resume", NULL);
+    *options = drove_options_default();
+    if (resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
+        status = drove_options_resume(options, resume);
+    }
+    if (status == DROVE_OK && args->n_words > 0)
+        status = drove_options_load(options, args->word[0]);
+    if (status == DROVE_OK && wants_example(args)) {
+        status = apply_example(options, cli_args_has(args, "quiet"));
+    }
+    if (status == DROVE_OK) status = cli_args_apply(args, options);
+    if (status == DROVE_OK) status = drove_options_validate(options);
+    return status;
+}
+
+/* ---- the end ---- */
+
+static int report(const cli_args *args, const drove_result *result)
+{
+    drove_status status = DROVE_OK;
+    if (cli_args_has(args, "json")) printf("%s\n", drove_result_json(result));
+    else if (!cli_args_has(args, "quiet")) status = drove_result_print(result, stdout);
+    if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
+    return drove_result_exit(result);
+}
+
+int cli_train(const cli_args *args)
+{
+    drove_options options;
+    cli_progress progress;
+    drove_result *result = NULL;
+    drove_status status = gather_options(args, &options);
+    if (status != DROVE_OK) return cli_input_error(status);
+
+    cli_progress_init(&progress, cli_args_has(args, "quiet"));
+    drove_callbacks callbacks = cli_progress_callbacks(&progress);
+    catch_signals();
+    status = drove_train(&options, &callbacks, &result);
+    cli_progress_clear(&progress);
+    /* Before the first evaluation, what cannot be opened is what the options name. */
+    if (status != DROVE_OK) {
+        return progress.is_evaluated ? cli_library_error(status) : cli_input_error(status);
+    }
+    int code = report(args, result);
+    drove_result_destroy(result);
+    return code;
+}

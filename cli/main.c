@@ -1,0 +1,203 @@
+/* cli/main.c - the program: finds the command, runs it, and makes sure that what it printed
+ * arrived. */
+#include "cli.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+
+/* ---- the commands ---- */
+
+static const cli_flag train_flags[] = {
+    {.name = "json", .help = "print the summary as one JSON object, alone on standard output"},
+    {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
+};
+
+static const cli_flag eval_flags[] = {
+    {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set with labels"},
+    {.name = "batch", .value_name = "N", .default_text = "512", .help = "examples per pass"},
+    {.name = "isa",
+     .value_name = "NAME",
+     .default_text = "auto",
+     .words = "ref avx2 avx512 auto",
+     .help = "highest kernel tier to use"},
+    {.name = "json", .help = "print one JSON object, alone on standard output"},
+};
+
+static const cli_flag predict_flags[] = {
+    {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set; labels are not used"},
+    {.name = "proba", .help = "the probability of each class or label, separated by commas"},
+    {.name = "batch", .value_name = "N", .default_text = "512", .help = "examples per pass"},
+    {.name = "isa",
+     .value_name = "NAME",
+     .default_text = "auto",
+     .words = "ref avx2 avx512 auto",
+     .help = "highest kernel tier to use"},
+};
+
+static const cli_flag data_flags[] = {
+    {.name = "part",
+     .value_name = "WORD",
+     .default_text = "all",
+     .words = "all train test",
+     .help = "all, or train or test: what --test split of drove train would make of it"},
+    {.name = "seed", .value_name = "N", .default_text = "1", .help = "of the split"},
+    {.name = "json", .help = "info: print one JSON object, alone on standard output"},
+};
+
+static const cli_flag json_flag[] = {
+    {.name = "json", .help = "print JSON, alone on standard output"},
+};
+
+#define FLAGS(table) .flag = (table), .n_flags = CLI_COUNT(table)
+
+static const cli_command commands[] = {
+    {.name = "train",
+     .usage = "[RUN.yaml] [--option value | --option=value ...]",
+     .help = "train a model",
+     .details =
+         "Trains a model.  A run file holds options as lines \"option: value\"; flags override\n"
+         "it.  Without a run file and without problem, method or --until, the built-in\n"
+         "example is trained: generated digits, a network, all processors.\n"
+         "A spec is name:argument,argument?key=value&key=value.\n",
+     FLAGS(train_flags),
+     .takes_options = true,
+     .shows_options = true,
+     .most_words = 1,
+     .run = cli_train},
+    {.name = "eval",
+     .usage = "MODEL.safetensors --data SPEC [--json]",
+     .help = "loss and accuracy of a saved model",
+     .details = "Computes loss and accuracy of a saved model on a data set.\n",
+     FLAGS(eval_flags),
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_eval},
+    {.name = "predict",
+     .usage = "MODEL.safetensors --data SPEC [--proba]",
+     .help = "one prediction a line",
+     .details = "Prints one prediction a line: the label, or the value.\n",
+     FLAGS(predict_flags),
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_predict},
+    {.name = "data",
+     .usage = "info|convert SPEC [TO]",
+     .help = "look at or convert a data set",
+     .details = "info describes a data set; convert writes it as TO: libsvm:FILE, csv:FILE,\n"
+                "npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training sees it.\n",
+     .words = "info convert",
+     FLAGS(data_flags),
+     .least_words = 2,
+     .most_words = 3,
+     .run = cli_data},
+    {.name = "info",
+     .usage = "[RUN.yaml] [--option value ...] [--json]",
+     .help = "the machine, and where the workers of a run would be",
+     .details = "Describes processor, caches, kernels and engines, and where the workers of a run\n"
+                "with these options would be.  Takes every option of drove train.\n",
+     FLAGS(json_flag),
+     .takes_options = true,
+     .most_words = 1,
+     .run = cli_info},
+    {.name = "list",
+     .usage = "[KIND] [--json]",
+     .help = "every registered name of a kind",
+     .details = "Lists the names of a kind with a line of help and their source; without KIND the\n"
+                "kinds.  --json prints an array of {name, help, source}.\n",
+     .list = "kinds",
+     FLAGS(json_flag),
+     .most_words = 1,
+     .run = cli_list},
+};
+
+const cli_command *cli_commands(size_t *n_out)
+{
+    *n_out = CLI_COUNT(commands);
+    return commands;
+}
+
+const cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; i < CLI_COUNT(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    }
+    return NULL;
+}
+
+/* ---- running one ---- */
+
+static int unknown_command(const char *given)
+{
+    const char *names[CLI_COUNT(commands) + 2];
+    size_t n = 0;
+    for (; n < CLI_COUNT(commands); n++) names[n] = commands[n].name;
+    names[n++] = "--help";
+    names[n++] = "--version";
+    const char *near = drove_nearest_word(given, names, n);
+    const char *what = given[0] == '-' ? "option" : "command";
+    if (near == NULL) {
+        return cli_error(CLI_WRONG, "unknown %s \"%s\"; drove --help lists the commands", what,
+                         given);
+    }
+    return cli_error(CLI_WRONG, "unknown %s \"%s\"; did you mean \"%s\"?", what, given, near);
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    cli_args args;
+    int status = CLI_OK;
+    if (!cli_args_parse(command, argc, argv, &args)) return CLI_WRONG;
+    if (args.wants_help) cli_help_command(command, stdout);
+    else status = command->run(&args);
+    cli_args_fini(&args);
+    return status;
+}
+
+/* drove help [COMMAND] */
+static int help(int argc, char **argv)
+{
+    if (argc == 0) {
+        cli_help_program(stdout);
+        return CLI_OK;
+    }
+    const cli_command *command = cli_command_find(argv[0]);
+    if (command == NULL) return unknown_command(argv[0]);
+    cli_help_command(command, stdout);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info or list; "
+                                    "drove --help explains");
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        return help(argc - 2, argv + 2);
+    }
+    if (strcmp(first, "--version") == 0) {
+        printf("drove %s\n", drove_version());
+        return CLI_OK;
+    }
+    if (strcmp(first, "__complete") == 0) return cli_complete(argc - 2, argv + 2);
+    const cli_command *command = cli_command_find(first);
+    if (command == NULL) return unknown_command(first);
+    return run_command(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");  /* only to know whether the terminal takes UTF-8 */
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is seen as a failed write */
+    int status = run(argc, argv);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_error(CLI_FAILED, "standard output: %s",
+                  errno != 0 ? strerror(errno) : "cannot be written");
+        if (status == CLI_OK) status = CLI_FAILED;
+    }
+    return status;
+}

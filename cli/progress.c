@@ -1,0 +1,228 @@
+/* cli/progress.c - a bar on a terminal, plain lines elsewhere; always on stderr.
+ *
+ * Everything runs on the thread that called drove_train, except cli_progress_clear_by_signal.
+ */
+#include "progress.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIELD_SIZE = 48, MOST_FIELDS = 8, LEAST_BAR = 8, MOST_BAR = 32, LINE_SIZE = 1024 };
+
+static const char clear_line[] = "\r\033[K";
+static const uint64_t redraw_ns = 100000000; /* at most ten times a second */
+static volatile sig_atomic_t is_drawn;       /* for the signal handler       */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void write_all(const char *text, size_t size_bytes)
+{
+    while (size_bytes > 0) {
+        ssize_t n = write(STDERR_FILENO, text, size_bytes);
+        if (n <= 0) return; /* a display that cannot be seen is no reason to end the run */
+        text += n;
+        size_bytes -= (size_t)n;
+    }
+}
+
+/* ---- numbers as a person reads them ---- */
+
+static void print_duration(double seconds, char into[FIELD_SIZE])
+{
+    unsigned long s = (unsigned long)(seconds + 0.5);
+    if (seconds > 1e7) snprintf(into, FIELD_SIZE, "%.0f days", seconds / 86400.0);
+    else if (s >= 3600)
+        snprintf(into, FIELD_SIZE, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+    else if (s >= 60) snprintf(into, FIELD_SIZE, "%lu:%02lu", s / 60, s % 60);
+    else snprintf(into, FIELD_SIZE, "%lu s", s);
+}
+
+static void print_rate(double per_s, char into[FIELD_SIZE])
+{
+    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.3g M/s", per_s / 1e6);
+    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.3g k/s", per_s / 1e3);
+    else snprintf(into, FIELD_SIZE, "%.3g /s", per_s);
+}
+
+/* ---- the bar ---- */
+
+/* The fields, most important first; returns how many. */
+static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD_SIZE])
+{
+    size_t n = 0;
+    char text[FIELD_SIZE];
+    if (isfinite(p->epochs_total)) {
+        snprintf(field[n++], FIELD_SIZE, "epoch %.2f/%.4g", p->epochs, p->epochs_total);
+    } else {
+        snprintf(field[n++], FIELD_SIZE, "epoch %.2f", p->epochs);
+    }
+    if (!isnan(p->loss)) snprintf(field[n++], FIELD_SIZE, "loss %.4g", p->loss);
+    double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
+    if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);
+    if (isfinite(p->eta_s)) {
+        print_duration(p->eta_s, text);
+        snprintf(field[n++], FIELD_SIZE, "%.30s left", text);
+    }
+    if (isfinite(p->examples_per_s)) print_rate(p->examples_per_s, field[n++]);
+    snprintf(field[n++], FIELD_SIZE, "%u worker%s", p->n_workers, p->n_workers == 1 ? "" : "s");
+    return n;
+}
+
+/* A bar of n_columns columns, of which fraction is full; returns its end. */
+static char *draw_bar(char *to, double fraction, int n_columns, bool is_utf8)
+{
+    static const char *const eighth[] = {" ",      "\u258f", "\u258e", "\u258d", "\u258c",
+                                         "\u258b", "\u258a", "\u2589", "\u2588"};
+    int inside = n_columns - 2, full = (int)(fraction * inside * 8 + 0.5);
+    to = stpcpy(to, is_utf8 ? "\u2595" : "[");
+    for (int i = 0; i < inside; i++) {
+        int part = full - 8 * i;
+        if (part < 0) part = 0;
+        if (part > 8) part = 8;
+        to = stpcpy(to, is_utf8 ? eighth[part] : part >= 4 ? "#" : "-");
+    }
+    return stpcpy(to, is_utf8 ? "\u258f" : "]");
+}
+
+void cli_progress_line(const cli_progress *progress, const drove_progress *p, int n_columns,
+                       char *into, size_t size)
+{
+    char field[MOST_FIELDS][FIELD_SIZE], line[LINE_SIZE], *to = line;
+    size_t n_fields = make_fields(p, field), n_shown = 0;
+    int used = 0;
+    bool has_bar = isfinite(p->fraction);
+    int bar = has_bar ? 6 + LEAST_BAR : 0; /* " 42 % " and the least bar */
+    if (n_columns > 400) n_columns = 400;
+    if (bar > n_columns) bar = 0;
+    for (; n_shown < n_fields; n_shown++) { /* as many as fit beside a short bar */
+        int wide = (int)strlen(field[n_shown]) + (n_shown > 0 ? 2 : 0);
+        if (used + wide + (bar > 0 ? bar + 1 : 0) > n_columns) break;
+        used += wide;
+    }
+    if (bar > 0) {
+        double fraction = p->fraction < 0.0 ? 0.0 : p->fraction > 1.0 ? 1.0 : p->fraction;
+        int room = n_columns - used - 6 - (n_shown > 0);
+        to += sprintf(to, "%3.0f %% ", floor(100.0 * fraction));
+        to = draw_bar(to, fraction, room < MOST_BAR ? room : MOST_BAR, progress->is_utf8);
+        if (n_shown > 0) *to++ = ' ';
+    }
+    for (size_t i = 0; i < n_shown; i++) {
+        if (i > 0) to = stpcpy(to, "  ");
+        to = stpcpy(to, field[i]);
+    }
+    *to = '\0';
+    snprintf(into, size, "%s", line);
+}
+
+static int terminal_columns(void)
+{
+    struct winsize window;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
+        return window.ws_col - 1;
+    return 79;
+}
+
+static void draw(cli_progress *progress, const drove_progress *p)
+{
+    char line[LINE_SIZE], out[LINE_SIZE + 8];
+    cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
+    int n = snprintf(out, sizeof out, "\r%s\033[K", line);
+    is_drawn = 1;
+    write_all(out, (size_t)n);
+    progress->drawn_ns = now_ns();
+}
+
+void cli_progress_clear(cli_progress *progress)
+{
+    if (progress->drawn_ns == 0) return;
+    write_all(clear_line, sizeof clear_line - 1);
+    progress->drawn_ns = 0;
+    is_drawn = 0;
+}
+
+void cli_progress_clear_by_signal(void)
+{
+    if (is_drawn) write_all(clear_line, sizeof clear_line - 1);
+}
+
+/* ---- plain lines ---- */
+
+static void print_evaluation(const drove_progress *p)
+{
+    char line[LINE_SIZE];
+    size_t n = (size_t)snprintf(line, sizeof line, "epoch %.2f", p->epochs);
+    if (!isnan(p->loss)) n += (size_t)snprintf(line + n, sizeof line - n, "  loss %.5g", p->loss);
+    if (!isnan(p->accuracy)) {
+        n += (size_t)snprintf(line + n, sizeof line - n, "  accuracy %.2f %%", 100.0 * p->accuracy);
+    }
+    if (!isnan(p->test_loss)) {
+        n += (size_t)snprintf(line + n, sizeof line - n, "  test loss %.5g", p->test_loss);
+    }
+    if (!isnan(p->test_accuracy)) {
+        n += (size_t)snprintf(line + n, sizeof line - n, "  test accuracy %.2f %%",
+                              100.0 * p->test_accuracy);
+    }
+    if (isfinite(p->examples_per_s) && p->examples > 0) {
+        n += (size_t)snprintf(line + n, sizeof line - n, "  %.0f examples/s", p->examples_per_s);
+    }
+    snprintf(line + n, sizeof line - n, "  %.2f s", p->train_s);
+    fprintf(stderr, "%s\n", line);
+}
+
+/* ---- callbacks ---- */
+
+static void on_progress(void *context, const drove_progress *p)
+{
+    cli_progress *progress = context;
+    if (!progress->is_terminal || progress->is_quiet) return;
+    if (progress->drawn_ns != 0 && now_ns() - progress->drawn_ns < redraw_ns) return;
+    draw(progress, p);
+}
+
+static void on_evaluated(void *context, const drove_progress *p)
+{
+    cli_progress *progress = context;
+    progress->is_evaluated = true;
+    if (progress->is_quiet) return;
+    if (progress->is_terminal) on_progress(context, p);
+    else print_evaluation(p);
+}
+
+static void on_message(void *context, const char *line)
+{
+    cli_progress *progress = context;
+    if (progress->is_quiet) return;
+    cli_progress_clear(progress);
+    fprintf(stderr, "drove: %s\n", line);
+}
+
+void cli_progress_init(cli_progress *progress, bool is_quiet)
+{
+    const char *terminal = getenv("TERM");
+    bool is_dumb = terminal == NULL || strcmp(terminal, "dumb") == 0;
+    *progress = (cli_progress){
+        .is_quiet = is_quiet,
+        .is_terminal = isatty(STDERR_FILENO) && !is_dumb,
+        .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+    };
+}
+
+drove_callbacks cli_progress_callbacks(cli_progress *progress)
+{
+    return (drove_callbacks){.context = progress,
+                             .progress = on_progress,
+                             .evaluated = on_evaluated,
+                             .message = on_message};
+}

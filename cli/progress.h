@@ -1,0 +1,31 @@
+/* cli/progress.h - what a person sees on stderr while a run goes on. */
+#ifndef DROVE_CLI_PROGRESS_H
+#define DROVE_CLI_PROGRESS_H
+
+#include <drove/train.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cli_progress {
+    bool     is_quiet;     /* nothing at all                                                   */
+    bool     is_terminal;  /* a bar; else one line an evaluation                               */
+    bool     is_utf8;      /* the locale's character set: blocks instead of number signs       */
+    bool     is_evaluated; /* the first evaluation is done                                     */
+    uint64_t drawn_ns;     /* when the bar was drawn last; 0 = it is not on the screen         */
+} cli_progress;
+
+void cli_progress_init(cli_progress *progress, bool is_quiet);
+/* Callbacks of a run; context: the cli_progress. */
+drove_callbacks cli_progress_callbacks(cli_progress *progress);
+/* Takes the bar off the screen. */
+void cli_progress_clear(cli_progress *progress);
+/* The same from a signal handler, for whichever bar is drawn. */
+void cli_progress_clear_by_signal(void);
+
+/* The bar as text of at most n_columns columns into into[size]; progress->is_utf8 decides the
+ * characters. */
+void cli_progress_line(const cli_progress *progress, const drove_progress *p, int n_columns,
+                       char *into, size_t size);
+
+#endif
