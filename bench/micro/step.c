@@ -1,0 +1,274 @@
+/* bench/micro/step.c - what one training step costs beside the bare matrix products of the same
+ * step: MLP 784-128-128-128-10, ReLU, softmax, one thread.
+ *
+ * For each batch size, interleaved in one run, fastest of the rounds:
+ *   bare      the step's eleven matrix products alone, on buffers that are already filled
+ *   gradient  gather and scale random rows of 60,000 x 784 bytes, forward, loss, backward
+ *   step      gradient, then theta -= eta gradient over the whole vector
+ *   fused     the engine's fused step: no gradient vector
+ * A ratio is the bare products' time over the other's.
+ *
+ * usage: bench_step [--isa TIER] [--rounds N] [--batches 1,16,64] [--data SPEC]
+ * Output: one JSON object a line.
+ */
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/topo.h"
+#include "device/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_ROWS = 60000, SIDE = 28, N_FEATURES = SIDE * SIDE, N_CLASSES = 10, MAX_BATCHES = 32 };
+enum { SEED = 1, ROUND_NS = 10000000 }; /* one measurement of one variant */
+static const float ETA = 1e-3f;
+
+typedef struct bench {
+    drove_data *data;
+    drove_model *model;
+    drovek_table kernels;
+    drove_engine *engine;
+    uint32_t *order; /* [n_rows] shuffled */
+    size_t at;       /* next place in order */
+    size_t n_batch;
+    float *theta, *grad;          /* [n_params] */
+    float *out[8], *delta[8], *x; /* of the bare products */
+} bench;
+
+static void check(drove_status status)
+{
+    if (status == DROVE_OK) return;
+    fprintf(stderr, "bench_step: %s\n", drove_error_text());
+    exit(2);
+}
+
+static void *zeroed(size_t count, size_t size_bytes)
+{
+    void *memory = drove__alloc(count, size_bytes);
+    if (memory == NULL) check(drove__fail_nomem("benchmark", count * size_bytes));
+    return memory;
+}
+
+/* ---- the problem ---- */
+
+/* Rings of random place and size: a fifth of the pixels is not zero, as in handwritten digits. */
+static void draw_ring(uint8_t *pixel, drove_rng *rng)
+{
+    double cx = 10.0 + 8.0 * drove__rng_uniform(rng), cy = 10.0 + 8.0 * drove__rng_uniform(rng);
+    double radius = 5.0 + 5.0 * drove__rng_uniform(rng);
+    for (int r = 0; r < SIDE; r++) {
+        for (int c = 0; c < SIDE; c++) {
+            double d2 = (r - cy) * (r - cy) + (c - cx) * (c - cx);
+            bool is_ink =
+                d2 < (radius + 1.7) * (radius + 1.7) && d2 > (radius - 1.7) * (radius - 1.7);
+            if (is_ink) pixel[r * SIDE + c] = (uint8_t)(1 + drove__rng_below(rng, 255));
+        }
+    }
+}
+
+static drove_data *make_data(void)
+{
+    static drove_storage storage;
+    static drove_data data;
+    drove_rng rng;
+    drove__rng_seed(&rng, SEED, DROVE_RNG_TEST, 0);
+    storage = (drove_storage){.n_rows = N_ROWS,
+                              .n_features = N_FEATURES,
+                              .x_kind = DROVE_X_U8,
+                              .y_kind = DROVE_Y_CLASS,
+                              .n_classes = N_CLASSES};
+    storage.x_u8 = zeroed((size_t)N_ROWS * N_FEATURES, 1);
+    storage.y_class = zeroed(N_ROWS, sizeof *storage.y_class);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        draw_ring(storage.x_u8 + i * N_FEATURES, &rng);
+        storage.y_class[i] = (int32_t)drove__rng_below(&rng, N_CLASSES);
+    }
+    data = (drove_data){.storage = &storage, .n_rows = N_ROWS, .scaling = DROVE_SCALE_UNIT};
+    data.shift = zeroed(N_FEATURES, sizeof *data.shift);
+    data.factor = zeroed(N_FEATURES, sizeof *data.factor);
+    for (size_t j = 0; j < N_FEATURES; j++) data.factor[j] = 1.0f / 255.0f;
+    return &data;
+}
+
+static void make_model(bench *b)
+{
+    drove_model_io io = {.n_features = b->data->storage->n_features,
+                         .n_classes = b->data->storage->n_classes,
+                         .is_multi_label = b->data->storage->y_kind == DROVE_Y_LABELS};
+    check(drove__model_create("mlp:128,128,128", "relu", NULL, &io, &b->model));
+    b->theta = zeroed(b->model->n_params, sizeof *b->theta);
+    b->grad = zeroed(b->model->n_params, sizeof *b->grad);
+    check(drove__model_init(b->model, "", SEED, b->theta));
+    b->order = zeroed(b->data->n_rows, sizeof *b->order);
+    drove_permutation p;
+    drove__permutation_init(&p, b->data->n_rows, SEED, 0);
+    for (size_t i = 0; i < b->data->n_rows; i++)
+        b->order[i] = (uint32_t)drove__permutation_at(&p, i);
+}
+
+static void make_batch_size(bench *b, size_t n_batch)
+{
+    drove_engine_options opt = {
+        .model = b->model, .kernels = &b->kernels, .data = b->data, .max_rows = n_batch};
+    drove_rng rng;
+    drove__rng_seed(&rng, SEED, DROVE_RNG_TEST, 1);
+    check(drove__engine_host.create(&opt, &b->engine));
+    b->n_batch = n_batch;
+    b->x = zeroed(n_batch * b->model->n_inputs, sizeof *b->x);
+    for (size_t i = 0; i < n_batch * b->model->n_inputs; i++)
+        b->x[i] = (float)drove__rng_uniform(&rng);
+    for (size_t l = 0; l < b->model->n_layers; l++) {
+        size_t n = n_batch * b->model->layer[l].n_out;
+        b->out[l] = zeroed(n, sizeof(float));
+        b->delta[l] = zeroed(n, sizeof(float));
+        for (size_t i = 0; i < n; i++) {
+            b->out[l][i] = (float)drove__rng_uniform(&rng);
+            b->delta[l][i] = 1e-3f * (float)drove__rng_normal(&rng);
+        }
+    }
+}
+
+static void free_batch_size(bench *b)
+{
+    drove__engine_host.destroy(b->engine);
+    drove__free(b->x);
+    for (size_t l = 0; l < b->model->n_layers; l++) {
+        drove__free(b->out[l]);
+        drove__free(b->delta[l]);
+    }
+}
+
+static drove_batch next_batch(bench *b)
+{
+    if (b->at + b->n_batch > b->data->n_rows) b->at = 0;
+    b->at += b->n_batch;
+    return (
+        drove_batch){.data = b->data, .row = b->order + b->at - b->n_batch, .n_rows = b->n_batch};
+}
+
+/* ---- the variants ---- */
+
+static void run_bare(bench *b)
+{
+    const drovek_table *k = &b->kernels;
+    const size_t n = b->n_batch, n_layers = b->model->n_layers;
+    for (size_t l = 0; l < n_layers; l++) {
+        const drove_layer *y = &b->model->layer[l];
+        k->gemm_f32(false, false, n, y->n_out, y->n_in, 1.0f, l == 0 ? b->x : b->out[l - 1],
+                    y->n_in, b->theta + y->w_offset, y->n_out, 0.0f, b->out[l], y->n_out);
+    }
+    for (size_t l = n_layers; l-- > 0;) {
+        const drove_layer *y = &b->model->layer[l];
+        if (l > 0) {
+            k->gemm_f32(false, true, n, y->n_in, y->n_out, 1.0f, b->delta[l], y->n_out,
+                        b->theta + y->w_offset, y->n_out, 0.0f, b->delta[l - 1], y->n_in);
+        }
+        k->gemm_f32(true, false, y->n_in, y->n_out, n, 1.0f, l == 0 ? b->x : b->out[l - 1], y->n_in,
+                    b->delta[l], y->n_out, 0.0f, b->grad + y->w_offset, y->n_out);
+    }
+}
+
+static void run_gradient(bench *b)
+{
+    drove_batch batch = next_batch(b);
+    drove_score score = {0};
+    drove_gradient gradient = {.value = b->grad, .spans_wanted = true};
+    check(drove__engine_host.gradient(b->engine, b->theta, &batch, &gradient, &score, NULL, NULL));
+}
+
+static void run_step(bench *b)
+{
+    run_gradient(b);
+    b->kernels.sgd_f32(b->theta, b->theta, b->grad, b->model->n_params, ETA);
+}
+
+static void run_fused(bench *b)
+{
+    drove_batch batch = next_batch(b);
+    drove_score score = {0};
+    check(drove__engine_host.step_fused(b->engine, b->theta, &batch, ETA, &score));
+}
+
+typedef struct variant {
+    const char *name;
+    void (*run)(bench *b);
+    double best_ns; /* of one step */
+} variant;
+
+static double measure(bench *b, void (*run)(bench *b))
+{
+    uint64_t start = drove__now_ns(), now = start;
+    size_t n_steps = 0;
+    for (; now - start < ROUND_NS; now = drove__now_ns()) {
+        for (size_t i = 0; i < 1 + 256 / b->n_batch; i++, n_steps++) run(b);
+    }
+    return (double)(now - start) / (double)n_steps;
+}
+
+static void compare(bench *b, size_t n_batch, unsigned n_rounds)
+{
+    variant v[] = {{"bare", run_bare, 1e30},
+                   {"gradient", run_gradient, 1e30},
+                   {"step", run_step, 1e30},
+                   {"fused", run_fused, 1e30}};
+    make_batch_size(b, n_batch);
+    for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
+        for (size_t i = 0; i < DROVE_COUNT(v); i++) {
+            double ns = measure(b, v[i].run);
+            if (round > 0 && ns < v[i].best_ns) v[i].best_ns = ns;
+        }
+    }
+    free_batch_size(b);
+    printf("{\"bench\":\"step\",\"model\":\"%s\",\"batch\":%zu,\"isa\":\"%s\",\"gemm\":\"%s\"",
+           b->model->spec, n_batch, b->kernels.isa, b->kernels.gemm_source);
+    for (size_t i = 0; i < DROVE_COUNT(v); i++) {
+        printf(",\"%s_us\":%.2f,\"%s_examples_per_s\":%.0f", v[i].name, v[i].best_ns / 1e3,
+               v[i].name, 1e9 * (double)n_batch / v[i].best_ns);
+        if (i > 0) printf(",\"%s_ratio\":%.3f", v[i].name, v[0].best_ns / v[i].best_ns);
+    }
+    printf(",\"seed\":%d,\"rounds\":%u,\"cpu\":\"%s\",\"compiler\":\"%s\"}\n", SEED, n_rounds,
+           drove__cpu_model(), __VERSION__);
+    fflush(stdout);
+}
+
+static size_t parse_batches(const char *text, size_t *batch)
+{
+    size_t n = 0;
+    char *end;
+    for (; *text != '\0' && n < MAX_BATCHES; text = *end == ',' ? end + 1 : end) {
+        batch[n] = strtoul(text, &end, 10);
+        if (end == text || batch[n] == 0) check(drove__fail(DROVE_E_ARG, "batches: \"%s\"", text));
+        n++;
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {0};
+    const char *isa = NULL, *batches = "1,2,4,8,16,32,64,128,256,512", *spec = NULL;
+    unsigned n_rounds = 20;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--isa") == 0) isa = argv[i + 1];
+        if (strcmp(argv[i], "--rounds") == 0) n_rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--batches") == 0) batches = argv[i + 1];
+        if (strcmp(argv[i], "--data") == 0) spec = argv[i + 1];
+    }
+    drove_topo *topo;
+    drove_place place;
+    check(drove__topo_create(NULL, &topo));
+    drove__topo_place(topo, DROVE_BIND_COMPACT, 1, &place);
+    check(drove__topo_bind_self(topo, &place));
+    drovek_thread_init();
+    check(drovek_select(&b.kernels, drove__cpu_features(), isa));
+    drove_data *unused = NULL;
+    if (spec != NULL) check(drove_data_open(spec, NULL, SEED, &b.data, &unused));
+    if (spec == NULL) b.data = make_data();
+    make_model(&b);
+    size_t size[MAX_BATCHES], n_sizes = parse_batches(batches, size);
+    for (size_t i = 0; i < n_sizes; i++) compare(&b, size[i], n_rounds);
+    drove__topo_destroy(topo);
+    return 0;
+}
