@@ -65,7 +65,7 @@ static void apply_sgd(const drove_rule *rule, const drovek_table *k, size_t n, c
 
 static const drove_rule_ops rule_sgd = {
     .name = "sgd",
-    .help = "sgd: theta - eta g; with a schedule, the adaptive learning rate",
+    .help = "theta - eta g; with a schedule, the adaptive learning rate",
     .source = "thesis Table 2.3, learning rate",
     .n_state = 0,
     .zero_is_noop = true,
@@ -92,7 +92,7 @@ static void apply_momentum(const drove_rule *rule, const drovek_table *k, size_t
 
 static const drove_rule_ops rule_momentum = {
     .name = "momentum",
-    .help = "momentum:MU [0.9]: v = MU v - eta g, theta + v",
+    .help = "v' = mu v - eta g, theta + v'; momentum:MU, default 0.9",
     .source = "thesis Table 2.3, momentum",
     .n_state = 1,
     .parse = parse_momentum,
@@ -101,7 +101,7 @@ static const drove_rule_ops rule_momentum = {
 
 static const drove_rule_ops rule_nesterov = {
     .name = "nesterov",
-    .help = "nesterov:MU [0.9]: momentum with the gradient taken at theta + MU v",
+    .help = "momentum with the gradient taken at theta + mu v; nesterov:MU, default 0.9",
     .source = "thesis Table 2.3, Nesterov momentum",
     .n_state = 1,
     .lookahead = true,
@@ -128,7 +128,7 @@ static void apply_adagrad(const drove_rule *rule, const drovek_table *k, size_t 
 
 static const drove_rule_ops rule_adagrad = {
     .name = "adagrad",
-    .help = "adagrad?epsilon=1e-8: step divided by sqrt(sum of g^2) + epsilon (outside the root)",
+    .help = "step over sqrt(sum of g^2) + epsilon, outside the root; adagrad?epsilon=1e-8",
     .source = "thesis Table 2.3, AdaGrad",
     .n_state = 1,
     .zero_is_noop = true,
@@ -157,8 +157,8 @@ static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, size_t 
 
 static const drove_rule_ops rule_rmsprop = {
     .name = "rmsprop",
-    .help = "rmsprop:BETA?epsilon=1e-8 [0.9]: step divided by sqrt(running mean of g^2) + epsilon "
-            "(outside the root)",
+    .help = "step over sqrt(running mean of g^2) + epsilon, outside the root; "
+            "rmsprop:BETA?epsilon=1e-8, default 0.9",
     .source = "thesis Table 2.3, RMSProp",
     .n_state = 1,
     .parse = parse_rmsprop,
@@ -194,8 +194,8 @@ static void apply_adam(const drove_rule *rule, const drovek_table *k, size_t n, 
 
 static const drove_rule_ops rule_adam = {
     .name = "adam",
-    .help = "adam?beta1=0.9&beta2=0.999&epsilon=1e-8: corrected running means of g and g^2 "
-            "(epsilon outside the root)",
+    .help = "corrected running means of g and g^2, epsilon outside the root; "
+            "adam?beta1=0.9&beta2=0.999&epsilon=1e-8",
     .source = "thesis Table 2.3, Adam",
     .n_state = 2,
     .parse = parse_adam,

@@ -37,7 +37,7 @@ static double factor_constant(const drove_schedule *schedule, const drove_progre
 
 static const drove_schedule_ops schedule_constant = {
     .name = "constant",
-    .help = "constant: the step size stays as it is",
+    .help = "the step size stays as it is",
     .source = "thesis Table 2.3, learning rate",
     .parse = parse_constant,
     .factor = factor_constant,
@@ -60,7 +60,7 @@ static double factor_step(const drove_schedule *schedule, const drove_progress_p
 
 static const drove_schedule_ops schedule_step = {
     .name = "step",
-    .help = "step:FACTOR,EPOCHS: times FACTOR after every EPOCHS epochs",
+    .help = "times a factor after every so many epochs; step:FACTOR,EPOCHS",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_step,
     .factor = factor_step,
@@ -83,7 +83,7 @@ static double factor_exponential(const drove_schedule *schedule, const drove_pro
 
 static const drove_schedule_ops schedule_exponential = {
     .name = "exponential",
-    .help = "exponential:FACTOR: times FACTOR per epoch, falling at every batch",
+    .help = "times a factor per epoch, falling at every batch; exponential:FACTOR",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_exponential,
     .factor = factor_exponential,
@@ -106,7 +106,7 @@ static double factor_inverse(const drove_schedule *schedule, const drove_progres
 
 static const drove_schedule_ops schedule_inverse = {
     .name = "inverse",
-    .help = "inverse:K: 1 / (1 + K epoch)",
+    .help = "1 / (1 + K epoch); inverse:K",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_inverse,
     .factor = factor_inverse,
@@ -149,8 +149,8 @@ static double factor_cosine(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_cosine = {
     .name = "cosine",
-    .help = "cosine:EPOCHS?floor=0: half a cosine wave from 1 down to floor over EPOCHS "
-            "epochs, then floor",
+    .help = "half a cosine wave from 1 down to the floor, then the floor; "
+            "cosine:EPOCHS?floor=0",
     .source = "Loshchilov, Hutter, ICLR 2017, without restarts",
     .parse = parse_cosine,
     .factor = factor_cosine,
@@ -170,8 +170,7 @@ static double factor_linear(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_linear = {
     .name = "linear",
-    .help = "linear:EPOCHS?floor=0: a straight line from 1 down to floor over EPOCHS "
-            "epochs, then floor",
+    .help = "a straight line from 1 down to the floor, then the floor; linear:EPOCHS?floor=0",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_linear,
     .factor = factor_linear,
@@ -191,8 +190,7 @@ static double factor_warmup(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_warmup = {
     .name = "warmup",
-    .help = "warmup:EPOCHS?floor=0: a straight line from floor up to 1 over EPOCHS "
-            "epochs, then 1",
+    .help = "a straight line from the floor up to 1, then 1; warmup:EPOCHS?floor=0",
     .source = "Goyal et al., 2017, gradual warm-up",
     .parse = parse_warmup,
     .factor = factor_warmup,

@@ -51,8 +51,7 @@ static double factor_staleness(const drove_schedule *schedule, const drove_progr
 
 const drove_schedule_ops drove__schedule_staleness = {
     .name = "staleness",
-    .help = "staleness: 1 / tau, and 1 for tau = 0 (tau = updates by others while the gradient was "
-            "computed)",
+    .help = "1 / tau, and 1 for tau = 0; tau = updates by others since the view was taken",
     .source = "Zhang et al., IJCAI 2016",
     .by_staleness = true,
     .parse = parse_staleness,
@@ -222,8 +221,8 @@ static double factor_mindthestep(const drove_schedule *schedule, const drove_pro
 
 const drove_schedule_ops drove__schedule_mindthestep = {
     .name = "mindthestep",
-    .help = "mindthestep?model=poisson&mean=WORKERS-1&cap=5: by a model of staleness (poisson, "
-            "geometric&momentum=.., cmp&nu=..), mean factor 1",
+    .help = "by a model of staleness, mean factor 1; mindthestep?model=poisson&mean=M&cap=5, "
+            "model=geometric&momentum=MU, model=cmp&nu=NU; M defaults to the workers less one",
     .source = "Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019",
     .by_staleness = true,
     .parse = parse_mindthestep,

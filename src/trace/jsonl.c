@@ -20,8 +20,9 @@ struct drove_jsonl {
     drove_append file;
 };
 
-/* *end = bytes up to and including the last line end, 0 if there is none. */
-static drove_status find_whole_lines(const char *path, off_t *end)
+/* *size = bytes in the file; *whole = those up to and including the last line end, 0 if there is
+ * none. */
+static drove_status find_whole_lines(const char *path, off_t *size, off_t *whole)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -29,16 +30,17 @@ static drove_status find_whole_lines(const char *path, off_t *end)
     drove_status status = DROVE_OK;
     char block[4096];
     off_t at = lseek(fd, 0, SEEK_END);
-    *end = 0;
-    while (at > 0 && *end == 0) {
+    *size = at;
+    *whole = 0;
+    while (at > 0 && *whole == 0) {
         off_t start = at > (off_t)sizeof block ? at - (off_t)sizeof block : 0;
         ssize_t n = pread(fd, block, (size_t)(at - start), start);
         if (n != at - start) {
-            status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", path);
+            status = drove__fail_errno(DROVE_E_IO, n < 0 ? errno : EIO, "%s: cannot be read", path);
             break;
         }
         const char *last = memrchr(block, '\n', (size_t)n);
-        if (last != NULL) *end = start + (last - block) + 1;
+        if (last != NULL) *whole = start + (last - block) + 1;
         at = start;
     }
     close(fd);
@@ -51,10 +53,10 @@ drove_status drove__jsonl_open(const char *path, drove_jsonl **out)
     drove_jsonl *log = malloc(sizeof *log);
     if (log == NULL) return drove__fail_nomem("log", sizeof *log);
     log->file = (drove_append){.fd = -1};
-    off_t end = 0;
+    off_t size = 0, whole = 0;
     drove_status status = drove__append_open(&log->file, path, O_CREAT);
-    if (status == DROVE_OK) status = find_whole_lines(path, &end);
-    if (status == DROVE_OK && ftruncate(log->file.fd, end) != 0) {
+    if (status == DROVE_OK) status = find_whole_lines(path, &size, &whole);
+    if (status == DROVE_OK && whole < size && ftruncate(log->file.fd, whole) != 0) {
         status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot remove the half line at its end",
                                    path);
     }

@@ -1,0 +1,358 @@
+/* What publishing may rely on: a step applied in pieces, out of place or by spans gives the bits
+ * of one applied whole, in place and dense; and what happens to a gradient before it is
+ * published. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 1008, N_STEPS = 5 };
+
+static const char *const rules[] = {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"};
+
+/* How the steps of a run are applied. */
+typedef enum manner { WHOLE = 0, IN_PIECES = 1, OUT_OF_PLACE = 2, BY_SPANS = 4 } manner;
+
+/* A few parts of a vector, touching and apart, off any alignment. */
+static const drove_span spans[] = {{3, 1}, {4, 60}, {200, 16}, {255, 300}, {900, 107}};
+
+static bool in_span(size_t i)
+{
+    for (unsigned s = 0; s < DROVE_COUNT(spans); s++) {
+        if (i >= spans[s].offset && i - spans[s].offset < spans[s].length) return true;
+    }
+    return false;
+}
+
+static void apply(const drove_optim *optim, const drove_step *step, uint64_t t, manner how,
+                  drove_rng *rng, const float *in, float *out)
+{
+    if (!(how & IN_PIECES)) {
+        drove__optim_apply(optim, step, 0, t, 0, N, in, out);
+        return;
+    }
+    for (size_t at = 0; at < N;) {
+        size_t length = 16 * (1 + drove__rng_below(rng, 12));
+        if (length > N - at) length = N - at;
+        drove__optim_apply(optim, step, 0, t, at, length, in, out);
+        at += length;
+    }
+}
+
+/* N_STEPS steps with gradients that are 0 outside the spans if `sparse`; the final vector,
+ * drove__free. */
+static float *run(const drove_optim *optim, manner how, bool sparse)
+{
+    drove_rng rng, pieces;
+    drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
+    drove__rng_seed(&pieces, 2, DROVE_RNG_TEST, 1);
+    float *now = random_vector(&rng, optim->n_vector), *next = random_vector(&rng, optim->n_vector);
+    for (size_t i = N; i < optim->n_vector; i++) now[i] = fabsf(now[i]); /* sums of squares */
+    drove_optim_worker w;
+    assert_ok(drove__optim_worker_init(&w, optim));
+    for (uint64_t t = 1; t <= N_STEPS; t++) {
+        float *g = random_vector(&rng, N);
+        for (size_t i = 0; i < N; i++) {
+            if (sparse && !in_span(i)) g[i] = how & BY_SPANS ? NAN : 0.0f; /* never read */
+        }
+        drove_step step;
+        const drove_span *span = how & BY_SPANS ? spans : NULL;
+        drove__optim_prepare(optim, &w, now, g, span, span == NULL ? 0 : DROVE_COUNT(spans),
+                             drove__optim_eta(optim, 0.0), &step);
+        if (how & OUT_OF_PLACE) {
+            apply(optim, &step, t, how, &pieces, now, next);
+            float *swap = now;
+            now = next;
+            next = swap;
+        } else {
+            apply(optim, &step, t, how, &pieces, now, now);
+        }
+        drove__free(g);
+    }
+    drove__optim_worker_fini(&w);
+    drove__free(next);
+    return now;
+}
+
+static void check_manners(const drove_optim *optim, const char *rule, bool sparse)
+{
+    float *whole = run(optim, WHOLE, sparse);
+    for (int how = 1; how < 8; how++) {
+        if ((how & BY_SPANS) && !(sparse && optim->spans_ok)) continue;
+        char what[96];
+        snprintf(what, sizeof what, "%s, %s, manner %d", rule, optim->kernels->isa, how);
+        float *other = run(optim, (manner)how, sparse);
+        assert_same_bits(whole, other, optim->n_vector, what);
+        drove__free(other);
+    }
+    drove__free(whole);
+}
+
+static void test_all_manners_give_the_same_bits(void **state)
+{
+    (void)state;
+    drovek_table kernels;
+    for (unsigned tier = 0; next_tier(tier, &kernels); tier++) {
+        for (unsigned r = 0; r < DROVE_COUNT(rules); r++) {
+            for (int place = 0; place < 2; place++) {
+                drove_optim_options opt = plain_options(N);
+                opt.kernels = &kernels;
+                opt.rule = rules[r];
+                opt.state = (drove_state_place)place;
+                drove_optim *optim = make_optim(&opt);
+                check_manners(optim, rules[r], false);
+                check_manners(optim, rules[r], true);
+                drove__optim_destroy(optim);
+            }
+        }
+    }
+}
+
+/* The same with a norm to clip to: the norm is of the spans, and the rest of the vector is not
+ * looked at. */
+static void test_clipped_spans(void **state)
+{
+    (void)state;
+    drove_optim_options opt = plain_options(N);
+    opt.rule = "adagrad";
+    opt.clip = 3.0; /* the gradients' norm is about 22 */
+    drove_optim *optim = make_optim(&opt);
+    float *dense = run(optim, WHOLE, true), *sparse = run(optim, BY_SPANS, true);
+    for (size_t i = 0; i < optim->n_vector; i++) {
+        /* the sum of squares is added up in another order, so its last bits may differ */
+        assert_true(fabsf(dense[i] - sparse[i]) <= 1e-6f * (1.0f + fabsf(dense[i])));
+    }
+    drove__free(dense);
+    drove__free(sparse);
+    drove__optim_destroy(optim);
+}
+
+/* ---- what a rule promises and what a choice of options excludes ---- */
+
+typedef struct promise {
+    const char *rule, *schedule;
+    double weight_decay, clip;
+    drove_state_place place;
+    size_t parts; /* n_vector / n */
+    bool spans_ok, fusable;
+} promise;
+
+static void test_promises(void **state)
+{
+    (void)state;
+    static const promise promises[] = {
+        {"sgd", "constant", 0, 0, DROVE_STATE_SHARED, 1, true, true},
+        {"sgd", "step:0.5,2+warmup:1", 0, 0, DROVE_STATE_WORKER, 1, true, true},
+        {"sgd", "constant+staleness", 0, 0, DROVE_STATE_SHARED, 1, true, false},
+        {"sgd", "mindthestep", 0, 0, DROVE_STATE_SHARED, 1, true, false},
+        {"sgd", "constant", 1e-4, 0, DROVE_STATE_SHARED, 1, false, false},
+        {"sgd", "constant", 0, 1, DROVE_STATE_SHARED, 1, true, false},
+        {"momentum", "constant", 0, 0, DROVE_STATE_SHARED, 2, false, false},
+        {"momentum", "constant", 0, 0, DROVE_STATE_WORKER, 1, false, false},
+        {"nesterov", "constant", 0, 0, DROVE_STATE_SHARED, 2, false, false},
+        {"adagrad", "constant", 0, 0, DROVE_STATE_SHARED, 2, true, false},
+        {"adagrad", "constant", 0, 0, DROVE_STATE_WORKER, 1, true, false},
+        {"rmsprop", "constant", 0, 0, DROVE_STATE_SHARED, 2, false, false},
+        {"adam", "constant", 0, 0, DROVE_STATE_SHARED, 3, false, false},
+        {"adam", "constant", 0, 0, DROVE_STATE_WORKER, 1, false, false},
+    };
+    for (unsigned i = 0; i < DROVE_COUNT(promises); i++) {
+        const promise *p = &promises[i];
+        drove_optim_options opt = plain_options(N);
+        opt.rule = p->rule;
+        opt.schedule = p->schedule;
+        opt.weight_decay = p->weight_decay;
+        opt.clip = p->clip;
+        opt.state = p->place;
+        opt.n_workers = 4;
+        drove_optim *optim = make_optim(&opt);
+        if (optim->n_vector != p->parts * N || optim->spans_ok != p->spans_ok ||
+            optim->fusable != p->fusable)
+            fail_msg("promise %u: %zu floats, spans %d, fusable %d", i, optim->n_vector,
+                     optim->spans_ok, optim->fusable);
+        drove__optim_destroy(optim);
+    }
+}
+
+/* ---- weight decay, clipping ---- */
+
+/* (wd / 2) |theta|^2 in double, with theta[i] moved by h. */
+static double penalty(const float *theta, size_t n, double wd, size_t moved, double h)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double x = (double)theta[i] + (i == moved ? h : 0.0);
+        sum += 0.5 * wd * x * x;
+    }
+    return sum;
+}
+
+static void test_weight_decay_is_the_gradient_of_the_penalty(void **state)
+{
+    (void)state;
+    drove_rng rng;
+    drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
+    enum { N_THETA = 3000 }; /* longer than the private copy it goes through */
+    drove_optim_options opt = plain_options(N_THETA);
+    opt.weight_decay = 0.25;
+    drove_optim *optim = make_optim(&opt);
+    drove_optim_worker w;
+    assert_ok(drove__optim_worker_init(&w, optim));
+    float *theta = random_vector(&rng, N_THETA), *g = random_vector(&rng, N_THETA);
+    float *loss_gradient = copy_vector(g, N_THETA);
+    drove_step step;
+    drove__optim_prepare(optim, &w, theta, g, NULL, 0, 0.1f, &step);
+    for (size_t i = 0; i < N_THETA; i += 7) {
+        double h = 0.125, expected = (double)loss_gradient[i];
+        expected +=
+            (penalty(theta, N_THETA, 0.25, i, h) - penalty(theta, N_THETA, 0.25, i, -h)) / (2 * h);
+        assert_true(fabs((double)step.value[i] - expected) < 1e-6);
+    }
+    assert_true(step.eta == 0.1f);
+    drove__free(theta);
+    drove__free(g);
+    drove__free(loss_gradient);
+    drove__optim_worker_fini(&w);
+    drove__optim_destroy(optim);
+}
+
+static double norm(const float *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    return sqrt(sum);
+}
+
+static void test_clip(void **state)
+{
+    (void)state;
+    drove_rng rng;
+    drove__rng_seed(&rng, 4, DROVE_RNG_TEST, 0);
+    drove_optim_options opt = plain_options(N);
+    opt.clip = 2.5;
+    drove_optim *optim = make_optim(&opt);
+    drove_optim_worker w;
+    assert_ok(drove__optim_worker_init(&w, optim));
+    float *theta = random_vector(&rng, N), *g = random_vector(&rng, N);
+    float *before = copy_vector(g, N);
+    drove_step step;
+
+    double factor = 2.5 / norm(before, N);
+    assert_true(factor < 0.2);
+    drove__optim_prepare(optim, &w, theta, g, NULL, 0, 0.1f, &step);
+    assert_true(fabs(norm(g, N) - 2.5) < 1e-5);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(fabs((double)g[i] - factor * (double)before[i]) < 1e-6);
+    }
+    /* shorter than the limit: not a bit changes */
+    for (size_t i = 0; i < N; i++) g[i] = before[i] = 0.5f * g[i];
+    drove__optim_prepare(optim, &w, theta, g, NULL, 0, 0.1f, &step);
+    assert_same_bits(g, before, N, "short gradient");
+
+    /* a gradient that is not finite stays so: the run has to notice it */
+    g[5] = INFINITY;
+    drove__optim_prepare(optim, &w, theta, g, NULL, 0, 0.1f, &step);
+    assert_false(isfinite(g[5]));
+    drove__free(theta);
+    drove__free(g);
+    drove__free(before);
+    drove__optim_worker_fini(&w);
+    drove__optim_destroy(optim);
+}
+
+/* ---- staleness reaches the step, wherever the state is ---- */
+
+static void test_staleness_scales_the_step(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        drove_state_place place;
+    } kinds[] = {{"sgd", DROVE_STATE_SHARED},
+                 {"momentum", DROVE_STATE_SHARED},
+                 {"momentum", DROVE_STATE_WORKER}};
+    for (unsigned k = 0; k < DROVE_COUNT(kinds); k++) {
+        drove_optim_options opt = plain_options(16);
+        opt.rule = kinds[k].rule;
+        opt.state = kinds[k].place;
+        opt.schedule = "staleness";
+        opt.lr = 0.5;
+        drove_optim *optim = make_optim(&opt);
+        for (uint64_t tau = 0; tau <= 8; tau += 4) {
+            drove_optim_worker w;
+            assert_ok(drove__optim_worker_init(&w, optim));
+            float vector[32] = {0}, g[16];
+            for (int i = 0; i < 16; i++) g[i] = (float)i;
+            drove_step step;
+            drove__optim_prepare(optim, &w, vector, g, NULL, 0, drove__optim_eta(optim, 0), &step);
+            drove__optim_apply(optim, &step, tau, 1, 0, 16, vector, vector);
+            float factor = tau == 0 ? 1.0f : 1.0f / (float)tau;
+            for (int i = 0; i < 16; i++) assert_true(vector[i] == -0.5f * factor * (float)i);
+            drove__optim_worker_fini(&w);
+        }
+        drove__optim_destroy(optim);
+    }
+}
+
+/* ---- refusals ---- */
+
+static void refuse(const char *rule, const char *schedule, double lr, double decay, double clip,
+                   const char *part)
+{
+    drove_optim_options opt = plain_options(16);
+    opt.rule = rule;
+    opt.schedule = schedule;
+    opt.lr = lr;
+    opt.weight_decay = decay;
+    opt.clip = clip;
+    drove_optim *optim = (drove_optim *)&opt;
+    drove_status status = drove__optim_create(&opt, &optim);
+    if (status != DROVE_E_ARG || strstr(drove_error_text(), part) == NULL)
+        fail_msg("%s, %s: %s, expected \"%s\" in \"%s\"", rule, schedule, drove_status_name(status),
+                 part, drove_error_text());
+    assert_null(optim);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    refuse("sdg", "constant", 0.1, 0, 0, "did you mean \"sgd\"?");
+    refuse("xyzzy", "constant", 0.1, 0, 0, "sgd, momentum, nesterov, adagrad, rmsprop, adam");
+    refuse("momentum:1", "constant", 0.1, 0, 0, "momentum");
+    refuse("momentum:-0.1", "constant", 0.1, 0, 0, "-0.1");
+    refuse("momentum:0.9,0.9", "constant", 0.1, 0, 0, "at most 1 argument");
+    refuse("adam?beta1=0.9&beta3=0.9", "constant", 0.1, 0, 0, "beta3");
+    refuse("adagrad?epsilon=0", "constant", 0.1, 0, 0, "epsilon");
+    refuse("sgd:0.1", "constant", 0.1, 0, 0, "sgd");
+    refuse("sgd", "constnat", 0.1, 0, 0, "did you mean \"constant\"?");
+    refuse("sgd", "step:0.1", 0.1, 0, 0, "step:FACTOR,EPOCHS");
+    refuse("sgd", "step:2,1", 0.1, 0, 0, "step");
+    refuse("sgd", "step:0.5,0", 0.1, 0, 0, "step");
+    refuse("sgd", "cosine:3?flor=1", 0.1, 0, 0, "did you mean \"floor\"?");
+    refuse("sgd", "constant+", 0.1, 0, 0, "expected name");
+    refuse("sgd", "constant+constant+constant+constant+constant", 0.1, 0, 0, "at most 4");
+    refuse("sgd", "mindthestep?model=poison", 0.1, 0, 0, "poisson");
+    refuse("sgd", "mindthestep?nu=2", 0.1, 0, 0, "model=cmp");
+    refuse("sgd", "mindthestep?model=cmp&momentum=0.5", 0.1, 0, 0, "model=geometric");
+    refuse("sgd", "mindthestep?cap=1", 0.1, 0, 0, "cap");
+    refuse("sgd", "constant", 0.0, 0, 0, "lr");
+    refuse("sgd", "constant", (double)NAN, 0, 0, "lr");
+    refuse("sgd", "constant", (double)INFINITY, 0, 0, "lr");
+    refuse("sgd", "constant", 0.1, -1, 0, "weight-decay");
+    refuse("sgd", "constant", 0.1, 0, -1, "clip");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_manners_give_the_same_bits),
+        cmocka_unit_test(test_clipped_spans),
+        cmocka_unit_test(test_promises),
+        cmocka_unit_test(test_weight_decay_is_the_gradient_of_the_penalty),
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_staleness_scales_the_step),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* Schedules at points worked out by hand, and the staleness-adaptive ones against the property
+ * that defines each. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double factor_bound = 1e-7; /* eta is a float near 1 */
+static const double mean_bound = 1e-9;
+
+/* ---- by epoch ---- */
+
+typedef struct point {
+    const char *schedule;
+    double epoch, factor;
+} point;
+
+static const point points[] = {
+    {"constant", 7.5, 1.0},
+    {"step:0.1,10", 0.0, 1.0},
+    {"step:0.1,10", 9.99, 1.0},
+    {"step:0.1,10", 10.0, 0.1},
+    {"step:0.1,10", 25.0, 0.01},
+    {"step:0.5,0.25", 1.0, 0.0625},
+    {"exponential:0.5", 0.0, 1.0},
+    {"exponential:0.5", 0.5, 0.70710678},
+    {"exponential:0.5", 3.0, 0.125},
+    {"inverse:0.5", 0.0, 1.0},
+    {"inverse:0.5", 2.0, 0.5},
+    {"inverse:0.5", 18.0, 0.1},
+    {"cosine:10", 0.0, 1.0},
+    {"cosine:10", 2.5, 0.85355339},
+    {"cosine:10", 5.0, 0.5},
+    {"cosine:10", 10.0, 0.0},
+    {"cosine:10", 15.0, 0.0},
+    {"cosine:10?floor=0.2", 5.0, 0.6},
+    {"cosine:10?floor=0.2", 11.0, 0.2},
+    {"linear:4", 1.0, 0.75},
+    {"linear:4", 9.0, 0.0},
+    {"linear:4?floor=0.1", 2.0, 0.55},
+    {"linear:4?floor=0.1", 9.0, 0.1},
+    {"warmup:2", 0.0, 0.0},
+    {"warmup:2", 0.5, 0.25},
+    {"warmup:2", 2.5, 1.0},
+    {"warmup:2?floor=0.1", 1.0, 0.55},
+    /* factors multiply; what depends on staleness does not count here */
+    {"warmup:2+step:0.1,10", 1.0, 0.5},
+    {"warmup:2+step:0.1,10", 12.0, 0.1},
+    {"inverse:0.5+linear:4+step:0.5,1", 2.0, 0.0625},
+    {"staleness+exponential:0.5+mindthestep", 1.0, 0.5},
+};
+
+static void test_points(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < DROVE_COUNT(points); i++) {
+        drove_optim_options opt = plain_options(16);
+        opt.schedule = points[i].schedule;
+        opt.lr = 2.0;
+        opt.n_workers = 4;
+        drove_optim *optim = make_optim(&opt);
+        double eta = (double)drove__optim_eta(optim, points[i].epoch);
+        if (!(fabs(eta - 2.0 * points[i].factor) <= 2.0 * factor_bound))
+            fail_msg("%s at %g: %.9g, expected %.9g", points[i].schedule, points[i].epoch,
+                     eta / 2.0, points[i].factor);
+        drove__optim_destroy(optim);
+    }
+}
+
+/* ---- by staleness ---- */
+
+static double factor_at(const drove_optim *optim, uint64_t tau)
+{
+    drove_progress_point at = {.staleness = tau};
+    return optim->schedule[0].ops->factor(&optim->schedule[0], &at);
+}
+
+static drove_optim *make_schedule(const char *schedule, unsigned n_workers)
+{
+    drove_optim_options opt = plain_options(16);
+    opt.schedule = schedule;
+    opt.n_workers = n_workers;
+    drove_optim *optim = make_optim(&opt);
+    assert_true(optim->by_staleness);
+    return optim;
+}
+
+static void test_staleness(void **state)
+{
+    (void)state;
+    drove_optim *optim = make_schedule("staleness", 4);
+    static const double expected[] = {1.0, 1.0, 0.5, 1.0 / 3.0, 0.25};
+    for (uint64_t tau = 0; tau < DROVE_COUNT(expected); tau++) {
+        assert_true(factor_at(optim, tau) == expected[tau]);
+    }
+    assert_true(factor_at(optim, 1000000) == 1e-6);
+    drove__optim_destroy(optim);
+}
+
+/* Probabilities by multiplication from P(0), another way than the program's. */
+static double poisson(double mean, unsigned tau)
+{
+    double p = exp(-mean);
+    for (unsigned i = 1; i <= tau; i++) p *= mean / (double)i;
+    return p;
+}
+
+static double geometric(double mean, unsigned tau)
+{
+    return pow(mean / (1.0 + mean), (double)tau) / (1.0 + mean);
+}
+
+typedef double probability(double mean, unsigned tau);
+
+static void check_mean_and_order(const char *schedule, double mean, probability *p, double cap,
+                                 bool falling)
+{
+    drove_optim *optim = make_schedule(schedule, 2);
+    double sum = 0.0, total = 0.0;
+    for (unsigned tau = 0; tau < 4000; tau++) {
+        double factor = factor_at(optim, tau);
+        if (!(factor >= 0.0 && factor <= cap))
+            fail_msg("%s: factor(%u) = %g", schedule, tau, factor);
+        if (falling && tau > 0) assert_true(factor <= factor_at(optim, tau - 1));
+        sum += p(mean, tau) * factor;
+        total += p(mean, tau);
+    }
+    assert_true(fabs(total - 1.0) < mean_bound);
+    if (!(fabs(sum - 1.0) < mean_bound)) fail_msg("%s: mean factor %.12g", schedule, sum);
+    drove__optim_destroy(optim);
+}
+
+static void test_mean_factor_is_one(void **state)
+{
+    (void)state;
+    check_mean_and_order("mindthestep?mean=0.5", 0.5, poisson, 5.0, true);
+    check_mean_and_order("mindthestep?mean=7", 7.0, poisson, 5.0, true);
+    check_mean_and_order("mindthestep?mean=63", 63.0, poisson, 5.0, true);
+    check_mean_and_order("mindthestep?mean=63&cap=1.5", 63.0, poisson, 1.5, true);
+    check_mean_and_order("mindthestep?mean=20&cap=1000000", 20.0, poisson, 1e6, true);
+    check_mean_and_order("mindthestep?model=geometric&mean=1", 1.0, geometric, 5.0, true);
+    check_mean_and_order("mindthestep?model=geometric&mean=15", 15.0, geometric, 5.0, true);
+    check_mean_and_order("mindthestep?model=geometric&mean=15&momentum=0.1&cap=20", 15.0, geometric,
+                         20.0, true);
+    check_mean_and_order("mindthestep?model=geometric&mean=3&momentum=0.95", 3.0, geometric, 5.0,
+                         false);
+}
+
+/* The weights P(i) factor(i) of the expected step, where no cap interferes, fall by mu per age:
+ * momentum mu. */
+static void test_geometric_gives_the_momentum_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double momentum;
+    } cases[] = {
+        {"mindthestep?model=geometric&mean=7&momentum=0.6&cap=1000", 0.6},
+        {"mindthestep?model=geometric&mean=7&momentum=0.875&cap=1000",
+         0.875}, /* 1 - p: constant step */
+        {"mindthestep?model=geometric&mean=7&cap=1000", 0.875 * 0.875},
+    };
+    for (unsigned c = 0; c < DROVE_COUNT(cases); c++) {
+        drove_optim *optim = make_schedule(cases[c].schedule, 2);
+        for (unsigned i = 0; i < 60; i++) {
+            double now = geometric(7.0, i) * factor_at(optim, i);
+            double next = geometric(7.0, i + 1) * factor_at(optim, i + 1);
+            assert_true(fabs(next / now - cases[c].momentum) < 1e-9);
+        }
+        drove__optim_destroy(optim);
+    }
+    drove_optim *constant = make_schedule(cases[1].schedule, 2);
+    for (unsigned i = 0; i < 60; i++) assert_true(fabs(factor_at(constant, i) - 1.0) < 1e-9);
+    drove__optim_destroy(constant);
+}
+
+/* Poisson, no cap: factor(i) = P(tau >= i) / ((1 + mean) P(tau = i)), so that the weights fall
+ * from age to age in proportion to P. */
+static void test_poisson_closed_form(void **state)
+{
+    (void)state;
+    static const double means[] = {1.0, 3.0, 7.0};
+    for (unsigned m = 0; m < DROVE_COUNT(means); m++) {
+        char schedule[64];
+        snprintf(schedule, sizeof schedule, "mindthestep?mean=%g&cap=1000000", means[m]);
+        drove_optim *optim = make_schedule(schedule, 2);
+        for (unsigned i = 0; i < 20; i++) {
+            double at_least = 0.0;
+            for (unsigned k = i; k < 100; k++) at_least += poisson(means[m], k);
+            double expected = at_least / ((1.0 + means[m]) * poisson(means[m], i));
+            assert_true(fabs(factor_at(optim, i) / expected - 1.0) < 1e-9);
+            double fall = poisson(means[m], i) * factor_at(optim, i) -
+                          poisson(means[m], i + 1) * factor_at(optim, i + 1);
+            assert_true(fabs(fall * (1.0 + means[m]) / poisson(means[m], i) - 1.0) < 1e-8);
+        }
+        drove__optim_destroy(optim);
+    }
+}
+
+/* p[n] of CMP(lambda, nu), and its mean. */
+static double cmp(double lambda, double nu, double *p, unsigned n)
+{
+    double sum = p[0] = 1.0, mean = 0.0;
+    for (unsigned i = 1; i < n; i++) sum += p[i] = p[i - 1] * lambda / pow((double)i, nu);
+    for (unsigned i = 0; i < n; i++) p[i] /= sum;
+    for (unsigned i = 0; i < n; i++) mean += (double)i * p[i];
+    return mean;
+}
+
+static void test_cmp(void **state)
+{
+    (void)state;
+    enum { N_P = 400 };
+    static double p[N_P];
+    static const double nus[] = {0.5, 1.0, 2.0}; /* none reaches the cap */
+    for (unsigned c = 0; c < DROVE_COUNT(nus); c++) {
+        char schedule[96];
+        snprintf(schedule, sizeof schedule, "mindthestep?model=cmp&nu=%g&mean=7&cap=1000000",
+                 nus[c]);
+        drove_optim *optim = make_schedule(schedule, 2);
+        double low = 1e-6, high = 1e6; /* lambda with mean 7, by bisection on its logarithm */
+        for (int i = 0; i < 200; i++) {
+            double middle = sqrt(low * high);
+            if (cmp(middle, nus[c], p, N_P) < 7.0) low = middle;
+            else high = middle;
+        }
+        double mean_factor = 0.0;
+        for (unsigned i = 0; i < N_P; i++) mean_factor += p[i] * factor_at(optim, i);
+        assert_true(fabs(mean_factor - 1.0) < 1e-6);
+        for (unsigned i = 0; i < 12; i++) { /* weights fall in proportion to P */
+            double fall = p[i] * factor_at(optim, i) - p[i + 1] * factor_at(optim, i + 1);
+            assert_true(fabs(fall * 8.0 / p[i] - 1.0) < 1e-6);
+        }
+        drove__optim_destroy(optim);
+    }
+}
+
+static void test_one_worker_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {"mindthestep", "mindthestep?model=geometric",
+                                            "mindthestep?model=cmp&nu=2"};
+    for (unsigned i = 0; i < DROVE_COUNT(schedules); i++) {
+        drove_optim *optim = make_schedule(schedules[i], 1);
+        assert_true(factor_at(optim, 0) == 1.0);
+        drove__optim_destroy(optim);
+    }
+    /* and the mean follows the number of workers */
+    drove_optim *eight = make_schedule("mindthestep", 8),
+                *mean = make_schedule("mindthestep?mean=7", 2);
+    for (uint64_t tau = 0; tau < 40; tau++) {
+        assert_true(factor_at(eight, tau) == factor_at(mean, tau));
+    }
+    drove__optim_destroy(eight);
+    drove__optim_destroy(mean);
+}
+
+/* The ends of what is accepted: no overflow, no endless search, a finite positive factor
+ * everywhere. */
+static void test_extremes(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {
+        "mindthestep?mean=1e-9",
+        "mindthestep?mean=10000",
+        "mindthestep?model=cmp&nu=0.1&mean=10000",
+        "mindthestep?model=cmp&nu=10&mean=10000",
+        "mindthestep?model=cmp&nu=10&mean=1e-9",
+        "mindthestep?model=geometric&mean=1e-9&momentum=0.9999",
+        "mindthestep?model=geometric&mean=10000&momentum=0.001&cap=1000000",
+        "mindthestep?model=geometric&mean=10000&momentum=0.9999&cap=1.001",
+    };
+    for (unsigned i = 0; i < DROVE_COUNT(schedules); i++) {
+        drove_optim *optim = make_schedule(schedules[i], 2);
+        for (uint64_t tau = 0; tau < 1000000000; tau = 2 * tau + 1) {
+            double factor = factor_at(optim, tau);
+            if (!(factor >= 0.0 && factor <= 1e6)) fail_msg("%s: factor %g", schedules[i], factor);
+        }
+        drove__optim_destroy(optim);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points),
+        cmocka_unit_test(test_staleness),
+        cmocka_unit_test(test_mean_factor_is_one),
+        cmocka_unit_test(test_geometric_gives_the_momentum_asked_for),
+        cmocka_unit_test(test_poisson_closed_form),
+        cmocka_unit_test(test_cmp),
+        cmocka_unit_test(test_one_worker_changes_nothing),
+        cmocka_unit_test(test_extremes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
