@@ -45,6 +45,7 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     s->place = opt->place;
     s->n_vector = opt->optim->n_vector;
     s->n_workers = opt->n_workers;
+    s->batches_per_update = 1;
     atomic_init(&s->published, 0);
     atomic_init(&s->stopping, 0);
 

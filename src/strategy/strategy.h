@@ -155,6 +155,7 @@ struct drove_sync {
     const drove_sync_ops      *ops;
     unsigned                   n_workers;
     unsigned                   needs; /* of this variant: s->ops->needs once init is done */
+    unsigned batches_per_update; /* 1, unless init says otherwise: sync T, n-softsync n */
     const drove_optim         *optim;
     const drove_topo          *topo;
     const drove_place         *place;

@@ -39,6 +39,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     (void)pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
     p->n_contributions = n < s->n_workers ? n : s->n_workers;
     s->impl = p;
+    s->batches_per_update = (unsigned)p->n_contributions;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);

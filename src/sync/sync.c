@@ -22,12 +22,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#define BLOCK       4096u /* floats averaged at a time: stays in the first-level cache; 16 divides it */
-#define SPIN_ROUNDS 256u /* rests before a waiting worker sleeps: about ten microseconds */
+#define BLOCK       4096u /* floats averaged at a time: fits the first-level cache; 16 divides it */
+#define SPIN_ROUNDS 256u  /* rests before a waiting worker sleeps: about ten microseconds */
 
 typedef struct sync_slot { /* one per worker */
     drove_step
-        step;     /* written by its worker before the first meeting; read by all up to the second */
+        step;     /* written by its worker before the first meeting, read by all until the next */
     float *spare; /* [levels of the tree][BLOCK], its worker's alone */
 } DROVE_ALIGNED_CACHE_LINE sync_slot;
 
@@ -59,6 +59,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     (void)pthread_mutex_init(&p->mutex, NULL); /* neither can fail with default attributes */
     (void)pthread_cond_init(&p->opened, NULL);
     s->impl = p;
+    s->batches_per_update = s->n_workers;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
     p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);

@@ -40,7 +40,6 @@ static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
 static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
 {
     atomic_store(&run->batcher.next, c[0]);
-    atomic_store(&run->sync->published, c[1]);
     run->standing.train_ns = c[2];
     run->standing.n_evaluations = c[3];
     run->standing.since_best = c[4];
@@ -238,7 +237,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
     DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->sync->n_vector, &bytes));
-    return run->sync->ops->restore(run->sync, bytes, st);
+    return drove__sync_restore(run->sync, counters[1], bytes, st);
 }
 
 drove_status drove__state_load(drove_run *run, const char *path)
