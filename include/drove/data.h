@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,8 +22,9 @@ extern "C" {
 typedef struct drove_data drove_data; /* opaque; read-only after opening, so any thread may use it */
 
 /* Opens what `spec` names as training data.  `test` names the held-out data: NULL or "" = none; "split" = the format's
- * own test files if it has them, else the fraction ?split= of spec (default 0.1) drawn by `seed`; anything else = a
- * spec of its own.  Test data are brought to the training data's number of features, classes and scaling.
+ * own test files if it has them and spec has no ?split=, else the fraction ?split= of spec (default 0.1) drawn by
+ * `seed`; anything else = a spec of its own.  ?part=test opens a format's own test files as if they were training data.
+ * Test data are brought to the training data's number of features, classes and scaling.
  * *test_out is NULL when there is none.  The caller owns both; each may be destroyed first.
  * Errors: DROVE_E_ARG (spec), DROVE_E_IO (cannot be opened or read), DROVE_E_DATA (file, line or byte, expected,
  * found), DROVE_E_SHAPE (test does not fit train), DROVE_E_NOMEM. */
@@ -54,4 +56,5 @@ drove_status drove_data_convert(const drove_data *data, const char *to);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -1,0 +1,284 @@
+/* data/data.c - opening data sets: reading by format, held-out parts, and fitting test data to training data. */
+#include "data/data.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/formats.h"
+#include "data/match.h"
+#include "data/scale.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPLIT_DEFAULT 0.1
+
+typedef struct source {           /* a spec, taken apart */
+    drove_spec              spec;
+    const drove_format_ops *format;
+    int                     part; /* ?part=test: 1 */
+    bool                    has_scale;
+    drove_scaling           scaling;
+} source;
+
+static drove_status read_common_keys(source *from)
+{
+    static const char *const scalings[] = {"none", "unit", "standard"};
+    static const char *const parts[] = {"train", "test"};
+    unsigned scaling = from->format->default_scaling, part = 0;
+    DROVE_TRY(drove__spec_word(&from->spec, "scale", scalings, DROVE_COUNT(scalings), &scaling));
+    DROVE_TRY(drove__spec_word(&from->spec, "part", parts, DROVE_COUNT(parts), &part));
+    from->has_scale = drove__spec_get(&from->spec, "scale", NULL) != NULL;
+    from->scaling = (drove_scaling)scaling;
+    from->part = (int)part;
+    return DROVE_OK;
+}
+
+/* from is to be finished with drove__spec_fini whatever the result. */
+static drove_status parse_source(const char *text, source *from)
+{
+    memset(from, 0, sizeof *from);
+    DROVE_TRY(drove__spec_parse(text, &from->spec));
+    DROVE_TRY(drove__format_find(&from->spec, &from->format));
+    DROVE_TRY(drove__format_check(from->format, &from->spec));
+    return read_common_keys(from);
+}
+
+/* ---- views ---- */
+
+/* A view of all rows; takes over the caller's reference to storage, also on failure. */
+static drove_status create_view(drove_storage *storage, drove_data **out)
+{
+    drove_data *data = calloc(1, sizeof *data);
+    if (data == NULL) {
+        drove__storage_release(storage);
+        return drove__fail_nomem("data set", sizeof *data);
+    }
+    data->storage = storage;
+    data->n_rows = storage->n_rows;
+    *out = data;
+    return DROVE_OK;
+}
+
+void drove_data_destroy(drove_data *data)
+{
+    if (data == NULL) return;
+    drove__storage_release(data->storage);
+    drove__free(data->shift);
+    drove__free(data->factor);
+    free(data->row);
+    free(data);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Draws n_test of n rows by the seed; test[n_test] and train[n - n_test] ascend. */
+static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *train, uint32_t *test)
+{
+    uint32_t *all = drove__grow(NULL, n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("split", n * sizeof *all);
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_SPLIT, 0);
+    for (size_t i = 0; i < n; i++) all[i] = (uint32_t)i;
+    for (size_t i = 0; i < n_test; i++) { /* the first n_test steps of a shuffle */
+        size_t j = i + (size_t)drove__rng_below(&rng, n - i);
+        uint32_t drawn = all[j];
+        all[j] = all[i];
+        all[i] = drawn;
+    }
+    qsort(all, n_test, sizeof *all, compare_rows);
+    qsort(all + n_test, n - n_test, sizeof *all, compare_rows);
+    memcpy(test, all, n_test * sizeof *all);
+    memcpy(train, all + n_test, (n - n_test) * sizeof *all);
+    free(all);
+    return DROVE_OK;
+}
+
+/* Makes of train, a view of all rows, two views of its storage. */
+static drove_status split_view(drove_data *train, double fraction, uint64_t seed, drove_data **test_out)
+{
+    size_t n = train->n_rows, n_test = (size_t)llround(fraction * (double)n);
+    drove_data *test = NULL;
+    if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
+    if (n_test < 1) n_test = 1;
+    if (n_test > n - 1) n_test = n - 1;
+    __atomic_add_fetch(&train->storage->n_views, 1, __ATOMIC_RELAXED); /* this thread holds a reference already */
+    DROVE_TRY(create_view(train->storage, &test));
+    train->row = drove__grow(NULL, n - n_test, sizeof *train->row);
+    test->row = drove__grow(NULL, n_test, sizeof *test->row);
+    drove_status status = DROVE_OK;
+    if (train->row == NULL || test->row == NULL) status = drove__fail_nomem("split", n * sizeof *train->row);
+    if (status == DROVE_OK) status = draw_rows(n, n_test, seed, train->row, test->row);
+    if (status != DROVE_OK) {
+        drove_data_destroy(test);
+        return status;
+    }
+    train->n_rows = n - n_test;
+    test->n_rows = n_test;
+    *test_out = test;
+    return DROVE_OK;
+}
+
+/* ---- opening ---- */
+
+/* Adds a key to a spec unless it is there or the format does not know it. */
+static void add_key(source *from, const char *key, const char *value)
+{
+    drove_spec *spec = &from->spec;
+    bool known = false;
+    for (size_t i = 0; from->format->keys != NULL && from->format->keys[i] != NULL; i++) {
+        known |= strcmp(from->format->keys[i], key) == 0;
+    }
+    if (!known || spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL) return;
+    spec->key[spec->n_keys] = key;
+    spec->value[spec->n_keys++] = value;
+}
+
+/* Test data are read with what was found out about the training data. */
+static drove_status read_test(source *from, const drove_data *train, drove_storage **out)
+{
+    const drove_storage *s = train->storage;
+    if (from->has_scale && from->scaling != train->scaling) {
+        return drove__fail(DROVE_E_ARG, "%s?scale: test data take the scaling of the training data (%s)",
+                           from->spec.name, drove__scaling_name(train->scaling));
+    }
+    add_key(from, "target", drove__target_name(s->y_kind));
+    if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
+    return from->format->read(&from->spec, from->part, out);
+}
+
+static drove_status open_test(source *from, const drove_data *train, drove_data **out)
+{
+    drove_storage *storage = NULL;
+    drove_data *test = NULL;
+    DROVE_TRY(read_test(from, train, &storage));
+    drove_status status = drove__match(train->storage, storage);
+    if (status != DROVE_OK) {
+        drove__storage_release(storage);
+        return status;
+    }
+    DROVE_TRY(create_view(storage, &test));
+    *out = test;
+    return DROVE_OK;
+}
+
+/* The held-out part that `test` names; train's rows are fewer afterwards where it is split. */
+static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train, drove_data **out)
+{
+    double fraction = SPLIT_DEFAULT;
+    bool has_fraction = drove__spec_get(&from->spec, "split", NULL) != NULL;
+    DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
+    if (test == NULL || *test == '\0') return DROVE_OK;
+    if (strcmp(test, "split") != 0) {
+        source other;
+        drove_status status = parse_source(test, &other);
+        if (status == DROVE_OK) status = open_test(&other, train, out);
+        drove__spec_fini(&other.spec);
+        return status == DROVE_OK ? status : drove__fail_in(status, "test data");
+    }
+    if (!from->format->has_test || has_fraction || from->part == 1) return split_view(train, fraction, seed, out);
+    from->part = 1;
+    return open_test(from, train, out);
+}
+
+static drove_status open_source(source *from, const char *test, uint64_t seed, drove_data **train, drove_data **held_out)
+{
+    drove_storage *storage = NULL;
+    DROVE_TRY(from->format->read(&from->spec, from->part, &storage));
+    DROVE_TRY(create_view(storage, train));
+    (*train)->scaling = from->scaling;
+    DROVE_TRY(hold_out(from, test, seed, *train, held_out));
+    DROVE_TRY(drove__scale_fit(*train));
+    return *held_out != NULL ? drove__scale_copy(*train, *held_out) : DROVE_OK;
+}
+
+drove_status drove_data_open(const char *spec, const char *test, uint64_t seed, drove_data **train_out,
+                             drove_data **test_out)
+{
+    drove_data *train = NULL, *held_out = NULL;
+    source from;
+    *train_out = NULL;
+    if (test_out != NULL) *test_out = NULL;
+    if (test_out == NULL) test = NULL;
+    drove_status status = parse_source(spec, &from);
+    if (status == DROVE_OK) status = open_source(&from, test, seed, &train, &held_out);
+    drove__spec_fini(&from.spec);
+    if (status != DROVE_OK) {
+        drove_data_destroy(train);
+        drove_data_destroy(held_out);
+        return status;
+    }
+    *train_out = train;
+    if (test_out != NULL) *test_out = held_out;
+    return DROVE_OK;
+}
+
+drove_status drove__data_open_like(const char *spec, const drove_data *like, drove_data **out)
+{
+    source from;
+    drove_data *data = NULL;
+    *out = NULL;
+    drove_status status = parse_source(spec, &from);
+    if (status == DROVE_OK) status = open_test(&from, like, &data);
+    if (status == DROVE_OK) status = drove__scale_copy(like, data);
+    drove__spec_fini(&from.spec);
+    if (status != DROVE_OK) {
+        drove_data_destroy(data);
+        return status;
+    }
+    *out = data;
+    return DROVE_OK;
+}
+
+/* ---- looking at and converting them ---- */
+
+static size_t count_bytes(const drove_data *data, size_t n_stored)
+{
+    const drove_storage *s = data->storage;
+    size_t n_bytes = sizeof *data + sizeof *s;
+    if (s->x_kind == DROVE_X_U8) n_bytes += n_stored;
+    if (s->x_kind == DROVE_X_F32) n_bytes += n_stored * sizeof *s->x_f32;
+    if (s->x_kind == DROVE_X_CSR) n_bytes += (s->n_rows + 1) * sizeof *s->row_start + n_stored * sizeof *s->index;
+    if (s->value != NULL) n_bytes += n_stored * sizeof *s->value;
+    n_bytes += s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
+    if (s->y_kind == DROVE_Y_LABELS) n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
+    if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
+    if (data->factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
+    return n_bytes;
+}
+
+void drove_data_describe(const drove_data *data, drove_data_facts *out)
+{
+    const drove_storage *s = data->storage;
+    size_t in_storage = s->x_kind == DROVE_X_CSR ? (size_t)s->row_start[s->n_rows] : s->n_rows * s->n_features;
+    size_t n_stored = s->x_kind == DROVE_X_CSR ? 0 : data->n_rows * s->n_features;
+    for (size_t i = 0; s->x_kind == DROVE_X_CSR && i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        n_stored += (size_t)(s->row_start[row + 1] - s->row_start[row]);
+    }
+    *out = (drove_data_facts){
+        .n_rows = data->n_rows, .n_features = s->n_features, .n_classes = s->n_classes, .n_stored = n_stored,
+        .channels = s->channels, .height = s->height, .width = s->width, .storage = drove__storage_name(s),
+        .target = drove__target_name(s->y_kind), .scale = drove__scaling_name(data->scaling), .notes = s->notes,
+        .memory_bytes = count_bytes(data, in_storage),
+    };
+}
+
+drove_status drove_data_convert(const drove_data *data, const char *to)
+{
+    source target;
+    drove_status status = parse_source(to, &target);
+    if (status == DROVE_OK && target.format->write == NULL) {
+        status = drove__fail(DROVE_E_UNSUPPORTED, "%s: data cannot be written in this format; expected libsvm, csv, npy "
+                             "or idx", target.format->name);
+    }
+    if (status == DROVE_OK) status = target.format->write(data, &target.spec);
+    drove__spec_fini(&target.spec);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* data/elements.c - numbers of binary files. */
+#include "data/elements.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 4096 }; /* elements converted at a time */
+
+static const uint8_t element_bytes[] = {
+    [DROVE_ELEMENT_U8] = 1,  [DROVE_ELEMENT_I8] = 1,  [DROVE_ELEMENT_I16] = 2, [DROVE_ELEMENT_I32] = 4,
+    [DROVE_ELEMENT_I64] = 8, [DROVE_ELEMENT_F32] = 4, [DROVE_ELEMENT_F64] = 8,
+};
+
+size_t drove__element_bytes(drove_element_type type)
+{
+    return element_bytes[type];
+}
+
+drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows, uint64_t columns,
+                                   size_t *n_elements)
+{
+    uint64_t n, n_bytes, most = drove__reader_most_bytes(r), used = drove__reader_offset(r);
+    bool fits = !__builtin_mul_overflow(rows, columns, &n) &&
+                !__builtin_mul_overflow(n, (uint64_t)element_bytes[elements.type], &n_bytes) &&
+                most >= used && n_bytes <= most - used;
+    if (!fits) {
+        return drove__fail(DROVE_E_DATA, "%s: its header promises %llu x %llu numbers of %u bytes, more than the "
+                           "file can hold (%llu bytes)", drove__reader_path(r), (unsigned long long)rows,
+                           (unsigned long long)columns, (unsigned)element_bytes[elements.type],
+                           (unsigned long long)most);
+    }
+    *n_elements = (size_t)n;
+    return DROVE_OK;
+}
+
+/* The bits of one element as an unsigned number in the machine's order. */
+static uint64_t load_bits(const uint8_t *bytes, unsigned n_bytes, bool big_endian)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < n_bytes; i++) {
+        unsigned shift = 8 * (big_endian ? n_bytes - 1 - i : i);
+        bits |= (uint64_t)bytes[i] << shift;
+    }
+    return bits;
+}
+
+static double decode(const uint8_t *bytes, drove_elements elements)
+{
+    uint64_t bits = load_bits(bytes, element_bytes[elements.type], elements.big_endian);
+    uint32_t low = (uint32_t)bits;
+    float f32;
+    double f64;
+    switch (elements.type) {
+    case DROVE_ELEMENT_U8: return (double)(uint8_t)bits;
+    case DROVE_ELEMENT_I8: return (double)(int8_t)bits;
+    case DROVE_ELEMENT_I16: return (double)(int16_t)bits;
+    case DROVE_ELEMENT_I32: return (double)(int32_t)bits;
+    case DROVE_ELEMENT_I64: return (double)(int64_t)bits;
+    case DROVE_ELEMENT_F32: memcpy(&f32, &low, sizeof f32); return (double)f32;
+    case DROVE_ELEMENT_F64: memcpy(&f64, &bits, sizeof f64); return f64;
+    }
+    return 0;
+}
+
+static drove_status fail_not_finite(const drove_reader *r, uint64_t offset, double value)
+{
+    return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a finite number, found %g", drove__reader_path(r),
+                       (unsigned long long)offset, value);
+}
+
+/* Next n <= CHUNK elements, finite as doubles. */
+static drove_status read_chunk(drove_reader *r, drove_elements elements, size_t n, double *into)
+{
+    uint8_t bytes[CHUNK * 8];
+    size_t n_bytes = element_bytes[elements.type];
+    uint64_t offset = drove__reader_offset(r);
+    DROVE_TRY(drove__reader_read(r, bytes, n * n_bytes));
+    for (size_t i = 0; i < n; i++) {
+        into[i] = decode(bytes + i * n_bytes, elements);
+        if (!isfinite(into[i])) return fail_not_finite(r, offset + i * n_bytes, into[i]);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n, double *into)
+{
+    for (size_t done = 0; done < n;) {
+        size_t chunk = n - done < CHUNK ? n - done : CHUNK;
+        DROVE_TRY(read_chunk(r, elements, chunk, into + done));
+        done += chunk;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into)
+{
+    double chunk_values[CHUNK];
+    for (size_t done = 0; done < n;) {
+        size_t chunk = n - done < CHUNK ? n - done : CHUNK;
+        uint64_t offset = drove__reader_offset(r);
+        DROVE_TRY(read_chunk(r, elements, chunk, chunk_values));
+        for (size_t i = 0; i < chunk; i++) {
+            into[done + i] = (float)chunk_values[i];
+            if (isfinite(into[done + i])) continue; /* a double too large for a float */
+            return fail_not_finite(r, offset + i * element_bytes[elements.type], chunk_values[i]);
+        }
+        done += chunk;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__elements_end(drove_reader *r)
+{
+    uint8_t byte;
+    size_t n;
+    uint64_t offset = drove__reader_offset(r);
+    DROVE_TRY(drove__reader_read_some(r, &byte, 1, &n));
+    if (n == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected the end of the file at byte %llu, found more", drove__reader_path(r),
+                       (unsigned long long)offset);
+}

@@ -1,0 +1,97 @@
+/* data/export.c - what the writers of all formats share. */
+#include "data/export.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+drove_status drove__export_begin(const drove_spec *to, bool *scaled)
+{
+    static const char *const words[] = {"0", "1"};
+    unsigned choice = 0;
+    for (unsigned i = 0; i < to->n_args; i++) {
+        const char *path = to->arg[i];
+        size_t length = strlen(path);
+        if (length > 3 && strcmp(path + length - 3, ".gz") == 0) {
+            return drove__fail(DROVE_E_UNSUPPORTED, "%s: files are written uncompressed; expected a name without .gz",
+                               path);
+        }
+        struct stat about; /* a device or a pipe may be written to */
+        if (stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))) {
+            return drove__fail(DROVE_E_EXISTS, "%s: exists already and is not overwritten", path);
+        }
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(path, to->arg[j]) != 0) continue;
+            return drove__fail(DROVE_E_ARG, "%s: expected two different files", path);
+        }
+    }
+    DROVE_TRY(drove__spec_word(to, "scaled", words, DROVE_COUNT(words), &choice));
+    *scaled = choice == 1;
+    return DROVE_OK;
+}
+
+void drove__export_row(const drove_data *data, size_t i, bool scaled, float *into)
+{
+    const drove_storage *s = data->storage;
+    size_t row = drove__data_row(data, i), n = s->n_features;
+    if (s->x_kind == DROVE_X_U8) {
+        for (size_t j = 0; j < n; j++) into[j] = (float)s->x_u8[row * n + j];
+    } else if (s->x_kind == DROVE_X_F32) {
+        memcpy(into, s->x_f32 + row * n, n * sizeof *into);
+    } else {
+        memset(into, 0, n * sizeof *into);
+        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
+            into[s->index[k]] = s->value != NULL ? s->value[k] : 1.0f;
+        }
+    }
+    if (!scaled || data->factor == NULL) return;
+    for (size_t j = 0; j < n; j++) into[j] = (into[j] - data->shift[j]) * data->factor[j];
+}
+
+void drove__export_number(FILE *stream, float value)
+{
+    char text[40];
+    if (floorf(value) == value && fabsf(value) < 1e7f) {
+        fprintf(stream, "%d", (int)value);
+        return;
+    }
+    for (int precision = 6; precision <= 9; precision++) {
+        const char *next;
+        float back;
+        int n = snprintf(text, sizeof text, "%.*g", precision, (double)value);
+        for (char *c = text; *c != '\0'; c++) {
+            if (strchr("+-0123456789e", *c) == NULL) *c = '.'; /* a locale's decimal point */
+        }
+        if (drove__scan_float(text, text + n, &next, &back) && next == text + n && back == value) break;
+    }
+    fputs(text, stream);
+}
+
+bool drove__export_names_are_numbers(const drove_storage *storage)
+{
+    float unused;
+    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+        const char *name = storage->class_name[i], *next;
+        if (!drove__scan_float(name, name + strlen(name), &next, &unused) || *next != '\0') return false;
+    }
+    return storage->class_name != NULL;
+}
+
+drove_status drove__export_commit_pair(drove_writer *first, const char *first_path, drove_writer *second)
+{
+    if (fflush(drove__writer_stream(second)) != 0) { /* a full disk: before the first file appears */
+        drove__writer_abort(first);
+        return drove__writer_commit(second);
+    }
+    drove_status status = drove__writer_commit(first);
+    if (status != DROVE_OK) {
+        drove__writer_abort(second);
+        return status;
+    }
+    status = drove__writer_commit(second);
+    if (status != DROVE_OK) unlink(first_path);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* data/formats.c - the table of data formats: the only list. */
+#include "data/formats.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm, drove__format_csv,
+    drove__format_synth_digits;
+
+const drove_format_ops *const drove__formats[] = {
+    &drove__format_mnist, &drove__format_idx,          &drove__format_libsvm,
+    &drove__format_csv,   &drove__format_synth_digits, NULL,
+};
+
+enum { FORMATS_MOST = 32, KEYS_MOST = 24, NAME_SIZE = 64 };
+
+static drove_status fail_unknown(const char *name)
+{
+    const char *names[FORMATS_MOST];
+    size_t n = 0;
+    for (; drove__formats[n] != NULL && n < FORMATS_MOST; n++) names[n] = drove__formats[n]->name;
+    const char *near = drove__nearest(name, names, n);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG, "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)", name, near);
+    }
+    return drove__fail(DROVE_E_ARG, "data: expected one of the formats of `drove list data`, found \"%s\"", name);
+}
+
+drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out)
+{
+    char name[NAME_SIZE];
+    bool is_synth = strcmp(spec->name, "synth") == 0;
+    snprintf(name, sizeof name, "%.30s%s%.30s", spec->name, is_synth ? ":" : "",
+             is_synth && spec->n_args > 0 ? spec->arg[0] : "");
+    for (size_t i = 0; drove__formats[i] != NULL; i++) {
+        if (strcmp(drove__formats[i]->name, name) != 0) continue;
+        *out = drove__formats[i];
+        return DROVE_OK;
+    }
+    return fail_unknown(name);
+}
+
+drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec)
+{
+    static const char *const common[] = {"scale", "split"};
+    const char *known[KEYS_MOST + 1];
+    size_t n = 0;
+    for (; n < DROVE_COUNT(common); n++) known[n] = common[n];
+    if (format->has_test) known[n++] = "part";
+    for (size_t i = 0; format->keys != NULL && format->keys[i] != NULL && n < KEYS_MOST; i++) {
+        known[n++] = format->keys[i];
+    }
+    known[n] = NULL;
+    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, known));
+    if (spec->n_args >= format->least_args && spec->n_args <= format->most_args) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name, spec->name,
+                       format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
+}

@@ -1,0 +1,13 @@
+/* data/formats.h - finding the format that a spec names. */
+#ifndef DROVE_DATA_FORMATS_H
+#define DROVE_DATA_FORMATS_H
+
+#include "data/data.h"
+
+/* Errors: DROVE_E_ARG, with the nearest name. */
+drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out);
+
+/* Number of arguments and names of keys.  Errors: DROVE_E_ARG. */
+drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec);
+
+#endif

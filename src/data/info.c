@@ -1,0 +1,140 @@
+/* data/info.c - a description of a data set for people. */
+#include "data/data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASSES_SHOWN = 20 };
+
+typedef struct value_range {
+    double  least, most, sum;
+    size_t  n, n_zero; /* numbers looked at, and how many of them are 0 */
+} value_range;
+
+static void see(value_range *range, double value)
+{
+    if (range->n == 0 || value < range->least) range->least = value;
+    if (range->n == 0 || value > range->most) range->most = value;
+    range->sum += value;
+    range->n_zero += value == 0;
+    range->n++;
+}
+
+static value_range range_of_x(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    value_range range = {0};
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i), at = row * s->n_features;
+        if (s->x_kind == DROVE_X_CSR) {
+            for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
+                see(&range, s->value != NULL ? (double)s->value[k] : 1.0);
+            }
+            continue;
+        }
+        for (size_t f = 0; f < s->n_features; f++) {
+            see(&range, s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f]);
+        }
+    }
+    return range;
+}
+
+static void print_x(const drove_data *data, const drove_data_facts *facts, FILE *stream)
+{
+    value_range range = range_of_x(data);
+    double cells = (double)facts->n_rows * (double)facts->n_features;
+    double n_nonzero = (double)(range.n - range.n_zero);
+    fprintf(stream, "storage   %s, %.1f MB\n", facts->storage, (double)facts->memory_bytes / 1e6);
+    if (range.n > 0) {
+        fprintf(stream, "values    %g to %g, mean %.6g%s\n", range.least, range.most, range.sum / (double)range.n,
+                data->storage->x_kind == DROVE_X_CSR ? " (of the stored ones)" : "");
+    }
+    fprintf(stream, "non-zero  %.0f (%.3g %%), %.4g a row\n", n_nonzero, 100.0 * n_nonzero / cells,
+            n_nonzero / (double)facts->n_rows);
+    fprintf(stream, "scale     %s\n", facts->scale);
+}
+
+typedef struct class_count {
+    size_t class, n;
+} class_count;
+
+static int compare_counts(const void *a, const void *b)
+{
+    const class_count *x = a, *y = b;
+    if (x->n != y->n) return x->n > y->n ? -1 : 1;
+    return x->class < y->class ? -1 : 1;
+}
+
+/* Up to CLASSES_SHOWN classes in their order; of more, the most and the least frequent. */
+static void print_counts(const drove_storage *s, class_count *count, FILE *stream)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    size_t n = s->n_classes;
+    const char *what = s->y_kind == DROVE_Y_LABELS ? "labels" : "classes";
+    bool all = n <= CLASSES_SHOWN;
+    fprintf(stream, "%-9s %zu:", what, n);
+    if (!all) qsort(count, n, sizeof *count, compare_counts);
+    for (size_t i = 0; i < n; i++) {
+        if (!all && i == CLASSES_SHOWN / 2) {
+            fprintf(stream, " ...");
+            i = n - CLASSES_SHOWN / 2;
+        }
+        fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",", drove__class_text(s, count[i].class, number), count[i].n);
+    }
+    putc('\n', stream);
+}
+
+static drove_status print_classes(const drove_data *data, FILE *stream)
+{
+    const drove_storage *s = data->storage;
+    class_count *count = calloc(s->n_classes > 0 ? s->n_classes : 1, sizeof *count);
+    if (count == NULL) return drove__fail_nomem("class counts", s->n_classes * sizeof *count);
+    for (size_t c = 0; c < s->n_classes; c++) count[c].class = c;
+    size_t n_labels = 0;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        if (s->y_kind == DROVE_Y_CLASS) {
+            count[s->y_class[row]].n++;
+            continue;
+        }
+        for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) count[s->label[k]].n++;
+        n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
+    }
+    print_counts(s, count, stream);
+    if (s->y_kind == DROVE_Y_LABELS) {
+        fprintf(stream, "labelling %zu, %.4g a row\n", n_labels, (double)n_labels / (double)data->n_rows);
+    }
+    free(count);
+    return DROVE_OK;
+}
+
+static void print_values(const drove_data *data, FILE *stream)
+{
+    value_range range = {0};
+    double squares = 0;
+    for (size_t i = 0; i < data->n_rows; i++) see(&range, (double)data->storage->y_value[drove__data_row(data, i)]);
+    double mean = range.sum / (double)range.n;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        double off = (double)data->storage->y_value[drove__data_row(data, i)] - mean;
+        squares += off * off;
+    }
+    fprintf(stream, "target    value, %g to %g, mean %.6g, deviation %.6g\n", range.least, range.most, mean,
+            sqrt(squares / (double)range.n));
+}
+
+drove_status drove_data_print_info(const drove_data *data, FILE *stream)
+{
+    drove_data_facts facts;
+    drove_data_describe(data, &facts);
+    fprintf(stream, "rows      %zu\nfeatures  %zu", facts.n_rows, facts.n_features);
+    if (facts.channels > 0) {
+        fprintf(stream, " (%zu x %zu x %zu: channels, height, width)", facts.channels, facts.height, facts.width);
+    }
+    putc('\n', stream);
+    print_x(data, &facts, stream);
+    if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
+    else DROVE_TRY(print_classes(data, stream));
+    if (facts.notes[0] != '\0') fprintf(stream, "notes     %s\n", facts.notes);
+    return DROVE_OK;
+}

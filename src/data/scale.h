@@ -1,0 +1,18 @@
+/* data/scale.h - scaling: what is subtracted and multiplied when an example is loaded. */
+#ifndef DROVE_DATA_SCALE_H
+#define DROVE_DATA_SCALE_H
+
+#include "data/data.h"
+
+/* Computes shift and factor of data->scaling from the rows of the view (the training part).
+ *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse: x / largest |x|
+ *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
+ * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_NOMEM. */
+drove_status drove__scale_fit(drove_data *data);
+
+/* Gives `test` a copy of the scaling of `train`.  Errors: DROVE_E_NOMEM. */
+drove_status drove__scale_copy(const drove_data *train, drove_data *test);
+
+const char *drove__scaling_name(drove_scaling scaling);
+
+#endif

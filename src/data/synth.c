@@ -1,0 +1,52 @@
+/* data/synth.c - what the generators share. */
+#include "data/synth.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A generator needs no file, so nothing but the machine bounds what a spec may ask for. */
+static drove_status check_memory(const drove_spec *spec, const drove_synth_size *size)
+{
+    double of_stored = size->x_kind == DROVE_X_U8 ? 1 : size->x_kind == DROVE_X_F32 ? 4 : 8;
+    double n_stored = size->x_kind == DROVE_X_CSR ? (double)size->n_stored :
+                      (double)size->n_rows * (double)size->n_features;
+    double needed = n_stored * of_stored + 12.0 * (double)size->n_rows;
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    if (machine <= 0 || needed <= machine) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s:%s: these data need %.1f GiB, this machine has %.1f GiB", spec->name,
+                       spec->arg[0], needed / (1 << 30), machine / (1 << 30));
+}
+
+static drove_status allocate(const drove_synth_size *size, drove_storage *s)
+{
+    size_t n = s->n_rows * s->n_features;
+    s->y_class = drove__grow(NULL, s->n_rows, sizeof *s->y_class);
+    if (s->x_kind == DROVE_X_U8) s->x_u8 = drove__alloc(n, 1);
+    else if (s->x_kind == DROVE_X_F32) s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
+    else s->row_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->row_start);
+    bool has_x = s->x_u8 != NULL || s->x_f32 != NULL || s->row_start != NULL;
+    if (has_x && s->y_class != NULL) return DROVE_OK;
+    return drove__fail_nomem("generated data", (size_t)size->n_rows * (size_t)size->n_features);
+}
+
+drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size *size, size_t n_classes,
+                                 drove_storage **out)
+{
+    drove_storage *s;
+    DROVE_TRY(check_memory(spec, size));
+    DROVE_TRY(drove__storage_create(&s));
+    s->n_rows = (size_t)size->n_rows;
+    s->n_features = (size_t)size->n_features;
+    s->x_kind = size->x_kind;
+    s->y_kind = DROVE_Y_CLASS;
+    s->n_classes = n_classes;
+    drove_status status = allocate(size, s);
+    if (status != DROVE_OK) {
+        drove__storage_release(s);
+        return status;
+    }
+    *out = s;
+    return DROVE_OK;
+}

@@ -1,0 +1,70 @@
+/* data/text.c - lines of text files and their errors. */
+#include "data/text.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { SHOWN_MOST = 40 }; /* bytes of a word that an error shows */
+
+drove_status drove__line_next(drove_reader *reader, drove_line *out, bool *found)
+{
+    char *text;
+    size_t length;
+    *found = false;
+    while (true) {
+        DROVE_TRY(drove__reader_line(reader, &text, &length));
+        if (text == NULL) return DROVE_OK;
+        const char *at = text, *end = text + length;
+        if (drove__reader_line_number(reader) == 1 && length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) at += 3;
+        const char *first = at;
+        while (at < end && drove__is_blank(*at)) at++;
+        if (at == end) continue;
+        *out = (drove_line){.reader = reader, .start = text, .at = first, .end = end};
+        *found = true;
+        return DROVE_OK;
+    }
+}
+
+drove_status drove__line_fail(const drove_line *line, const char *where, const char *expected)
+{
+    const char *path = drove__reader_path(line->reader);
+    unsigned long long number = drove__reader_line_number(line->reader);
+    size_t column = (size_t)(where - line->start) + 1;
+    int n = 0;
+    while (n < SHOWN_MOST && where + n < line->end && !drove__is_blank(where[n]) && where[n] != '\0') n++;
+    if (n > 0) {
+        return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found \"%.*s\"", path, number, column, expected, n,
+                           where);
+    }
+    return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found %s", path, number, column, expected,
+                       where == line->end ? "the end of the line" : *where == '\0' ? "a zero byte" : "a blank");
+}
+
+drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out)
+{
+    const char *next;
+    if (!drove__scan_float(line->at, line->end, &next, out) ||
+        (next < line->end && (*next == '\0' || strchr(stops, *next) == NULL))) {
+        return drove__line_fail(line, line->at, what);
+    }
+    if (!isfinite(*out)) return drove__line_fail(line, line->at, "a finite number");
+    line->at = next;
+    return DROVE_OK;
+}
+
+drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes)
+{
+    if (needed <= *capacity) return DROVE_OK;
+    size_t count = needed + needed / 2 + 64;
+    void *old;
+    memcpy(&old, memory, sizeof old);
+    void *grown = drove__grow(old, count, size_bytes);
+    if (grown == NULL) return drove__fail_nomem("data set", count * size_bytes);
+    memcpy(memory, &grown, sizeof grown);
+    *capacity = count;
+    return DROVE_OK;
+}
