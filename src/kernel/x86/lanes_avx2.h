@@ -32,8 +32,22 @@ INLINE vec vec_load(const float *p, size_t count)
 
 INLINE void vec_store(float *p, vec v, size_t count)
 {
-    if (count == LANES) _mm256_storeu_ps(p, v);
-    else _mm256_maskstore_ps(p, first(count), v);
+    if (count == LANES) {
+        _mm256_storeu_ps(p, v);
+        return;
+    }
+    __m128 four = _mm256_castps256_ps128(v);
+    if (count & 4) {
+        _mm_storeu_ps(p, four);
+        p += 4;
+        four = _mm256_extractf128_ps(v, 1);
+    }
+    if (count & 2) {
+        _mm_storel_pi((__m64 *)p, four);
+        p += 2;
+        four = _mm_movehl_ps(four, four);
+    }
+    if (count & 1) _mm_store_ss(p, four);
 }
 
 /* ---- shared memory ---- */
@@ -55,9 +69,20 @@ INLINE void racy_store(float *p, vec v, size_t count)
 {
     if (count == LANES) {
         __asm__ volatile("vmovups %1, %0" : "=m"(*(lanes_at *)p) : "x"(v));
-    } else {
-        __asm__ volatile("vmaskmovps %1, %2, %0" : "+m"(*(lanes_at *)p) : "x"(v), "x"(first(count)));
+        return;
     }
+    __m128 four = _mm256_castps256_ps128(v);
+    if (count & 4) {
+        __asm__ volatile("vmovups %1, %0" : "=m"(*(float (*)[4])p) : "x"(four));
+        p += 4;
+        four = _mm256_extractf128_ps(v, 1);
+    }
+    if (count & 2) {
+        __asm__ volatile("vmovlps %1, %0" : "=m"(*(float (*)[2])p) : "x"(four));
+        p += 2;
+        four = _mm_movehl_ps(four, four);
+    }
+    if (count & 1) __asm__ volatile("vmovss %1, %0" : "=m"(*p) : "x"(four));
 }
 
 INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
