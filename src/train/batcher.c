@@ -26,7 +26,7 @@ void drove__batcher_open(drove_batcher *b, uint64_t limit)
     if (b->round_width != 0) {
         uint64_t rounds = (limit + b->round_width - 1) / b->round_width;
         limit = rounds * b->round_width;
-        b->rounds_started = atomic_load(&b->next) / b->round_width;
+        b->first_round = b->rounds_started = atomic_load(&b->next) / b->round_width;
     }
     atomic_store(&b->limit, limit);
 }
@@ -45,7 +45,7 @@ void drove__batcher_halt(drove_batcher *b)
 void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b)
 {
     cursor->epoch = UINT64_MAX;
-    cursor->round = b->round_width == 0 ? 0 : atomic_load(&b->next) / b->round_width;
+    cursor->round = b->first_round; /* not from `next`: others may already have claimed */
 }
 
 /* A round is begun under the lock, so that a halt can tell exactly which rounds must still be finished by all. */

@@ -24,7 +24,7 @@ typedef struct drove_batcher {
     bool     is_random;                /* with replacement                                                   */
     unsigned round_width;              /* T for strategies that go in rounds, else 0                          */
     pthread_mutex_t lock;              /* protects rounds_started and, for rounds, limit                      */
-    uint64_t rounds_started;
+    uint64_t first_round, rounds_started; /* since the last open                                             */
     _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE; /* batches claimed                                       */
     _Atomic uint64_t limit;            /* no batch at or above it is handed out                               */
 } drove_batcher;

@@ -2,7 +2,7 @@
  *
  * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor [n_features] where inputs
  * are scaled.  Metadata: format, model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a
- * JSON array).  Described in docs/formats.md.
+ * JSON array), storage, index_base.  Described in docs/formats.md.
  */
 #include "model/loss.h"
 #include "train/run.h"
@@ -15,6 +15,8 @@
 
 static const char *const scaling_names[] = {
     [DROVE_SCALE_NONE] = "none", [DROVE_SCALE_UNIT] = "unit", [DROVE_SCALE_STANDARD] = "standard"};
+static const char *const storage_names[] = {
+    [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
 
 /* ---- saving ---- */
 
@@ -55,7 +57,8 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model, c
                                    const float *theta)
 {
     const drove_storage *s = data->storage;
-    char features[32], classes[32];
+    char features[32], classes[32], base[16];
+    snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(features, sizeof features, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
     drove_tensor *tensor = calloc(2 * model->n_layers + 2, sizeof *tensor);
@@ -67,7 +70,8 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model, c
         const char *meta[] = {"format", MODEL_FORMAT, "model", model->spec, "activation", model->activation,
                               "loss", model->loss->name, "n_features", features, "n_classes", classes,
                               "multi_label", s->y_kind == DROVE_Y_LABELS ? "1" : "0",
-                              "scale", scaling_names[data->scaling], "class_names", names, NULL};
+                              "scale", scaling_names[data->scaling], "class_names", names,
+                              "storage", storage_names[s->x_kind], "index_base", base, NULL};
         status = drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
     }
     free(names);
@@ -83,25 +87,38 @@ static drove_status want_meta(const drove_safetensors *st, const char *key, cons
     return *out != NULL ? DROVE_OK : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
 }
 
+static drove_status word_index(const char *what, const char *word, const char *const *words, unsigned n, unsigned *out)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(words[i], word) != 0) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "expected a known %s, found \"%s\"", what, word);
+}
+
 static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
 {
-    const char *features, *classes, *multi, *scale;
+    const char *features, *classes, *multi, *scale, *storage, *base;
     uint64_t n;
+    unsigned scaling, kind;
     DROVE_TRY(want_meta(st, "n_features", &features));
     DROVE_TRY(want_meta(st, "n_classes", &classes));
     DROVE_TRY(want_meta(st, "multi_label", &multi));
     DROVE_TRY(want_meta(st, "scale", &scale));
+    DROVE_TRY(want_meta(st, "storage", &storage));
+    DROVE_TRY(want_meta(st, "index_base", &base));
+    DROVE_TRY(word_index("scale", scale, scaling_names, DROVE_COUNT(scaling_names), &scaling));
+    DROVE_TRY(word_index("storage", storage, storage_names, DROVE_COUNT(storage_names), &kind));
     DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
     file->io.n_features = (size_t)n;
     DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
     file->io.n_classes = (size_t)n;
     file->io.is_multi_label = strcmp(multi, "1") == 0;
-    for (unsigned i = 0; i < DROVE_COUNT(scaling_names); i++) {
-        if (strcmp(scale, scaling_names[i]) != 0) continue;
-        file->scaling = (drove_scaling)i;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_DATA, "expected scale none, unit or standard, found \"%s\"", scale);
+    file->scaling = (drove_scaling)scaling;
+    file->x_kind = (drove_x_kind)kind;
+    file->index_base = strcmp(base, "0") == 0 ? 0 : strcmp(base, "1") == 0 ? 1 : -1;
+    return DROVE_OK;
 }
 
 /* The parameters that the described model would have must be in the file before memory is asked for them. */

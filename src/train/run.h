@@ -161,6 +161,8 @@ typedef struct drove_modelfile {
     float       *theta;              /* [n_params]                                                       */
     drove_model_io io;
     drove_scaling  scaling;
+    drove_x_kind   x_kind;           /* of the training data, with index_base: how to read further data    */
+    int            index_base;
     float       *shift, *factor;     /* [n_features], or NULL                                             */
     char       **class_name;         /* [n_classes], or NULL                                              */
 } drove_modelfile;

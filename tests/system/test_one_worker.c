@@ -1,0 +1,44 @@
+/* One worker of every strategy is plain sequential SGD, bit for bit, at every batch size; hogwild:live excepted. */
+#include "system/run_support.h"
+#include "train/registry.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void compare_all(const char *batch, const char *rule)
+{
+    drove_options opt = small_run();
+    set(&opt, "batch", batch);
+    set(&opt, "rule", rule);
+    set(&opt, "out", fresh_folder("sequential"));
+    run_to(&opt, DROVE_FINISHED);
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        for (const char *const *v = drove__strategies[i]->variants; *v != NULL; v++) {
+            if (strcmp(*v, "hogwild:live") == 0) continue;
+            set(&opt, "strategy", *v);
+            set(&opt, "out", fresh_folder("other"));
+            run_to(&opt, DROVE_FINISHED);
+            print_message("batch %s, %s: %s\n", batch, rule, *v);
+            assert_same_model("sequential", "other");
+        }
+    }
+}
+
+static void equals_sequential(void **state)
+{
+    (void)state;
+    compare_all("16", "sgd");
+    compare_all("1", "sgd");
+    compare_all("7", "momentum:0.9");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_sequential)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* Each way in which a run can end, with its exit status and what is left behind. */
+#include "system/run_support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static drove_result *run(const drove_options *opt)
+{
+    drove_result *result;
+    if (drove_train(opt, NULL, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
+    return result;
+}
+
+static void expect(const drove_options *opt, drove_outcome outcome, int exit_status)
+{
+    drove_result *result = run(opt);
+    assert_string_equal(drove_outcome_name(drove_result_outcome(result)), drove_outcome_name(outcome));
+    assert_int_equal(drove_result_exit(result), exit_status);
+    drove_result_destroy(result);
+}
+
+static void reached_finished_missed(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    set(&opt, "until", "loss=60%,epochs=40");
+    expect(&opt, DROVE_REACHED, 0);
+    set(&opt, "until", "epochs=1");
+    expect(&opt, DROVE_FINISHED, 0);
+    set(&opt, "until", "loss=0.000001,epochs=1");
+    expect(&opt, DROVE_MISSED, 4);
+    set(&opt, "until", "accuracy=100%,seconds=0.05");
+    expect(&opt, DROVE_MISSED, 4);
+}
+
+static void patience_ends_a_run(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    drove_progress end;
+    set(&opt, "test", "split");
+    set(&opt, "lr", "0.5");
+    set(&opt, "until", "patience=3,epochs=400");
+    drove_result *result = run(&opt);
+    drove_result_final(result, &end);
+    assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
+    assert_true(end.epochs < 400);
+    drove_result_destroy(result);
+}
+
+static void a_run_that_blows_up_has_crashed(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    set(&opt, "lr", "1e30");
+    set(&opt, "out", fresh_folder("crashed"));
+    expect(&opt, DROVE_CRASHED, 3);
+    /* the best model is the last finite one, and no state with rubbish in it was saved */
+    drove_modelfile best;
+    load_model("crashed", "best.safetensors", &best);
+    for (size_t i = 0; i < best.model->n_params; i++) assert_true(isfinite(best.theta[i]));
+    drove__modelfile_fini(&best);
+    assert_int_equal(access("crashed/state.safetensors", F_OK), -1);
+    assert_int_equal(access("crashed/summary.json", F_OK), 0);
+}
+
+static void budgets_are_exact(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"sequential", "sync", "softsync:2", "hogwild", "leashed:inf", "mutex"};
+    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
+        drove_options opt = small_run();
+        drove_progress end;
+        set(&opt, "threads", "3");
+        set(&opt, "strategy", strategies[i]);
+        set(&opt, "until", "updates=17");
+        drove_result *result = run(&opt);
+        drove_result_final(result, &end);
+        if (end.updates != 17) fail_msg("%s: %llu updates", strategies[i], (unsigned long long)end.updates);
+        drove_result_destroy(result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reached_finished_missed),
+        cmocka_unit_test(patience_ends_a_run),
+        cmocka_unit_test(a_run_that_blows_up_has_crashed),
+        cmocka_unit_test(budgets_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

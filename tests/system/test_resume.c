@@ -1,0 +1,128 @@
+/* A run that stops and goes on ends in the same bits as one that never stopped. */
+#include "system/run_support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void compare(const char *strategy, const char *threads, const char *rule, const char *rule_state)
+{
+    const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
+    drove_options opt = small_run();
+    set(&opt, "strategy", strategy);
+    set(&opt, "threads", threads);
+    set(&opt, "rule", rule);
+    set(&opt, "rule-state", rule_state);
+    set(&opt, "eval-every", "0.4");
+    set(&opt, "until", "epochs=3");
+    set(&opt, "out", whole);
+    run_to(&opt, DROVE_FINISHED);
+
+    set(&opt, "until", "updates=13"); /* in the middle of an epoch, off every evaluation */
+    set(&opt, "out", parts);
+    run_to(&opt, DROVE_FINISHED);
+    drove_options again = drove_options_default();
+    assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
+    set(&again, "until", "epochs=1.7");
+    run_to(&again, DROVE_FINISHED);
+    set(&again, "until", "epochs=3");
+    run_to(&again, DROVE_FINISHED);
+    assert_same_model(whole, parts);
+}
+
+static void sequential_resumes_to_the_same_bits(void **state)
+{
+    (void)state;
+    compare("sequential", "1", "sgd", "shared");
+    compare("sequential", "1", "momentum:0.9", "shared");
+    compare("sequential", "1", "adam", "worker");
+}
+
+static void synchronous_resumes_to_the_same_bits(void **state)
+{
+    (void)state;
+    compare("sync", "2", "sgd", "shared");
+    compare("sync", "3", "adam", "shared");
+    compare("sync", "2", "nesterov:0.9", "worker");
+}
+
+static void one_worker_of_others_resumes_to_the_same_bits(void **state)
+{
+    (void)state;
+    compare("leashed:inf", "1", "momentum:0.9", "shared");
+    compare("mutex", "1", "rmsprop", "worker");
+    compare("ssp:2", "1", "sgd", "shared");
+}
+
+static void asynchronous_run_goes_on_with_its_counters(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("async");
+    drove_options opt = small_run();
+    set(&opt, "strategy", "softsync:2");
+    set(&opt, "threads", "3");
+    set(&opt, "rule", "momentum:0.5");
+    set(&opt, "until", "epochs=1");
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+
+    drove_options again = drove_options_default();
+    drove_result *result;
+    drove_progress end;
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "until", "epochs=2");
+    assert_int_equal(drove_train(&again, NULL, &result), DROVE_OK);
+    drove_result_final(result, &end);
+    assert_int_equal(end.examples, 1200);  /* both parts together */
+    assert_int_equal(end.updates, 76 / 2); /* 76 batches of 16, two to an update */
+    drove_result_destroy(result);
+}
+
+static void another_method_is_refused(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("refused");
+    drove_options opt = small_run();
+    drove_result *result;
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    drove_options again = drove_options_default();
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "batch", "17");
+    assert_int_equal(drove_train(&again, NULL, &result), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "--batch"));
+    assert_null(result);
+    /* and what was there is still there */
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "until", "epochs=3");
+    run_to(&again, DROVE_FINISHED);
+}
+
+static void a_folder_in_use_is_refused(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("used");
+    drove_options opt = small_run();
+    drove_result *result;
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_E_EXISTS);
+    assert_non_null(strstr(drove_error_text(), "used"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequential_resumes_to_the_same_bits),
+        cmocka_unit_test(synchronous_resumes_to_the_same_bits),
+        cmocka_unit_test(one_worker_of_others_resumes_to_the_same_bits),
+        cmocka_unit_test(asynchronous_run_goes_on_with_its_counters),
+        cmocka_unit_test(another_method_is_refused),
+        cmocka_unit_test(a_folder_in_use_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
