@@ -38,7 +38,7 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     assert(opt->optim != NULL && theta0 != NULL);
     DROVE_TRY(check_options(ops, opt));
     drove_sync *s = drove__alloc(1, sizeof *s);
-    if (s == NULL) return drove__fail(DROVE_E_NOMEM, "%s: no memory", ops->name);
+    if (s == NULL) return drove__fail_nomem("a strategy", sizeof *s);
     s->ops = ops;
     s->optim = opt->optim;
     s->topo = opt->topo;
@@ -118,6 +118,5 @@ drove_status drove__sync_copies(drove_sync *s)
 
 drove_status drove__sync_no_memory(const drove_sync *s)
 {
-    return drove__fail(DROVE_E_NOMEM, "%s: no memory for vectors of %zu numbers for %u workers",
-                       s->ops->name, s->n_vector, s->n_workers);
+    return drove__fail_nomem("the workers' shared vectors", s->n_vector * sizeof(float));
 }

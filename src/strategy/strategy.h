@@ -152,16 +152,16 @@ typedef struct drove_sync_worker { /* one per worker, cache line padded */
 } DROVE_ALIGNED_CACHE_LINE drove_sync_worker;
 
 struct drove_sync {
-    const drove_sync_ops      *ops;
-    unsigned                   n_workers;
-    unsigned                   needs; /* of this variant: s->ops->needs once init is done */
-    unsigned batches_per_update; /* 1, unless init says otherwise: sync T, n-softsync n */
-    const drove_optim         *optim;
-    const drove_topo          *topo;
-    const drove_place         *place;
-    size_t                     n_vector;
-    drove_sync_worker         *worker;                   /* [n_workers] */
-    void                      *impl;                     /* the strategy's own */
+    const drove_sync_ops *ops;
+    unsigned              n_workers;
+    unsigned              needs;           /* of this variant: s->ops->needs once init is done */
+    unsigned           batches_per_update; /* 1, unless init says otherwise: sync T, n-softsync n */
+    const drove_optim *optim;
+    const drove_topo  *topo;
+    const drove_place *place;
+    size_t             n_vector;
+    drove_sync_worker *worker;                           /* [n_workers] */
+    void              *impl;                             /* the strategy's own */
     _Atomic uint64_t published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters */
     _Atomic int                stopping;
 };

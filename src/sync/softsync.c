@@ -25,8 +25,7 @@ typedef struct softsync_impl {
     float *vector;         /* [n_vector] */
     float *sum;            /* [n] of the contributions; meaningless while there are none */
     uint64_t counts[N_COUNTS];
-    double eta;               /* sum of the contributions' step sizes */
-    uint64_t n_contributions; /* that make an update */
+    double eta; /* sum of the contributions' step sizes */
 } softsync_impl;
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
@@ -37,9 +36,8 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     softsync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     (void)pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
-    p->n_contributions = n < s->n_workers ? n : s->n_workers;
     s->impl = p;
-    s->batches_per_update = (unsigned)p->n_contributions;
+    s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);
@@ -119,7 +117,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
     uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
     uint64_t staleness = published - me->version;
-    bool complete = p->counts[PENDING] + 1 >= p->n_contributions;
+    bool complete = p->counts[PENDING] + 1 >= s->batches_per_update;
     if (complete && p->counts[PENDING] == 0) /* a group of one: the step itself */
         drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, p->vector,
                            p->vector);

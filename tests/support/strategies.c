@@ -1,0 +1,132 @@
+#include "strategies.h"
+
+#include "base/cpu.h"
+
+#include <pthread.h>
+#include <time.h>
+
+const drove_sync_ops *const all_strategies[N_STRATEGIES] = {
+    &drove__sync_sequential, &drove__sync_sync,   &drove__sync_ssp,     &drove__sync_softsync,
+    &drove__sync_mutex,      &drove__sync_rwlock, &drove__sync_hogwild, &drove__sync_leashed,
+};
+
+const drove_sync_ops *find_strategy(const char *name)
+{
+    for (size_t i = 0; i < N_STRATEGIES; i++)
+        if (strcmp(all_strategies[i]->name, name) == 0) return all_strategies[i];
+    fail_msg("no strategy called %s", name);
+    return NULL;
+}
+
+drove_status rig_try(rig *r, rig_options o)
+{
+    memset(r, 0, sizeof *r);
+    size_t n = o.n > 0 ? o.n : 64;
+    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), NULL), DROVE_OK);
+    drove_optim_options optim = {
+        .rule = o.rule != NULL ? o.rule : "sgd",
+        .schedule = o.schedule != NULL ? o.schedule : "constant",
+        .lr = o.lr > 0 ? o.lr : 1.0,
+        .state = o.state,
+        .n_params = n,
+        .n_workers = o.n_workers > 0 ? o.n_workers : 1,
+        .kernels = &r->kernels,
+    };
+    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
+    if (o.hook != NULL) r->optim->rule.ops = o.hook;
+    assert_int_equal(drove__spec_parse(o.variant, &r->spec), DROVE_OK);
+    float *theta0 = drove__alloc(n, sizeof *theta0);
+    assert_non_null(theta0);
+    if (o.theta0 != NULL) memcpy(theta0, o.theta0, n * sizeof *theta0);
+    drove_sync_options sync = {
+        .spec = &r->spec,
+        .backoff = o.backoff,
+        .n_workers = optim.n_workers,
+        .optim = r->optim,
+        .seed = 1,
+    };
+    const drove_sync_ops *ops = o.ops != NULL ? o.ops : find_strategy(r->spec.name);
+    drove_status status = drove__sync_create(ops, &sync, theta0, &r->sync);
+    drove__free(theta0);
+    return status;
+}
+
+void rig_init(rig *r, rig_options o)
+{
+    if (rig_try(r, o) != DROVE_OK) fail_msg("%s: %s", o.variant, drove_error_text());
+}
+
+void rig_fini(rig *r)
+{
+    drove__sync_destroy(r->sync);
+    drove__spec_fini(&r->spec);
+    drove__optim_destroy(r->optim);
+}
+
+drove_status take_step(rig *r, unsigned worker, const float *value, float eta, drove_view *view,
+                       drove_publish_info *info)
+{
+    drove_sync *s = r->sync;
+    drove_view here;
+    drove_publish_info done = {0};
+    drove_step step = {.value = value, .eta = eta};
+    if ((s->needs & DROVE_SYNC_LIVE) != 0) {
+        float *theta = s->ops->live(s, worker, &here);
+        r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
+        s->ops->live_done(s, worker, &done);
+    } else {
+        DROVE_TRY(s->ops->acquire(s, worker, &here));
+        s->ops->release(s, worker);
+        DROVE_TRY(s->ops->publish(s, worker, &step, &done));
+    }
+    if (view != NULL) *view = here;
+    if (info != NULL) *info = done;
+    return DROVE_OK;
+}
+
+void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *variant))
+{
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        if ((all_strategies[i]->needs & DROVE_SYNC_ONE) != 0) continue;
+        for (const char *const *v = all_strategies[i]->variants; *v != NULL; v++)
+            body(all_strategies[i], *v);
+    }
+}
+
+typedef struct crew_member {
+    rig *r;
+    unsigned worker;
+    void *arg;
+    void (*body)(rig *r, unsigned worker, void *arg);
+    pthread_barrier_t *start;
+    pthread_t thread;
+} crew_member;
+
+static void *crew_main(void *arg)
+{
+    crew_member *me = arg;
+    pthread_barrier_wait(me->start);
+    me->body(me->r, me->worker, me->arg);
+    return NULL;
+}
+
+void run_workers(rig *r, void (*body)(rig *, unsigned, void *), void *arg)
+{
+    unsigned n = r->sync->n_workers;
+    crew_member member[MOST_WORKERS];
+    pthread_barrier_t start;
+    assert_true(n <= MOST_WORKERS);
+    assert_int_equal(pthread_barrier_init(&start, NULL, n), 0);
+    for (unsigned w = 0; w < n; w++) {
+        member[w] = (crew_member){.r = r, .worker = w, .arg = arg, .body = body, .start = &start};
+        assert_int_equal(pthread_create(&member[w].thread, NULL, crew_main, &member[w]), 0);
+    }
+    for (unsigned w = 0; w < n; w++) pthread_join(member[w].thread, NULL);
+    pthread_barrier_destroy(&start);
+}
+
+void rest_us(unsigned us)
+{
+    struct timespec rest = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
+    nanosleep(&rest, NULL);
+}

@@ -1,0 +1,218 @@
+/* What each strategy accepts, refuses and declares. */
+#include "strategies.h"
+
+static void refused(rig_options o, drove_status expected, const char *part)
+{
+    rig r;
+    drove_status status = rig_try(&r, o);
+    assert_int_equal(status, expected);
+    assert_null(r.sync);
+    if (strstr(drove_error_text(), part) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", part, drove_error_text());
+    rig_fini(&r);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"sequential:1",
+                                        "sync:2",
+                                        "ssp:x",
+                                        "ssp:-1",
+                                        "ssp:1,2",
+                                        "softsync:0",
+                                        "softsync:2,3",
+                                        "mutex:1",
+                                        "mutex?a=b",
+                                        "rwlock?prefer=dogs",
+                                        "rwlock?favour=readers",
+                                        "hogwild:cpoy",
+                                        "hogwild:copy,live",
+                                        "leashed:-1",
+                                        "leashed:1.5",
+                                        "leashed:4294967296",
+                                        "leashed:1,2",
+                                        "leashed?bound=3"};
+    for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
+        rig r;
+        if (rig_try(&r, (rig_options){.variant = specs[i]}) != DROVE_E_ARG)
+            fail_msg("%s was accepted", specs[i]);
+        assert_null(r.sync);
+        rig_fini(&r);
+    }
+    refused((rig_options){.variant = "hogwild:cpoy"}, DROVE_E_ARG, "did you mean copy?");
+    refused((rig_options){.variant = "sequential", .n_workers = 2}, DROVE_E_ARG,
+            "expected one worker, found 2");
+    refused((rig_options){.variant = "leashed", .n_workers = 30000}, DROVE_E_ARG,
+            "at most 21845 workers");
+    refused((rig_options){.variant = "hogwild:live", .rule = "adam"}, DROVE_E_ARG,
+            "expected rule sgd");
+}
+
+static void back_off_only_where_it_is_used(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        const drove_sync_ops *ops = all_strategies[i];
+        rig r;
+        drove_status status =
+            rig_try(&r, (rig_options){.variant = ops->name, .backoff = "exponential"});
+        assert_int_equal(status, (ops->needs & DROVE_SYNC_BACKOFF) != 0 ? DROVE_OK : DROVE_E_ARG);
+        rig_fini(&r);
+    }
+    refused((rig_options){.variant = "mutex", .backoff = "expnential"}, DROVE_E_ARG,
+            "did you mean exponential?");
+}
+
+/* Thesis Table 3.2, and what this program adds to it. */
+static void promises_are_those_of_the_table(void **state)
+{
+    (void)state;
+    enum {
+        S = DROVE_SYNC_SNAPSHOT,
+        N = DROVE_SYNC_NO_LOSS,
+        L = DROVE_SYNC_LOCK_FREE,
+        R = DROVE_SYNC_REPEATABLE
+    };
+    const struct {
+        const char *name;
+        unsigned promises;
+    } table[] = {{"mutex", S | N},    {"rwlock", S | N},
+                 {"hogwild", L},      {"leashed", S | N | L},
+                 {"sync", S | N | R}, {"ssp", S | N},
+                 {"softsync", S | N}, {"sequential", S | N | L | R}};
+    for (size_t i = 0; i < DROVE_COUNT(table); i++)
+        assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
+}
+
+static void tables_are_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        const drove_sync_ops *ops = all_strategies[i];
+        assert_true(ops->name[0] != '\0' && ops->help[0] != '\0' && ops->source[0] != '\0');
+        assert_non_null(ops->variants[0]);
+        assert_true(ops->acquire && ops->release && ops->publish && ops->peek && ops->restore &&
+                    ops->init && ops->fini);
+        assert_true((ops->live == NULL) == (ops->live_done == NULL));
+    }
+}
+
+/* A variant may offer and need something else: read the object, not the table it was made from. */
+static void variants_of_hogwild_differ(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "hogwild", .n_workers = 2});
+    assert_true(r.sync->needs == 0 && r.sync->ops->live != NULL);
+    drove_view a, b;
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 1, &b), DROVE_OK);
+    assert_ptr_equal(a.vector, b.vector);
+    assert_ptr_equal(r.sync->ops->live(r.sync, 0, &a), b.vector);
+    rig_fini(&r);
+
+    rig_init(&r, (rig_options){.variant = "hogwild:copy", .n_workers = 2});
+    assert_true(r.sync->needs == 0 && r.sync->ops->live == NULL);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
+    assert_ptr_not_equal(a.vector, r.sync->ops->peek(r.sync));
+    rig_fini(&r);
+
+    rig_init(&r, (rig_options){.variant = "hogwild:live", .n_workers = 2});
+    assert_true((r.sync->needs & DROVE_SYNC_LIVE) != 0 && r.sync->ops->live != NULL);
+    rig_fini(&r);
+}
+
+static void starts_with_theta_and_zero_state(const drove_sync_ops *ops, const char *variant)
+{
+    if (strcmp(variant, "hogwild:live") == 0) return; /* has no state */
+    rig r;
+    float theta0[32];
+    for (int i = 0; i < 32; i++) theta0[i] = (float)i + 0.5f;
+    rig_init(&r, (rig_options){.variant = variant,
+                               .ops = ops,
+                               .rule = "adam",
+                               .n = 32,
+                               .n_workers = 3,
+                               .theta0 = theta0});
+    const float *vector = r.sync->ops->peek(r.sync);
+    assert_int_equal(r.sync->n_vector, 96);
+    assert_memory_equal(vector, theta0, sizeof theta0);
+    for (int i = 32; i < 96; i++) assert_true(vector[i] == 0.0f);
+    assert_int_equal((uintptr_t)vector % 64, 0);
+    rig_fini(&r);
+}
+
+static void all_start_with_theta_and_zero_state(void **state)
+{
+    (void)state;
+    for_each_variant(starts_with_theta_and_zero_state);
+}
+
+static void bare_name_and_no_options_do(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "mutex"});
+    float theta0[64] = {0};
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        drove_sync *s = NULL;
+        drove_sync_options opt = {.n_workers = 1, .optim = r.optim};
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_OK);
+        drove__sync_destroy(s);
+        opt.n_workers = 0;
+        s = NULL;
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_E_ARG);
+        assert_null(s);
+    }
+    drove__sync_destroy(NULL);
+    rig_fini(&r);
+}
+
+/* A recorded machine with two nodes: vectors are made and freed by placement, and work. */
+static void works_on_placed_memory(void **state)
+{
+    (void)state;
+    drove_topo *topo = NULL;
+    drove_place place[4];
+    assert_int_equal(drove__topo_create("synthetic:numa:2 core:2 pu:1", &topo), DROVE_OK);
+    drove__topo_place(topo, DROVE_BIND_SPREAD, 4, place);
+    rig r;
+    rig_init(&r, (rig_options){.variant = "mutex"});
+    float theta0[64] = {1.0f}, g[64] = {0.5f};
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        drove_sync *s = NULL;
+        unsigned n_workers = (all_strategies[i]->needs & DROVE_SYNC_ONE) != 0 ? 1 : 4;
+        drove_sync_options opt = {
+            .n_workers = n_workers, .optim = r.optim, .topo = topo, .place = place};
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_OK);
+        assert_true(s->ops->peek(s)[0] == 1.0f);
+        if ((s->needs & DROVE_SYNC_ROUNDS) == 0 && s->ops != &drove__sync_softsync) {
+            drove_view view;
+            drove_publish_info info;
+            drove_step step = {.value = g, .eta = 1.0f};
+            assert_int_equal(s->ops->acquire(s, n_workers - 1, &view), DROVE_OK);
+            s->ops->release(s, n_workers - 1);
+            assert_int_equal(s->ops->publish(s, n_workers - 1, &step, &info), DROVE_OK);
+            assert_true(s->ops->peek(s)[0] == 0.5f);
+        }
+        drove__sync_destroy(s);
+    }
+    rig_fini(&r);
+    drove__topo_destroy(topo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(back_off_only_where_it_is_used),
+        cmocka_unit_test(promises_are_those_of_the_table),
+        cmocka_unit_test(tables_are_complete),
+        cmocka_unit_test(variants_of_hogwild_differ),
+        cmocka_unit_test(all_start_with_theta_and_zero_state),
+        cmocka_unit_test(bare_name_and_no_options_do),
+        cmocka_unit_test(works_on_placed_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
