@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "base/status.h"
+#include "data/formats.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "optim/optim.h"
@@ -47,9 +48,11 @@ static drove_status check_isa(const char *isa)
 static drove_status check_data(const char *flag, const char *text)
 {
     drove_spec spec;
+    const drove_format_ops *format;
     drove_status status = drove__spec_parse(text, &spec);
     if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
-    status = drove__registry_check("data", "data format", spec.name);
+    status = drove__format_find(&spec, &format);
+    if (status == DROVE_OK) status = drove__format_check(format, &spec);
     drove__spec_fini(&spec);
     return status;
 }
