@@ -36,7 +36,7 @@ static void reached_finished_missed(void **state)
     expect(&opt, DROVE_FINISHED, 0);
     set(&opt, "until", "loss=0.000001,epochs=1");
     expect(&opt, DROVE_MISSED, 4);
-    set(&opt, "until", "accuracy=100%,seconds=0.05");
+    set(&opt, "until", "loss=1e-12,seconds=0.05");
     expect(&opt, DROVE_MISSED, 4);
 }
 
@@ -59,7 +59,7 @@ static void a_run_that_blows_up_has_crashed(void **state)
 {
     (void)state;
     drove_options opt = small_run();
-    set(&opt, "lr", "1e30");
+    set(&opt, "lr", "1e8");
     set(&opt, "out", fresh_folder("crashed"));
     expect(&opt, DROVE_CRASHED, 3);
     /* the best model is the last finite one, and no state with rubbish in it was saved */
