@@ -48,7 +48,7 @@ function(drove_test file)
   cmake_parse_arguments(arg "" "LABEL" "LIBRARIES;SUPPORT" ${ARGN})
   drove_test_name(name ${file})
   add_executable(${name} ${file} ${arg_SUPPORT})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -UNDEBUG)  # assertions of the tests themselves stay
   target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${arg_LIBRARIES}

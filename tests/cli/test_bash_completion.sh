@@ -1,0 +1,33 @@
+# The completion that is installed offers what the program knows.
+set -eu
+PATH=$(dirname "$DROVE"):$PATH
+. "$DROVE_SOURCE_DIR/scripts/completion/drove.bash"
+
+offers() { # LINE EXPECTED...: each must be among the replies
+    local line=$1 expected
+    shift
+    COMP_LINE=$line COMP_POINT=${#line} COMPREPLY=()
+    _drove
+    for expected; do
+        case " ${COMPREPLY[*]-} " in
+        *" $expected "*) ;;
+        *)
+            echo "'$line': expected '$expected' among: ${COMPREPLY[*]-}"
+            exit 1
+            ;;
+        esac
+    done
+}
+offers 'drove ' train eval predict data info list
+offers 'drove tr' train
+offers 'drove train --st' --strategy
+offers 'drove train --strategy lea' leashed
+offers 'drove train --strategy=lea' leashed
+offers 'drove train --rule ad' adam adagrad
+offers 'drove list ' strategies rules
+offers 'drove data ' info convert
+offers 'drove train --until ' loss=
+
+COMP_LINE='drove eval ' COMP_POINT=11 COMPREPLY=()
+_drove
+[ -z "${COMPREPLY[*]-}" ] || { echo "where a file stands, something else was offered: ${COMPREPLY[*]}"; exit 1; }
