@@ -11,7 +11,7 @@ _drove()
     prefix=${word%"${word##*[:=]}"}
     COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
     for reply in "${COMPREPLY[@]}"; do
-        case $reply in *[:=]) compopt -o nospace 2>/dev/null ;; esac
+        case $reply in *[:=]) compopt -o nospace 2>/dev/null || true ;; esac
     done
 }
 complete -o default -o bashdefault -F _drove drove
