@@ -53,16 +53,22 @@ static bool wants_example(const cli_args *args)
     return true;
 }
 
-static drove_status apply_example(drove_options *options, bool is_quiet)
+static drove_status apply_example(drove_options *options)
 {
-    if (!is_quiet) fputs("drove: built-in example:", stderr);
-    for (size_t i = 0; i < CLI_COUNT(example); i++) {
-        drove_status status = drove_options_set(options, example[i][0], example[i][1]);
-        if (status != DROVE_OK) return status;
-        if (!is_quiet) fprintf(stderr, " --%s %s", example[i][0], example[i][1]);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < CLI_COUNT(example) && status == DROVE_OK; i++) {
+        status = drove_options_set(options, example[i][0], example[i][1]);
     }
-    if (!is_quiet) fputc('\n', stderr);
-    return DROVE_OK;
+    return status;
+}
+
+static void announce_example(void)
+{
+    fputs("drove: built-in example:", stderr);
+    for (size_t i = 0; i < CLI_COUNT(example); i++) {
+        fprintf(stderr, " --%s %s", example[i][0], example[i][1]);
+    }
+    fputc('\n', stderr);
 }
 
 /* Defaults, then the resumed run's, then the file's (or the example's), then the flags. */
@@ -76,9 +82,7 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
     }
     if (status == DROVE_OK && args->n_words > 0)
         status = drove_options_load(options, args->word[0]);
-    if (status == DROVE_OK && wants_example(args)) {
-        status = apply_example(options, cli_args_has(args, "quiet"));
-    }
+    if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
     if (status == DROVE_OK) status = drove_options_validate(options);
     return status;
@@ -102,6 +106,7 @@ int cli_train(const cli_args *args)
     drove_result *result = NULL;
     drove_status status = gather_options(args, &options);
     if (status != DROVE_OK) return cli_input_error(status);
+    if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example();
 
     cli_progress_init(&progress, cli_args_has(args, "quiet"));
     drove_callbacks callbacks = cli_progress_callbacks(&progress);

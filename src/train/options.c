@@ -47,13 +47,13 @@ static const drove_option_info table[] = {
      .list = "rules", .help = "how a gradient becomes a step (epsilon stands outside the root)"},
     {WHERE(rule_state), .group = method, TEXT, .default_text = "shared", .value_name = "WORD",
      .words = "shared worker", .help = "velocity and moments are shared, or of each worker"},
-    {WHERE(lr), .group = method, REAL(DBL_MIN, 1e30), .default_text = "0.01",
+    {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "0.01",
      .value_name = "NUMBER", .help = "step size"},
     {WHERE(schedule), .group = method, TEXT, .default_text = "constant", .value_name = "SPEC",
      .list = "schedules", .help = "factors of the step size, joined by +"},
-    {WHERE(weight_decay), .group = method, REAL(0, 1e30), .default_text = "0",
+    {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
-    {WHERE(clip), .group = method, REAL(0, 1e30), .default_text = "0", .value_name = "NUMBER",
+    {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
      .help = "largest norm of a batch's gradient; 0 = no limit"},
     {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
      .help = "examples per worker and step"},
@@ -74,7 +74,7 @@ static const drove_option_info table[] = {
      .words = "loss= accuracy= patience= epochs= seconds= updates=",
      .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000; "
              "comma = whichever first"},
-    {WHERE(eval_every), .group = run, REAL(1e-6, 1e9), .default_text = "0.25",
+    {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "0.25",
      .value_name = "NUMBER", .help = "epochs between two evaluations"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
@@ -206,9 +206,10 @@ drove_status drove_options_set(drove_options *options, const char *name, const c
     const drove_option_info *info;
     if (strcmp(name, "workers") == 0) return set_workers(options, value);
     DROVE_TRY(find(name, &info));
-    if (info->offset == offsetof(drove_options, threads) && strcmp(value, "all") != 0) {
-        uint64_t n; /* refused here already, so that a run file's error has its line */
-        DROVE_TRY(drove__parse_u64("--threads (or all)", value, 1, DROVE_MOST_THREADS, &n));
+    if (info->offset ==
+        offsetof(drove_options, threads)) { /* here, so that a run file has its line */
+        unsigned n;
+        DROVE_TRY(drove__threads_parse(value, 1, &n));
     }
     return set_value(options, info, value);
 }

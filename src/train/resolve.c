@@ -9,19 +9,46 @@
 #include <stdio.h>
 #include <string.h>
 
+drove_status drove__one_of(const char *what, const char *text, const char *const *words,
+                           size_t n_words, unsigned *out)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n_words; i++) {
+        if (strcmp(words[i], text) != 0) continue;
+        *out = (unsigned)i;
+        return DROVE_OK;
+    }
+    for (size_t i = 0; i < n_words && used < sizeof list; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == n_words ? " or " : ", ";
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint, words[i]);
+    }
+    const char *near = drove__nearest(text, words, n_words);
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%.80s\"%s%s%s", what, list, text,
+                       near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                       near != NULL ? "\"?" : "");
+}
+
 static const char *const bind_words[] = {/* in the order of drove_bind */
                                          [DROVE_BIND_NONE] = "none",
                                          [DROVE_BIND_COMPACT] = "compact",
                                          [DROVE_BIND_SPREAD] = "spread"};
 
-static drove_status resolve_bind(const char *text, drove_bind *out)
+drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out)
 {
-    for (unsigned i = 0; i < DROVE_COUNT(bind_words); i++) {
-        if (strcmp(bind_words[i], text) != 0) continue;
-        *out = (drove_bind)i;
+    uint64_t n;
+    if (strcmp(text, "all") == 0) {
+        *out = n_all;
         return DROVE_OK;
     }
-    return drove__fail(DROVE_E_ARG, "--bind: expected none, compact or spread, found \"%s\"", text);
+    if (drove__parse_u64("--threads", text, 1, DROVE_MOST_THREADS, &n) == DROVE_OK) {
+        *out = (unsigned)n;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "--threads: expected a whole number from 1 to %d, or all, found "
+                       "\"%.80s\"",
+                       DROVE_MOST_THREADS, text);
 }
 
 static drove_status resolve_strategy(drove_workers *w)
@@ -36,13 +63,11 @@ static drove_status resolve_strategy(drove_workers *w)
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out)
 {
-    drove_workers w = {.n_threads = n_pus};
-    DROVE_TRY(resolve_bind(options->bind, &w.bind));
-    if (strcmp(options->threads, "all") != 0) {
-        uint64_t n;
-        DROVE_TRY(drove__parse_u64("--threads", options->threads, 1, DROVE_MOST_THREADS, &n));
-        w.n_threads = (unsigned)n;
-    }
+    drove_workers w = {.bind = DROVE_BIND_NONE};
+    unsigned bind;
+    DROVE_TRY(drove__one_of("--bind", options->bind, bind_words, DROVE_COUNT(bind_words), &bind));
+    w.bind = (drove_bind)bind;
+    DROVE_TRY(drove__threads_parse(options->threads, n_pus, &w.n_threads));
     const char *strategy = options->strategy;
     if (strcmp(strategy, "auto") == 0) strategy = w.n_threads == 1 ? "sequential" : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
@@ -52,41 +77,42 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     return DROVE_OK;
 }
 
+/* The number after "epochs=" and the like. */
+static drove_status parse_amount(drove_save_unit unit, const char *word, const char *value,
+                                 drove_save_every *out)
+{
+    char what[40];
+    drove_save_every every = {.unit = unit};
+    snprintf(what, sizeof what, "--save-every %s", word);
+    if (unit == DROVE_SAVE_UPDATES) {
+        DROVE_TRY(drove__parse_u64(what, value, 1, UINT64_MAX, &every.updates));
+    } else {
+        DROVE_TRY(drove__parse_real(what, value, DBL_MIN, DBL_MAX, &every.amount));
+    }
+    *out = every;
+    return DROVE_OK;
+}
+
 drove_status drove__save_every_parse(const char *text, drove_save_every *out)
 {
-    static const struct {
-        const char *prefix;
-        drove_save_unit unit;
-    } counted[] = {{"epochs=", DROVE_SAVE_EPOCHS}, {"seconds=", DROVE_SAVE_SECONDS}};
-    drove_save_every every = {.unit = DROVE_SAVE_EVAL};
-    if (strcmp(text, "eval") == 0) {
-        *out = every;
-        return DROVE_OK;
+    static const char *const words[] = {/* in the order of drove_save_unit */
+                                        [DROVE_SAVE_EVAL] = "eval",
+                                        [DROVE_SAVE_EPOCHS] = "epochs",
+                                        [DROVE_SAVE_UPDATES] = "updates",
+                                        [DROVE_SAVE_SECONDS] = "seconds",
+                                        [DROVE_SAVE_NEVER] = "never"};
+    static const char *const shown[] = {"eval", "epochs=N", "updates=N", "seconds=N", "never"};
+    for (unsigned i = 0; i < DROVE_COUNT(words); i++) {
+        size_t n = strlen(words[i]);
+        bool is_plain = i == DROVE_SAVE_EVAL || i == DROVE_SAVE_NEVER;
+        if (is_plain && strcmp(text, words[i]) == 0) {
+            *out = (drove_save_every){.unit = (drove_save_unit)i};
+            return DROVE_OK;
+        }
+        if (!is_plain && strncmp(text, words[i], n) == 0 && text[n] == '=') {
+            return parse_amount((drove_save_unit)i, words[i], text + n + 1, out);
+        }
     }
-    if (strcmp(text, "never") == 0) {
-        every.unit = DROVE_SAVE_NEVER;
-        *out = every;
-        return DROVE_OK;
-    }
-    if (strncmp(text, "updates=", 8) == 0) {
-        every.unit = DROVE_SAVE_UPDATES;
-        DROVE_TRY(
-            drove__parse_u64("--save-every updates", text + 8, 1, UINT64_MAX, &every.updates));
-        *out = every;
-        return DROVE_OK;
-    }
-    for (size_t i = 0; i < DROVE_COUNT(counted); i++) {
-        size_t n = strlen(counted[i].prefix);
-        if (strncmp(text, counted[i].prefix, n) != 0) continue;
-        char what[40];
-        snprintf(what, sizeof what, "--save-every %.*s", (int)n - 1, counted[i].prefix);
-        every.unit = counted[i].unit;
-        DROVE_TRY(drove__parse_real(what, text + n, DBL_MIN, DBL_MAX, &every.amount));
-        *out = every;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_ARG,
-                       "--save-every: expected eval, epochs=N, updates=N, seconds=N or "
-                       "never, found \"%s\"",
-                       text);
+    unsigned unused;
+    return drove__one_of("--save-every", text, shown, DROVE_COUNT(shown), &unused);
 }

@@ -23,6 +23,14 @@ typedef struct drove_workers {
     drove_bind bind;
 } drove_workers;
 
+/* One of n_words words.  Errors: DROVE_E_ARG: "what: expected a, b or c, found ...", with the
+ * nearest. */
+drove_status drove__one_of(const char *what, const char *text, const char *const *words,
+                           size_t n_words, unsigned *out);
+
+/* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
+drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
+
 /* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
  * Errors: DROVE_E_ARG. */
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,

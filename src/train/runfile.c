@@ -135,9 +135,8 @@ static drove_status scalar_text(const runfile *f, const struct fy_event *event, 
     size_t size_bytes = 0;
     struct fy_token *token = event->scalar.value;
     const char *text = token != NULL ? fy_token_get_text(token, &size_bytes) : "";
-    if (text == NULL) text = "";
-    if (memchr(text, '\0', size_bytes) != NULL) {
-        return drove__fail(DROVE_E_ARG, "%s:%d:%d: expected text, found a NUL byte", f->path, line,
+    if (text == NULL || memchr(text, '\0', size_bytes) != NULL) {
+        return drove__fail(DROVE_E_ARG, "%s:%d:%d: expected UTF-8 text without NUL", f->path, line,
                            column);
     }
     char *copy = strndup(text, size_bytes);
@@ -218,6 +217,16 @@ static drove_status read_document(runfile *f)
     return expect(f, FYET_STREAM_END, "one document");
 }
 
+/* The parser would take a NUL byte for the end of the file. */
+static drove_status check_text(const runfile *f)
+{
+    const char *nul = memchr(f->text, '\0', f->size_bytes);
+    int line = 1;
+    if (nul == NULL) return DROVE_OK;
+    for (const char *c = f->text; c < nul; c++) line += *c == '\n';
+    return drove__fail(DROVE_E_ARG, "%s:%d: expected UTF-8 text, found a NUL byte", f->path, line);
+}
+
 static drove_status open_parser(runfile *f)
 {
     struct fy_diag_cfg diag_cfg;
@@ -242,6 +251,7 @@ drove_status drove_options_load(drove_options *options, const char *path)
     f->path = path;
     f->options = *options;
     drove_status status = drove__file_load(path, RUNFILE_MOST_BYTES, &f->text, &f->size_bytes);
+    if (status == DROVE_OK) status = check_text(f);
     if (status == DROVE_OK) status = open_parser(f);
     if (status == DROVE_OK) status = read_document(f);
     if (status == DROVE_OK) *options = f->options;

@@ -23,26 +23,33 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FEW_PARAMS = 16 };
+enum { FEW_PARAMS = 16, MOST_WORDS = 16 };
 
-static drove_status check_word(const char *flag, const char *text, const char *a, const char *b)
+/* One of the words that the option's table row lists. */
+static drove_status check_word(const drove_options *o, const char *name, const char *flag)
 {
-    if (strcmp(text, a) == 0 || strcmp(text, b) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s: expected %s or %s, found \"%s\"", flag, a, b, text);
+    const char *word[MOST_WORDS];
+    char value[DROVE_TEXT_SIZE], words[256];
+    size_t n_options, n_words = 0;
+    unsigned unused;
+    DROVE_TRY(drove_options_get(o, name, value, sizeof value));
+    const drove_option_info *info = drove_options_table(&n_options);
+    while (strcmp(info->name, name) != 0) info++;
+    snprintf(words, sizeof words, "%s", info->words);
+    for (char *rest = words, *w; n_words < MOST_WORDS && (w = strsep(&rest, " ")) != NULL;) {
+        word[n_words++] = w;
+    }
+    return drove__one_of(flag, value, word, n_words, &unused);
 }
 
 static drove_status check_isa(const char *isa)
 {
-    const char *const *tiers = drovek_tiers();
-    char list[128] = "";
-    size_t used = 0;
-    if (isa[0] == '\0') return DROVE_OK;
-    for (size_t i = 0; tiers[i] != NULL; i++) {
-        if (strcmp(tiers[i], isa) == 0) return DROVE_OK;
-        if (used >= sizeof list) continue;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s, ", tiers[i]);
-    }
-    return drove__fail(DROVE_E_ARG, "--isa: expected %sor auto, found \"%s\"", list, isa);
+    const char *word[MOST_WORDS];
+    size_t n_words = 0;
+    unsigned unused;
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) word[n_words++] = *tier;
+    word[n_words++] = "auto";
+    return drove__one_of("--isa", isa[0] != '\0' ? isa : "auto", word, n_words, &unused);
 }
 
 static drove_status check_data(const char *flag, const char *text)
@@ -113,7 +120,7 @@ static drove_status check_method(const drove_options *o)
     cpu_set_t allowed;
     int n_pus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     DROVE_TRY(drove__resolve_workers(o, (unsigned)n_pus, &workers));
-    DROVE_TRY(check_word("--rule-state", o->rule_state, "shared", "worker"));
+    DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
     const drove_optim_options opt = {
         .rule = o->rule,
         .schedule = o->schedule,
@@ -163,7 +170,7 @@ drove_status drove_options_validate(const drove_options *o)
         DROVE_TRY(check_data("--test", o->test));
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o));
-    DROVE_TRY(check_word("--order", o->order, "shuffle", "random"));
+    DROVE_TRY(check_word(o, "order", "--order"));
     DROVE_TRY(check_isa(o->isa));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
