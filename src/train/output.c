@@ -68,6 +68,22 @@ static bool has_entries(const char *folder)
     return found;
 }
 
+/* A killed run leaves the temporary file that it was writing; the run that goes on takes it away. */
+static void remove_leftovers(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        if (strstr(e->d_name, ".safetensors.tmp.") == NULL && strstr(e->d_name, ".json.tmp.") == NULL &&
+            strstr(e->d_name, ".jsonl.tmp.") == NULL) {
+            continue;
+        }
+        char *path = drove__path_join(folder, e->d_name);
+        if (path != NULL) unlink(path);
+        free(path);
+    }
+    if (dir != NULL) closedir(dir);
+}
+
 static drove_status make_folder(const drove_run *run)
 {
     const char *folder = run->opt.out;
@@ -83,6 +99,7 @@ static drove_status make_folder(const drove_run *run)
                            "--out: expected a new or empty folder, found %s with files in it (--resume continues a run)",
                            folder);
     }
+    if (run->opt.resume[0] != '\0') remove_leftovers(folder);
     return DROVE_OK;
 }
 
