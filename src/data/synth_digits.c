@@ -31,7 +31,7 @@ static const float rotation = 0.20f;      /* deviation, radians                 
 static const float shear = 0.20f;         /* deviation                                           */
 static const float log_size = 0.12f;      /* deviation of the logarithm of the size              */
 static const float log_aspect = 0.14f;    /* deviation of the logarithm of width over height     */
-static const float shift = 1.6f;          /* deviation of the centre                             */
+static const float shift = 1.35f;         /* deviation of the centre                             */
 static const float pen_least = 0.7f, pen_most = 1.7f; /* half the width of the line              */
 static const float ink_least = 0.65f;     /* darkest pixel of the palest digit, of 1             */
 static const float noise_most = 0.16f;    /* largest amplitude of the noise, of 1                */

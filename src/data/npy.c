@@ -1,0 +1,452 @@
+/* data/npy.c - NumPy's array files: examples in one, targets in the other.
+ *
+ * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python dictionary with descr,
+ * fortran_order and shape, then the elements.  Here: versions 1 to 3, little-endian or bytes, C order, types b1 u1 i1
+ * i2 i4 i8 f4 f8.  X is [n], [n][features], [n][height][width] or [n][channels][height][width]; bytes stay bytes.
+ * Y is [n] or [n][1]: classes or values by the rule of data/labels.h; [n][labels] of zeros and ones: multi-label.
+ */
+#include "data/elements.h"
+#include "data/export.h"
+#include "data/labels.h"
+#include "data/text.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK_MOST = 4, HEADER_MOST = 65536, HEADER_ALIGN = 64, LABELS_MOST = 1 << 24 };
+
+typedef struct npy_file {
+    drove_reader  *reader;
+    drove_elements elements;
+    unsigned       rank;
+    uint64_t       shape[RANK_MOST];
+} npy_file;
+
+/* ---- the header ---- */
+
+typedef struct header {       /* the dictionary's text */
+    const npy_file *file;
+    uint64_t        offset;   /* of text in the file   */
+    const char     *text, *at, *end;
+} header;
+
+static drove_status fail_header(const header *h, const char *expected)
+{
+    int n = h->end - h->at < 20 ? (int)(h->end - h->at) : 20;
+    return drove__fail(DROVE_E_DATA, "%s: byte %llu of its NPY header: expected %s, found \"%.*s\"",
+                       drove__reader_path(h->file->reader),
+                       (unsigned long long)(h->offset + (uint64_t)(h->at - h->text)), expected, n, h->at);
+}
+
+static void skip_blanks(header *h)
+{
+    while (h->at < h->end && (drove__is_blank(*h->at) || *h->at == '\n')) h->at++;
+}
+
+/* Passes over a punctuation mark, if it is there. */
+static bool take(header *h, char mark)
+{
+    skip_blanks(h);
+    if (h->at == h->end || *h->at != mark) return false;
+    h->at++;
+    return true;
+}
+
+static bool take_word(header *h, const char *word)
+{
+    size_t n = strlen(word);
+    if ((size_t)(h->end - h->at) < n || memcmp(h->at, word, n) != 0) return false;
+    h->at += n;
+    return true;
+}
+
+/* 'text' or "text". */
+static drove_status read_string(header *h, const char **text, size_t *length)
+{
+    skip_blanks(h);
+    if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return fail_header(h, "a quoted word");
+    const char *first = h->at + 1;
+    const char *last = first < h->end ? memchr(first, *h->at, (size_t)(h->end - first)) : NULL;
+    if (last == NULL) return fail_header(h, "a closing quote");
+    *text = first;
+    *length = (size_t)(last - first);
+    h->at = last + 1;
+    return DROVE_OK;
+}
+
+static drove_status read_type(header *h, npy_file *f)
+{
+    static const struct { char name[3]; drove_element_type type; } types[] = {
+        {"b1", DROVE_ELEMENT_U8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},  {"i2", DROVE_ELEMENT_I16},
+        {"i4", DROVE_ELEMENT_I32}, {"i8", DROVE_ELEMENT_I64}, {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64},
+    };
+    const char *text;
+    size_t length;
+    DROVE_TRY(read_string(h, &text, &length));
+    for (size_t i = 0; length == 3 && i < DROVE_COUNT(types); i++) {
+        if (memcmp(text + 1, types[i].name, 2) != 0) continue;
+        bool is_byte = drove__element_bytes(types[i].type) == 1;
+        if (text[0] == '>' && !is_byte) {
+            return drove__fail(DROVE_E_UNSUPPORTED, "%s: holds big-endian numbers (%.3s); expected little-endian ones",
+                               drove__reader_path(f->reader), text);
+        }
+        if (strchr("<|>=", text[0]) == NULL) break;
+        f->elements.type = types[i].type;
+        return DROVE_OK;
+    }
+    h->at = text;
+    return fail_header(h, "a type among |b1 |u1 |i1 <i2 <i4 <i8 <f4 <f8");
+}
+
+static drove_status read_order(header *h, const npy_file *f)
+{
+    skip_blanks(h);
+    if (take_word(h, "False")) return DROVE_OK;
+    if (!take_word(h, "True")) return fail_header(h, "True or False");
+    return drove__fail(DROVE_E_UNSUPPORTED, "%s: is stored column by column (fortran_order); expected row by row: save "
+                       "numpy.ascontiguousarray(x)", drove__reader_path(f->reader));
+}
+
+static drove_status read_shape(header *h, npy_file *f)
+{
+    f->rank = 0;
+    if (!take(h, '(')) return fail_header(h, "a shape such as (60000, 784)");
+    while (!take(h, ')')) {
+        if (f->rank == RANK_MOST) return fail_header(h, "at most 4 dimensions");
+        skip_blanks(h);
+        uint64_t n;
+        const char *next;
+        if (!drove__scan_u64(h->at, h->end, &next, &n) || n == 0) return fail_header(h, "a dimension of at least 1");
+        h->at = next;
+        if (h->at < h->end && *h->at == 'L') h->at++; /* Python 2 */
+        f->shape[f->rank++] = n;
+        if (take(h, ',')) continue;
+        skip_blanks(h);
+        if (h->at == h->end || *h->at != ')') return fail_header(h, "',' or ')'");
+    }
+    if (f->rank == 0) return fail_header(h, "at least one dimension");
+    return DROVE_OK;
+}
+
+static drove_status read_dictionary(header *h, npy_file *f)
+{
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    bool seen[DROVE_COUNT(keys)] = {false};
+    if (!take(h, '{')) return fail_header(h, "'{'");
+    while (!take(h, '}')) {
+        const char *key;
+        size_t length, which = 0;
+        DROVE_TRY(read_string(h, &key, &length));
+        while (which < DROVE_COUNT(keys) && (length != strlen(keys[which]) || memcmp(key, keys[which], length) != 0)) {
+            which++;
+        }
+        if (which == DROVE_COUNT(keys) || seen[which]) {
+            h->at = key;
+            return fail_header(h, "descr, fortran_order and shape, each once");
+        }
+        seen[which] = true;
+        if (!take(h, ':')) return fail_header(h, "':'");
+        if (which == 0) DROVE_TRY(read_type(h, f));
+        else DROVE_TRY(which == 1 ? read_order(h, f) : read_shape(h, f));
+        if (take(h, ',')) continue;
+        skip_blanks(h);
+        if (h->at == h->end || *h->at != '}') return fail_header(h, "',' or '}'");
+    }
+    for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
+        if (!seen[i]) return fail_header(h, "descr, fortran_order and shape, each once");
+    }
+    skip_blanks(h);
+    return h->at == h->end ? DROVE_OK : fail_header(h, "nothing after '}'");
+}
+
+/* Length of the dictionary, after the magic and the version. */
+static drove_status read_length(npy_file *f, size_t *length)
+{
+    const char *path = drove__reader_path(f->reader);
+    uint8_t start[8], bytes[4] = {0};
+    DROVE_TRY(drove__reader_read(f->reader, start, sizeof start));
+    if (memcmp(start, "\x93NUMPY", 6) != 0) {
+        return drove__fail(DROVE_E_DATA, "%s: not an NPY file: expected \"\\x93NUMPY\" at its start, found byte 0x%02x",
+                           path, start[0]);
+    }
+    if (start[6] < 1 || start[6] > 3) {
+        return drove__fail(DROVE_E_DATA, "%s: byte 6: expected NPY version 1, 2 or 3, found %u", path, start[6]);
+    }
+    DROVE_TRY(drove__reader_read(f->reader, bytes, start[6] == 1 ? 2 : 4));
+    uint32_t n = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    if (n > HEADER_MOST) {
+        return drove__fail(DROVE_E_DATA, "%s: byte 8: expected a header of at most %d bytes, found %u", path, HEADER_MOST,
+                           n);
+    }
+    *length = n;
+    return DROVE_OK;
+}
+
+static drove_status open_npy(const char *path, npy_file *f)
+{
+    size_t length = 0;
+    DROVE_TRY(drove__reader_open(path, &f->reader));
+    DROVE_TRY(read_length(f, &length));
+    header h = {.file = f, .offset = drove__reader_offset(f->reader)};
+    char *text = drove__grow(NULL, length, 1);
+    if (text == NULL) return drove__fail_nomem(path, length);
+    drove_status status = drove__reader_read(f->reader, text, length);
+    if (status == DROVE_OK) {
+        h.text = h.at = text;
+        h.end = text + length;
+        status = read_dictionary(&h, f);
+    }
+    free(text);
+    return status;
+}
+
+/* ---- content ---- */
+
+static drove_status read_x(npy_file *f, drove_storage *s)
+{
+    uint64_t n_features = 1;
+    size_t n;
+    for (unsigned i = 1; i < f->rank; i++) {
+        if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
+        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow", drove__reader_path(f->reader));
+    }
+    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_features, &n));
+    s->n_rows = (size_t)f->shape[0];
+    s->n_features = (size_t)n_features;
+    if (f->rank >= 3) {
+        s->channels = f->rank == 4 ? (size_t)f->shape[1] : 1;
+        s->height = (size_t)f->shape[f->rank - 2];
+        s->width = (size_t)f->shape[f->rank - 1];
+    }
+    if (f->elements.type == DROVE_ELEMENT_U8) {
+        s->x_kind = DROVE_X_U8;
+        s->x_u8 = drove__alloc(n, 1);
+        if (s->x_u8 == NULL) return drove__fail_nomem("data set", n);
+        DROVE_TRY(drove__reader_read(f->reader, s->x_u8, n));
+    } else {
+        s->x_kind = DROVE_X_F32;
+        s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
+        if (s->x_f32 == NULL) return drove__fail_nomem("data set", n * sizeof *s->x_f32);
+        DROVE_TRY(drove__elements_read(f->reader, f->elements, n, s->x_f32));
+    }
+    return drove__elements_end(f->reader);
+}
+
+/* One target a row. */
+static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels, drove_storage *s)
+{
+    for (size_t row = 0; row < s->n_rows; row++) {
+        double target;
+        DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &target));
+        DROVE_TRY(drove__labels_add_number(labels, target));
+        DROVE_TRY(drove__labels_end_row(labels, NULL));
+    }
+    DROVE_TRY(drove__elements_end(f->reader));
+    return drove__labels_finish(labels, spec, drove__reader_path(f->reader), s);
+}
+
+/* Zeros and ones, [n][labels]; the ones are kept as a list for each row. */
+static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storage *s)
+{
+    size_t capacity = 0, n = 0;
+    s->y_kind = DROVE_Y_LABELS;
+    s->n_classes = (size_t)n_labels;
+    s->label_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->label_start);
+    if (s->label_start == NULL) return drove__fail_nomem("labels", s->n_rows * sizeof *s->label_start);
+    s->label_start[0] = 0;
+    DROVE_TRY(drove__reserve(&s->label, &capacity, 1, sizeof *s->label));
+    for (size_t row = 0; row < s->n_rows; row++) {
+        for (uint32_t label = 0; label < n_labels; label++) {
+            double one;
+            DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &one));
+            if (one != 0 && one != 1) {
+                return drove__fail(DROVE_E_DATA, "%s: row %zu, column %u: expected 0 or 1 (multi-label), found %g",
+                                   drove__reader_path(f->reader), row + 1, label + 1, one);
+            }
+            if (one == 0) continue;
+            DROVE_TRY(drove__reserve(&s->label, &capacity, n + 1, sizeof *s->label));
+            s->label[n++] = label;
+        }
+        s->label_start[row + 1] = n;
+    }
+    return drove__elements_end(f->reader);
+}
+
+static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s)
+{
+    const char *path = drove__reader_path(f->reader);
+    uint64_t n_columns = f->rank >= 2 ? f->shape[1] : 1;
+    size_t n;
+    if (f->rank > 2 || n_columns > LABELS_MOST) {
+        return drove__fail(DROVE_E_DATA, "%s: expected targets of shape (n,), (n, 1) or (n, labels), found %u dimensions",
+                           path, f->rank);
+    }
+    if (f->shape[0] != s->n_rows) {
+        return drove__fail(DROVE_E_DATA, "%s: expected %zu targets, one for each example, found %llu", path, s->n_rows,
+                           (unsigned long long)f->shape[0]);
+    }
+    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_columns, &n));
+    if (n_columns > 1) return read_indicators(f, n_columns, s);
+    drove_labels *labels;
+    DROVE_TRY(drove__labels_create(&labels));
+    drove_status status = read_targets(f, spec, labels, s);
+    drove__labels_destroy(labels);
+    return status;
+}
+
+static drove_status read_npy(const drove_spec *spec, int part, drove_storage **out)
+{
+    npy_file x = {0}, y = {0};
+    drove_storage *s = NULL;
+    (void)part;
+    drove_status status = drove__storage_create(&s);
+    if (status == DROVE_OK) status = open_npy(spec->arg[0], &x);
+    if (status == DROVE_OK) status = open_npy(spec->arg[1], &y);
+    if (status == DROVE_OK) status = read_x(&x, s);
+    if (status == DROVE_OK) status = read_y(&y, spec, s);
+    if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
+    drove__reader_close(x.reader);
+    drove__reader_close(y.reader);
+    if (status != DROVE_OK) drove__storage_release(s);
+    else *out = s;
+    return status;
+}
+
+/* ---- writing ---- */
+
+/* Version 1; the header ends at a multiple of HEADER_ALIGN, after blanks and a newline. */
+static drove_status write_header(drove_writer *w, const char *type, unsigned rank, const size_t *shape)
+{
+    char text[256], dimensions[128] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < rank; i++) {
+        used += (size_t)snprintf(dimensions + used, sizeof dimensions - used, i == 0 ? "%zu," : " %zu,", shape[i]);
+    }
+    if (rank > 1) dimensions[used - 1] = '\0'; /* only (n,) keeps its comma */
+    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, dimensions);
+    size_t start = 10, padded = (start + (size_t)n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN - start;
+    memset(text + n, ' ', padded - (size_t)n);
+    text[padded - 1] = '\n';
+    uint8_t first[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)padded, (uint8_t)(padded >> 8)};
+    DROVE_TRY(drove__writer_write(w, first, sizeof first));
+    return drove__writer_write(w, text, padded);
+}
+
+static drove_status write_number(drove_writer *w, uint32_t bits)
+{
+    uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16), (uint8_t)(bits >> 24)};
+    return drove__writer_write(w, bytes, sizeof bytes);
+}
+
+static drove_status write_float(drove_writer *w, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return write_number(w, bits);
+}
+
+static drove_status write_x(drove_writer *w, const drove_data *data, bool scaled)
+{
+    const drove_storage *s = data->storage;
+    bool bytes = s->x_kind == DROVE_X_U8 && !(scaled && data->factor != NULL);
+    size_t n = s->n_features;
+    const size_t table[] = {data->n_rows, n}, grey[] = {data->n_rows, s->height, s->width};
+    const size_t colour[] = {data->n_rows, s->channels, s->height, s->width};
+    const size_t *shape = s->channels == 0 ? table : s->channels == 1 ? grey : colour;
+    unsigned rank = s->channels == 0 ? 2 : s->channels == 1 ? 3 : 4;
+    DROVE_TRY(write_header(w, bytes ? "|u1" : "<f4", rank, shape));
+    if (bytes) {
+        for (size_t i = 0; i < data->n_rows; i++) {
+            DROVE_TRY(drove__writer_write(w, s->x_u8 + drove__data_row(data, i) * n, n));
+        }
+        return DROVE_OK;
+    }
+    float *row = drove__grow(NULL, n, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("a row", n * sizeof *row);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < data->n_rows && status == DROVE_OK; i++) {
+        drove__export_row(data, i, scaled, row);
+        for (size_t j = 0; j < n && status == DROVE_OK; j++) status = write_float(w, row[j]);
+    }
+    free(row);
+    return status;
+}
+
+static drove_status write_indicators(drove_writer *w, const drove_data *data)
+{
+    static const uint8_t zero = 0, one = 1;
+    const drove_storage *s = data->storage;
+    const size_t shape[] = {data->n_rows, s->n_classes};
+    DROVE_TRY(write_header(w, "|u1", 2, shape));
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        uint64_t k = s->label_start[row], end = s->label_start[row + 1];
+        for (size_t label = 0; label < s->n_classes; label++) {
+            bool set = k < end && s->label[k] == label;
+            k += set;
+            DROVE_TRY(drove__writer_write(w, set ? &one : &zero, 1));
+        }
+    }
+    return DROVE_OK;
+}
+
+/* Classes are written as their names where those are whole numbers that fit, else as numbers from 0. */
+static drove_status write_classes(drove_writer *w, const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    int32_t *number = drove__grow(NULL, s->n_classes, sizeof *number);
+    if (number == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof *number);
+    bool by_name = drove__export_names_are_numbers(s);
+    for (size_t c = 0; c < s->n_classes && by_name; c++) {
+        double value = 0;
+        by_name = drove__label_number(s->class_name[c], strlen(s->class_name[c]), &value) && value >= INT32_MIN &&
+                  value <= INT32_MAX && value == (double)(int32_t)value;
+        if (by_name) number[c] = (int32_t)value;
+    }
+    drove_status status = write_header(w, "<i4", 1, &data->n_rows);
+    for (size_t i = 0; i < data->n_rows && status == DROVE_OK; i++) {
+        int32_t class = s->y_class[drove__data_row(data, i)];
+        status = write_number(w, (uint32_t)(by_name ? number[class] : class));
+    }
+    free(number);
+    return status;
+}
+
+static drove_status write_y(drove_writer *w, const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    if (s->y_kind == DROVE_Y_LABELS) return write_indicators(w, data);
+    if (s->y_kind == DROVE_Y_CLASS) return write_classes(w, data);
+    DROVE_TRY(write_header(w, "<f4", 1, &data->n_rows));
+    for (size_t i = 0; i < data->n_rows; i++) DROVE_TRY(write_float(w, s->y_value[drove__data_row(data, i)]));
+    return DROVE_OK;
+}
+
+static drove_status write_npy(const drove_data *data, const drove_spec *to)
+{
+    bool scaled;
+    drove_writer *x = NULL, *y = NULL;
+    if (data->storage->y_kind == DROVE_Y_LABELS && data->storage->n_classes < 2) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "npy: multi-label data need at least 2 labels");
+    }
+    DROVE_TRY(drove__export_begin(to, &scaled));
+    drove_status status = drove__writer_create(to->arg[0], &x);
+    if (status == DROVE_OK) status = drove__writer_create(to->arg[1], &y);
+    if (status == DROVE_OK) status = write_x(x, data, scaled);
+    if (status == DROVE_OK) status = write_y(y, data);
+    if (status == DROVE_OK) return drove__export_commit_pair(x, to->arg[0], y);
+    drove__writer_abort(x);
+    drove__writer_abort(y);
+    return status;
+}
+
+static const char *const keys[] = {"target", "classes", "scaled", NULL};
+
+const drove_format_ops drove__format_npy = {
+    .name = "npy", .help = "NumPy array files of examples and of targets; bytes stay bytes",
+    .source = "NumPy Enhancement Proposal 1", .arguments = "X,Y", .least_args = 2, .most_args = 2, .keys = keys,
+    .read = read_npy, .write = write_npy, .default_scaling = DROVE_SCALE_NONE,
+};

@@ -1,0 +1,124 @@
+/* data/synth_logistic.c - data drawn from the logistic model: De Sa et al. (Buckwild!), footnote 9.
+ *
+ * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with probability
+ * 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability p and stores the others as the
+ * zeros they are.  Row i depends on (seed, d, density, i) alone.
+ */
+#include "data/synth.h"
+#include "data/text.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL_STREAM UINT64_MAX /* rows use streams 0 .. n-1 */
+
+typedef struct logistic_model {
+    uint64_t n, d, seed;
+    double   density;   /* (0, 1]; 1 = dense */
+    float   *w;         /* [d]               */
+    size_t   n_stored, index_capacity, value_capacity; /* sparse */
+} logistic_model;
+
+static float uniform(drove_rng *rng)
+{
+    return 2.0f * (float)drove__rng_uniform(rng) - 1.0f;
+}
+
+static int32_t draw_class(drove_rng *rng, double product)
+{
+    return drove__rng_uniform(rng) < 1.0 / (1.0 + exp(-product));
+}
+
+static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, int32_t *class)
+{
+    double product = 0;
+    for (uint64_t f = 0; f < m->d; f++) {
+        x[f] = uniform(rng);
+        product += (double)x[f] * (double)m->w[f];
+    }
+    *class = draw_class(rng, product);
+}
+
+/* Distances between stored elements are geometric, so the cost is that of the stored ones. */
+static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s, int32_t *class)
+{
+    double product = 0, log_absent = log1p(-m->density);
+    for (double f = 0;; f++) {
+        f += floor(log1p(-drove__rng_uniform(rng)) / log_absent);
+        if (f >= (double)m->d) break;
+        size_t n = m->n_stored + 1;
+        DROVE_TRY(drove__reserve(&s->index, &m->index_capacity, n, sizeof *s->index));
+        DROVE_TRY(drove__reserve(&s->value, &m->value_capacity, n, sizeof *s->value));
+        float x = uniform(rng);
+        if (x == 0.0f) continue;
+        s->index[m->n_stored] = (uint32_t)f;
+        s->value[m->n_stored] = x;
+        product += (double)x * (double)m->w[(size_t)f];
+        m->n_stored = n;
+    }
+    *class = draw_class(rng, product);
+    return DROVE_OK;
+}
+
+static drove_status draw_rows(logistic_model *m, drove_storage *s)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, MODEL_STREAM);
+    for (uint64_t f = 0; f < m->d; f++) m->w[f] = uniform(&rng);
+    if (s->x_kind == DROVE_X_CSR) s->row_start[0] = 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, i);
+        if (s->x_kind == DROVE_X_F32) {
+            draw_dense_row(m, &rng, s->x_f32 + i * s->n_features, &s->y_class[i]);
+        } else {
+            DROVE_TRY(draw_sparse_row(m, &rng, s, &s->y_class[i]));
+            s->row_start[i + 1] = m->n_stored;
+        }
+    }
+    return DROVE_OK;
+}
+
+static drove_status name_classes(drove_storage *s)
+{
+    s->class_name = calloc(2, sizeof *s->class_name);
+    if (s->class_name == NULL) return drove__fail_nomem("class names", 2 * sizeof *s->class_name);
+    s->class_name[0] = strdup("-1");
+    s->class_name[1] = strdup("+1");
+    if (s->class_name[0] != NULL && s->class_name[1] != NULL) return DROVE_OK;
+    return drove__fail_nomem("class names", 6);
+}
+
+static drove_status read_logistic(const drove_spec *spec, int part, drove_storage **out)
+{
+    logistic_model m = {.n = 10000, .d = 100, .seed = 1, .density = 1.0};
+    drove_storage *s;
+    (void)part;
+    DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &m.n));
+    DROVE_TRY(drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &m.d));
+    DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &m.seed));
+    DROVE_TRY(drove__spec_real(spec, "density", 1e-9, 1.0, &m.density));
+    double expected = (double)m.n * (double)m.d * m.density;
+    drove_synth_size size = {.n_rows = m.n, .n_features = m.d, .x_kind = m.density < 1 ? DROVE_X_CSR : DROVE_X_F32,
+                             .n_stored = expected < 1e18 ? (uint64_t)expected : (uint64_t)1e18};
+    DROVE_TRY(drove__synth_create(spec, &size, 2, &s));
+    m.w = drove__grow(NULL, (size_t)m.d, sizeof *m.w);
+    drove_status status = m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.d * sizeof *m.w);
+    if (status == DROVE_OK) status = draw_rows(&m, s);
+    if (status == DROVE_OK) status = name_classes(s);
+    free(m.w);
+    if (status != DROVE_OK) drove__storage_release(s);
+    else *out = s;
+    return status;
+}
+
+static const char *const keys[] = {"n", "d", "density", "seed", NULL};
+
+const drove_format_ops drove__format_synth_logistic = {
+    .name = "synth:logistic", .help = "drawn from the logistic model; ?n=10000&d=100&density=1&seed=1",
+    .source = "De Sa et al., ISCA 2017, footnote 9", .arguments = "logistic", .least_args = 1, .most_args = 1,
+    .keys = keys, .read = read_logistic, .default_scaling = DROVE_SCALE_NONE,
+};
