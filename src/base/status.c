@@ -83,7 +83,8 @@ drove_status drove__fail_in(drove_status status, const char *format, ...)
     int n = vsnprintf(context, sizeof context, format, arguments);
     va_end(arguments);
     if (n < 0) context[0] = '\0';
-    return drove__fail(status, "%s: %s", context, error_text);
+    /* The end of the text says what was found: a long context leaves room for it. */
+    return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE / 2, context, error_text);
 }
 
 drove_status drove__fail_nomem(const char *what, size_t size_bytes)
@@ -100,7 +101,8 @@ drove_status drove__fail_errno(drove_status status, int error, const char *forma
     int n = vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     if (n < 0) what[0] = '\0';
-    return drove__fail(status, "%s: %s", what, strerror_r(error, reason, sizeof reason));
+    return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE - (int)sizeof reason, what,
+                       strerror_r(error, reason, sizeof reason));
 }
 
 void drove__error_copy(char into[DROVE_ERROR_TEXT_SIZE])

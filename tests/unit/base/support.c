@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 void assert_error_has(const char *part)
@@ -15,6 +16,7 @@ void assert_error_has(const char *part)
 
 void write_bytes(const char *path, const void *bytes, size_t size_bytes)
 {
+    unlink(path); /* emptying an existing file makes some file systems flush it: slow */
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     if (size_bytes > 0) assert_int_equal(fwrite(bytes, 1, size_bytes, file), size_bytes);
@@ -23,6 +25,7 @@ void write_bytes(const char *path, const void *bytes, size_t size_bytes)
 
 void write_gzip(const char *path, const void *bytes, size_t size_bytes, int first)
 {
+    if (first) unlink(path);
     gzFile file = gzopen(path, first ? "wb" : "ab");
     assert_non_null(file);
     const char *from = bytes;

@@ -48,8 +48,11 @@ static void test_is_one_line_and_cut(void **state)
     text[sizeof text - 1] = '\0';
     drove__fail(DROVE_E_DATA, "%s", text);
     assert_int_equal(strlen(drove_error_text()), DROVE_ERROR_TEXT_SIZE - 1);
+    drove__fail(DROVE_E_DATA, "found 3");
     drove__fail_in(DROVE_E_DATA, "%s", text);
-    assert_int_equal(strlen(drove_error_text()), DROVE_ERROR_TEXT_SIZE - 1);
+    assert_error_has("xxx: found 3"); /* the end is what matters */
+    drove__fail_errno(DROVE_E_IO, ENOSPC, "%s", text);
+    assert_error_has("xxx: No space left on device");
     char copy[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(copy);
     assert_string_equal(copy, drove_error_text());

@@ -1,0 +1,247 @@
+/* Specs: parts, escapes, checked values, refusals with their words; the nearest word. */
+#include "support.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_parts(void **state)
+{
+    (void)state;
+    drove_spec spec;
+    assert_ok(drove__spec_parse("synth:digits,7?n=60000&seed=1", &spec));
+    assert_string_equal(spec.name, "synth");
+    assert_int_equal(spec.n_args, 2);
+    assert_string_equal(spec.arg[0], "digits");
+    assert_string_equal(spec.arg[1], "7");
+    assert_int_equal(spec.n_keys, 2);
+    assert_string_equal(spec.key[0], "n");
+    assert_string_equal(spec.value[0], "60000");
+    assert_string_equal(drove__spec_get(&spec, "seed", "x"), "1");
+    assert_string_equal(drove__spec_get(&spec, "density", "x"), "x");
+    assert_null(drove__spec_get(&spec, "density", NULL));
+    drove__spec_fini(&spec);
+    drove__spec_fini(&spec);
+    drove__spec_fini(NULL);
+
+    assert_ok(drove__spec_parse("sync", &spec));
+    assert_string_equal(spec.name, "sync");
+    assert_int_equal(spec.n_args + spec.n_keys, 0);
+    drove__spec_fini(&spec);
+
+    assert_ok(drove__spec_parse("rwlock?prefer=", &spec));
+    assert_int_equal(spec.n_args, 0);
+    assert_string_equal(spec.value[0], "");
+    drove__spec_fini(&spec);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    drove_spec spec;
+    assert_ok(drove__spec_parse("csv:C:/data=1/a&b.csv?label=last", &spec));
+    assert_string_equal(spec.arg[0], "C:/data=1/a&b.csv");
+    assert_string_equal(spec.value[0], "last");
+    drove__spec_fini(&spec);
+
+    assert_ok(drove__spec_parse("csv:a%3Fb%2cc%25%2B.csv?label=%26%3D%3f&k%3d=v", &spec));
+    assert_string_equal(spec.arg[0], "a?b,c%+.csv");
+    assert_string_equal(spec.value[0], "&=?");
+    assert_string_equal(spec.key[1], "k=");
+    drove__spec_fini(&spec);
+
+    assert_ok(
+        drove__spec_parse("csv?x=a:b?c=d", &spec)); /* '?' and ':' after the first '?' are text */
+    assert_string_equal(spec.name, "csv");
+    assert_int_equal(spec.n_args, 0);
+    assert_string_equal(spec.value[0], "a:b?c=d");
+    drove__spec_fini(&spec);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } wrong[] = {
+        {"", "expected name"},
+        {":a", "expected name"},
+        {"?a=1", "expected name"},
+        {"mlp:", "argument 1 is empty"},
+        {"mlp:128,,3", "argument 2 is empty"},
+        {"mlp:128,", "argument 2 is empty"},
+        {"a?", "expected key=value after '?', found \"\""},
+        {"a?b", "expected key=value after '?', found \"b\""},
+        {"a?b=1&c", "expected key=value after '&', found \"c\""},
+        {"a?=1", "expected key=value"},
+        {"a?b=1&", "expected key=value"},
+        {"a?b=1&b=2", "\"b\" is given twice"},
+        {"a?b=1&%62=2", "\"b\" is given twice"},
+        {"csv:100%", "%25"},
+        {"csv:100%4", "%25"},
+        {"csv:100%g0", "found \"g0\""},
+        {"csv:a%00b", "found \"00\""},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(wrong); i++) {
+        drove_spec spec = {.n_args = 99};
+        assert_fails(drove__spec_parse(wrong[i].text, &spec), DROVE_E_ARG, wrong[i].part);
+        assert_error_has(wrong[i].text);
+        assert_int_equal(spec.n_args, 99); /* untouched */
+    }
+}
+
+static void test_too_many_parts(void **state)
+{
+    (void)state;
+    char text[1000];
+    drove_spec spec;
+    for (int extra = 0; extra < 2; extra++) {
+        int n = snprintf(text, sizeof text, "a:0");
+        for (int i = 1; i < DROVE_SPEC_MAX_ARGS + extra; i++) {
+            n += snprintf(text + n, sizeof text - (size_t)n, ",%d", i);
+        }
+        if (extra == 0) {
+            assert_ok(drove__spec_parse(text, &spec));
+            assert_string_equal(spec.arg[DROVE_SPEC_MAX_ARGS - 1], "63");
+            drove__spec_fini(&spec);
+        } else assert_fails(drove__spec_parse(text, &spec), DROVE_E_ARG, "at most 64 arguments");
+
+        n = snprintf(text, sizeof text, "a?k0=");
+        for (int i = 1; i < DROVE_SPEC_MAX_KEYS + extra; i++) {
+            n += snprintf(text + n, sizeof text - (size_t)n, "&k%d=", i);
+        }
+        if (extra == 0) {
+            assert_ok(drove__spec_parse(text, &spec));
+            drove__spec_fini(&spec);
+        } else assert_fails(drove__spec_parse(text, &spec), DROVE_E_ARG, "at most 16 key=value");
+    }
+}
+
+static void test_checked_values(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"readers", "writers", "none"};
+    drove_spec spec;
+    uint64_t n = 5;
+    double x = 0.25;
+    unsigned index = 9;
+    assert_ok(drove__spec_parse("rwlock:12,0.5,z?n=300&x=1e-3&prefer=writers&bad=12x", &spec));
+    assert_ok(drove__spec_u64(&spec, "n", 1, 300, &n));
+    assert_int_equal(n, 300);
+    assert_ok(drove__spec_u64(&spec, "absent", 1, 2, &n));
+    assert_int_equal(n, 300);
+    assert_fails(drove__spec_u64(&spec, "n", 1, 299, &n), DROVE_E_ARG,
+                 "rwlock?n: expected a whole number from 1 to 299, found \"300\"");
+    assert_fails(drove__spec_u64(&spec, "bad", 1, UINT64_MAX, &n), DROVE_E_ARG,
+                 "rwlock?bad: expected a whole number of at least 1, found \"12x\"");
+    assert_int_equal(n, 300);
+    assert_ok(drove__spec_real(&spec, "x", 0, 1, &x));
+    assert_true(x == 1e-3);
+    assert_fails(drove__spec_real(&spec, "x", 0.5, 1, &x), DROVE_E_ARG,
+                 "rwlock?x: expected a number from 0.5 to 1, found \"1e-3\"");
+    assert_ok(drove__spec_word(&spec, "prefer", words, 3, &index));
+    assert_int_equal(index, 1);
+    assert_ok(drove__spec_word(&spec, "absent", words, 3, &index));
+    assert_int_equal(index, 1);
+    assert_fails(drove__spec_word(&spec, "bad", words, 3, &index), DROVE_E_ARG,
+                 "rwlock?bad: expected readers, writers or none, found \"12x\"");
+    assert_ok(drove__spec_arg_u64(&spec, 0, 0, 100, &n));
+    assert_int_equal(n, 12);
+    assert_ok(drove__spec_arg_real(&spec, 1, 0, 1, &x));
+    assert_true(x == 0.5);
+    assert_ok(drove__spec_arg_u64(&spec, 3, 0, 100, &n));
+    assert_int_equal(n, 12);
+    assert_fails(drove__spec_arg_u64(&spec, 2, 0, 100, &n), DROVE_E_ARG,
+                 "rwlock, argument 3: expected a whole number from 0 to 100, found \"z\"");
+    assert_fails(drove__spec_arg_real(&spec, 2, 0, 100, &x), DROVE_E_ARG, "rwlock, argument 3");
+    drove__spec_fini(&spec);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"density", "seed", "n", NULL};
+    drove_spec spec;
+    assert_ok(drove__spec_parse("synth:logistic?seed=1&densty=0.1", &spec));
+    assert_fails(drove__spec_check(&spec, 1, known), DROVE_E_ARG,
+                 "synth: unknown key \"densty\"; did you mean \"density\"?");
+    assert_fails(drove__spec_check(&spec, 1, NULL), DROVE_E_ARG, "synth has no keys");
+    assert_fails(drove__spec_check(&spec, 0, known), DROVE_E_ARG, "expected 0 arguments, found 1");
+    drove__spec_fini(&spec);
+    assert_ok(drove__spec_parse("synth:a,b,c?qqqq=1", &spec));
+    assert_fails(drove__spec_check(&spec, 3, known), DROVE_E_ARG, "expected density, seed or n");
+    assert_fails(drove__spec_check(&spec, 1, known), DROVE_E_ARG, "at most 1 argument, found 3");
+    assert_fails(drove__spec_check(&spec, 2, known), DROVE_E_ARG, "at most 2 arguments, found 3");
+    drove__spec_fini(&spec);
+    assert_ok(drove__spec_parse("synth:a?n=1&seed=2", &spec));
+    assert_ok(drove__spec_check(&spec, 1, known));
+    drove__spec_fini(&spec);
+}
+
+static void test_long_texts_do_not_overflow(void **state)
+{
+    (void)state;
+    enum { SIZE = 20000 };
+    char *text = malloc(SIZE);
+    assert_non_null(text);
+    memset(text, 'x', SIZE);
+    memcpy(text + SIZE - 4, "?y=", 4);
+    text[9000] = '?';
+    text[15000] = '=';
+    drove_spec spec;
+    uint64_t n = 0;
+    assert_ok(drove__spec_parse(text, &spec));
+    assert_fails(drove__spec_check(&spec, 0, NULL), DROVE_E_ARG, "xxx");
+    assert_fails(drove__spec_u64(&spec, spec.key[0], 0, 1, &n), DROVE_E_ARG,
+                 "expected a whole number");
+    drove__spec_fini(&spec);
+    free(text);
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sequential", "sync",    "ssp",     "mutex",
+                                        "rwlock",     "hogwild", "leashed", "x"};
+    static const struct {
+        const char *word, *nearest; /* NULL: nothing near */
+    } expected[] = {
+        {"hogwld", "hogwild"}, {"hogwidl", "hogwild"}, {"HogWild", "hogwild"},
+        {"leash", "leashed"},  {"synch", "sync"},      {"snyc", "sync"},
+        {"mutx", "mutex"},     {"rw-lock", "rwlock"},  {"sequntial", "sequential"},
+        {"sps", "ssp"},        {"adam", NULL},         {"", NULL},
+        {"q", NULL},           {"zzzzzz", NULL},       {"x", "x"},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(expected); i++) {
+        const char *near = drove__nearest(expected[i].word, names, DROVE_COUNT(names));
+        if (expected[i].nearest == NULL) {
+            if (near != NULL) fail_msg("\"%s\" suggests \"%s\"", expected[i].word, near);
+        } else {
+            assert_non_null(near);
+            assert_string_equal(near, expected[i].nearest);
+        }
+    }
+    char long_word[1000];
+    memset(long_word, 'a', sizeof long_word);
+    long_word[sizeof long_word - 1] = '\0';
+    assert_null(drove__nearest(long_word, names, DROVE_COUNT(names)));
+    assert_null(drove__nearest("sync", names, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_too_many_parts),
+        cmocka_unit_test(test_checked_values),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_long_texts_do_not_overflow),
+        cmocka_unit_test(test_nearest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
