@@ -14,7 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIELD_SIZE = 48, MOST_FIELDS = 8, LEAST_BAR = 8, MOST_BAR = 32, LINE_SIZE = 1024 };
+enum {
+    FIELD_SIZE = 48,
+    MOST_FIELDS = 8,
+    LEAST_BAR = 8,
+    MOST_BAR = 32,
+    LINE_SIZE = 1024,
+    PERCENT_COLUMNS = 6,
+    MOST_COLUMNS = 400
+};
 
 static const char clear_line[] = "\r\033[K";
 static const uint64_t redraw_ns = 100000000; /* at most ten times a second */
@@ -51,9 +59,9 @@ static void print_duration(double seconds, char into[FIELD_SIZE])
 
 static void print_rate(double per_s, char into[FIELD_SIZE])
 {
-    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.3g M/s", per_s / 1e6);
-    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.3g k/s", per_s / 1e3);
-    else snprintf(into, FIELD_SIZE, "%.3g /s", per_s);
+    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.2f M examples/s", per_s / 1e6);
+    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.1f k examples/s", per_s / 1e3);
+    else snprintf(into, FIELD_SIZE, "%.0f examples/s", per_s);
 }
 
 /* ---- the bar ---- */
@@ -64,11 +72,13 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
     size_t n = 0;
     char text[FIELD_SIZE];
     if (isfinite(p->epochs_total)) {
-        snprintf(field[n++], FIELD_SIZE, "epoch %.2f/%.4g", p->epochs, p->epochs_total);
+        snprintf(field[n++], FIELD_SIZE, "epoch %.2f/%.6g", p->epochs, p->epochs_total);
     } else {
         snprintf(field[n++], FIELD_SIZE, "epoch %.2f", p->epochs);
     }
-    if (!isnan(p->loss)) snprintf(field[n++], FIELD_SIZE, "loss %.4g", p->loss);
+    if (!isnan(p->loss)) {
+        snprintf(field[n++], FIELD_SIZE, p->loss < 100.0 ? "loss %.4f" : "loss %.4g", p->loss);
+    }
     double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
     if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);
     if (isfinite(p->eta_s)) {
@@ -101,22 +111,22 @@ void cli_progress_line(const cli_progress *progress, const drove_progress *p, in
 {
     char field[MOST_FIELDS][FIELD_SIZE], line[LINE_SIZE], *to = line;
     size_t n_fields = make_fields(p, field), n_shown = 0;
-    int used = 0;
-    bool has_bar = isfinite(p->fraction);
-    int bar = has_bar ? 6 + LEAST_BAR : 0; /* " 42 % " and the least bar */
-    if (n_columns > 400) n_columns = 400;
-    if (bar > n_columns) bar = 0;
-    for (; n_shown < n_fields; n_shown++) { /* as many as fit beside a short bar */
-        int wide = (int)strlen(field[n_shown]) + (n_shown > 0 ? 2 : 0);
-        if (used + wide + (bar > 0 ? bar + 1 : 0) > n_columns) break;
+    if (n_columns > MOST_COLUMNS) n_columns = MOST_COLUMNS;
+    int bar = n_columns / 4 < LEAST_BAR  ? LEAST_BAR
+              : n_columns / 4 > MOST_BAR ? MOST_BAR
+                                         : n_columns / 4;
+    bool has_bar = isfinite(p->fraction) && PERCENT_COLUMNS + bar <= n_columns;
+    int used = has_bar ? PERCENT_COLUMNS + bar : 0;
+    for (; n_shown < n_fields; n_shown++) { /* as many as fit */
+        int wide = (int)strlen(field[n_shown]) + (used > 0 ? 2 : 0);
+        if (used + wide > n_columns) break;
         used += wide;
     }
-    if (bar > 0) {
+    if (has_bar) {
         double fraction = p->fraction < 0.0 ? 0.0 : p->fraction > 1.0 ? 1.0 : p->fraction;
-        int room = n_columns - used - 6 - (n_shown > 0);
         to += sprintf(to, "%3.0f %% ", floor(100.0 * fraction));
-        to = draw_bar(to, fraction, room < MOST_BAR ? room : MOST_BAR, progress->is_utf8);
-        if (n_shown > 0) *to++ = ' ';
+        to = draw_bar(to, fraction, bar, progress->is_utf8);
+        if (n_shown > 0) to = stpcpy(to, "  ");
     }
     for (size_t i = 0; i < n_shown; i++) {
         if (i > 0) to = stpcpy(to, "  ");
