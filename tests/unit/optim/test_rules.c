@@ -185,6 +185,32 @@ static void test_adam_first_step(void **state)
     drove__optim_destroy(optim);
 }
 
+/* The numbers that --help gives as defaults. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        float mu, beta1, beta2, epsilon;
+    } expected[] = {
+        {"sgd", 0, 0, 0, 0},
+        {"momentum", 0.9f, 0, 0, 0},
+        {"nesterov", 0.9f, 0, 0, 0},
+        {"adagrad", 0, 0, 0, 1e-8f},
+        {"rmsprop", 0, 0.9f, 0, 1e-8f},
+        {"adam", 0, 0.9f, 0.999f, 1e-8f},
+    };
+    for (unsigned i = 0; i < DROVE_COUNT(expected); i++) {
+        drove_optim_options opt = plain_options(16);
+        opt.rule = expected[i].rule;
+        drove_optim *optim = make_optim(&opt);
+        assert_true(optim->rule.mu == expected[i].mu && optim->rule.beta1 == expected[i].beta1);
+        assert_true(optim->rule.beta2 == expected[i].beta2);
+        assert_true(optim->rule.epsilon == expected[i].epsilon);
+        drove__optim_destroy(optim);
+    }
+}
+
 /* Every registered rule is among the cases above: a new one cannot be forgotten. */
 static void test_every_rule_has_a_case(void **state)
 {
@@ -209,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_2_3),
         cmocka_unit_test(test_adam_first_step),
+        cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_every_rule_has_a_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
