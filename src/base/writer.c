@@ -92,9 +92,8 @@ static drove_status open_temporary(drove_writer *w)
 
 static drove_status open_target(drove_writer *w)
 {
-    if (is_folder(w->path)) {
-        return drove__fail_errno(DROVE_E_IO, EISDIR, "%s: cannot be created", w->path);
-    }
+    int error = w->path[0] == '\0' ? ENOENT : is_folder(w->path) ? EISDIR : 0;
+    if (error != 0) return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be created", w->path);
     if (!is_special_file(w->path)) return open_temporary(w);
     w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
     if (w->fd < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be opened", w->path);
