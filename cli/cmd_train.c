@@ -37,7 +37,7 @@ static void catch_signals(void)
 
 /* ---- options ---- */
 
-/* The example stands for a run file: where nothing says what to train, or how, or how long. */
+/* The example stands for a run file: where nothing says what to train, or how. */
 static bool wants_example(const cli_args *args)
 {
     size_t n;
@@ -46,8 +46,7 @@ static bool wants_example(const cli_args *args)
     for (size_t i = 0; i < n; i++) {
         bool is_what =
             strcmp(info[i].group, "Problem") == 0 || strcmp(info[i].group, "Method") == 0;
-        is_what =
-            is_what || strcmp(info[i].name, "until") == 0 || strcmp(info[i].name, "resume") == 0;
+        is_what = is_what || strcmp(info[i].name, "resume") == 0;
         if (is_what && cli_args_has(args, info[i].name)) return false;
     }
     return true;

@@ -58,8 +58,8 @@ static const cli_command commands[] = {
      .help = "train a model",
      .details =
          "Trains a model.  A run file holds options as lines \"option: value\"; flags override\n"
-         "it.  Without a run file and without problem, method or --until, the built-in\n"
-         "example is trained: generated digits, a network, all processors.\n"
+         "it.  Without a run file and without an option of Problem and Method, the built-in\n"
+         "example is trained: generated digits, a network, all processors, --lr 0.05.\n"
          "A spec is name:argument,argument?key=value&key=value.\n",
      FLAGS(train_flags),
      .takes_options = true,

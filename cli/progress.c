@@ -59,9 +59,9 @@ static void print_duration(double seconds, char into[FIELD_SIZE])
 
 static void print_rate(double per_s, char into[FIELD_SIZE])
 {
-    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.2f M examples/s", per_s / 1e6);
-    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.1f k examples/s", per_s / 1e3);
-    else snprintf(into, FIELD_SIZE, "%.0f examples/s", per_s);
+    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.2fM ex/s", per_s / 1e6);
+    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.1fk ex/s", per_s / 1e3);
+    else snprintf(into, FIELD_SIZE, "%.0f ex/s", per_s);
 }
 
 /* ---- the bar ---- */
@@ -79,14 +79,14 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
     if (!isnan(p->loss)) {
         snprintf(field[n++], FIELD_SIZE, p->loss < 100.0 ? "loss %.4f" : "loss %.4g", p->loss);
     }
-    double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
-    if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);
     if (isfinite(p->eta_s)) {
         print_duration(p->eta_s, text);
         snprintf(field[n++], FIELD_SIZE, "%.30s left", text);
     }
     if (isfinite(p->examples_per_s)) print_rate(p->examples_per_s, field[n++]);
     snprintf(field[n++], FIELD_SIZE, "%u worker%s", p->n_workers, p->n_workers == 1 ? "" : "s");
+    double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
+    if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);
     return n;
 }
 
@@ -112,9 +112,9 @@ void cli_progress_line(const cli_progress *progress, const drove_progress *p, in
     char field[MOST_FIELDS][FIELD_SIZE], line[LINE_SIZE], *to = line;
     size_t n_fields = make_fields(p, field), n_shown = 0;
     if (n_columns > MOST_COLUMNS) n_columns = MOST_COLUMNS;
-    int bar = n_columns / 4 < LEAST_BAR  ? LEAST_BAR
-              : n_columns / 4 > MOST_BAR ? MOST_BAR
-                                         : n_columns / 4;
+    int bar = n_columns / 7;
+    if (bar < LEAST_BAR) bar = LEAST_BAR;
+    if (bar > MOST_BAR) bar = MOST_BAR;
     bool has_bar = isfinite(p->fraction) && PERCENT_COLUMNS + bar <= n_columns;
     int used = has_bar ? PERCENT_COLUMNS + bar : 0;
     for (; n_shown < n_fields; n_shown++) { /* as many as fit */
