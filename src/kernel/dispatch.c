@@ -25,7 +25,7 @@ static size_t tier_index(const char *name)
 
 static drove_status fail_unknown(const char *name)
 {
-    char   known[128] = "";
+    char known[128] = "";
     size_t used = 0;
     for (size_t i = 0; i < DROVE_COUNT(tiers); i++) {
         size_t size = strlen(tiers[i]->isa);
@@ -42,7 +42,7 @@ static void overlay(drovek_table *out, const drovek_table *tier)
 {
     out->isa = tier->isa;
     out->needs = tier->needs;
-#define X(k) \
+#define X(k)                                                                                       \
     if (tier->k != NULL) out->k = tier->k;
     DROVEK_LIST(X)
 #undef X
@@ -76,7 +76,8 @@ const char *const *drovek_tiers(void)
     static const char *const names[] = {
         "ref",
 #if DROVEK_X86
-        "avx2", "avx512",
+        "avx2",
+        "avx512",
 #endif
         NULL,
     };

@@ -1,16 +1,17 @@
 /* kernel/kernel.h - the numeric kernels: one table, filled per ISA tier, chosen once.
  *
- * ref/ (plain C) is the definition of every kernel; x86/ holds one file per tier; onednn.c replaces the matrix product
- * by the library's.  Each version is tested against ref at edge lengths and alignments, within the bound named beside
- * the kernel in tests/kernel.  Within one tier a kernel gives the same bits for the same input, whatever the alignment
- * and the caller's thread.
+ * ref/ (plain C) is the definition of every kernel; x86/ holds one file per tier; onednn.c replaces
+ * the matrix product by the library's.  Each version is tested against ref at edge lengths and
+ * alignments, within the bound named beside the kernel in tests/kernel.  Within one tier a kernel
+ * gives the same bits for the same input, whatever the alignment and the caller's thread.
  *
- * Formats: f32 = IEEE single.  All matrices are row-major.  n may be 0.  No kernel allocates, locks or keeps state,
- * so any number of threads may call at once.  (Own threading of a library is off: one caller, one core.)
+ * Formats: f32 = IEEE single.  All matrices are row-major.  n may be 0.  No kernel allocates, locks
+ * or keeps state, so any number of threads may call at once.  (Own threading of a library is off:
+ * one caller, one core.)
  *
- * Shared elements: the kernels marked [racy] may run while other threads read and write the same elements
- * (docs/memory-model.md); they touch each shared element by one load and one store of its own width or wider, which
- * the compiler can neither split nor repeat.
+ * Shared elements: the kernels marked [racy] may run while other threads read and write the same
+ * elements (docs/memory-model.md); they touch each shared element by one load and one store of its
+ * own width or wider, which the compiler can neither split nor repeat.
  */
 #ifndef DROVE_KERNEL_H
 #define DROVE_KERNEL_H
@@ -25,75 +26,92 @@ typedef enum drovek_act { DROVEK_LINEAR, DROVEK_RELU, DROVEK_SIGMOID, DROVEK_TAN
 
 /* ---- matrix products ---- */
 
-/* C[m][n] = alpha * op(A) op(B) + beta * C, op(A) is m x k, op(B) is k x n; beta 0 does not read C. */
-typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha, const float *a,
-                                size_t lda, const float *b, size_t ldb, float beta, float *c, size_t ldc);
+/* C[m][n] = alpha op(A) op(B) + beta C;  op(A) is m x k, op(B) is k x n; beta 0 does not read C. */
+typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
+                                float alpha, const float *a, size_t lda, const float *b, size_t ldb,
+                                float beta, float *c, size_t ldc);
 
 /* One example (batch 1).  W[n_in][n_out].  Inputs that are exactly 0 cost nothing. [racy: W]
- *   matvec    y[o] += sum_j x[j] W[j][o]              j ascending, fused multiply-add
+ *   matvec    y[o] += sum_j x[j] W[j][o]      j ascending, fused multiply-add
  *   matvec_t  dx[j] = sum_o W[j][o] dy[o]
- *   ger       W[j][o] -= eta * (x[j] dy[o])           product rounded to float first, then fused multiply-add;
- *                                                     equals outer followed by sgd, bit for bit
+ *   ger       W[j][o] -= eta * (x[j] dy[o])   product rounded to float first, then fused
+ *                                             multiply-add: the bits of outer followed by sgd
  *   outer     G[j][o] = x[j] dy[o] */
-typedef void drovek_matvec_f32_fn(float *y, const float *x, const float *w, size_t n_in, size_t n_out);
-typedef void drovek_matvec_t_f32_fn(float *dx, const float *dy, const float *w, size_t n_in, size_t n_out);
-typedef void drovek_ger_f32_fn(float *w, const float *x, const float *dy, size_t n_in, size_t n_out, float eta);
-typedef void drovek_outer_f32_fn(float *g, const float *x, const float *dy, size_t n_in, size_t n_out);
+typedef void drovek_matvec_f32_fn(float *y, const float *x, const float *w, size_t n_in,
+                                  size_t n_out);
+typedef void drovek_matvec_t_f32_fn(float *dx, const float *dy, const float *w, size_t n_in,
+                                    size_t n_out);
+typedef void drovek_ger_f32_fn(float *w, const float *x, const float *dy, size_t n_in, size_t n_out,
+                               float eta);
+typedef void drovek_outer_f32_fn(float *g, const float *x, const float *dy, size_t n_in,
+                                 size_t n_out);
 
 /* Sparse example: nnz pairs (index[k], value[k]); value NULL = all ones.  W[.][n_out]. [racy: W]
  *   spmatvec  y[o] += sum_k value[k] W[index[k]][o]   k ascending, fused multiply-add
  *   spger     W[index[k]][o] -= eta * (value[k] dy[o])
  *   spouter   G[index[k]][o] += value[k] dy[o] */
-typedef void drovek_spmatvec_f32_fn(float *y, const uint32_t *index, const float *value, size_t nnz, const float *w,
-                                    size_t n_out);
-typedef void drovek_spger_f32_fn(float *w, const uint32_t *index, const float *value, size_t nnz, const float *dy,
-                                 size_t n_out, float eta);
-typedef void drovek_spouter_f32_fn(float *g, const uint32_t *index, const float *value, size_t nnz, const float *dy,
-                                   size_t n_out);
+typedef void drovek_spmatvec_f32_fn(float *y, const uint32_t *index, const float *value, size_t nnz,
+                                    const float *w, size_t n_out);
+typedef void drovek_spger_f32_fn(float *w, const uint32_t *index, const float *value, size_t nnz,
+                                 const float *dy, size_t n_out, float eta);
+typedef void drovek_spouter_f32_fn(float *g, const uint32_t *index, const float *value, size_t nnz,
+                                   const float *dy, size_t n_out);
 
 /* ---- element-wise, over y[rows][cols] ---- */
 
 /* y = act(y + bias[cols]), in place. */
-typedef void drovek_bias_act_f32_fn(float *y, const float *bias, size_t rows, size_t cols, drovek_act act);
+typedef void drovek_bias_act_f32_fn(float *y, const float *bias, size_t rows, size_t cols,
+                                    drovek_act act);
 /* dy *= act'(.), expressed through the output y (relu: y > 0; sigmoid: y (1 - y); tanh: 1 - y^2);
  * then db[o] = sum over rows of dy (row order ascending). */
-typedef void drovek_act_grad_f32_fn(float *dy, float *db, const float *y, size_t rows, size_t cols, drovek_act act);
+typedef void drovek_act_grad_f32_fn(float *dy, float *db, const float *y, size_t rows, size_t cols,
+                                    drovek_act act);
 
-/* ---- losses: value summed over the rows in double; gradient times `scale` (1 / batch gives the mean) ---- */
+/* ---- losses: value summed over the rows in double, gradient times `scale` (1 / batch: mean) -- */
 
-/* z[rows][cols] logits; label[rows] in [0, cols).  dz (may be z itself, or NULL: loss only) = scale (softmax - onehot).
- * n_correct += rows whose largest logit (first of equals) is the label's. */
-typedef double drovek_softmax_f32_fn(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols,
-                                     float scale, size_t *n_correct);
+/* z[rows][cols] logits; label[rows] in [0, cols).  n_correct += rows whose largest logit (first of
+ * equals) is the label's.  dz = scale (softmax - onehot); may be z itself, or NULL: loss only. */
+typedef double drovek_softmax_f32_fn(const float *z, const int32_t *label, float *dz, size_t rows,
+                                     size_t cols, float scale, size_t *n_correct);
 
 /* ---- whole vectors ---- */
 
-typedef void   drovek_copy_f32_fn(float *to, const float *from, size_t n);               /* [racy: from, to] */
-typedef void   drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);          /* y += a x  [racy: y] */
-typedef void   drovek_scale_f32_fn(float *y, size_t n, float a);                         /* y *= a */
-typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);              /* summed in double */
-typedef bool   drovek_finite_f32_fn(const float *x, size_t n);                           /* no infinity, no NaN */
-/* Loading data: to[i] = (from[i] - shift[i]) * factor[i]; shift and factor of length n, or both NULL: plain widening. */
-typedef void drovek_widen_u8_f32_fn(float *to, const uint8_t *from, const float *shift, const float *factor, size_t n);
-typedef void drovek_affine_f32_fn(float *to, const float *from, const float *shift, const float *factor, size_t n);
+/* to = from [racy: both]; y += a x [racy: y]; y *= a; x y summed in double; no infinity, no NaN */
+typedef void   drovek_copy_f32_fn(float *to, const float *from, size_t n);
+typedef void   drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
+typedef void   drovek_scale_f32_fn(float *y, size_t n, float a);
+typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
+typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
+/* Loading data: to[i] = (from[i] - shift[i]) * factor[i]; shift and factor of length n, or both
+ * NULL: plain widening. */
+typedef void drovek_widen_u8_f32_fn(float *to, const uint8_t *from, const float *shift,
+                                    const float *factor, size_t n);
+typedef void drovek_affine_f32_fn(float *to, const float *from, const float *shift,
+                                  const float *factor, size_t n);
 
-/* ---- update rules (optim/rule.h names their equations).  out may be in; the same for state.  [racy: all but g] ---- */
-typedef void drovek_sgd_f32_fn(float *out, const float *in, const float *g, size_t n, float eta); /* in - eta g */
-typedef void drovek_momentum_f32_fn(float *out, const float *in, float *v_out, const float *v_in, const float *g,
-                                    size_t n, float eta, float mu);
-typedef void drovek_adagrad_f32_fn(float *out, const float *in, float *a_out, const float *a_in, const float *g,
-                                   size_t n, float eta, float epsilon);
-typedef void drovek_rmsprop_f32_fn(float *out, const float *in, float *a_out, const float *a_in, const float *g,
-                                   size_t n, float eta, float beta, float epsilon);
-typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
-                                const float *m2_in, const float *g, size_t n, float eta, float beta1, float beta2,
-                                float correction1, float correction2, float epsilon);
+/* ---- update rules (optim/rule.h names their equations) ---- */
+
+/* out may be in, and the same for state. [racy: all but g]   sgd: out = in - eta g */
+typedef void drovek_sgd_f32_fn(float *out, const float *in, const float *g, size_t n, float eta);
+typedef void drovek_momentum_f32_fn(float *out, const float *in, float *v_out, const float *v_in,
+                                    const float *g, size_t n, float eta, float mu);
+typedef void drovek_adagrad_f32_fn(float *out, const float *in, float *a_out, const float *a_in,
+                                   const float *g, size_t n, float eta, float epsilon);
+typedef void drovek_rmsprop_f32_fn(float *out, const float *in, float *a_out, const float *a_in,
+                                   const float *g, size_t n, float eta, float beta, float epsilon);
+typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, const float *m1_in,
+                                float *m2_out, const float *m2_in, const float *g, size_t n,
+                                float eta, float beta1, float beta2, float correction1,
+                                float correction2, float epsilon);
 
 /* One line here = slot, selection, test and benchmark. */
-#define DROVEK_LIST(X)                                                                                         \
-    X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) X(spouter_f32) \
-    X(bias_act_f32) X(act_grad_f32) X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(dot_f32) X(finite_f32) \
-    X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
+/* clang-format off */
+#define DROVEK_LIST(X)                                                                             \
+    X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
+    X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(softmax_f32) X(copy_f32) X(axpy_f32)          \
+    X(scale_f32) X(dot_f32) X(finite_f32) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32) \
+    X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
+/* clang-format on */
 
 typedef struct drovek_table {
     const char *isa;   /* "ref", "avx2", "avx512", "neon": name in logs, results and tests    */
@@ -104,16 +122,17 @@ typedef struct drovek_table {
     const char *gemm_source; /* "plain C", "oneDNN 2.6.3 avx512_core" ...                       */
 } drovek_table;
 
-/* Fills *out with the best version of each kernel that the features `have` allow, going no higher than the tier
- * called `cap` (NULL = no limit).  cap "ref" also bypasses every library; a lower cap caps the library too (the
- * library accepts this once per process, before its first product).
- * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (this processor lacks it). */
+/* Fills *out with the best version of each kernel that the features `have` allow, going no higher
+ * than the tier called `cap` (NULL = no limit).  cap "ref" also bypasses every library; a lower cap
+ * caps the library too (the library accepts this once per process, before its first product).
+ * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (this
+ * processor lacks it). */
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
 
 /* Names of the tiers compiled in, slowest first; NULL-terminated. */
 const char *const *drovek_tiers(void);
 
-/* To be called once by every thread that will use the table: switches a library's own threading off. */
+/* To be called once by every thread that will use the table: switches off a library's threading. */
 void drovek_thread_init(void);
 
 #endif

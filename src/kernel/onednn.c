@@ -1,8 +1,11 @@
 /* kernel/onednn.c - the matrix product of oneDNN behind gemm_f32.
  *
- * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the number of OpenMP threads of the calling
- * thread to 1; the product then runs in the caller, with the same bits whichever thread that is.
- * ISA: the library detects the processor by itself; a cap on the tier is passed on before its first use.
+ * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the number of OpenMP
+ * threads of the calling thread to 1; the product then runs in the caller, with the same bits
+ * whichever thread that is.
+ *
+ * ISA: the library detects the processor by itself; a cap on the tier is passed on before its first
+ * use.
  */
 #include "kernel/tiers.h"
 
@@ -17,10 +20,11 @@
 extern void omp_set_num_threads(int n_threads);
 
 /* What the library settled on at its first use; written once. */
-static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: settled, settled_isa, source */
-static bool            settled;
-static dnnl_cpu_isa_t  settled_isa;
-static char            source[64];
+static pthread_mutex_t settle_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects: settled, settled_isa, source */
+static bool settled;
+static dnnl_cpu_isa_t settled_isa;
+static char source[64];
 
 static void settle(dnnl_cpu_isa_t limit)
 {
@@ -28,23 +32,27 @@ static void settle(dnnl_cpu_isa_t limit)
     if (limit != dnnl_cpu_isa_all) dnnl_set_max_cpu_isa(limit);
     settled_isa = dnnl_get_effective_cpu_isa();
     const dnnl_version_t *version = dnnl_version();
-    const char           *isa = dnnl_cpu_isa2str(settled_isa);
+    const char *isa = dnnl_cpu_isa2str(settled_isa);
     if (strncmp(isa, "cpu_isa_", 8) == 0) isa += 8;
-    snprintf(source, sizeof source, "oneDNN %d.%d.%d %s", version->major, version->minor, version->patch, isa);
+    snprintf(source, sizeof source, "oneDNN %d.%d.%d %s", version->major, version->minor,
+             version->patch, isa);
 }
 
-/* dnnl_sgemm is row-major.  Empty products and k = 0 are settled here: the library's word on them is not written down. */
-static void gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha, const float *a,
-                            size_t lda, const float *b, size_t ldb, float beta, float *c, size_t ldc)
+/* dnnl_sgemm is row-major.  Empty products and k = 0 are settled here: the library's word on them
+ * is not written down. */
+static void gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+                            const float *a, size_t lda, const float *b, size_t ldb, float beta,
+                            float *c, size_t ldc)
 {
     if (m == 0 || n == 0) return;
     if (k > 0) {
-        dnnl_status_t status =
-            dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)m, (dnnl_dim_t)n, (dnnl_dim_t)k, alpha, a,
-                       (dnnl_dim_t)lda, b, (dnnl_dim_t)ldb, beta, c, (dnnl_dim_t)ldc);
+        dnnl_status_t status = dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)m,
+                                          (dnnl_dim_t)n, (dnnl_dim_t)k, alpha, a, (dnnl_dim_t)lda,
+                                          b, (dnnl_dim_t)ldb, beta, c, (dnnl_dim_t)ldc);
         if (status == dnnl_success) return;
     }
-    drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); /* nothing was written yet */
+    drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c,
+                        ldc); /* nothing was written yet */
 }
 
 /* The widest instructions that a tier stands for. */
@@ -70,4 +78,3 @@ void drovek_onednn_thread_init(void)
 {
     omp_set_num_threads(1);
 }
-

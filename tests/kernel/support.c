@@ -17,7 +17,7 @@
 enum { MAX_BLOCKS = 256 };
 
 static struct {
-    void  *map;
+    void *map;
     size_t size_bytes;
 } blocks[MAX_BLOCKS];
 static size_t n_blocks;
@@ -26,7 +26,7 @@ void *guarded(size_t size_bytes, size_t element_bytes, place where)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t inner = (size_bytes + 64 + element_bytes + page - 1) / page * page;
-    char  *map = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *map = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(map != MAP_FAILED);
     assert_true(n_blocks < MAX_BLOCKS);
     assert_int_equal(mprotect(map + page, inner, PROT_READ | PROT_WRITE), 0);
@@ -58,13 +58,16 @@ void fill_normal(float *x, size_t n, double deviation, uint64_t seed)
     for (size_t i = 0; i < n; i++) x[i] = (float)(deviation * drove__rng_normal(&rng));
 }
 
-const size_t edge_lengths[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, SIZE_MAX};
+const size_t edge_lengths[] = {0,  1,  2,  3,  7,  8,   9,   15,  16,   17,      31,
+                               32, 33, 63, 64, 65, 127, 128, 129, 1000, SIZE_MAX};
 
-void assert_same_bits(const char *what, const char *isa, size_t n, const float *got, const float *wanted)
+void assert_same_bits(const char *what, const char *isa, size_t n, const float *got,
+                      const float *wanted)
 {
     for (size_t i = 0; i < n; i++) {
         if (memcmp(got + i, wanted + i, sizeof *got) == 0) continue;
-        print_error("%s (%s), n %zu: element %zu is %a, not %a\n", what, isa, n, i, (double)got[i], (double)wanted[i]);
+        print_error("%s (%s), n %zu: element %zu is %a, not %a\n", what, isa, n, i, (double)got[i],
+                    (double)wanted[i]);
         fail();
     }
 }

@@ -1,5 +1,5 @@
-/* tests/kernel/support.h - what the kernel tests share: memory that ends at a forbidden page, numbers, distances, and
- * the walk over the tiers that this processor can run. */
+/* tests/kernel/support.h - what the kernel tests share: memory that ends at a forbidden page,
+ * numbers, distances, and the walk over the tiers that this processor can run. */
 #ifndef DROVE_TESTS_KERNEL_SUPPORT_H
 #define DROVE_TESTS_KERNEL_SUPPORT_H
 
@@ -17,8 +17,8 @@ typedef enum place {
     N_PLACES
 } place;
 
-/* size_bytes of memory, filled with 0xff (as floats: NaN); element_bytes tells what "one element" is.  Never NULL.
- * All blocks are given back together by guarded_free_all. */
+/* size_bytes of memory, filled with 0xff (as floats: NaN); element_bytes tells what "one element"
+ * is.  Never NULL.  All blocks are given back together by guarded_free_all. */
 void *guarded(size_t size_bytes, size_t element_bytes, place where);
 void  guarded_free_all(void);
 
@@ -32,9 +32,11 @@ void fill_normal(float *x, size_t n, double deviation, uint64_t seed);
 extern const size_t edge_lengths[];
 
 /* Fails unless the n floats are equal bit for bit. */
-void assert_same_bits(const char *what, const char *isa, size_t n, const float *got, const float *wanted);
+void assert_same_bits(const char *what, const char *isa, size_t n, const float *got,
+                      const float *wanted);
 
-/* |got - wanted| in units in the last place of `wanted` (at least that of the smallest normal number). */
+/* |got - wanted| in units in the last place of `wanted` (at least that of the smallest normal
+ * number). */
 double ulps(float got, double wanted);
 
 /* Calls check(table) for every tier, ref first; says which ones this processor cannot run. */

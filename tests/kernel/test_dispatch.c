@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON;
+static const uint32_t everything =
+    DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON;
 
 static void test_ref_fills_every_slot(void **state)
 {
@@ -89,9 +90,12 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_fills_every_slot),     cmocka_unit_test(test_no_features_means_ref),
-        cmocka_unit_test(test_cap_is_obeyed),            cmocka_unit_test(test_ref_bypasses_the_library),
-        cmocka_unit_test(test_each_tier_brings_its_own), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_ref_fills_every_slot),
+        cmocka_unit_test(test_no_features_means_ref),
+        cmocka_unit_test(test_cap_is_obeyed),
+        cmocka_unit_test(test_ref_bypasses_the_library),
+        cmocka_unit_test(test_each_tier_brings_its_own),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* One example at a time: the equations by hand, plain C against double, every tier against plain C (bit for bit but
- * matvec_t), dense against sparse, ger against outer followed by sgd. */
+/* One example at a time: the equations by hand, plain C against double, every tier against plain C
+ * (bit for bit but matvec_t), dense against sparse, ger against outer followed by sgd. */
 #include "support.h"
 
 #include <math.h>
@@ -13,13 +13,20 @@
 enum { MAX_IN = 1100, MAX_OUT = 300 }; /* inputs beyond one list of the vector tiers */
 
 /* A sum of n fused terms: each partial sum is rounded once. */
-static double sum_bound(double sum_of_sizes, size_t n) { return sum_of_sizes * (double)(n + 1) * 0x1p-24; }
+static double sum_bound(double sum_of_sizes, size_t n)
+{
+    return sum_of_sizes * (double)(n + 1) * 0x1p-24;
+}
 
 static const size_t in_sizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 33, 784, MAX_IN};
-static const size_t out_sizes[] = {0, 1, 3, 8, 10, 16, 17, 31, 63, 64, 65, 128, 129, 207, 256, MAX_OUT};
-enum { N_IN = sizeof in_sizes / sizeof in_sizes[0], N_OUT = sizeof out_sizes / sizeof out_sizes[0] };
+static const size_t out_sizes[] = {0,  1,  3,  8,   10,  16,  17,  31,
+                                   63, 64, 65, 128, 129, 207, 256, MAX_OUT};
+enum {
+    N_IN = sizeof in_sizes / sizeof in_sizes[0],
+    N_OUT = sizeof out_sizes / sizeof out_sizes[0]
+};
 
-static float    x[MAX_IN], dy[MAX_OUT], y[MAX_OUT], w[MAX_IN * MAX_OUT];
+static float x[MAX_IN], dy[MAX_OUT], y[MAX_OUT], w[MAX_IN * MAX_OUT];
 static uint32_t index_of[MAX_IN];
 
 static int fill(void **state)
@@ -37,8 +44,8 @@ static int fill(void **state)
 
 static void test_by_hand(void **state)
 {
-    const float    in[2] = {2.0f, 3.0f}, d[2] = {1.0f, -1.0f}, ones[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-    float          m[4] = {1.0f, 10.0f, 100.0f, 1000.0f}, out[2] = {0.5f, 0.0f}, back[2], g[4];
+    const float in[2] = {2.0f, 3.0f}, d[2] = {1.0f, -1.0f}, ones[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    float m[4] = {1.0f, 10.0f, 100.0f, 1000.0f}, out[2] = {0.5f, 0.0f}, back[2], g[4];
     const uint32_t second = 1;
     (void)state;
     drovek_ref.matvec_f32(out, in, m, 2, 2);
@@ -63,9 +70,9 @@ static void test_by_hand(void **state)
 static void check_dense(const drovek_table *t, size_t n_in, size_t n_out, place where)
 {
     static float want[MAX_IN * MAX_OUT];
-    size_t       n = n_in * n_out;
-    float       *xs = guarded_floats(x, n_in, where), *ds = guarded_floats(dy, n_out, where);
-    float       *ws = guarded_floats(w, n, where), *ys = guarded_floats(y, n_out, where);
+    size_t n = n_in * n_out;
+    float *xs = guarded_floats(x, n_in, where), *ds = guarded_floats(dy, n_out, where);
+    float *ws = guarded_floats(w, n, where), *ys = guarded_floats(y, n_out, where);
 
     memcpy(want, y, sizeof y);
     drovek_ref.matvec_f32(want, x, w, n_in, n_out);
@@ -154,10 +161,11 @@ static void test_zero_inputs(void **state)
 static void check_sparse(const drovek_table *t, size_t nnz, size_t n_out, const float *value)
 {
     static float want[MAX_IN * MAX_OUT];
-    size_t       n = MAX_IN * n_out;
-    uint32_t    *indices = guarded(nnz * sizeof *indices, sizeof *indices, PLACE_END);
-    float       *values = value == NULL ? NULL : guarded_floats(value, nnz, PLACE_END);
-    for (size_t k = 0; k < nnz; k++) indices[k] = index_of[k] = (uint32_t)((k * 7 + 3) % MAX_IN); /* unsorted */
+    size_t n = MAX_IN * n_out;
+    uint32_t *indices = guarded(nnz * sizeof *indices, sizeof *indices, PLACE_END);
+    float *values = value == NULL ? NULL : guarded_floats(value, nnz, PLACE_END);
+    for (size_t k = 0; k < nnz; k++)
+        indices[k] = index_of[k] = (uint32_t)((k * 7 + 3) % MAX_IN); /* unsorted */
     float *ds = guarded_floats(dy, n_out, PLACE_END), *ws = guarded_floats(w, n, PLACE_END);
     float *ys = guarded_floats(y, n_out, PLACE_END), *gs = guarded_floats(w, n, PLACE_END);
 
@@ -198,9 +206,9 @@ static void test_sparse(void **state)
 /* The list of non-zero inputs, given as sparse input, yields the bits of the dense call. */
 static void check_dense_is_sparse(const drovek_table *t)
 {
-    float    value[MAX_IN], dense[MAX_OUT], sparse[MAX_OUT];
+    float value[MAX_IN], dense[MAX_OUT], sparse[MAX_OUT];
     uint32_t index[MAX_IN];
-    size_t   nnz = 0;
+    size_t nnz = 0;
     for (uint32_t j = 0; j < MAX_IN; j++) {
         if (x[j] == 0.0f) continue;
         index[nnz] = j;
@@ -223,8 +231,12 @@ static void test_dense_is_sparse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_dense),  cmocka_unit_test(test_ref_against_double),
-        cmocka_unit_test(test_zero_inputs), cmocka_unit_test(test_sparse), cmocka_unit_test(test_dense_is_sparse),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_ref_against_double),
+        cmocka_unit_test(test_zero_inputs),
+        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_dense_is_sparse),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

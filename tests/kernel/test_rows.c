@@ -1,5 +1,5 @@
-/* Activations, their derivatives and softmax: hand-worked values, finite differences, tiers against plain C within
- * named bounds, behaviour at the ends of the number range. */
+/* Activations, their derivatives and softmax: hand-worked values, finite differences, tiers against
+ * plain C within named bounds, behaviour at the ends of the number range. */
 #include "support.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 
 enum { MAX_ROWS = 33, MAX_COLS = 300, MAX_N = MAX_ROWS * MAX_COLS };
 
-/* Against double arithmetic, in units in the last place (of at least the smallest normal number's spacing). */
+/* Against double arithmetic, in units in the last place (of at least the smallest normal number's
+ * spacing). */
 static const double sigmoid_bound = 3.0;
 static const double tanh_bound = 3.0;
 /* Softmax: absolute, times `scale`; a probability is at most 1 = 2^24 units. */
@@ -20,11 +21,15 @@ static const double softmax_bound = 4.0 * 0x1p-24;
 static const double loss_bound = 4.0 * 0x1p-24;
 
 static const drovek_act acts[] = {DROVEK_LINEAR, DROVEK_RELU, DROVEK_SIGMOID, DROVEK_TANH};
-static const size_t     col_sizes[] = {1, 2, 7, 8, 9, 10, 15, 16, 17, 64, 100, 127, 128, 129, 257, MAX_COLS};
-static const size_t     row_sizes[] = {0, 1, 2, 16, MAX_ROWS};
-enum { N_COLS = sizeof col_sizes / sizeof col_sizes[0], N_ROWS = sizeof row_sizes / sizeof row_sizes[0] };
+static const size_t col_sizes[] = {1,  2,  7,   8,   9,   10,  15,  16,
+                                   17, 64, 100, 127, 128, 129, 257, MAX_COLS};
+static const size_t row_sizes[] = {0, 1, 2, 16, MAX_ROWS};
+enum {
+    N_COLS = sizeof col_sizes / sizeof col_sizes[0],
+    N_ROWS = sizeof row_sizes / sizeof row_sizes[0]
+};
 
-static float   z[MAX_N], other[MAX_N], bias[MAX_COLS];
+static float z[MAX_N], other[MAX_N], bias[MAX_COLS];
 static int32_t label[MAX_ROWS];
 
 static int fill(void **state)
@@ -45,7 +50,7 @@ static void set_labels(size_t cols)
 
 static void test_activations_by_hand(void **state)
 {
-    float       v[4] = {-1.0f, 0.25f, 3.0f, -0.25f};
+    float v[4] = {-1.0f, 0.25f, 3.0f, -0.25f};
     const float b[2] = {0.5f, -0.25f};
     (void)state;
     drovek_ref.bias_act_f32(v, b, 2, 2, DROVEK_RELU);
@@ -71,13 +76,15 @@ static double act_bound(drovek_act act)
     return act == DROVEK_TANH ? tanh_bound : 0.0;
 }
 
-static void check_bias_act(const drovek_table *t, size_t rows, size_t cols, drovek_act act, place where)
+static void check_bias_act(const drovek_table *t, size_t rows, size_t cols, drovek_act act,
+                           place where)
 {
     float *y = guarded_floats(z, rows * cols, where);
     t->bias_act_f32(y, guarded_floats(bias, cols, where), rows, cols, act);
     for (size_t i = 0; i < rows * cols; i++) {
         double far = ulps(y[i], act_exact((double)(z[i] + bias[i % cols]), act));
-        if (far > act_bound(act)) print_error("%s act %d: %g units at %zu\n", t->isa, (int)act, far, i);
+        if (far > act_bound(act))
+            print_error("%s act %d: %g units at %zu\n", t->isa, (int)act, far, i);
         assert_true(far <= act_bound(act));
     }
     guarded_free_all();
@@ -118,7 +125,8 @@ static void check_whole_range(const drovek_table *t)
             t->bias_act_f32(y, nothing, 1, 16, acts[a]);
             for (size_t i = 0; i < 16; i++) {
                 double far = ulps(y[i], act_exact(v[i], acts[a]));
-                if (far > act_bound(acts[a])) print_error("%s act %zu (%a) is %g units off\n", t->isa, a, (double)v[i], far);
+                if (far > act_bound(acts[a]))
+                    print_error("%s act %zu (%a) is %g units off\n", t->isa, a, (double)v[i], far);
                 assert_true(far <= act_bound(acts[a]));
             }
         }
@@ -153,12 +161,14 @@ static void test_non_finite_stays_visible(void **state)
 
 static void test_derivative_against_differences(void **state)
 {
-    const double h = 1e-4, bound = 1e-5; /* of the central difference of a smooth function, and of y's rounding */
+    const double h = 1e-4,
+                 bound =
+                     1e-5; /* of the central difference of a smooth function, and of y's rounding */
     (void)state;
     for (size_t a = 0; a < 4; a++) {
         for (size_t i = 0; i < 200; i++) {
             double v = z[i];
-            float  y = (float)act_exact(v, acts[a]), dy = 1.0f, db;
+            float y = (float)act_exact(v, acts[a]), dy = 1.0f, db;
             drovek_ref.act_grad_f32(&dy, &db, &y, 1, 1, acts[a]);
             double slope = (act_exact(v + h, acts[a]) - act_exact(v - h, acts[a])) / (2.0 * h);
             assert_true(fabs((double)dy - slope) <= bound);
@@ -167,10 +177,12 @@ static void test_derivative_against_differences(void **state)
     }
 }
 
-static void check_act_grad(const drovek_table *t, size_t rows, size_t cols, drovek_act act, place where)
+static void check_act_grad(const drovek_table *t, size_t rows, size_t cols, drovek_act act,
+                           place where)
 {
-    float  want[MAX_N], want_db[MAX_COLS];
-    float *y = guarded_floats(z, rows * cols, where), *dy = guarded_floats(other, rows * cols, where);
+    float want[MAX_N], want_db[MAX_COLS];
+    float *y = guarded_floats(z, rows * cols, where),
+          *dy = guarded_floats(other, rows * cols, where);
     float *db = guarded_floats(NULL, cols, where);
     memcpy(want, other, sizeof want);
     drovek_ref.act_grad_f32(want, want_db, z, rows, cols, act);
@@ -203,15 +215,16 @@ static void test_act_grad_equals_ref(void **state)
 
 static void test_softmax_by_hand(void **state)
 {
-    const float   logits[4] = {0.0f, 0.0f, 3.0f, 3.0f};
+    const float logits[4] = {0.0f, 0.0f, 3.0f, 3.0f};
     const int32_t first[1] = {0}, second[1] = {1};
-    float         d[4];
-    size_t        right = 0;
+    float d[4];
+    size_t right = 0;
     (void)state;
     double loss = drovek_ref.softmax_f32(logits, first, d, 1, 2, 0.5f, &right);
     assert_true(fabs(loss - 0.69314718055994530942) < 1e-15);
     assert_true(d[0] == -0.25f && d[1] == 0.25f && right == 1);
-    drovek_ref.softmax_f32(logits + 2, second, NULL, 1, 2, 1.0f, &right); /* the first of equals is not the label's */
+    drovek_ref.softmax_f32(logits + 2, second, NULL, 1, 2, 1.0f,
+                           &right); /* the first of equals is not the label's */
     assert_true(right == 1);
     drovek_ref.softmax_f32(logits + 1, second, NULL, 1, 2, 1.0f, &right);
     assert_true(right == 2);
@@ -220,11 +233,11 @@ static void test_softmax_by_hand(void **state)
 /* The gradient is the derivative of the loss. */
 static void test_softmax_against_differences(void **state)
 {
-    const float   h = 0x1p-8f;
-    const double  bound = 1e-5;
+    const float h = 0x1p-8f;
+    const double bound = 1e-5;
     const int32_t wanted[1] = {2};
-    float         row[5], d[5];
-    size_t        right = 0;
+    float row[5], d[5];
+    size_t right = 0;
     (void)state;
     memcpy(row, z, sizeof row);
     drovek_ref.softmax_f32(row, wanted, d, 1, 5, 1.0f, &right);
@@ -243,10 +256,11 @@ static void test_softmax_against_differences(void **state)
 static void check_softmax(const drovek_table *t, size_t rows, size_t cols, place where)
 {
     const float scale = 0.125f;
-    float       want[MAX_N];
-    size_t      right = 3, want_right = 3;
-    float      *logits = guarded_floats(z, rows * cols, where), *d = guarded_floats(NULL, rows * cols, where);
-    int32_t    *labels = guarded(rows * sizeof *labels, sizeof *labels, where);
+    float want[MAX_N];
+    size_t right = 3, want_right = 3;
+    float *logits = guarded_floats(z, rows * cols, where),
+          *d = guarded_floats(NULL, rows * cols, where);
+    int32_t *labels = guarded(rows * sizeof *labels, sizeof *labels, where);
     set_labels(cols);
     memcpy(labels, label, rows * sizeof *labels);
 
@@ -257,7 +271,8 @@ static void check_softmax(const drovek_table *t, size_t rows, size_t cols, place
     for (size_t i = 0; i < rows * cols; i++) {
         assert_true(fabs((double)d[i] - (double)want[i]) <= softmax_bound * (double)scale);
     }
-    assert_true(t->softmax_f32(logits, labels, NULL, rows, cols, scale, &right) == loss); /* loss only: the same */
+    assert_true(t->softmax_f32(logits, labels, NULL, rows, cols, scale, &right) ==
+                loss); /* loss only: the same */
     assert_same_bits("softmax_f32 input", t->isa, rows * cols, logits, z);
     t->softmax_f32(logits, labels, logits, rows, cols, scale, &right); /* in place: the same */
     assert_same_bits("softmax_f32 in place", t->isa, rows * cols, logits, d);
@@ -268,7 +283,8 @@ static void check_softmaxes(const drovek_table *t)
 {
     for (size_t c = 0; c < N_COLS; c++) {
         for (size_t r = 0; r < N_ROWS; r++) {
-            for (place where = 0; where < N_PLACES; where++) check_softmax(t, row_sizes[r], col_sizes[c], where);
+            for (place where = 0; where < N_PLACES; where++)
+                check_softmax(t, row_sizes[r], col_sizes[c], where);
         }
     }
 }
@@ -284,9 +300,9 @@ static void check_softmax_ends(const drovek_table *t)
 {
     const size_t cols[] = {2, 10, 40};
     for (size_t c = 0; c < 3; c++) {
-        float   row[40], d[40];
+        float row[40], d[40];
         int32_t wanted = 1;
-        size_t  right = 0;
+        size_t right = 0;
         for (size_t o = 0; o < 40; o++) row[o] = o == 1 ? 5.0f : -11.0f;
         double exact = log1p((double)(cols[c] - 1) * exp(-16.0));
         double loss = t->softmax_f32(row, &wanted, d, 1, cols[c], 1.0f, &right);
@@ -313,10 +329,10 @@ static void test_softmax_ends(void **state)
 /* Thousands of rows: the product behind the logarithm must not overflow. */
 static void check_many_rows(const drovek_table *t)
 {
-    static float   even[4096 * 10];
+    static float even[4096 * 10];
     static int32_t zero[4096];
-    size_t         right = 0;
-    double         loss = t->softmax_f32(even, zero, NULL, 4096, 10, 1.0f, &right);
+    size_t right = 0;
+    double loss = t->softmax_f32(even, zero, NULL, 4096, 10, 1.0f, &right);
     assert_true(fabs(loss - 4096.0 * log(10.0)) <= 1e-9);
     assert_int_equal(right, 4096);
 }

@@ -1,5 +1,5 @@
-/* Update rules: plain C against the equations in double and a hand-worked case; every tier against plain C, bit for
- * bit, at edge lengths, next to forbidden pages, in place and out of place. */
+/* Update rules: plain C against the equations in double and a hand-worked case; every tier against
+ * plain C, bit for bit, at edge lengths, next to forbidden pages, in place and out of place. */
 #include "support.h"
 
 #include <math.h>
@@ -31,7 +31,10 @@ typedef struct arrays {
 
 typedef void apply_fn(const drovek_table *t, arrays v, size_t n);
 
-static void apply_sgd(const drovek_table *t, arrays v, size_t n) { t->sgd_f32(v.out, v.in, v.g, n, ETA); }
+static void apply_sgd(const drovek_table *t, arrays v, size_t n)
+{
+    t->sgd_f32(v.out, v.in, v.g, n, ETA);
+}
 static void apply_momentum(const drovek_table *t, arrays v, size_t n)
 {
     t->momentum_f32(v.out, v.in, v.a_out, v.a_in, v.g, n, ETA, MU);
@@ -47,12 +50,15 @@ static void apply_rmsprop(const drovek_table *t, arrays v, size_t n)
 static void apply_adam(const drovek_table *t, arrays v, size_t n)
 {
     float correction1 = 1.0f - powf(BETA1, STEP_T), correction2 = 1.0f - powf(BETA2, STEP_T);
-    t->adam_f32(v.out, v.in, v.a_out, v.a_in, v.b_out, v.b_in, v.g, n, ETA, BETA1, BETA2, correction1, correction2,
-                EPSILON);
+    t->adam_f32(v.out, v.in, v.a_out, v.a_in, v.b_out, v.b_in, v.g, n, ETA, BETA1, BETA2,
+                correction1, correction2, EPSILON);
 }
 
 /* The equations of Table 2.3 (epsilon outside the root) in double, for one element. */
-static void exact_sgd(double *w, double *a, double *b, double g) { (void)a, (void)b, *w -= (double)ETA * g; }
+static void exact_sgd(double *w, double *a, double *b, double g)
+{
+    (void)a, (void)b, *w -= (double)ETA * g;
+}
 static void exact_momentum(double *w, double *v, double *b, double g)
 {
     (void)b;
@@ -82,7 +88,7 @@ static void exact_adam(double *w, double *m1, double *m2, double g)
 
 static const struct rule {
     const char *name;
-    apply_fn   *apply;
+    apply_fn *apply;
     void (*exact)(double *w, double *a, double *b, double g);
 } rules[] = {
     {"sgd", apply_sgd, exact_sgd},
@@ -115,7 +121,7 @@ static void test_ref_computes_the_equations(void **state)
 {
     (void)state;
     for (size_t r = 0; r < N_RULES; r++) {
-        float  out[MAX_N], a_out[MAX_N], b_out[MAX_N];
+        float out[MAX_N], a_out[MAX_N], b_out[MAX_N];
         arrays v = {out, a_out, b_out, in, a_in, b_in, g};
         memcpy(a_out, a_in, sizeof a_out);
         memcpy(b_out, b_in, sizeof b_out);
@@ -123,7 +129,9 @@ static void test_ref_computes_the_equations(void **state)
         for (size_t i = 0; i < MAX_N; i++) {
             double w = in[i], a = a_in[i], b = b_in[i];
             rules[r].exact(&w, &a, &b, g[i]);
-            double largest = fmax(fabs(w), fabs((double)in[i])); /* cancellation: the terms' own precision counts */
+            double largest =
+                fmax(fabs(w),
+                     fabs((double)in[i])); /* cancellation: the terms' own precision counts */
             double unit = nextafterf((float)largest, INFINITY) - (float)largest;
             assert_true(fabs((double)out[i] - w) <= rule_bound * unit);
             assert_true(ulps(a_out[i], a) <= rule_bound || fabs((double)a_out[i] - a) <= 1e-8);
@@ -148,21 +156,23 @@ static void test_hand_worked(void **state)
     w = 1.0f, a = 28.0f;
     ref->rmsprop_f32(&w, &w, &a, &a, &two, 1, 0.25f, 0.5f, 1.0f); /* a = 14 + 2 */
     assert_true(a == 16.0f && w == 1.0f - 0.5f / 5.0f);
-    w = 1.0f; /* first step: corrected moments are g and g^2, so the step is eta g / (|g| + epsilon) */
+    w = 1.0f; /* first step: corrected moments are g and g^2, the step eta g / (|g| + epsilon) */
     ref->adam_f32(&w, &w, &m1, &m1, &m2, &m2, &two, 1, 0.25f, 0.5f, 0.75f, 0.5f, 0.25f, 2.0f);
     assert_true(m1 == 1.0f && m2 == 1.0f && w == 1.0f - 0.5f / 4.0f);
 }
 
 /* out of place when in_place is false; `where` for all arrays alike */
-static void check_rule(const drovek_table *tier, const struct rule *rule, size_t n, place where, bool in_place)
+static void check_rule(const drovek_table *tier, const struct rule *rule, size_t n, place where,
+                       bool in_place)
 {
-    float  want[MAX_N], want_a[MAX_N], want_b[MAX_N];
+    float want[MAX_N], want_a[MAX_N], want_b[MAX_N];
     arrays plain = {want, want_a, want_b, in, a_in, b_in, g};
     memcpy(want_a, a_in, sizeof want_a);
     memcpy(want_b, b_in, sizeof want_b);
     rule->apply(ref, plain, n);
 
-    float *w = guarded_floats(in, n, where), *a = guarded_floats(a_in, n, where), *b = guarded_floats(b_in, n, where);
+    float *w = guarded_floats(in, n, where), *a = guarded_floats(a_in, n, where),
+          *b = guarded_floats(b_in, n, where);
     arrays v = {w, a, b, w, a, b, guarded_floats(g, n, where)};
     if (!in_place) {
         v.out = guarded_floats(NULL, n, where);

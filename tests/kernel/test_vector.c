@@ -1,5 +1,5 @@
-/* Whole-vector kernels: every tier against plain C at edge lengths and next to forbidden pages; plain C against
- * hand-worked values.  All but dot are equal bit for bit. */
+/* Whole-vector kernels: every tier against plain C at edge lengths and next to forbidden pages;
+ * plain C against hand-worked values.  All but dot are equal bit for bit. */
 #include "support.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static double dot_bound(const float *x, const float *y, size_t n)
     return sum * (double)n * 0x1p-53;
 }
 
-static float   x[MAX_N], y[MAX_N], shift[MAX_N], factor[MAX_N];
+static float x[MAX_N], y[MAX_N], shift[MAX_N], factor[MAX_N];
 static uint8_t bytes[MAX_N];
 
 static int fill(void **state)
@@ -36,7 +36,7 @@ static int fill(void **state)
 
 static void test_ref_by_hand(void **state)
 {
-    float         a[2] = {1.0f, 2.0f}, b[2] = {10.0f, 20.0f}, c[2];
+    float a[2] = {1.0f, 2.0f}, b[2] = {10.0f, 20.0f}, c[2];
     const uint8_t pixels[2] = {0, 255};
     (void)state;
     drovek_ref.copy_f32(c, a, 2);
@@ -153,7 +153,8 @@ static void check_dot_alignment(const drovek_table *t)
 {
     double first = t->dot_f32(x, y, 777);
     for (size_t offset = 0; offset < 20; offset++) {
-        float *a = guarded_floats(NULL, 800, PLACE_START), *b = guarded_floats(NULL, 800, PLACE_START);
+        float *a = guarded_floats(NULL, 800, PLACE_START),
+              *b = guarded_floats(NULL, 800, PLACE_START);
         memcpy(a + offset, x, 777 * sizeof *x);
         memcpy(b + 19 - offset, y, 777 * sizeof *y);
         assert_true(t->dot_f32(a + offset, b + 19 - offset, 777) == first);

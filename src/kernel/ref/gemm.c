@@ -1,9 +1,11 @@
 /* kernel/ref/gemm.c - C = alpha op(A) op(B) + beta C in plain C, quick enough to train with.
  *
- * Any of the three matrices may be a part of the shared parameters (a forward pass reads W, a fused update adds into
- * it), so each of their elements is touched through base/racy.h only; the arithmetic runs on copies in BLOCK_K x BLOCK_N
- * floats of stack, which the compiler can vectorise.
- * Order of a sum: k ascending inside blocks of BLOCK_K, each block's sum times alpha then added to C.
+ * Any of the three matrices may be a part of the shared parameters (a forward pass reads W, a fused
+ * update adds into it), so each of their elements is touched through base/racy.h only; the
+ * arithmetic runs on copies in BLOCK_K x BLOCK_N floats of stack, which the compiler can vectorise.
+ *
+ * Order of a sum: k ascending inside blocks of BLOCK_K, each block's sum times alpha then added to
+ * C.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"
@@ -12,7 +14,7 @@ enum { BLOCK_K = 64, BLOCK_N = 64 }; /* 16 KiB of op(B): fits any first-level ca
 
 typedef struct matrix { /* op(data)[row][col] = data[row * row_step + col * col_step] */
     const float *data;
-    size_t       row_step, col_step;
+    size_t row_step, col_step;
 } matrix;
 
 static matrix matrix_view(const float *data, size_t stride, bool transposed)
@@ -33,7 +35,8 @@ static void scale_rows(float *c, size_t ldc, size_t m, size_t n, float beta)
 }
 
 /* part[BLOCK_K][BLOCK_N] = the block of op(B) at (k0, n0), n_k x n_n, the rest of each row 0. */
-static void copy_block(float part[BLOCK_K][BLOCK_N], matrix b, size_t k0, size_t n0, size_t n_k, size_t n_n)
+static void copy_block(float part[BLOCK_K][BLOCK_N], matrix b, size_t k0, size_t n0, size_t n_k,
+                       size_t n_n)
 {
     for (size_t p = 0; p < n_k; p++) {
         const float *row = b.data + (k0 + p) * b.row_step + n0 * b.col_step;
@@ -43,23 +46,25 @@ static void copy_block(float part[BLOCK_K][BLOCK_N], matrix b, size_t k0, size_t
 }
 
 /* c[n_n] += alpha * (row of op(A), n_k elements from a, col_step apart) x part */
-static void row_times_block(float *c, const float *a, size_t col_step, float part[BLOCK_K][BLOCK_N], size_t n_k,
-                            size_t n_n, float alpha)
+static void row_times_block(float *c, const float *a, size_t col_step, float part[BLOCK_K][BLOCK_N],
+                            size_t n_k, size_t n_n, float alpha)
 {
     float sum[BLOCK_N] = {0.0f};
     for (size_t p = 0; p < n_k; p++) {
         float factor = drove__racy_load(a + p * col_step);
         for (size_t j = 0; j < BLOCK_N; j++) sum[j] += factor * part[p][j];
     }
-    for (size_t j = 0; j < n_n; j++) drove__racy_store(c + j, drove__racy_load(c + j) + alpha * sum[j]);
+    for (size_t j = 0; j < n_n; j++)
+        drove__racy_store(c + j, drove__racy_load(c + j) + alpha * sum[j]);
 }
 
-void drovek_gemm_f32_ref(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha, const float *a,
-                         size_t lda, const float *b, size_t ldb, float beta, float *c, size_t ldc)
+void drovek_gemm_f32_ref(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+                         const float *a, size_t lda, const float *b, size_t ldb, float beta,
+                         float *c, size_t ldc)
 {
     matrix op_a = matrix_view(a, lda, trans_a);
     matrix op_b = matrix_view(b, ldb, trans_b);
-    float  part[BLOCK_K][BLOCK_N];
+    float part[BLOCK_K][BLOCK_N];
 
     scale_rows(c, ldc, m, n, beta);
     for (size_t k0 = 0; k0 < k; k0 += BLOCK_K) {

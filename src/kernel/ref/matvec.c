@@ -1,8 +1,9 @@
-/* kernel/ref/matvec.c - one example at a time: matrix-vector and outer products, dense and sparse input.
+/* kernel/ref/matvec.c - one example at a time: matrix-vector and outer products, dense and sparse
+ * input.
  *
- * W[n_in][n_out] is shared with other threads: each element is loaded and stored once, through base/racy.h.
- * fmaf is the fused operation in every tier, so that the results of the tiers are equal bit for bit (matvec_t, whose
- * sums each tier may order as it likes, excepted).
+ * W[n_in][n_out] is shared with other threads: each element is loaded and stored once, through
+ * base/racy.h.  fmaf is the fused operation in every tier, so that the results of the tiers are
+ * equal bit for bit (matvec_t excepted, whose sums each tier may order as it likes).
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"
@@ -35,12 +36,14 @@ void drovek_matvec_t_f32_ref(float *dx, const float *dy, const float *w, size_t 
 {
     for (size_t j = 0; j < n_in; j++) {
         float sum = 0.0f;
-        for (size_t o = 0; o < n_out; o++) sum = fmaf(drove__racy_load(w + j * n_out + o), dy[o], sum);
+        for (size_t o = 0; o < n_out; o++)
+            sum = fmaf(drove__racy_load(w + j * n_out + o), dy[o], sum);
         dx[j] = sum;
     }
 }
 
-void drovek_ger_f32_ref(float *w, const float *x, const float *dy, size_t n_in, size_t n_out, float eta)
+void drovek_ger_f32_ref(float *w, const float *x, const float *dy, size_t n_in, size_t n_out,
+                        float eta)
 {
     for (size_t j = 0; j < n_in; j++) {
         if (x[j] != 0.0f) step_row(w + j * n_out, x[j], dy, n_out, eta);
@@ -54,24 +57,26 @@ void drovek_outer_f32_ref(float *g, const float *x, const float *dy, size_t n_in
     }
 }
 
-void drovek_spmatvec_f32_ref(float *y, const uint32_t *index, const float *value, size_t nnz, const float *w,
-                             size_t n_out)
+void drovek_spmatvec_f32_ref(float *y, const uint32_t *index, const float *value, size_t nnz,
+                             const float *w, size_t n_out)
 {
-    for (size_t k = 0; k < nnz; k++) add_row(y, value ? value[k] : 1.0f, w + index[k] * n_out, n_out);
+    for (size_t k = 0; k < nnz; k++)
+        add_row(y, value ? value[k] : 1.0f, w + index[k] * n_out, n_out);
 }
 
-void drovek_spger_f32_ref(float *w, const uint32_t *index, const float *value, size_t nnz, const float *dy,
-                          size_t n_out, float eta)
+void drovek_spger_f32_ref(float *w, const uint32_t *index, const float *value, size_t nnz,
+                          const float *dy, size_t n_out, float eta)
 {
-    for (size_t k = 0; k < nnz; k++) step_row(w + index[k] * n_out, value ? value[k] : 1.0f, dy, n_out, eta);
+    for (size_t k = 0; k < nnz; k++)
+        step_row(w + index[k] * n_out, value ? value[k] : 1.0f, dy, n_out, eta);
 }
 
-void drovek_spouter_f32_ref(float *g, const uint32_t *index, const float *value, size_t nnz, const float *dy,
-                            size_t n_out)
+void drovek_spouter_f32_ref(float *g, const uint32_t *index, const float *value, size_t nnz,
+                            const float *dy, size_t n_out)
 {
     for (size_t k = 0; k < nnz; k++) {
         float *row = g + index[k] * n_out;
-        float  factor = value ? value[k] : 1.0f;
+        float factor = value ? value[k] : 1.0f;
         for (size_t o = 0; o < n_out; o++) row[o] = fmaf(factor, dy[o], row[o]);
     }
 }

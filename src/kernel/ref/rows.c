@@ -1,6 +1,8 @@
-/* kernel/ref/rows.c - element-wise work on y[rows][cols]: bias and activation, its derivative, softmax and its loss.
+/* kernel/ref/rows.c - element-wise work on y[rows][cols]: bias and activation, its derivative,
+ * softmax and its loss.
  *
- * The transcendental functions are computed in double and rounded once: the tiers are measured against that.
+ * The transcendental functions are computed in double and rounded once: the tiers are measured
+ * against that.
  */
 #include "kernel/tiers.h"
 
@@ -33,11 +35,13 @@ static float derive(float dy, float y, drovek_act act)
 void drovek_bias_act_f32_ref(float *y, const float *bias, size_t rows, size_t cols, drovek_act act)
 {
     for (size_t i = 0; i < rows; i++) {
-        for (size_t o = 0; o < cols; o++) y[i * cols + o] = activate(y[i * cols + o] + bias[o], act);
+        for (size_t o = 0; o < cols; o++)
+            y[i * cols + o] = activate(y[i * cols + o] + bias[o], act);
     }
 }
 
-void drovek_act_grad_f32_ref(float *dy, float *db, const float *y, size_t rows, size_t cols, drovek_act act)
+void drovek_act_grad_f32_ref(float *dy, float *db, const float *y, size_t rows, size_t cols,
+                             drovek_act act)
 {
     for (size_t o = 0; o < cols; o++) db[o] = 0.0f;
     for (size_t i = 0; i < rows; i++) {
@@ -59,15 +63,15 @@ static size_t first_largest(const float *z, size_t n)
     return best;
 }
 
-double drovek_softmax_f32_ref(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols, float scale,
-                              size_t *n_correct)
+double drovek_softmax_f32_ref(const float *z, const int32_t *label, float *dz, size_t rows,
+                              size_t cols, float scale, size_t *n_correct)
 {
     double loss = 0.0;
     for (size_t i = 0; i < rows; i++) {
         const float *row = z + i * cols;
-        size_t       wanted = (size_t)label[i];
-        size_t       best = first_largest(row, cols);
-        double       largest = row[best], sum = 0.0;
+        size_t wanted = (size_t)label[i];
+        size_t best = first_largest(row, cols);
+        double largest = row[best], sum = 0.0;
         for (size_t o = 0; o < cols; o++) sum += exp(row[o] - largest);
         loss += log(sum) + (largest - row[wanted]);
         *n_correct += best == wanted;

@@ -1,4 +1,5 @@
-/* kernel/ref/table.c - the plain-C tier: the definition of every kernel, and what runs where nothing better does. */
+/* kernel/ref/table.c - the plain-C tier: the definition of every kernel, and what runs where
+ * nothing better does. */
 #include "kernel/tiers.h"
 
 const drovek_table drovek_ref = {
@@ -7,5 +8,5 @@ const drovek_table drovek_ref = {
 #define X(k) .k = drovek_##k##_ref,
     DROVEK_LIST(X)
 #undef X
-    .gemm_source = "plain C",
+        .gemm_source = "plain C",
 };

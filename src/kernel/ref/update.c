@@ -1,9 +1,11 @@
 /* kernel/ref/update.c - the update rules over whole vectors.
  *
- * Source: the thesis's Table 2.3, read as DESIGN.md section 8 says: epsilon outside the root, Adam's raw moments kept
- * and a corrected copy used.  Parameters and state may be shared with running threads, the gradient may not.
- * The roundings are part of the definition (fmaf, square root and division are exact to the last bit everywhere), so
- * all tiers give equal bits.
+ * Source: the thesis's Table 2.3, read as DESIGN.md section 8 says: epsilon outside the root,
+ * Adam's raw moments kept and a corrected copy used.  Parameters and state may be shared with
+ * running threads, the gradient may not.
+ *
+ * The roundings are part of the definition (fmaf, square
+ * root and division are exact to the last bit everywhere), so all tiers give equal bits.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"
@@ -13,12 +15,13 @@
 /* out = in - eta g */
 void drovek_sgd_f32_ref(float *out, const float *in, const float *g, size_t n, float eta)
 {
-    for (size_t i = 0; i < n; i++) drove__racy_store(out + i, fmaf(-eta, g[i], drove__racy_load(in + i)));
+    for (size_t i = 0; i < n; i++)
+        drove__racy_store(out + i, fmaf(-eta, g[i], drove__racy_load(in + i)));
 }
 
 /* v' = mu v - eta g;  out = in + v' */
-void drovek_momentum_f32_ref(float *out, const float *in, float *v_out, const float *v_in, const float *g, size_t n,
-                             float eta, float mu)
+void drovek_momentum_f32_ref(float *out, const float *in, float *v_out, const float *v_in,
+                             const float *g, size_t n, float eta, float mu)
 {
     for (size_t i = 0; i < n; i++) {
         float v = fmaf(-eta, g[i], mu * drove__racy_load(v_in + i));
@@ -28,8 +31,8 @@ void drovek_momentum_f32_ref(float *out, const float *in, float *v_out, const fl
 }
 
 /* a' = a + g^2;  out = in - eta g / (sqrt(a') + epsilon) */
-void drovek_adagrad_f32_ref(float *out, const float *in, float *a_out, const float *a_in, const float *g, size_t n,
-                            float eta, float epsilon)
+void drovek_adagrad_f32_ref(float *out, const float *in, float *a_out, const float *a_in,
+                            const float *g, size_t n, float eta, float epsilon)
 {
     for (size_t i = 0; i < n; i++) {
         float a = fmaf(g[i], g[i], drove__racy_load(a_in + i));
@@ -39,8 +42,8 @@ void drovek_adagrad_f32_ref(float *out, const float *in, float *a_out, const flo
 }
 
 /* a' = beta a + (1 - beta) g^2;  out = in - eta g / (sqrt(a') + epsilon) */
-void drovek_rmsprop_f32_ref(float *out, const float *in, float *a_out, const float *a_in, const float *g, size_t n,
-                            float eta, float beta, float epsilon)
+void drovek_rmsprop_f32_ref(float *out, const float *in, float *a_out, const float *a_in,
+                            const float *g, size_t n, float eta, float beta, float epsilon)
 {
     float rest = 1.0f - beta;
     for (size_t i = 0; i < n; i++) {
@@ -51,11 +54,13 @@ void drovek_rmsprop_f32_ref(float *out, const float *in, float *a_out, const flo
 }
 
 /* m1' = beta1 m1 + (1 - beta1) g;  m2' = beta2 m2 + (1 - beta2) g^2;
- * out = in - eta (m1' / correction1) / (sqrt(m2' / correction2) + epsilon),  correction_i = 1 - beta_i^t.
- * The corrections are applied as one factor each: eta / correction1 and 1 / correction2, rounded once. */
-void drovek_adam_f32_ref(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
-                         const float *m2_in, const float *g, size_t n, float eta, float beta1, float beta2,
-                         float correction1, float correction2, float epsilon)
+ * out = in - eta (m1' / correction1) / (sqrt(m2' / correction2) + epsilon);
+ * correction_i = 1 - beta_i^t.  The corrections are applied as one factor each: eta / correction1
+ * and 1 / correction2, rounded once. */
+void drovek_adam_f32_ref(float *out, const float *in, float *m1_out, const float *m1_in,
+                         float *m2_out, const float *m2_in, const float *g, size_t n, float eta,
+                         float beta1, float beta2, float correction1, float correction2,
+                         float epsilon)
 {
     float rest1 = 1.0f - beta1, rest2 = 1.0f - beta2;
     float step = eta / correction1, unbias2 = 1.0f / correction2;
@@ -64,6 +69,7 @@ void drovek_adam_f32_ref(float *out, const float *in, float *m1_out, const float
         float m2 = fmaf(rest2, g[i] * g[i], beta2 * drove__racy_load(m2_in + i));
         drove__racy_store(m1_out + i, m1);
         drove__racy_store(m2_out + i, m2);
-        drove__racy_store(out + i, drove__racy_load(in + i) - step * m1 / (sqrtf(m2 * unbias2) + epsilon));
+        drove__racy_store(out + i,
+                          drove__racy_load(in + i) - step * m1 / (sqrtf(m2 * unbias2) + epsilon));
     }
 }

@@ -1,4 +1,5 @@
-/* kernel/ref/vector.c - whole vectors: copy, axpy, scale, dot, the check for finite numbers, and widening of data. */
+/* kernel/ref/vector.c - whole vectors: copy, axpy, scale, dot, the check for finite numbers, and
+ * widening of data. */
 #include "base/racy.h"
 #include "kernel/tiers.h"
 
@@ -38,7 +39,8 @@ bool drovek_finite_f32_ref(const float *x, size_t n)
     return bad == 0;
 }
 
-void drovek_widen_u8_f32_ref(float *to, const uint8_t *from, const float *shift, const float *factor, size_t n)
+void drovek_widen_u8_f32_ref(float *to, const uint8_t *from, const float *shift,
+                             const float *factor, size_t n)
 {
     if (shift == NULL) {
         for (size_t i = 0; i < n; i++) to[i] = from[i];
@@ -47,7 +49,8 @@ void drovek_widen_u8_f32_ref(float *to, const uint8_t *from, const float *shift,
     for (size_t i = 0; i < n; i++) to[i] = ((float)from[i] - shift[i]) * factor[i];
 }
 
-void drovek_affine_f32_ref(float *to, const float *from, const float *shift, const float *factor, size_t n)
+void drovek_affine_f32_ref(float *to, const float *from, const float *shift, const float *factor,
+                           size_t n)
 {
     if (shift == NULL) {
         memmove(to, from, n * sizeof *to);

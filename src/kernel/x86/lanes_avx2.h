@@ -1,5 +1,5 @@
-/* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of lanes_avx512.h, which explains
- * them. */
+/* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of
+ * lanes_avx512.h, which explains them. */
 #ifndef DROVEK_X86_LANES_AVX2_H
 #define DROVEK_X86_LANES_AVX2_H
 
@@ -20,7 +20,8 @@ typedef __m256 vec;
 /* All bits set in the first `count` lanes. */
 INLINE __m256i first(size_t count)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
+                              _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
 
 /* ---- private memory ---- */
@@ -60,7 +61,9 @@ INLINE vec racy_load(const float *p, size_t count)
     if (count == LANES) {
         __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const lanes_at *)p));
     } else {
-        __asm__ volatile("vmaskmovps %1, %2, %0" : "=x"(v) : "m"(*(const lanes_at *)p), "x"(first(count)));
+        __asm__ volatile("vmaskmovps %1, %2, %0"
+                         : "=x"(v)
+                         : "m"(*(const lanes_at *)p), "x"(first(count)));
     }
     return v;
 }
@@ -73,12 +76,12 @@ INLINE void racy_store(float *p, vec v, size_t count)
     }
     __m128 four = _mm256_castps256_ps128(v);
     if (count & 4) {
-        __asm__ volatile("vmovups %1, %0" : "=m"(*(float (*)[4])p) : "x"(four));
+        __asm__ volatile("vmovups %1, %0" : "=m"(*(float(*)[4])p) : "x"(four));
         p += 4;
         four = _mm256_extractf128_ps(v, 1);
     }
     if (count & 2) {
-        __asm__ volatile("vmovlps %1, %0" : "=m"(*(float (*)[2])p) : "x"(four));
+        __asm__ volatile("vmovlps %1, %0" : "=m"(*(float(*)[2])p) : "x"(four));
         p += 2;
         four = _mm_movehl_ps(four, four);
     }
@@ -96,6 +99,7 @@ INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
 
 /* ---- arithmetic ---- */
 
+/* clang-format off */
 INLINE vec vec_set(float a) { return _mm256_set1_ps(a); }
 INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
 INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
@@ -105,8 +109,13 @@ INLINE vec vec_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }   /* a b + c   */
 INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); } /* c - a b   */
 INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }               /* b if NaN  */
-INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+/* clang-format on */
+
+INLINE vec vec_round(vec a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 
 /* |a| with the sign of b */
 INLINE vec vec_copysign(vec a, vec b)
@@ -137,7 +146,8 @@ INLINE vec vec_scale2(vec p, vec n)
 {
     __m256i whole = _mm256_cvtps_epi32(n);
     __m256i half = _mm256_srai_epi32(whole, 1);
-    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_2(half)), power_of_2(_mm256_sub_epi32(whole, half)));
+    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_2(half)),
+                         power_of_2(_mm256_sub_epi32(whole, half)));
 }
 
 /* ---- across the lanes: fixed trees ---- */
@@ -158,7 +168,8 @@ INLINE double sum_of_four(__m256d a)
 /* Sum of the lanes in double. */
 INLINE double vec_sum_double(vec a)
 {
-    __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)), high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+            high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
     return sum_of_four(_mm256_add_pd(low, high));
 }
 
@@ -166,19 +177,25 @@ INLINE double vec_sum_double(vec a)
 INLINE vec vec_sum_rows(const vec row[LANES])
 {
     vec pair[4], quad[2];
-    UNROLL for (int i = 0; i < 4; i++) {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
         pair[i] = _mm256_add_ps(_mm256_unpacklo_ps(row[2 * i], row[2 * i + 1]),
                                 _mm256_unpackhi_ps(row[2 * i], row[2 * i + 1]));
     }
-    UNROLL for (int i = 0; i < 2; i++) { /* each 128 bits: partial sums of rows 4 i .. 4 i + 3 */
+    UNROLL
+    for (int i = 0; i < 2; i++) { /* each 128 bits: partial sums of rows 4 i .. 4 i + 3 */
         __m256d a = _mm256_castps_pd(pair[2 * i]), b = _mm256_castps_pd(pair[2 * i + 1]);
-        quad[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+        quad[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
+                                _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
     }
-    return _mm256_add_ps(_mm256_permute2f128_ps(quad[0], quad[1], 0x20), _mm256_permute2f128_ps(quad[0], quad[1], 0x31));
+    return _mm256_add_ps(_mm256_permute2f128_ps(quad[0], quad[1], 0x20),
+                         _mm256_permute2f128_ps(quad[0], quad[1], 0x31));
 }
 
 /* Two sums of products in double: sum[.] + x y. */
-typedef struct double_sum { __m256d low, high; } double_sum;
+typedef struct double_sum {
+    __m256d low, high;
+} double_sum;
 
 INLINE double_sum double_sum_zero(void)
 {
@@ -187,9 +204,12 @@ INLINE double_sum double_sum_zero(void)
 
 INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
 {
-    __m256d x_low = _mm256_cvtps_pd(_mm256_castps256_ps128(x)), x_high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-    __m256d y_low = _mm256_cvtps_pd(_mm256_castps256_ps128(y)), y_high = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
-    return (double_sum){_mm256_fmadd_pd(x_low, y_low, sum.low), _mm256_fmadd_pd(x_high, y_high, sum.high)};
+    __m256d x_low = _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
+            x_high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    __m256d y_low = _mm256_cvtps_pd(_mm256_castps256_ps128(y)),
+            y_high = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
+    return (double_sum){_mm256_fmadd_pd(x_low, y_low, sum.low),
+                        _mm256_fmadd_pd(x_high, y_high, sum.high)};
 }
 
 INLINE double double_sum_total(double_sum a, double_sum b)
@@ -199,10 +219,14 @@ INLINE double double_sum_total(double_sum a, double_sum b)
 
 /* ---- bits ---- */
 
-/* The larger, lane by lane, of `so_far` and the bits of |a|: >= 0x7f800000 once an infinity or a NaN was seen. */
+/* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
+ * or a NaN was seen. */
 typedef __m256i magnitude;
 
-INLINE magnitude magnitude_zero(void) { return _mm256_setzero_si256(); }
+INLINE magnitude magnitude_zero(void)
+{
+    return _mm256_setzero_si256();
+}
 
 INLINE magnitude magnitude_max(magnitude so_far, vec a)
 {
@@ -228,7 +252,8 @@ INLINE uint32_t vec_equal(vec a, vec b)
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
-/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room for LANES more. */
+/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room
+ * for LANES more; returns how many. */
 INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
 {
     float  lane[LANES];
@@ -245,8 +270,10 @@ INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, ui
 /* a with `minus` subtracted from lane `lane` */
 INLINE vec vec_sub_lane(vec a, uint32_t lane, float minus)
 {
-    __m256i chosen = _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-    return _mm256_blendv_ps(a, _mm256_sub_ps(a, _mm256_set1_ps(minus)), _mm256_castsi256_ps(chosen));
+    __m256i chosen =
+        _mm256_cmpeq_epi32(_mm256_set1_epi32((int)lane), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm256_blendv_ps(a, _mm256_sub_ps(a, _mm256_set1_ps(minus)),
+                            _mm256_castsi256_ps(chosen));
 }
 
 /* LANES bytes as floats */
@@ -254,7 +281,8 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
 {
     uint64_t bytes = 0;
     if (count == LANES) __builtin_memcpy(&bytes, p, LANES);
-    else for (size_t i = 0; i < count; i++) bytes |= (uint64_t)p[i] << (8 * i);
+    else
+        for (size_t i = 0; i < count; i++) bytes |= (uint64_t)p[i] << (8 * i);
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes)));
 }
 

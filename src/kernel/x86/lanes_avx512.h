@@ -1,15 +1,20 @@
-/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the vocabulary in which the x86 kernels are written.
+/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the vocabulary in which the x86
+ * kernels are written.
  *
- * lanes_avx2.h has the same names for eight.  A tier's source file includes one of the two and then the kernels
- * (vector.h, update.h, matvec.h, rows.h), which know only these names.
+ * lanes_avx2.h has the same names for eight.  A tier's source file includes one of the two and then
+ * the kernels (vector.h, update.h, matvec.h, rows.h), which know only these names.
  *
- * `count` says how many of the LANES elements at p exist: no load or store touches memory beyond them, and absent
- * elements read as 0.  Where count is the constant LANES the compiler drops the code for fewer.
- * Fewer are loaded under a mask but stored in pieces of 8, 4, 2, 1: a later load that overlaps the masked-off part of a
- * masked store waits until that store is in the cache (rows of 10: 24 cycles each instead of 4).
+ * `count` says how many of the LANES elements at p exist: no load or store touches memory beyond
+ * them, and absent elements read as 0.  Where count is the constant LANES the compiler drops the
+ * code for fewer.
  *
- * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h): they load and store by
- * inline assembly, each element once, so the compiler can neither split, repeat, delay nor drop an access.
+ * Fewer are loaded under a mask but stored in pieces of 8, 4, 2, 1: a later load that overlaps the
+ * masked-off part of a masked store waits until that store is in the cache (measured: an update of
+ * rows of 10 takes four times as long).
+ *
+ * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h): they
+ * load and store by inline assembly, each element once, so the compiler can neither split, repeat,
+ * delay nor drop an access.
  */
 #ifndef DROVEK_X86_LANES_AVX512_H
 #define DROVEK_X86_LANES_AVX512_H
@@ -76,7 +81,9 @@ INLINE vec racy_load(const float *p, size_t count)
     if (count == LANES) {
         __asm__ volatile("vmovups %1, %0" : "=v"(v) : "m"(*(const lanes_at *)p));
     } else {
-        __asm__ volatile("vmovups %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const lanes_at *)p), "Yk"(first(count)));
+        __asm__ volatile("vmovups %1, %0%{%2%}%{z%}"
+                         : "=v"(v)
+                         : "m"(*(const lanes_at *)p), "Yk"(first(count)));
     }
     return v;
 }
@@ -89,18 +96,18 @@ INLINE void racy_store(float *p, vec v, size_t count)
     }
     __m256 eight = _mm512_castps512_ps256(v);
     if (count & 8) {
-        __asm__ volatile("vmovups %1, %0" : "=m"(*(float (*)[8])p) : "v"(eight));
+        __asm__ volatile("vmovups %1, %0" : "=m"(*(float(*)[8])p) : "v"(eight));
         p += 8;
         eight = _mm512_extractf32x8_ps(v, 1);
     }
     __m128 four = _mm256_castps256_ps128(eight);
     if (count & 4) {
-        __asm__ volatile("vmovups %1, %0" : "=m"(*(float (*)[4])p) : "v"(four));
+        __asm__ volatile("vmovups %1, %0" : "=m"(*(float(*)[4])p) : "v"(four));
         p += 4;
         four = _mm256_extractf128_ps(eight, 1);
     }
     if (count & 2) {
-        __asm__ volatile("vmovlps %1, %0" : "=m"(*(float (*)[2])p) : "v"(four));
+        __asm__ volatile("vmovlps %1, %0" : "=m"(*(float(*)[2])p) : "v"(four));
         p += 2;
         four = _mm_movehl_ps(four, four);
     }
@@ -119,6 +126,7 @@ INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
 
 /* ---- arithmetic ---- */
 
+/* clang-format off */
 INLINE vec vec_set(float a) { return _mm512_set1_ps(a); }
 INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
 INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
@@ -128,8 +136,13 @@ INLINE vec vec_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }   /* a b + c   */
 INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b   */
 INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }               /* b if NaN  */
-INLINE vec vec_round(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
+/* clang-format on */
+
+INLINE vec vec_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 
 /* |a| with the sign of b */
 INLINE vec vec_copysign(vec a, vec b)
@@ -150,11 +163,17 @@ INLINE vec vec_absent(size_t count)
 }
 
 /* p 2^n for integral n; under- and overflow as rounding demands */
-INLINE vec vec_scale2(vec p, vec n) { return _mm512_scalef_ps(p, n); }
+INLINE vec vec_scale2(vec p, vec n)
+{
+    return _mm512_scalef_ps(p, n);
+}
 
 /* ---- across the lanes: fixed trees ---- */
 
-INLINE float vec_largest(vec a) { return _mm512_reduce_max_ps(a); }
+INLINE float vec_largest(vec a)
+{
+    return _mm512_reduce_max_ps(a);
+}
 
 /* Sum of the lanes in double. */
 INLINE double vec_sum_double(vec a)
@@ -168,23 +187,30 @@ INLINE double vec_sum_double(vec a)
 INLINE vec vec_sum_rows(const vec row[LANES])
 {
     vec pair[8], quad[4], half[2];
-    UNROLL for (int i = 0; i < 8; i++) {
+    UNROLL
+    for (int i = 0; i < 8; i++) {
         pair[i] = _mm512_add_ps(_mm512_unpacklo_ps(row[2 * i], row[2 * i + 1]),
                                 _mm512_unpackhi_ps(row[2 * i], row[2 * i + 1]));
     }
-    UNROLL for (int i = 0; i < 4; i++) { /* each 128 bits: partial sums of rows 4 i .. 4 i + 3 */
+    UNROLL
+    for (int i = 0; i < 4; i++) { /* each 128 bits: partial sums of rows 4 i .. 4 i + 3 */
         __m512d a = _mm512_castps_pd(pair[2 * i]), b = _mm512_castps_pd(pair[2 * i + 1]);
-        quad[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+        quad[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                                _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
     }
-    UNROLL for (int i = 0; i < 2; i++) {
+    UNROLL
+    for (int i = 0; i < 2; i++) {
         half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(quad[2 * i], quad[2 * i + 1], 0x88),
                                 _mm512_shuffle_f32x4(quad[2 * i], quad[2 * i + 1], 0xdd));
     }
-    return _mm512_add_ps(_mm512_shuffle_f32x4(half[0], half[1], 0x88), _mm512_shuffle_f32x4(half[0], half[1], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(half[0], half[1], 0x88),
+                         _mm512_shuffle_f32x4(half[0], half[1], 0xdd));
 }
 
 /* Two sums of products in double: sum[.] + x y. */
-typedef struct double_sum { __m512d low, high; } double_sum;
+typedef struct double_sum {
+    __m512d low, high;
+} double_sum;
 
 INLINE double_sum double_sum_zero(void)
 {
@@ -193,37 +219,56 @@ INLINE double_sum double_sum_zero(void)
 
 INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
 {
-    __m512d x_low = _mm512_cvtps_pd(_mm512_castps512_ps256(x)), x_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-    __m512d y_low = _mm512_cvtps_pd(_mm512_castps512_ps256(y)), y_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
-    return (double_sum){_mm512_fmadd_pd(x_low, y_low, sum.low), _mm512_fmadd_pd(x_high, y_high, sum.high)};
+    __m512d x_low = _mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+            x_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    __m512d y_low = _mm512_cvtps_pd(_mm512_castps512_ps256(y)),
+            y_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
+    return (double_sum){_mm512_fmadd_pd(x_low, y_low, sum.low),
+                        _mm512_fmadd_pd(x_high, y_high, sum.high)};
 }
 
 INLINE double double_sum_total(double_sum a, double_sum b)
 {
-    return _mm512_reduce_add_pd(_mm512_add_pd(_mm512_add_pd(a.low, a.high), _mm512_add_pd(b.low, b.high)));
+    return _mm512_reduce_add_pd(
+        _mm512_add_pd(_mm512_add_pd(a.low, a.high), _mm512_add_pd(b.low, b.high)));
 }
 
 /* ---- bits ---- */
 
-/* The larger, lane by lane, of `so_far` and the bits of |a|: >= 0x7f800000 once an infinity or a NaN was seen. */
+/* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
+ * or a NaN was seen. */
 typedef __m512i magnitude;
 
-INLINE magnitude magnitude_zero(void) { return _mm512_setzero_si512(); }
+INLINE magnitude magnitude_zero(void)
+{
+    return _mm512_setzero_si512();
+}
 
 INLINE magnitude magnitude_max(magnitude so_far, vec a)
 {
-    return _mm512_max_epu32(so_far, _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7fffffff)));
+    return _mm512_max_epu32(so_far, _mm512_and_si512(_mm512_castps_si512(a),
+                                                     _mm512_set1_epi32(0x7fffffff)));
 }
 
-INLINE uint32_t magnitude_largest(magnitude a) { return _mm512_reduce_max_epu32(a); }
+INLINE uint32_t magnitude_largest(magnitude a)
+{
+    return _mm512_reduce_max_epu32(a);
+}
 
 /* Bit i set: lane i of a is not 0 (a NaN is not 0). */
-INLINE uint32_t vec_nonzero(vec a) { return _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_NEQ_UQ); }
+INLINE uint32_t vec_nonzero(vec a)
+{
+    return _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+}
 
 /* Bit i set: lane i of a equals that of b. */
-INLINE uint32_t vec_equal(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+INLINE uint32_t vec_equal(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
 
-/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room for LANES more. */
+/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room
+ * for LANES more; returns how many. */
 INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
 {
     __mmask16 chosen = (__mmask16)mask;
@@ -243,7 +288,8 @@ INLINE vec vec_sub_lane(vec a, uint32_t lane, float minus)
 /* LANES bytes as floats */
 INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
 {
-    __m128i bytes = count == LANES ? _mm_loadu_si128((const __m128i *)p) : _mm_maskz_loadu_epi8(first(count), p);
+    __m128i bytes = count == LANES ? _mm_loadu_si128((const __m128i *)p)
+                                   : _mm_maskz_loadu_epi8(first(count), p);
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 

@@ -1,20 +1,17 @@
 /* kernel/x86/matvec.h - one example at a time, written in lanes.
  *
- * A dense input becomes a list (index, value) of its non-zero elements, so that dense and sparse input share the work
- * on rows of W[n_in][n_out].  n_out is cut into blocks of WIDE, HALF or one register; the block of y or dy stays in
- * registers while the rows pass by.  Each y[o] is one chain of fused multiply-adds in the order of the list: the bits
- * of ref/matvec.c.  W is shared memory.
+ * A dense input becomes a list (index, value) of its non-zero elements, so that dense and sparse
+ * input share the work on rows of W[n_in][n_out].  n_out is cut into blocks of WIDE, HALF or one
+ * register; the block of y or dy stays in registers while the rows pass by.  Each y[o] is one chain
+ * of fused multiply-adds in the order of the list: the bits of ref/matvec.c.  W is shared memory.
  */
 #ifndef DROVEK_X86_MATVEC_H
 #define DROVEK_X86_MATVEC_H
 
 #include "kernel/kernel.h"
+#include "kernel/x86/vector.h"
 
-enum {
-    WIDE = 8, /* registers of a block: 128 columns with AVX-512 */
-    HALF = 4,
-    LIST = 1024 /* inputs turned into a list at a time: 8 KiB of stack */
-};
+enum { LIST = 1024 }; /* inputs turned into a list at a time: 8 KiB of stack */
 
 typedef struct nonzero_list {
     uint32_t index[LIST + LANES];
@@ -28,32 +25,34 @@ static void list_nonzero(nonzero_list *list, const float *x, size_t begin, size_
     size_t count = 0;
     for (size_t j = begin; j < end; j += LANES) {
         vec part = vec_load(x + j, end - j < LANES ? end - j : LANES);
-        count += vec_append(list->index + count, list->value + count, part, vec_nonzero(part), (uint32_t)j);
+        count += vec_append(list->index + count, list->value + count, part, vec_nonzero(part),
+                            (uint32_t)j);
     }
     list->count = count;
 }
 
 /* ---- y += rows ---- */
 
-/* y[0 .. n_vec registers) += sum_k value[k] W[index[k]][same columns]; w points at the block's first column.
- * last: elements of the last register. */
-INLINE void add_rows_block(float *y, const uint32_t *index, const float *value, size_t n, const float *w,
-                           size_t n_out, size_t n_vec, size_t last)
+/* y[0 .. n_vec registers) += sum_k value[k] W[index[k]][same columns]; w points at the block's
+ * first column.  last: elements of the last register. */
+INLINE void add_rows_block(float *y, const uint32_t *index, const float *value, size_t n,
+                           const float *w, size_t n_out, size_t n_vec, size_t last)
 {
     vec sum[WIDE];
-    UNROLL for (size_t v = 0; v < n_vec; v++) sum[v] = vec_load(y + v * LANES, v + 1 < n_vec ? LANES : last);
+    block_load(sum, y, n_vec, last);
     for (size_t k = 0; k < n; k++) {
         const float *row = w + index[k] * n_out;
         vec          factor = vec_set(value != NULL ? value[k] : 1.0f);
-        UNROLL for (size_t v = 0; v < n_vec; v++) {
-            sum[v] = racy_fma(sum[v], factor, row + v * LANES, v + 1 < n_vec ? LANES : last);
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            sum[v] = racy_fma(sum[v], factor, row + v * LANES, block_count(v, n_vec, last));
         }
     }
-    UNROLL for (size_t v = 0; v < n_vec; v++) vec_store(y + v * LANES, sum[v], v + 1 < n_vec ? LANES : last);
+    block_store(y, sum, n_vec, last);
 }
 
-static void spmatvec_f32(float *y, const uint32_t *index, const float *value, size_t nnz, const float *w,
-                         size_t n_out)
+static void spmatvec_f32(float *y, const uint32_t *index, const float *value, size_t nnz,
+                         const float *w, size_t n_out)
 {
     size_t o = 0;
     for (; o + WIDE * LANES <= n_out; o += WIDE * LANES) {
@@ -63,7 +62,8 @@ static void spmatvec_f32(float *y, const uint32_t *index, const float *value, si
         add_rows_block(y + o, index, value, nnz, w + o, n_out, HALF, LANES);
         o += HALF * LANES;
     }
-    for (; o + LANES <= n_out; o += LANES) add_rows_block(y + o, index, value, nnz, w + o, n_out, 1, LANES);
+    for (; o + LANES <= n_out; o += LANES)
+        add_rows_block(y + o, index, value, nnz, w + o, n_out, 1, LANES);
     if (o < n_out) add_rows_block(y + o, index, value, nnz, w + o, n_out, 1, n_out - o);
 }
 
@@ -78,24 +78,26 @@ static void matvec_f32(float *y, const float *x, const float *w, size_t n_in, si
 
 /* ---- rows -= eta x dy ---- */
 
-INLINE void step_rows_block(float *w, const uint32_t *index, const float *value, size_t n, const float *dy,
-                            size_t n_out, float eta, size_t n_vec, size_t last)
+INLINE void step_rows_block(float *w, const uint32_t *index, const float *value, size_t n,
+                            const float *dy, size_t n_out, float eta, size_t n_vec, size_t last)
 {
     vec step = vec_set(eta), d[WIDE];
-    UNROLL for (size_t v = 0; v < n_vec; v++) d[v] = vec_load(dy + v * LANES, v + 1 < n_vec ? LANES : last);
+    block_load(d, dy, n_vec, last);
     for (size_t k = 0; k < n; k++) {
         float *row = w + index[k] * n_out;
         vec    factor = vec_set(value != NULL ? value[k] : 1.0f);
-        UNROLL for (size_t v = 0; v < n_vec; v++) {
-            size_t count = v + 1 < n_vec ? LANES : last;
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            size_t count = block_count(v, n_vec, last);
             vec    gradient = vec_mul(factor, d[v]);
-            racy_store(row + v * LANES, vec_fnma(step, gradient, racy_load(row + v * LANES, count)), count);
+            racy_store(row + v * LANES, vec_fnma(step, gradient, racy_load(row + v * LANES, count)),
+                       count);
         }
     }
 }
 
-static void spger_f32(float *w, const uint32_t *index, const float *value, size_t nnz, const float *dy, size_t n_out,
-                      float eta)
+static void spger_f32(float *w, const uint32_t *index, const float *value, size_t nnz,
+                      const float *dy, size_t n_out, float eta)
 {
     size_t o = 0;
     for (; o + WIDE * LANES <= n_out; o += WIDE * LANES) {
@@ -142,8 +144,8 @@ INLINE void spouter_at(float *g, vec value, const float *dy, size_t count)
     vec_store(g, vec_fma(value, vec_load(dy, count), vec_load(g, count)), count);
 }
 
-static void spouter_f32(float *g, const uint32_t *index, const float *value, size_t nnz, const float *dy,
-                        size_t n_out)
+static void spouter_f32(float *g, const uint32_t *index, const float *value, size_t nnz,
+                        const float *dy, size_t n_out)
 {
     for (size_t k = 0; k < nnz; k++) {
         float *row = g + index[k] * n_out;
@@ -156,16 +158,20 @@ static void spouter_f32(float *g, const uint32_t *index, const float *value, siz
 
 /* ---- dx = W dy ---- */
 
-/* {sum_o W[j][o] dy[o] over the block : j of the n_rows <= LANES rows at w}; rows that do not exist give 0. */
-INLINE vec row_sums(const float *w, const float *dy, size_t n_rows, size_t n_out, size_t n_vec, size_t last)
+/* {sum_o W[j][o] dy[o] over the block : j of the n_rows <= LANES rows at w}; rows that do not exist
+ * give 0. */
+INLINE vec row_sums(const float *w, const float *dy, size_t n_rows, size_t n_out, size_t n_vec,
+                    size_t last)
 {
     vec d[WIDE], sum[LANES];
-    UNROLL for (size_t v = 0; v < n_vec; v++) d[v] = vec_load(dy + v * LANES, v + 1 < n_vec ? LANES : last);
-    UNROLL for (size_t r = 0; r < LANES; r++) {
+    block_load(d, dy, n_vec, last);
+    UNROLL
+    for (size_t r = 0; r < LANES; r++) {
         sum[r] = vec_set(0.0f);
         if (r >= n_rows) continue;
-        UNROLL for (size_t v = 0; v < n_vec; v++) {
-            sum[r] = racy_fma(sum[r], d[v], w + r * n_out + v * LANES, v + 1 < n_vec ? LANES : last);
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            sum[r] = racy_fma(sum[r], d[v], w + r * n_out + v * LANES, block_count(v, n_vec, last));
         }
     }
     return vec_sum_rows(sum);

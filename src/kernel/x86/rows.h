@@ -1,20 +1,22 @@
-/* kernel/x86/rows.h - element-wise work on y[rows][cols], written in lanes: bias and activation, its derivative with
- * the bias gradient, softmax with its loss.
+/* kernel/x86/rows.h - element-wise work on y[rows][cols], written in lanes: bias and activation,
+ * its derivative with the bias gradient, softmax with its loss.
  *
- * The columns are cut into blocks of WIDE, HALF or one register; a block's bias or bias gradient stays in registers
- * while all rows pass by.
+ * The columns are cut into blocks of WIDE registers or one; a block's bias or bias gradient
+ * stays in registers while all rows pass by.
  */
 #ifndef DROVEK_X86_ROWS_H
 #define DROVEK_X86_ROWS_H
 
 #include "kernel/kernel.h"
+#include "kernel/x86/vector.h"
 
 #include <math.h>
 
 /* ---- exponential function and its relatives ---- */
 
-/* e^a for a <= 88; below -104 it is 0, NaN stays NaN.  a = n ln 2 + r, |r| <= ln 2 / 2;  e^r = 1 + r + r^2 P(r), P of
- * degree 4 with the least largest relative error (Remez; 0.06 units in the last place before rounding). */
+/* e^a for a <= 88; below -104 it is 0, NaN stays NaN.  a = n ln 2 + r with |r| <= ln 2 / 2, and
+ * e^r = 1 + r + r^2 P(r), P of degree 4 with the least largest relative error (Remez: 0.06 units in
+ * the last place before rounding). */
 INLINE vec vec_exp(vec a)
 {
     vec x = vec_max(vec_set(-104.0f), a);
@@ -37,7 +39,8 @@ INLINE vec vec_sigmoid(vec v)
     return vec_div(vec_if_less(v, zero, tail, one), vec_add(one, tail));
 }
 
-/* |v| < 0.625: v + v^3 P(v^2), P of degree 4 (Remez; 0.08 units); otherwise 1 - 2 / (1 + e^2|v|) with v's sign. */
+/* |v| < 0.625: v + v^3 P(v^2), P of degree 4 (Remez: 0.08 units); otherwise 1 - 2 e^-2|v| /
+ * (1 + e^-2|v|) with v's sign. */
 INLINE vec vec_tanh(vec v)
 {
     vec one = vec_set(1.0f), two = vec_set(2.0f), size = vec_abs(v);
@@ -66,16 +69,19 @@ INLINE vec activate(vec v, drovek_act act)
     return v;
 }
 
-/* One block of columns, at y and bias; `stride` = columns of the whole, last = elements of the last register. */
-INLINE void bias_block(float *y, const float *bias, size_t rows, size_t stride, drovek_act act, size_t n_vec,
-                       size_t last)
+/* One block of columns, at y and bias.  stride: columns of the whole; last: elements of the last
+ * register. */
+INLINE void bias_block(float *y, const float *bias, size_t rows, size_t stride, drovek_act act,
+                       size_t n_vec, size_t last)
 {
-    vec b[8];
-    UNROLL for (size_t v = 0; v < n_vec; v++) b[v] = vec_load(bias + v * LANES, v + 1 < n_vec ? LANES : last);
+    vec b[WIDE];
+    block_load(b, bias, n_vec, last);
     for (size_t i = 0; i < rows; i++, y += stride) {
-        UNROLL for (size_t v = 0; v < n_vec; v++) {
-            size_t count = v + 1 < n_vec ? LANES : last;
-            vec_store(y + v * LANES, activate(vec_add(vec_load(y + v * LANES, count), b[v]), act), count);
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            size_t count = block_count(v, n_vec, last);
+            vec_store(y + v * LANES, activate(vec_add(vec_load(y + v * LANES, count), b[v]), act),
+                      count);
         }
     }
 }
@@ -83,7 +89,8 @@ INLINE void bias_block(float *y, const float *bias, size_t rows, size_t stride, 
 INLINE void bias_columns(float *y, const float *bias, size_t rows, size_t cols, drovek_act act)
 {
     size_t o = 0;
-    for (; o + 8 * LANES <= cols; o += 8 * LANES) bias_block(y + o, bias + o, rows, cols, act, 8, LANES);
+    for (; o + WIDE * LANES <= cols; o += WIDE * LANES)
+        bias_block(y + o, bias + o, rows, cols, act, WIDE, LANES);
     for (; o + LANES <= cols; o += LANES) bias_block(y + o, bias + o, rows, cols, act, 1, LANES);
     if (o < cols) bias_block(y + o, bias + o, rows, cols, act, 1, cols - o);
 }
@@ -112,14 +119,16 @@ INLINE vec derive(vec dy, vec y, drovek_act act)
     return dy;
 }
 
-INLINE void grad_block(float *dy, float *db, const float *y, size_t rows, size_t stride, drovek_act act, size_t n_vec,
-                       size_t last)
+INLINE void grad_block(float *dy, float *db, const float *y, size_t rows, size_t stride,
+                       drovek_act act, size_t n_vec, size_t last)
 {
-    vec sum[8];
-    UNROLL for (size_t v = 0; v < n_vec; v++) sum[v] = vec_set(0.0f);
+    vec sum[WIDE];
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++) sum[v] = vec_set(0.0f);
     for (size_t i = 0; i < rows; i++, dy += stride, y += stride) {
-        UNROLL for (size_t v = 0; v < n_vec; v++) {
-            size_t count = v + 1 < n_vec ? LANES : last;
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            size_t count = block_count(v, n_vec, last);
             vec    d = vec_load(dy + v * LANES, count);
             if (act != DROVEK_LINEAR) {
                 d = derive(d, vec_load(y + v * LANES, count), act);
@@ -128,18 +137,22 @@ INLINE void grad_block(float *dy, float *db, const float *y, size_t rows, size_t
             sum[v] = vec_add(sum[v], d);
         }
     }
-    UNROLL for (size_t v = 0; v < n_vec; v++) vec_store(db + v * LANES, sum[v], v + 1 < n_vec ? LANES : last);
+    block_store(db, sum, n_vec, last);
 }
 
-INLINE void grad_columns(float *dy, float *db, const float *y, size_t rows, size_t cols, drovek_act act)
+INLINE void grad_columns(float *dy, float *db, const float *y, size_t rows, size_t cols,
+                         drovek_act act)
 {
     size_t o = 0;
-    for (; o + 8 * LANES <= cols; o += 8 * LANES) grad_block(dy + o, db + o, y + o, rows, cols, act, 8, LANES);
-    for (; o + LANES <= cols; o += LANES) grad_block(dy + o, db + o, y + o, rows, cols, act, 1, LANES);
+    for (; o + WIDE * LANES <= cols; o += WIDE * LANES)
+        grad_block(dy + o, db + o, y + o, rows, cols, act, WIDE, LANES);
+    for (; o + LANES <= cols; o += LANES)
+        grad_block(dy + o, db + o, y + o, rows, cols, act, 1, LANES);
     if (o < cols) grad_block(dy + o, db + o, y + o, rows, cols, act, 1, cols - o);
 }
 
-static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size_t cols, drovek_act act)
+static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size_t cols,
+                         drovek_act act)
 {
     switch (act) {
     case DROVEK_RELU: grad_columns(dy, db, y, rows, cols, DROVEK_RELU); break;
@@ -151,7 +164,8 @@ static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size
 
 /* ---- softmax ---- */
 
-/* Sum of ln(sum_i) over rows: the sums, each in [1, cols], are multiplied up and one logarithm is taken for many. */
+/* Sum of ln(sum_i) over rows: the sums, each in [1, cols], are multiplied up and one logarithm is
+ * taken for many. */
 typedef struct log_sum {
     double total, product;
 } log_sum;
@@ -166,8 +180,8 @@ INLINE void log_sum_add(log_sum *s, double sum)
 }
 
 /* cols <= LANES: a row is one register. */
-static double softmax_narrow(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols, float scale,
-                             size_t *n_correct)
+static double softmax_narrow(const float *z, const int32_t *label, float *dz, size_t rows,
+                             size_t cols, float scale, size_t *n_correct)
 {
     log_sum logs = {0.0, 1.0};
     double  rest = 0.0;
@@ -206,8 +220,8 @@ static float largest_of(const float *z, size_t n)
 /* e[n] = exp(z - largest), e may be z or NULL; returns the sum, in double. */
 static double exp_row(float *e, const float *z, size_t n, float largest)
 {
-    vec    shift = vec_set(largest), one = vec_set(1.0f);
-    size_t o = 0;
+    vec        shift = vec_set(largest), one = vec_set(1.0f);
+    size_t     o = 0;
     double_sum sum = double_sum_zero();
     for (; o < n; o += LANES) {
         size_t count = n - o < LANES ? n - o : LANES;
@@ -229,8 +243,8 @@ static bool is_first_largest(const float *z, size_t wanted, float largest)
     return true;
 }
 
-static double softmax_wide(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols, float scale,
-                           size_t *n_correct)
+static double softmax_wide(const float *z, const int32_t *label, float *dz, size_t rows,
+                           size_t cols, float scale, size_t *n_correct)
 {
     log_sum logs = {0.0, 1.0};
     double  rest = 0.0;
@@ -250,8 +264,8 @@ static double softmax_wide(const float *z, const int32_t *label, float *dz, size
     return logs.total + log(logs.product) + rest;
 }
 
-static double softmax_f32(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols, float scale,
-                          size_t *n_correct)
+static double softmax_f32(const float *z, const int32_t *label, float *dz, size_t rows, size_t cols,
+                          float scale, size_t *n_correct)
 {
     if (cols <= LANES) return softmax_narrow(z, label, dz, rows, cols, scale, n_correct);
     return softmax_wide(z, label, dz, rows, cols, scale, n_correct);

@@ -5,10 +5,9 @@
 #include "kernel/x86/lanes_avx2.h"
 
 #include "kernel/x86/matvec.h"
+#include "kernel/x86/rows.h"
 #include "kernel/x86/update.h"
 #include "kernel/x86/vector.h"
-
-#include "kernel/x86/rows.h" /* after vector.h: it scales */
 
 const drovek_table drovek_avx2 = {
     .isa = "avx2",

@@ -1,4 +1,5 @@
-/* kernel/x86/update.h - the update rules, written in lanes; equations and roundings are those of ref/update.c.
+/* kernel/x86/update.h - the update rules, written in lanes; equations and roundings are those of
+ * ref/update.c.
  *
  * Parameters and state are shared memory, the gradient is the caller's own.
  */
@@ -17,7 +18,8 @@ static void sgd_f32(float *out, const float *in, const float *g, size_t n, float
     vec    step = vec_set(eta);
     size_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        UNROLL for (size_t v = 0; v < 4; v++) {
+        UNROLL
+        for (size_t v = 0; v < 4; v++) {
             sgd_at(out + i + v * LANES, in + i + v * LANES, g + i + v * LANES, step, LANES);
         }
     }
@@ -25,20 +27,21 @@ static void sgd_f32(float *out, const float *in, const float *g, size_t n, float
     if (i < n) sgd_at(out + i, in + i, g + i, step, n - i);
 }
 
-INLINE void momentum_at(float *out, const float *in, float *v_out, const float *v_in, const float *g, vec eta, vec mu,
-                        size_t count)
+INLINE void momentum_at(float *out, const float *in, float *v_out, const float *v_in,
+                        const float *g, vec eta, vec mu, size_t count)
 {
     vec v = vec_fnma(eta, vec_load(g, count), vec_mul(mu, racy_load(v_in, count)));
     racy_store(v_out, v, count);
     racy_store(out, vec_add(racy_load(in, count), v), count);
 }
 
-static void momentum_f32(float *out, const float *in, float *v_out, const float *v_in, const float *g, size_t n,
-                         float eta, float mu)
+static void momentum_f32(float *out, const float *in, float *v_out, const float *v_in,
+                         const float *g, size_t n, float eta, float mu)
 {
     vec    step = vec_set(eta), keep = vec_set(mu);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) momentum_at(out + i, in + i, v_out + i, v_in + i, g + i, step, keep, LANES);
+    for (; i + LANES <= n; i += LANES)
+        momentum_at(out + i, in + i, v_out + i, v_in + i, g + i, step, keep, LANES);
     if (i < n) momentum_at(out + i, in + i, v_out + i, v_in + i, g + i, step, keep, n - i);
 }
 
@@ -48,8 +51,8 @@ INLINE vec divided_step(vec in, vec numerator, vec a, vec epsilon)
     return vec_sub(in, vec_div(numerator, vec_add(vec_sqrt(a), epsilon)));
 }
 
-INLINE void adagrad_at(float *out, const float *in, float *a_out, const float *a_in, const float *gradient, vec eta,
-                       vec epsilon, size_t count)
+INLINE void adagrad_at(float *out, const float *in, float *a_out, const float *a_in,
+                       const float *gradient, vec eta, vec epsilon, size_t count)
 {
     vec g = vec_load(gradient, count);
     vec a = vec_fma(g, g, racy_load(a_in, count));
@@ -57,12 +60,13 @@ INLINE void adagrad_at(float *out, const float *in, float *a_out, const float *a
     racy_store(out, divided_step(racy_load(in, count), vec_mul(eta, g), a, epsilon), count);
 }
 
-static void adagrad_f32(float *out, const float *in, float *a_out, const float *a_in, const float *g, size_t n,
-                        float eta, float epsilon)
+static void adagrad_f32(float *out, const float *in, float *a_out, const float *a_in,
+                        const float *g, size_t n, float eta, float epsilon)
 {
     vec    step = vec_set(eta), add = vec_set(epsilon);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) adagrad_at(out + i, in + i, a_out + i, a_in + i, g + i, step, add, LANES);
+    for (; i + LANES <= n; i += LANES)
+        adagrad_at(out + i, in + i, a_out + i, a_in + i, g + i, step, add, LANES);
     if (i < n) adagrad_at(out + i, in + i, a_out + i, a_in + i, g + i, step, add, n - i);
 }
 
@@ -72,8 +76,9 @@ INLINE vec running_mean(vec m, vec x, vec beta, vec rest)
     return vec_fma(rest, x, vec_mul(beta, m));
 }
 
-INLINE void rmsprop_at(float *out, const float *in, float *a_out, const float *a_in, const float *gradient, vec eta,
-                       vec beta, vec rest, vec epsilon, size_t count)
+INLINE void rmsprop_at(float *out, const float *in, float *a_out, const float *a_in,
+                       const float *gradient, vec eta, vec beta, vec rest, vec epsilon,
+                       size_t count)
 {
     vec g = vec_load(gradient, count);
     vec a = running_mean(racy_load(a_in, count), vec_mul(g, g), beta, rest);
@@ -81,23 +86,25 @@ INLINE void rmsprop_at(float *out, const float *in, float *a_out, const float *a
     racy_store(out, divided_step(racy_load(in, count), vec_mul(eta, g), a, epsilon), count);
 }
 
-static void rmsprop_f32(float *out, const float *in, float *a_out, const float *a_in, const float *g, size_t n,
-                        float eta, float beta, float epsilon)
+static void rmsprop_f32(float *out, const float *in, float *a_out, const float *a_in,
+                        const float *g, size_t n, float eta, float beta, float epsilon)
 {
-    vec    step = vec_set(eta), keep = vec_set(beta), rest = vec_set(1.0f - beta), add = vec_set(epsilon);
+    vec step = vec_set(eta), keep = vec_set(beta), rest = vec_set(1.0f - beta),
+        add = vec_set(epsilon);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         rmsprop_at(out + i, in + i, a_out + i, a_in + i, g + i, step, keep, rest, add, LANES);
     }
-    if (i < n) rmsprop_at(out + i, in + i, a_out + i, a_in + i, g + i, step, keep, rest, add, n - i);
+    if (i < n)
+        rmsprop_at(out + i, in + i, a_out + i, a_in + i, g + i, step, keep, rest, add, n - i);
 }
 
 typedef struct adam_factors {
     vec beta1, rest1, beta2, rest2, step, unbias2, epsilon;
 } adam_factors;
 
-INLINE void adam_at(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out, const float *m2_in,
-                    const float *gradient, adam_factors f, size_t count)
+INLINE void adam_at(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
+                    const float *m2_in, const float *gradient, adam_factors f, size_t count)
 {
     vec g = vec_load(gradient, count);
     vec m1 = running_mean(racy_load(m1_in, count), g, f.beta1, f.rest1);
@@ -105,20 +112,24 @@ INLINE void adam_at(float *out, const float *in, float *m1_out, const float *m1_
     racy_store(m1_out, m1, count);
     racy_store(m2_out, m2, count);
     vec in_now = racy_load(in, count);
-    racy_store(out, divided_step(in_now, vec_mul(f.step, m1), vec_mul(m2, f.unbias2), f.epsilon), count);
+    racy_store(out, divided_step(in_now, vec_mul(f.step, m1), vec_mul(m2, f.unbias2), f.epsilon),
+               count);
 }
 
-static void adam_f32(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out, const float *m2_in,
-                     const float *g, size_t n, float eta, float beta1, float beta2, float correction1,
-                     float correction2, float epsilon)
+static void adam_f32(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
+                     const float *m2_in, const float *g, size_t n, float eta, float beta1,
+                     float beta2, float correction1, float correction2, float epsilon)
 {
-    adam_factors f = {vec_set(beta1), vec_set(1.0f - beta1), vec_set(beta2), vec_set(1.0f - beta2),
-                      vec_set(eta / correction1), vec_set(1.0f / correction2), vec_set(epsilon)};
-    size_t       i = 0;
+    adam_factors f = {
+        vec_set(beta1),        vec_set(1.0f - beta1),      vec_set(beta2),
+        vec_set(1.0f - beta2), vec_set(eta / correction1), vec_set(1.0f / correction2),
+        vec_set(epsilon)};
+    size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, LANES);
     }
-    if (i < n) adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, n - i);
+    if (i < n)
+        adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, n - i);
 }
 
 #endif

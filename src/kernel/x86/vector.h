@@ -12,13 +12,40 @@ INLINE size_t lanes_left(size_t i, size_t n)
     return n - i < LANES ? n - i : LANES;
 }
 
+/* ---- blocks: n_vec <= 8 registers, a constant, of which the last holds `last` elements ---- */
+
+enum { WIDE = 8, HALF = 4 }; /* registers of the usual blocks: 128 and 64 columns with AVX-512 */
+
+INLINE size_t block_count(size_t v, size_t n_vec, size_t last)
+{
+    return v + 1 < n_vec ? LANES : last;
+}
+
+INLINE void block_load(vec *block, const float *p, size_t n_vec, size_t last)
+{
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++)
+        block[v] = vec_load(p + v * LANES, block_count(v, n_vec, last));
+}
+
+INLINE void block_store(float *p, const vec *block, size_t n_vec, size_t last)
+{
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++)
+        vec_store(p + v * LANES, block[v], block_count(v, n_vec, last));
+}
+
+/* ---- the kernels ---- */
+
 static void copy_f32(float *to, const float *from, size_t n)
 {
     size_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         vec part[4];
-        UNROLL for (size_t v = 0; v < 4; v++) part[v] = racy_load(from + i + v * LANES, LANES);
-        UNROLL for (size_t v = 0; v < 4; v++) racy_store(to + i + v * LANES, part[v], LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) part[v] = racy_load(from + i + v * LANES, LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) racy_store(to + i + v * LANES, part[v], LANES);
     }
     for (; i + LANES <= n; i += LANES) racy_store(to + i, racy_load(from + i, LANES), LANES);
     if (i < n) racy_store(to + i, racy_load(from + i, n - i), n - i);
@@ -41,7 +68,8 @@ static void scale_f32(float *y, size_t n, float a)
 {
     vec    factor = vec_set(a);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) vec_store(y + i, vec_mul(vec_load(y + i, LANES), factor), LANES);
+    for (; i + LANES <= n; i += LANES)
+        vec_store(y + i, vec_mul(vec_load(y + i, LANES), factor), LANES);
     if (i < n) vec_store(y + i, vec_mul(vec_load(y + i, n - i), factor), n - i);
 }
 
@@ -78,7 +106,8 @@ INLINE void affine_at(float *to, vec from, const float *shift, const float *fact
     vec_store(to, vec_mul(vec_sub(from, vec_load(shift, count)), vec_load(factor, count)), count);
 }
 
-static void widen_u8_f32(float *to, const uint8_t *from, const float *shift, const float *factor, size_t n)
+static void widen_u8_f32(float *to, const uint8_t *from, const float *shift, const float *factor,
+                         size_t n)
 {
     size_t i = 0;
     if (shift == NULL) {
@@ -92,14 +121,16 @@ static void widen_u8_f32(float *to, const uint8_t *from, const float *shift, con
     if (i < n) affine_at(to + i, vec_widen_u8(from + i, n - i), shift + i, factor + i, n - i);
 }
 
-static void affine_f32(float *to, const float *from, const float *shift, const float *factor, size_t n)
+static void affine_f32(float *to, const float *from, const float *shift, const float *factor,
+                       size_t n)
 {
     size_t i = 0;
     if (shift == NULL) {
         memmove(to, from, n * sizeof *to);
         return;
     }
-    for (; i + LANES <= n; i += LANES) affine_at(to + i, vec_load(from + i, LANES), shift + i, factor + i, LANES);
+    for (; i + LANES <= n; i += LANES)
+        affine_at(to + i, vec_load(from + i, LANES), shift + i, factor + i, LANES);
     if (i < n) affine_at(to + i, vec_load(from + i, n - i), shift + i, factor + i, n - i);
 }
 

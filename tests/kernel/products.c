@@ -1,0 +1,121 @@
+#include "products.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MAX_DIM = 800, PAD = 3 }; /* PAD: elements between the rows, which belong to nobody */
+
+/* k products and sums, alpha and beta: each rounding is at most half a unit of the sum of sizes. */
+static double product_bound(double sum_of_sizes, size_t k)
+{
+    return sum_of_sizes * (double)(k + 4) * 0x1p-24;
+}
+
+typedef struct product {
+    size_t m, n, k;
+    bool trans_a, trans_b;
+    float alpha, beta;
+    size_t lda, ldb, ldc;
+} product;
+
+static float *numbers(uint64_t seed)
+{
+    size_t n = (size_t)MAX_DIM * (MAX_DIM + PAD);
+    float *x = malloc(n * sizeof *x);
+    assert_non_null(x);
+    fill_normal(x, n, 1.0, seed);
+    return x;
+}
+
+factors products_factors(void)
+{
+    static factors f;
+    if (f.a == NULL) f = (factors){numbers(1), numbers(2), numbers(3)};
+    return f;
+}
+
+/* Elements between the first and the last of a matrix, inclusive. */
+static size_t extent(size_t rows, size_t cols, size_t stride)
+{
+    return rows == 0 || cols == 0 ? 0 : (rows - 1) * stride + cols;
+}
+
+static float at(const float *x, bool transposed, size_t stride, size_t row, size_t col)
+{
+    return transposed ? x[col * stride + row] : x[row * stride + col];
+}
+
+static void check_element(const drovek_table *t, const float *got, product p, size_t i, size_t j)
+{
+    factors f = products_factors();
+    double before = p.beta == 0.0f ? 0.0 : (double)p.beta * (double)f.c[i * p.ldc + j];
+    double sum = 0.0, size = 0.0, found = got[i * p.ldc + j];
+    for (size_t l = 0; l < p.k; l++) {
+        double term =
+            (double)at(f.a, p.trans_a, p.lda, i, l) * (double)at(f.b, p.trans_b, p.ldb, l, j);
+        sum += term;
+        size += fabs(term);
+    }
+    double exact = (double)p.alpha * sum + before;
+    double bound = product_bound(fabs((double)p.alpha) * size + fabs(before), p.k);
+    if (fabs(found - exact) <= bound) return;
+    print_error("%s (%s) %zu x %zu x %zu %c%c: [%zu][%zu] is %g, not %g\n", t->isa, t->gemm_source,
+                p.m, p.n, p.k, p.trans_a ? 't' : 'n', p.trans_b ? 't' : 'n', i, j, found, exact);
+    fail();
+}
+
+static void check_product(const drovek_table *t, product p)
+{
+    factors f = products_factors();
+    p.lda = (p.trans_a ? p.m : p.k) + PAD;
+    p.ldb = (p.trans_b ? p.k : p.n) + PAD;
+    p.ldc = p.n + PAD;
+    size_t n_a = p.trans_a ? extent(p.k, p.m, p.lda) : extent(p.m, p.k, p.lda);
+    size_t n_b = p.trans_b ? extent(p.n, p.k, p.ldb) : extent(p.k, p.n, p.ldb);
+    float *got = guarded_floats(f.c, extent(p.m, p.n, p.ldc), PLACE_END);
+    for (size_t i = 0; i < p.m && p.beta == 0.0f; i++) { /* not to be read */
+        for (size_t j = 0; j < p.n; j++) got[i * p.ldc + j] = NAN;
+    }
+    t->gemm_f32(p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, guarded_floats(f.a, n_a, PLACE_END),
+                p.lda, guarded_floats(f.b, n_b, PLACE_END), p.ldb, p.beta, got, p.ldc);
+    size_t step = p.m * p.n * p.k > 100000 ? 7 : 1; /* of large products a sample */
+    for (size_t i = 0; i < p.m; i++) {
+        for (size_t j = i % step; j < p.n; j += step) check_element(t, got, p, i, j);
+    }
+    for (size_t i = 0; i + 1 < p.m; i++) {
+        assert_memory_equal(got + i * p.ldc + p.n, f.c + i * p.ldc + p.n, PAD * sizeof *got);
+    }
+    guarded_free_all();
+}
+
+void check_products(const drovek_table *tier)
+{
+    static const struct {
+        size_t m, n, k;
+    } shapes[] = {
+        {1, 1, 1},      {1, 128, 784},  {2, 3, 4},     {5, 17, 33},    {16, 10, 128},
+        {16, 128, 128}, {16, 128, 784}, {31, 64, 65},  {64, 128, 784}, {128, 128, 64},
+        {784, 128, 16}, {128, 10, 16},  {16, 128, 10}, {65, 130, 70},  {784, 128, 64},
+        {33, 200, 129}, {3, 128, 1},    {64, 10, 128}, {8, 128, 128},  {13, 144, 40},
+    };
+    static const float scales[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.05f, 1.0f}, {0.5f, 0.25f}};
+    drovek_thread_init();
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (size_t variant = 0; variant < 16; variant++) {
+            const float *scale = scales[variant / 4];
+            product p = {.m = shapes[i].m,
+                         .n = shapes[i].n,
+                         .k = shapes[i].k,
+                         .trans_a = variant % 2 != 0,
+                         .trans_b = variant / 2 % 2 != 0,
+                         .alpha = scale[0],
+                         .beta = scale[1]};
+            check_product(tier, p);
+        }
+    }
+}
