@@ -179,8 +179,8 @@ static drove_status read_header(loading *l, json_t **out)
     DROVE_TRY(drove__reader_read(l->reader, &length, LENGTH_BYTES));
     if (length < 2 || length > most) {
         return drove__fail(DROVE_E_DATA,
-                           "%s: byte 0: expected the length of a safetensors header, 2 to "
-                           "%llu bytes here, found %llu",
+                           "%s: byte 0: expected the length of a safetensors header, which the "
+                           "file limits to %llu, found %llu",
                            l->path, (unsigned long long)most, (unsigned long long)length);
     }
     char *text = malloc((size_t)length);
