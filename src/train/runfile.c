@@ -67,8 +67,10 @@ static void event_place(const struct fy_event *event, int *line, int *column)
     }
     const struct fy_mark *mark = token != NULL ? fy_token_start_mark(token) : NULL;
     if (mark == NULL) return;
+    enum fy_scalar_style style = fy_token_scalar_style(token);
+    bool is_quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
     *line = mark->line + 1;
-    *column = mark->column + 1;
+    *column = mark->column + (is_quoted ? 0 : 1); /* the mark stands after the quote */
 }
 
 /* What libfyaml found wrong first. */
