@@ -1,4 +1,4 @@
-/* test_registry.c - the registries as one list: every entry is whole, drove_list prints them all. */
+/* test_registry.c - the registries as one list: whole entries, all of them printed by drove_list. */
 #include "base/mem.h"
 #include "train/registry.h"
 
