@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,33 @@ static drove_status setup_machine(drove_run *run)
     if (run->place == NULL) return drove__fail_nomem("worker places", run->n_workers * sizeof *run->place);
     drove__topo_place(run->topo, run->plan.bind, run->n_workers, run->place);
     return DROVE_OK;
+}
+
+static void say(const drove_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const drove_run *run, const char *format, ...)
+{
+    char line[DROVE_TEXT_SIZE];
+    va_list arguments;
+    if (run->cb.message == NULL) return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    run->cb.message(run->cb.context, line);
+}
+
+/* What a reader of the data found out, and what a user may not expect of the machine. */
+static void say_notes(const drove_run *run)
+{
+    drove_topo_facts facts;
+    drove__topo_facts(run->topo, &facts);
+    if (run->train->storage->notes[0] != '\0') say(run, "data: %s", run->train->storage->notes);
+    if (run->test != NULL && run->test->storage != run->train->storage && run->test->storage->notes[0] != '\0') {
+        say(run, "test data: %s", run->test->storage->notes);
+    }
+    if (run->n_workers > facts.n_pus) {
+        say(run, "%u threads share %u processors: staleness and speed are those of time slices", run->n_workers,
+            facts.n_pus);
+    }
 }
 
 static bool names_a_model_file(const char *text)
@@ -164,6 +192,7 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(status);
     DROVE_TRY(setup_workers(run));
     DROVE_TRY(setup_resume(run));
+    say_notes(run);
     return drove__output_open(run);
 }
 
