@@ -1,4 +1,4 @@
-/* test_registry.c - the registries as one list: whole entries, all of them printed by drove_list. */
+/* test_registry.c - the registries as one list: whole entries, and drove_list prints all. */
 #include "base/mem.h"
 #include "train/registry.h"
 
