@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/topo.h"
 
-#include <errno.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -246,15 +246,6 @@ static int bind_in_child(const drove_topo *topo, unsigned n_pus)
     if (drove__topo_bind_self(topo, &nowhere) != DROVE_OK) return 6;
     drove_place absent = {100000, 0, 0};
     if (drove__topo_bind_self(topo, &absent) != DROVE_E_SYSTEM) return 7;
-    drove_topo *restricted; /* now this process may use one processor only */
-    drove_topo_facts facts;
-    if (drove__topo_create(NULL, &restricted) != DROVE_OK) return 8;
-    drove__topo_facts(restricted, &facts);
-    if (facts.n_pus != 1 || facts.n_cores != 1 || facts.n_nodes != 1) return 9;
-    drove_place only;
-    drove__topo_place(restricted, DROVE_BIND_SPREAD, 1, &only);
-    if (only.pu != place[n_pus - 1].pu) return 10;
-    drove__topo_destroy(restricted);
     free(place);
     return 0;
 }
@@ -273,6 +264,54 @@ static void test_binding(void **state)
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 0);
     drove__topo_destroy(topo);
+}
+
+/* This program once more, allowed one processor before any of its threads exists, as by taskset. */
+static void test_restricted_process(void **state)
+{
+    (void)state;
+    drove_topo *topo = make(NULL);
+    drove_topo_facts facts;
+    drove_place last;
+    drove__topo_facts(topo, &facts);
+    drove_place *place = calloc(facts.n_pus, sizeof *place);
+    assert_non_null(place);
+    drove__topo_place(topo, DROVE_BIND_COMPACT, facts.n_pus, place);
+    last = place[facts.n_pus - 1];
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        cpu_set_t one;
+        char pu[16];
+        snprintf(pu, sizeof pu, "%d", last.pu);
+        CPU_ZERO(&one);
+        CPU_SET(last.pu, &one);
+        if (sched_setaffinity(0, sizeof one, &one) != 0) _exit(20);
+        execl("/proc/self/exe", "test_topo", pu, (char *)NULL);
+        _exit(21);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+    free(place);
+    drove__topo_destroy(topo);
+}
+
+/* The second life of test_restricted_process: 0 if exactly the processor pu is seen. */
+static int check_restricted(const char *pu)
+{
+    drove_topo *topo;
+    drove_topo_facts facts;
+    drove_place place[2];
+    if (drove__topo_create(NULL, &topo) != DROVE_OK) return 1;
+    drove__topo_facts(topo, &facts);
+    if (facts.n_pus != 1 || facts.n_cores != 1 || facts.n_nodes != 1) return 2;
+    drove__topo_place(topo, DROVE_BIND_SPREAD, 2, place);
+    if (place[0].pu != atoi(pu) || place[1].pu != atoi(pu)) return 3;
+    if (drove__topo_bind_self(topo, &place[1]) != DROVE_OK) return 4;
+    drove__topo_destroy(topo);
+    return 0;
 }
 
 static void test_recorded_machines_bind_nothing(void **state)
@@ -313,8 +352,9 @@ static void test_memory(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2) return check_restricted(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thesis_machine),
         cmocka_unit_test(test_seven_and_eight_workers),
@@ -324,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_wrong_sources),
         cmocka_unit_test(test_this_machine),
         cmocka_unit_test(test_binding),
+        cmocka_unit_test(test_restricted_process),
         cmocka_unit_test(test_recorded_machines_bind_nothing),
         cmocka_unit_test(test_memory),
     };
