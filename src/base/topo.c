@@ -258,8 +258,8 @@ static bool has_choice(const drove_topo *topo)
     return topo->facts.is_this_machine && topo->facts.n_nodes > 1;
 }
 
-/* Asks for the pages of a mapping to be on the node, or interleaved.  A refusal (some containers)
- * is no error: the memory is as valid, only perhaps farther away. */
+/* Asks for the pages of a mapping to be on the node while it has room, or interleaved.  A refusal
+ * (some containers) is no error: the memory is as valid, only perhaps farther away. */
 static void bind_memory(const drove_topo *topo, void *memory, size_t size_bytes, int node)
 {
     hwloc_obj_t numa = node >= 0

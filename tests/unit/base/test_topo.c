@@ -352,6 +352,61 @@ static void test_memory(void **state)
     }
 }
 
+/* The kernel's policy for the mapping at memory ("bind:0", "prefer"), or "" where it does not
+ * tell. */
+static void read_policy(const void *memory, char policy[64])
+{
+    char line[4096];
+    policy[0] = '\0';
+    FILE *file = fopen("/proc/self/numa_maps", "r");
+    if (file == NULL) return;
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long long start = 0;
+        char word[64] = "";
+        if (sscanf(line, "%llx %63s", &start, word) == 2 && start == (uintptr_t)memory) {
+            strcpy(policy, word);
+        }
+    }
+    fclose(file);
+}
+
+/* hwloc can be told to take a synthetic machine for this one: the way of several nodes then runs
+ * here as well, and what the kernel refuses (node 1) is still good memory. */
+static void test_memory_on_nodes(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("HWLOC_SYNTHETIC", "numa:2 core:1 pu:1", 1), 0);
+    assert_int_equal(setenv("HWLOC_THISSYSTEM", "1", 1), 0);
+    drove_topo *topo;
+    drove_topo_facts facts;
+    drove_status status = drove__topo_create(NULL, &topo);
+    unsetenv("HWLOC_SYNTHETIC");
+    unsetenv("HWLOC_THISSYSTEM");
+    assert_int_equal(status, DROVE_OK);
+    drove__topo_facts(topo, &facts);
+    if (facts.n_nodes != 2 || !facts.is_this_machine) {
+        drove__topo_destroy(topo);
+        print_message("fewer than two processors may be used here: skipped\n");
+        skip();
+    }
+    static const size_t sizes[] = {0, 1, 100000, (size_t)5 << 20};
+    for (int node = -1; node < 3; node++) { /* there is no node 2 */
+        for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
+            unsigned char *memory = drove__topo_alloc(topo, sizes[i], node);
+            assert_non_null(memory);
+            assert_int_equal((uintptr_t)memory % 64, 0);
+            for (size_t j = 0; j < sizes[i]; j++) assert_int_equal(memory[j], 0);
+            memset(memory, 1, sizes[i]);
+            char policy[64];
+            read_policy(memory, policy);
+            if (node == 0 && policy[0] != '\0') assert_non_null(strstr("bind:0 prefer:0", policy));
+            drove__topo_free(topo, memory, sizes[i]);
+        }
+    }
+    assert_null(drove__topo_alloc(topo, SIZE_MAX / 2, 0));
+    drove__topo_destroy(topo);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) return check_restricted(argv[1]);
@@ -367,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_restricted_process),
         cmocka_unit_test(test_recorded_machines_bind_nothing),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_on_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
