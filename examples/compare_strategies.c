@@ -1,8 +1,9 @@
-/* examples/compare_strategies.c - the same problem with several ways of sharing the model, side by side.
+/* examples/compare_strategies.c - the same problem with several ways of sharing the model, side by
+ * side.
  *
- * Shows what the library is for: data order, kernels and clock are the same, so that the rows of the table differ by
- * the method alone.  Reports computational efficiency (examples/s), statistical efficiency (updates to a loss) and
- * the time to that loss apart.
+ * Shows what the library is for: data order, kernels and clock are the same, so that the rows of
+ * the table differ by the method alone.  Reports computational efficiency (examples/s),
+ * statistical efficiency (updates to a loss) and the time to that loss apart.
  */
 #include <drove/drove.h>
 
@@ -11,8 +12,14 @@
 static drove_status run_one(const char *strategy, drove_progress *end)
 {
     const char *const choice[][2] = {
-        {"data", "synth:digits?n=4000&seed=1"}, {"model", "mlp:32"}, {"batch", "16"},       {"lr", "0.05"},
-        {"until", "loss=20%,epochs=20"},        {"threads", "2"},    {"strategy", strategy}, {"test", ""},
+        {"data", "synth:digits?n=4000&seed=1"},
+        {"model", "mlp:32"},
+        {"batch", "16"},
+        {"lr", "0.05"},
+        {"until", "loss=20%,epochs=20"},
+        {"threads", "2"},
+        {"strategy", strategy},
+        {"test", ""},
     };
     drove_options options = drove_options_default();
     for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++) {
@@ -29,7 +36,8 @@ static drove_status run_one(const char *strategy, drove_progress *end)
 
 int main(void)
 {
-    static const char *const strategies[] = {"sequential", "sync", "mutex", "hogwild", "leashed:inf"};
+    static const char *const strategies[] = {"sequential", "sync", "mutex", "hogwild",
+                                             "leashed:inf"};
     printf("%-12s %12s %9s %9s %8s\n", "strategy", "examples/s", "updates", "seconds", "loss");
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
         drove_progress end;
@@ -39,8 +47,8 @@ int main(void)
             return drove_status_exit(status);
         }
         double rate = end.train_s > 0 ? (double)end.examples / end.train_s : 0;
-        printf("%-12s %12.0f %9llu %9.3f %8.4f\n", strategies[i], rate, (unsigned long long)end.updates, end.train_s,
-               end.loss);
+        printf("%-12s %12.0f %9llu %9.3f %8.4f\n", strategies[i], rate,
+               (unsigned long long)end.updates, end.train_s, end.loss);
     }
     return 0;
 }

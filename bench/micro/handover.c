@@ -1,8 +1,9 @@
 /* bench/micro/handover.c - how fast one core takes over memory that another core has just written.
  *
- * Two threads on two cores, one vector of n floats.  They take turns: each adds 1 to every element, then hands over.
- * The time of a turn, less the time of the same pass by one thread alone over its own vector, is what moving the lines
- * costs.  Bounds the gain of a second thread on a shared dense model (bench/run/threads.py).  JSON lines.
+ * Two threads on two cores, one vector of n floats.  They take turns: each adds 1 to every
+ * element, then hands over. The time of a turn, less the time of the same pass by one thread alone
+ * over its own vector, is what moving the lines costs.  Bounds the gain of a second thread on a
+ * shared dense model (bench/run/threads.py).  JSON lines.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -19,16 +20,16 @@ enum { TURNS = 2000, REPEATS = 7 };
 
 typedef struct shared {
     const drovek_table *k;
-    float              *y, *x;
-    size_t              n;
-    drove_topo         *topo;
-    drove_place         place[2];
-    unsigned            n_threads;
+    float *y, *x;
+    size_t n;
+    drove_topo *topo;
+    drove_place place[2];
+    unsigned n_threads;
     _Atomic unsigned turn DROVE_ALIGNED_CACHE_LINE;
 } shared;
 
 typedef struct player {
-    shared  *s;
+    shared *s;
     unsigned index;
 } player;
 
@@ -38,8 +39,7 @@ static void *play(void *argument)
     shared *s = p->s;
     (void)drove__topo_bind_self(s->topo, &s->place[p->index]);
     for (unsigned t = p->index; t < TURNS; t += s->n_threads) {
-        while (atomic_load_explicit(&s->turn, memory_order_acquire) != t) {
-        }
+        while (atomic_load_explicit(&s->turn, memory_order_acquire) != t) {}
         s->k->axpy_f32(s->y, s->x, s->n, 1.0f);
         atomic_store_explicit(&s->turn, t + 1, memory_order_release);
     }
@@ -52,11 +52,12 @@ static double measure(shared *s, unsigned n_threads)
     double best = 1e30;
     for (int r = 0; r < REPEATS; r++) {
         pthread_t thread[2];
-        player    players[2] = {{s, 0}, {s, 1}};
+        player players[2] = {{s, 0}, {s, 1}};
         s->n_threads = n_threads;
         atomic_store(&s->turn, 0);
         uint64_t start = drove__now_ns();
-        for (unsigned i = 0; i < n_threads; i++) pthread_create(&thread[i], NULL, play, &players[i]);
+        for (unsigned i = 0; i < n_threads; i++)
+            pthread_create(&thread[i], NULL, play, &players[i]);
         for (unsigned i = 0; i < n_threads; i++) pthread_join(thread[i], NULL);
         double ns = (double)(drove__now_ns() - start) / TURNS;
         if (ns < best) best = ns;
@@ -69,7 +70,8 @@ int main(void)
     static const size_t sizes[] = {1024, 8192, 134912, 1048576};
     drovek_table k;
     shared s = {.k = &k};
-    if (drovek_select(&k, drove__cpu_features(), NULL) != DROVE_OK || drove__topo_create(NULL, &s.topo) != DROVE_OK) {
+    if (drovek_select(&k, drove__cpu_features(), NULL) != DROVE_OK ||
+        drove__topo_create(NULL, &s.topo) != DROVE_OK) {
         fprintf(stderr, "%s\n", drove_error_text());
         return 1;
     }
@@ -78,8 +80,10 @@ int main(void)
         s.n = sizes[i];
         s.y = drove__alloc(s.n, sizeof(float));
         s.x = drove__alloc(s.n, sizeof(float));
-        double alone = measure(&s, 1), taking_turns = measure(&s, 2), bytes = (double)s.n * sizeof(float);
-        printf("{\"bench\": \"handover\", \"isa\": \"%s\", \"n\": %zu, \"alone_us\": %.2f, \"turns_us\": %.2f, "
+        double alone = measure(&s, 1), taking_turns = measure(&s, 2),
+               bytes = (double)s.n * sizeof(float);
+        printf("{\"bench\": \"handover\", \"isa\": \"%s\", \"n\": %zu, \"alone_us\": %.2f, "
+               "\"turns_us\": %.2f, "
                "\"moved_gb_per_s\": %.2f}\n",
                k.isa, s.n, alone / 1e3, taking_turns / 1e3, bytes / (taking_turns - alone));
         drove__free(s.y);

@@ -1,9 +1,10 @@
-/* bench/micro/trace.c - what tracing costs: the clock readings and counters of one step, against the step.
+/* bench/micro/trace.c - what tracing costs: the clock readings and counters of one step, against
+ * the step.
  *
- * The work of tracing is what train/worker.c and device/host do beside the step itself: seven clock readings, ten
- * additions to phases, the counters and one histogram entry.  It is repeated on its own many times; the step is the
- * gradient and update of the MLP 784-128-128-128-10 at batch 16, measured in a run of drove in the same minute.
- * JSON line; ratio = tracing / step.
+ * The work of tracing is what train/worker.c and device/host do beside the step itself: seven
+ * clock readings, ten additions to phases, the counters and one histogram entry.  It is repeated
+ * on its own many times; the step is the gradient and update of the MLP 784-128-128-128-10 at
+ * batch 16, measured in a run of drove in the same minute. JSON line; ratio = tracing / step.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -29,9 +30,11 @@ static double tracing_ns(void)
             t->steps++;
             t->attempts++;
             t->busy_ns += at[6] - at[0];
-            atomic_store_explicit(&t->examples, atomic_load_explicit(&t->examples, memory_order_relaxed) + 16,
+            atomic_store_explicit(&t->examples,
+                                  atomic_load_explicit(&t->examples, memory_order_relaxed) + 16,
                                   memory_order_relaxed);
-            atomic_store_explicit(&t->updates, atomic_load_explicit(&t->updates, memory_order_relaxed) + 1,
+            atomic_store_explicit(&t->updates,
+                                  atomic_load_explicit(&t->updates, memory_order_relaxed) + 1,
                                   memory_order_relaxed);
             drove__hist_add(&t->staleness, (uint64_t)(i & 7));
         }
@@ -47,9 +50,15 @@ static double step_ns(void)
 {
     double best = 1e30;
     drove_options opt = drove_options_default();
-    const char *const choice[][2] = {{"data", "synth:digits?n=20000"}, {"test", ""}, {"model", "mlp:128,128,128"},
-                                     {"batch", "16"}, {"threads", "1"}, {"strategy", "sequential"},
-                                     {"until", "epochs=2"}, {"eval-examples", "512"}, {"eval-every", "2"}};
+    const char *const choice[][2] = {{"data", "synth:digits?n=20000"},
+                                     {"test", ""},
+                                     {"model", "mlp:128,128,128"},
+                                     {"batch", "16"},
+                                     {"threads", "1"},
+                                     {"strategy", "sequential"},
+                                     {"until", "epochs=2"},
+                                     {"eval-examples", "512"},
+                                     {"eval-every", "2"}};
     for (size_t i = 0; i < DROVE_COUNT(choice); i++) {
         if (drove_options_set(&opt, choice[i][0], choice[i][1]) != DROVE_OK) exit(1);
     }
@@ -68,7 +77,8 @@ static double step_ns(void)
 int main(void)
 {
     double tracing = tracing_ns(), step = step_ns();
-    printf("{\"bench\": \"trace\", \"batch\": 16, \"tracing_ns\": %.1f, \"step_ns\": %.0f, \"ratio\": %.5f}\n", tracing,
-           step, tracing / step);
+    printf("{\"bench\": \"trace\", \"batch\": 16, \"tracing_ns\": %.1f, \"step_ns\": %.0f, "
+           "\"ratio\": %.5f}\n",
+           tracing, step, tracing / step);
     return 0;
 }

@@ -19,38 +19,45 @@
 extern "C" {
 #endif
 
-typedef struct drove_data drove_data; /* opaque; read-only after opening, so any thread may use it */
+/* opaque; read-only after opening, so any thread may use it */
+typedef struct drove_data drove_data;
 
-/* Opens what `spec` names as training data.  `test` names the held-out data: NULL or "" = none; "split" = the format's
- * own test files if it has them and spec has no ?split=, else the fraction ?split= of spec (default 0.1) drawn by
- * `seed`; anything else = a spec of its own.  ?part=test opens a format's own test files as if they were training data.
- * Test data are brought to the training data's number of features, classes and scaling.
- * *test_out is NULL when there is none.  The caller owns both; each may be destroyed first.
- * Errors: DROVE_E_ARG (spec), DROVE_E_IO (cannot be opened or read), DROVE_E_DATA (file, line or byte, expected,
- * found), DROVE_E_SHAPE (test does not fit train), DROVE_E_NOMEM. */
-drove_status drove_data_open(const char *spec, const char *test, uint64_t seed, drove_data **train_out,
-                             drove_data **test_out);
-void drove_data_destroy(drove_data *data); /* may be NULL */
+/* Opens what `spec` names as training data.  `test` names the held-out data: NULL or "" = none;
+ * "split" = the format's own test files if it has them and spec has no ?split=, else the fraction
+ * ?split= of spec (default 0.1) drawn by `seed`; anything else = a spec of its own.  ?part=test
+ * opens a format's own test files as if they were training data. Test data are brought to the
+ * training data's number of features, classes and scaling. *test_out is NULL when there is none.
+ * The caller owns both; each may be destroyed first. Errors: DROVE_E_ARG (spec), DROVE_E_IO
+ * (cannot be opened or read), DROVE_E_DATA (file, line or byte, expected, found), DROVE_E_SHAPE
+ * (test does not fit train), DROVE_E_NOMEM. */
+drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
+                             drove_data **train_out, drove_data **test_out);
+void         drove_data_destroy(drove_data *data); /* may be NULL */
 
 typedef struct drove_data_facts {
     size_t n_rows, n_features;
-    size_t n_classes;             /* classes, or labels of multi-label data; 0 for regression           */
-    size_t n_stored;              /* numbers in memory: rows x features, or the stored non-zeros          */
-    size_t channels, height, width; /* of images; 0 = not images                                          */
-    const char *storage;          /* "u8", "f32", "sparse f32", "sparse ones"                             */
-    const char *target;           /* "class", "value", "labels"                                           */
-    const char *scale;            /* "none", "unit", "standard"                                           */
-    const char *notes;            /* what the reader found worth saying ("indices start at 1"); never NULL */
-    size_t memory_bytes;
+    size_t n_classes; /* classes, or labels of multi-label data; 0 for regression */
+    /* numbers in memory: rows x features, or the stored non-zeros */
+    size_t      n_stored;
+    size_t      channels, height, width; /* of images; 0 = not images */
+    const char *storage;                 /* "u8", "f32", "sparse f32", "sparse ones" */
+    const char *target;                  /* "class", "value", "labels" */
+    const char *scale;                   /* "none", "unit", "standard" */
+    /* what the reader found worth saying ("indices start at 1"); never NULL */
+    const char *notes;
+    size_t      memory_bytes;
 } drove_data_facts;
-void drove_data_describe(const drove_data *data, drove_data_facts *out); /* strings live as long as data */
+/* strings live as long as data */
+void drove_data_describe(const drove_data *data, drove_data_facts *out);
 
-/* Writes a description for people (rows, features, storage, value range, class counts, notes) to stream. */
+/* Writes a description for people (rows, features, storage, value range, class counts, notes) to
+ * stream. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);
 
-/* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y, idx:IMAGES,LABELS.
- * Values are written unscaled unless to has ?scaled=1.  Whole or not at all.
- * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (this data does not fit that format: why), DROVE_E_EXISTS, DROVE_E_IO. */
+/* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y,
+ * idx:IMAGES,LABELS. Values are written unscaled unless to has ?scaled=1.  Whole or not at all.
+ * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (this data does not fit that format: why),
+ * DROVE_E_EXISTS, DROVE_E_IO. */
 drove_status drove_data_convert(const drove_data *data, const char *to);
 
 #ifdef __cplusplus

@@ -28,10 +28,11 @@ typedef struct drove_options {
     char init[DROVE_TEXT_SIZE];       /* "" = by activation */
     char loss[DROVE_TEXT_SIZE];       /* "" = by model and data */
     /* method */
-    char     strategy[DROVE_TEXT_SIZE]; /* "auto": sequential with one worker, hogwild with more */
-    char     backoff[DROVE_TEXT_SIZE];  /* none */
-    char     rule[DROVE_TEXT_SIZE];     /* sgd */
-    char     schedule[DROVE_TEXT_SIZE]; /* constant */
+    /* "auto": sequential with one worker, hogwild with more */
+    char     strategy[DROVE_TEXT_SIZE];
+    char     backoff[DROVE_TEXT_SIZE];    /* none */
+    char     rule[DROVE_TEXT_SIZE];       /* sgd */
+    char     schedule[DROVE_TEXT_SIZE];   /* constant */
     char     rule_state[DROVE_TEXT_SIZE]; /* "shared" or "worker" */
     double   lr;                          /* step size, no unit, > 0; 0.01 */
     double   weight_decay;                /* >= 0 */
@@ -67,9 +68,11 @@ typedef struct drove_option_info {
     double            least, most;  /* of numbers, inclusive */
     const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
     const char *list; /* registry of its names ("strategies"), for help and completion; NULL */
-    const char *empty_word; /* what one types for the empty text ("auto", "none"); NULL: nothing */
-    const char *words;      /* what it may be besides, separated by blanks ("none compact"); NULL */
-    const char *help;       /* one line */
+    /* what one types for the empty text ("auto", "none"); NULL: nothing */
+    const char *empty_word;
+    /* what it may be besides, separated by blanks ("none compact"); NULL */
+    const char *words;
+    const char *help; /* one line */
 } drove_option_info;
 
 /* The whole table; *n_out entries. Static. */

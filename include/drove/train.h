@@ -14,82 +14,90 @@ extern "C" {
 #endif
 
 typedef enum drove_outcome {
-    DROVE_REACHED,     /* the target was met                                              */
-    DROVE_FINISHED,    /* the budget was used and there was no target                     */
-    DROVE_MISSED,      /* the target was not met within the budget                        */
-    DROVE_CRASHED,     /* loss or parameters became non-finite                            */
-    DROVE_INTERRUPTED  /* drove_train_interrupt                                           */
+    DROVE_REACHED,    /* the target was met */
+    DROVE_FINISHED,   /* the budget was used and there was no target */
+    DROVE_MISSED,     /* the target was not met within the budget */
+    DROVE_CRASHED,    /* loss or parameters became non-finite */
+    DROVE_INTERRUPTED /* drove_train_interrupt */
 } drove_outcome;
 const char *drove_outcome_name(drove_outcome outcome);
 
-/* One evaluation; also what a display shows between two of them. Numbers that do not exist are NaN. */
+/* One evaluation; also what a display shows between two of them. Numbers that do not exist are
+ * NaN. */
 typedef struct drove_progress {
-    double   epochs;            /* done                                                              */
-    double   epochs_total;      /* of the budget; NaN without an epoch budget                        */
-    double   fraction;          /* of the budget used, 0 .. 1; NaN when unknown                      */
+    double   epochs;       /* done */
+    double   epochs_total; /* of the budget; NaN without an epoch budget */
+    double   fraction;     /* of the budget used, 0 .. 1; NaN when unknown */
     uint64_t examples, updates;
-    double   train_s;           /* training clock: no loading, evaluation, output                    */
-    double   examples_per_s;    /* over the last stretch                                             */
-    double   eta_s;             /* time left, seconds                                                */
+    double   train_s;        /* training clock: no loading, evaluation, output */
+    double   examples_per_s; /* over the last stretch */
+    double   eta_s;          /* time left, seconds */
     double   loss, loss_initial, accuracy, test_loss, test_accuracy;
-    double   target_loss;       /* NaN: none                                                         */
+    double   target_loss; /* NaN: none */
     unsigned n_workers;
-    int      evaluated;         /* 1: the losses are of now; 0: of the last evaluation               */
+    int      evaluated; /* 1: the losses are of now; 0: of the last evaluation */
 } drove_progress;
 
-typedef struct drove_callbacks { /* called on the thread that called drove_train; any may be NULL */
+/* called on the thread that called drove_train; any may be NULL */
+typedef struct drove_callbacks {
     void *context;
-    void (*progress)(void *context, const drove_progress *p); /* about 10 times a second           */
+    void (*progress)(void *context, const drove_progress *p); /* about 10 times a second */
     void (*evaluated)(void *context, const drove_progress *p);
-    void (*message)(void *context, const char *line);         /* notes and warnings, one line each  */
+    /* notes and warnings, one line each */
+    void (*message)(void *context, const char *line);
 } drove_callbacks;
 
 typedef struct drove_result drove_result;
 
-/* Runs what options say, on threads of its own, until done.  options are copied; callbacks may be NULL.
- * *out is the result of a run that ended, however it ended (also crashed or interrupted).
- * Errors: DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_DATA, DROVE_E_IO, DROVE_E_EXISTS (out holds another run), DROVE_E_NOMEM,
- * DROVE_E_SYSTEM.  Several runs may go on at once in one process. */
-drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks, drove_result **out);
-void drove_result_destroy(drove_result *result); /* NULL accepted */
+/* Runs what options say, on threads of its own, until done.  options are copied; callbacks may be
+ * NULL. *out is the result of a run that ended, however it ended (also crashed or interrupted).
+ * Errors: DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_DATA, DROVE_E_IO, DROVE_E_EXISTS (out holds another
+ * run), DROVE_E_NOMEM, DROVE_E_SYSTEM.  Several runs may go on at once in one process. */
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
+                         drove_result **out);
+void         drove_result_destroy(drove_result *result); /* NULL accepted */
 
-/* Asks every run in this process to finish its step, write its state and return; async-signal-safe. */
+/* Asks every run in this process to finish its step, write its state and return;
+ * async-signal-safe. */
 void drove_train_interrupt(int signal_number);
 
 drove_outcome drove_result_outcome(const drove_result *result);
-int  drove_result_exit(const drove_result *result);         /* 0, 3, 4 or 128 + signal                 */
-void drove_result_final(const drove_result *result, drove_progress *out);
-const char *drove_result_json(const drove_result *result);  /* the summary, one JSON object; owned by result */
+int           drove_result_exit(const drove_result *result); /* 0, 3, 4 or 128 + signal */
+void          drove_result_final(const drove_result *result, drove_progress *out);
+/* the summary, one JSON object; owned by result */
+const char *drove_result_json(const drove_result *result);
 /* A summary for people; what was reached, how fast, where the files are. */
 drove_status drove_result_print(const drove_result *result, FILE *stream);
 
 /* ---- a saved model ---- */
 
 typedef struct drove_use_options {
-    const char *model;   /* file                                                                          */
-    const char *data;    /* spec; labels are used where present                                           */
-    const char *isa;     /* NULL or "" = best                                                             */
-    uint64_t    batch;   /* 0 = 512                                                                       */
-    int         proba;   /* predict: all probabilities instead of the label                               */
+    const char *model; /* file */
+    const char *data;  /* spec; labels are used where present */
+    const char *isa;   /* NULL or "" = best */
+    uint64_t    batch; /* 0 = 512 */
+    int         proba; /* predict: all probabilities instead of the label */
 } drove_use_options;
 
 typedef struct drove_score_report {
     uint64_t n_rows;
-    double   loss, accuracy;   /* accuracy: NaN for regression, micro-F1 for multi-label                  */
+    double   loss, accuracy; /* accuracy: NaN for regression, micro-F1 for multi-label */
     char     model[DROVE_TEXT_SIZE], loss_name[32];
 } drove_score_report;
 
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out);
-/* One prediction a line to stream: the label's name, or the value; with proba the probabilities, comma separated. */
+/* One prediction a line to stream: the label's name, or the value; with proba the probabilities,
+ * comma separated. */
 drove_status drove_predict(const drove_use_options *use, FILE *stream);
 
 /* ---- what there is ---- */
 
-/* Registry `kind` (strategies, rules, schedules, models, activations, inits, losses, data, backoffs, engines):
- * name, help and source of each entry; as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds.
- * Errors: DROVE_E_ARG (unknown kind, with the nearest). */
+/* Registry `kind` (strategies, rules, schedules, models, activations, inits, losses, data,
+ * backoffs, engines): name, help and source of each entry; as a JSON array of {name, help, source}
+ * with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG (unknown kind, with the nearest). */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
-/* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, and where the workers of these options would run. */
+/* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, and where the workers of these options would
+ * run. */
 drove_status drove_info(const drove_options *options, int as_json, FILE *stream);
 
 #ifdef __cplusplus

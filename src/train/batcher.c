@@ -1,8 +1,8 @@
 /* train/batcher.c - see batcher.h. */
 #include "train/batcher.h"
 
-drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed, bool is_random,
-                                 unsigned round_width)
+drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed,
+                                 bool is_random, unsigned round_width)
 {
     *b = (drove_batcher){
         .n_rows = n_rows,
@@ -12,7 +12,8 @@ drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t bat
         .round_width = round_width,
     };
     b->per_epoch = (n_rows + b->batch - 1) / b->batch;
-    if (pthread_mutex_init(&b->lock, NULL) != 0) return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+    if (pthread_mutex_init(&b->lock, NULL) != 0)
+        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
     return DROVE_OK;
 }
 
@@ -48,8 +49,10 @@ void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b)
     cursor->round = b->first_round; /* not from `next`: others may already have claimed */
 }
 
-/* A round is begun under the lock, so that a halt can tell exactly which rounds must still be finished by all. */
-static bool claim_round(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker, uint64_t *number)
+/* A round is begun under the lock, so that a halt can tell exactly which rounds must still be
+ * finished by all. */
+static bool claim_round(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker,
+                        uint64_t *number)
 {
     pthread_mutex_lock(&b->lock);
     bool is_open = cursor->round * b->round_width < atomic_load(&b->limit);
@@ -62,11 +65,12 @@ static bool claim_round(drove_batcher *b, drove_batch_cursor *cursor, unsigned w
     return true;
 }
 
-bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker, uint64_t *number)
+bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker,
+                          uint64_t *number)
 {
     if (b->round_width != 0) return claim_round(b, cursor, worker, number);
-    /* The counter never passes the limit, so that it is exactly the number of batches handed out.  Relaxed: the
-     * number itself is all that is passed on; parameters are ordered by the strategy. */
+    /* The counter never passes the limit, so that it is exactly the number of batches handed out.
+     * Relaxed: the number itself is all that is passed on; parameters are ordered by the strategy. */
     uint64_t next = atomic_load_explicit(&b->next, memory_order_relaxed);
     do {
         if (next >= atomic_load_explicit(&b->limit, memory_order_relaxed)) return false;
@@ -76,11 +80,12 @@ bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned
     return true;
 }
 
-size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number, uint32_t *row)
+size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
+                           uint32_t *row)
 {
     uint64_t epoch = number / b->per_epoch;
     uint64_t first = (number % b->per_epoch) * b->batch;
-    size_t   n = (size_t)(b->n_rows - first < b->batch ? b->n_rows - first : b->batch);
+    size_t n = (size_t)(b->n_rows - first < b->batch ? b->n_rows - first : b->batch);
     if (b->is_random) {
         drove_rng rng;
         drove__rng_seed(&rng, b->seed, DROVE_RNG_ORDER, number);
@@ -91,7 +96,8 @@ size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, u
         drove__permutation_init(&cursor->permutation, b->n_rows, b->seed, epoch);
         cursor->epoch = epoch;
     }
-    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
+    for (size_t i = 0; i < n; i++)
+        row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
     return n;
 }
 

@@ -1,11 +1,12 @@
 /* train/batcher.h - who gets which examples next.
  *
- * Batches are numbered from 0 through the whole run; batch k belongs to epoch k / per_epoch.  Workers serve themselves:
- * either the next number (dynamic), or, for strategies that go in rounds, worker w of T takes k = round T + w.
- * The order of an epoch is a keyed permutation, so a batch's rows follow from its number alone and a resumed run needs
- * nothing but the counter.
+ * Batches are numbered from 0 through the whole run; batch k belongs to epoch k / per_epoch.
+ * Workers serve themselves: either the next number (dynamic), or, for strategies that go in
+ * rounds, worker w of T takes k = round T + w. The order of an epoch is a keyed permutation, so a
+ * batch's rows follow from its number alone and a resumed run needs nothing but the counter.
  *
- * Threads: claim and rows by any worker; the rest while the workers are parked, except halt, by any thread.
+ * Threads: claim and rows by any worker; the rest while the workers are parked, except halt, by
+ * any thread.
  */
 #ifndef DROVE_TRAIN_BATCHER_H
 #define DROVE_TRAIN_BATCHER_H
@@ -19,37 +20,40 @@
 #include <stdbool.h>
 
 typedef struct drove_batcher {
-    uint64_t n_rows, batch, per_epoch; /* examples, examples a batch, batches an epoch (the last may be short) */
-    uint64_t seed;
-    bool     is_random;                /* with replacement                                                   */
-    unsigned round_width;              /* T for strategies that go in rounds, else 0                          */
-    pthread_mutex_t lock;              /* protects rounds_started and, for rounds, limit                      */
-    uint64_t first_round, rounds_started; /* since the last open                                             */
-    _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE; /* batches claimed                                       */
-    _Atomic uint64_t limit;            /* no batch at or above it is handed out                               */
+    /* examples, examples a batch, batches an epoch (the last may be short) */
+    uint64_t              n_rows, batch, per_epoch;
+    uint64_t              seed;
+    bool                  is_random;   /* with replacement */
+    unsigned              round_width; /* T for strategies that go in rounds, else 0 */
+    pthread_mutex_t       lock;        /* protects rounds_started and, for rounds, limit */
+    uint64_t              first_round, rounds_started; /* since the last open */
+    _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE;    /* batches claimed */
+    _Atomic uint64_t      limit;                       /* no batch at or above it is handed out */
 } drove_batcher;
 
 /* What one worker remembers between two claims; its thread only. */
 typedef struct drove_batch_cursor {
     drove_permutation permutation;
-    uint64_t epoch;                    /* of the permutation; ~0 = none yet                                   */
-    uint64_t round;
+    uint64_t          epoch; /* of the permutation; ~0 = none yet */
+    uint64_t          round;
 } drove_batch_cursor;
 
-drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed, bool is_random,
-                                 unsigned round_width);
+drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed,
+                                 bool is_random, unsigned round_width);
 void         drove__batcher_fini(drove_batcher *b);
 
-/* Batches may be handed out below `limit` (rounded up to whole rounds), starting at batch `next`. */
+/* Batches from `next` on may be handed out, below `limit` (rounded up to whole rounds). */
 void drove__batcher_open(drove_batcher *b, uint64_t limit);
-/* No further batch is handed out; in rounds, the round that somebody has begun is finished by all. */
+/* No further batch is handed out; a round that somebody has begun is finished by all. */
 void drove__batcher_halt(drove_batcher *b);
 void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b);
 
 /* Takes the next batch for `worker`; false: none until the next open. */
-bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker, uint64_t *number);
+bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker,
+                          uint64_t *number);
 /* Rows of batch `number` into row[batch]; returns how many. */
-size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number, uint32_t *row);
+size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
+                           uint32_t *row);
 /* Examples in all batches below `number`, and the same in epochs. */
 uint64_t drove__batcher_examples(const drove_batcher *b, uint64_t number);
 double   drove__batcher_epochs(const drove_batcher *b, uint64_t number);

@@ -1,4 +1,5 @@
-/* train/control.c - the control loop of a run: stretches of training between evaluations, saves and the end.
+/* train/control.c - the control loop of a run: stretches of training between evaluations, saves
+ * and the end.
  *
  * Runs on the caller's thread.  The training clock goes only while the workers do.
  */
@@ -14,7 +15,8 @@ static const uint64_t TICK_NS = 100000000; /* display, signals */
 
 const double drove__mark_percent[DROVE_N_MARKS] = {10.0, 5.0, 2.0};
 
-static volatile sig_atomic_t interrupt_signal; /* set by a signal handler, never cleared: the program is ending */
+/* set by a signal handler, never cleared: the program is ending */
+static volatile sig_atomic_t interrupt_signal;
 
 void drove_train_interrupt(int signal_number)
 {
@@ -41,7 +43,8 @@ static double budget_fraction(const drove_run *run, double epochs, uint64_t upda
 {
     double fraction = NAN;
     if (isfinite(run->until.epochs)) fraction = fmax(epochs / run->until.epochs, 0.0);
-    if (isfinite(run->until.seconds)) fraction = fmax(train_s / run->until.seconds, isnan(fraction) ? 0.0 : fraction);
+    if (isfinite(run->until.seconds))
+        fraction = fmax(train_s / run->until.seconds, isnan(fraction) ? 0.0 : fraction);
     if (run->until.updates != UINT64_MAX) {
         double part = (double)updates / (double)run->until.updates;
         fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
@@ -69,7 +72,8 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
         .accuracy = st->accuracy,
         .test_loss = st->test_loss,
         .test_accuracy = st->test_accuracy,
-        .target_loss = run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
+        .target_loss =
+            run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
         .n_workers = run->n_workers,
         .evaluated = evaluated,
     };
@@ -96,7 +100,8 @@ static uint64_t batches_for(const drove_run *run, double epochs)
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
 static uint64_t next_evaluation(const drove_run *run)
 {
-    double between = fmax(run->opt.eval_every, 1.0 / (double)run->batcher.per_epoch); /* epochs; a batch at least */
+    /* epochs; a batch at least */
+    double between = fmax(run->opt.eval_every, 1.0 / (double)run->batcher.per_epoch);
     uint64_t at = batches_for(run, (double)run->standing.evaluation_slot * between);
     unsigned width = run->batcher.round_width;
     return width == 0 ? at : (at + width - 1) / width * width;
@@ -118,11 +123,13 @@ static void pass_marks(drove_run *run)
 {
     drove_standing *st = &run->standing;
     for (int i = 0; i < DROVE_N_MARKS; i++) {
-        if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial)) continue;
-        st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
-                                   .epochs = (double)examples_done(run) / (double)run->train->n_rows,
-                                   .updates = atomic_load(&run->sync->published),
-                                   .met = true};
+        if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
+            continue;
+        st->mark[i] =
+            (drove_mark){.train_s = seconds(st->train_ns),
+                         .epochs = (double)examples_done(run) / (double)run->train->n_rows,
+                         .updates = atomic_load(&run->sync->published),
+                         .met = true};
     }
 }
 
@@ -169,9 +176,11 @@ static drove_status evaluate(drove_run *run)
 static bool target_met(const drove_run *run)
 {
     const drove_standing *st = &run->standing;
-    double goal = run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss;
+    double goal =
+        run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss;
     double accuracy = run->test != NULL ? st->test_accuracy : st->accuracy;
-    return st->loss <= goal || accuracy >= run->until.accuracy; /* comparisons with NaN are false */
+    /* comparisons with NaN are false */
+    return st->loss <= goal || accuracy >= run->until.accuracy;
 }
 
 static bool budget_used(const drove_run *run)
@@ -206,12 +215,14 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Batches that bring the updates to `updates`; with steps dropped on the way another stretch follows. */
+/* Batches that bring the updates to `updates`; with steps dropped on the way another stretch
+ * follows. */
 static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
 {
     uint64_t next = atomic_load(&run->batcher.next), published = atomic_load(&run->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
-    return updates <= published ? next : next + (updates - published) * run->sync->batches_per_update;
+    return updates <= published ? next
+                                : next + (updates - published) * run->sync->batches_per_update;
 }
 
 static uint64_t next_save_batch(const drove_run *run)
@@ -233,12 +244,15 @@ static uint64_t next_save_ns(const drove_run *run)
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
     drove_standing *st = &run->standing;
-    uint64_t last_ns = isfinite(run->until.seconds) ? (uint64_t)(run->until.seconds * 1e9) : UINT64_MAX;
+    uint64_t last_ns =
+        isfinite(run->until.seconds) ? (uint64_t)(run->until.seconds * 1e9) : UINT64_MAX;
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
     run->rate_examples = examples_done(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__now_ns();
-    uint64_t deadline = last_ns == UINT64_MAX ? UINT64_MAX : start + (last_ns > st->train_ns ? last_ns - st->train_ns : 0);
+    uint64_t deadline = last_ns == UINT64_MAX
+                            ? UINT64_MAX
+                            : start + (last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     drove__batcher_open(&run->batcher, limit);
     drove__gang_go(run, DROVE_DO_TRAIN);
@@ -287,8 +301,9 @@ static uint64_t next_stop(const drove_run *run)
     return stop;
 }
 
-/* The run ended between two evaluations: measure the end, which may be what meets the target.  The plan of evaluations
- * and the patience stay as they were, so that a run continued from here evaluates where an unbroken one does. */
+/* The run ended between two evaluations: measure the end, which may be what meets the target.  The
+ * plan of evaluations and the patience stay as they were, so that a run continued from here
+ * evaluates where an unbroken one does. */
 static drove_status evaluate_end(drove_run *run)
 {
     drove_standing before = run->standing;
@@ -305,7 +320,8 @@ drove_status drove__run_control(drove_run *run)
     if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate(run));
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
-        evaluated = atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
+        evaluated =
+            atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate(run));
         if (!atomic_load(&run->nonfinite) && save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }

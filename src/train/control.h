@@ -4,8 +4,8 @@
 
 #include "train/run.h"
 
-/* Evaluates, trains and saves until the run is over; run->outcome says how.  Workers are parked before and after.
- * Errors: those of a worker, of an evaluation and of writing files. */
+/* Evaluates, trains and saves until the run is over; run->outcome says how.  Workers are parked
+ * before and after. Errors: those of a worker, of an evaluation and of writing files. */
 drove_status drove__run_control(drove_run *run);
 
 /* What stands now; train_ns: the training clock.  Numbers that do not exist are NaN. */

@@ -1,7 +1,8 @@
 /* train/gang.c - the workers' threads: started once, parked between two commands.
  *
- * One mutex and two condition variables: `go` wakes the workers when the generation changes, `parked` wakes the caller
- * when the last one is done.  The mutex orders everything that the caller reads or writes while they are parked.
+ * One mutex and two condition variables: `go` wakes the workers when the generation changes,
+ * `parked` wakes the caller when the last one is done.  The mutex orders everything that the
+ * caller reads or writes while they are parked.
  */
 #include "train/run.h"
 
@@ -47,7 +48,8 @@ static void *worker_main(void *argument)
 static drove_status init_gang(drove_gang *gang, unsigned n_workers)
 {
     pthread_condattr_t monotonic;
-    if (pthread_mutex_init(&gang->lock, NULL) != 0) return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+    if (pthread_mutex_init(&gang->lock, NULL) != 0)
+        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&gang->go, NULL);
@@ -68,8 +70,8 @@ drove_status drove__gang_start(drove_run *run)
             run->gang.n_busy -= run->n_workers - i;
             pthread_mutex_unlock(&run->gang.lock);
             drove__gang_wait(run, UINT64_MAX);
-            return drove__fail(DROVE_E_SYSTEM, "cannot start thread %u of %u: %s", i + 1, run->n_workers,
-                               strerror(error));
+            return drove__fail(DROVE_E_SYSTEM, "cannot start thread %u of %u: %s", i + 1,
+                               run->n_workers, strerror(error));
         }
         run->worker[i].thread_started = true;
     }
@@ -89,7 +91,8 @@ void drove__gang_go(drove_run *run, drove_command command)
 
 bool drove__gang_wait(drove_run *run, uint64_t until_ns)
 {
-    struct timespec at = {.tv_sec = (time_t)(until_ns / 1000000000u), .tv_nsec = (long)(until_ns % 1000000000u)};
+    struct timespec at = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                          .tv_nsec = (long)(until_ns % 1000000000u)};
     pthread_mutex_lock(&run->gang.lock);
     while (run->gang.n_busy > 0) {
         if (until_ns == UINT64_MAX) {
@@ -106,7 +109,8 @@ bool drove__gang_wait(drove_run *run, uint64_t until_ns)
 drove_status drove__gang_status(drove_run *run)
 {
     for (unsigned i = 0; i < run->n_workers; i++) {
-        if (run->worker[i].status != DROVE_OK) return drove__fail(run->worker[i].status, "%s", run->worker[i].error);
+        if (run->worker[i].status != DROVE_OK)
+            return drove__fail(run->worker[i].status, "%s", run->worker[i].error);
     }
     return DROVE_OK;
 }
@@ -124,7 +128,8 @@ void drove__gang_stop(drove_run *run)
     run->gang.ready = false;
 }
 
-drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows, drove_score *out)
+drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows,
+                               drove_score *out)
 {
     drove_scoring *sc = &run->scoring;
     sc->data = data;
@@ -133,7 +138,8 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
     sc->n_chunks = (sc->n_rows + DROVE_SCORE_ROWS - 1) / DROVE_SCORE_ROWS;
     if (sc->n_chunks > sc->capacity) {
         drove_score *chunk = drove__grow(sc->chunk, sc->n_chunks, sizeof *chunk);
-        if (chunk == NULL) return drove__fail_nomem("the parts of an evaluation", sc->n_chunks * sizeof *chunk);
+        if (chunk == NULL)
+            return drove__fail_nomem("the parts of an evaluation", sc->n_chunks * sizeof *chunk);
         sc->chunk = chunk;
         sc->capacity = sc->n_chunks;
     }

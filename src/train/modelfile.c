@@ -1,8 +1,9 @@
 /* train/modelfile.c - model.safetensors: the parameters and all that a prediction needs.
  *
- * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor [n_features] where inputs
- * are scaled.  Metadata: format, model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a
- * JSON array), storage, index_base.  Described in docs/formats.md.
+ * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor
+ * [n_features] where inputs are scaled.  Metadata: format, model, activation, loss, n_features,
+ * n_classes, multi_label, scale, class_names (a JSON array), storage, index_base.  Described in
+ * docs/formats.md.
  */
 #include "model/loss.h"
 #include "train/run.h"
@@ -20,24 +21,35 @@ static const char *const storage_names[] = {
 
 /* ---- saving ---- */
 
-static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta, drove_tensor *t)
+static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta,
+                           drove_tensor *t)
 {
     size_t n = 0;
     for (size_t i = 0; i < model->n_layers; i++) {
         const drove_layer *l = &model->layer[i];
-        t[n] = (drove_tensor){.type = DROVE_T_F32, .rank = 2, .shape = {l->n_in, l->n_out}, .bytes = theta + l->w_offset};
+        t[n] = (drove_tensor){.type = DROVE_T_F32,
+                              .rank = 2,
+                              .shape = {l->n_in, l->n_out},
+                              .bytes = theta + l->w_offset};
         snprintf(t[n++].name, sizeof t[0].name, "layer%zu.weight", i);
-        t[n] = (drove_tensor){.type = DROVE_T_F32, .rank = 1, .shape = {l->n_out}, .bytes = theta + l->b_offset};
+        t[n] = (drove_tensor){
+            .type = DROVE_T_F32, .rank = 1, .shape = {l->n_out}, .bytes = theta + l->b_offset};
         snprintf(t[n++].name, sizeof t[0].name, "layer%zu.bias", i);
     }
     size_t n_features = data->storage->n_features;
     if (data->factor != NULL) {
-        t[n++] = (drove_tensor){
-            .name = "input.factor", .type = DROVE_T_F32, .rank = 1, .shape = {n_features}, .bytes = data->factor};
+        t[n++] = (drove_tensor){.name = "input.factor",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = data->factor};
     }
     if (data->shift != NULL) {
-        t[n++] = (drove_tensor){
-            .name = "input.shift", .type = DROVE_T_F32, .rank = 1, .shape = {n_features}, .bytes = data->shift};
+        t[n++] = (drove_tensor){.name = "input.shift",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = data->shift};
     }
     return n;
 }
@@ -53,8 +65,8 @@ static char *names_as_json(const drove_storage *storage)
     return text;
 }
 
-drove_status drove__modelfile_save(const char *path, const drove_model *model, const drove_data *data,
-                                   const float *theta)
+drove_status drove__modelfile_save(const char *path, const drove_model *model,
+                                   const drove_data *data, const float *theta)
 {
     const drove_storage *s = data->storage;
     char features[32], classes[32], base[16];
@@ -67,12 +79,20 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model, c
     if (tensor == NULL || names == NULL) {
         status = drove__fail_nomem("a model file", (2 * model->n_layers + 2) * sizeof *tensor);
     } else {
-        const char *meta[] = {"format", MODEL_FORMAT, "model", model->spec, "activation", model->activation,
-                              "loss", model->loss->name, "n_features", features, "n_classes", classes,
+        const char *meta[] = {"format",      MODEL_FORMAT,
+                              "model",       model->spec,
+                              "activation",  model->activation,
+                              "loss",        model->loss->name,
+                              "n_features",  features,
+                              "n_classes",   classes,
                               "multi_label", s->y_kind == DROVE_Y_LABELS ? "1" : "0",
-                              "scale", scaling_names[data->scaling], "class_names", names,
-                              "storage", storage_names[s->x_kind], "index_base", base, NULL};
-        status = drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
+                              "scale",       scaling_names[data->scaling],
+                              "class_names", names,
+                              "storage",     storage_names[s->x_kind],
+                              "index_base",  base,
+                              NULL};
+        status =
+            drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
     }
     free(names);
     free(tensor);
@@ -84,10 +104,12 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model, c
 static drove_status want_meta(const drove_safetensors *st, const char *key, const char **out)
 {
     *out = drove__safetensors_meta(st, key);
-    return *out != NULL ? DROVE_OK : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
+    return *out != NULL ? DROVE_OK
+                        : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
 }
 
-static drove_status word_index(const char *what, const char *word, const char *const *words, unsigned n, unsigned *out)
+static drove_status word_index(const char *what, const char *word, const char *const *words,
+                               unsigned n, unsigned *out)
 {
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(words[i], word) != 0) continue;
@@ -121,7 +143,8 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     return DROVE_OK;
 }
 
-/* The parameters that the described model would have must be in the file before memory is asked for them. */
+/* The parameters that the described model would have must be in the file before memory is asked
+ * for them. */
 static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *spec, *activation, *loss;
@@ -130,18 +153,20 @@ static drove_status build_model(const drove_safetensors *st, drove_modelfile *fi
     DROVE_TRY(want_meta(st, "activation", &activation));
     DROVE_TRY(want_meta(st, "loss", &loss));
     if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
-        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s", file->io.n_features,
-                           first == NULL ? "none" : "another shape");
+        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s",
+                           file->io.n_features, first == NULL ? "none" : "another shape");
     }
     DROVE_TRY(drove__model_create(spec, activation, loss, &file->io, &file->model));
     if (file->model->n_weights > st->size_bytes / sizeof(float)) {
-        return drove__fail(DROVE_E_DATA, "expected %zu parameters for %s, found a file of %zu bytes",
+        return drove__fail(DROVE_E_DATA,
+                           "expected %zu parameters for %s, found a file of %zu bytes",
                            file->model->n_weights, spec, st->size_bytes);
     }
     return DROVE_OK;
 }
 
-static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n, float *into)
+static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n,
+                                float *into)
 {
     const void *bytes;
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
@@ -153,7 +178,8 @@ static drove_status read_parameters(const drove_safetensors *st, drove_modelfile
 {
     const drove_model *model = file->model;
     file->theta = drove__alloc(model->n_params, sizeof *file->theta);
-    if (file->theta == NULL) return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
+    if (file->theta == NULL)
+        return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
     for (size_t i = 0; i < model->n_layers; i++) {
         const drove_layer *l = &model->layer[i];
         char name[DROVE_TENSOR_NAME_SIZE];
@@ -165,7 +191,8 @@ static drove_status read_parameters(const drove_safetensors *st, drove_modelfile
     return DROVE_OK;
 }
 
-static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n, float **out)
+static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n,
+                                 float **out)
 {
     if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
     float *values = drove__alloc(n, sizeof *values);
@@ -181,7 +208,8 @@ static drove_status read_names(const drove_safetensors *st, drove_modelfile *fil
     size_t n = json_array_size(names);
     drove_status status = DROVE_OK;
     if (n != 0 && n != file->io.n_classes) {
-        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
+        status =
+            drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
     } else if (n != 0) {
         file->class_name = calloc(n, sizeof *file->class_name);
         for (size_t i = 0; file->class_name != NULL && i < n; i++) {
@@ -199,8 +227,9 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *format = drove__safetensors_meta(st, "format");
     if (format == NULL || strcmp(format, MODEL_FORMAT) != 0) {
-        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found %s%s%s", MODEL_FORMAT,
-                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
+        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found %s%s%s",
+                           MODEL_FORMAT, format ? "\"" : "", format ? format : "none",
+                           format ? "\"" : "");
     }
     DROVE_TRY(read_io(st, file));
     DROVE_TRY(build_model(st, file));
@@ -227,7 +256,8 @@ drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
 
 void drove__modelfile_fini(drove_modelfile *file)
 {
-    for (size_t i = 0; file->class_name != NULL && i < file->io.n_classes; i++) free(file->class_name[i]);
+    for (size_t i = 0; file->class_name != NULL && i < file->io.n_classes; i++)
+        free(file->class_name[i]);
     free(file->class_name);
     drove__free(file->shift);
     drove__free(file->factor);

@@ -1,7 +1,8 @@
-/* train/output.c - the files of --out: run.json, log.jsonl, summary.json, model, best model, state, events.
+/* train/output.c - the files of --out: run.json, log.jsonl, summary.json, model, best model,
+ * state, events.
  *
- * Files other than the append-only ones appear whole or not at all.  Called with the workers parked and the training
- * clock stopped.  Without --out everything here does nothing.
+ * Files other than the append-only ones appear whole or not at all.  Called with the workers
+ * parked and the training clock stopped.  Without --out everything here does nothing.
  */
 #include "train/output.h"
 
@@ -33,7 +34,8 @@ json_t *drove__json_real(double value)
 
 drove_status drove__json_text(json_t *object, char **out)
 {
-    char *text = object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
     *out = text;
@@ -73,8 +75,8 @@ static void remove_leftovers(const char *folder)
 {
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        if (strstr(e->d_name, ".safetensors.tmp.") == NULL && strstr(e->d_name, ".json.tmp.") == NULL &&
-            strstr(e->d_name, ".jsonl.tmp.") == NULL) {
+        if (strstr(e->d_name, ".safetensors.tmp.") == NULL &&
+            strstr(e->d_name, ".json.tmp.") == NULL && strstr(e->d_name, ".jsonl.tmp.") == NULL) {
             continue;
         }
         char *path = drove__path_join(folder, e->d_name);
@@ -90,14 +92,16 @@ static drove_status make_folder(const drove_run *run)
     struct stat info;
     if (mkdir(folder, 0777) == 0) return DROVE_OK;
     int error = errno;
-    if (error != EEXIST) return drove__fail(DROVE_E_IO, "--out: cannot make folder %s: %s", folder, strerror(error));
+    if (error != EEXIST)
+        return drove__fail(DROVE_E_IO, "--out: cannot make folder %s: %s", folder, strerror(error));
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
     }
     if (run->opt.resume[0] == '\0' && has_entries(folder)) {
-        return drove__fail(DROVE_E_EXISTS,
-                           "--out: expected a new or empty folder, found %s with files in it (--resume continues a run)",
-                           folder);
+        return drove__fail(
+            DROVE_E_EXISTS,
+            "--out: expected a new or empty folder, found %s with files in it (--resume goes on)",
+            folder);
     }
     if (run->opt.resume[0] != '\0') remove_leftovers(folder);
     return DROVE_OK;
@@ -114,7 +118,9 @@ static json_t *options_json(const drove_options *opt)
         switch (info[i].kind) {
         case DROVE_OPTION_TEXT: value = json_string(field); break;
         case DROVE_OPTION_REAL: value = json_real(*(const double *)(const void *)field); break;
-        case DROVE_OPTION_COUNT: value = json_integer((json_int_t) * (const uint64_t *)(const void *)field); break;
+        case DROVE_OPTION_COUNT:
+            value = json_integer((json_int_t) * (const uint64_t *)(const void *)field);
+            break;
         }
         json_object_set_new(object, info[i].name, value);
     }
@@ -127,16 +133,16 @@ static json_t *machine_json(const drove_run *run)
     drove__topo_facts(run->topo, &facts);
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", host, "cpu", drove__cpu_model(), "cores",
-                     (int)facts.n_cores, "processors", (int)facts.n_pus, "numa_nodes", (int)facts.n_nodes, "isa",
-                     run->kernels.isa, "gemm", run->kernels.gemm_source);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", host, "cpu", drove__cpu_model(),
+                     "cores", (int)facts.n_cores, "processors", (int)facts.n_pus, "numa_nodes",
+                     (int)facts.n_nodes, "isa", run->kernels.isa, "gemm", run->kernels.gemm_source);
 }
 
 static drove_status write_run_json(const drove_run *run)
 {
-    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o}", "drove", DROVE_VERSION, "options", options_json(&run->opt),
-                               "strategy", run->plan.spec, "n_workers", (int)run->n_workers, "machine",
-                               machine_json(run));
+    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o}", "drove", DROVE_VERSION, "options",
+                               options_json(&run->opt), "strategy", run->plan.spec, "n_workers",
+                               (int)run->n_workers, "machine", machine_json(run));
     char *text;
     DROVE_TRY(drove__json_text(object, &text));
     drove_status status = drove__write_text(run->opt.out, "run.json", text);
@@ -150,7 +156,8 @@ static drove_status trim_log(const drove_run *run, const char *path)
     uint64_t examples = 0;
     char *text;
     size_t size;
-    for (unsigned i = 0; i < run->n_workers; i++) examples += atomic_load(&run->worker[i].trace.examples);
+    for (unsigned i = 0; i < run->n_workers; i++)
+        examples += atomic_load(&run->worker[i].trace.examples);
     if (access(path, F_OK) != 0) return DROVE_OK;
     DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
     drove_writer *w;
@@ -195,11 +202,11 @@ drove_status drove__output_open(drove_run *run)
 static drove_status append_record(drove_run *run, const drove_progress *p)
 {
     json_t *record = json_pack(
-        "{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "examples", (json_int_t)p->examples, "epochs",
-        drove__json_real(p->epochs), "updates", (json_int_t)p->updates, "train_s", drove__json_real(p->train_s),
-        "examples_per_s", drove__json_real(p->examples_per_s), "loss", drove__json_real(p->loss), "accuracy",
-        drove__json_real(p->accuracy), "test_loss", drove__json_real(p->test_loss), "test_accuracy",
-        drove__json_real(p->test_accuracy));
+        "{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "examples", (json_int_t)p->examples,
+        "epochs", drove__json_real(p->epochs), "updates", (json_int_t)p->updates, "train_s",
+        drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
+        drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
+        drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(record);
     if (text == NULL) return drove__fail_nomem("a log record", 1);
@@ -213,18 +220,23 @@ static drove_status write_events(drove_run *run, const drove_progress *p)
     const struct {
         const char *tag;
         double value;
-    } scalars[] = {{"loss/train", p->loss},           {"loss/test", p->test_loss},
-                   {"accuracy/train", p->accuracy},   {"accuracy/test", p->test_accuracy},
-                   {"speed/examples_per_s", p->examples_per_s}, {"progress/epochs", p->epochs}};
+    } scalars[] = {{"loss/train", p->loss},
+                   {"loss/test", p->test_loss},
+                   {"accuracy/train", p->accuracy},
+                   {"accuracy/test", p->test_accuracy},
+                   {"speed/examples_per_s", p->examples_per_s},
+                   {"progress/epochs", p->epochs}};
     for (size_t i = 0; i < DROVE_COUNT(scalars); i++) {
         if (isnan(scalars[i].value)) continue;
-        DROVE_TRY(drove__events_scalar(run->events, scalars[i].tag, (int64_t)p->updates, scalars[i].value));
+        DROVE_TRY(drove__events_scalar(run->events, scalars[i].tag, (int64_t)p->updates,
+                                       scalars[i].value));
     }
     for (unsigned i = 0; i < run->n_workers; i++) {
         char tag[48];
         snprintf(tag, sizeof tag, "staleness/worker%u", i);
         if (run->worker[i].trace.staleness.n == 0) continue;
-        DROVE_TRY(drove__events_histogram(run->events, tag, (int64_t)p->updates, &run->worker[i].trace.staleness));
+        DROVE_TRY(drove__events_histogram(run->events, tag, (int64_t)p->updates,
+                                          &run->worker[i].trace.staleness));
     }
     return DROVE_OK;
 }
@@ -289,17 +301,21 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     json_t *saved = json_object_get(object, "options");
     drove_options result = *options;
     if (!json_is_object(saved)) {
-        status = drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s", path,
-                             object == NULL ? error.text : "none");
+        status =
+            drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
+                        path, object == NULL ? error.text : "none");
     }
     const char *key;
     json_t *value;
-    json_object_foreach(saved, key, value) {
+    json_object_foreach(saved, key, value)
+    {
         char number[64] = "";
         const char *word = json_string_value(value);
-        if (json_is_integer(value)) snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (json_is_integer(value))
+            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
-        if (status == DROVE_OK) status = drove_options_set(&result, key, word != NULL ? word : number);
+        if (status == DROVE_OK)
+            status = drove_options_set(&result, key, word != NULL ? word : number);
     }
     json_decref(object);
     free(text);

@@ -12,10 +12,10 @@
 #include <string.h>
 
 struct drove_result {
-    drove_outcome  outcome;
-    int            signal_number;
+    drove_outcome outcome;
+    int signal_number;
     drove_progress final;
-    char          *json, *text;
+    char *json, *text;
 };
 
 /* ---- setting up, in the order in which things are needed ---- */
@@ -30,12 +30,14 @@ static drove_status setup_machine(drove_run *run)
     DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
     run->n_workers = run->plan.n_workers;
     run->place = calloc(run->n_workers, sizeof *run->place);
-    if (run->place == NULL) return drove__fail_nomem("worker places", run->n_workers * sizeof *run->place);
+    if (run->place == NULL)
+        return drove__fail_nomem("worker places", run->n_workers * sizeof *run->place);
     drove__topo_place(run->topo, run->plan.bind, run->n_workers, run->place);
     return DROVE_OK;
 }
 
-static void say(const drove_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const drove_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void say(const drove_run *run, const char *format, ...)
 {
     char line[DROVE_TEXT_SIZE];
@@ -53,12 +55,13 @@ static void say_notes(const drove_run *run)
     drove_topo_facts facts;
     drove__topo_facts(run->topo, &facts);
     if (run->train->storage->notes[0] != '\0') say(run, "data: %s", run->train->storage->notes);
-    if (run->test != NULL && run->test->storage != run->train->storage && run->test->storage->notes[0] != '\0') {
+    if (run->test != NULL && run->test->storage != run->train->storage &&
+        run->test->storage->notes[0] != '\0') {
         say(run, "test data: %s", run->test->storage->notes);
     }
     if (run->n_workers > facts.n_pus) {
-        say(run, "%u threads share %u processors: staleness and speed are those of time slices", run->n_workers,
-            facts.n_pus);
+        say(run, "%u threads share %u processors: staleness and speed are those of time slices",
+            run->n_workers, facts.n_pus);
     }
 }
 
@@ -76,8 +79,10 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     drove_status status = DROVE_OK;
     if (file.io.n_features != io->n_features || file.io.n_classes != io->n_classes ||
         !file.io.is_multi_label != !io->is_multi_label) {
-        status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                             run->opt.model, file.io.n_features, file.io.n_classes, io->n_features, io->n_classes);
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                             run->opt.model, file.io.n_features, file.io.n_classes, io->n_features,
+                             io->n_classes);
     } else {
         run->model = file.model;
         *theta = file.theta;
@@ -96,9 +101,11 @@ static drove_status setup_model(drove_run *run, float **theta)
                          .n_classes = s->n_classes,
                          .is_multi_label = s->y_kind == DROVE_Y_LABELS};
     if (names_a_model_file(run->opt.model)) return load_start(run, &io, theta);
-    DROVE_TRY(drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    DROVE_TRY(
+        drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);
-    if (*theta == NULL) return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
+    if (*theta == NULL)
+        return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
     return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
 }
 
@@ -110,7 +117,8 @@ static drove_status setup_optim(drove_run *run)
         .lr = run->opt.lr,
         .weight_decay = run->opt.weight_decay,
         .clip = run->opt.clip,
-        .state = strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+        .state =
+            strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
         .n_params = run->model->n_params,
         .n_workers = run->n_workers,
         .kernels = &run->kernels,
@@ -139,9 +147,10 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
     run->spans_wanted = run->optim->spans_ok && !(run->sync->needs & DROVE_SYNC_DENSE);
     if (every_batch && !run->use_live) {
-        return drove__fail(DROVE_E_ARG,
-                           "--strategy %s: expected the rule sgd without decay, clipping and staleness, found %s",
-                           run->plan.spec, run->opt.rule);
+        return drove__fail(
+            DROVE_E_ARG,
+            "--strategy %s: expected the rule sgd without decay, clipping and staleness, found %s",
+            run->plan.spec, run->opt.rule);
     }
     return DROVE_OK;
 }
@@ -150,7 +159,8 @@ static drove_status setup_workers(drove_run *run)
 {
     unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
     bool is_random = strcmp(run->opt.order, "random") == 0;
-    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, run->opt.batch, run->opt.seed, is_random, width));
+    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, run->opt.batch, run->opt.seed,
+                                  is_random, width));
     run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
     run->best = drove__alloc(run->model->n_params, sizeof *run->best);
     if (run->worker == NULL || run->best == NULL) {
@@ -175,15 +185,20 @@ static drove_status setup_resume(drove_run *run)
 
 static drove_status setup(drove_run *run)
 {
-    const drove_standing unknown = {.loss_initial = NAN, .loss = NAN, .accuracy = NAN, .test_loss = NAN,
-                                    .test_accuracy = NAN, .best_loss = INFINITY};
+    const drove_standing unknown = {.loss_initial = NAN,
+                                    .loss = NAN,
+                                    .accuracy = NAN,
+                                    .test_loss = NAN,
+                                    .test_accuracy = NAN,
+                                    .best_loss = INFINITY};
     run->standing = unknown;
     run->engine_ops = &drove__engine_host;
     DROVE_TRY(drove_options_validate(&run->opt));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
-    DROVE_TRY(drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test));
+    DROVE_TRY(
+        drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test));
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
     if (status == DROVE_OK) status = setup_optim(run);
@@ -200,7 +215,8 @@ static void teardown(drove_run *run)
 {
     drove__gang_stop(run);
     drove__output_close(run);
-    for (unsigned i = 0; run->worker != NULL && i < run->n_workers; i++) drove__worker_fini(&run->worker[i]);
+    for (unsigned i = 0; run->worker != NULL && i < run->n_workers; i++)
+        drove__worker_fini(&run->worker[i]);
     drove__free(run->worker);
     drove__free(run->best);
     free(run->scoring.chunk);
@@ -245,7 +261,8 @@ static drove_status finish(drove_run *run, drove_result **out)
     return DROVE_OK;
 }
 
-drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks, drove_result **out)
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
+                         drove_result **out)
 {
     *out = NULL;
     drove_run *run = drove__alloc(1, sizeof *run);

@@ -6,8 +6,9 @@
  *   output.c   the files of --out                                  state.c   saving and resuming
  *   summary.c  the result as JSON and for people                   modelfile.c, use.c   saved models
  *
- * Threads: the caller's thread owns a drove_run; workers touch their own drove_worker, the batcher, the strategy, and
- * what is immutable after setup.  Everything else is read or written by the caller's thread while they are parked.
+ * Threads: the caller's thread owns a drove_run; workers touch their own drove_worker, the
+ * batcher, the strategy, and what is immutable after setup.  Everything else is read or written by
+ * the caller's thread while they are parked.
  */
 #ifndef DROVE_TRAIN_RUN_H
 #define DROVE_TRAIN_RUN_H
@@ -26,8 +27,9 @@
 #include "train/until.h"
 
 enum {
-    DROVE_SCORE_ROWS = 512,  /* examples of one evaluation chunk: fixed, so that sums do not depend on the workers */
-    DROVE_N_MARKS = 3        /* time to 10 %, 5 % and 2 % of the initial loss */
+    /* examples of one evaluation chunk: fixed, so that sums do not depend on the workers */
+    DROVE_SCORE_ROWS = 512,
+    DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */
 };
 extern const double drove__mark_percent[DROVE_N_MARKS];
 
@@ -38,84 +40,89 @@ typedef struct drove_worker {
     unsigned           index;
     pthread_t          thread;
     bool               thread_started;
-    drove_engine      *engine;      /* made by the worker's own thread, near its memory                  */
-    float             *grad;        /* [n_params]                                                        */
-    uint32_t          *row;         /* [max rows of a batch or an evaluation chunk]                      */
+    drove_engine      *engine; /* made by the worker's own thread, near its memory */
+    float             *grad;   /* [n_params] */
+    uint32_t          *row;    /* [max rows of a batch or an evaluation chunk] */
     drove_optim_worker optim;
     drove_batch_cursor cursor;
     drove_trace_worker trace;
-    drove_status       status;      /* first failure, with its text                                      */
+    drove_status       status; /* first failure, with its text */
     char               error[512];
 } DROVE_ALIGNED_CACHE_LINE drove_worker;
 
 typedef enum drove_command { DROVE_DO_TRAIN, DROVE_DO_SCORE, DROVE_DO_QUIT } drove_command;
 
 typedef struct drove_gang {
-    pthread_mutex_t lock;           /* protects the four fields below                                    */
+    pthread_mutex_t lock; /* protects the four fields below */
     pthread_cond_t  go, parked;
-    uint64_t        generation;     /* of the last command                                               */
+    uint64_t        generation; /* of the last command */
     drove_command   command;
     unsigned        n_busy;
     bool            ready;
 } drove_gang;
 
-typedef struct drove_scoring {      /* one evaluation in parts                                          */
+typedef struct drove_scoring { /* one evaluation in parts */
     const drove_data *data;
     const float      *theta;
     size_t            n_rows, n_chunks, capacity;
-    drove_score      *chunk;        /* [capacity]                                                        */
+    drove_score      *chunk; /* [capacity] */
     _Atomic size_t    next;
 } drove_scoring;
 
-typedef struct drove_mark { double train_s, epochs; uint64_t updates; bool met; } drove_mark;
+typedef struct drove_mark {
+    double   train_s, epochs;
+    uint64_t updates;
+    bool     met;
+} drove_mark;
 
-typedef struct drove_standing {     /* what is known of the run so far; part of the saved state         */
-    uint64_t train_ns, n_evaluations, since_best;
-    uint64_t evaluation_slot;       /* the next evaluation stands at slot x --eval-every epochs             */
-    double   loss_initial, loss, accuracy, test_loss, test_accuracy;
-    double   best_loss;             /* test loss, or training loss without test data                     */
+typedef struct drove_standing { /* what is known of the run so far; part of the saved state */
+    uint64_t   train_ns, n_evaluations, since_best;
+    uint64_t   evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
+    double     loss_initial, loss, accuracy, test_loss, test_accuracy;
+    double     best_loss; /* test loss, or training loss without test data */
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 
-typedef struct drove_saving {       /* --save-every                                                      */
+typedef struct drove_saving { /* --save-every */
     drove_save_every every;
-    uint64_t done_batches, done_updates, done_ns; /* when the last save was made                         */
+    uint64_t         done_batches, done_updates, done_ns; /* when the last save was made */
 } drove_saving;
 
 struct drove_run {
-    drove_options   opt;
-    drove_callbacks cb;
-    drove_until     until;
-    drovek_table    kernels;
-    drove_topo     *topo;
-    drove_place    *place;          /* [n_workers]                                                       */
-    unsigned        n_workers;
-    drove_data     *train, *test;   /* test may be NULL                                                  */
-    drove_model    *model;
-    drove_optim    *optim;
-    drove_sync     *sync;
-    drove_workers   plan;           /* strategy, number of workers, binding                              */
+    drove_options           opt;
+    drove_callbacks         cb;
+    drove_until             until;
+    drovek_table            kernels;
+    drove_topo             *topo;
+    drove_place            *place; /* [n_workers] */
+    unsigned                n_workers;
+    drove_data             *train, *test; /* test may be NULL */
+    drove_model            *model;
+    drove_optim            *optim;
+    drove_sync             *sync;
+    drove_workers           plan; /* strategy, number of workers, binding */
     const drove_engine_ops *engine_ops;
-    drove_batcher   batcher;
-    bool            use_live;       /* fused steps straight into the shared parameters                   */
-    bool            spans_wanted;
-    drove_worker   *worker;         /* [n_workers]                                                       */
-    drove_gang      gang;
-    drove_scoring   scoring;
-    _Atomic int     halted;         /* a worker failed or met a non-finite loss                          */
-    _Atomic int     nonfinite;
-    drove_standing  standing;
-    float          *best;           /* [n_params] parameters of the best evaluation; NULL before         */
-    drove_outcome   outcome;
-    drove_progress  final;          /* at the end                                                        */
-    int             signal_number;  /* that interrupted the run                                          */
+    drove_batcher           batcher;
+    bool                    use_live; /* fused steps straight into the shared parameters */
+    bool                    spans_wanted;
+    drove_worker           *worker; /* [n_workers] */
+    drove_gang              gang;
+    drove_scoring           scoring;
+    _Atomic int             halted; /* a worker failed or met a non-finite loss */
+    _Atomic int             nonfinite;
+    drove_standing          standing;
+    /* [n_params] parameters of the best evaluation; NULL before */
+    float         *best;
+    drove_outcome  outcome;
+    drove_progress final;         /* at the end */
+    int            signal_number; /* that interrupted the run */
     /* outputs; NULL without --out */
-    drove_jsonl    *log;
-    drove_events   *events;
+    drove_jsonl  *log;
+    drove_events *events;
     /* the display's rate */
-    uint64_t        rate_examples, rate_ns;
-    double          rate;
-    drove_saving    save;
+    uint64_t     rate_examples, rate_ns;
+    double       rate;
+    drove_saving save;
 };
 
 /* gang.c; all on the caller's thread */
@@ -127,7 +134,8 @@ bool drove__gang_wait(drove_run *run, uint64_t until_ns);
 /* First failure of any worker, moved into the caller's error text. */
 drove_status drove__gang_status(drove_run *run);
 /* Loss of theta on data, by all workers; n_rows 0 = all rows, else that many, evenly spread. */
-drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows, drove_score *out);
+drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows,
+                               drove_score *out);
 
 /* worker.c; on the worker's thread */
 drove_status drove__worker_setup(drove_worker *w);
@@ -153,18 +161,19 @@ drove_status drove__state_save(const drove_run *run, const char *path);
 drove_status drove__state_load(drove_run *run, const char *path);
 
 /* modelfile.c */
-drove_status drove__modelfile_save(const char *path, const drove_model *model, const drove_data *data,
-                                   const float *theta);
+drove_status drove__modelfile_save(const char *path, const drove_model *model,
+                                   const drove_data *data, const float *theta);
 /* *theta_out from drove__alloc.  shift, factor, names as they stand in the file. */
 typedef struct drove_modelfile {
-    drove_model *model;
-    float       *theta;              /* [n_params]                                                       */
+    drove_model   *model;
+    float         *theta; /* [n_params] */
     drove_model_io io;
     drove_scaling  scaling;
-    drove_x_kind   x_kind;           /* of the training data, with index_base: how to read further data    */
-    int            index_base;
-    float       *shift, *factor;     /* [n_features], or NULL                                             */
-    char       **class_name;         /* [n_classes], or NULL                                              */
+    /* of the training data, with index_base: how to read further data */
+    drove_x_kind x_kind;
+    int          index_base;
+    float       *shift, *factor; /* [n_features], or NULL */
+    char       **class_name;     /* [n_classes], or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);

@@ -1,8 +1,8 @@
 /* train/state.c - state.safetensors: all that a run needs to go on as if it had never stopped.
  *
- * One worker, or a synchronous strategy, continues to the same bits: the shared vector, the rule's state, the batch
- * counter and the evaluations' plan are all there is.  An asynchronous run continues with all its counters.
- * Tensors and metadata are described in docs/formats.md.
+ * One worker, or a synchronous strategy, continues to the same bits: the shared vector, the rule's
+ * state, the batch counter and the evaluations' plan are all there is.  An asynchronous run
+ * continues with all its counters. Tensors and metadata are described in docs/formats.md.
  */
 #include "train/run.h"
 
@@ -21,8 +21,9 @@ enum {
 };
 
 /* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data", "test", "model", "activation", "loss", "strategy", "rule",
-                                            "rule_state", "batch", "order", "seed"};
+static const char *const fixed_options[] = {"data",  "test",     "model", "activation",
+                                            "loss",  "strategy", "rule",  "rule_state",
+                                            "batch", "order",    "seed"};
 
 /* ---- packing ---- */
 
@@ -48,7 +49,8 @@ static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
 
 static void pack_standing(const drove_standing *st, double v[N_STANDING])
 {
-    const double head[6] = {st->loss_initial, st->loss, st->accuracy, st->test_loss, st->test_accuracy, st->best_loss};
+    const double head[6] = {st->loss_initial, st->loss,          st->accuracy,
+                            st->test_loss,    st->test_accuracy, st->best_loss};
     memcpy(v, head, sizeof head);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const drove_mark *m = &st->mark[i];
@@ -67,7 +69,9 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     st->best_loss = v[5];
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const double *part = v + 6 + 4 * i;
-        st->mark[i] = (drove_mark){.train_s = part[0], .epochs = part[1], .updates = (uint64_t)part[2],
+        st->mark[i] = (drove_mark){.train_s = part[0],
+                                   .epochs = part[1],
+                                   .updates = (uint64_t)part[2],
                                    .met = part[3] != 0.0};
     }
 }
@@ -75,8 +79,13 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
 static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
 {
     const drove_trace_worker *t = &w->trace;
-    const uint64_t head[7] = {atomic_load(&t->examples), atomic_load(&t->updates), t->steps, t->attempts, t->dropped,
-                              t->busy_ns, w->optim.t};
+    const uint64_t head[7] = {atomic_load(&t->examples),
+                              atomic_load(&t->updates),
+                              t->steps,
+                              t->attempts,
+                              t->dropped,
+                              t->busy_ns,
+                              w->optim.t};
     memcpy(v, head, sizeof head);
     memcpy(v + 7, t->phase_ns, sizeof t->phase_ns);
     uint64_t *h = v + N_TRACE;
@@ -98,7 +107,8 @@ static void add_trace(drove_worker *w, const uint64_t v[N_TRACE + N_STALENESS])
     t->busy_ns += v[5];
     for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[7 + p];
     const uint64_t *h = v + N_TRACE;
-    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS], .max = h[DROVE_HIST_BUCKETS + 1],
+    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
+                             .max = h[DROVE_HIST_BUCKETS + 1],
                              .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
     memcpy(saved.count, h, sizeof saved.count);
     drove__hist_merge(&t->staleness, &saved);
@@ -129,7 +139,8 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
     return n;
 }
 
-static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t, uint64_t *trace)
+static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
+                                uint64_t *trace)
 {
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
@@ -140,7 +151,8 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
     t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
-    if (run->sync->ops->tensors != NULL) n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
+    if (run->sync->ops->tensors != NULL)
+        n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
     for (unsigned i = 0; i < run->n_workers; i++) {
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
@@ -159,8 +171,9 @@ drove_status drove__state_save(const drove_run *run, const char *path)
     size_t most = 4 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
-    drove_status status = tensor != NULL && trace != NULL ? write_state(run, path, tensor, trace)
-                                                          : drove__fail_nomem("a state file", most * sizeof *tensor);
+    drove_status status = tensor != NULL && trace != NULL
+                              ? write_state(run, path, tensor, trace)
+                              : drove__fail_nomem("a state file", most * sizeof *tensor);
     free(trace);
     free(tensor);
     return status;
@@ -172,7 +185,8 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
 {
     const char *format = drove__safetensors_meta(st, "format");
     if (format == NULL || strcmp(format, STATE_FORMAT) != 0) {
-        return drove__fail(DROVE_E_DATA, "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
+        return drove__fail(DROVE_E_DATA,
+                           "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
                            format != NULL ? format : "none");
     }
     for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
@@ -180,7 +194,8 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         const char *then = drove__safetensors_meta(st, fixed_options[i]);
         DROVE_TRY(drove_options_get(&run->opt, fixed_options[i], now, sizeof now));
         if (then == NULL || strcmp(then, now) != 0) {
-            return drove__fail(DROVE_E_ARG, "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
+            return drove__fail(DROVE_E_ARG,
+                               "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
                                fixed_options[i], then != NULL ? then : "", now);
         }
     }
@@ -191,8 +206,11 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
 {
     bool own_state = run->worker[0].optim.state[0] != NULL;
     if (n_saved == run->n_workers) return DROVE_OK;
-    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 && !own_state) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--threads: expected %llu as in the run to be continued, found %u",
+    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 &&
+        !own_state)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--threads: expected %llu as in the run to be continued, found %u",
                        (unsigned long long)n_saved, run->n_workers);
 }
 
@@ -216,7 +234,8 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     return DROVE_OK;
 }
 
-/* The vector is handed to the strategy last: what can be refused is refused before anything is changed there. */
+/* The vector is handed to the strategy last: what can be refused is refused before anything is
+ * changed there. */
 static drove_status load_all(drove_run *run, const drove_safetensors *st)
 {
     const void *bytes;

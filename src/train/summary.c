@@ -1,4 +1,5 @@
-/* train/summary.c - the result of a run: one JSON object (keys and units in docs/formats.md), and text for people. */
+/* train/summary.c - the result of a run: one JSON object (keys and units in docs/formats.md), and
+ * text for people. */
 #include "train/summary.h"
 
 #include "train/control.h"
@@ -11,8 +12,10 @@
 
 const char *drove_outcome_name(drove_outcome outcome)
 {
-    static const char *const names[] = {[DROVE_REACHED] = "reached", [DROVE_FINISHED] = "finished",
-                                        [DROVE_MISSED] = "missed", [DROVE_CRASHED] = "crashed",
+    static const char *const names[] = {[DROVE_REACHED] = "reached",
+                                        [DROVE_FINISHED] = "finished",
+                                        [DROVE_MISSED] = "missed",
+                                        [DROVE_CRASHED] = "crashed",
                                         [DROVE_INTERRUPTED] = "interrupted"};
     return names[outcome];
 }
@@ -39,7 +42,8 @@ static uint64_t peak_rss_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024u;
 }
 
-/* 10^9 numbers of the data set (stored non-zeros of sparse data) processed per second; linear models only. */
+/* 10^9 numbers of the data set (stored non-zeros of sparse data) processed per second; linear
+ * models only. */
 static double gnps(const drove_run *run, const drove_progress *p)
 {
     drove_data_facts facts;
@@ -57,16 +61,18 @@ static json_t *histogram_json(const drove_histogram *h)
     for (unsigned b = 0; b < DROVE_HIST_BUCKETS; b++) {
         if (h->count[b] == 0) continue;
         uint64_t value = b < DROVE_HIST_EXACT ? b : (uint64_t)1 << (b - DROVE_HIST_EXACT + 8);
-        json_array_append_new(pairs, json_pack("[I, I]", (json_int_t)value, (json_int_t)h->count[b]));
+        json_array_append_new(pairs,
+                              json_pack("[I, I]", (json_int_t)value, (json_int_t)h->count[b]));
     }
     return pairs;
 }
 
 static json_t *staleness_json(const drove_histogram *h)
 {
-    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "mean", drove__json_real(drove__hist_mean(h)), "p50",
-                     (json_int_t)drove__hist_quantile(h, 0.5), "p99", (json_int_t)drove__hist_quantile(h, 0.99), "max",
-                     (json_int_t)h->max, "histogram", histogram_json(h));
+    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "mean", drove__json_real(drove__hist_mean(h)),
+                     "p50", (json_int_t)drove__hist_quantile(h, 0.5), "p99",
+                     (json_int_t)drove__hist_quantile(h, 0.99), "max", (json_int_t)h->max,
+                     "histogram", histogram_json(h));
 }
 
 static json_t *workers_json(const drove_run *run)
@@ -79,11 +85,12 @@ static json_t *workers_json(const drove_run *run)
         snprintf(name, sizeof name, "thread:%u", i);
         json_array_append_new(
             list, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", name, "updates",
-                            (json_int_t)atomic_load(&t->updates), "examples", (json_int_t)atomic_load(&t->examples),
-                            "batch", (json_int_t)run->batcher.batch, "busy",
+                            (json_int_t)atomic_load(&t->updates), "examples",
+                            (json_int_t)atomic_load(&t->examples), "batch",
+                            (json_int_t)run->batcher.batch, "busy",
                             drove__json_real((double)t->busy_ns / train_ns), "staleness",
-                            drove__json_real(drove__hist_mean(&t->staleness)), "processor", run->place[i].pu, "node",
-                            run->place[i].node));
+                            drove__json_real(drove__hist_mean(&t->staleness)), "processor",
+                            run->place[i].pu, "node", run->place[i].node));
     }
     return list;
 }
@@ -92,7 +99,8 @@ static json_t *phases_json(const drove_totals *total)
 {
     json_t *phases = json_object();
     for (int p = 0; p < DROVE_N_PHASES; p++) {
-        double mean_s = total->steps == 0 ? 0.0 : (double)total->phase_ns[p] * 1e-9 / (double)total->steps;
+        double mean_s =
+            total->steps == 0 ? 0.0 : (double)total->phase_ns[p] * 1e-9 / (double)total->steps;
         json_object_set_new(phases, drove__phase_names[p], drove__json_real(mean_s));
     }
     return phases;
@@ -134,23 +142,33 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     add_up(run, &total);
     double rate = p->train_s > 0.0 ? (double)p->examples / p->train_s : NAN;
     double updates_rate = p->train_s > 0.0 ? (double)p->updates / p->train_s : NAN;
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy", run->plan.spec, "rule", run->opt.rule, "model",
-        run->model->spec, "data", run->opt.data, "workers", workers_json(run), "phases", phases_json(&total), "batch",
-        (json_int_t)run->batcher.batch, "lr", run->opt.lr, "seed", (json_int_t)run->opt.seed, "outcome",
-        drove_outcome_name(run->outcome));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy", run->plan.spec,
+                  "rule", run->opt.rule, "model", run->model->spec, "data", run->opt.data,
+                  "workers", workers_json(run), "phases", phases_json(&total), "batch",
+                  (json_int_t)run->batcher.batch, "lr", run->opt.lr, "seed",
+                  (json_int_t)run->opt.seed, "outcome", drove_outcome_name(run->outcome));
     const struct {
         const char *key;
         double value;
-    } reals[] = {{"epochs", p->epochs},       {"train_s", p->train_s},     {"examples_per_s", rate},
-                 {"updates_per_s", updates_rate}, {"loss_initial", p->loss_initial}, {"loss", p->loss},
-                 {"accuracy", p->accuracy},   {"test_loss", p->test_loss}, {"test_accuracy", p->test_accuracy},
+    } reals[] = {{"epochs", p->epochs},
+                 {"train_s", p->train_s},
+                 {"examples_per_s", rate},
+                 {"updates_per_s", updates_rate},
+                 {"loss_initial", p->loss_initial},
+                 {"loss", p->loss},
+                 {"accuracy", p->accuracy},
+                 {"test_loss", p->test_loss},
+                 {"test_accuracy", p->test_accuracy},
                  {"gnps", gnps(run, p)}};
     const struct {
         const char *key;
         uint64_t value;
-    } counts[] = {{"examples", p->examples}, {"updates", p->updates}, {"attempts", total.attempts},
-                  {"dropped", total.dropped}, {"peak_rss_bytes", peak_rss_bytes()}};
+    } counts[] = {{"examples", p->examples},
+                  {"updates", p->updates},
+                  {"attempts", total.attempts},
+                  {"dropped", total.dropped},
+                  {"peak_rss_bytes", peak_rss_bytes()}};
     for (size_t i = 0; i < DROVE_COUNT(counts); i++) {
         json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
     }
@@ -189,7 +207,9 @@ static void print_headline(FILE *f, const drove_run *run)
     case DROVE_REACHED: fprintf(f, "Target reached"); break;
     case DROVE_FINISHED: fprintf(f, "Finished"); break;
     case DROVE_MISSED: fprintf(f, "Target missed (--until %s)", run->opt.until); break;
-    case DROVE_CRASHED: fprintf(f, "Crashed: the loss became infinite or not a number (try a smaller --lr)"); break;
+    case DROVE_CRASHED:
+        fprintf(f, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
+        break;
     case DROVE_INTERRUPTED: fprintf(f, "Interrupted by signal %d", run->signal_number); break;
     }
     fprintf(f, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s, p->epochs,
@@ -206,7 +226,8 @@ static void print_quality(FILE *f, const drove_run *run)
     if (isnan(p->accuracy)) return;
     fprintf(f, "  %-10s  %.2f %%", measure, 100.0 * p->accuracy);
     if (!isnan(p->test_accuracy)) {
-        fprintf(f, "   (held-out %.2f %% of %s)", 100.0 * p->test_accuracy, grouped((double)run->test->n_rows));
+        fprintf(f, "   (held-out %.2f %% of %s)", 100.0 * p->test_accuracy,
+                grouped((double)run->test->n_rows));
     }
     fputc('\n', f);
 }
@@ -216,13 +237,19 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
     const drove_progress *p = &run->final;
     if (!(p->train_s > 0.0) || total->steps == 0) return;
     fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u thread%s, batch %s, kernels %s\n",
-            grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s), run->plan.spec,
-            run->n_workers, run->n_workers == 1 ? "" : "s", grouped((double)run->batcher.batch), run->kernels.isa);
+            grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s),
+            run->plan.spec, run->n_workers, run->n_workers == 1 ? "" : "s",
+            grouped((double)run->batcher.batch), run->kernels.isa);
     double us[DROVE_N_PHASES];
-    for (int i = 0; i < DROVE_N_PHASES; i++) us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
-    fprintf(f, "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, wait %.1f, other %.1f us\n",
-            us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE], us[DROVE_PHASE_PUBLISH],
-            us[DROVE_PHASE_ACQUIRE], us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+    for (int i = 0; i < DROVE_N_PHASES; i++)
+        us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
+    fprintf(
+        f,
+        "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, wait %.1f, "
+        "other %.1f us\n",
+        us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
+        us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
+        us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
     if (run->n_workers > 1) {
         fprintf(f, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
                 drove__hist_mean(&total->staleness),
@@ -236,8 +263,8 @@ static void print_marks(FILE *f, const drove_run *run)
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const drove_mark *m = &run->standing.mark[i];
         if (!m->met) continue;
-        fprintf(f, "  to %2g %%     %.2f s, %.2f epochs, %s updates\n", drove__mark_percent[i], m->train_s, m->epochs,
-                grouped((double)m->updates));
+        fprintf(f, "  to %2g %%     %.2f s, %.2f epochs, %s updates\n", drove__mark_percent[i],
+                m->train_s, m->epochs, grouped((double)m->updates));
     }
 }
 
@@ -248,9 +275,13 @@ static void print_files(FILE *f, const drove_run *run)
     fprintf(f, "\n  files in %s:\n", folder);
     fprintf(f, "    model.safetensors  last parameters     best.safetensors   best %s loss\n",
             run->test != NULL ? "held-out" : "training");
-    fprintf(f, "    summary.json       this, for programs  log.jsonl          one record per evaluation\n");
-    fprintf(f, "    run.json           every option        state.safetensors  to go on: drove train --resume %s\n",
-            folder);
+    fprintf(
+        f,
+        "    summary.json       this, for programs  log.jsonl          a record per evaluation\n");
+    fprintf(
+        f,
+        "    run.json           every option        state.safetensors  drove train --resume %s\n",
+        folder);
 }
 
 drove_status drove__summary_print(const drove_run *run, FILE *stream)

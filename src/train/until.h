@@ -8,16 +8,19 @@
 #include <stdint.h>
 
 typedef struct drove_until {
-    double   loss;          /* NaN: no target; an absolute loss, or with loss_is_relative a part of the initial one */
-    bool     loss_is_relative;
-    double   accuracy;      /* NaN: no target; of the test data, or of the training data without any              */
-    uint64_t patience;      /* evaluations without a better test (or training) loss; 0: not asked                  */
-    double   epochs, seconds; /* budgets; infinity: none                                                          */
-    uint64_t updates;       /* UINT64_MAX: none                                                                    */
+    /* NaN: no target; an absolute loss, or with loss_is_relative a part of the initial one */
+    double loss;
+    bool   loss_is_relative;
+    /* NaN: no target; of the test data, or of the training data without any */
+    double accuracy;
+    /* evaluations without a better test (or training) loss; 0: not asked */
+    uint64_t patience;
+    double   epochs, seconds; /* budgets; infinity: none */
+    uint64_t updates;         /* UINT64_MAX: none */
 } drove_until;
 
 /* Errors: DROVE_E_ARG, naming --until. */
-drove_status drove__until_parse(const char *text, drove_until *out);
+drove_status       drove__until_parse(const char *text, drove_until *out);
 static inline bool drove__until_has_target(const drove_until *u)
 {
     return u->loss == u->loss || u->accuracy == u->accuracy;

@@ -1,7 +1,7 @@
 /* train/use.c - using a saved model: loss and accuracy on data, and predictions.
  *
- * The data are read as test data of the data that the model was trained on: its scaling, its number of features and
- * its classes stand in the model file.
+ * The data are read as test data of the data that the model was trained on: its scaling, its
+ * number of features and its classes stand in the model file.
  */
 #include "base/cpu.h"
 #include "model/loss.h"
@@ -15,11 +15,11 @@ enum { DEFAULT_BATCH = 512 };
 
 typedef struct user { /* a model at work */
     drove_modelfile file;
-    drovek_table    kernels;
-    drove_data     *data;
-    drove_engine   *engine;
-    size_t          batch;
-    uint32_t       *row; /* [batch] */
+    drovek_table kernels;
+    drove_data *data;
+    drove_engine *engine;
+    size_t batch;
+    uint32_t *row; /* [batch] */
 } user;
 
 /* The descriptive part of the training data, for drove__data_open_like. */
@@ -28,7 +28,9 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
     *storage = (drove_storage){
         .n_features = file->io.n_features,
         .x_kind = file->x_kind,
-        .y_kind = file->io.is_multi_label ? DROVE_Y_LABELS : file->io.n_classes > 0 ? DROVE_Y_CLASS : DROVE_Y_VALUE,
+        .y_kind = file->io.is_multi_label  ? DROVE_Y_LABELS
+                  : file->io.n_classes > 0 ? DROVE_Y_CLASS
+                                           : DROVE_Y_VALUE,
         .n_classes = file->io.n_classes,
         .class_name = file->class_name,
         .index_base = file->index_base,
@@ -118,8 +120,8 @@ static size_t largest(const float *prob, size_t n)
     return best;
 }
 
-/* Class of an example: the largest output, or, of the losses with one output for two classes, its side.  A hinge
- * output is a margin, so its sides meet at 0; a probability's at one half. */
+/* Class of an example: the largest output, or, of the losses with one output for two classes, its
+ * side.  A hinge output is a margin, so its sides meet at 0; a probability's at one half. */
 static size_t class_of(const user *u, const float *prob)
 {
     if (u->file.model->n_outputs > 1) return largest(prob, u->file.model->n_outputs);
@@ -142,7 +144,8 @@ static void print_prediction(FILE *stream, const user *u, const float *prob, int
 {
     size_t n = u->file.model->n_outputs;
     if (proba || u->file.io.n_classes == 0) {
-        for (size_t i = 0; i < n; i++) fprintf(stream, "%s%.9g", i == 0 ? "" : ",", (double)prob[i]);
+        for (size_t i = 0; i < n; i++)
+            fprintf(stream, "%s%.9g", i == 0 ? "" : ",", (double)prob[i]);
     } else if (u->file.io.is_multi_label) {
         print_labels(stream, u, prob);
     } else {
@@ -155,7 +158,8 @@ static drove_status predict_all(user *u, int proba, FILE *stream)
 {
     size_t n_outputs = u->file.model->n_outputs;
     float *prob = drove__alloc(u->batch * n_outputs, sizeof *prob);
-    drove_status status = prob != NULL ? DROVE_OK : drove__fail_nomem("predictions", u->batch * n_outputs);
+    drove_status status =
+        prob != NULL ? DROVE_OK : drove__fail_nomem("predictions", u->batch * n_outputs);
     for (size_t first = 0; status == DROVE_OK && first < u->data->n_rows; first += u->batch) {
         drove_batch batch = batch_at(u, first);
         status = drove__engine_host.predict(u->engine, u->file.theta, &batch, prob);

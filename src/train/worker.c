@@ -1,8 +1,10 @@
 /* train/worker.c - the one loop that every worker runs, whatever the strategy.
  *
- *     batch = claim;  view = acquire;  g = gradient(view);  step = prepare(g);  release;  publish(step);  trace
+ *     batch = claim;  view = acquire;  g = gradient(view);  step = prepare(g);  release;
+ *     publish(step);  trace
  *
- * Clock readings per step: six of about 25 ns each; nothing allocates, prints or locks here but the strategy itself.
+ * Clock readings per step: six of about 25 ns each; nothing allocates, prints or locks here but
+ * the strategy itself.
  */
 #include "train/run.h"
 
@@ -24,7 +26,8 @@ drove_status drove__worker_setup(drove_worker *w)
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", rows * sizeof *w->row);
     if (!run->use_live) {
         w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
-        if (w->grad == NULL) return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
+        if (w->grad == NULL)
+            return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
     }
     DROVE_TRY(drove__optim_worker_init(&w->optim, run->optim));
     return run->engine_ops->create(&opt, &w->engine);
@@ -64,7 +67,8 @@ static void count(drove_worker *w, size_t n_rows, const drove_publish_info *info
     t->steps++;
     t->attempts += info->attempts;
     t->dropped += info->dropped;
-    atomic_store_explicit(&t->examples, atomic_load_explicit(&t->examples, memory_order_relaxed) + n_rows,
+    atomic_store_explicit(&t->examples,
+                          atomic_load_explicit(&t->examples, memory_order_relaxed) + n_rows,
                           memory_order_relaxed);
     if (info->dropped) return;
     atomic_store_explicit(&t->updates, atomic_load_explicit(&t->updates, memory_order_relaxed) + 1,
@@ -109,11 +113,12 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     DROVE_TRY(s->ops->acquire(s, w->index, &view));
     uint64_t t1 = drove__now_ns();
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
-    drove_status status =
-        run->engine_ops->gradient(w->engine, theta, batch, &grad, &score, &forward_ns, &backward_ns);
+    drove_status status = run->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
+                                                    &forward_ns, &backward_ns);
     uint64_t t2 = drove__now_ns();
     if (status == DROVE_OK) {
-        drove__optim_prepare(run->optim, &w->optim, view.vector, w->grad, grad.span, grad.n_spans, eta, &step);
+        drove__optim_prepare(run->optim, &w->optim, view.vector, w->grad, grad.span, grad.n_spans,
+                             eta, &step);
     }
     s->ops->release(s, w->index);
     DROVE_TRY(status);
@@ -145,7 +150,8 @@ void drove__worker_train(drove_worker *w)
         drove_batch batch = {.data = run->train, .row = w->row};
         batch.n_rows = drove__batcher_rows(&run->batcher, &w->cursor, number, w->row);
         float eta = drove__optim_eta(run->optim, drove__batcher_epochs(&run->batcher, number));
-        drove_status status = run->use_live ? step_live(w, &batch, eta) : step_published(w, &batch, eta);
+        drove_status status =
+            run->use_live ? step_live(w, &batch, eta) : step_published(w, &batch, eta);
         if (status != DROVE_OK) {
             if (!atomic_load(&run->halted)) fail(w, status);
             break;
@@ -157,7 +163,8 @@ void drove__worker_train(drove_worker *w)
     w->trace.phase_ns[DROVE_PHASE_OTHER] += spent > named ? spent - named : 0;
 }
 
-/* Takes chunks of the evaluation until none is left; chunk sums are added in chunk order by the caller. */
+/* Takes chunks of the evaluation until none is left; chunk sums are added in chunk order by the
+ * caller. */
 void drove__worker_score(drove_worker *w)
 {
     drove_run *run = w->run;
@@ -172,7 +179,8 @@ void drove__worker_score(drove_worker *w)
         }
         drove_batch batch = {.data = sc->data, .row = w->row, .n_rows = n};
         memset(&sc->chunk[chunk], 0, sizeof sc->chunk[chunk]);
-        drove_status status = run->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
+        drove_status status =
+            run->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
         if (status != DROVE_OK) {
             fail(w, status);
             return;

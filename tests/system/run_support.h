@@ -6,7 +6,8 @@
 
 #include "train/run.h"
 
-/* Defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no evaluation but at the ends. */
+/* Defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no
+ * evaluation but at the ends. */
 drove_options small_run(void);
 /* Sets an option or fails the test. */
 void set(drove_options *opt, const char *name, const char *value);

@@ -1,5 +1,5 @@
-/* A run killed with SIGKILL at a random moment leaves a state that is whole: the old one or the new one.
- * ctest: timeout=300
+/* A run killed with SIGKILL at a random moment leaves a state that is whole: the old one or the
+ * new one. ctest: timeout=300
  *
  * DROVE_TEST_KILLS in the environment sets the number of runs (200 in the long tests). */
 #include "system/run_support.h"
@@ -40,7 +40,8 @@ static void run_and_kill(const char *folder, unsigned wait_us)
         drove_train(&opt, NULL, &result);
         _exit(0);
     }
-    struct timespec wait = {.tv_sec = wait_us / 1000000, .tv_nsec = (long)(wait_us % 1000000) * 1000};
+    struct timespec wait = {.tv_sec = wait_us / 1000000,
+                            .tv_nsec = (long)(wait_us % 1000000) * 1000};
     nanosleep(&wait, NULL);
     kill(child, SIGKILL);
     int status;
@@ -93,7 +94,8 @@ static void the_state_is_whole_whenever_it_is_killed(void **state)
         assert_int_not_equal(system("ls killed | grep -q tmp"), 0);
         with_state++;
     }
-    print_message("%d of %d killed runs had saved a state; all of them went on\n", with_state, runs);
+    print_message("%d of %d killed runs had saved a state; all of them went on\n", with_state,
+                  runs);
     assert_true(with_state > runs / 2); /* else the kills came too early to prove anything */
 }
 

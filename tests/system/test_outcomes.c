@@ -21,7 +21,8 @@ static drove_result *run(const drove_options *opt)
 static void expect(const drove_options *opt, drove_outcome outcome, int exit_status)
 {
     drove_result *result = run(opt);
-    assert_string_equal(drove_outcome_name(drove_result_outcome(result)), drove_outcome_name(outcome));
+    assert_string_equal(drove_outcome_name(drove_result_outcome(result)),
+                        drove_outcome_name(outcome));
     assert_int_equal(drove_result_exit(result), exit_status);
     drove_result_destroy(result);
 }
@@ -74,7 +75,8 @@ static void a_run_that_blows_up_has_crashed(void **state)
 static void budgets_are_exact(void **state)
 {
     (void)state;
-    static const char *const strategies[] = {"sequential", "sync", "softsync:2", "hogwild", "leashed:inf", "mutex"};
+    static const char *const strategies[] = {"sequential", "sync",        "softsync:2",
+                                             "hogwild",    "leashed:inf", "mutex"};
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
         drove_options opt = small_run();
         drove_progress end;
@@ -83,7 +85,8 @@ static void budgets_are_exact(void **state)
         set(&opt, "until", "updates=17");
         drove_result *result = run(&opt);
         drove_result_final(result, &end);
-        if (end.updates != 17) fail_msg("%s: %llu updates", strategies[i], (unsigned long long)end.updates);
+        if (end.updates != 17)
+            fail_msg("%s: %llu updates", strategies[i], (unsigned long long)end.updates);
         drove_result_destroy(result);
     }
 }

@@ -1,4 +1,5 @@
-/* Whole runs of 20 steps against an independent float64 implementation, for every rule of Table 2.3. */
+/* Whole runs of 20 steps against an independent float64 implementation, for every rule of Table
+ * 2.3. */
 #include "support/reference_mlp.h"
 #include "system/run_support.h"
 
@@ -13,14 +14,15 @@
 
 enum { STEPS = 20, BATCH = 16, HIDDEN = 24, INPUTS = 784, CLASSES = 10 };
 
-/* Parameters after 20 steps in float32 against float64, relative to the largest one: forward and backward errors of
- * 20 steps of about 1e-6 each; Adam divides by small roots, which amplifies them. */
+/* Parameters after 20 steps in float32 against float64, relative to the largest one: forward and
+ * backward errors of 20 steps of about 1e-6 each; Adam divides by small roots, which amplifies
+ * them. */
 static const double TOLERANCE = 2e-4;
 
 typedef struct rule_case {
-    const char    *rule;
+    const char *rule;
     reference_rule reference;
-    double         lr;
+    double lr;
 } rule_case;
 
 /* The engine's layout (views on 16-float boundaries) to the reference's (no gaps). */
@@ -35,21 +37,24 @@ static double *gapless(const drove_modelfile *file)
     return theta;
 }
 
-static void make_batch(const drove_data *data, const drove_batcher *b, drove_batch_cursor *cursor, uint64_t k,
-                       double *x, double *t)
+static void make_batch(const drove_data *data, const drove_batcher *b, drove_batch_cursor *cursor,
+                       uint64_t k, double *x, double *t)
 {
     uint32_t row[BATCH];
     assert_int_equal(drove__batcher_rows(b, cursor, k, row), BATCH);
     memset(t, 0, BATCH * CLASSES * sizeof *t);
     for (size_t i = 0; i < BATCH; i++) {
-        for (size_t f = 0; f < INPUTS; f++) x[i * INPUTS + f] = data->storage->x_u8[row[i] * INPUTS + f] / 255.0;
+        for (size_t f = 0; f < INPUTS; f++)
+            x[i * INPUTS + f] = data->storage->x_u8[row[i] * INPUTS + f] / 255.0;
         t[i * CLASSES + (size_t)data->storage->y_class[row[i]]] = 1.0;
     }
 }
 
 static double *reference_run(const drove_options *opt, const rule_case *c, double *theta)
 {
-    const reference_mlp m = {.n_layers = 2, .size = {INPUTS, HIDDEN, CLASSES}, .act = REFERENCE_RELU,
+    const reference_mlp m = {.n_layers = 2,
+                             .size = {INPUTS, HIDDEN, CLASSES},
+                             .act = REFERENCE_RELU,
                              .loss = REFERENCE_SOFTMAX};
     reference_optim o;
     drove_data *data;
@@ -104,7 +109,8 @@ static void compare(const rule_case *c)
     for (size_t i = 0; i < n; i++) {
         double error = fabs(found[i] - expected[i]) / largest;
         if (!(error <= TOLERANCE)) {
-            fail_msg("%s: parameter %zu is %.9g, expected %.9g (error %.2g)", c->rule, i, found[i], expected[i], error);
+            fail_msg("%s: parameter %zu is %.9g, expected %.9g (error %.2g)", c->rule, i, found[i],
+                     expected[i], error);
         }
     }
     free(expected);

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-static void compare(const char *strategy, const char *threads, const char *rule, const char *rule_state)
+static void compare(const char *strategy, const char *threads, const char *rule,
+                    const char *rule_state)
 {
     const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
     drove_options opt = small_run();

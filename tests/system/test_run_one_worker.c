@@ -1,4 +1,5 @@
-/* One worker of every strategy is plain sequential SGD, bit for bit, at every batch size; hogwild:live excepted. */
+/* One worker of every strategy is plain sequential SGD, bit for bit, at every batch size;
+ * hogwild:live excepted. */
 #include "system/run_support.h"
 #include "train/registry.h"
 

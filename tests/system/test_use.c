@@ -64,7 +64,9 @@ static void evaluation_gives_the_loss_of_the_run(void **state)
     set(&opt, "out", fresh_folder("scored"));
     assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
     drove_result_final(result, &end);
-    drove_use_options use = {.model = "scored/model.safetensors", .data = "synth:digits?n=600&seed=3", .batch = 100};
+    drove_use_options use = {.model = "scored/model.safetensors",
+                             .data = "synth:digits?n=600&seed=3",
+                             .batch = 100};
     if (drove_eval(&use, &report) != DROVE_OK) fail_msg("%s", drove_error_text());
     assert_int_equal(report.n_rows, 600);
     assert_true(fabs(report.loss - end.loss) < 1e-6 * end.loss);
@@ -94,8 +96,10 @@ static void classes_are_matched_by_name(void **state)
     drove_options opt = words_run("byname");
     drove_score_report report;
     run_to(&opt, DROVE_FINISHED);
-    write_text("only_yes.csv", "1000,0.2,yes\n1001,0.1,yes\n"); /* alone, "yes" would be class 0 */
-    drove_use_options use = {.model = "byname/model.safetensors", .data = "csv:only_yes.csv?label=last"};
+    /* alone, "yes" would be class 0 */
+    write_text("only_yes.csv", "1000,0.2,yes\n1001,0.1,yes\n");
+    drove_use_options use = {.model = "byname/model.safetensors",
+                             .data = "csv:only_yes.csv?label=last"};
     if (drove_eval(&use, &report) != DROVE_OK) fail_msg("%s", drove_error_text());
     assert_true(report.accuracy > 0.99);
 }
@@ -108,7 +112,8 @@ static void what_does_not_fit_is_refused(void **state)
     run_to(&opt, DROVE_FINISHED);
     write_text("wide.csv", "1,2,3,yes\n4,5,6,no\n");
     write_text("strange.csv", "1,2,maybe\n4,5,no\n");
-    const char *const cases[][2] = {{"csv:wide.csv?label=last", "3"}, {"csv:strange.csv?label=last", "maybe"}};
+    const char *const cases[][2] = {{"csv:wide.csv?label=last", "3"},
+                                    {"csv:strange.csv?label=last", "maybe"}};
     for (size_t i = 0; i < 2; i++) {
         drove_use_options use = {.model = "misfit/model.safetensors", .data = cases[i][0]};
         assert_int_equal(drove_eval(&use, &report), DROVE_E_SHAPE);

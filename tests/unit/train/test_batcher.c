@@ -12,9 +12,9 @@ enum { ROWS = 103, BATCH = 8, THREADS = 4 };
 
 typedef struct job {
     drove_batcher *b;
-    unsigned       worker;
-    unsigned       seen[ROWS]; /* times each row was handed to this worker */
-    uint64_t       n_batches;
+    unsigned worker;
+    unsigned seen[ROWS]; /* times each row was handed to this worker */
+    uint64_t n_batches;
 } job;
 
 static void *claim_all(void *argument)
@@ -125,7 +125,8 @@ static void halting_leaves_no_round_unfinished(void **state)
         assert_int_equal(pthread_create(&halter, NULL, halt_soon, &b), 0);
         run_threads(&b, jobs);
         pthread_join(halter, NULL);
-        for (unsigned i = 1; i < THREADS; i++) assert_int_equal(jobs[i].n_batches, jobs[0].n_batches);
+        for (unsigned i = 1; i < THREADS; i++)
+            assert_int_equal(jobs[i].n_batches, jobs[0].n_batches);
         assert_int_equal(atomic_load(&b.next), THREADS * jobs[0].n_batches);
         drove__batcher_fini(&b);
     }
