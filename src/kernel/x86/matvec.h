@@ -8,8 +8,11 @@
 #ifndef DROVEK_X86_MATVEC_H
 #define DROVEK_X86_MATVEC_H
 
+#include "base/racy.h"
 #include "kernel/kernel.h"
 #include "kernel/x86/vector.h"
+
+#include <math.h>
 
 enum { LIST = 1024 }; /* inputs turned into a list at a time: 8 KiB of stack */
 
@@ -51,10 +54,24 @@ INLINE void add_rows_block(float *y, const uint32_t *index, const float *value, 
     block_store(y, sum, n_vec, last);
 }
 
+/* n_out = 1: a sparse dot product */
+static void add_elements(float *y, const uint32_t *index, const float *value, size_t nnz,
+                         const float *w)
+{
+    float sum = *y;
+    for (size_t k = 0; k < nnz; k++)
+        sum = fmaf(value != NULL ? value[k] : 1.0f, drove__racy_load(w + index[k]), sum);
+    *y = sum;
+}
+
 static void spmatvec_f32(float *y, const uint32_t *index, const float *value, size_t nnz,
                          const float *w, size_t n_out)
 {
     size_t o = 0;
+    if (n_out == 1) {
+        add_elements(y, index, value, nnz, w);
+        return;
+    }
     for (; o + WIDE * LANES <= n_out; o += WIDE * LANES) {
         add_rows_block(y + o, index, value, nnz, w + o, n_out, WIDE, LANES);
     }
@@ -96,10 +113,24 @@ INLINE void step_rows_block(float *w, const uint32_t *index, const float *value,
     }
 }
 
+/* n_out = 1: a sparse AXPY */
+static void step_elements(float *w, const uint32_t *index, const float *value, size_t nnz, float dy,
+                          float eta)
+{
+    for (size_t k = 0; k < nnz; k++) {
+        float gradient = (value != NULL ? value[k] : 1.0f) * dy;
+        drove__racy_store(w + index[k], fmaf(-eta, gradient, drove__racy_load(w + index[k])));
+    }
+}
+
 static void spger_f32(float *w, const uint32_t *index, const float *value, size_t nnz,
                       const float *dy, size_t n_out, float eta)
 {
     size_t o = 0;
+    if (n_out == 1) {
+        step_elements(w, index, value, nnz, dy[0], eta);
+        return;
+    }
     for (; o + WIDE * LANES <= n_out; o += WIDE * LANES) {
         step_rows_block(w + o, index, value, nnz, dy + o, n_out, eta, WIDE, LANES);
     }
