@@ -70,7 +70,7 @@ static bool has_entries(const char *folder)
     return found;
 }
 
-/* A killed run leaves the temporary file that it was writing; the run that goes on takes it away. */
+/* A killed run leaves the temporary file that it was writing; the run that goes on removes it. */
 static void remove_leftovers(const char *folder)
 {
     DIR *dir = opendir(folder);

@@ -3,8 +3,8 @@
  *   run.c      options -> objects -> control loop -> result        (the caller's thread)
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
- *   output.c   the files of --out                                  state.c   saving and resuming
- *   summary.c  the result as JSON and for people                   modelfile.c, use.c   saved models
+ *   output.c   the files of --out                         state.c   saving and resuming
+ *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
  *
  * Threads: the caller's thread owns a drove_run; workers touch their own drove_worker, the
  * batcher, the strategy, and what is immutable after setup.  Everything else is read or written by

@@ -245,8 +245,8 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
         us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
     fprintf(
         f,
-        "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, wait %.1f, "
-        "other %.1f us\n",
+        "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
+        "wait %.1f, other %.1f us\n",
         us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
         us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
         us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
