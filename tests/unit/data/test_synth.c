@@ -1,0 +1,205 @@
+/* tests/unit/data/test_synth.c - generated data: determinism, independence of the number of rows, and statistics.
+ *
+ * How hard synth:digits is, was measured apart (docs/formats.md); here a nearest-mean classifier, which is linear, has
+ * to be better than chance and worse than the best linear model.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_rows_depend_on_seed_and_number(void **state)
+{
+    (void)state;
+    static const char *const kinds[][3] = {
+        {"synth:digits?n=50&seed=3", "synth:digits?n=20&seed=3", "synth:digits?n=50&seed=4"},
+        {"synth:images?n=50&seed=3&size=8", "synth:images?n=20&seed=3&size=8", "synth:images?n=50&seed=4&size=8"},
+        {"synth:logistic?n=50&d=30&seed=3", "synth:logistic?n=20&d=30&seed=3", "synth:logistic?n=50&d=30&seed=4"},
+        {"synth:logistic?n=50&d=30&density=0.2&seed=3", "synth:logistic?n=20&d=30&density=0.2&seed=3",
+         "synth:logistic?n=50&d=30&density=0.2&seed=4"},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        drove_data *d = open_data(kinds[k][0]), *again = open_data(kinds[k][0]);
+        drove_data *fewer = open_data(kinds[k][1]), *other = open_data(kinds[k][2]);
+        expect_same(d, again);
+        assert_int_equal(fewer->n_rows, 20);
+        size_t n_different = 0;
+        for (size_t i = 0; i < 20; i++) {
+            assert_int_equal(fewer->storage->y_class[i], d->storage->y_class[i]);
+            for (size_t f = 0; f < d->storage->n_features; f++) {
+                assert_true(value_at(fewer, i, f) == value_at(d, i, f));
+                n_different += value_at(other, i, f) != value_at(d, i, f);
+            }
+        }
+        assert_true(n_different > d->storage->n_features);
+        drove_data_destroy(d);
+        drove_data_destroy(again);
+        drove_data_destroy(fewer);
+        drove_data_destroy(other);
+    }
+}
+
+static void test_parts_differ(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    open_both("synth:digits?n=300&n_test=200", "split", 1, &train, &test);
+    assert_int_equal(train->n_rows, 300);
+    assert_int_equal(test->n_rows, 200);
+    assert_int_equal(train->storage->channels * train->storage->height * train->storage->width, 784);
+    for (size_t i = 0; i < 200; i++) {
+        for (size_t j = 0; j < 300; j++) {
+            assert_memory_not_equal(test->storage->x_u8 + i * 784, train->storage->x_u8 + j * 784, 784);
+        }
+    }
+    drove_data *part = open_data("synth:digits?part=test&n_test=200");
+    expect_same(part, test);
+    drove_data_destroy(part);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+}
+
+/* Ink does not touch the border often, every class occurs, noise is everywhere. */
+static void test_digits_look_like_digits(void **state)
+{
+    (void)state;
+    drove_data *d = open_data("synth:digits?n=4000");
+    const drove_storage *s = d->storage;
+    size_t of_class[10] = {0}, n_dark = 0, n_dark_border = 0, n_least = 784, n_most = 0;
+    for (size_t i = 0; i < 4000; i++) {
+        size_t n = 0;
+        of_class[s->y_class[i]]++;
+        for (size_t p = 0; p < 784; p++) {
+            if (s->x_u8[i * 784 + p] < 100) continue;
+            n++;
+            n_dark_border += p < 28 || p >= 756 || p % 28 == 0 || p % 28 == 27;
+        }
+        n_dark += n;
+        if (n < n_least) n_least = n;
+        if (n > n_most) n_most = n;
+    }
+    for (size_t c = 0; c < 10; c++) assert_in_range(of_class[c], 320, 480); /* 400, deviation 19 */
+    assert_in_range(n_dark / 4000, 60, 160);
+    assert_true(n_least >= 10 && n_most <= 350);
+    assert_true(n_dark_border * 50 < n_dark);
+    drove_data_destroy(d);
+}
+
+static void test_digits_are_learnable_but_not_trivial(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    static double mean[10][784];
+    size_t of_class[10] = {0}, n_right = 0;
+    open_both("synth:digits?n=6000&n_test=2000", "split", 1, &train, &test);
+    for (size_t i = 0; i < train->n_rows; i++) {
+        int32_t c = train->storage->y_class[i];
+        of_class[c]++;
+        for (size_t p = 0; p < 784; p++) mean[c][p] += train->storage->x_u8[i * 784 + p];
+    }
+    for (size_t i = 0; i < test->n_rows; i++) {
+        double nearest = INFINITY;
+        int32_t guess = 0;
+        for (int32_t c = 0; c < 10; c++) {
+            double distance = 0;
+            for (size_t p = 0; p < 784; p++) {
+                double off = test->storage->x_u8[i * 784 + p] - mean[c][p] / (double)of_class[c];
+                distance += off * off;
+            }
+            if (distance < nearest) {
+                nearest = distance;
+                guess = c;
+            }
+        }
+        n_right += guess == test->storage->y_class[i];
+    }
+    assert_in_range(n_right, 1000, 1800); /* 50 % to 90 % */
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+}
+
+/* x uniform in [-1, 1]: mean 0, variance 1/3; P(+1 | x) is the logistic function of w x for some w in [-1, 1]^d. */
+static void test_logistic_model(void **state)
+{
+    (void)state;
+    enum { N = 40000, D = 4 };
+    drove_data *d = open_data("synth:logistic?n=40000&d=4&seed=5");
+    const drove_storage *s = d->storage;
+    double sum = 0, squares = 0, w[D] = {0};
+    assert_int_equal(s->x_kind, DROVE_X_F32);
+    for (size_t i = 0; i < N * D; i++) {
+        assert_true(s->x_f32[i] >= -1 && s->x_f32[i] < 1);
+        sum += s->x_f32[i];
+        squares += (double)s->x_f32[i] * s->x_f32[i];
+    }
+    assert_true(fabs(sum / (N * D)) < 0.01);
+    assert_true(fabs(squares / (N * D) - 1.0 / 3) < 0.01);
+    /* logistic regression by gradient ascent: the estimate lies in the cube, and explains the labels: the sum of
+     * y - p over examples of large, small and middling products is near 0 */
+    for (int step = 0; step < 200; step++) {
+        double gradient[D] = {0};
+        for (size_t i = 0; i < N; i++) {
+            const float *x = s->x_f32 + i * D;
+            double product = 0;
+            for (int f = 0; f < D; f++) product += w[f] * (double)x[f];
+            double residual = s->y_class[i] - 1 / (1 + exp(-product));
+            for (int f = 0; f < D; f++) gradient[f] += residual * (double)x[f] / N;
+        }
+        for (int f = 0; f < D; f++) w[f] += 6 * gradient[f];
+    }
+    double size = 0, residuals[3] = {0};
+    for (int f = 0; f < D; f++) {
+        assert_true(fabs(w[f]) < 1.08); /* 1 and three standard errors, sqrt(12 / N) each */
+        size += w[f] * w[f];
+    }
+    assert_true(size > 0.05);
+    for (size_t i = 0; i < N; i++) {
+        double product = 0;
+        for (int f = 0; f < D; f++) product += w[f] * (double)s->x_f32[i * D + (size_t)f];
+        int third = product < -0.3 ? 0 : product < 0.3 ? 1 : 2;
+        residuals[third] += s->y_class[i] - 1 / (1 + exp(-product));
+    }
+    for (int i = 0; i < 3; i++) assert_true(fabs(residuals[i]) < 3 * sqrt(N / 4.0));
+    assert_string_equal(s->class_name[0], "-1");
+    assert_string_equal(s->class_name[1], "+1");
+    drove_data_destroy(d);
+}
+
+static void test_logistic_density(void **state)
+{
+    (void)state;
+    drove_data *d = open_data("synth:logistic?n=2000&d=1000&density=0.03");
+    const drove_storage *s = d->storage;
+    assert_int_equal(s->x_kind, DROVE_X_CSR);
+    assert_int_equal(drove__storage_check(s, "generated"), DROVE_OK);
+    double n = (double)s->row_start[2000];
+    assert_true(fabs(n - 60000) < 5 * sqrt(60000 * 0.97));
+    size_t of_feature[1000] = {0};
+    for (size_t k = 0; k < (size_t)n; k++) of_feature[s->index[k]]++;
+    for (size_t f = 0; f < 1000; f++) assert_in_range(of_feature[f], 20, 110); /* 60, deviation 7.6 */
+    drove_data_destroy(d);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    expect_refusal("synth:digits?n=0", NULL, DROVE_E_ARG, "n", NULL);
+    expect_refusal("synth:digits?n=-1", NULL, DROVE_E_ARG, "n", NULL);
+    expect_refusal("synth:digits?m=1", NULL, DROVE_E_ARG, "m", NULL);
+    expect_refusal("synth:digits,2", NULL, DROVE_E_ARG, "synth:digits", NULL);
+    expect_refusal("synth:logistic?density=0", NULL, DROVE_E_ARG, "density", NULL);
+    expect_refusal("synth:logistic?n=4000000000&d=2000000000", NULL, DROVE_E_ARG, "GiB", NULL);
+    expect_refusal("synth", NULL, DROVE_E_ARG, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_depend_on_seed_and_number), cmocka_unit_test(test_parts_differ),
+        cmocka_unit_test(test_digits_look_like_digits), cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
+        cmocka_unit_test(test_logistic_model), cmocka_unit_test(test_logistic_density),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
