@@ -188,6 +188,27 @@ static void test_devices_are_written_directly(void **state)
     free(big);
 }
 
+static void test_pipes_are_written_directly(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64], found[10];
+    drove_writer *w;
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[1]);
+    if (access(path, W_OK) != 0) skip();
+    assert_ok(drove__writer_create(path, &w));
+    assert_ok(drove__writer_write(w, "never", 5));
+    drove__writer_abort(w);
+    assert_ok(drove__writer_create(path, &w));
+    assert_ok(drove__writer_write(w, "once", 4));
+    assert_ok(drove__writer_commit(w));
+    close(ends[1]);
+    assert_int_equal(read(ends[0], found, sizeof found), 4);
+    assert_memory_equal(found, "once", 4);
+    close(ends[0]);
+}
+
 /* ---- many writers, and sudden death ---- */
 
 enum { CONTENT_BYTES = 200000, WRITERS = 4, COMMITS = 25 };
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_no_room_for_the_last_bytes),
         cmocka_unit_test(test_devices_are_written_directly),
+        cmocka_unit_test(test_pipes_are_written_directly),
         cmocka_unit_test(test_readers_see_one_version),
         cmocka_unit_test(test_killed_at_any_moment),
     };
