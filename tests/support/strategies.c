@@ -1,4 +1,4 @@
-#include "strategies.h"
+#include "support/strategies.h"
 
 #include "base/cpu.h"
 

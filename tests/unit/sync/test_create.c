@@ -1,5 +1,5 @@
 /* What each strategy accepts, refuses and declares. */
-#include "strategies.h"
+#include "support/strategies.h"
 
 static void refused(rig_options o, drove_status expected, const char *part)
 {

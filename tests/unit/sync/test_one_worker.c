@@ -1,5 +1,5 @@
 /* One worker of every strategy gives the same bits as sequential, whatever the rule. */
-#include "strategies.h"
+#include "support/strategies.h"
 
 #include "base/rng.h"
 

@@ -1,0 +1,187 @@
+/* Back-off: the law of each kind, its options, and that it really waits. */
+#include "strategy/strategy.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static drove_backoff make(const char *spec, unsigned worker)
+{
+    drove_backoff b;
+    if (drove__backoff_init(&b, spec, 42, worker) != DROVE_OK)
+        fail_msg("%s: %s", spec, drove_error_text());
+    return b;
+}
+
+/* The wait that drove__backoff_wait has just made, from what it says and from what it keeps. */
+static double wait_us(drove_backoff *b)
+{
+    uint64_t begin_ns = drove__now_ns();
+    uint64_t said_ns = drove__backoff_wait(b);
+    uint64_t took_ns = drove__now_ns() - begin_ns;
+    assert_true(said_ns <= took_ns);
+    return (double)said_ns / 1e3;
+}
+
+static void none_does_not_wait(void **state)
+{
+    (void)state;
+    drove_backoff b = make("none", 0);
+    drove__backoff_begin(&b);
+    for (int i = 0; i < 100; i++) assert_int_equal(drove__backoff_wait(&b), 0);
+}
+
+/* first, first + step, first + 2 step ... max */
+static void linear_grows_by_its_step(void **state)
+{
+    (void)state;
+    drove_backoff b = make("linear?first_us=4&step_us=3&max_us=20", 0);
+    for (int round = 0; round < 20; round++) {
+        drove__backoff_begin(&b);
+        double waited = wait_us(&b), next = b.next_us;
+        assert_true(next > 3.0 && next <= 7.0); /* the first wait, in (0, 4], plus the step */
+        assert_true(waited >= next - 3.0 - 0.01);
+        for (int i = 0; i < 8; i++) {
+            double expected = next < 20.0 ? next : 20.0;
+            assert_true(wait_us(&b) >= expected - 0.01);
+            assert_true(b.next_us == expected + 3.0);
+            next = b.next_us;
+        }
+        assert_true(next == 23.0);
+    }
+}
+
+static void exponential_doubles(void **state)
+{
+    (void)state;
+    drove_backoff b = make("exponential?first_us=2&max_us=30", 0);
+    for (int round = 0; round < 20; round++) {
+        drove__backoff_begin(&b);
+        (void)wait_us(&b);
+        double next = b.next_us;
+        assert_true(next > 0.0 && next <= 4.0);
+        for (int i = 0; i < 16; i++) {
+            double expected = next < 30.0 ? next : 30.0;
+            assert_true(wait_us(&b) >= expected - 0.01);
+            assert_true(b.next_us == 2.0 * expected);
+            next = b.next_us;
+        }
+        assert_true(next == 60.0);
+    }
+}
+
+/* The first wait of an acquisition is drawn anew each time, evenly below first_us. */
+static void first_wait_is_drawn(void **state)
+{
+    (void)state;
+    enum { DRAWS = 4000 };
+    drove_backoff b = make("exponential?first_us=1&max_us=1", 0);
+    double sum = 0.0, least = 1e9, most = 0.0;
+    for (int i = 0; i < DRAWS; i++) {
+        drove__backoff_begin(&b);
+        (void)drove__backoff_wait(&b);
+        double first = b.next_us / 2.0;
+        sum += first;
+        least = first < least ? first : least;
+        most = first > most ? first : most;
+    }
+    assert_true(least < 0.01 && most > 0.99 && most <= 1.0);
+    /* Mean 1/2, deviation of the mean 1 / sqrt(12 DRAWS) = 0.0046: five of them. */
+    assert_true(sum / DRAWS > 0.477 && sum / DRAWS < 0.523);
+}
+
+static void random_is_below_its_maximum(void **state)
+{
+    (void)state;
+    drove_backoff b = make("random?max_us=40", 0), twin = make("random?max_us=40", 0);
+    double most = 0.0, least = 1e9;
+    for (int i = 0; i < 300; i++) {
+        double expected = 40.0 * drove__rng_uniform(&twin.rng);
+        assert_true(wait_us(&b) >= expected - 0.01);
+        most = expected > most ? expected : most;
+        least = expected < least ? expected : least;
+    }
+    assert_true(most > 35.0 && least < 5.0);
+}
+
+/* Above fifty microseconds the thread sleeps. */
+static void long_waits_are_kept(void **state)
+{
+    (void)state;
+    drove_backoff b = make("linear?first_us=1&step_us=2000&max_us=5000", 0);
+    drove__backoff_begin(&b);
+    (void)wait_us(&b);
+    assert_true(wait_us(&b) >= 2000.0);
+    assert_true(wait_us(&b) >= 4000.0);
+    assert_true(wait_us(&b) >= 5000.0);
+}
+
+static void workers_draw_different_numbers(void **state)
+{
+    (void)state;
+    drove_backoff a = make("random", 0), b = make("random", 1), c = make("random", 0);
+    uint64_t of_a = drove__rng_u64(&a.rng);
+    assert_true(of_a != drove__rng_u64(&b.rng));
+    assert_true(of_a == drove__rng_u64(&c.rng));
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"linaer",
+                                        "",
+                                        "none?max_us=1",
+                                        "random?first_us=1",
+                                        "exponential?step_us=1",
+                                        "linear?first_us=0",
+                                        "linear?first_us=-1",
+                                        "linear?max_us=nan",
+                                        "linear?max_us=2000000",
+                                        "linear?first_us=10&max_us=5",
+                                        "linear:3",
+                                        "exponential?max=3"};
+    for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
+        drove_backoff b;
+        memset(&b, 0x5a, sizeof b);
+        drove_backoff before = b;
+        if (drove__backoff_init(&b, specs[i], 1, 0) != DROVE_E_ARG)
+            fail_msg("\"%s\" was accepted", specs[i]);
+        assert_memory_equal(&b, &before, sizeof b);
+    }
+    drove_backoff b;
+    assert_int_equal(drove__backoff_init(&b, "linaer", 1, 0), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "did you mean linear?"));
+}
+
+static void the_list_names_the_kinds(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (; drove__backoffs[n].name != NULL; n++) {
+        drove_backoff b = make(drove__backoffs[n].name, 0);
+        assert_int_equal(b.kind, n);
+        assert_true(drove__backoffs[n].help[0] != '\0' && drove__backoffs[n].source[0] != '\0');
+    }
+    assert_int_equal(n, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none_does_not_wait),
+        cmocka_unit_test(linear_grows_by_its_step),
+        cmocka_unit_test(exponential_doubles),
+        cmocka_unit_test(first_wait_is_drawn),
+        cmocka_unit_test(random_is_below_its_maximum),
+        cmocka_unit_test(long_waits_are_kept),
+        cmocka_unit_test(workers_draw_different_numbers),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(the_list_names_the_kinds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

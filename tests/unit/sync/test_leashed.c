@@ -1,0 +1,227 @@
+/* Leashed-SGD, interleaved by hand: the rule's own function lets another worker publish in the
+ * middle of an attempt, so every conflict happens exactly where it is wanted. */
+#include "sync/leashed.h"
+#include "support/strategies.h"
+
+enum { N = 32 };
+
+/* ---- a rule that calls back in the middle of an attempt ---- */
+
+static void (*in_the_middle)(rig *r);
+static rig *the_rig;
+
+static void apply_and_call(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                           float *out, const float *const *s_in, float *const *s_out,
+                           const float *g, float eta, uint64_t t)
+{
+    (void)rule, (void)s_in, (void)s_out, (void)t;
+    k->sgd_f32(out, in, g, n, eta);
+    if (in_the_middle != NULL) in_the_middle(the_rig);
+}
+
+static const drove_rule_ops calling_rule = {.name = "sgd",
+                                            .zero_is_noop = true,
+                                            .apply = apply_and_call};
+
+static float ones[N], tens[N];
+
+static void begin(rig *r, const char *variant, unsigned n_workers, void (*middle)(rig *))
+{
+    for (int i = 0; i < N; i++) {
+        ones[i] = 1.0f;
+        tens[i] = 10.0f;
+    }
+    rig_init(r, (rig_options){
+                    .variant = variant, .n = N, .n_workers = n_workers, .hook = &calling_rule});
+    the_rig = r;
+    in_the_middle = middle;
+}
+
+static void assert_all(const float *vector, float expected)
+{
+    for (int i = 0; i < N; i++)
+        if (vector[i] != expected)
+            fail_msg("element %d is %g, expected %g", i, (double)vector[i], (double)expected);
+}
+
+static drove_leashed_pool pool_of(const rig *r)
+{
+    drove_leashed_pool pool;
+    drove__leashed_pool(r->sync, &pool);
+    return pool;
+}
+
+static void assert_quiet(const rig *r, uint64_t published)
+{
+    drove_leashed_pool pool = pool_of(r);
+    assert_int_equal(pool.n_slots, 3 * r->sync->n_workers + 1);
+    assert_int_equal(pool.n_in_use, 1);
+    assert_int_equal(pool.n_read, 0);
+    assert_int_equal(pool.most_passes, 1);
+    assert_int_equal(pool.tag, published);
+    assert_int_equal(atomic_load(&r->sync->published), published);
+}
+
+/* ---- the persistence bound ---- */
+
+static unsigned conflicts_left;
+
+static void other_publishes(rig *r)
+{
+    if (conflicts_left == 0) return;
+    void (*again)(rig *) = in_the_middle;
+    conflicts_left--;
+    in_the_middle = NULL;
+    assert_int_equal(take_step(r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+    in_the_middle = again;
+}
+
+static void bound_means_that_many_retries(void **state)
+{
+    (void)state;
+    const struct {
+        const char *variant;
+        unsigned conflicts, attempts;
+        bool dropped;
+    } cases[] = {
+        {"leashed:0", 0, 1, false}, {"leashed:0", 1, 1, true},          {"leashed:1", 1, 2, false},
+        {"leashed:1", 2, 2, true},  {"leashed:3", 3, 4, false},         {"leashed:3", 4, 4, true},
+        {"leashed", 50, 51, false}, {"leashed:inf", 1000, 1001, false},
+    };
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        rig r;
+        drove_publish_info info;
+        begin(&r, cases[c].variant, 2, other_publishes);
+        conflicts_left = cases[c].conflicts;
+        assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
+        unsigned others = cases[c].conflicts - conflicts_left;
+        assert_int_equal(info.attempts, cases[c].attempts);
+        assert_int_equal(info.dropped, cases[c].dropped);
+        assert_int_equal(info.updated, !cases[c].dropped);
+        /* What others published before the last attempt looked. */
+        assert_int_equal(info.staleness, cases[c].attempts - 1);
+        float expected = -(float)others - (cases[c].dropped ? 0.0f : 10.0f);
+        assert_all(r.sync->ops->peek(r.sync), expected);
+        assert_quiet(&r, others + !cases[c].dropped);
+        rig_fini(&r);
+    }
+}
+
+/* ---- consistency ---- */
+
+static void a_view_never_changes(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view held, view;
+    begin(&r, "leashed:inf", 3, NULL);
+    assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &held), DROVE_OK);
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(take_step(&r, 1 + i % 2, ones, 1.0f, &view, NULL), DROVE_OK);
+        assert_int_equal(view.version, i + 1);
+        assert_all(held.vector, -1.0f);
+    }
+    drove_leashed_pool pool = pool_of(&r);
+    assert_int_equal(pool.n_in_use, 1);
+    assert_int_equal(pool.n_read, 1);
+    r.sync->ops->release(r.sync, 0);
+    drove_publish_info info;
+    drove_step step = {.value = tens, .eta = 1.0f};
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    assert_int_equal(info.staleness, 1000);
+    assert_all(r.sync->ops->peek(r.sync), -1011.0f);
+    assert_quiet(&r, 1002);
+    rig_fini(&r);
+}
+
+/* ---- the bound of the pool: every worker holds a view, the latest and its own, all different */
+
+enum { T = 5 };
+static unsigned depth, n_busy_most;
+
+static void plain_publish(rig *r, unsigned worker)
+{
+    drove_publish_info info;
+    drove_step step = {.value = ones, .eta = 1.0f};
+    void (*again)(rig *) = in_the_middle;
+    in_the_middle = NULL;
+    assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
+    in_the_middle = again;
+}
+
+/* Each level of the nest is a worker in the middle of an attempt, who also holds a view. */
+static void next_worker_too(rig *r)
+{
+    unsigned worker = ++depth;
+    drove_leashed_pool pool = pool_of(r);
+    if (worker >= T) {
+        n_busy_most = pool.n_in_use + pool.n_read;
+        return;
+    }
+    drove_view view;
+    drove_publish_info info;
+    drove_step step = {.value = ones, .eta = 1.0f};
+    plain_publish(r, worker);
+    assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
+    plain_publish(r, worker);
+    assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
+    r->sync->ops->release(r->sync, worker);
+}
+
+static void worst_case_fits_the_pool(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    drove_step step = {.value = ones, .eta = 1.0f};
+    begin(&r, "leashed:0", T, next_worker_too);
+    depth = 0;
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+    plain_publish(&r, 0);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    r.sync->ops->release(r.sync, 0);
+    assert_int_equal(depth, T);
+    /* T own ones in use, and the current one that the innermost worker reads; 2 T that are read. */
+    assert_int_equal(n_busy_most, T + 1 + 2 * T);
+    assert_int_equal(pool_of(&r).most_passes, 1);
+    assert_int_equal(pool_of(&r).n_in_use, 1);
+    assert_int_equal(pool_of(&r).n_read, 0);
+    rig_fini(&r);
+}
+
+/* A worker that stops for long in the middle of an attempt stops nobody. */
+static void others_go_on_for_long(rig *r)
+{
+    in_the_middle = NULL;
+    for (unsigned i = 0; i < 5000; i++) {
+        drove_publish_info info;
+        assert_int_equal(take_step(r, 1 + i % 2, ones, 1.0f, NULL, &info), DROVE_OK);
+        assert_int_equal(info.attempts, 1);
+    }
+}
+
+static void a_stopped_worker_stops_nobody(void **state)
+{
+    (void)state;
+    rig r;
+    drove_publish_info info;
+    begin(&r, "leashed:0", 3, others_go_on_for_long);
+    assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
+    assert_int_equal(info.dropped, 1); /* it woke up late, and says so */
+    assert_all(r.sync->ops->peek(r.sync), -5000.0f);
+    assert_quiet(&r, 5000);
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bound_means_that_many_retries),
+        cmocka_unit_test(a_view_never_changes),
+        cmocka_unit_test(worst_case_fits_the_pool),
+        cmocka_unit_test(a_stopped_worker_stops_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
