@@ -400,6 +400,11 @@ static void scores_and_predictions_equal_the_reference(void **state)
         }
         assert_int_equal(score.n_correct, n_correct);
         assert_int_equal(score.n_rows, 50);
+        double once = score.loss;
+        drove__engine_host.score(p.engine, p.theta, &c.batch, &score); /* is added */
+        assert_true(score.loss == 2 * once);
+        assert_int_equal(score.n_rows, 100);
+        assert_int_equal(score.n_correct, 2 * n_correct);
         teardown(&p);
     }
 }
