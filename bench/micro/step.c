@@ -250,11 +250,19 @@ int main(int argc, char **argv)
     bench b = {0};
     const char *isa = NULL, *batches = "1,2,4,8,16,32,64,128,256,512", *spec = NULL;
     unsigned n_rounds = 20;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--isa") == 0) isa = argv[i + 1];
-        if (strcmp(argv[i], "--rounds") == 0) n_rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--batches") == 0) batches = argv[i + 1];
-        if (strcmp(argv[i], "--data") == 0) spec = argv[i + 1];
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--isa") == 0) {
+            isa = value;
+        } else if (strcmp(argv[i], "--rounds") == 0) {
+            n_rounds = (unsigned)strtoul(value, NULL, 10);
+        } else if (strcmp(argv[i], "--batches") == 0) {
+            batches = value;
+        } else if (strcmp(argv[i], "--data") == 0) {
+            spec = value;
+        } else {
+            check(drove__fail(DROVE_E_ARG, "unknown option %s", argv[i]));
+        }
     }
     drove_topo *topo;
     drove_place place;
