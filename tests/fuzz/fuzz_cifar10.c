@@ -1,0 +1,13 @@
+/* tests/fuzz/fuzz_cifar10.c - the input is a file of the format cifar10. */
+#include "fuzz_data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
+{
+    char path[64], spec[128];
+    int fd;
+    fuzz_file(data, size_bytes, &fd, path);
+    snprintf(spec, sizeof spec, "cifar10:%s", path);
+    fuzz_open(spec);
+    close(fd);
+    return 0;
+}
