@@ -240,7 +240,7 @@ static uint64_t next_save_ns(const drove_run *run)
     return run->save.done_ns + (uint64_t)(run->save.every.amount * 1e9);
 }
 
-/* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by the clock. */
+/* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
     drove_standing *st = &run->standing;

@@ -46,7 +46,8 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
     const char *near = drove__nearest(key, words, DROVE_COUNT(words));
     return drove__fail(
         DROVE_E_ARG,
-        "--until: expected loss, accuracy, patience, epochs, seconds or updates, found \"%s\"%s%s%s",
+        "--until: expected loss, accuracy, patience, epochs, seconds or updates, found "
+        "\"%s\"%s%s%s",
         key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
