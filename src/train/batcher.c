@@ -70,7 +70,7 @@ bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned
 {
     if (b->round_width != 0) return claim_round(b, cursor, worker, number);
     /* The counter never passes the limit, so that it is exactly the number of batches handed out.
-     * Relaxed: the number itself is all that is passed on; parameters are ordered by the strategy. */
+     * Relaxed: the number is all that is passed on; parameters are ordered by the strategy. */
     uint64_t next = atomic_load_explicit(&b->next, memory_order_relaxed);
     do {
         if (next >= atomic_load_explicit(&b->limit, memory_order_relaxed)) return false;

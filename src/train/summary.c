@@ -243,13 +243,12 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
     double us[DROVE_N_PHASES];
     for (int i = 0; i < DROVE_N_PHASES; i++)
         us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
-    fprintf(
-        f,
-        "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
-        "wait %.1f, other %.1f us\n",
-        us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
-        us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
-        us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+    fprintf(f,
+            "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
+            "wait %.1f, other %.1f us\n",
+            us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
+            us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
+            us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
     if (run->n_workers > 1) {
         fprintf(f, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
                 drove__hist_mean(&total->staleness),
