@@ -1,6 +1,7 @@
 /* cli/args.c - the command line, taken apart: words, flags, options of a run. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +19,27 @@ int cli_error(int status, const char *format, ...)
     return status;
 }
 
+int cli_output_error(void)
+{
+    static bool is_said;
+    if (!is_said) {
+        cli_error(CLI_FAILED, "standard output: %s",
+                  errno != 0 ? strerror(errno) : "cannot be written");
+    }
+    is_said = true;
+    return CLI_FAILED;
+}
+
 int cli_library_error(drove_status status)
 {
+    if (status == DROVE_E_IO && ferror(stdout)) return cli_output_error();
     return cli_error(drove_status_exit(status), "%s", drove_error_text());
 }
 
 int cli_input_error(drove_status status)
 {
-    int code = status == DROVE_E_IO && !ferror(stdout) ? CLI_WRONG : drove_status_exit(status);
-    return cli_error(code, "%s", drove_error_text());
+    if (status != DROVE_E_IO || ferror(stdout)) return cli_library_error(status);
+    return cli_error(CLI_WRONG, "%s", drove_error_text());
 }
 
 const char *cli_flag_text(const char *name, char into[64])

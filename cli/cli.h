@@ -64,6 +64,8 @@ const cli_command *cli_command_find(const char *name); /* NULL: unknown */
 
 /* "drove: ..." as one line on stderr; returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What was printed did not arrive: "standard output: REASON", said once; returns CLI_FAILED. */
+int cli_output_error(void);
 /* The library's text for this status, and the exit status that belongs to it. */
 int cli_library_error(drove_status status);
 /* The same where a file that cannot be opened or read is the caller's mistake: 2. */

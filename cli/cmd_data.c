@@ -44,37 +44,43 @@ static drove_status open_part(const cli_args *args, drove_data **out)
     return DROVE_OK;
 }
 
-/* false: the error is printed. */
-static bool check(const cli_args *args, bool is_info)
+/* true: text is one of the words; else the error is printed. */
+static bool check_word(const char *what, const char *text, const char *expected,
+                       const char *const *words, size_t n_words)
 {
-    const char *part = cli_args_get(args, "part", "all"), *what = args->word[0];
-    static const char *const what_words[] = {"info", "convert"};
-    static const char *const part_words[] = {"all", "train", "test"};
-    if (!is_info && strcmp(what, "convert") != 0) {
-        const char *near = drove_nearest_word(what, what_words, CLI_COUNT(what_words));
-        cli_error(CLI_WRONG, "data: expected info or convert, found \"%s\"%s%s%s", what,
-                  near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                  near != NULL ? "\"?" : "");
-        return false;
+    for (size_t i = 0; i < n_words; i++) {
+        if (strcmp(text, words[i]) == 0) return true;
     }
+    const char *near = drove_nearest_word(text, words, n_words);
+    cli_error(CLI_WRONG, "%s: expected %s, found \"%s\"%s%s%s", what, expected, text,
+              near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+              near != NULL ? "\"?" : "");
+    return false;
+}
+
+/* false: the error is printed. */
+static bool check(const cli_args *args)
+{
+    static const char *const verbs[] = {"info", "convert"}, *const parts[] = {"all", "train",
+                                                                              "test"};
+    const char *verb = args->word[0];
+    if (!check_word("data", verb, "info or convert", verbs, CLI_COUNT(verbs))) return false;
+    bool is_info = strcmp(verb, "info") == 0;
     if (args->n_words != (is_info ? 2u : 3u)) {
-        cli_error(CLI_WRONG, "data %s: expected %s, found %zu argument%s", what,
+        cli_error(CLI_WRONG, "data %s: expected %s, found %zu argument%s", verb,
                   is_info ? "SPEC alone" : "SPEC and TO", args->n_words - 1,
                   args->n_words == 2 ? "" : "s");
         return false;
     }
-    for (size_t i = 0; i < CLI_COUNT(part_words); i++) {
-        if (strcmp(part, part_words[i]) == 0) return true;
-    }
-    cli_error(CLI_WRONG, "--part: expected all, train or test, found \"%s\"", part);
-    return false;
+    return check_word("--part", cli_args_get(args, "part", "all"), "all, train or test", parts,
+                      CLI_COUNT(parts));
 }
 
 int cli_data(const cli_args *args)
 {
-    bool is_info = strcmp(args->word[0], "info") == 0;
     drove_data *data = NULL;
-    if (!check(args, is_info)) return CLI_WRONG;
+    if (!check(args)) return CLI_WRONG;
+    bool is_info = strcmp(args->word[0], "info") == 0;
     drove_status status = open_part(args, &data);
     if (status != DROVE_OK) return cli_input_error(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);

@@ -56,11 +56,11 @@ static const cli_command commands[] = {
     {.name = "train",
      .usage = "[RUN.yaml] [--option value | --option=value ...]",
      .help = "train a model",
-     .details =
-         "Trains a model.  A run file holds options as lines \"option: value\"; flags override\n"
-         "it.  Without a run file and without an option of Problem and Method, the built-in\n"
-         "example is trained: generated digits, a network, all processors, --lr 0.05.\n"
-         "A spec is name:argument,argument?key=value&key=value.\n",
+     .details = "Trains a model.  A run file holds options as lines \"option: value\"; flags\n"
+                "override it.  Without a run file and without an option of Problem and Method,\n"
+                "the built-in example is trained: generated digits, a network, all processors,\n"
+                "--lr 0.05.\n"
+                "A spec is name:argument,argument?key=value&key=value.\n",
      FLAGS(train_flags),
      .takes_options = true,
      .shows_options = true,
@@ -193,11 +193,8 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");  /* only to know whether the terminal takes UTF-8 */
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is seen as a failed write */
     int status = run(argc, argv);
-    errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_error(CLI_FAILED, "standard output: %s",
-                  errno != 0 ? strerror(errno) : "cannot be written");
-        if (status == CLI_OK) status = CLI_FAILED;
-    }
-    return status;
+    if (status == CLI_OK) errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    int failed = cli_output_error();
+    return status == CLI_OK ? failed : status;
 }

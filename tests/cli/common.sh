@@ -1,0 +1,43 @@
+# tests/cli/common.sh - what the tests of the program share.  DROVE is the program; the folder is the test's own.
+expected=$DROVE_SOURCE_DIR/tests/cli/expected
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+# Runs the program: out.txt, err.txt, $status.
+run() {
+    status=0
+    "$DROVE" "$@" >out.txt 2>err.txt || status=$?
+}
+
+# STATUS ARGUMENT...: runs the program, which must end with this status.
+run_for() {
+    local wanted=$1
+    shift
+    run "$@"
+    [ "$status" = "$wanted" ] || fail "drove $*: expected status $wanted, found $status: $(cat err.txt)"
+}
+
+# FILE holds commands, each followed by all that it prints and its status:
+#     $ drove train --lrr 1
+#     drove: train: unknown option "--lrr"; did you mean "--lr"?
+#     -> 2
+# A command that fails prints one line, on standard error alone.  Runs all commands again and compares.
+replay() {
+    local file=$1 line n_commands=0
+    while IFS= read -r line; do
+        case $line in '$ drove'*) ;; *) continue ;; esac
+        echo "$line"
+        eval "run ${line#\$ drove}"
+        cat out.txt err.txt
+        echo "-> $status"
+        [ "$status" = 0 ] || [ ! -s out.txt ] || fail "$line: failed, but printed to standard output"
+        [ "$status" = 0 ] || [ "$(wc -l <err.txt)" = 1 ] || fail "$line: expected one line of error"
+        n_commands=$((n_commands + 1))
+    done <"$file" >found.txt
+    [ "$n_commands" -gt 0 ] || fail "$file: no commands"
+    diff -u "$file" found.txt || fail "$(basename "$file"): not what was expected"
+    echo "$n_commands commands as expected"
+}

@@ -1,0 +1,56 @@
+# Exit statuses: 0 reached or finished, 1 cannot write, 2 bad input, 3 crashed, 4 missed, 128+n signal.
+# ctest: timeout=120
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+small="--data synth:digits?n=500&n_test=100 --model mlp:16 --threads 1"
+
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until updates=5 --quiet
+    run_for 0 train $small --until loss=99%,epochs=20 --quiet
+    run_for 4 train $small --until loss=0.001%,updates=5 --quiet
+    [ ! -s out.txt ] || fail "--quiet: expected nothing on standard output"
+    [ ! -s err.txt ] || fail "--quiet: expected nothing on standard error"
+    crashing="--data synth:digits?n=500&n_test=100 --model linear --threads 1 --lr 100 --until epochs=200"
+    run_for 3 train $crashing --quiet
+    run_for 3 train $crashing --quiet --json
+    grep -q '"outcome": "crashed"' out.txt || fail "expected the summary of a crashed run"
+
+    # Output that does not arrive.
+    for command in "train $small --until updates=5 --quiet --json" "list rules" "list rules --json" info --help --version \
+        "train --help" "data info synth:digits?n=50" "data info synth:digits?n=50 --json"; do
+        status=0
+        "$DROVE" $command >/dev/full 2>err.txt || status=$?
+        [ "$status" = 1 ] || fail "drove $command >/dev/full: expected status 1, found $status"
+        [ "$(wc -l <err.txt)" = 1 ] || fail "drove $command >/dev/full: expected one line: $(cat err.txt)"
+    done
+    status=0
+    "$DROVE" list rules >&- 2>err.txt || status=$?
+    [ "$status" = 1 ] || fail "closed standard output: expected status 1, found $status"
+    { sleep 0.3; status=0; "$DROVE" train $small --until updates=5 --json 2>err.txt || status=$?; echo "$status" >status.txt; } | :
+    [ "$(cat status.txt)" = 1 ] || fail "closed pipe: expected status 1, found $(cat status.txt)"
+    grep -q 'standard output' err.txt || fail "closed pipe: expected a word about it"
+
+    # Files that are not there are a mistake of the caller.
+    run_for 2 train absent.yaml
+    run_for 2 train --data csv:absent.csv
+    run_for 2 train --model absent.safetensors --until updates=1
+    run_for 2 eval absent.safetensors --data synth:digits
+    run_for 2 predict absent.safetensors --data synth:digits
+    run_for 2 data info csv:absent.csv
+    run_for 2 train --resume absent
+}
+
+# Signals: the first lets the run end in order, the second does not wait.
+for signal in INT TERM; do
+    number=$(kill -l "$signal")
+    # shellcheck disable=SC2086
+    "$DROVE" train $small --until seconds=100 --json >out.txt 2>err.txt &
+    pid=$!
+    for _ in $(seq 100); do ! grep -q epoch err.txt || break; sleep 0.1; done
+    kill -"$signal" $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = $((128 + number)) ] || fail "SIG$signal: expected $((128 + number)), found $status"
+    grep -q '"outcome": "interrupted"' out.txt || fail "SIG$signal: expected a summary"
+done

@@ -1,0 +1,44 @@
+# --json: one JSON value alone on standard output, whatever else is said.
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }
+
+# TYPE KEY... : out.txt holds one JSON value of this type, with these keys.
+holds() {
+    python3 - "$@" <<'END' || fail "not the JSON that was expected: $(head -c 300 out.txt)"
+import json, sys
+value = json.load(open("out.txt"), parse_constant=lambda word: sys.exit("found " + word))
+assert type(value).__name__ == sys.argv[1], type(value)
+first = value[0] if isinstance(value, list) else value
+missing = [key for key in sys.argv[2:] if key not in first]
+assert not missing, missing
+END
+}
+run_for 0 list --json
+holds list name help source
+for kind in strategies rules schedules models activations inits losses data backoffs engines; do
+    run_for 0 list "$kind" --json
+    holds list name help source
+done
+run_for 0 info --json
+holds dict version processor n_cores isa gemm_source engines workers
+run_for 0 data info 'synth:digits?n=50' --json
+holds dict n_rows n_features n_classes storage target scale notes
+
+small="--data synth:digits?n=500&n_test=100 --model mlp:16 --until updates=20"
+for strategy in sequential hogwild; do
+    # shellcheck disable=SC2086
+    run_for 0 train $small --strategy "$strategy" --threads 2 --json
+    holds dict strategy rule model data workers phases batch lr seed outcome examples updates epochs train_s \
+        examples_per_s updates_per_s loss_initial loss accuracy test_loss test_accuracy time_to updates_to staleness \
+        attempts dropped isa peak_rss_bytes gnps
+    [ -s err.txt ] || fail "expected the evaluations on standard error"
+    # shellcheck disable=SC2086
+    run_for 0 train $small --strategy "$strategy" --threads 2 --json --quiet
+    holds dict outcome
+    [ ! -s err.txt ] || fail "--quiet: $(cat err.txt)"
+done
+# shellcheck disable=SC2086
+run_for 0 train $small --out run --quiet
+run_for 0 eval run/model.safetensors --data 'synth:digits?n=100&seed=5' --json
+holds dict model data examples loss_name loss accuracy

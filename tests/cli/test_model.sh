@@ -1,0 +1,37 @@
+# train --out, then eval and predict with the model file, data info and convert.
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+data='synth:digits?n=600&n_test=200&seed=4'
+run_for 0 train --data "$data" --model mlp:24 --lr 0.1 --threads 1 --until epochs=3 --out run --quiet
+for file in run.json log.jsonl summary.json model.safetensors best.safetensors state.safetensors; do
+    [ -s "run/$file" ] || fail "run/$file is missing"
+done
+run_for 2 train --data "$data" --out run --quiet --until updates=1 # holds another run
+grep -q 'run' err.txt
+
+number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }
+run_for 0 eval run/model.safetensors --data "$data&part=test" --json
+eval_accuracy=$(number accuracy out.txt)
+run_for 0 eval run/model.safetensors --data "$data&part=test"
+grep -q '^accuracy ' out.txt
+awk -v a="$eval_accuracy" -v b="$(number test_accuracy run/summary.json)" \
+    'BEGIN { exit !(a - b < 1e-6 && b - a < 1e-6) }' || fail "eval and the run's summary differ"
+
+run_for 0 predict run/model.safetensors --data "$data&part=test"
+[ "$(wc -l <out.txt)" = 200 ] || fail "expected 200 predictions, found $(wc -l <out.txt)"
+if grep -qvE '^[0-9]$' out.txt; then fail "expected digits"; fi
+cp out.txt labels.txt
+run_for 0 predict run/model.safetensors --data "$data&part=test" --proba --batch 7
+awk -F, 'NF != 10 { exit 1 } { s = 0; for (i = 1; i <= NF; i++) s += $i; if (s < 0.999 || s > 1.001) exit 1 }' \
+    out.txt || fail "expected ten probabilities a line, of sum 1"
+awk -F, '{ best = 1; for (i = 2; i <= NF; i++) if ($i > $best) best = i; print best - 1 }' out.txt | diff - labels.txt ||
+    fail "the label should be the most probable one"
+
+# The same examples by way of a file: the same predictions.
+run_for 0 data convert "$data&part=test" idx:images.idx,labels.idx
+run_for 0 data info idx:images.idx,labels.idx --json
+[ "$(number n_rows out.txt)" = 200 ] || fail "expected 200 rows in images.idx"
+run_for 0 predict run/model.safetensors --data idx:images.idx,labels.idx
+diff out.txt labels.txt || fail "predictions changed on the way through IDX"
+run_for 0 data info "$data" --part test --json
+[ "$(number n_rows out.txt)" = 200 ] || fail "--part test: expected 200 rows"
