@@ -201,23 +201,33 @@ static drove_status read_scaling(const drove_safetensors *st, const char *name, 
     return read_floats(st, name, n, values);
 }
 
+static drove_status copy_names(const json_t *names, size_t n, char **out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name == NULL) return drove__fail(DROVE_E_DATA, "class name %zu: expected a text", i);
+        out[i] = strdup(name);
+        if (out[i] == NULL) return drove__fail_nomem("class names", n * sizeof *out);
+    }
+    return DROVE_OK;
+}
+
 static drove_status read_names(const drove_safetensors *st, drove_modelfile *file)
 {
-    const char *text = drove__safetensors_meta(st, "class_names");
-    json_t *names = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *text;
+    DROVE_TRY(want_meta(st, "class_names", &text));
+    json_t *names = json_loads(text, 0, NULL);
     size_t n = json_array_size(names);
     drove_status status = DROVE_OK;
-    if (n != 0 && n != file->io.n_classes) {
+    if (!json_is_array(names)) {
+        status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
+    } else if (n != 0 && n != file->io.n_classes) {
         status =
             drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
     } else if (n != 0) {
         file->class_name = calloc(n, sizeof *file->class_name);
-        for (size_t i = 0; file->class_name != NULL && i < n; i++) {
-            const char *name = json_string_value(json_array_get(names, i));
-            file->class_name[i] = strdup(name != NULL ? name : "");
-            if (file->class_name[i] == NULL) status = drove__fail_nomem("class names", n);
-        }
-        if (file->class_name == NULL) status = drove__fail_nomem("class names", n * sizeof(char *));
+        status = file->class_name != NULL ? copy_names(names, n, file->class_name)
+                                          : drove__fail_nomem("class names", n * sizeof(char *));
     }
     json_decref(names);
     return status;

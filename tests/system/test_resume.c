@@ -1,10 +1,12 @@
 /* A run that stops and goes on ends in the same bits as one that never stopped. */
+#include "base/file.h"
 #include "system/run_support.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -115,6 +117,42 @@ static void a_folder_in_use_is_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "used"));
 }
 
+/* Bytes of the header changed, or the end cut off: a clear refusal or a run, never a crash. */
+static void broken_states_are_refused(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("broken");
+    drove_options opt = small_run();
+    char *whole;
+    size_t size, refused = 0, tried = 0;
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove__file_load("broken/state.safetensors", 1u << 28, &whole, &size),
+                     DROVE_OK);
+    for (size_t at = 0; at < 3000; at += 7) {
+        drove_options again = drove_options_default();
+        drove_result *result;
+        FILE *f = fopen("broken/state.safetensors", "wb");
+        size_t length = at % 2 == 0 ? size : size - at; /* every second one is cut short, too */
+        whole[at] ^= 0x15;
+        assert_int_equal(fwrite(whole, 1, length, f), length);
+        assert_int_equal(fclose(f), 0);
+        whole[at] ^= 0x15;
+        assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+        set(&again, "until", "updates=0");
+        tried++;
+        if (drove_train(&again, NULL, &result) == DROVE_OK) {
+            drove_result_destroy(result);
+        } else {
+            assert_true(drove_error_text()[0] != '\0');
+            refused++;
+        }
+    }
+    print_message("%zu of %zu broken states refused\n", refused, tried);
+    assert_true(refused > tried / 2); /* those cut short at least */
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +162,7 @@ int main(void)
         cmocka_unit_test(asynchronous_run_goes_on_with_its_counters),
         cmocka_unit_test(another_method_is_refused),
         cmocka_unit_test(a_folder_in_use_is_refused),
+        cmocka_unit_test(broken_states_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
