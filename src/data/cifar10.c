@@ -1,5 +1,6 @@
-/* data/cifar10.c - CIFAR-10's binary files (A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images",
- * 2009): records of one label byte and 3 x 32 x 32 bytes, red, green and blue, each row by row.
+/* data/cifar10.c - CIFAR-10's binary files (A. Krizhevsky, "Learning Multiple Layers of Features
+ * from Tiny Images", 2009): records of one label byte and 3 x 32 x 32 bytes, red, green and
+ * blue, each row by row.
  */
 #include "base/file.h"
 #include "data/data.h"
@@ -10,14 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = 10, CHANNELS = 3, SIDE = 32, PIXELS = CHANNELS * SIDE * SIDE, RECORD = 1 + PIXELS };
+enum {
+    CLASSES = 10,
+    CHANNELS = 3,
+    SIDE = 32,
+    PIXELS = CHANNELS * SIDE * SIDE,
+    RECORD = 1 + PIXELS
+};
 
-static const char *const class_names[CLASSES] = {"airplane", "automobile", "bird",  "cat",  "deer",
-                                                 "dog",      "frog",       "horse", "ship", "truck"};
+static const char *const class_names[CLASSES] = {"airplane", "automobile", "bird", "cat",
+                                                 "deer",     "dog",        "frog", "horse",
+                                                 "ship",     "truck"};
 
 typedef struct cifar_rows { /* what was read so far: records, as in the file */
     uint8_t *record;        /* [n_rows][RECORD], grows */
-    size_t   n_rows, capacity;
+    size_t n_rows, capacity;
 } cifar_rows;
 
 /* The next record into rows; *end at the end of the file. */
@@ -34,12 +42,14 @@ static drove_status read_record(drove_reader *r, cifar_rows *rows, bool *end)
     *end = n == 0;
     if (n == 0) return DROVE_OK;
     if (n < RECORD) {
-        return drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found %zu bytes at byte %llu, the end",
-                           drove__reader_path(r), RECORD, n, (unsigned long long)offset);
+        return drove__fail(
+            DROVE_E_DATA, "%s: expected records of %d bytes, found %zu bytes at byte %llu, the end",
+            drove__reader_path(r), RECORD, n, (unsigned long long)offset);
     }
     if (record[0] >= CLASSES) {
-        return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %d, found %u", drove__reader_path(r),
-                           (unsigned long long)offset, CLASSES - 1, record[0]);
+        return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %d, found %u",
+                           drove__reader_path(r), (unsigned long long)offset, CLASSES - 1,
+                           record[0]);
     }
     rows->n_rows++;
     return DROVE_OK;
@@ -55,7 +65,8 @@ static drove_status read_file(const char *path, cifar_rows *rows)
     while (status == DROVE_OK && !end) status = read_record(r, rows, &end);
     drove__reader_close(r);
     if (status == DROVE_OK && rows->n_rows == n_before) {
-        status = drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found an empty file", path, RECORD);
+        status = drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found an empty file",
+                             path, RECORD);
     }
     return status;
 }
@@ -63,11 +74,13 @@ static drove_status read_file(const char *path, cifar_rows *rows)
 static drove_status name_classes(drove_storage *s)
 {
     s->class_name = calloc(CLASSES, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
+    if (s->class_name == NULL)
+        return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
     s->n_classes = CLASSES;
     for (size_t i = 0; i < CLASSES; i++) {
         s->class_name[i] = strdup(class_names[i]);
-        if (s->class_name[i] == NULL) return drove__fail_nomem("class names", strlen(class_names[i]));
+        if (s->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(class_names[i]));
     }
     return DROVE_OK;
 }
@@ -97,7 +110,8 @@ static drove_status read_cifar10(const drove_spec *spec, int part, drove_storage
     drove_storage *s = NULL;
     (void)part;
     drove_status status = drove__storage_create(&s);
-    for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++) status = read_file(spec->arg[i], &rows);
+    for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
+        status = read_file(spec->arg[i], &rows);
     if (status == DROVE_OK) status = fill_storage(&rows, s);
     if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
     free(rows.record);
@@ -107,7 +121,13 @@ static drove_status read_cifar10(const drove_spec *spec, int part, drove_storage
 }
 
 const drove_format_ops drove__format_cifar10 = {
-    .name = "cifar10", .help = "CIFAR-10's binary files, one or several, read as one data set",
-    .source = "Krizhevsky, 2009", .arguments = "FILE,...", .least_args = 1, .most_args = DROVE_SPEC_MAX_ARGS,
-    .keys = NULL, .read = read_cifar10, .default_scaling = DROVE_SCALE_UNIT,
+    .name = "cifar10",
+    .help = "CIFAR-10's binary files, one or several, read as one data set",
+    .source = "Krizhevsky, 2009",
+    .arguments = "FILE,...",
+    .least_args = 1,
+    .most_args = DROVE_SPEC_MAX_ARGS,
+    .keys = NULL,
+    .read = read_cifar10,
+    .default_scaling = DROVE_SCALE_UNIT,
 };

@@ -1,8 +1,9 @@
 /* data/csv.c - tables in text: one example a line, one column of it the label.
  *
- * Separator: ?sep=, or the first of comma, semicolon and tab that the first line holds.  Fields may be quoted, with ""
- * for a quote; a field ends on its line.  A first line in which no feature is a number is a header.  Blank lines are
- * skipped; a line with more or fewer fields than the first is an error, and so is an empty field.
+ * Separator: ?sep=, or the first of comma, semicolon and tab that the first line holds.  Fields
+ * may be quoted, with "" for a quote; a field ends on its line.  A first line in which no
+ * feature is a number is a header.  Blank lines are skipped; a line with more or fewer fields
+ * than the first is an error, and so is an empty field.
  */
 #include "data/export.h"
 #include "data/labels.h"
@@ -15,26 +16,26 @@
 #include <string.h>
 
 typedef struct csv_file { /* what is being read */
-    drove_reader  *reader;
-    drove_labels  *labels;
+    drove_reader *reader;
+    drove_labels *labels;
     drove_storage *storage;
-    const char    *label_name;   /* ?label=                                      */
-    char           separator;    /* 0: to be found out                           */
-    char           stops[4];     /* bytes that end a number                      */
-    unsigned       header;       /* 0 auto, 1 yes, 2 no                          */
-    size_t         n_columns, label_column;
-    size_t         n_rows;
-    float         *x;            /* [n_rows][n_columns - 1], grows               */
-    size_t         n_x, x_capacity;
-    char          *unquoted;     /* scratch for a field that holds ""            */
-    size_t         unquoted_capacity;
+    const char *label_name; /* ?label=                                      */
+    char separator;         /* 0: to be found out                           */
+    char stops[4];          /* bytes that end a number                      */
+    unsigned header;        /* 0 auto, 1 yes, 2 no                          */
+    size_t n_columns, label_column;
+    size_t n_rows;
+    float *x; /* [n_rows][n_columns - 1], grows               */
+    size_t n_x, x_capacity;
+    char *unquoted; /* scratch for a field that holds ""            */
+    size_t unquoted_capacity;
 } csv_file;
 
 typedef struct field {
-    const char *start;           /* for errors                                   */
-    const char *text;            /* without quotes and the blanks around it      */
-    size_t      length;
-    bool        doubled;         /* holds "" for "                               */
+    const char *start; /* for errors                                   */
+    const char *text;  /* without quotes and the blanks around it      */
+    size_t length;
+    bool doubled; /* holds "" for "                               */
 } field;
 
 /* ---- fields ---- */
@@ -58,7 +59,8 @@ static drove_status scan_quoted(drove_line *line, field *out)
 /* Blanks are separators or padding. */
 static void skip_padding(const csv_file *f, drove_line *line)
 {
-    while (line->at < line->end && drove__is_blank(*line->at) && *line->at != f->separator) line->at++;
+    while (line->at < line->end && drove__is_blank(*line->at) && *line->at != f->separator)
+        line->at++;
 }
 
 /* The field at line->at; line->at is then at the separator behind it or at the end. */
@@ -143,13 +145,15 @@ static drove_status find_named_column(csv_file *f, drove_line line)
         field name;
         DROVE_TRY(scan_field(f, &line, &name));
         DROVE_TRY(unquote(f, &name));
-        if (name.length == strlen(f->label_name) && memcmp(name.text, f->label_name, name.length) == 0) {
+        if (name.length == strlen(f->label_name) &&
+            memcmp(name.text, f->label_name, name.length) == 0) {
             f->label_column = column;
             return DROVE_OK;
         }
         if (line.at < line.end) line.at++;
     }
-    snprintf(expected, sizeof expected, "a header with a column called \"%.40s\" (?label=)", f->label_name);
+    snprintf(expected, sizeof expected, "a header with a column called \"%.40s\" (?label=)",
+             f->label_name);
     return drove__line_fail(&whole, whole.at, expected);
 }
 
@@ -196,8 +200,11 @@ static drove_status examine_first_line(csv_file *f, const drove_line *line, bool
     DROVE_TRY(count_columns(f, *line));
     DROVE_TRY(find_label_column(f, line, &by_name));
     if (by_name && f->header == 2) {
-        return drove__fail(DROVE_E_ARG, "csv?label: expected last, first or a number where there is no header, found "
-                           "\"%s\"", f->label_name);
+        return drove__fail(
+            DROVE_E_ARG,
+            "csv?label: expected last, first or a number where there is no header, found "
+            "\"%s\"",
+            f->label_name);
     }
     *is_header = by_name || f->header == 1;
     if (f->header == 0 && !by_name) {
@@ -245,7 +252,8 @@ static drove_status parse_label(csv_file *f, drove_line *line)
     DROVE_TRY(scan_field(f, line, &text));
     if (text.length == 0) return drove__line_fail(line, text.start, "a label");
     DROVE_TRY(unquote(f, &text));
-    if (memchr(text.text, '\0', text.length) != NULL) return drove__line_fail(line, text.start, "a label without zero bytes");
+    if (memchr(text.text, '\0', text.length) != NULL)
+        return drove__line_fail(line, text.start, "a label without zero bytes");
     DROVE_TRY(drove__labels_add(f->labels, line, text.text, text.length, true));
     return drove__labels_end_row(f->labels, line);
 }
@@ -289,7 +297,9 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
         if (f->n_columns == 0) DROVE_TRY(examine_first_line(f, &line, &is_header));
         if (!is_header) DROVE_TRY(parse_row(f, &line));
     }
-    if (f->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none", path);
+    if (f->n_rows == 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none",
+                           path);
     DROVE_TRY(finish_rows(f));
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, f->storage));
     return drove__storage_check(f->storage, path);
@@ -309,7 +319,8 @@ static drove_status read_options(const drove_spec *spec, csv_file *f)
         DROVE_TRY(drove__spec_word(spec, "sep", names, DROVE_COUNT(names), &choice));
         f->separator = ",;\t "[choice];
     }
-    if (*f->label_name == '\0') return drove__fail(DROVE_E_ARG, "csv?label: expected last, first, a number or a name");
+    if (*f->label_name == '\0')
+        return drove__fail(DROVE_E_ARG, "csv?label: expected last, first, a number or a name");
     return DROVE_OK;
 }
 
@@ -347,7 +358,8 @@ static void write_text(FILE *stream, const char *text, char separator)
     putc('"', stream);
 }
 
-static void write_row(FILE *stream, const drove_data *data, size_t i, bool scaled, float *x, char separator)
+static void write_row(FILE *stream, const drove_data *data, size_t i, bool scaled, float *x,
+                      char separator)
 {
     const drove_storage *s = data->storage;
     size_t row = drove__data_row(data, i);
@@ -372,12 +384,14 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
     drove_writer *writer;
     bool scaled;
     if (s->y_kind == DROVE_Y_LABELS) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "csv: holds one label a row; these data have several (libsvm and npy "
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "csv: holds one label a row; these data have several (libsvm and npy "
                            "hold them)");
     }
     DROVE_TRY(read_options(to, &options));
     if (strcmp(options.label_name, "last") != 0) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "csv: the label is written last; expected no ?label");
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "csv: the label is written last; expected no ?label");
     }
     DROVE_TRY(drove__export_begin(to, &scaled));
     float *x = drove__grow(NULL, s->n_features, sizeof *x);
@@ -398,7 +412,14 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
 static const char *const keys[] = {"label", "sep", "header", "target", "classes", "scaled", NULL};
 
 const drove_format_ops drove__format_csv = {
-    .name = "csv", .help = "text table; ?label=last|first|N|NAME, ?sep=, ?header=yes|no; dense", .source = "RFC 4180",
-    .arguments = "FILE", .least_args = 1, .most_args = 1, .keys = keys, .read = read_csv, .write = write_csv,
+    .name = "csv",
+    .help = "text table; ?label=last|first|N|NAME, ?sep=, ?header=yes|no; dense",
+    .source = "RFC 4180",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_csv,
+    .write = write_csv,
     .default_scaling = DROVE_SCALE_NONE,
 };

@@ -1,4 +1,5 @@
-/* data/data.c - opening data sets: reading by format, held-out parts, and fitting test data to training data. */
+/* data/data.c - opening data sets: reading by format, held-out parts, and fitting test data to
+ * training data. */
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -15,12 +16,12 @@
 
 #define SPLIT_DEFAULT 0.1
 
-typedef struct source {           /* a spec, taken apart */
-    drove_spec              spec;
+typedef struct source { /* a spec, taken apart */
+    drove_spec spec;
     const drove_format_ops *format;
-    int                     part; /* ?part=test: 1 */
-    bool                    has_scale;
-    drove_scaling           scaling;
+    int part; /* ?part=test: 1 */
+    bool has_scale;
+    drove_scaling scaling;
 } source;
 
 static drove_status read_common_keys(source *from)
@@ -79,7 +80,8 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Draws n_test of n rows by the seed; test[n_test] and train[n - n_test] ascend. */
-static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *train, uint32_t *test)
+static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *train,
+                              uint32_t *test)
 {
     uint32_t *all = drove__grow(NULL, n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("split", n * sizeof *all);
@@ -101,19 +103,22 @@ static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *
 }
 
 /* Makes of train, a view of all rows, two views of its storage. */
-static drove_status split_view(drove_data *train, double fraction, uint64_t seed, drove_data **test_out)
+static drove_status split_view(drove_data *train, double fraction, uint64_t seed,
+                               drove_data **test_out)
 {
     size_t n = train->n_rows, n_test = (size_t)llround(fraction * (double)n);
     drove_data *test = NULL;
     if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
     if (n_test < 1) n_test = 1;
     if (n_test > n - 1) n_test = n - 1;
-    __atomic_add_fetch(&train->storage->n_views, 1, __ATOMIC_RELAXED); /* this thread holds a reference already */
+    /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
+    __atomic_add_fetch(&train->storage->n_views, 1, __ATOMIC_RELAXED);
     DROVE_TRY(create_view(train->storage, &test));
     train->row = drove__grow(NULL, n - n_test, sizeof *train->row);
     test->row = drove__grow(NULL, n_test, sizeof *test->row);
     drove_status status = DROVE_OK;
-    if (train->row == NULL || test->row == NULL) status = drove__fail_nomem("split", n * sizeof *train->row);
+    if (train->row == NULL || test->row == NULL)
+        status = drove__fail_nomem("split", n * sizeof *train->row);
     if (status == DROVE_OK) status = draw_rows(n, n_test, seed, train->row, test->row);
     if (status != DROVE_OK) {
         drove_data_destroy(test);
@@ -135,7 +140,8 @@ static void add_key(source *from, const char *key, const char *value)
     for (size_t i = 0; from->format->keys != NULL && from->format->keys[i] != NULL; i++) {
         known |= strcmp(from->format->keys[i], key) == 0;
     }
-    if (!known || spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL) return;
+    if (!known || spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL)
+        return;
     spec->key[spec->n_keys] = key;
     spec->value[spec->n_keys++] = value;
 }
@@ -145,7 +151,8 @@ static drove_status read_test(source *from, const drove_data *train, drove_stora
 {
     const drove_storage *s = train->storage;
     if (from->has_scale && from->scaling != train->scaling) {
-        return drove__fail(DROVE_E_ARG, "%s?scale: test data take the scaling of the training data (%s)",
+        return drove__fail(DROVE_E_ARG,
+                           "%s?scale: test data take the scaling of the training data (%s)",
                            from->spec.name, drove__scaling_name(train->scaling));
     }
     add_key(from, "target", drove__target_name(s->y_kind));
@@ -169,7 +176,8 @@ static drove_status open_test(source *from, const drove_data *train, drove_data 
 }
 
 /* The held-out part that `test` names; train's rows are fewer afterwards where it is split. */
-static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train, drove_data **out)
+static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train,
+                             drove_data **out)
 {
     double fraction = SPLIT_DEFAULT;
     bool has_fraction = drove__spec_get(&from->spec, "split", NULL) != NULL;
@@ -182,12 +190,14 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
         drove__spec_fini(&other.spec);
         return status == DROVE_OK ? status : drove__fail_in(status, "test data");
     }
-    if (!from->format->has_test || has_fraction || from->part == 1) return split_view(train, fraction, seed, out);
+    if (!from->format->has_test || has_fraction || from->part == 1)
+        return split_view(train, fraction, seed, out);
     from->part = 1;
     return open_test(from, train, out);
 }
 
-static drove_status open_source(source *from, const char *test, uint64_t seed, drove_data **train, drove_data **held_out)
+static drove_status open_source(source *from, const char *test, uint64_t seed, drove_data **train,
+                                drove_data **held_out)
 {
     drove_storage *storage = NULL;
     DROVE_TRY(from->format->read(&from->spec, from->part, &storage));
@@ -198,8 +208,8 @@ static drove_status open_source(source *from, const char *test, uint64_t seed, d
     return *held_out != NULL ? drove__scale_copy(*train, *held_out) : DROVE_OK;
 }
 
-drove_status drove_data_open(const char *spec, const char *test, uint64_t seed, drove_data **train_out,
-                             drove_data **test_out)
+drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
+                             drove_data **train_out, drove_data **test_out)
 {
     drove_data *train = NULL, *held_out = NULL;
     source from;
@@ -244,10 +254,13 @@ static size_t count_bytes(const drove_data *data, size_t n_stored)
     size_t n_bytes = sizeof *data + sizeof *s;
     if (s->x_kind == DROVE_X_U8) n_bytes += n_stored;
     if (s->x_kind == DROVE_X_F32) n_bytes += n_stored * sizeof *s->x_f32;
-    if (s->x_kind == DROVE_X_CSR) n_bytes += (s->n_rows + 1) * sizeof *s->row_start + n_stored * sizeof *s->index;
+    if (s->x_kind == DROVE_X_CSR)
+        n_bytes += (s->n_rows + 1) * sizeof *s->row_start + n_stored * sizeof *s->index;
     if (s->value != NULL) n_bytes += n_stored * sizeof *s->value;
-    n_bytes += s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
-    if (s->y_kind == DROVE_Y_LABELS) n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
+    n_bytes +=
+        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
+    if (s->y_kind == DROVE_Y_LABELS)
+        n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
     if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
     if (data->factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
     return n_bytes;
@@ -256,16 +269,25 @@ static size_t count_bytes(const drove_data *data, size_t n_stored)
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
     const drove_storage *s = data->storage;
-    size_t in_storage = s->x_kind == DROVE_X_CSR ? (size_t)s->row_start[s->n_rows] : s->n_rows * s->n_features;
+    size_t in_storage =
+        s->x_kind == DROVE_X_CSR ? (size_t)s->row_start[s->n_rows] : s->n_rows * s->n_features;
     size_t n_stored = s->x_kind == DROVE_X_CSR ? 0 : data->n_rows * s->n_features;
     for (size_t i = 0; s->x_kind == DROVE_X_CSR && i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
         n_stored += (size_t)(s->row_start[row + 1] - s->row_start[row]);
     }
     *out = (drove_data_facts){
-        .n_rows = data->n_rows, .n_features = s->n_features, .n_classes = s->n_classes, .n_stored = n_stored,
-        .channels = s->channels, .height = s->height, .width = s->width, .storage = drove__storage_name(s),
-        .target = drove__target_name(s->y_kind), .scale = drove__scaling_name(data->scaling), .notes = s->notes,
+        .n_rows = data->n_rows,
+        .n_features = s->n_features,
+        .n_classes = s->n_classes,
+        .n_stored = n_stored,
+        .channels = s->channels,
+        .height = s->height,
+        .width = s->width,
+        .storage = drove__storage_name(s),
+        .target = drove__target_name(s->y_kind),
+        .scale = drove__scaling_name(data->scaling),
+        .notes = s->notes,
         .memory_bytes = count_bytes(data, in_storage),
     };
 }
@@ -275,8 +297,10 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
     source target;
     drove_status status = parse_source(to, &target);
     if (status == DROVE_OK && target.format->write == NULL) {
-        status = drove__fail(DROVE_E_UNSUPPORTED, "%s: data cannot be written in this format; expected libsvm, csv, npy "
-                             "or idx", target.format->name);
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "%s: data cannot be written in this format; expected libsvm, csv, npy "
+                             "or idx",
+                             target.format->name);
     }
     if (status == DROVE_OK) status = target.format->write(data, &target.spec);
     drove__spec_fini(&target.spec);

@@ -1,7 +1,8 @@
 /* data/data.h - a data set in memory, in its natural width, and views of it.
  *
- * One storage (reference counted) may be seen by several drove_data: the training part and the held-out part of a
- * split share it, each with its own list of rows.  Everything is immutable after opening.
+ * One storage (reference counted) may be seen by several drove_data: the training part and the
+ * held-out part of a split share it, each with its own list of rows.  Everything is immutable
+ * after opening.
  */
 #ifndef DROVE_DATA_DATA_H
 #define DROVE_DATA_DATA_H
@@ -15,39 +16,44 @@
 
 typedef enum drove_x_kind { DROVE_X_U8, DROVE_X_F32, DROVE_X_CSR } drove_x_kind;
 typedef enum drove_y_kind { DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS } drove_y_kind;
-typedef enum drove_scaling { DROVE_SCALE_NONE, DROVE_SCALE_UNIT, DROVE_SCALE_STANDARD } drove_scaling;
+typedef enum drove_scaling {
+    DROVE_SCALE_NONE,
+    DROVE_SCALE_UNIT,
+    DROVE_SCALE_STANDARD
+} drove_scaling;
 
-/* What a reader fills.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc; released by the last
- * view.  n_rows is below 2^32. */
+/* What a reader fills.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc;
+ * released by the last view.  n_rows is below 2^32. */
 typedef struct drove_storage {
-    size_t n_rows, n_features;
+    size_t       n_rows, n_features;
     drove_x_kind x_kind;
-    uint8_t  *x_u8;           /* [n_rows][n_features]                      DROVE_X_U8   */
-    float    *x_f32;          /* [n_rows][n_features]                      DROVE_X_F32  */
-    uint64_t *row_start;      /* [n_rows + 1] into index and value         DROVE_X_CSR  */
-    uint32_t *index;          /* ascending within a row, < n_features                   */
-    float    *value;          /* NULL: every stored value is 1                          */
+    uint8_t     *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
+    float       *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
+    uint64_t    *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
+    uint32_t    *index;     /* ascending within a row, < n_features                   */
+    float       *value;     /* NULL: every stored value is 1                          */
     drove_y_kind y_kind;
-    size_t    n_classes;      /* classes or labels; 0 for values                        */
-    int32_t  *y_class;        /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
-    float    *y_value;        /* [n_rows]                                  DROVE_Y_VALUE  */
-    uint64_t *label_start;    /* [n_rows + 1] into label                   DROVE_Y_LABELS */
-    uint32_t *label;          /* ascending within a row                                  */
-    char    **class_name;     /* [n_classes], as written in the file; NULL = the numbers 0 .. */
-    size_t    channels, height, width; /* images; 0 = not                               */
-    int       index_base;     /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
-    char      notes[256];
-    unsigned  n_views;        /* reference count; atomic access only                     */
+    size_t       n_classes;   /* classes or labels; 0 for values                        */
+    int32_t     *y_class;     /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
+    float       *y_value;     /* [n_rows]                                  DROVE_Y_VALUE  */
+    uint64_t    *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
+    uint32_t    *label;       /* ascending within a row                                  */
+    char       **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
+    size_t       channels, height, width; /* images; 0 = not                               */
+    int          index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
+    char         notes[256];
+    unsigned     n_views; /* reference count; atomic access only                     */
 } drove_storage;
 
 struct drove_data {
     drove_storage *storage;
     size_t         n_rows;
-    uint32_t      *row;       /* [n_rows] rows of storage, or NULL: all, in order         */
+    uint32_t      *row; /* [n_rows] rows of storage, or NULL: all, in order         */
     drove_scaling  scaling;
-    /* What an engine applies when it loads an example: x' = (x - shift[f]) * factor[f]; both NULL: nothing to do.
-     * Sparse data are only multiplied (shift stays 0), so that zeros stay zeros. */
-    float         *shift, *factor; /* [n_features], owned by this view                    */
+    /* What an engine applies when it loads an example: x' = (x - shift[f]) * factor[f]; both
+     * NULL: nothing to do. Sparse data are only multiplied (shift stays 0), so that zeros stay
+     * zeros. */
+    float *shift, *factor; /* [n_features], owned by this view                    */
 };
 
 static inline size_t drove__data_row(const drove_data *d, size_t i)
@@ -57,16 +63,20 @@ static inline size_t drove__data_row(const drove_data *d, size_t i)
 
 /* A format: one row of the table in data/formats.c; `drove list data` walks it. */
 typedef struct drove_format_ops {
-    const char *name, *help, *source; /* name "synth:digits": spec name and first argument           */
-    const char *arguments;         /* "IMAGES,LABELS", for help and errors                           */
-    unsigned least_args, most_args;
-    const char *const *keys;       /* option keys it knows besides scale, split and part; NULL-terminated */
-    /* Reads the training part (part 0) or the format's own test part (part 1; only where has_test).
-     * *out is one storage from drove__storage_create.  The spec has been checked against the table. */
+    const char *name, *help,
+        *source;           /* name "synth:digits": spec name and first argument           */
+    const char *arguments; /* "IMAGES,LABELS", for help and errors                           */
+    unsigned    least_args, most_args;
+    const char *const
+        *keys; /* option keys it knows besides scale, split and part; NULL-terminated */
+    /* Reads the training part (part 0) or the format's own test part (part 1; only where
+     * has_test). *out is one storage from drove__storage_create.  The spec has been checked
+     * against the table. */
     drove_status (*read)(const drove_spec *spec, int part, drove_storage **out);
-    bool has_test;                 /* `--test split` and ?part=test mean files of its own            */
+    bool          has_test; /* `--test split` and ?part=test mean files of its own            */
     drove_scaling default_scaling;
-    drove_status (*write)(const drove_data *data, const drove_spec *to); /* NULL: cannot be written  */
+    drove_status (*write)(const drove_data *data,
+                          const drove_spec *to); /* NULL: cannot be written  */
 } drove_format_ops;
 
 extern const drove_format_ops *const drove__formats[]; /* NULL-terminated */
@@ -75,20 +85,25 @@ drove_status drove__storage_create(drove_storage **out);
 void         drove__storage_release(drove_storage *storage); /* one reference less; NULL accepted */
 
 /* Appends a remark to storage->notes ("; " between two); what does not fit is left out. */
-void drove__storage_note(drove_storage *storage, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void drove__storage_note(drove_storage *storage, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Name of a class or label as the file wrote it; numbers are written into `number`. */
 enum { DROVE_CLASS_TEXT_SIZE = 24 };
-const char *drove__class_text(const drove_storage *storage, size_t class, char number[DROVE_CLASS_TEXT_SIZE]);
+const char *drove__class_text(const drove_storage *storage, size_t class,
+                              char                 number[DROVE_CLASS_TEXT_SIZE]);
 
-const char *drove__storage_name(const drove_storage *storage); /* "u8", "f32", "sparse f32", "sparse ones" */
-const char *drove__target_name(drove_y_kind kind);             /* "class", "value", "labels"               */
+/* "u8", "f32", "sparse f32" or "sparse ones"; "class", "value" or "labels". */
+const char *drove__storage_name(const drove_storage *storage);
+const char *drove__target_name(drove_y_kind kind);
 
-/* Opens what spec names as further data for a model: read, matched (features, classes by name, target) and scaled as
- * test data of `like`, of which only the descriptive part is used (it may have no rows).  Errors: as drove_data_open. */
+/* Opens what spec names as further data for a model: read, matched (features, classes by name,
+ * target) and scaled as test data of `like`, of which only the descriptive part is used (it may
+ * have no rows).  Errors: as drove_data_open. */
 drove_status drove__data_open_like(const char *spec, const drove_data *like, drove_data **out);
 
-/* Checks that apply to every format, after reading: finite values, labels in range, sizes.  Names file in errors. */
+/* Checks that apply to every format, after reading: finite values, labels in range, sizes.
+ * Names file in errors. */
 drove_status drove__storage_check(const drove_storage *storage, const char *where);
 
 #endif

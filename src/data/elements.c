@@ -7,8 +7,9 @@
 enum { CHUNK = 4096 }; /* elements converted at a time */
 
 static const uint8_t element_bytes[] = {
-    [DROVE_ELEMENT_U8] = 1,  [DROVE_ELEMENT_I8] = 1,  [DROVE_ELEMENT_I16] = 2, [DROVE_ELEMENT_I32] = 4,
-    [DROVE_ELEMENT_I64] = 8, [DROVE_ELEMENT_F32] = 4, [DROVE_ELEMENT_F64] = 8,
+    [DROVE_ELEMENT_U8] = 1,  [DROVE_ELEMENT_I8] = 1,  [DROVE_ELEMENT_I16] = 2,
+    [DROVE_ELEMENT_I32] = 4, [DROVE_ELEMENT_I64] = 8, [DROVE_ELEMENT_F32] = 4,
+    [DROVE_ELEMENT_F64] = 8,
 };
 
 size_t drove__element_bytes(drove_element_type type)
@@ -16,16 +17,18 @@ size_t drove__element_bytes(drove_element_type type)
     return element_bytes[type];
 }
 
-drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows, uint64_t columns,
-                                   size_t *n_elements)
+drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows,
+                                   uint64_t columns, size_t *n_elements)
 {
     uint64_t n, n_bytes, most = drove__reader_most_bytes(r), used = drove__reader_offset(r);
     bool fits = !__builtin_mul_overflow(rows, columns, &n) &&
                 !__builtin_mul_overflow(n, (uint64_t)element_bytes[elements.type], &n_bytes) &&
                 most >= used && n_bytes <= most - used;
     if (!fits) {
-        return drove__fail(DROVE_E_DATA, "%s: its header promises %llu x %llu numbers of %u bytes, more than the "
-                           "file can hold (%llu bytes)", drove__reader_path(r), (unsigned long long)rows,
+        return drove__fail(DROVE_E_DATA,
+                           "%s: its header promises %llu x %llu numbers of %u bytes, more than the "
+                           "file can hold (%llu bytes)",
+                           drove__reader_path(r), (unsigned long long)rows,
                            (unsigned long long)columns, (unsigned)element_bytes[elements.type],
                            (unsigned long long)most);
     }
@@ -64,8 +67,8 @@ static double decode(const uint8_t *bytes, drove_elements elements)
 
 static drove_status fail_not_finite(const drove_reader *r, uint64_t offset, double value)
 {
-    return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a finite number, found %g", drove__reader_path(r),
-                       (unsigned long long)offset, value);
+    return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a finite number, found %g",
+                       drove__reader_path(r), (unsigned long long)offset, value);
 }
 
 /* Next n <= CHUNK elements, finite as doubles. */
@@ -82,7 +85,8 @@ static drove_status read_chunk(drove_reader *r, drove_elements elements, size_t 
     return DROVE_OK;
 }
 
-drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n, double *into)
+drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n,
+                                         double *into)
 {
     for (size_t done = 0; done < n;) {
         size_t chunk = n - done < CHUNK ? n - done : CHUNK;
@@ -116,6 +120,6 @@ drove_status drove__elements_end(drove_reader *r)
     uint64_t offset = drove__reader_offset(r);
     DROVE_TRY(drove__reader_read_some(r, &byte, 1, &n));
     if (n == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected the end of the file at byte %llu, found more", drove__reader_path(r),
-                       (unsigned long long)offset);
+    return drove__fail(DROVE_E_DATA, "%s: expected the end of the file at byte %llu, found more",
+                       drove__reader_path(r), (unsigned long long)offset);
 }

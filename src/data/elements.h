@@ -1,4 +1,5 @@
-/* data/elements.h - numbers of binary files (IDX, NPY) in their various types, as floats or doubles. */
+/* data/elements.h - numbers of binary files (IDX, NPY) in their various types, as floats or
+ * doubles. */
 #ifndef DROVE_DATA_ELEMENTS_H
 #define DROVE_DATA_ELEMENTS_H
 
@@ -24,14 +25,16 @@ typedef struct drove_elements { /* how an array of numbers lies in a file */
 
 size_t drove__element_bytes(drove_element_type type);
 
-/* Whether the file can hold `rows` x `columns` elements from its current place on; *n_elements is the product.
- * Errors: DROVE_E_DATA. */
-drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows, uint64_t columns,
-                                   size_t *n_elements);
+/* Whether the file can hold `rows` x `columns` elements from its current place on; *n_elements
+ * is the product. Errors: DROVE_E_DATA. */
+drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows,
+                                   uint64_t columns, size_t *n_elements);
 
-/* Reads n elements; into is [n].  Not-finite floats are refused with their byte.  Errors: DROVE_E_DATA, DROVE_E_IO. */
+/* Reads n elements; into is [n].  Not-finite floats are refused with their byte.  Errors:
+ * DROVE_E_DATA, DROVE_E_IO. */
 drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into);
-drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n, double *into);
+drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n,
+                                         double *into);
 
 /* Refuses what follows the last element. */
 drove_status drove__elements_end(drove_reader *r);

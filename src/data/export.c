@@ -16,7 +16,8 @@ drove_status drove__export_begin(const drove_spec *to, bool *scaled)
         const char *path = to->arg[i];
         size_t length = strlen(path);
         if (length > 3 && strcmp(path + length - 3, ".gz") == 0) {
-            return drove__fail(DROVE_E_UNSUPPORTED, "%s: files are written uncompressed; expected a name without .gz",
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "%s: files are written uncompressed; expected a name without .gz",
                                path);
         }
         struct stat about; /* a device or a pipe may be written to */
@@ -65,7 +66,8 @@ void drove__export_number(FILE *stream, float value)
         for (char *c = text; *c != '\0'; c++) {
             if (strchr("+-0123456789e", *c) == NULL) *c = '.'; /* a locale's decimal point */
         }
-        if (drove__scan_float(text, text + n, &next, &back) && next == text + n && back == value) break;
+        if (drove__scan_float(text, text + n, &next, &back) && next == text + n && back == value)
+            break;
     }
     fputs(text, stream);
 }
@@ -75,14 +77,17 @@ bool drove__export_names_are_numbers(const drove_storage *storage)
     float unused;
     for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
         const char *name = storage->class_name[i], *next;
-        if (!drove__scan_float(name, name + strlen(name), &next, &unused) || *next != '\0') return false;
+        if (!drove__scan_float(name, name + strlen(name), &next, &unused) || *next != '\0')
+            return false;
     }
     return storage->class_name != NULL;
 }
 
-drove_status drove__export_commit_pair(drove_writer *first, const char *first_path, drove_writer *second)
+drove_status drove__export_commit_pair(drove_writer *first, const char *first_path,
+                                       drove_writer *second)
 {
-    if (fflush(drove__writer_stream(second)) != 0) { /* a full disk: before the first file appears */
+    if (fflush(drove__writer_stream(second)) !=
+        0) { /* a full disk: before the first file appears */
         drove__writer_abort(first);
         return drove__writer_commit(second);
     }

@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm, drove__format_csv,
-    drove__format_npy, drove__format_cifar10, drove__format_synth_digits, drove__format_synth_logistic,
-    drove__format_synth_images;
+extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm,
+    drove__format_csv, drove__format_npy, drove__format_cifar10, drove__format_synth_digits,
+    drove__format_synth_logistic, drove__format_synth_images;
 
 const drove_format_ops *const drove__formats[] = {
-    &drove__format_mnist,        &drove__format_idx,            &drove__format_libsvm,
-    &drove__format_csv,          &drove__format_npy,            &drove__format_cifar10,
-    &drove__format_synth_digits, &drove__format_synth_logistic, &drove__format_synth_images,
-    NULL,
+    &drove__format_mnist,        &drove__format_idx,
+    &drove__format_libsvm,       &drove__format_csv,
+    &drove__format_npy,          &drove__format_cifar10,
+    &drove__format_synth_digits, &drove__format_synth_logistic,
+    &drove__format_synth_images, NULL,
 };
 
 enum { FORMATS_MOST = 32, KEYS_MOST = 24, NAME_SIZE = 64 };
@@ -26,9 +27,13 @@ static drove_status fail_unknown(const char *name)
     for (; drove__formats[n] != NULL && n < FORMATS_MOST; n++) names[n] = drove__formats[n]->name;
     const char *near = drove__nearest(name, names, n);
     if (near != NULL) {
-        return drove__fail(DROVE_E_ARG, "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)", name, near);
+        return drove__fail(DROVE_E_ARG,
+                           "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)",
+                           name, near);
     }
-    return drove__fail(DROVE_E_ARG, "data: expected one of the formats of `drove list data`, found \"%s\"", name);
+    return drove__fail(DROVE_E_ARG,
+                       "data: expected one of the formats of `drove list data`, found \"%s\"",
+                       name);
 }
 
 drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out)
@@ -58,6 +63,6 @@ drove_status drove__format_check(const drove_format_ops *format, const drove_spe
     known[n] = NULL;
     DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, known));
     if (spec->n_args >= format->least_args && spec->n_args <= format->most_args) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name, spec->name,
-                       format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
+    return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name,
+                       spec->name, format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
 }

@@ -1,8 +1,9 @@
 /* data/idx.c - IDX files, and MNIST's folder of four of them.
  *
- * Format (Y. LeCun, "The MNIST database of handwritten digits"): two zero bytes, a type byte, the number of
- * dimensions, each dimension as a big-endian 32-bit number, then the elements in C order.  The first dimension counts
- * examples; [n][height][width] and [n][channels][height][width] are images.
+ * Format (Y. LeCun, "The MNIST database of handwritten digits"): two zero bytes, a type byte,
+ * the number of dimensions, each dimension as a big-endian 32-bit number, then the elements in C
+ * order.  The first dimension counts examples; [n][height][width] and
+ * [n][channels][height][width] are images.
  */
 #include "data/elements.h"
 #include "data/export.h"
@@ -18,21 +19,26 @@
 enum { RANK_MOST = 4, MNIST_CLASSES = 10, CLASSES_MOST = 65536 };
 
 typedef struct idx_file {
-    drove_reader  *reader;
+    drove_reader *reader;
     drove_elements elements;
-    unsigned       rank;
-    uint32_t       shape[RANK_MOST];
+    unsigned rank;
+    uint32_t shape[RANK_MOST];
 } idx_file;
 
-static drove_status fail_header(const idx_file *f, unsigned byte, const char *expected, unsigned found)
+static drove_status fail_header(const idx_file *f, unsigned byte, const char *expected,
+                                unsigned found)
 {
-    return drove__fail(DROVE_E_DATA, "%s: not an IDX file of this kind: byte %u: expected %s, found 0x%02x",
+    return drove__fail(DROVE_E_DATA,
+                       "%s: not an IDX file of this kind: byte %u: expected %s, found 0x%02x",
                        drove__reader_path(f->reader), byte, expected, found);
 }
 
 static drove_status read_type(idx_file *f, uint8_t code)
 {
-    static const struct { uint8_t code; drove_element_type type; } types[] = {
+    static const struct {
+        uint8_t code;
+        drove_element_type type;
+    } types[] = {
         {0x08, DROVE_ELEMENT_U8},  {0x09, DROVE_ELEMENT_I8},  {0x0b, DROVE_ELEMENT_I16},
         {0x0c, DROVE_ELEMENT_I32}, {0x0d, DROVE_ELEMENT_F32}, {0x0e, DROVE_ELEMENT_F64},
     };
@@ -45,7 +51,8 @@ static drove_status read_type(idx_file *f, uint8_t code)
     return fail_header(f, 2, "an element type (0x08, 0x09, 0x0b to 0x0e)", code);
 }
 
-/* Opens the file and reads its header; the file must have from least_rank to most_rank dimensions, none of them 0. */
+/* Opens the file and reads its header; the file must have from least_rank to most_rank
+ * dimensions, none of them 0. */
 static drove_status open_idx(const char *path, unsigned least_rank, unsigned most_rank, idx_file *f)
 {
     uint8_t magic[4], dimension[4];
@@ -58,16 +65,18 @@ static drove_status open_idx(const char *path, unsigned least_rank, unsigned mos
     DROVE_TRY(read_type(f, magic[2]));
     f->rank = magic[3];
     if (f->rank < least_rank || f->rank > most_rank) {
-        if (least_rank == most_rank) snprintf(expected, sizeof expected, "%u dimension", least_rank);
+        if (least_rank == most_rank)
+            snprintf(expected, sizeof expected, "%u dimension", least_rank);
         else snprintf(expected, sizeof expected, "%u to %u dimensions", least_rank, most_rank);
         return fail_header(f, 3, expected, f->rank);
     }
     for (unsigned i = 0; i < f->rank; i++) {
         DROVE_TRY(drove__reader_read(f->reader, dimension, sizeof dimension));
-        f->shape[i] = (uint32_t)dimension[0] << 24 | (uint32_t)dimension[1] << 16 | (uint32_t)dimension[2] << 8 |
-                      dimension[3];
+        f->shape[i] = (uint32_t)dimension[0] << 24 | (uint32_t)dimension[1] << 16 |
+                      (uint32_t)dimension[2] << 8 | dimension[3];
         if (f->shape[i] > 0) continue;
-        return drove__fail(DROVE_E_DATA, "%s: dimension %u: expected at least 1, found 0", path, i + 1);
+        return drove__fail(DROVE_E_DATA, "%s: dimension %u: expected at least 1, found 0", path,
+                           i + 1);
     }
     return DROVE_OK;
 }
@@ -78,7 +87,8 @@ static drove_status read_examples(idx_file *f, drove_storage *s)
     size_t n;
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, (uint64_t)f->shape[i], &n_features)) continue;
-        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow", drove__reader_path(f->reader));
+        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
+                           drove__reader_path(f->reader));
     }
     DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_features, &n));
     s->n_rows = f->shape[0];
@@ -108,24 +118,27 @@ static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *
     const char *path = drove__reader_path(f->reader);
     size_t n, largest = 0, most = n_classes > 0 ? (size_t)n_classes : CLASSES_MOST;
     if (f->elements.type == DROVE_ELEMENT_F32 || f->elements.type == DROVE_ELEMENT_F64) {
-        return fail_header(f, 2, "whole numbers as labels", f->elements.type == DROVE_ELEMENT_F32 ? 0x0d : 0x0e);
+        return fail_header(f, 2, "whole numbers as labels",
+                           f->elements.type == DROVE_ELEMENT_F32 ? 0x0d : 0x0e);
     }
     if (f->shape[0] != s->n_rows) {
-        return drove__fail(DROVE_E_DATA, "%s: expected %zu labels, one for each example, found %u", path, s->n_rows,
-                           f->shape[0]);
+        return drove__fail(DROVE_E_DATA, "%s: expected %zu labels, one for each example, found %u",
+                           path, s->n_rows, f->shape[0]);
     }
     DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], 1, &n));
     uint64_t first = drove__reader_offset(f->reader);
     double *label = drove__grow(NULL, n, sizeof *label);
     s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
     drove_status status = DROVE_OK;
-    if (label == NULL || s->y_class == NULL) status = drove__fail_nomem("labels", n * sizeof *label);
+    if (label == NULL || s->y_class == NULL)
+        status = drove__fail_nomem("labels", n * sizeof *label);
     if (status == DROVE_OK) status = drove__elements_read_double(f->reader, f->elements, n, label);
     for (size_t i = 0; i < n && status == DROVE_OK; i++) {
         if (label[i] < 0 || label[i] >= (double)most) {
-            status = drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %zu, found %.0f", path,
-                                 (unsigned long long)(first + i * drove__element_bytes(f->elements.type)), most - 1,
-                                 label[i]);
+            status = drove__fail(
+                DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %zu, found %.0f", path,
+                (unsigned long long)(first + i * drove__element_bytes(f->elements.type)), most - 1,
+                label[i]);
             break;
         }
         s->y_class[i] = (int32_t)label[i];
@@ -136,7 +149,8 @@ static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *
     return status == DROVE_OK ? drove__elements_end(f->reader) : status;
 }
 
-static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n_classes, drove_storage **out)
+static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n_classes,
+                              drove_storage **out)
 {
     idx_file x = {0}, y = {0};
     drove_storage *s = NULL;
@@ -167,7 +181,8 @@ static drove_status read_idx(const drove_spec *spec, int part, drove_storage **o
 static drove_status name_file(const char *folder, const char *name, char into[PATH_MAX])
 {
     int n = snprintf(into, PATH_MAX, "%s/%s", folder, name);
-    if (n < 0 || n + 4 > PATH_MAX) return drove__fail(DROVE_E_ARG, "%s: the path is too long", folder);
+    if (n < 0 || n + 4 > PATH_MAX)
+        return drove__fail(DROVE_E_ARG, "%s: the path is too long", folder);
     if (access(into, F_OK) == 0) return DROVE_OK;
     memcpy(into + n, ".gz", 4);
     if (access(into, F_OK) == 0) return DROVE_OK;
@@ -189,7 +204,8 @@ static drove_status read_mnist(const drove_spec *spec, int part, drove_storage *
 
 static drove_status write_big_endian(drove_writer *w, uint64_t number)
 {
-    uint8_t bytes[4] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number};
+    uint8_t bytes[4] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8),
+                        (uint8_t)number};
     return drove__writer_write(w, bytes, sizeof bytes);
 }
 
@@ -246,8 +262,8 @@ static drove_status write_labels(drove_writer *w, const drove_data *data)
     DROVE_TRY(write_header(w, bytes ? 0x08 : 0x0c, 1, &data->n_rows));
     for (size_t i = 0; i < data->n_rows; i++) {
         int32_t class = s->y_class[drove__data_row(data, i)];
-        uint8_t byte = (uint8_t)class;
-        DROVE_TRY(bytes ? drove__writer_write(w, &byte, 1) : write_big_endian(w, (uint32_t)class));
+        uint8_t byte = (uint8_t) class;
+        DROVE_TRY(bytes ? drove__writer_write(w, &byte, 1) : write_big_endian(w, (uint32_t) class));
     }
     return DROVE_OK;
 }
@@ -257,8 +273,10 @@ static drove_status write_idx(const drove_data *data, const drove_spec *to)
     bool scaled;
     drove_writer *x = NULL, *y = NULL;
     if (data->storage->y_kind != DROVE_Y_CLASS) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "idx: holds classes only; these data have %s (npy and libsvm hold them)",
-                           data->storage->y_kind == DROVE_Y_VALUE ? "values" : "several labels a row");
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "idx: holds classes only; these data have %s (npy and libsvm hold them)",
+                           data->storage->y_kind == DROVE_Y_VALUE ? "values"
+                                                                  : "several labels a row");
     }
     if (data->storage->n_features > UINT32_MAX) {
         return drove__fail(DROVE_E_UNSUPPORTED, "idx: holds at most %u features", UINT32_MAX);
@@ -277,13 +295,27 @@ static drove_status write_idx(const drove_data *data, const drove_spec *to)
 static const char *const idx_keys[] = {"classes", "scaled", NULL};
 
 const drove_format_ops drove__format_idx = {
-    .name = "idx", .help = "IDX files of examples and of labels; bytes stay bytes", .source = "LeCun, MNIST",
-    .arguments = "IMAGES,LABELS", .least_args = 2, .most_args = 2, .keys = idx_keys, .read = read_idx,
-    .write = write_idx, .default_scaling = DROVE_SCALE_UNIT,
+    .name = "idx",
+    .help = "IDX files of examples and of labels; bytes stay bytes",
+    .source = "LeCun, MNIST",
+    .arguments = "IMAGES,LABELS",
+    .least_args = 2,
+    .most_args = 2,
+    .keys = idx_keys,
+    .read = read_idx,
+    .write = write_idx,
+    .default_scaling = DROVE_SCALE_UNIT,
 };
 
 const drove_format_ops drove__format_mnist = {
-    .name = "mnist", .help = "a folder with MNIST's four IDX files (or files like them)", .source = "LeCun, MNIST",
-    .arguments = "DIR", .least_args = 1, .most_args = 1, .keys = NULL, .read = read_mnist, .has_test = true,
+    .name = "mnist",
+    .help = "a folder with MNIST's four IDX files (or files like them)",
+    .source = "LeCun, MNIST",
+    .arguments = "DIR",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = NULL,
+    .read = read_mnist,
+    .has_test = true,
     .default_scaling = DROVE_SCALE_UNIT,
 };

@@ -8,8 +8,8 @@
 enum { CLASSES_SHOWN = 20 };
 
 typedef struct value_range {
-    double  least, most, sum;
-    size_t  n, n_zero; /* numbers looked at, and how many of them are 0 */
+    double least, most, sum;
+    size_t n, n_zero; /* numbers looked at, and how many of them are 0 */
 } value_range;
 
 static void see(value_range *range, double value)
@@ -34,7 +34,8 @@ static value_range range_of_x(const drove_data *data)
             continue;
         }
         for (size_t f = 0; f < s->n_features; f++) {
-            see(&range, s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f]);
+            see(&range,
+                s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f]);
         }
     }
     return range;
@@ -47,7 +48,8 @@ static void print_x(const drove_data *data, const drove_data_facts *facts, FILE 
     double n_nonzero = (double)(range.n - range.n_zero);
     fprintf(stream, "storage   %s, %.1f MB\n", facts->storage, (double)facts->memory_bytes / 1e6);
     if (range.n > 0) {
-        fprintf(stream, "values    %g to %g, mean %.6g%s\n", range.least, range.most, range.sum / (double)range.n,
+        fprintf(stream, "values    %g to %g, mean %.6g%s\n", range.least, range.most,
+                range.sum / (double)range.n,
                 data->storage->x_kind == DROVE_X_CSR ? " (of the stored ones)" : "");
     }
     fprintf(stream, "non-zero  %.0f (%.3g %%), %.4g a row\n", n_nonzero, 100.0 * n_nonzero / cells,
@@ -80,7 +82,8 @@ static void print_counts(const drove_storage *s, class_count *count, FILE *strea
             fprintf(stream, " ...");
             i = n - CLASSES_SHOWN / 2;
         }
-        fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",", drove__class_text(s, count[i].class, number), count[i].n);
+        fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",",
+                drove__class_text(s, count[i].class, number), count[i].n);
     }
     putc('\n', stream);
 }
@@ -98,12 +101,14 @@ static drove_status print_classes(const drove_data *data, FILE *stream)
             count[s->y_class[row]].n++;
             continue;
         }
-        for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) count[s->label[k]].n++;
+        for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++)
+            count[s->label[k]].n++;
         n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
     }
     print_counts(s, count, stream);
     if (s->y_kind == DROVE_Y_LABELS) {
-        fprintf(stream, "labelling %zu, %.4g a row\n", n_labels, (double)n_labels / (double)data->n_rows);
+        fprintf(stream, "labelling %zu, %.4g a row\n", n_labels,
+                (double)n_labels / (double)data->n_rows);
     }
     free(count);
     return DROVE_OK;
@@ -113,14 +118,15 @@ static void print_values(const drove_data *data, FILE *stream)
 {
     value_range range = {0};
     double squares = 0;
-    for (size_t i = 0; i < data->n_rows; i++) see(&range, (double)data->storage->y_value[drove__data_row(data, i)]);
+    for (size_t i = 0; i < data->n_rows; i++)
+        see(&range, (double)data->storage->y_value[drove__data_row(data, i)]);
     double mean = range.sum / (double)range.n;
     for (size_t i = 0; i < data->n_rows; i++) {
         double off = (double)data->storage->y_value[drove__data_row(data, i)] - mean;
         squares += off * off;
     }
-    fprintf(stream, "target    value, %g to %g, mean %.6g, deviation %.6g\n", range.least, range.most, mean,
-            sqrt(squares / (double)range.n));
+    fprintf(stream, "target    value, %g to %g, mean %.6g, deviation %.6g\n", range.least,
+            range.most, mean, sqrt(squares / (double)range.n));
 }
 
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
@@ -129,7 +135,8 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
     drove_data_describe(data, &facts);
     fprintf(stream, "rows      %zu\nfeatures  %zu", facts.n_rows, facts.n_features);
     if (facts.channels > 0) {
-        fprintf(stream, " (%zu x %zu x %zu: channels, height, width)", facts.channels, facts.height, facts.width);
+        fprintf(stream, " (%zu x %zu x %zu: channels, height, width)", facts.channels, facts.height,
+                facts.width);
     }
     putc('\n', stream);
     print_x(data, &facts, stream);

@@ -1,4 +1,5 @@
-/* data/labels.c - distinct label texts in a hash table, a list of their numbers for each row, and the final meaning. */
+/* data/labels.c - distinct label texts in a hash table, a list of their numbers for each row,
+ * and the final meaning. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* qsort_r */
 #endif
@@ -18,31 +19,31 @@ enum {
     EXACT_DIGITS = 15     /* whole numbers of so many digits are exact in a double      */
 };
 
-typedef struct entry {   /* a label text */
-    size_t   text;       /* into labels->arena, NUL-terminated          */
-    size_t   length;
+typedef struct entry { /* a label text */
+    size_t text;       /* into labels->arena, NUL-terminated          */
+    size_t length;
     uint64_t n_rows;
-    uint64_t line;       /* where it occurred first; 0 = a binary file  */
-    uint64_t last_row;   /* 1 + the last row that has it                */
-    double   number;     /* if is_number                                */
-    uint32_t class;      /* set by order_classes                        */
-    bool     is_number, is_whole;
+    uint64_t line;     /* where it occurred first; 0 = a binary file  */
+    uint64_t last_row; /* 1 + the last row that has it                */
+    double number;     /* if is_number                                */
+    uint32_t class;    /* set by order_classes                        */
+    bool is_number, is_whole;
 } entry;
 
 struct drove_labels {
-    char     *arena;     /* texts, each with a NUL */
-    size_t    arena_used, arena_capacity;
-    entry    *entries;
-    size_t    n_entries, entries_capacity;
-    uint32_t *slot;      /* hash table: 1 + entry, 0 = free; n_slots is a power of two */
-    size_t    n_slots;
-    uint32_t *id;        /* entries of all rows, one after the other */
-    size_t    n_ids, ids_capacity;
+    char *arena; /* texts, each with a NUL */
+    size_t arena_used, arena_capacity;
+    entry *entries;
+    size_t n_entries, entries_capacity;
+    uint32_t *slot; /* hash table: 1 + entry, 0 = free; n_slots is a power of two */
+    size_t n_slots;
+    uint32_t *id; /* entries of all rows, one after the other */
+    size_t n_ids, ids_capacity;
     uint64_t *row_start; /* [n_rows + 1]                             */
-    size_t    n_rows, rows_capacity;
-    bool      has_several;    /* a row has two labels or more        */
-    bool      has_unlabelled; /* a row has none; its line:           */
-    uint64_t  unlabelled_line;
+    size_t n_rows, rows_capacity;
+    bool has_several;    /* a row has two labels or more        */
+    bool has_unlabelled; /* a row has none; its line:           */
+    uint64_t unlabelled_line;
 };
 
 static const char *const target_words[] = {"auto", "class", "value", "labels"};
@@ -54,8 +55,10 @@ drove_status drove__labels_create(drove_labels **out)
     if (labels == NULL) return drove__fail_nomem("labels", sizeof *labels);
     labels->n_slots = 256;
     labels->slot = calloc(labels->n_slots, sizeof *labels->slot);
-    drove_status status = drove__reserve(&labels->row_start, &labels->rows_capacity, 1, sizeof *labels->row_start);
-    if (labels->slot == NULL) status = drove__fail_nomem("labels", labels->n_slots * sizeof *labels->slot);
+    drove_status status =
+        drove__reserve(&labels->row_start, &labels->rows_capacity, 1, sizeof *labels->row_start);
+    if (labels->slot == NULL)
+        status = drove__fail_nomem("labels", labels->n_slots * sizeof *labels->slot);
     if (status != DROVE_OK) {
         drove__labels_destroy(labels);
         return status;
@@ -83,7 +86,8 @@ bool drove__label_number(const char *text, size_t length, double *out)
     const char *end = text + length, *digits = text, *next;
     if (digits < end && (*digits == '+' || *digits == '-')) digits++;
     uint64_t whole;
-    if ((size_t)(end - digits) <= EXACT_DIGITS && drove__scan_u64(digits, end, &next, &whole) && next == end) {
+    if ((size_t)(end - digits) <= EXACT_DIGITS && drove__scan_u64(digits, end, &next, &whole) &&
+        next == end) {
         *out = *text == '-' ? -(double)whole : (double)whole;
         return true;
     }
@@ -97,7 +101,8 @@ bool drove__label_number(const char *text, size_t length, double *out)
 
 static uint64_t hash_text(const char *text, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, then a multiplication that moves high bits down */
+    uint64_t hash =
+        0xcbf29ce484222325u; /* FNV-1a, then a multiplication that moves high bits down */
     for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
     return (hash ^ (hash >> 32)) * 0x9e3779b97f4a7c15u >> 20;
 }
@@ -131,21 +136,26 @@ static drove_status grow_table(drove_labels *labels)
     return DROVE_OK;
 }
 
-static drove_status add_entry(drove_labels *labels, const drove_line *line, const char *text, size_t length,
-                              bool words_allowed)
+static drove_status add_entry(drove_labels *labels, const drove_line *line, const char *text,
+                              size_t length, bool words_allowed)
 {
     entry e = {.text = labels->arena_used, .length = length};
     e.is_number = drove__label_number(text, length, &e.number);
     if (line != NULL) {
         e.line = drove__reader_line_number(line->reader);
-        if (!e.is_number && !words_allowed) return drove__line_fail(line, text, "a number as label");
-        if (e.is_number && !isfinite(e.number)) return drove__line_fail(line, text, "a finite number as label");
+        if (!e.is_number && !words_allowed)
+            return drove__line_fail(line, text, "a number as label");
+        if (e.is_number && !isfinite(e.number))
+            return drove__line_fail(line, text, "a finite number as label");
     } else if (!isfinite(e.number)) {
-        return drove__fail(DROVE_E_DATA, "row %zu: expected a finite number as label", labels->n_rows + 1);
+        return drove__fail(DROVE_E_DATA, "row %zu: expected a finite number as label",
+                           labels->n_rows + 1);
     }
     e.is_whole = e.is_number && floor(e.number) == e.number && fabs(e.number) < 1e15;
-    DROVE_TRY(drove__reserve(&labels->arena, &labels->arena_capacity, labels->arena_used + length + 1, 1));
-    DROVE_TRY(drove__reserve(&labels->entries, &labels->entries_capacity, labels->n_entries + 1, sizeof e));
+    DROVE_TRY(drove__reserve(&labels->arena, &labels->arena_capacity,
+                             labels->arena_used + length + 1, 1));
+    DROVE_TRY(drove__reserve(&labels->entries, &labels->entries_capacity, labels->n_entries + 1,
+                             sizeof e));
     memcpy(labels->arena + e.text, text, length);
     labels->arena[e.text + length] = '\0';
     labels->arena_used += length + 1;
@@ -153,8 +163,8 @@ static drove_status add_entry(drove_labels *labels, const drove_line *line, cons
     return DROVE_OK;
 }
 
-drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text, size_t length,
-                               bool words_allowed)
+drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text,
+                               size_t length, bool words_allowed)
 {
     DROVE_TRY(grow_table(labels));
     size_t at = find_slot(labels, text, length);
@@ -168,7 +178,8 @@ drove_status drove__labels_add(drove_labels *labels, const drove_line *line, con
     }
     e->last_row = labels->n_rows + 1;
     e->n_rows++;
-    DROVE_TRY(drove__reserve(&labels->id, &labels->ids_capacity, labels->n_ids + 1, sizeof *labels->id));
+    DROVE_TRY(
+        drove__reserve(&labels->id, &labels->ids_capacity, labels->n_ids + 1, sizeof *labels->id));
     labels->id[labels->n_ids++] = labels->slot[at] - 1;
     return DROVE_OK;
 }
@@ -215,11 +226,11 @@ static int compare_texts(const void *a, const void *b, void *arena)
     return strcmp((const char *)arena + x->text, (const char *)arena + y->text);
 }
 
-typedef struct summary {    /* of all labels */
-    entry  *odd;            /* the first that is not a number, else the first that is not whole, else NULL */
-    size_t  n_classes;      /* if they were classes */
-    uint64_t fewest_rows;   /* of a class           */
-    bool    all_numbers, all_whole;
+typedef struct summary { /* of all labels */
+    entry *odd; /* the first that is not a number, else the first that is not whole, else NULL */
+    size_t n_classes;     /* if they were classes */
+    uint64_t fewest_rows; /* of a class           */
+    bool all_numbers, all_whole;
 } summary;
 
 /* Sorts the entries into order[n_entries] and gives each its class; equal numbers share one. */
@@ -235,8 +246,8 @@ static void order_classes(drove_labels *labels, entry **order, summary *sum)
         sum->all_whole &= e->is_whole;
     }
     if (labels->n_entries == 0) return;
-    qsort_r(order, labels->n_entries, sizeof(entry *), sum->all_numbers ? compare_numbers : compare_texts,
-            labels->arena);
+    qsort_r(order, labels->n_entries, sizeof(entry *),
+            sum->all_numbers ? compare_numbers : compare_texts, labels->arena);
     uint64_t rows = 0;
     for (size_t i = 0; i < labels->n_entries; i++) {
         bool same = i > 0 && sum->all_numbers && order[i]->number == order[i - 1]->number;
@@ -261,12 +272,14 @@ static drove_target choose_target(const drove_labels *labels, const summary *sum
     return is_class ? DROVE_TARGET_CLASS : DROVE_TARGET_VALUE;
 }
 
-static drove_status fail_label(const drove_labels *labels, const char *where, const entry *e, const char *expected)
+static drove_status fail_label(const drove_labels *labels, const char *where, const entry *e,
+                               const char *expected)
 {
     const char *text = labels->arena + e->text;
-    if (e->line == 0) return drove__fail(DROVE_E_DATA, "%s: expected %s, found %s", where, expected, text);
-    return drove__fail(DROVE_E_DATA, "%s:%llu: expected %s, found \"%.60s\"", where, (unsigned long long)e->line,
-                       expected, text);
+    if (e->line == 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected %s, found %s", where, expected, text);
+    return drove__fail(DROVE_E_DATA, "%s:%llu: expected %s, found \"%.60s\"", where,
+                       (unsigned long long)e->line, expected, text);
 }
 
 /* "2" for 2, "2.0" and so on; "-1" and "+1" as written. */
@@ -281,20 +294,22 @@ static char *make_name(const drove_labels *labels, const entry *e)
 }
 
 /* Sets n_classes, and class_name unless the names are the numbers from 0 on. */
-static drove_status name_classes(const drove_labels *labels, entry *const *order, const summary *sum,
-                                 drove_storage *s)
+static drove_status name_classes(const drove_labels *labels, entry *const *order,
+                                 const summary *sum, drove_storage *s)
 {
     bool plain = true;
     for (size_t i = 0; i < labels->n_entries; i++) {
         const char *text = labels->arena + order[i]->text;
-        if (!order[i]->is_whole || order[i]->number != (double)order[i]->class || *text == '-' || *text == '+') {
+        if (!order[i]->is_whole || order[i]->number != (double)order[i]->class || *text == '-' ||
+            *text == '+') {
             plain = false;
         }
     }
     s->n_classes = sum->n_classes;
     if (plain || sum->n_classes == 0) return DROVE_OK;
     s->class_name = calloc(sum->n_classes, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("class names", sum->n_classes * sizeof *s->class_name);
+    if (s->class_name == NULL)
+        return drove__fail_nomem("class names", sum->n_classes * sizeof *s->class_name);
     for (size_t i = 0; i < labels->n_entries; i++) {
         char **name = &s->class_name[order[i]->class];
         if (*name != NULL) continue;
@@ -305,11 +320,12 @@ static drove_status name_classes(const drove_labels *labels, entry *const *order
 }
 
 /* ?classes=N: labels are the numbers 0 .. N-1, whether they occur or not. */
-static drove_status declare_classes(drove_labels *labels, uint64_t n_declared, const char *where, drove_storage *s)
+static drove_status declare_classes(drove_labels *labels, uint64_t n_declared, const char *where,
+                                    drove_storage *s)
 {
     char expected[80];
-    snprintf(expected, sizeof expected, "a label from 0 to %llu (?classes=%llu)", (unsigned long long)n_declared - 1,
-             (unsigned long long)n_declared);
+    snprintf(expected, sizeof expected, "a label from 0 to %llu (?classes=%llu)",
+             (unsigned long long)n_declared - 1, (unsigned long long)n_declared);
     for (size_t i = 0; i < labels->n_entries; i++) {
         entry *e = &labels->entries[i];
         if (!e->is_whole || e->number < 0 || e->number >= (double)n_declared) {
@@ -325,7 +341,8 @@ static drove_status finish_values(const drove_labels *labels, const char *where,
 {
     s->y_kind = DROVE_Y_VALUE;
     s->y_value = drove__grow(NULL, labels->n_rows, sizeof *s->y_value);
-    if (s->y_value == NULL) return drove__fail_nomem("targets", labels->n_rows * sizeof *s->y_value);
+    if (s->y_value == NULL)
+        return drove__fail_nomem("targets", labels->n_rows * sizeof *s->y_value);
     for (size_t row = 0; row < labels->n_rows; row++) {
         const entry *e = &labels->entries[labels->id[labels->row_start[row]]];
         if (!e->is_number) return fail_label(labels, where, e, "a number as label");
@@ -338,7 +355,8 @@ static drove_status finish_classes(const drove_labels *labels, drove_storage *s)
 {
     s->y_kind = DROVE_Y_CLASS;
     s->y_class = drove__grow(NULL, labels->n_rows, sizeof *s->y_class);
-    if (s->y_class == NULL) return drove__fail_nomem("classes", labels->n_rows * sizeof *s->y_class);
+    if (s->y_class == NULL)
+        return drove__fail_nomem("classes", labels->n_rows * sizeof *s->y_class);
     for (size_t row = 0; row < labels->n_rows; row++) {
         s->y_class[row] = (int32_t)labels->entries[labels->id[labels->row_start[row]]].class;
     }
@@ -371,32 +389,39 @@ static drove_status finish_labels(drove_labels *labels, const char *where, drove
 }
 
 /* A single-label target needs exactly one label in each row. */
-static drove_status check_one_label(const drove_labels *labels, const char *where, drove_target target)
+static drove_status check_one_label(const drove_labels *labels, const char *where,
+                                    drove_target target)
 {
     if (labels->has_several) {
-        return drove__fail(DROVE_E_DATA, "%s: has rows with several labels, so ?target=%s does not fit; expected "
-                           "?target=labels", where, target_words[target]);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: has rows with several labels, so ?target=%s does not fit; expected "
+                           "?target=labels",
+                           where, target_words[target]);
     }
     if (!labels->has_unlabelled) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s:%llu: expected a label at the start of the line, found none (rows without "
-                       "label are for multi-label data: ?target=labels)", where,
-                       (unsigned long long)labels->unlabelled_line);
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s:%llu: expected a label at the start of the line, found none (rows without "
+        "label are for multi-label data: ?target=labels)",
+        where, (unsigned long long)labels->unlabelled_line);
 }
 
 static void note_choice(const summary *sum, drove_target target, drove_storage *s)
 {
     if (target == DROVE_TARGET_VALUE && sum->all_whole) {
-        drove__storage_note(s, "%zu different whole-number labels read as values (?target=class: as classes)",
-                            sum->n_classes);
+        drove__storage_note(
+            s, "%zu different whole-number labels read as values (?target=class: as classes)",
+            sum->n_classes);
     }
     if (target == DROVE_TARGET_CLASS && sum->all_numbers && sum->n_classes > 2) {
-        drove__storage_note(s, "%zu different whole-number labels read as classes (?target=value: as values)",
-                            sum->n_classes);
+        drove__storage_note(
+            s, "%zu different whole-number labels read as classes (?target=value: as values)",
+            sum->n_classes);
     }
 }
 
-static drove_status finish_ordered(drove_labels *labels, entry **order, drove_target target, uint64_t n_declared,
-                                   const char *where, drove_storage *s)
+static drove_status finish_ordered(drove_labels *labels, entry **order, drove_target target,
+                                   uint64_t n_declared, const char *where, drove_storage *s)
 {
     summary sum;
     order_classes(labels, order, &sum);
@@ -412,7 +437,8 @@ static drove_status finish_ordered(drove_labels *labels, entry **order, drove_ta
     }
     if (n_declared > 0) DROVE_TRY(declare_classes(labels, n_declared, where, s));
     else DROVE_TRY(name_classes(labels, order, &sum, s));
-    return target == DROVE_TARGET_LABELS ? finish_labels(labels, where, s) : finish_classes(labels, s);
+    return target == DROVE_TARGET_LABELS ? finish_labels(labels, where, s)
+                                         : finish_classes(labels, s);
 }
 
 drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
@@ -424,7 +450,8 @@ drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, 
     DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1u << 24, &n_declared));
     entry **order = drove__grow(NULL, labels->n_entries, sizeof *order);
     if (order == NULL) return drove__fail_nomem("labels", labels->n_entries * sizeof *order);
-    drove_status status = finish_ordered(labels, order, (drove_target)target, n_declared, where, storage);
+    drove_status status =
+        finish_ordered(labels, order, (drove_target)target, n_declared, where, storage);
     free(order);
     return status;
 }

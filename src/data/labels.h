@@ -1,13 +1,14 @@
-/* data/labels.h - the labels of a file, collected as texts and turned into classes, values or label lists at the end,
- * when all of them are known.
+/* data/labels.h - the labels of a file, collected as texts and turned into classes, values or
+ * label lists at the end, when all of them are known.
  *
  * The rule, where the spec does not say ?target=class, value or labels:
  *   - a row with two labels or more makes the whole file multi-label;
  *   - else a label that is not a number makes all of them classes;
  *   - else labels that are not all whole numbers are values;
- *   - else whole numbers are classes if there are at most 20 different ones, or if each occurs at least 3 times;
- *     otherwise they are values (an age, a count).
- * Classes that are numbers are ordered by their value, else by their bytes.  "+1", "1" and "1.0" are one class.
+ *   - else whole numbers are classes if there are at most 20 different ones, or if each occurs at
+ *     least 3 times; otherwise they are values (an age, a count).
+ * Classes that are numbers are ordered by their value, else by their bytes.  "+1", "1" and "1.0"
+ * are one class.
  */
 #ifndef DROVE_DATA_LABELS_H
 #define DROVE_DATA_LABELS_H
@@ -28,20 +29,23 @@ typedef struct drove_labels drove_labels; /* one reader's, one thread */
 drove_status drove__labels_create(drove_labels **out);
 void         drove__labels_destroy(drove_labels *labels); /* may be NULL */
 
-/* Adds a label to the current row.  line: for errors, positioned anywhere; NULL for binary files.
- * Errors: DROVE_E_DATA (repeated in this row; not finite; a word where words_allowed is false), DROVE_E_NOMEM. */
-drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text, size_t length,
-                               bool words_allowed);
+/* Adds a label to the current row.  line: for errors, positioned anywhere; NULL for binary
+ * files. Errors: DROVE_E_DATA (repeated in this row; not finite; a word where words_allowed is
+ * false), DROVE_E_NOMEM. */
+drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text,
+                               size_t length, bool words_allowed);
 drove_status drove__labels_add_number(drove_labels *labels, double number);
 drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line);
 
-/* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a storage whose n_rows is the
- * number of rows ended.  spec: ?target=class|value|labels and ?classes=N (labels are 0 .. N-1).  where: file name.
- * Errors: DROVE_E_ARG, DROVE_E_DATA (labels that the target does not allow), DROVE_E_NOMEM. */
+/* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a
+ * storage whose n_rows is the number of rows ended.  spec: ?target=class|value|labels and
+ * ?classes=N (labels are 0 .. N-1).  where: file name. Errors: DROVE_E_ARG, DROVE_E_DATA (labels
+ * that the target does not allow), DROVE_E_NOMEM. */
 drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
                                   drove_storage *storage);
 
-/* The number that a label is: whole numbers of up to 15 digits exactly, all others as the nearest float. */
+/* The number that a label is: whole numbers of up to 15 digits exactly, all others as the
+ * nearest float. */
 bool drove__label_number(const char *text, size_t length, double *out);
 
 #endif

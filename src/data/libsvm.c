@@ -1,8 +1,10 @@
-/* data/libsvm.c - LIBSVM's text format, single-label and multi-label: "label index:value index:value ...".
+/* data/libsvm.c - LIBSVM's text format, single-label and multi-label: "label index:value
+ * index:value ...".
  *
- * Indices ascend within a line.  The file counts features from 0 if index 0 occurs in it, else from 1.  Values of 0
- * are not stored, but their index counts for the number of features.  "# ..." ends a line.  A multi-label line starts
- * with "l1,l2,..." or, without a label, with a blank.
+ * Indices ascend within a line.  The file counts features from 0 if index 0 occurs in it, else
+ * from 1.  Values of 0 are not stored, but their index counts for the number of features.  "#
+ * ..." ends a line.  A multi-label line starts with "l1,l2,..." or, without a label, with a
+ * blank.
  */
 #include "data/export.h"
 #include "data/labels.h"
@@ -15,23 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An index beyond both this and the bytes of the file needs ?features=N: a model has at least one number for each
- * feature, and a few bytes should not make it ask for gigabytes. */
+/* An index beyond both this and the bytes of the file needs ?features=N: a model has at least
+ * one number for each feature, and a few bytes should not make it ask for gigabytes. */
 #define INDEX_ALWAYS_ALLOWED ((uint64_t)1 << 24)
 #define INDEX_MOST           ((uint64_t)1 << 31)
 
 typedef struct libsvm_file { /* what is being read */
-    drove_reader  *reader;
-    drove_labels  *labels;
+    drove_reader *reader;
+    drove_labels *labels;
     drove_storage *storage;
-    size_t         n_stored, n_rows;
-    size_t         index_capacity, value_capacity, row_capacity;
-    uint64_t       most_index;    /* allowed                                  */
-    uint64_t       largest_index; /* found                                    */
-    bool           has_zero;      /* index 0 occurs                           */
-    bool           base_given;
-    uint64_t       base;          /* if given, else 0: the smallest index     */
-    uint64_t       n_declared;    /* ?features=N; 0 = not given               */
+    size_t n_stored, n_rows;
+    size_t index_capacity, value_capacity, row_capacity;
+    uint64_t most_index;    /* allowed                                  */
+    uint64_t largest_index; /* found                                    */
+    bool has_zero;          /* index 0 occurs                           */
+    bool base_given;
+    uint64_t base;       /* if given, else 0: the smallest index     */
+    uint64_t n_declared; /* ?features=N; 0 = not given               */
 } libsvm_file;
 
 static drove_status parse_labels(libsvm_file *f, drove_line *line)
@@ -40,7 +42,8 @@ static drove_status parse_labels(libsvm_file *f, drove_line *line)
         const char *label = line->at;
         while (line->at < line->end && !drove__is_blank(*line->at) && *line->at != ',') line->at++;
         if (memchr(label, ':', (size_t)(line->at - label)) != NULL) {
-            return drove__line_fail(line, label, "a label (or a blank, where a multi-label row has none)");
+            return drove__line_fail(line, label,
+                                    "a label (or a blank, where a multi-label row has none)");
         }
         DROVE_TRY(drove__labels_add(f->labels, line, label, (size_t)(line->at - label), false));
         if (line->at == line->end || *line->at != ',') break;
@@ -72,19 +75,22 @@ static drove_status store(libsvm_file *f, uint32_t index, float value)
 }
 
 /* least: smallest index that may stand here. */
-static drove_status check_index(const libsvm_file *f, const drove_line *line, uint64_t index, uint64_t least)
+static drove_status check_index(const libsvm_file *f, const drove_line *line, uint64_t index,
+                                uint64_t least)
 {
     char expected[96];
     if (index < least) {
-        return drove__line_fail(line, line->at, least > f->base ? "feature numbers that ascend without repetition" :
-                                "feature numbers from 1 (?base=1)");
+        return drove__line_fail(line, line->at,
+                                least > f->base ? "feature numbers that ascend without repetition"
+                                                : "feature numbers from 1 (?base=1)");
     }
     if (index <= f->most_index) return DROVE_OK;
     if (f->n_declared > 0) {
         snprintf(expected, sizeof expected, "feature numbers up to %llu (?features=%llu)",
                  (unsigned long long)f->most_index, (unsigned long long)f->n_declared);
     } else {
-        snprintf(expected, sizeof expected, "a feature number up to %llu (larger ones: ?features=N)",
+        snprintf(expected, sizeof expected,
+                 "a feature number up to %llu (larger ones: ?features=N)",
                  (unsigned long long)f->most_index);
     }
     return drove__line_fail(line, line->at, expected);
@@ -132,8 +138,10 @@ static void finish_indices(libsvm_file *f)
     if (base == 1) {
         for (size_t i = 0; i < f->n_stored; i++) s->index[i]--;
     }
-    s->n_features = f->n_declared > 0 ? (size_t)f->n_declared : (size_t)(f->largest_index + 1 - base);
-    if (!f->base_given) drove__storage_note(s, "feature numbers start at %d in the file", (int)base);
+    s->n_features =
+        f->n_declared > 0 ? (size_t)f->n_declared : (size_t)(f->largest_index + 1 - base);
+    if (!f->base_given)
+        drove__storage_note(s, "feature numbers start at %d in the file", (int)base);
     void *fitting = f->n_stored > 0 ? drove__grow(s->index, f->n_stored, sizeof *s->index) : NULL;
     if (fitting != NULL) s->index = fitting;
     fitting = s->value != NULL ? drove__grow(s->value, f->n_stored, sizeof *s->value) : NULL;
@@ -152,14 +160,18 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
         if (*line.at == '#') continue;
         DROVE_TRY(parse_line(f, &line));
     }
-    if (f->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: expected lines \"label index:value ...\", found none", path);
+    if (f->n_rows == 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected lines \"label index:value ...\", found none",
+                           path);
     s->x_kind = DROVE_X_CSR;
     s->n_rows = f->n_rows;
     finish_indices(f);
     if (f->n_declared > 0 && f->largest_index + 1 > f->n_declared + (uint64_t)s->index_base) {
-        return drove__fail(DROVE_E_DATA, "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
-                           path, (unsigned long long)f->n_declared - 1, (unsigned long long)f->n_declared,
-                           (unsigned long long)f->largest_index);
+        return drove__fail(
+            DROVE_E_DATA,
+            "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu", path,
+            (unsigned long long)f->n_declared - 1, (unsigned long long)f->n_declared,
+            (unsigned long long)f->largest_index);
     }
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
     return drove__storage_check(s, path);
@@ -223,7 +235,8 @@ static void write_label(FILE *stream, const drove_storage *s, size_t row, bool b
 }
 
 /* dense[n_features] is scratch. */
-static void write_features(FILE *stream, const drove_data *data, size_t i, bool scaled, float *dense)
+static void write_features(FILE *stream, const drove_data *data, size_t i, bool scaled,
+                           float *dense)
 {
     const drove_storage *s = data->storage;
     size_t row = drove__data_row(data, i);
@@ -252,7 +265,8 @@ static bool last_feature_occurs(const drove_data *data, bool scaled, float *dens
         size_t row = drove__data_row(data, i);
         if (s->x_kind == DROVE_X_CSR) {
             uint64_t end = s->row_start[row + 1];
-            if (end > s->row_start[row] && s->index[end - 1] + (size_t)1 == s->n_features) return true;
+            if (end > s->row_start[row] && s->index[end - 1] + (size_t)1 == s->n_features)
+                return true;
         } else {
             drove__export_row(data, i, scaled, dense);
             if (dense[s->n_features - 1] != 0.0f) return true;
@@ -290,7 +304,14 @@ static drove_status write_libsvm(const drove_data *data, const drove_spec *to)
 static const char *const keys[] = {"base", "features", "target", "classes", "scaled", NULL};
 
 const drove_format_ops drove__format_libsvm = {
-    .name = "libsvm", .help = "text, \"label index:value ...\", also \"l1,l2 index:value ...\"; sparse",
-    .source = "Chang, Lin: LIBSVM, ACM TIST 2, 2011", .arguments = "FILE", .least_args = 1, .most_args = 1,
-    .keys = keys, .read = read_libsvm, .write = write_libsvm, .default_scaling = DROVE_SCALE_NONE,
+    .name = "libsvm",
+    .help = "text, \"label index:value ...\", also \"l1,l2 index:value ...\"; sparse",
+    .source = "Chang, Lin: LIBSVM, ACM TIST 2, 2011",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_libsvm,
+    .write = write_libsvm,
+    .default_scaling = DROVE_SCALE_NONE,
 };

@@ -15,29 +15,36 @@
 static drove_status match_features(const drove_storage *train, drove_storage *test)
 {
     if (train->x_kind != test->x_kind) {
-        return drove__fail(DROVE_E_SHAPE, "stored as %s, but the training data as %s; expected the same kind",
+        return drove__fail(DROVE_E_SHAPE,
+                           "stored as %s, but the training data as %s; expected the same kind",
                            drove__storage_name(test), drove__storage_name(train));
     }
-    bool same_image = train->channels == test->channels && train->height == test->height && train->width == test->width;
+    bool same_image = train->channels == test->channels && train->height == test->height &&
+                      train->width == test->width;
     if (!same_image && train->channels != 0 && test->channels != 0) {
-        return drove__fail(DROVE_E_SHAPE, "expected images of %zu x %zu x %zu (channels, height, width) as in the "
-                           "training data, found %zu x %zu x %zu", train->channels, train->height, train->width,
-                           test->channels, test->height, test->width);
+        return drove__fail(DROVE_E_SHAPE,
+                           "expected images of %zu x %zu x %zu (channels, height, width) as in the "
+                           "training data, found %zu x %zu x %zu",
+                           train->channels, train->height, train->width, test->channels,
+                           test->height, test->width);
     }
-    if (test->x_kind == DROVE_X_CSR && test->n_features < train->n_features) test->n_features = train->n_features;
+    if (test->x_kind == DROVE_X_CSR && test->n_features < train->n_features)
+        test->n_features = train->n_features;
     if (test->n_features == train->n_features) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE, "expected %zu features as in the training data, found %zu%s", train->n_features,
-                       test->n_features, test->x_kind != DROVE_X_CSR ? "" :
-                       " (?features=N in the training data's spec makes room for more)");
+    return drove__fail(DROVE_E_SHAPE, "expected %zu features as in the training data, found %zu%s",
+                       train->n_features, test->n_features,
+                       test->x_kind != DROVE_X_CSR
+                           ? ""
+                           : " (?features=N in the training data's spec makes room for more)");
 }
 
 /* ---- classes ---- */
 
 typedef struct name {
     const char *text;
-    double      number;      /* of the text */
-    bool        is_number;
-    uint32_t    class;
+    double number; /* of the text */
+    bool is_number;
+    uint32_t class;
 } name;
 
 /* Numbers before words, numbers by value, words by bytes. */
@@ -51,12 +58,13 @@ static int compare_names(const void *a, const void *b)
 
 static name make_name(const drove_storage *s, size_t class, char number[DROVE_CLASS_TEXT_SIZE])
 {
-    name out = {.text = drove__class_text(s, class, number), .class = (uint32_t)class};
+    name out = {.text = drove__class_text(s, class, number), .class = (uint32_t) class};
     out.is_number = drove__label_number(out.text, strlen(out.text), &out.number);
     return out;
 }
 
-/* The names of train's classes, sorted; texts that stand for plain numbers are not kept.  free() it. */
+/* The names of train's classes, sorted; texts that stand for plain numbers are not kept.  free()
+ * it. */
 static name *sort_names(const drove_storage *train)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
@@ -71,7 +79,8 @@ static name *sort_names(const drove_storage *train)
 }
 
 /* mapping[c] = the training data's number of test's class c, or NO_CLASS. */
-static drove_status map_classes(const drove_storage *train, const drove_storage *test, uint32_t *mapping)
+static drove_status map_classes(const drove_storage *train, const drove_storage *test,
+                                uint32_t *mapping)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
     name *names = sort_names(train);
@@ -85,16 +94,21 @@ static drove_status map_classes(const drove_storage *train, const drove_storage 
     return DROVE_OK;
 }
 
-static drove_status fail_class(const drove_storage *train, const drove_storage *test, size_t row, size_t class)
+static drove_status fail_class(const drove_storage *train, const drove_storage *test, size_t row,
+                               size_t class)
 {
     char number[DROVE_CLASS_TEXT_SIZE], first[DROVE_CLASS_TEXT_SIZE], last[DROVE_CLASS_TEXT_SIZE];
-    return drove__fail(DROVE_E_SHAPE, "row %zu: expected one of the training data's %zu %s (%.60s .. %.60s), found "
-                       "\"%.60s\"", row + 1, train->n_classes,
-                       train->y_kind == DROVE_Y_LABELS ? "labels" : "classes", drove__class_text(train, 0, first),
-                       drove__class_text(train, train->n_classes - 1, last), drove__class_text(test, class, number));
+    return drove__fail(
+        DROVE_E_SHAPE,
+        "row %zu: expected one of the training data's %zu %s (%.60s .. %.60s), found "
+        "\"%.60s\"",
+        row + 1, train->n_classes, train->y_kind == DROVE_Y_LABELS ? "labels" : "classes",
+        drove__class_text(train, 0, first), drove__class_text(train, train->n_classes - 1, last),
+        drove__class_text(test, class, number));
 }
 
-static drove_status renumber_classes(const drove_storage *train, drove_storage *test, const uint32_t *mapping)
+static drove_status renumber_classes(const drove_storage *train, drove_storage *test,
+                                     const uint32_t *mapping)
 {
     for (size_t row = 0; row < test->n_rows; row++) {
         size_t class = (size_t)test->y_class[row];
@@ -110,12 +124,14 @@ static int compare_labels(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static drove_status renumber_labels(const drove_storage *train, drove_storage *test, const uint32_t *mapping)
+static drove_status renumber_labels(const drove_storage *train, drove_storage *test,
+                                    const uint32_t *mapping)
 {
     for (size_t row = 0; row < test->n_rows; row++) {
         size_t first = test->label_start[row], n = test->label_start[row + 1] - first;
         for (size_t k = first; k < first + n; k++) {
-            if (mapping[test->label[k]] == NO_CLASS) return fail_class(train, test, row, test->label[k]);
+            if (mapping[test->label[k]] == NO_CLASS)
+                return fail_class(train, test, row, test->label[k]);
             test->label[k] = mapping[test->label[k]];
         }
         if (n > 1) qsort(test->label + first, n, sizeof *test->label, compare_labels);
@@ -126,16 +142,19 @@ static drove_status renumber_labels(const drove_storage *train, drove_storage *t
 /* test's class names become a copy of train's. */
 static drove_status copy_names(const drove_storage *train, drove_storage *test)
 {
-    for (size_t i = 0; test->class_name != NULL && i < test->n_classes; i++) free(test->class_name[i]);
+    for (size_t i = 0; test->class_name != NULL && i < test->n_classes; i++)
+        free(test->class_name[i]);
     free(test->class_name);
     test->class_name = NULL;
     test->n_classes = train->n_classes;
     if (train->class_name == NULL) return DROVE_OK;
     test->class_name = calloc(train->n_classes, sizeof *test->class_name);
-    if (test->class_name == NULL) return drove__fail_nomem("class names", train->n_classes * sizeof(char *));
+    if (test->class_name == NULL)
+        return drove__fail_nomem("class names", train->n_classes * sizeof(char *));
     for (size_t i = 0; i < train->n_classes; i++) {
         test->class_name[i] = strdup(train->class_name[i]);
-        if (test->class_name[i] == NULL) return drove__fail_nomem("class names", strlen(train->class_name[i]));
+        if (test->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(train->class_name[i]));
     }
     return DROVE_OK;
 }
@@ -145,8 +164,10 @@ static drove_status match_classes(const drove_storage *train, drove_storage *tes
     uint32_t *mapping = drove__grow(NULL, test->n_classes, sizeof *mapping);
     if (mapping == NULL) return drove__fail_nomem("classes", test->n_classes * sizeof *mapping);
     drove_status status = map_classes(train, test, mapping);
-    if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS) status = renumber_classes(train, test, mapping);
-    if (status == DROVE_OK && test->y_kind == DROVE_Y_LABELS) status = renumber_labels(train, test, mapping);
+    if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS)
+        status = renumber_classes(train, test, mapping);
+    if (status == DROVE_OK && test->y_kind == DROVE_Y_LABELS)
+        status = renumber_labels(train, test, mapping);
     free(mapping);
     return status == DROVE_OK ? copy_names(train, test) : status;
 }
@@ -155,8 +176,10 @@ drove_status drove__match(const drove_storage *train, drove_storage *test)
 {
     DROVE_TRY(match_features(train, test));
     if (train->y_kind != test->y_kind) {
-        return drove__fail(DROVE_E_SHAPE, "the target is a %s, but in the training data a %s; expected the same (?target=)",
-                           drove__target_name(test->y_kind), drove__target_name(train->y_kind));
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "the target is a %s, but in the training data a %s; expected the same (?target=)",
+            drove__target_name(test->y_kind), drove__target_name(train->y_kind));
     }
     return train->y_kind == DROVE_Y_VALUE ? DROVE_OK : match_classes(train, test);
 }

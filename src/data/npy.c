@@ -1,9 +1,10 @@
 /* data/npy.c - NumPy's array files: examples in one, targets in the other.
  *
- * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python dictionary with descr,
- * fortran_order and shape, then the elements.  Here: versions 1 to 3, little-endian or bytes, C order, types b1 u1 i1
- * i2 i4 i8 f4 f8.  X is [n], [n][features], [n][height][width] or [n][channels][height][width]; bytes stay bytes.
- * Y is [n] or [n][1]: classes or values by the rule of data/labels.h; [n][labels] of zeros and ones: multi-label.
+ * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python
+ * dictionary with descr, fortran_order and shape, then the elements.  Here: versions 1 to 3,
+ * little-endian or bytes, C order, types b1 u1 i1 i2 i4 i8 f4 f8.  X is [n], [n][features],
+ * [n][height][width] or [n][channels][height][width]; bytes stay bytes. Y is [n] or [n][1]:
+ * classes or values by the rule of data/labels.h; [n][labels] of zeros and ones: multi-label.
  */
 #include "data/elements.h"
 #include "data/export.h"
@@ -19,18 +20,18 @@
 enum { RANK_MOST = 4, HEADER_MOST = 65536, HEADER_ALIGN = 64, LABELS_MOST = 1 << 24 };
 
 typedef struct npy_file {
-    drove_reader  *reader;
+    drove_reader *reader;
     drove_elements elements;
-    unsigned       rank;
-    uint64_t       shape[RANK_MOST];
+    unsigned rank;
+    uint64_t shape[RANK_MOST];
 } npy_file;
 
 /* ---- the header ---- */
 
-typedef struct header {       /* the dictionary's text */
+typedef struct header { /* the dictionary's text */
     const npy_file *file;
-    uint64_t        offset;   /* of text in the file   */
-    const char     *text, *at, *end;
+    uint64_t offset; /* of text in the file   */
+    const char *text, *at, *end;
 } header;
 
 static drove_status fail_header(const header *h, const char *expected)
@@ -38,7 +39,8 @@ static drove_status fail_header(const header *h, const char *expected)
     int n = h->end - h->at < 20 ? (int)(h->end - h->at) : 20;
     return drove__fail(DROVE_E_DATA, "%s: byte %llu of its NPY header: expected %s, found \"%.*s\"",
                        drove__reader_path(h->file->reader),
-                       (unsigned long long)(h->offset + (uint64_t)(h->at - h->text)), expected, n, h->at);
+                       (unsigned long long)(h->offset + (uint64_t)(h->at - h->text)), expected, n,
+                       h->at);
 }
 
 static void skip_blanks(header *h)
@@ -67,7 +69,8 @@ static bool take_word(header *h, const char *word)
 static drove_status read_string(header *h, const char **text, size_t *length)
 {
     skip_blanks(h);
-    if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return fail_header(h, "a quoted word");
+    if (h->at == h->end || (*h->at != '\'' && *h->at != '"'))
+        return fail_header(h, "a quoted word");
     const char *first = h->at + 1;
     const char *last = first < h->end ? memchr(first, *h->at, (size_t)(h->end - first)) : NULL;
     if (last == NULL) return fail_header(h, "a closing quote");
@@ -79,9 +82,13 @@ static drove_status read_string(header *h, const char **text, size_t *length)
 
 static drove_status read_type(header *h, npy_file *f)
 {
-    static const struct { char name[3]; drove_element_type type; } types[] = {
-        {"b1", DROVE_ELEMENT_U8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},  {"i2", DROVE_ELEMENT_I16},
-        {"i4", DROVE_ELEMENT_I32}, {"i8", DROVE_ELEMENT_I64}, {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64},
+    static const struct {
+        char name[3];
+        drove_element_type type;
+    } types[] = {
+        {"b1", DROVE_ELEMENT_U8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},
+        {"i2", DROVE_ELEMENT_I16}, {"i4", DROVE_ELEMENT_I32}, {"i8", DROVE_ELEMENT_I64},
+        {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64},
     };
     const char *text;
     size_t length;
@@ -90,7 +97,8 @@ static drove_status read_type(header *h, npy_file *f)
         if (memcmp(text + 1, types[i].name, 2) != 0) continue;
         bool is_byte = drove__element_bytes(types[i].type) == 1;
         if (text[0] == '>' && !is_byte) {
-            return drove__fail(DROVE_E_UNSUPPORTED, "%s: holds big-endian numbers (%.3s); expected little-endian ones",
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "%s: holds big-endian numbers (%.3s); expected little-endian ones",
                                drove__reader_path(f->reader), text);
         }
         if (strchr("<|>=", text[0]) == NULL) break;
@@ -106,8 +114,10 @@ static drove_status read_order(header *h, const npy_file *f)
     skip_blanks(h);
     if (take_word(h, "False")) return DROVE_OK;
     if (!take_word(h, "True")) return fail_header(h, "True or False");
-    return drove__fail(DROVE_E_UNSUPPORTED, "%s: is stored column by column (fortran_order); expected row by row: save "
-                       "numpy.ascontiguousarray(x)", drove__reader_path(f->reader));
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s: is stored column by column (fortran_order); expected row by row: save "
+                       "numpy.ascontiguousarray(x)",
+                       drove__reader_path(f->reader));
 }
 
 static drove_status read_shape(header *h, npy_file *f)
@@ -119,7 +129,8 @@ static drove_status read_shape(header *h, npy_file *f)
         skip_blanks(h);
         uint64_t n;
         const char *next;
-        if (!drove__scan_u64(h->at, h->end, &next, &n) || n == 0) return fail_header(h, "a dimension of at least 1");
+        if (!drove__scan_u64(h->at, h->end, &next, &n) || n == 0)
+            return fail_header(h, "a dimension of at least 1");
         h->at = next;
         if (h->at < h->end && *h->at == 'L') h->at++; /* Python 2 */
         f->shape[f->rank++] = n;
@@ -140,7 +151,8 @@ static drove_status read_dictionary(header *h, npy_file *f)
         const char *key;
         size_t length, which = 0;
         DROVE_TRY(read_string(h, &key, &length));
-        while (which < DROVE_COUNT(keys) && (length != strlen(keys[which]) || memcmp(key, keys[which], length) != 0)) {
+        while (which < DROVE_COUNT(keys) &&
+               (length != strlen(keys[which]) || memcmp(key, keys[which], length) != 0)) {
             which++;
         }
         if (which == DROVE_COUNT(keys) || seen[which]) {
@@ -169,17 +181,22 @@ static drove_status read_length(npy_file *f, size_t *length)
     uint8_t start[8], bytes[4] = {0};
     DROVE_TRY(drove__reader_read(f->reader, start, sizeof start));
     if (memcmp(start, "\x93NUMPY", 6) != 0) {
-        return drove__fail(DROVE_E_DATA, "%s: not an NPY file: expected \"\\x93NUMPY\" at its start, found byte 0x%02x",
-                           path, start[0]);
+        return drove__fail(
+            DROVE_E_DATA,
+            "%s: not an NPY file: expected \"\\x93NUMPY\" at its start, found byte 0x%02x", path,
+            start[0]);
     }
     if (start[6] < 1 || start[6] > 3) {
-        return drove__fail(DROVE_E_DATA, "%s: byte 6: expected NPY version 1, 2 or 3, found %u", path, start[6]);
+        return drove__fail(DROVE_E_DATA, "%s: byte 6: expected NPY version 1, 2 or 3, found %u",
+                           path, start[6]);
     }
     DROVE_TRY(drove__reader_read(f->reader, bytes, start[6] == 1 ? 2 : 4));
-    uint32_t n = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    uint32_t n = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                 (uint32_t)bytes[3] << 24;
     if (n > HEADER_MOST) {
-        return drove__fail(DROVE_E_DATA, "%s: byte 8: expected a header of at most %d bytes, found %u", path, HEADER_MOST,
-                           n);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: byte 8: expected a header of at most %d bytes, found %u", path,
+                           HEADER_MOST, n);
     }
     *length = n;
     return DROVE_OK;
@@ -211,7 +228,8 @@ static drove_status read_x(npy_file *f, drove_storage *s)
     size_t n;
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
-        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow", drove__reader_path(f->reader));
+        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
+                           drove__reader_path(f->reader));
     }
     DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_features, &n));
     s->n_rows = (size_t)f->shape[0];
@@ -236,7 +254,8 @@ static drove_status read_x(npy_file *f, drove_storage *s)
 }
 
 /* One target a row. */
-static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels, drove_storage *s)
+static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels,
+                                 drove_storage *s)
 {
     for (size_t row = 0; row < s->n_rows; row++) {
         double target;
@@ -255,7 +274,8 @@ static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storag
     s->y_kind = DROVE_Y_LABELS;
     s->n_classes = (size_t)n_labels;
     s->label_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->label_start);
-    if (s->label_start == NULL) return drove__fail_nomem("labels", s->n_rows * sizeof *s->label_start);
+    if (s->label_start == NULL)
+        return drove__fail_nomem("labels", s->n_rows * sizeof *s->label_start);
     s->label_start[0] = 0;
     DROVE_TRY(drove__reserve(&s->label, &capacity, 1, sizeof *s->label));
     for (size_t row = 0; row < s->n_rows; row++) {
@@ -263,8 +283,9 @@ static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storag
             double one;
             DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &one));
             if (one != 0 && one != 1) {
-                return drove__fail(DROVE_E_DATA, "%s: row %zu, column %u: expected 0 or 1 (multi-label), found %g",
-                                   drove__reader_path(f->reader), row + 1, label + 1, one);
+                return drove__fail(
+                    DROVE_E_DATA, "%s: row %zu, column %u: expected 0 or 1 (multi-label), found %g",
+                    drove__reader_path(f->reader), row + 1, label + 1, one);
             }
             if (one == 0) continue;
             DROVE_TRY(drove__reserve(&s->label, &capacity, n + 1, sizeof *s->label));
@@ -281,12 +302,15 @@ static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s
     uint64_t n_columns = f->rank >= 2 ? f->shape[1] : 1;
     size_t n;
     if (f->rank > 2 || n_columns > LABELS_MOST) {
-        return drove__fail(DROVE_E_DATA, "%s: expected targets of shape (n,), (n, 1) or (n, labels), found %u dimensions",
-                           path, f->rank);
+        return drove__fail(
+            DROVE_E_DATA,
+            "%s: expected targets of shape (n,), (n, 1) or (n, labels), found %u dimensions", path,
+            f->rank);
     }
     if (f->shape[0] != s->n_rows) {
-        return drove__fail(DROVE_E_DATA, "%s: expected %zu targets, one for each example, found %llu", path, s->n_rows,
-                           (unsigned long long)f->shape[0]);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected %zu targets, one for each example, found %llu", path,
+                           s->n_rows, (unsigned long long)f->shape[0]);
     }
     DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_columns, &n));
     if (n_columns > 1) return read_indicators(f, n_columns, s);
@@ -318,26 +342,33 @@ static drove_status read_npy(const drove_spec *spec, int part, drove_storage **o
 /* ---- writing ---- */
 
 /* Version 1; the header ends at a multiple of HEADER_ALIGN, after blanks and a newline. */
-static drove_status write_header(drove_writer *w, const char *type, unsigned rank, const size_t *shape)
+static drove_status write_header(drove_writer *w, const char *type, unsigned rank,
+                                 const size_t *shape)
 {
     char text[256], dimensions[128] = "";
     size_t used = 0;
     for (unsigned i = 0; i < rank; i++) {
-        used += (size_t)snprintf(dimensions + used, sizeof dimensions - used, i == 0 ? "%zu," : " %zu,", shape[i]);
+        used += (size_t)snprintf(dimensions + used, sizeof dimensions - used,
+                                 i == 0 ? "%zu," : " %zu,", shape[i]);
     }
     if (rank > 1) dimensions[used - 1] = '\0'; /* only (n,) keeps its comma */
-    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, dimensions);
-    size_t start = 10, padded = (start + (size_t)n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN - start;
+    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                     type, dimensions);
+    size_t start = 10,
+           padded =
+               (start + (size_t)n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN - start;
     memset(text + n, ' ', padded - (size_t)n);
     text[padded - 1] = '\n';
-    uint8_t first[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)padded, (uint8_t)(padded >> 8)};
+    uint8_t first[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)padded, (uint8_t)(padded >> 8)};
     DROVE_TRY(drove__writer_write(w, first, sizeof first));
     return drove__writer_write(w, text, padded);
 }
 
 static drove_status write_number(drove_writer *w, uint32_t bits)
 {
-    uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16), (uint8_t)(bits >> 24)};
+    uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16),
+                        (uint8_t)(bits >> 24)};
     return drove__writer_write(w, bytes, sizeof bytes);
 }
 
@@ -393,7 +424,8 @@ static drove_status write_indicators(drove_writer *w, const drove_data *data)
     return DROVE_OK;
 }
 
-/* Classes are written as their names where those are whole numbers that fit, else as numbers from 0. */
+/* Classes are written as their names where those are whole numbers that fit, else as numbers
+ * from 0. */
 static drove_status write_classes(drove_writer *w, const drove_data *data)
 {
     const drove_storage *s = data->storage;
@@ -402,8 +434,8 @@ static drove_status write_classes(drove_writer *w, const drove_data *data)
     bool by_name = drove__export_names_are_numbers(s);
     for (size_t c = 0; c < s->n_classes && by_name; c++) {
         double value = 0;
-        by_name = drove__label_number(s->class_name[c], strlen(s->class_name[c]), &value) && value >= INT32_MIN &&
-                  value <= INT32_MAX && value == (double)(int32_t)value;
+        by_name = drove__label_number(s->class_name[c], strlen(s->class_name[c]), &value) &&
+                  value >= INT32_MIN && value <= INT32_MAX && value == (double)(int32_t)value;
         if (by_name) number[c] = (int32_t)value;
     }
     drove_status status = write_header(w, "<i4", 1, &data->n_rows);
@@ -421,7 +453,8 @@ static drove_status write_y(drove_writer *w, const drove_data *data)
     if (s->y_kind == DROVE_Y_LABELS) return write_indicators(w, data);
     if (s->y_kind == DROVE_Y_CLASS) return write_classes(w, data);
     DROVE_TRY(write_header(w, "<f4", 1, &data->n_rows));
-    for (size_t i = 0; i < data->n_rows; i++) DROVE_TRY(write_float(w, s->y_value[drove__data_row(data, i)]));
+    for (size_t i = 0; i < data->n_rows; i++)
+        DROVE_TRY(write_float(w, s->y_value[drove__data_row(data, i)]));
     return DROVE_OK;
 }
 
@@ -446,7 +479,14 @@ static drove_status write_npy(const drove_data *data, const drove_spec *to)
 static const char *const keys[] = {"target", "classes", "scaled", NULL};
 
 const drove_format_ops drove__format_npy = {
-    .name = "npy", .help = "NumPy array files of examples and of targets; bytes stay bytes",
-    .source = "NumPy Enhancement Proposal 1", .arguments = "X,Y", .least_args = 2, .most_args = 2, .keys = keys,
-    .read = read_npy, .write = write_npy, .default_scaling = DROVE_SCALE_NONE,
+    .name = "npy",
+    .help = "NumPy array files of examples and of targets; bytes stay bytes",
+    .source = "NumPy Enhancement Proposal 1",
+    .arguments = "X,Y",
+    .least_args = 2,
+    .most_args = 2,
+    .keys = keys,
+    .read = read_npy,
+    .write = write_npy,
+    .default_scaling = DROVE_SCALE_NONE,
 };

@@ -1,4 +1,5 @@
-/* data/scale.c - scaling.  Sums are double; two passes for the deviation, so that a large mean costs no digits. */
+/* data/scale.c - scaling.  Sums are double; two passes for the deviation, so that a large mean
+ * costs no digits. */
 #include "data/scale.h"
 
 #include "base/mem.h"
@@ -13,7 +14,8 @@ const char *drove__scaling_name(drove_scaling scaling)
     return names[scaling];
 }
 
-/* One feature's factor: 1 / spread, or 1 where there is none, or where 1 / spread is no finite float. */
+/* One feature's factor: 1 / spread, or 1 where there is none, or where 1 / spread is no finite
+ * float. */
 static float inverse(double spread)
 {
     float factor = (float)(1.0 / spread);
@@ -131,7 +133,8 @@ drove_status drove__scale_fit(drove_data *data)
 {
     const drove_storage *s = data->storage;
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
-    if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL) return DROVE_OK;
+    if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)
+        return DROVE_OK;
     DROVE_TRY(allocate(data));
     if (data->scaling == DROVE_SCALE_STANDARD) return fit_standard(data);
     if (s->x_kind == DROVE_X_F32) {

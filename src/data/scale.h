@@ -5,7 +5,8 @@
 #include "data/data.h"
 
 /* Computes shift and factor of data->scaling from the rows of the view (the training part).
- *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse: x / largest |x|
+ *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse:
+ *             x / largest |x|
  *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
  * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_NOMEM. */
 drove_status drove__scale_fit(drove_data *data);

@@ -23,7 +23,8 @@ drove_status drove__storage_create(drove_storage **out)
 void drove__storage_release(drove_storage *storage)
 {
     if (storage == NULL) return;
-    /* Release: this view's reads are over.  Acquire, by the last one: all other views' reads are over too. */
+    /* Release: this view's reads are over.  Acquire, by the last one: all other views' reads are
+     * over too. */
     if (__atomic_sub_fetch(&storage->n_views, 1, __ATOMIC_ACQ_REL) > 0) return;
     drove__free(storage->x_u8);
     drove__free(storage->x_f32);
@@ -50,10 +51,12 @@ void drove__storage_note(drove_storage *storage, const char *format, ...)
     va_end(arguments);
     if (n < 0) return;
     size_t used = strlen(storage->notes);
-    snprintf(storage->notes + used, sizeof storage->notes - used, "%s%s", used > 0 ? "; " : "", text);
+    snprintf(storage->notes + used, sizeof storage->notes - used, "%s%s", used > 0 ? "; " : "",
+             text);
 }
 
-const char *drove__class_text(const drove_storage *storage, size_t class, char number[DROVE_CLASS_TEXT_SIZE])
+const char *drove__class_text(const drove_storage *storage, size_t class,
+                              char number[DROVE_CLASS_TEXT_SIZE])
 {
     if (storage->class_name != NULL) return storage->class_name[class];
     snprintf(number, DROVE_CLASS_TEXT_SIZE, "%zu", class);
@@ -80,7 +83,8 @@ static size_t first_not_finite(const float *value, size_t n)
 {
     enum { BLOCK = 1024 };
     size_t i = 0;
-    while (i + BLOCK <= n) { /* 0 * x is 0 for a finite x and NaN for any other, and sums keep a NaN */
+    while (i + BLOCK <=
+           n) { /* 0 * x is 0 for a finite x and NaN for any other, and sums keep a NaN */
         float sum = 0;
         for (size_t j = i; j < i + BLOCK; j++) sum += 0.0f * value[j];
         if (!(sum == 0.0f)) break;
@@ -95,11 +99,12 @@ static drove_status check_sparse(const drove_storage *s, const char *where)
     for (size_t row = 0; row < s->n_rows; row++) {
         for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
             if (s->index[k] >= s->n_features) {
-                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %u is not below %zu", where, row + 1,
-                                   s->index[k], s->n_features);
+                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %u is not below %zu", where,
+                                   row + 1, s->index[k], s->n_features);
             }
             if (k > s->row_start[row] && s->index[k] <= s->index[k - 1]) {
-                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend", where, row + 1);
+                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
+                                   where, row + 1);
             }
         }
     }
@@ -117,8 +122,9 @@ static drove_status check_x(const drove_storage *s, const char *where)
     size_t n = s->n_rows * s->n_features;
     size_t bad = first_not_finite(s->x_f32, n);
     if (bad == n) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: row %zu, feature %zu: expected a finite number, found %g", where,
-                       bad / s->n_features + 1, bad % s->n_features + 1, (double)s->x_f32[bad]);
+    return drove__fail(DROVE_E_DATA, "%s: row %zu, feature %zu: expected a finite number, found %g",
+                       where, bad / s->n_features + 1, bad % s->n_features + 1,
+                       (double)s->x_f32[bad]);
 }
 
 static drove_status check_y(const drove_storage *s, const char *where)
@@ -126,22 +132,24 @@ static drove_status check_y(const drove_storage *s, const char *where)
     if (s->y_kind == DROVE_Y_VALUE) {
         size_t bad = first_not_finite(s->y_value, s->n_rows);
         if (bad == s->n_rows) return DROVE_OK;
-        return drove__fail(DROVE_E_DATA, "%s: row %zu: expected a finite target, found %g", where, bad + 1,
-                           (double)s->y_value[bad]);
+        return drove__fail(DROVE_E_DATA, "%s: row %zu: expected a finite target, found %g", where,
+                           bad + 1, (double)s->y_value[bad]);
     }
     if (s->y_kind == DROVE_Y_CLASS) {
         for (size_t row = 0; row < s->n_rows; row++) {
             if (s->y_class[row] >= 0 && (size_t)s->y_class[row] < s->n_classes) continue;
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: expected a class below %zu, found %d", where, row + 1,
-                               s->n_classes, (int)s->y_class[row]);
+            return drove__fail(DROVE_E_DATA, "%s: row %zu: expected a class below %zu, found %d",
+                               where, row + 1, s->n_classes, (int)s->y_class[row]);
         }
         return DROVE_OK;
     }
     for (size_t row = 0; row < s->n_rows; row++) {
         for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) {
-            if (s->label[k] < s->n_classes && (k == s->label_start[row] || s->label[k - 1] < s->label[k])) continue;
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: label %u is repeated or not below %zu", where, row + 1,
-                               s->label[k], s->n_classes);
+            if (s->label[k] < s->n_classes &&
+                (k == s->label_start[row] || s->label[k - 1] < s->label[k]))
+                continue;
+            return drove__fail(DROVE_E_DATA, "%s: row %zu: label %u is repeated or not below %zu",
+                               where, row + 1, s->label[k], s->n_classes);
         }
     }
     return DROVE_OK;
@@ -151,9 +159,11 @@ drove_status drove__storage_check(const drove_storage *storage, const char *wher
 {
     if (storage->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: holds no example", where);
     if (storage->n_rows > UINT32_MAX) {
-        return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found %zu", where, UINT32_MAX, storage->n_rows);
+        return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found %zu", where,
+                           UINT32_MAX, storage->n_rows);
     }
-    if (storage->n_features == 0) return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
+    if (storage->n_features == 0)
+        return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
     DROVE_TRY(check_x(storage, where));
     return check_y(storage, where);
 }

@@ -6,14 +6,15 @@
 #include "data/data.h"
 
 typedef struct drove_synth_size {
-    uint64_t     n_rows, n_features;
-    drove_x_kind x_kind;    /* bytes and floats: [n_rows][n_features] is allocated; sparse: row_start alone */
-    uint64_t     n_stored;  /* sparse: numbers expected, to see whether they fit */
+    uint64_t n_rows, n_features;
+    drove_x_kind
+        x_kind; /* bytes and floats: [n_rows][n_features] is allocated; sparse: row_start alone */
+    uint64_t n_stored; /* sparse: numbers expected, to see whether they fit */
 } drove_synth_size;
 
 /* A storage of classes whose arrays are allocated, not filled.
  * Errors: DROVE_E_ARG (more than the memory of this machine), DROVE_E_NOMEM. */
-drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size *size, size_t n_classes,
-                                 drove_storage **out);
+drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size *size,
+                                 size_t n_classes, drove_storage **out);
 
 #endif

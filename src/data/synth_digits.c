@@ -1,9 +1,11 @@
-/* data/synth_digits.c - images of digits drawn from strokes: a stand-in for MNIST that needs no file.
+/* data/synth_digits.c - images of digits drawn from strokes: a stand-in for MNIST that needs no
+ * file.
  *
- * An image depends on (seed, part, its number) alone, so that more images never change the first ones.  Steps: a way
- * of writing the digit (data/glyphs.c); its control points moved at random; smooth curves through them; a random affine
- * map; the distance of each pixel to the nearest segment, turned into ink with a random pen; noise.  How strong each
- * distortion is decides how hard the data are: see tests/unit/data/test_synth.c and docs/formats.md.
+ * An image depends on (seed, part, its number) alone, so that more images never change the first
+ * ones.  Steps: a way of writing the digit (data/glyphs.c); its control points moved at random;
+ * smooth curves through them; a random affine map; the distance of each pixel to the nearest
+ * segment, turned into ink with a random pen; noise.  How strong each distortion is decides how
+ * hard the data are: see tests/unit/data/test_synth.c and docs/data.md.
  */
 #include "data/glyphs.h"
 #include "data/synth.h"
@@ -18,23 +20,23 @@ enum {
     SIDE = 28,
     PIXELS = SIDE * SIDE,
     DIGITS = 10,
-    CURVE_STEPS = 5,  /* segments between two control points of a curve */
+    CURVE_STEPS = 5, /* segments between two control points of a curve */
     SEGMENTS_MOST = DROVE_STROKES_MOST * DROVE_STROKE_POINTS_MOST * CURVE_STEPS
 };
 
 #define TEST_PART (UINT64_C(1) << 63) /* set in the stream number of images of the test part */
 
 /* Strength of the distortions.  Lengths in pixels unless said otherwise. */
-static const float box_height = 19.0f;    /* of the undistorted digit                            */
-static const float wobble = 0.030f;       /* deviation of a control point, in boxes              */
-static const float rotation = 0.20f;      /* deviation, radians                                  */
-static const float shear = 0.20f;         /* deviation                                           */
-static const float log_size = 0.12f;      /* deviation of the logarithm of the size              */
-static const float log_aspect = 0.14f;    /* deviation of the logarithm of width over height     */
-static const float shift = 1.35f;         /* deviation of the centre                             */
+static const float box_height = 19.0f; /* of the undistorted digit                            */
+static const float wobble = 0.030f;    /* deviation of a control point, in boxes              */
+static const float rotation = 0.20f;   /* deviation, radians                                  */
+static const float shear = 0.20f;      /* deviation                                           */
+static const float log_size = 0.12f;   /* deviation of the logarithm of the size              */
+static const float log_aspect = 0.14f; /* deviation of the logarithm of width over height     */
+static const float shift = 1.35f;      /* deviation of the centre                             */
 static const float pen_least = 0.7f, pen_most = 1.7f; /* half the width of the line              */
-static const float ink_least = 0.65f;     /* darkest pixel of the palest digit, of 1             */
-static const float noise_most = 0.16f;    /* largest amplitude of the noise, of 1                */
+static const float ink_least = 0.65f;  /* darkest pixel of the palest digit, of 1             */
+static const float noise_most = 0.16f; /* largest amplitude of the noise, of 1                */
 
 typedef struct point {
     float x, y;
@@ -45,7 +47,7 @@ typedef struct segment {
 } segment;
 
 typedef struct drawing { /* a digit as segments, in pixels */
-    segment  segment[SEGMENTS_MOST];
+    segment segment[SEGMENTS_MOST];
     unsigned n_segments;
 } drawing;
 
@@ -84,7 +86,8 @@ static affine draw_affine(drove_rng *rng)
 
 static point map_point(const affine *map, point p)
 {
-    return (point){map->xx * p.x + map->xy * p.y + map->x0, map->yx * p.x + map->yy * p.y + map->y0};
+    return (point){map->xx * p.x + map->xy * p.y + map->x0,
+                   map->yx * p.x + map->yy * p.y + map->y0};
 }
 
 /* Catmull-Rom curve from b to c at t in [0, 1]; a and d are the points before and after. */
@@ -141,7 +144,8 @@ static void pixel_range(float a, float b, float reach, int *first, int *last)
     *last = high >= SIDE - 1 ? SIDE - 1 : (int)high;
 }
 
-/* nearest[y][x] = the smaller of itself and the squared distance to the segment, for pixels within reach. */
+/* nearest[y][x] = the smaller of itself and the squared distance to the segment, for pixels
+ * within reach. */
 static void measure_segment(const segment *s, float reach, float nearest[PIXELS])
 {
     int x_first, x_last, y_first, y_last;
@@ -171,7 +175,8 @@ static void ink_pixels(const drawing *digit, drove_rng *rng, uint8_t image[PIXEL
     float ink = 255.0f * uniform(rng, ink_least, 1.0f);
     float noise = 255.0f / 256.0f * uniform(rng, 0.0f, noise_most);
     for (int i = 0; i < PIXELS; i++) nearest[i] = reach * reach;
-    for (unsigned i = 0; i < digit->n_segments; i++) measure_segment(&digit->segment[i], reach, nearest);
+    for (unsigned i = 0; i < digit->n_segments; i++)
+        measure_segment(&digit->segment[i], reach, nearest);
     for (int i = 0; i < PIXELS; i += 4) {
         uint64_t bits = drove__rng_u64(rng);
         for (int j = i; j < i + 4; j++, bits >>= 16) {
@@ -206,7 +211,9 @@ static drove_status read_digits(const drove_spec *spec, int part, drove_storage 
     DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
     drove_storage *s;
-    drove_synth_size size = {.n_rows = part == 1 ? n_test : n, .n_features = PIXELS, .x_kind = DROVE_X_U8};
+    drove_synth_size size = {.n_rows = part == 1 ? n_test : n,
+                             .n_features = PIXELS,
+                             .x_kind = DROVE_X_U8};
     DROVE_TRY(drove__synth_create(spec, &size, DIGITS, &s));
     s->channels = 1;
     s->height = s->width = SIDE;
@@ -218,7 +225,14 @@ static drove_status read_digits(const drove_spec *spec, int part, drove_storage 
 static const char *const keys[] = {"n", "n_test", "seed", NULL};
 
 const drove_format_ops drove__format_synth_digits = {
-    .name = "synth:digits", .help = "generated 28x28 images of digits; ?n=60000&n_test=10000&seed=1",
-    .source = "strokes drawn for drove", .arguments = "digits", .least_args = 1, .most_args = 1, .keys = keys,
-    .read = read_digits, .has_test = true, .default_scaling = DROVE_SCALE_UNIT,
+    .name = "synth:digits",
+    .help = "generated 28x28 images of digits; ?n=60000&n_test=10000&seed=1",
+    .source = "strokes drawn for drove",
+    .arguments = "digits",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_digits,
+    .has_test = true,
+    .default_scaling = DROVE_SCALE_UNIT,
 };

@@ -1,8 +1,9 @@
 /* data/synth_images.c - colour images of blobs, for convolutional networks without files.
  *
- * Each class is an arrangement of coloured blobs; an image shows its class's arrangement shifted (round the edges),
- * mirrored half of the time, with other contrast, and with noise.  An image depends on (seed, part, its number) and
- * the arrangement on (seed, class), so training and test part show the same classes.
+ * Each class is an arrangement of coloured blobs; an image shows its class's arrangement shifted
+ * (round the edges), mirrored half of the time, with other contrast, and with noise.  An image
+ * depends on (seed, part, its number) and the arrangement on (seed, class), so training and test
+ * part show the same classes.
  */
 #include "data/synth.h"
 
@@ -18,9 +19,9 @@ enum { CHANNELS = 3, BLOBS = 5 };
 #define CLASS_PART (UINT64_C(1) << 62) /* and of the classes' arrangements          */
 
 typedef struct blob {
-    float x, y;              /* centre, in image sizes            */
-    float radius;            /* where it has faded to 1 / e       */
-    float colour[CHANNELS];  /* added at the centre, -0.5 .. 0.5  */
+    float x, y;             /* centre, in image sizes            */
+    float radius;           /* where it has faded to 1 / e       */
+    float colour[CHANNELS]; /* added at the centre, -0.5 .. 0.5  */
 } blob;
 
 static float uniform(drove_rng *rng, float least, float most)
@@ -42,13 +43,15 @@ static void draw_class(uint64_t seed, uint64_t class, size_t size, float *pictur
     }
     for (size_t c = 0; c < CHANNELS; c++) {
         for (size_t p = 0; p < size * size; p++) {
-            float x = ((float)(p % size) + 0.5f) / (float)size, y = ((float)(p / size) + 0.5f) / (float)size;
+            float x = ((float)(p % size) + 0.5f) / (float)size,
+                  y = ((float)(p / size) + 0.5f) / (float)size;
             float sum = 0.5f;
             for (size_t i = 0; i < BLOBS; i++) {
                 float dx = fabsf(x - blobs[i].x), dy = fabsf(y - blobs[i].y);
                 if (dx > 0.5f) dx = 1 - dx; /* round the edges */
                 if (dy > 0.5f) dy = 1 - dy;
-                sum += blobs[i].colour[c] * expf(-(dx * dx + dy * dy) / (blobs[i].radius * blobs[i].radius));
+                sum += blobs[i].colour[c] *
+                       expf(-(dx * dx + dy * dy) / (blobs[i].radius * blobs[i].radius));
             }
             picture[c * size * size + p] = sum;
         }
@@ -80,13 +83,15 @@ static drove_status draw_rows(drove_storage *s, uint64_t seed, uint64_t part)
 {
     size_t size = s->width, n_picture = s->n_features;
     float *pictures = drove__grow(NULL, s->n_classes * n_picture, sizeof *pictures);
-    if (pictures == NULL) return drove__fail_nomem("pictures", s->n_classes * n_picture * sizeof *pictures);
+    if (pictures == NULL)
+        return drove__fail_nomem("pictures", s->n_classes * n_picture * sizeof *pictures);
     for (size_t c = 0; c < s->n_classes; c++) draw_class(seed, c, size, pictures + c * n_picture);
     for (size_t i = 0; i < s->n_rows; i++) {
         drove_rng rng;
         drove__rng_seed(&rng, seed, DROVE_RNG_SYNTH, part | i);
         s->y_class[i] = (int32_t)drove__rng_below(&rng, s->n_classes);
-        draw_image(&rng, pictures + (size_t)s->y_class[i] * n_picture, size, s->x_u8 + i * n_picture);
+        draw_image(&rng, pictures + (size_t)s->y_class[i] * n_picture, size,
+                   s->x_u8 + i * n_picture);
     }
     free(pictures);
     return DROVE_OK;
@@ -101,7 +106,8 @@ static drove_status read_images(const drove_spec *spec, int part, drove_storage 
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
     DROVE_TRY(drove__spec_u64(spec, "size", 4, 1024, &size));
     DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1000, &classes));
-    drove_synth_size of = {.n_rows = part == 1 ? n_test : n, .n_features = CHANNELS * size * size,
+    drove_synth_size of = {.n_rows = part == 1 ? n_test : n,
+                           .n_features = CHANNELS * size * size,
                            .x_kind = DROVE_X_U8};
     DROVE_TRY(drove__synth_create(spec, &of, (size_t)classes, &s));
     s->channels = CHANNELS;
@@ -115,7 +121,14 @@ static drove_status read_images(const drove_spec *spec, int part, drove_storage 
 static const char *const keys[] = {"n", "n_test", "seed", "size", "classes", NULL};
 
 const drove_format_ops drove__format_synth_images = {
-    .name = "synth:images", .help = "generated colour images; ?size=32&classes=10&n=10000&n_test=2000&seed=1",
-    .source = "blobs drawn for drove", .arguments = "images", .least_args = 1, .most_args = 1, .keys = keys,
-    .read = read_images, .has_test = true, .default_scaling = DROVE_SCALE_UNIT,
+    .name = "synth:images",
+    .help = "generated colour images; ?size=32&classes=10&n=10000&n_test=2000&seed=1",
+    .source = "blobs drawn for drove",
+    .arguments = "images",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_images,
+    .has_test = true,
+    .default_scaling = DROVE_SCALE_UNIT,
 };

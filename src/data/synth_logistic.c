@@ -1,8 +1,9 @@
-/* data/synth_logistic.c - data drawn from the logistic model: De Sa et al. (Buckwild!), footnote 9.
+/* data/synth_logistic.c - data drawn from the logistic model: De Sa et al. (Buckwild!), footnote
+ * 9.
  *
- * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with probability
- * 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability p and stores the others as the
- * zeros they are.  Row i depends on (seed, d, density, i) alone.
+ * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with
+ * probability 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability
+ * p and stores the others as the zeros they are.  Row i depends on (seed, d, density, i) alone.
  */
 #include "data/synth.h"
 #include "data/text.h"
@@ -18,9 +19,9 @@
 
 typedef struct logistic_model {
     uint64_t n, d, seed;
-    double   density;   /* (0, 1]; 1 = dense */
-    float   *w;         /* [d]               */
-    size_t   n_stored, index_capacity, value_capacity; /* sparse */
+    double density;                                  /* (0, 1]; 1 = dense */
+    float *w;                                        /* [d]               */
+    size_t n_stored, index_capacity, value_capacity; /* sparse */
 } logistic_model;
 
 static float uniform(drove_rng *rng)
@@ -44,7 +45,8 @@ static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, in
 }
 
 /* Distances between stored elements are geometric, so the cost is that of the stored ones. */
-static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s, int32_t *class)
+static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s,
+                                    int32_t *class)
 {
     double product = 0, log_absent = log1p(-m->density);
     for (double f = 0;; f++) {
@@ -102,11 +104,14 @@ static drove_status read_logistic(const drove_spec *spec, int part, drove_storag
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &m.seed));
     DROVE_TRY(drove__spec_real(spec, "density", 1e-9, 1.0, &m.density));
     double expected = (double)m.n * (double)m.d * m.density;
-    drove_synth_size size = {.n_rows = m.n, .n_features = m.d, .x_kind = m.density < 1 ? DROVE_X_CSR : DROVE_X_F32,
+    drove_synth_size size = {.n_rows = m.n,
+                             .n_features = m.d,
+                             .x_kind = m.density < 1 ? DROVE_X_CSR : DROVE_X_F32,
                              .n_stored = expected < 1e18 ? (uint64_t)expected : (uint64_t)1e18};
     DROVE_TRY(drove__synth_create(spec, &size, 2, &s));
     m.w = drove__grow(NULL, (size_t)m.d, sizeof *m.w);
-    drove_status status = m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.d * sizeof *m.w);
+    drove_status status =
+        m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.d * sizeof *m.w);
     if (status == DROVE_OK) status = draw_rows(&m, s);
     if (status == DROVE_OK) status = name_classes(s);
     free(m.w);
@@ -118,7 +123,13 @@ static drove_status read_logistic(const drove_spec *spec, int part, drove_storag
 static const char *const keys[] = {"n", "d", "density", "seed", NULL};
 
 const drove_format_ops drove__format_synth_logistic = {
-    .name = "synth:logistic", .help = "drawn from the logistic model; ?n=10000&d=100&density=1&seed=1",
-    .source = "De Sa et al., ISCA 2017, footnote 9", .arguments = "logistic", .least_args = 1, .most_args = 1,
-    .keys = keys, .read = read_logistic, .default_scaling = DROVE_SCALE_NONE,
+    .name = "synth:logistic",
+    .help = "drawn from the logistic model; ?n=10000&d=100&density=1&seed=1",
+    .source = "De Sa et al., ISCA 2017, footnote 9",
+    .arguments = "logistic",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_logistic,
+    .default_scaling = DROVE_SCALE_NONE,
 };

@@ -19,7 +19,9 @@ drove_status drove__line_next(drove_reader *reader, drove_line *out, bool *found
         DROVE_TRY(drove__reader_line(reader, &text, &length));
         if (text == NULL) return DROVE_OK;
         const char *at = text, *end = text + length;
-        if (drove__reader_line_number(reader) == 1 && length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) at += 3;
+        if (drove__reader_line_number(reader) == 1 && length >= 3 &&
+            memcmp(text, "\xef\xbb\xbf", 3) == 0)
+            at += 3;
         const char *first = at;
         while (at < end && drove__is_blank(*at)) at++;
         if (at == end) continue;
@@ -35,13 +37,18 @@ drove_status drove__line_fail(const drove_line *line, const char *where, const c
     unsigned long long number = drove__reader_line_number(line->reader);
     size_t column = (size_t)(where - line->start) + 1;
     int n = 0;
-    while (n < SHOWN_MOST && where + n < line->end && !drove__is_blank(where[n]) && where[n] != '\0') n++;
+    while (n < SHOWN_MOST && where + n < line->end && !drove__is_blank(where[n]) &&
+           where[n] != '\0')
+        n++;
     if (n > 0) {
-        return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found \"%.*s\"", path, number, column, expected, n,
-                           where);
+        return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found \"%.*s\"", path, number,
+                           column, expected, n, where);
     }
-    return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found %s", path, number, column, expected,
-                       where == line->end ? "the end of the line" : *where == '\0' ? "a zero byte" : "a blank");
+    return drove__fail(DROVE_E_DATA, "%s:%llu:%zu: expected %s, found %s", path, number, column,
+                       expected,
+                       where == line->end ? "the end of the line"
+                       : *where == '\0'   ? "a zero byte"
+                                          : "a blank");
 }
 
 drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out)

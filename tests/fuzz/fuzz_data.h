@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_data.h - what the fuzz targets of the data formats share: an input becomes a file in memory, and what
- * opens is looked at, scaled, split, matched with itself and written.
+/* tests/fuzz/fuzz_data.h - what the fuzz targets of the data formats share: an input becomes a
+ * file in memory, and what opens is looked at, scaled, split, matched with itself and written.
  */
 #ifndef DROVE_FUZZ_DATA_H
 #define DROVE_FUZZ_DATA_H
@@ -18,7 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FUZZ_SCALED_FEATURES_MOST = 100000 }; /* more are not scaled: that would only measure memory */
+enum {
+    FUZZ_SCALED_FEATURES_MOST = 100000
+}; /* more are not scaled: that would only measure memory */
 
 /* The path of a file in memory with this content; close(*fd) makes it vanish. */
 static inline void fuzz_file(const void *bytes, size_t size_bytes, int *fd, char path[64])
@@ -37,10 +39,12 @@ static inline bool fuzz_is_one_line(const char *text)
 }
 
 /* Opens; false: refused, with a text of one line and no object. */
-static inline bool fuzz_try(const char *spec, const char *test, drove_data **train, drove_data **held_out)
+static inline bool fuzz_try(const char *spec, const char *test, drove_data **train,
+                            drove_data **held_out)
 {
     if (drove_data_open(spec, test, 1, train, held_out) == DROVE_OK) return true;
-    if (*train != NULL || *held_out != NULL || drove_error_text()[0] == '\0' || !fuzz_is_one_line(drove_error_text())) {
+    if (*train != NULL || *held_out != NULL || drove_error_text()[0] == '\0' ||
+        !fuzz_is_one_line(drove_error_text())) {
         abort();
     }
     return false;
@@ -49,7 +53,7 @@ static inline bool fuzz_try(const char *spec, const char *test, drove_data **tra
 static inline void fuzz_look(const drove_data *data)
 {
     drove_data_facts facts;
-    char text[4096];
+    char             text[4096];
     if (drove__storage_check(data->storage, "fuzz") != DROVE_OK) abort();
     drove_data_describe(data, &facts);
     if (facts.n_rows == 0 || facts.n_features == 0) abort();
@@ -63,14 +67,15 @@ static inline void fuzz_look(const drove_data *data)
 static inline void fuzz_open(const char *spec)
 {
     drove_data *train, *held_out;
-    char scaled[256];
+    char        scaled[256];
     if (!fuzz_try(spec, NULL, &train, &held_out)) return;
     fuzz_look(train);
     bool small = train->storage->n_features < FUZZ_SCALED_FEATURES_MOST;
     if (small) (void)drove_data_convert(train, "libsvm:/dev/null");
     drove_data_destroy(train);
     if (!small) return;
-    snprintf(scaled, sizeof scaled, "%s%cscale=standard", spec, strchr(spec, '?') != NULL ? '&' : '?');
+    snprintf(scaled, sizeof scaled, "%s%cscale=standard", spec,
+             strchr(spec, '?') != NULL ? '&' : '?');
     if (!fuzz_try(scaled, spec, &train, &held_out)) abort(); /* data fit themselves */
     fuzz_look(held_out);
     drove_data_destroy(held_out);

@@ -1,9 +1,12 @@
-/* tests/fuzz/fuzz_npy.c - the input is a file of examples, and then one of targets, beside a good other half. */
+/* tests/fuzz/fuzz_npy.c - the input is a file of examples, and then one of targets, beside a
+ * good other half. */
 #include "fuzz_data.h"
 
 /* Three rows of two bytes, three targets: magic, version, length of the header, header, content. */
-static const char good_examples[] = "\x93NUMPY\1\0\x3c\0{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }\n12345";
-static const char good_targets[] = "\x93NUMPY\1\0\x3a\0{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n\0\1";
+static const char good_examples[] =
+    "\x93NUMPY\1\0\x3c\0{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }\n12345";
+static const char good_targets[] =
+    "\x93NUMPY\1\0\x3a\0{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n\0\1";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {

@@ -25,11 +25,13 @@ void write_gzip(const char *path, const void *bytes, size_t size_bytes)
 {
     gzFile file = gzopen(path, "wb");
     assert_non_null(file);
-    if (size_bytes > 0) assert_int_equal(gzwrite(file, bytes, (unsigned)size_bytes), (int)size_bytes);
+    if (size_bytes > 0)
+        assert_int_equal(gzwrite(file, bytes, (unsigned)size_bytes), (int)size_bytes);
     assert_int_equal(gzclose(file), Z_OK);
 }
 
-void write_idx_file(const char *path, unsigned rank, const uint32_t *shape, unsigned modulus, unsigned step)
+void write_idx_file(const char *path, unsigned rank, const uint32_t *shape, unsigned modulus,
+                    unsigned step)
 {
     uint8_t bytes[4096] = {0, 0, 0x08, (uint8_t)rank};
     size_t n = 4, content = 1;
@@ -42,7 +44,8 @@ void write_idx_file(const char *path, unsigned rank, const uint32_t *shape, unsi
     write_file(path, bytes, n);
 }
 
-void write_npy_file(const char *path, const char *dictionary, const void *content, size_t size_bytes)
+void write_npy_file(const char *path, const char *dictionary, const void *content,
+                    size_t size_bytes)
 {
     uint8_t bytes[4096] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     size_t n = strlen(dictionary);
@@ -70,11 +73,13 @@ char *read_file(const char *path, size_t *size_bytes)
     return content;
 }
 
-void open_both(const char *spec, const char *test, uint64_t seed, drove_data **train, drove_data **held_out)
+void open_both(const char *spec, const char *test, uint64_t seed, drove_data **train,
+               drove_data **held_out)
 {
     drove_status status = drove_data_open(spec, test, seed, train, held_out);
     if (status != DROVE_OK) {
-        fail_msg("%s (test %s): %s: %s", spec, test != NULL ? test : "none", drove_status_name(status), drove_error_text());
+        fail_msg("%s (test %s): %s: %s", spec, test != NULL ? test : "none",
+                 drove_status_name(status), drove_error_text());
     }
 }
 
@@ -92,15 +97,16 @@ void expect_refusal(const char *spec, const char *test, drove_status status, ...
     drove_data *train = (drove_data *)&marker, *held_out = (drove_data *)&marker;
     drove_status got = drove_data_open(spec, test, 1, &train, &held_out);
     if (got != status) {
-        fail_msg("%s: expected %s, got %s: %s", spec, drove_status_name(status), drove_status_name(got),
-                 drove_error_text());
+        fail_msg("%s: expected %s, got %s: %s", spec, drove_status_name(status),
+                 drove_status_name(got), drove_error_text());
     }
     assert_null(train);
     assert_null(held_out);
     va_list words;
     va_start(words, status);
     for (const char *word; (word = va_arg(words, const char *)) != NULL;) {
-        if (strstr(drove_error_text(), word) == NULL) fail_msg("%s: \"%s\" is not in: %s", spec, word, drove_error_text());
+        if (strstr(drove_error_text(), word) == NULL)
+            fail_msg("%s: \"%s\" is not in: %s", spec, word, drove_error_text());
     }
     va_end(words);
     assert_null(strchr(drove_error_text(), '\n'));
@@ -128,7 +134,8 @@ const char *class_of(const drove_data *data, size_t i)
 {
     static char number[DROVE_CLASS_TEXT_SIZE];
     assert_int_equal(data->storage->y_kind, DROVE_Y_CLASS);
-    return drove__class_text(data->storage, (size_t)data->storage->y_class[drove__data_row(data, i)], number);
+    return drove__class_text(data->storage,
+                             (size_t)data->storage->y_class[drove__data_row(data, i)], number);
 }
 
 float target_of(const drove_data *data, size_t i)
@@ -151,7 +158,8 @@ static void expect_same_target(const drove_data *a, const drove_data *b, size_t 
         size_t n = (size_t)(s->label_start[row + 1] - s->label_start[row]);
         assert_int_equal(t->label_start[other + 1] - t->label_start[other], n);
         for (size_t k = 0; k < n; k++) {
-            assert_int_equal(s->label[s->label_start[row] + k], t->label[t->label_start[other] + k]);
+            assert_int_equal(s->label[s->label_start[row] + k],
+                             t->label[t->label_start[other] + k]);
         }
     }
 }
@@ -165,7 +173,8 @@ void expect_same(const drove_data *a, const drove_data *b)
     for (size_t i = 0; i < a->n_rows; i++) {
         for (size_t f = 0; f < a->storage->n_features; f++) {
             if (value_at(a, i, f) != value_at(b, i, f)) {
-                fail_msg("row %zu, feature %zu: %.9g and %.9g", i, f, (double)value_at(a, i, f), (double)value_at(b, i, f));
+                fail_msg("row %zu, feature %zu: %.9g and %.9g", i, f, (double)value_at(a, i, f),
+                         (double)value_at(b, i, f));
             }
         }
         expect_same_target(a, b, i);

@@ -1,4 +1,5 @@
-/* tests/unit/data/test_binary.c - IDX, MNIST's folder, NPY and CIFAR-10 files written here, read with known values. */
+/* tests/unit/data/test_binary.c - IDX, MNIST's folder, NPY and CIFAR-10 files written here, read
+ * with known values. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void test_idx_images(void **state)
     d = open_data("idx:x,y?classes=10");
     assert_int_equal(d->storage->n_classes, 10);
     drove_data_destroy(d);
-    expect_refusal("idx:x,y?classes=2", NULL, DROVE_E_DATA, "y: byte 10", "0 to 1", "found 2", NULL);
+    expect_refusal("idx:x,y?classes=2", NULL, DROVE_E_DATA, "y: byte 10", "0 to 1", "found 2",
+                   NULL);
     write_idx_file("colour", 4, (const uint32_t[]){5, 3, 2, 2}, 251, 1);
     d = open_data("idx:colour,y");
     assert_int_equal(d->storage->channels, 3);
@@ -43,11 +45,14 @@ static void test_idx_types(void **state)
 {
     (void)state;
     /* two rows of two: 16-bit, 32-bit, float and double, big-endian */
-    static const uint8_t i16[] = {0, 0, 0x0b, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0xff, 0xfe, 0x01, 0x00, 0, 3, 0, 4};
-    static const uint8_t i32[] = {0, 0, 0x0c, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe, 0, 1, 0, 0};
-    static const uint8_t f32[] = {0, 0, 0x0d, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0};
-    static const uint8_t f64[] = {0, 0, 0x0e, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0,
-                                  0xc0, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t i16[] = {0, 0, 0x0b, 2,    0,    0,    0, 2, 0, 0,
+                                  0, 2, 0xff, 0xfe, 0x01, 0x00, 0, 3, 0, 4};
+    static const uint8_t i32[] = {0, 0, 0x0c, 2,    0,    0,    0, 2, 0, 0,
+                                  0, 1, 0xff, 0xff, 0xff, 0xfe, 0, 1, 0, 0};
+    static const uint8_t f32[] = {0, 0, 0x0d, 2,    0, 0, 0,    2, 0, 0,
+                                  0, 1, 0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0};
+    static const uint8_t f64[] = {0, 0, 0x0e, 2, 0, 0, 0,    2, 0, 0, 0, 1, 0x3f, 0xf8,
+                                  0, 0, 0,    0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0,    0};
     write_idx_file("two", 1, (const uint32_t[]){2}, 2, 1);
     write_file("i16", i16, sizeof i16);
     write_file("i32", i32, sizeof i32);
@@ -55,7 +60,8 @@ static void test_idx_types(void **state)
     write_file("f64", f64, sizeof f64);
     drove_data *d = open_data("idx:i16,two");
     assert_int_equal(d->storage->x_kind, DROVE_X_F32);
-    assert_true(value_at(d, 0, 0) == -2 && value_at(d, 0, 1) == 256 && value_at(d, 1, 0) == 3 && value_at(d, 1, 1) == 4);
+    assert_true(value_at(d, 0, 0) == -2 && value_at(d, 0, 1) == 256 && value_at(d, 1, 0) == 3 &&
+                value_at(d, 1, 1) == 4);
     drove_data_destroy(d);
     d = open_data("idx:i32,two");
     assert_true(value_at(d, 0, 0) == -2 && value_at(d, 1, 0) == 65536);
@@ -113,12 +119,18 @@ static void test_npy(void **state)
     const int64_t classes[3] = {-1, 1, -1};
     const float values[3] = {0.5f, 1.5f, 0.5f};
     const uint8_t indicators[6] = {1, 0, 0, 0, 1, 1};
-    write_npy_file("u1", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", bytes, sizeof bytes);
-    write_npy_file("f4", "{\"shape\":(3,2),\"fortran_order\":False,\"descr\":\"<f4\"}", floats, sizeof floats);
-    write_npy_file("f8", "{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 2L), }", doubles, sizeof doubles);
-    write_npy_file("i8", "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", classes, sizeof classes);
-    write_npy_file("y4", "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1), }", values, sizeof values);
-    write_npy_file("yb", "{'descr': '|b1', 'fortran_order': False, 'shape': (3, 2), }", indicators, sizeof indicators);
+    write_npy_file("u1", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", bytes,
+                   sizeof bytes);
+    write_npy_file("f4", "{\"shape\":(3,2),\"fortran_order\":False,\"descr\":\"<f4\"}", floats,
+                   sizeof floats);
+    write_npy_file("f8", "{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 2L), }", doubles,
+                   sizeof doubles);
+    write_npy_file("i8", "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", classes,
+                   sizeof classes);
+    write_npy_file("y4", "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1), }", values,
+                   sizeof values);
+    write_npy_file("yb", "{'descr': '|b1', 'fortran_order': False, 'shape': (3, 2), }", indicators,
+                   sizeof indicators);
     drove_data *d = open_data("npy:u1,i8");
     assert_int_equal(d->storage->x_kind, DROVE_X_U8);
     assert_memory_equal(d->storage->x_u8, bytes, sizeof bytes);
@@ -138,7 +150,8 @@ static void test_npy(void **state)
     assert_memory_equal(d->storage->label_start, start, sizeof start);
     assert_memory_equal(d->storage->label, label, sizeof label);
     drove_data_destroy(d);
-    write_npy_file("images", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 1, 2), }", bytes, sizeof bytes);
+    write_npy_file("images", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 1, 2), }",
+                   bytes, sizeof bytes);
     d = open_data("npy:images,i8");
     assert_int_equal(d->storage->height, 1);
     assert_int_equal(d->storage->width, 2);
@@ -162,7 +175,8 @@ static void test_cifar10(void **state)
     assert_string_equal(class_of(d, 0), "airplane");
     assert_string_equal(class_of(d, 1), "deer");
     assert_string_equal(class_of(d, 2), "ship");
-    for (unsigned i = 0; i < 3; i++) assert_memory_equal(d->storage->x_u8 + i * 3072, records[i] + 1, 3072);
+    for (unsigned i = 0; i < 3; i++)
+        assert_memory_equal(d->storage->x_u8 + i * 3072, records[i] + 1, 3072);
     drove_data_destroy(d);
     write_file("short", records, 2 * 3073 - 1);
     expect_refusal("cifar10:c1,short", NULL, DROVE_E_DATA, "short", "3073", "byte 3073", NULL);
@@ -176,8 +190,9 @@ static void test_cifar10(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_images), cmocka_unit_test(test_idx_types), cmocka_unit_test(test_mnist_folder),
-        cmocka_unit_test(test_npy), cmocka_unit_test(test_cifar10),
+        cmocka_unit_test(test_idx_images),   cmocka_unit_test(test_idx_types),
+        cmocka_unit_test(test_mnist_folder), cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_cifar10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

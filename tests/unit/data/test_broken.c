@@ -1,9 +1,10 @@
-/* tests/unit/data/test_broken.c - the files of tests/fuzz/corpus, good and broken: each has an expected status and words
- * that the error must contain.
+/* tests/unit/data/test_broken.c - the files of tests/fuzz/corpus, good and broken: each has an
+ * expected status and words that the error must contain.
  *
- * Files of two-file formats are read beside a good other half of three rows: IDX files called labels-* and NPY files
- * called targets-* as labels, all others as examples.  A file called found-* came from a fuzzer: it has no line here
- * and may be refused with any text of one line.  Every other file of the folders must have one.
+ * Files of two-file formats are read beside a good other half of three rows: IDX files called
+ * labels-* and NPY files called targets-* as labels, all others as examples.  A file called
+ * found-* came from a fuzzer: it has no line here and may be refused with any text of one line.
+ * Every other file of the folders must have one.
  */
 #include "support.h"
 
@@ -16,9 +17,9 @@
 #define CORPUS DROVE_SOURCE_DIR "/tests/fuzz/corpus"
 
 typedef struct corpus_file {
-    const char  *format, *name;
+    const char *format, *name;
     drove_status status;
-    const char  *words;
+    const char *words;
 } corpus_file;
 
 static const corpus_file files[] = {
@@ -213,8 +214,10 @@ static void write_other_halves(void)
     const uint8_t targets[3] = {0, 1, 2}, examples[6] = {1, 2, 3, 4, 5, 6};
     write_idx_file("three.idx", 3, (const uint32_t[]){3, 2, 2}, 12, 1);
     write_idx_file("y.idx", 1, (const uint32_t[]){3}, 3, 1);
-    write_npy_file("three.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", examples, 6);
-    write_npy_file("y.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", targets, 3);
+    write_npy_file("three.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }",
+                   examples, 6);
+    write_npy_file("y.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", targets,
+                   3);
 }
 
 static void test_each_file(void **state)
@@ -229,8 +232,10 @@ static void test_each_file(void **state)
         make_spec(f->format, f->name, spec);
         drove_status status = drove_data_open(spec, NULL, 1, &data, &none);
         const char *text = status == DROVE_OK ? "" : drove_error_text();
-        bool names_file = status == DROVE_OK || strstr(text, f->name) != NULL || strstr(text, "y.") != NULL;
-        if (status != f->status || strstr(text, f->words) == NULL || !names_file || strchr(text, '\n') != NULL) {
+        bool names_file =
+            status == DROVE_OK || strstr(text, f->name) != NULL || strstr(text, "y.") != NULL;
+        if (status != f->status || strstr(text, f->words) == NULL || !names_file ||
+            strchr(text, '\n') != NULL) {
             print_error("%s/%s: expected %s with \"%s\", got %s: %s\n", f->format, f->name,
                         drove_status_name(f->status), f->words, drove_status_name(status), text);
             n_wrong++;
@@ -258,7 +263,8 @@ static void test_every_file_is_listed(void **state)
         assert_non_null(stream);
         for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
             if (entry->d_name[0] == '.' || strncmp(entry->d_name, "found-", 6) == 0) continue;
-            if (!is_listed(formats[i], entry->d_name)) fail_msg("%s/%s is not in the table", folder, entry->d_name);
+            if (!is_listed(formats[i], entry->d_name))
+                fail_msg("%s/%s is not in the table", folder, entry->d_name);
         }
         closedir(stream);
     }
@@ -278,9 +284,10 @@ static void test_good_files_convert(void **state)
         unlink("good.out");
         bool regression = before->storage->y_kind == DROVE_Y_VALUE;
         assert_int_equal(drove_data_convert(before, "libsvm:good.out"), DROVE_OK);
-        drove_data *after = open_data(regression ? "libsvm:good.out?target=value" :
-                                      before->storage->y_kind == DROVE_Y_LABELS ? "libsvm:good.out?target=labels" :
-                                      "libsvm:good.out?target=class");
+        drove_data *after =
+            open_data(regression                                  ? "libsvm:good.out?target=value"
+                      : before->storage->y_kind == DROVE_Y_LABELS ? "libsvm:good.out?target=labels"
+                                                                  : "libsvm:good.out?target=class");
         assert_int_equal(after->n_rows, before->n_rows);
         assert_int_equal(after->storage->n_features, before->storage->n_features);
         for (size_t row = 0; row < before->n_rows; row++) {

@@ -23,7 +23,8 @@ static void test_plain(void **state)
 static void test_label_column(void **state)
 {
     (void)state;
-    write_text("h", "height,\"the \"\"kind\"\"\",width\n1.5,cat,2\n2.5,\"dog, big\",3\n3.5,cat,4\n");
+    write_text("h",
+               "height,\"the \"\"kind\"\"\",width\n1.5,cat,2\n2.5,\"dog, big\",3\n3.5,cat,4\n");
     drove_data *d = open_data("csv:h?label=2");
     assert_non_null(strstr(d->storage->notes, "header"));
     assert_int_equal(d->n_rows, 3);
@@ -48,7 +49,8 @@ static void test_label_column(void **state)
 static void test_header_rule(void **state)
 {
     (void)state;
-    write_text("words", "5.1,3.5,setosa\n4.9,3.0,virginica\n"); /* the label alone is a word: data */
+    write_text("words",
+               "5.1,3.5,setosa\n4.9,3.0,virginica\n"); /* the label alone is a word: data */
     drove_data *d = open_data("csv:words");
     assert_int_equal(d->n_rows, 2);
     assert_string_equal(class_of(d, 0), "setosa");
@@ -59,7 +61,8 @@ static void test_header_rule(void **state)
     d = open_data("csv:numbers?header=yes");
     assert_int_equal(d->n_rows, 1);
     drove_data_destroy(d);
-    write_text("bom", "\xef\xbb\xbf" "1,2,0\n4,5,1\n");
+    write_text("bom", "\xef\xbb\xbf"
+                      "1,2,0\n4,5,1\n");
     d = open_data("csv:bom");
     assert_int_equal(d->n_rows, 2);
     assert_true(value_at(d, 0, 0) == 1);
@@ -73,12 +76,13 @@ static void test_separators(void **state)
     write_text("spaces", "1 2 0\n3 4 1\n");
     write_text("bars", "1|2|0\n3|4|1\n");
     write_text("padded", " 1 ,\t2 , 0 \n\"3\", \"4\" ,\"1\"\n");
-    static const char *const specs[] = {"csv:tabs", "csv:tabs?sep=tab", "csv:spaces?sep=space", "csv:bars?sep=|",
-                                        "csv:padded"};
+    static const char *const specs[] = {"csv:tabs", "csv:tabs?sep=tab", "csv:spaces?sep=space",
+                                        "csv:bars?sep=|", "csv:padded"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         drove_data *d = open_data(specs[i]);
         assert_int_equal(d->storage->n_features, 2);
-        assert_true(value_at(d, 1, 0) == 3 && value_at(d, 1, 1) == 4 && d->storage->y_class[1] == 1);
+        assert_true(value_at(d, 1, 0) == 3 && value_at(d, 1, 1) == 4 &&
+                    d->storage->y_class[1] == 1);
         drove_data_destroy(d);
     }
     expect_refusal("csv:bars", NULL, DROVE_E_DATA, "two columns", NULL);
@@ -105,8 +109,9 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),      cmocka_unit_test(test_label_column), cmocka_unit_test(test_header_rule),
-        cmocka_unit_test(test_separators), cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_plain),       cmocka_unit_test(test_label_column),
+        cmocka_unit_test(test_header_rule), cmocka_unit_test(test_separators),
+        cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,8 @@ static void test_ones_have_no_values(void **state)
     write_text("late", "1 1:1 5:1\n2 2:1 3:4\n"); /* the array is made at the fourth number */
     d = open_data("libsvm:late");
     assert_non_null(d->storage->value);
-    assert_true(value_at(d, 0, 0) == 1 && value_at(d, 0, 4) == 1 && value_at(d, 1, 1) == 1 && value_at(d, 1, 2) == 4);
+    assert_true(value_at(d, 0, 0) == 1 && value_at(d, 0, 4) == 1 && value_at(d, 1, 1) == 1 &&
+                value_at(d, 1, 2) == 4);
     drove_data_destroy(d);
 }
 
@@ -106,7 +107,10 @@ static void write_distinct(const char *path, int n_distinct, int n_each)
 static void test_target_rule(void **state)
 {
     (void)state;
-    static const struct { int n_distinct, n_each; drove_y_kind kind; } cases[] = {
+    static const struct {
+        int n_distinct, n_each;
+        drove_y_kind kind;
+    } cases[] = {
         {2, 1, DROVE_Y_CLASS},  {20, 1, DROVE_Y_CLASS}, {21, 1, DROVE_Y_VALUE},
         {21, 2, DROVE_Y_VALUE}, {21, 3, DROVE_Y_CLASS}, {105, 10, DROVE_Y_CLASS},
     };
@@ -183,10 +187,10 @@ static void test_gzip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_and_layout), cmocka_unit_test(test_index_base),
+        cmocka_unit_test(test_values_and_layout),   cmocka_unit_test(test_index_base),
         cmocka_unit_test(test_ones_have_no_values), cmocka_unit_test(test_multi_label),
-        cmocka_unit_test(test_target_rule), cmocka_unit_test(test_class_order_is_numeric),
-        cmocka_unit_test(test_declared_features), cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_target_rule),         cmocka_unit_test(test_class_order_is_numeric),
+        cmocka_unit_test(test_declared_features),   cmocka_unit_test(test_gzip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* tests/unit/data/test_open.c - splits, scaling, test data of their own, converting, errors in specs. */
+/* tests/unit/data/test_open.c - splits, scaling, test data of their own, converting, errors in
+ * specs. */
 #include "support.h"
 
 #include <math.h>
@@ -36,7 +37,8 @@ static void test_split(void **state)
         drove_data_destroy(other);
         drove_data_destroy(again);
     }
-    /* row 0 is held out in 3 of 10 draws; that it is in none of 20, or in 15, has a chance below 1 in 1000 */
+    /* row 0 is held out in 3 of 10 draws; that it is in none of 20, or in 15, has a chance below
+     * 1 in 1000 */
     assert_true(n_different > 5 && n_different < 20);
     drove_data *train, *test;
     open_both("csv:ten", "split", 1, &train, &test); /* a tenth */
@@ -93,10 +95,13 @@ static void test_scale_sparse(void **state)
     assert_float_equal(scaled_at(d, 1, 1), 0, 0); /* a zero stays one */
     drove_data_destroy(d);
     d = open_data("libsvm:sp?scale=standard");
-    /* feature 0: 2 4 0 2, mean 2, squares 0 4 4 0: deviation sqrt(2); feature 1: -8 0 2 0, mean -1.5 */
+    /* feature 0: 2 4 0 2, mean 2, squares 0 4 4 0: deviation sqrt(2); feature 1: -8 0 2 0, mean
+     * -1.5 */
     assert_float_equal(scaled_at(d, 1, 0), 4 / sqrtf(2.0f), 1e-6f);
     assert_float_equal(scaled_at(d, 2, 0), 0, 0);
-    assert_float_equal(scaled_at(d, 0, 1), -8 / sqrtf((6.5f * 6.5f + 1.5f * 1.5f + 3.5f * 3.5f + 1.5f * 1.5f) / 4), 1e-5f);
+    assert_float_equal(scaled_at(d, 0, 1),
+                       -8 / sqrtf((6.5f * 6.5f + 1.5f * 1.5f + 3.5f * 3.5f + 1.5f * 1.5f) / 4),
+                       1e-5f);
     drove_data_destroy(d);
     write_text("ones", "0 1:1\n1 2:1\n");
     d = open_data("libsvm:ones?scale=unit");
@@ -119,8 +124,10 @@ static void test_scale_comes_from_training_part(void **state)
     assert_int_equal(test->scaling, DROVE_SCALE_UNIT);
     drove_data_destroy(train);
     drove_data_destroy(test);
-    expect_refusal("csv:tr?scale=unit", "csv:te?scale=none", DROVE_E_ARG, "test data", "scal", NULL);
-    /* of a split, only the training rows count: the largest of 0..9 is 9 unless row 9 is held out */
+    expect_refusal("csv:tr?scale=unit", "csv:te?scale=none", DROVE_E_ARG, "test data", "scal",
+                   NULL);
+    /* of a split, only the training rows count: the largest of 0..9 is 9 unless row 9 is held
+     * out */
     write_ten();
     for (uint64_t seed = 0; seed < 20; seed++) {
         open_both("csv:ten?scale=unit&split=0.5", "split", seed, &train, &test);
@@ -153,13 +160,15 @@ static void test_test_data_fit(void **state)
     assert_string_equal(class_of(test, 1), "3"); /* its own copy */
     drove_data_destroy(test);
     write_text("more", "2 6:1\n");
-    expect_refusal("libsvm:tr", "libsvm:more", DROVE_E_SHAPE, "5 features", "found 6", "features=N", NULL);
+    expect_refusal("libsvm:tr", "libsvm:more", DROVE_E_SHAPE, "5 features", "found 6", "features=N",
+                   NULL);
     open_both("libsvm:tr?features=8", "libsvm:more", 1, &train, &test);
     assert_int_equal(test->storage->n_features, 8);
     drove_data_destroy(train);
     drove_data_destroy(test);
     write_text("unknown", "2 1:1\n7 1:1\n");
-    expect_refusal("libsvm:tr", "libsvm:unknown", DROVE_E_SHAPE, "test data", "row 2", "\"7\"", NULL);
+    expect_refusal("libsvm:tr", "libsvm:unknown", DROVE_E_SHAPE, "test data", "row 2", "\"7\"",
+                   NULL);
     write_text("dense", "1,2,3,4,5,2\n");
     expect_refusal("libsvm:tr", "csv:dense", DROVE_E_SHAPE, "f32", "sparse ones", NULL);
     write_text("wide", "1,2,3,4,5,6,2\n");
@@ -201,9 +210,11 @@ static void test_convert(void **state)
 {
     (void)state;
     static const char *const sources[] = {"csv:in.csv", "libsvm:in.svm", "idx:in.x,in.y"};
-    static const char *const targets[] = {"csv:out", "libsvm:out", "npy:out,out.y", "idx:out,out.y"};
+    static const char *const targets[] = {"csv:out", "libsvm:out", "npy:out,out.y",
+                                          "idx:out,out.y"};
     write_text("in.csv", "0.1,-2.5e-7,3,0\n123456.789,16777217,0,1\n1e30,0,0,0\n");
-    write_text("in.svm", "-1 1:0.3333333 3:2\n+1 2:1e-20\n-1 9:0\n"); /* the last feature is in no row */
+    write_text("in.svm",
+               "-1 1:0.3333333 3:2\n+1 2:1e-20\n-1 9:0\n"); /* the last feature is in no row */
     write_idx_file("in.x", 3, (const uint32_t[]){4, 2, 2}, 250, 11);
     write_idx_file("in.y", 1, (const uint32_t[]){4}, 2, 1);
     for (size_t i = 0; i < 3; i++) {
@@ -211,11 +222,13 @@ static void test_convert(void **state)
             unlink("out");
             unlink("out.y");
             drove_data *before = open_data(sources[i]);
-            if (drove_data_convert(before, targets[j]) != DROVE_OK) fail_msg("%s: %s", targets[j], drove_error_text());
+            if (drove_data_convert(before, targets[j]) != DROVE_OK)
+                fail_msg("%s: %s", targets[j], drove_error_text());
             drove_data *after = open_data(targets[j]);
             if (i == 1 && j == 3) { /* IDX has no names: classes by their number */
                 assert_int_equal(after->storage->y_class[1], before->storage->y_class[1]);
-                for (size_t f = 0; f < 9; f++) assert_true(value_at(after, 0, f) == value_at(before, 0, f));
+                for (size_t f = 0; f < 9; f++)
+                    assert_true(value_at(after, 0, f) == value_at(before, 0, f));
             } else if (i == 1 && j == 2) { /* NPY has numbers: "1" for "+1" */
                 assert_string_equal(class_of(after, 1), "1");
                 assert_string_equal(class_of(after, 0), "-1");
@@ -362,11 +375,12 @@ static void test_bad_specs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split), cmocka_unit_test(test_scale_dense), cmocka_unit_test(test_scale_sparse),
-        cmocka_unit_test(test_scale_comes_from_training_part), cmocka_unit_test(test_test_data_fit),
-        cmocka_unit_test(test_test_data_follow_training), cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_convert_more), cmocka_unit_test(test_convert_part), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_describe), cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_split),         cmocka_unit_test(test_scale_dense),
+        cmocka_unit_test(test_scale_sparse),  cmocka_unit_test(test_scale_comes_from_training_part),
+        cmocka_unit_test(test_test_data_fit), cmocka_unit_test(test_test_data_follow_training),
+        cmocka_unit_test(test_convert),       cmocka_unit_test(test_convert_more),
+        cmocka_unit_test(test_convert_part),  cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_describe),      cmocka_unit_test(test_bad_specs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,27 +12,35 @@
 
 typedef struct expectation {
     const char *format, *file, *keys;
-    size_t      n_rows, n_features, n_classes, n_stored; /* n_stored 0: not known */
+    size_t n_rows, n_features, n_classes, n_stored; /* n_stored 0: not known */
     const char *storage, *target;
-    const char *class;       /* a class by name, and how many rows or labels have it; NULL: not known */
-    size_t      n_of_class;
+    const char *class; /* a class by name, and how many rows or labels have it; NULL: not known */
+    size_t n_of_class;
 } expectation;
 
 static const expectation expectations[] = {
-    {"csv", "uci/covtype-subset16.data.gz", "", 92962, 54, 7, 92962 * 54, "f32", "class", "2", 45328},
-    {"libsvm", "libsvm/covtype-subset16.binary.scale.gz", "", 92962, 54, 2, 0, "sparse f32", "class", "+1", 45328},
+    {"csv", "uci/covtype-subset16.data.gz", "", 92962, 54, 7, 92962 * 54, "f32", "class", "2",
+     45328},
+    {"libsvm", "libsvm/covtype-subset16.binary.scale.gz", "", 92962, 54, 2, 0, "sparse f32",
+     "class", "+1", 45328},
     {"libsvm", "libsvm/w8a.gz", "", 49749, 300, 2, 579586, "sparse ones", "class", "+1", 1479},
     {"libsvm", "libsvm/a9a.gz", "", 32561, 123, 2, 451592, "sparse ones", "class", "+1", 7841},
-    {"libsvm", "libsvm/a9a.t.gz", "?features=123", 16282, 123, 2, 225745, "sparse ones", "class", "+1", 3847},
-    {"libsvm", "libsvm/sector.scale.gz", "", 6412, 55197, 105, 1045412, "sparse f32", "class", NULL, 0},
-    {"libsvm", "libsvm/sector.t.scale.gz", "?features=55197", 3207, 55197, 105, 524492, "sparse f32", "class", NULL, 0},
+    {"libsvm", "libsvm/a9a.t.gz", "?features=123", 16282, 123, 2, 225745, "sparse ones", "class",
+     "+1", 3847},
+    {"libsvm", "libsvm/sector.scale.gz", "", 6412, 55197, 105, 1045412, "sparse f32", "class", NULL,
+     0},
+    {"libsvm", "libsvm/sector.t.scale.gz", "?features=55197", 3207, 55197, 105, 524492,
+     "sparse f32", "class", NULL, 0},
     {"libsvm", "libsvm/abalone_scale.gz", "", 4177, 8, 0, 0, "sparse f32", "value", NULL, 0},
     {"libsvm", "libsvm/housing_scale.gz", "", 506, 13, 0, 0, "sparse f32", "value", NULL, 0},
     {"csv", "uci/optdigits.tra.gz", "", 3823, 64, 10, 3823 * 64, "f32", "class", NULL, 0},
     {"csv", "uci/optdigits.tes.gz", "", 1797, 64, 10, 1797 * 64, "f32", "class", NULL, 0},
-    {"libsvm", "delicious/delicious.mlsvm.gz", "", 16105, 500, 983, 0, "sparse ones", "labels", NULL, 0},
-    {"cifar10", "cifar10/cifar10-train4k.bin.gz", "", 4000, 3072, 10, 4000 * 3072, "u8", "class", "bird", 420},
-    {"cifar10", "cifar10/cifar10-jpeg-test10k.bin.gz", "", 10000, 3072, 10, 10000 * 3072, "u8", "class", "ship", 1000},
+    {"libsvm", "delicious/delicious.mlsvm.gz", "", 16105, 500, 983, 0, "sparse ones", "labels",
+     NULL, 0},
+    {"cifar10", "cifar10/cifar10-train4k.bin.gz", "", 4000, 3072, 10, 4000 * 3072, "u8", "class",
+     "bird", 420},
+    {"cifar10", "cifar10/cifar10-jpeg-test10k.bin.gz", "", 10000, 3072, 10, 10000 * 3072, "u8",
+     "class", "ship", 1000},
 };
 
 static size_t count_class(const drove_data *d, const char *name)
@@ -96,7 +104,8 @@ static void test_mnist(void **state)
     assert_memory_equal(test->storage->y_class, first_test, sizeof first_test);
     double sum = 0;
     for (size_t i = 0; i < (size_t)60000 * 784; i++) sum += train->storage->x_u8[i];
-    assert_true(sum / 255 / (60000.0 * 784) > 0.13065 && sum / 255 / (60000.0 * 784) < 0.13067); /* 0.1307 */
+    assert_true(sum / 255 / (60000.0 * 784) > 0.13065 &&
+                sum / 255 / (60000.0 * 784) < 0.13067); /* 0.1307 */
     drove_data_destroy(train);
     drove_data_destroy(test);
 }
@@ -111,9 +120,11 @@ static void test_label_mean_of_delicious(void **state)
     drove_data *d = open_data(spec);
     const drove_storage *s = d->storage;
     size_t n_unlabelled = 0;
-    for (size_t i = 0; i < s->n_rows; i++) n_unlabelled += s->label_start[i] == s->label_start[i + 1];
+    for (size_t i = 0; i < s->n_rows; i++)
+        n_unlabelled += s->label_start[i] == s->label_start[i + 1];
     assert_int_equal(n_unlabelled, 14);
-    double labels = (double)s->label_start[s->n_rows] / 16105, features = (double)s->row_start[s->n_rows] / 16105;
+    double labels = (double)s->label_start[s->n_rows] / 16105,
+           features = (double)s->row_start[s->n_rows] / 16105;
     assert_true(labels > 19.015 && labels < 19.025 && features > 18.285 && features < 18.295);
     assert_null(s->class_name);
     drove_data_destroy(d);
@@ -123,7 +134,8 @@ static void test_pairs(void **state)
 {
     (void)state;
     static const char *const pairs[][3] = {{"libsvm", "libsvm/a9a.gz", "libsvm/a9a.t.gz"},
-                                           {"libsvm", "libsvm/sector.scale.gz", "libsvm/sector.t.scale.gz"},
+                                           {"libsvm", "libsvm/sector.scale.gz",
+                                            "libsvm/sector.t.scale.gz"},
                                            {"csv", "uci/optdigits.tra.gz", "uci/optdigits.tes.gz"}};
     for (size_t i = 0; i < 3; i++) {
         char spec[4200], other[4200];
@@ -143,7 +155,9 @@ static void test_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_mnist), cmocka_unit_test(test_label_mean_of_delicious),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_mnist),
+        cmocka_unit_test(test_label_mean_of_delicious),
         cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

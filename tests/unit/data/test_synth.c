@@ -1,7 +1,9 @@
-/* tests/unit/data/test_synth.c - generated data: determinism, independence of the number of rows, and statistics.
+/* tests/unit/data/test_synth.c - generated data: determinism, independence of the number of
+ * rows, and statistics.
  *
- * How hard synth:digits is, was measured apart (docs/formats.md); here a nearest-mean classifier, which is linear, has
- * to be better than chance and worse than the best linear model.
+ * How hard synth:digits is, was measured apart (docs/data.md); here a nearest-mean
+ * classifier, which is linear, has to be better than chance and worse than the best linear
+ * model.
  */
 #include "support.h"
 
@@ -14,9 +16,12 @@ static void test_rows_depend_on_seed_and_number(void **state)
     (void)state;
     static const char *const kinds[][3] = {
         {"synth:digits?n=50&seed=3", "synth:digits?n=20&seed=3", "synth:digits?n=50&seed=4"},
-        {"synth:images?n=50&seed=3&size=8", "synth:images?n=20&seed=3&size=8", "synth:images?n=50&seed=4&size=8"},
-        {"synth:logistic?n=50&d=30&seed=3", "synth:logistic?n=20&d=30&seed=3", "synth:logistic?n=50&d=30&seed=4"},
-        {"synth:logistic?n=50&d=30&density=0.2&seed=3", "synth:logistic?n=20&d=30&density=0.2&seed=3",
+        {"synth:images?n=50&seed=3&size=8", "synth:images?n=20&seed=3&size=8",
+         "synth:images?n=50&seed=4&size=8"},
+        {"synth:logistic?n=50&d=30&seed=3", "synth:logistic?n=20&d=30&seed=3",
+         "synth:logistic?n=50&d=30&seed=4"},
+        {"synth:logistic?n=50&d=30&density=0.2&seed=3",
+         "synth:logistic?n=20&d=30&density=0.2&seed=3",
          "synth:logistic?n=50&d=30&density=0.2&seed=4"},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -47,10 +52,12 @@ static void test_parts_differ(void **state)
     open_both("synth:digits?n=300&n_test=200", "split", 1, &train, &test);
     assert_int_equal(train->n_rows, 300);
     assert_int_equal(test->n_rows, 200);
-    assert_int_equal(train->storage->channels * train->storage->height * train->storage->width, 784);
+    assert_int_equal(train->storage->channels * train->storage->height * train->storage->width,
+                     784);
     for (size_t i = 0; i < 200; i++) {
         for (size_t j = 0; j < 300; j++) {
-            assert_memory_not_equal(test->storage->x_u8 + i * 784, train->storage->x_u8 + j * 784, 784);
+            assert_memory_not_equal(test->storage->x_u8 + i * 784, train->storage->x_u8 + j * 784,
+                                    784);
         }
     }
     drove_data *part = open_data("synth:digits?part=test&n_test=200");
@@ -119,7 +126,8 @@ static void test_digits_are_learnable_but_not_trivial(void **state)
     drove_data_destroy(test);
 }
 
-/* x uniform in [-1, 1]: mean 0, variance 1/3; P(+1 | x) is the logistic function of w x for some w in [-1, 1]^d. */
+/* x uniform in [-1, 1]: mean 0, variance 1/3; P(+1 | x) is the logistic function of w x for some
+ * w in [-1, 1]^d. */
 static void test_logistic_model(void **state)
 {
     (void)state;
@@ -135,8 +143,8 @@ static void test_logistic_model(void **state)
     }
     assert_true(fabs(sum / (N * D)) < 0.01);
     assert_true(fabs(squares / (N * D) - 1.0 / 3) < 0.01);
-    /* logistic regression by gradient ascent: the estimate lies in the cube, and explains the labels: the sum of
-     * y - p over examples of large, small and middling products is near 0 */
+    /* logistic regression by gradient ascent: the estimate lies in the cube, and explains the
+     * labels: the sum of y - p over examples of large, small and middling products is near 0 */
     for (int step = 0; step < 200; step++) {
         double gradient[D] = {0};
         for (size_t i = 0; i < N; i++) {
@@ -177,7 +185,8 @@ static void test_logistic_density(void **state)
     assert_true(fabs(n - 60000) < 5 * sqrt(60000 * 0.97));
     size_t of_feature[1000] = {0};
     for (size_t k = 0; k < (size_t)n; k++) of_feature[s->index[k]]++;
-    for (size_t f = 0; f < 1000; f++) assert_in_range(of_feature[f], 20, 110); /* 60, deviation 7.6 */
+    for (size_t f = 0; f < 1000; f++)
+        assert_in_range(of_feature[f], 20, 110); /* 60, deviation 7.6 */
     drove_data_destroy(d);
 }
 
@@ -196,9 +205,12 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_depend_on_seed_and_number), cmocka_unit_test(test_parts_differ),
-        cmocka_unit_test(test_digits_look_like_digits), cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
-        cmocka_unit_test(test_logistic_model), cmocka_unit_test(test_logistic_density),
+        cmocka_unit_test(test_rows_depend_on_seed_and_number),
+        cmocka_unit_test(test_parts_differ),
+        cmocka_unit_test(test_digits_look_like_digits),
+        cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
+        cmocka_unit_test(test_logistic_model),
+        cmocka_unit_test(test_logistic_density),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
