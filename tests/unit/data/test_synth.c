@@ -1,7 +1,7 @@
 /* tests/unit/data/test_synth.c - generated data: determinism, independence of the number of
  * rows, and statistics.
  *
- * How hard synth:digits is, was measured apart (docs/data.md); here a nearest-mean
+ * How hard synth:digits is, was measured apart (src/data/synth_digits.c); here a nearest-mean
  * classifier, which is linear, has to be better than chance and worse than the best linear
  * model.
  */
