@@ -219,14 +219,43 @@ static drove_status read_document(runfile *f)
     return expect(f, FYET_STREAM_END, "one document");
 }
 
-/* The parser would take a NUL byte for the end of the file. */
+/* Bytes of the UTF-8 character at c[n], n >= 1; 0 if it is none. */
+static size_t utf8_bytes(const unsigned char *c, size_t n)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (c[0] < 0x80) return 1;
+    size_t length = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    if (c[0] < 0xc2 || c[0] > 0xf4 || length > n) return 0;
+    unsigned code = c[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((c[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (c[i] & 0x3fu);
+    }
+    bool is_surrogate = code >= 0xd800 && code < 0xe000;
+    return code >= least[length] && code <= 0x10ffff && !is_surrogate ? length : 0;
+}
+
+/* What the parser takes wrongly: a NUL byte ends the file for it, and from a directive that is not
+ * UTF-8 it never returns.  A run file needs no directive. */
 static drove_status check_text(const runfile *f)
 {
-    const char *nul = memchr(f->text, '\0', f->size_bytes);
-    int line = 1;
-    if (nul == NULL) return DROVE_OK;
-    for (const char *c = f->text; c < nul; c++) line += *c == '\n';
-    return drove__fail(DROVE_E_ARG, "%s:%d: expected UTF-8 text, found a NUL byte", f->path, line);
+    const unsigned char *c = (const unsigned char *)f->text, *end = c + f->size_bytes;
+    for (int line = 1, column = 1; c < end;) {
+        size_t n_bytes = *c == '\0' ? 0 : utf8_bytes(c, (size_t)(end - c));
+        if (n_bytes == 0) {
+            return drove__fail(DROVE_E_ARG, "%s:%d:%d: expected UTF-8 text, found %s", f->path,
+                               line, column, *c == '\0' ? "a NUL byte" : "other bytes");
+        }
+        if (column == 1 && *c == '%') {
+            return drove__fail(DROVE_E_ARG,
+                               "%s:%d:1: expected option: value, found a YAML directive", f->path,
+                               line);
+        }
+        column = *c == '\n' ? 1 : column + 1;
+        line += *c == '\n';
+        c += n_bytes;
+    }
+    return DROVE_OK;
 }
 
 static drove_status open_parser(runfile *f)

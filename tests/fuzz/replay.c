@@ -1,7 +1,8 @@
 /* tests/fuzz/replay.c - feeds stored inputs to a fuzz target without libFuzzer.
  *
- * usage: fuzz_NAME [FILE or FOLDER]...     every file, every file of a folder (not deeper), and always the empty input.
- * A file that cannot be read is a failure; a folder that does not exist counts as empty.
+ * usage: fuzz_NAME [FILE or FOLDER]...
+ * Every file, every file of a folder (not deeper), and always the empty input.  A file that cannot
+ * be read is a failure; a folder that does not exist counts as empty.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -98,8 +98,12 @@ static void test_mistakes(void **state)
         {"lr: 1\n  batch: 2\n", "", "YAML"},
         {"{lr: 1, batch: 2\n", "", "YAML"},
         {"lr: \"1\\0\"\n", "1:5", "NUL"},
+        {"%YAML 1.2\n---\nlr: 0.1\n", "1:1", "directive"},
+        {"# r\xc3\xa9sultats\nout: r\xc3\xa9s\xe9\n", "2:9", "UTF-8"},
+        {"out: \xed\xa0\x80\n", "1:6", "UTF-8"},
+        {"out: \xc0\xaf\n", "1:6", "UTF-8"},
         {"lr:\n", "1:1", "--lr"},
-        {"seed: 1\xff\n", "1:7", "YAML"},
+        {"seed: 1\xff\n", "1:8", "UTF-8"},
     };
     for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
         char expected[64];
@@ -126,7 +130,7 @@ static void test_bytes_that_are_no_text(void **state)
     drove_options o = drove_options_default();
     write_file(nul, sizeof nul - 1);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);
-    assert_non_null(strstr(drove_error_text(), "run.yaml:2: "));
+    assert_non_null(strstr(drove_error_text(), "run.yaml:2:1: "));
     assert_non_null(strstr(drove_error_text(), "NUL"));
 }
 
