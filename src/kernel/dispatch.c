@@ -49,6 +49,22 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
 }
 
+/* Gives the library the products that the chosen tier has no fast version of. */
+static void add_library(drovek_table *out, const char *cap)
+{
+#if DROVEK_ONEDNN
+    if (!drovek_onednn_limit(cap)) return;
+    out->gemm_source = drovek_onednn_name(out->gemm_f32 != drovek_ref.gemm_f32);
+#if DROVEK_X86
+    if (out->gemm_f32 == drovek_avx2.gemm_f32) out->gemm_f32 = drovek_gemm_f32_avx2_onednn;
+    if (out->gemm_f32 == drovek_avx512.gemm_f32) out->gemm_f32 = drovek_gemm_f32_avx512_onednn;
+#endif
+    if (out->gemm_f32 == drovek_ref.gemm_f32) out->gemm_f32 = drovek_gemm_f32_onednn;
+#else
+    (void)out, (void)cap;
+#endif
+}
+
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
 {
     size_t highest = DROVE_COUNT(tiers) - 1;
@@ -64,9 +80,7 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
     for (size_t i = 1; i <= highest; i++) {
         if ((tiers[i]->needs & have) == tiers[i]->needs) overlay(&chosen, tiers[i]);
     }
-#if DROVEK_ONEDNN
-    if (highest > 0) drovek_onednn_install(&chosen, cap);
-#endif
+    if (highest > 0) add_library(&chosen, cap);
     *out = chosen;
     return DROVE_OK;
 }

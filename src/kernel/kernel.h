@@ -1,9 +1,10 @@
 /* kernel/kernel.h - the numeric kernels: one table, filled per ISA tier, chosen once.
  *
- * ref/ (plain C) is the definition of every kernel; x86/ holds one file per tier; onednn.c replaces
- * the matrix product by the library's.  Each version is tested against ref at edge lengths and
- * alignments, within the bound named beside the kernel in tests/kernel.  Within one tier a kernel
- * gives the same bits for the same input, whatever the alignment and the caller's thread.
+ * ref/ (plain C) is the definition of every kernel; x86/ holds one table per tier; onednn.c is the
+ * library's matrix product, for the shapes that the tiers' own is not made for.  Each version is
+ * tested against ref at edge lengths and alignments, within the bound named beside the kernel in
+ * tests/kernel.  Within one tier a kernel gives the same bits for the same input, whatever the
+ * alignment and the caller's thread.
  *
  * Formats: f32 = IEEE single.  All matrices are row-major.  n may be 0.  No kernel allocates, locks
  * or keeps state, so any number of threads may call at once.  (Own threading of a library is off:
@@ -26,7 +27,8 @@ typedef enum drovek_act { DROVEK_LINEAR, DROVEK_RELU, DROVEK_SIGMOID, DROVEK_TAN
 
 /* ---- matrix products ---- */
 
-/* C[m][n] = alpha op(A) op(B) + beta C;  op(A) is m x k, op(B) is k x n; beta 0 does not read C. */
+/* C[m][n] = alpha op(A) op(B) + beta C;  op(A) is m x k, op(B) is k x n; beta 0 does not read C.
+ * [racy: a, b, c, in the versions written here; the library's machine code is as it is] */
 typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
                                 float alpha, const float *a, size_t lda, const float *b, size_t ldb,
                                 float beta, float *c, size_t ldc);
@@ -119,7 +121,7 @@ typedef struct drovek_table {
 #define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table = keep the slower tier's version */
     DROVEK_LIST(X)
 #undef X
-    const char *gemm_source; /* "plain C", "oneDNN 2.6.3 avx512_core" ...                       */
+    const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
 } drovek_table;
 
 /* Fills *out with the best version of each kernel that the features `have` allow, going no higher

@@ -1,4 +1,4 @@
-/* kernel/onednn.c - the matrix product of oneDNN behind gemm_f32.
+/* kernel/onednn.c - the matrix product of oneDNN, for shapes that the tiers' own is not made for.
  *
  * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the number of OpenMP
  * threads of the calling thread to 1; the product then runs in the caller, with the same bits
@@ -20,11 +20,11 @@
 extern void omp_set_num_threads(int n_threads);
 
 /* What the library settled on at its first use; written once. */
-static pthread_mutex_t settle_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects: settled, settled_isa, source */
+/* settle_lock protects: settled, settled_isa, the names */
+static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool settled;
 static dnnl_cpu_isa_t settled_isa;
-static char source[64];
+static char name[64], name_beside_own[88];
 
 static void settle(dnnl_cpu_isa_t limit)
 {
@@ -34,13 +34,14 @@ static void settle(dnnl_cpu_isa_t limit)
     const dnnl_version_t *version = dnnl_version();
     const char *isa = dnnl_cpu_isa2str(settled_isa);
     if (strncmp(isa, "cpu_isa_", 8) == 0) isa += 8;
-    snprintf(source, sizeof source, "oneDNN %d.%d.%d %s", version->major, version->minor,
+    snprintf(name, sizeof name, "oneDNN %d.%d.%d %s", version->major, version->minor,
              version->patch, isa);
+    snprintf(name_beside_own, sizeof name_beside_own, "drove; large: %s", name);
 }
 
 /* dnnl_sgemm is row-major.  Empty products and k = 0 are settled here: the library's word on them
  * is not written down. */
-static void gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
                             const float *a, size_t lda, const float *b, size_t ldb, float beta,
                             float *c, size_t ldc)
 {
@@ -51,8 +52,8 @@ static void gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size
                                           b, (dnnl_dim_t)ldb, beta, c, (dnnl_dim_t)ldc);
         if (status == dnnl_success) return;
     }
-    drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c,
-                        ldc); /* nothing was written yet */
+    /* nothing was written yet */
+    drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 /* The widest instructions that a tier stands for. */
@@ -61,7 +62,7 @@ static dnnl_cpu_isa_t isa_of_tier(const char *tier)
     return tier != NULL && strcmp(tier, "avx2") == 0 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;
 }
 
-void drovek_onednn_install(drovek_table *out, const char *isa)
+bool drovek_onednn_limit(const char *isa)
 {
     dnnl_cpu_isa_t limit = isa_of_tier(isa);
     pthread_mutex_lock(&settle_lock);
@@ -69,9 +70,12 @@ void drovek_onednn_install(drovek_table *out, const char *isa)
     /* Values of the enumeration are sets of features: a subset of the limit is within it. */
     bool within = limit == dnnl_cpu_isa_all || ((unsigned)settled_isa & ~(unsigned)limit) == 0;
     pthread_mutex_unlock(&settle_lock);
-    if (!within) return;
-    out->gemm_f32 = gemm_f32_onednn;
-    out->gemm_source = source;
+    return within;
+}
+
+const char *drovek_onednn_name(bool beside_own)
+{
+    return beside_own ? name_beside_own : name;
 }
 
 void drovek_onednn_thread_init(void)

@@ -33,12 +33,18 @@ extern const drovek_table drovek_avx512;
 #endif
 
 #if DROVEK_ONEDNN
-/* Puts the library's product into out->gemm_f32, and its version and the instructions it really
- * uses into out->gemm_source (memory of onednn.c, constant from then on).
- * isa: the tier that the library may not exceed, NULL for no limit.  The library takes a limit only
- * before its first use in the process: when it runs wider than that already, *out is left as it
- * was. */
-void drovek_onednn_install(drovek_table *out, const char *isa);
+drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes      */
+drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own for small shapes */
+drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* (x86/gemm.h)                    */
+
+/* Has the library compute with the instructions of the tier `isa` at most (NULL: no limit).  It
+ * takes a limit only before its first use in the process: false when it runs wider than that. */
+bool drovek_onednn_limit(const char *isa);
+
+/* "oneDNN 2.6.3 avx512_core": its version and the instructions it really uses; with beside_own,
+ * what to call the mixture.  After drovek_onednn_limit; the texts stay. */
+const char *drovek_onednn_name(bool beside_own);
+
 void drovek_onednn_thread_init(void);
 #endif
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_DIM = 800, PAD = 3 }; /* PAD: elements between the rows, which belong to nobody */
+enum { MAX_DIM = 1100, PAD = 3 }; /* PAD: elements between the rows, which belong to nobody */
 
 /* k products and sums, alpha and beta: each rounding is at most half a unit of the sum of sizes. */
 static double product_bound(double sum_of_sizes, size_t k)
@@ -83,7 +83,7 @@ static void check_product(const drovek_table *t, product p)
     }
     t->gemm_f32(p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, guarded_floats(f.a, n_a, PLACE_END),
                 p.lda, guarded_floats(f.b, n_b, PLACE_END), p.ldb, p.beta, got, p.ldc);
-    size_t step = p.m * p.n * p.k > 100000 ? 7 : 1; /* of large products a sample */
+    size_t step = p.m * p.n * p.k > 100000 ? 13 : 1; /* of large products a sample */
     for (size_t i = 0; i < p.m; i++) {
         for (size_t j = i % step; j < p.n; j += step) check_element(t, got, p, i, j);
     }
@@ -98,10 +98,12 @@ void check_products(const drovek_table *tier)
     static const struct {
         size_t m, n, k;
     } shapes[] = {
-        {1, 1, 1},      {1, 128, 784},  {2, 3, 4},     {5, 17, 33},    {16, 10, 128},
-        {16, 128, 128}, {16, 128, 784}, {31, 64, 65},  {64, 128, 784}, {128, 128, 64},
-        {784, 128, 16}, {128, 10, 16},  {16, 128, 10}, {65, 130, 70},  {784, 128, 64},
-        {33, 200, 129}, {3, 128, 1},    {64, 10, 128}, {8, 128, 128},  {13, 144, 40},
+        {1, 1, 1},      {1, 128, 784},  {2, 3, 4},      {5, 17, 33},     {16, 10, 128},
+        {16, 128, 128}, {16, 128, 784}, {31, 64, 65},   {64, 128, 784},  {128, 128, 64},
+        {784, 128, 16}, {128, 10, 16},  {16, 128, 10},  {65, 130, 70},   {784, 128, 64},
+        {33, 200, 129}, {3, 128, 1},    {64, 10, 128},  {8, 128, 128},   {13, 144, 40},
+        {7, 16, 300},   {8, 100, 70},   {4, 33, 200},   {130, 600, 140}, {20, 700, 20},
+        {17, 24, 1030}, {9, 40, 1100},  {19, 10, 1024}, {12, 48, 50},    {6, 31, 15},
     };
     static const float scales[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.05f, 1.0f}, {0.5f, 0.25f}};
     drovek_thread_init();

@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-/* Factors for products of up to 800 in each dimension, filled once. */
+/* Factors for products of up to 1100 in each dimension, filled once. */
 typedef struct factors {
     const float *a, *b, *c;
 } factors;

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,30 @@ static void test_products(void **state)
 {
     (void)state;
     for_each_tier(check_products);
+}
+
+/* A tier's own product has to be right also where the library's is preferred. */
+static void check_own(const drovek_table *tier, const drovek_table *own)
+{
+    drovek_table t = *tier;
+    t.gemm_f32 = own->gemm_f32;
+    t.gemm_source = own->gemm_source;
+    check_products(&t);
+}
+
+static void check_own_products(const drovek_table *t)
+{
+#if DROVEK_X86
+    if (strcmp(t->isa, "avx2") == 0) check_own(t, &drovek_avx2);
+    if (strcmp(t->isa, "avx512") == 0) check_own(t, &drovek_avx512);
+#endif
+    if (strcmp(t->isa, "ref") == 0) check_own(t, &drovek_ref);
+}
+
+static void test_own_products(void **state)
+{
+    (void)state;
+    for_each_tier(check_own_products);
 }
 
 static void check_empty(const drovek_table *t)
@@ -104,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_of_the_widest),
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_own_products),
         cmocka_unit_test(test_empty_shapes),
         cmocka_unit_test(test_threads),
     };

@@ -11,14 +11,16 @@
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 32")
 #endif
 
 enum { LANES = 8 };
 typedef __m256 vec;
 
 /* All bits set in the first `count` lanes. */
-INLINE __m256i first(size_t count)
+typedef __m256i lane_mask;
+
+INLINE lane_mask first(size_t count)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
                               _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
@@ -55,16 +57,18 @@ INLINE void vec_store(float *p, vec v, size_t count)
 
 typedef float lanes_at[LANES];
 
+INLINE vec racy_load_masked(const float *p, lane_mask mask)
+{
+    vec v;
+    __asm__ volatile("vmaskmovps %1, %2, %0" : "=x"(v) : "m"(*(const lanes_at *)p), "x"(mask));
+    return v;
+}
+
 INLINE vec racy_load(const float *p, size_t count)
 {
     vec v;
-    if (count == LANES) {
-        __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const lanes_at *)p));
-    } else {
-        __asm__ volatile("vmaskmovps %1, %2, %0"
-                         : "=x"(v)
-                         : "m"(*(const lanes_at *)p), "x"(first(count)));
-    }
+    if (count < LANES) return racy_load_masked(p, first(count));
+    __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const lanes_at *)p));
     return v;
 }
 
@@ -95,6 +99,18 @@ INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
         return sum;
     }
     return _mm256_fmadd_ps(x, racy_load(p, count), sum);
+}
+
+INLINE vec vec_broadcast(const float *base, size_t offset)
+{
+    vec v;
+    __asm__ volatile("vbroadcastss (%1,%2,4), %0" : "=x"(v) : "r"(base), "r"(offset));
+    return v;
+}
+
+INLINE void memory_written(void)
+{
+    __asm__ volatile("" : : : "memory");
 }
 
 /* ---- arithmetic ---- */
@@ -215,6 +231,32 @@ INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
 INLINE double double_sum_total(double_sum a, double_sum b)
 {
     return sum_of_four(_mm256_add_pd(_mm256_add_pd(a.low, a.high), _mm256_add_pd(b.low, b.high)));
+}
+
+/* row[i] lane j becomes row[j] lane i. */
+INLINE void vec_transpose(vec row[LANES])
+{
+    vec pair[8], quad[8];
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        pair[2 * i] = _mm256_unpacklo_ps(row[2 * i], row[2 * i + 1]);
+        pair[2 * i + 1] = _mm256_unpackhi_ps(row[2 * i], row[2 * i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < 8;
+         i += 4) { /* quad[i + j], 128 bits q: rows i .. i + 3 of column 4 q + j */
+        __m256d a = _mm256_castps_pd(pair[i]), b = _mm256_castps_pd(pair[i + 1]);
+        __m256d c = _mm256_castps_pd(pair[i + 2]), d = _mm256_castps_pd(pair[i + 3]);
+        quad[i] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+        quad[i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+        quad[i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+        quad[i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+    }
+    UNROLL
+    for (int j = 0; j < 4; j++) {
+        row[j] = _mm256_permute2f128_ps(quad[j], quad[4 + j], 0x20);
+        row[4 + j] = _mm256_permute2f128_ps(quad[j], quad[4 + j], 0x31);
+    }
 }
 
 /* ---- bits ---- */

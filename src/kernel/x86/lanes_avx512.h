@@ -27,15 +27,17 @@
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 32")
 #endif
 
 enum { LANES = 16 };
 typedef __m512 vec;
 
-INLINE __mmask16 first(size_t count)
+typedef __mmask16 lane_mask;
+
+INLINE lane_mask first(size_t count)
 {
-    return (__mmask16)((1u << count) - 1u);
+    return (lane_mask)((1u << count) - 1u);
 }
 
 /* ---- private memory ---- */
@@ -75,16 +77,18 @@ INLINE void vec_store(float *p, vec v, size_t count)
 
 typedef float lanes_at[LANES];
 
+INLINE vec racy_load_masked(const float *p, lane_mask mask)
+{
+    vec v;
+    __asm__ volatile("vmovups %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const lanes_at *)p), "Yk"(mask));
+    return v;
+}
+
 INLINE vec racy_load(const float *p, size_t count)
 {
     vec v;
-    if (count == LANES) {
-        __asm__ volatile("vmovups %1, %0" : "=v"(v) : "m"(*(const lanes_at *)p));
-    } else {
-        __asm__ volatile("vmovups %1, %0%{%2%}%{z%}"
-                         : "=v"(v)
-                         : "m"(*(const lanes_at *)p), "Yk"(first(count)));
-    }
+    if (count < LANES) return racy_load_masked(p, first(count));
+    __asm__ volatile("vmovups %1, %0" : "=v"(v) : "m"(*(const lanes_at *)p));
     return v;
 }
 
@@ -122,6 +126,21 @@ INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
         return sum;
     }
     return _mm512_fmadd_ps(x, racy_load(p, count), sum);
+}
+
+/* base[offset] in every lane.  Assembly for another reason: the compiler would turn many rows at a
+ * constant distance into as many moving pointers, and run out of registers.  It does not know what
+ * memory is read: memory_written() must stand between the last store to it and the first call. */
+INLINE vec vec_broadcast(const float *base, size_t offset)
+{
+    vec v;
+    __asm__ volatile("vbroadcastss (%1,%2,4), %0" : "=v"(v) : "r"(base), "r"(offset));
+    return v;
+}
+
+INLINE void memory_written(void)
+{
+    __asm__ volatile("" : : : "memory");
 }
 
 /* ---- arithmetic ---- */
@@ -231,6 +250,38 @@ INLINE double double_sum_total(double_sum a, double_sum b)
 {
     return _mm512_reduce_add_pd(
         _mm512_add_pd(_mm512_add_pd(a.low, a.high), _mm512_add_pd(b.low, b.high)));
+}
+
+/* row[i] lane j becomes row[j] lane i. */
+INLINE void vec_transpose(vec row[LANES])
+{
+    vec pair[16], quad[16];
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        pair[2 * i] = _mm512_unpacklo_ps(row[2 * i], row[2 * i + 1]);
+        pair[2 * i + 1] = _mm512_unpackhi_ps(row[2 * i], row[2 * i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < 16;
+         i += 4) { /* quad[i + j], 128 bits q: rows i .. i + 3 of column 4 q + j */
+        __m512d a = _mm512_castps_pd(pair[i]), b = _mm512_castps_pd(pair[i + 1]);
+        __m512d c = _mm512_castps_pd(pair[i + 2]), d = _mm512_castps_pd(pair[i + 3]);
+        quad[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+        quad[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+        quad[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+        quad[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+    }
+    UNROLL
+    for (int j = 0; j < 4; j++) {
+        vec even_low = _mm512_shuffle_f32x4(quad[j], quad[4 + j], 0x88);
+        vec odd_low = _mm512_shuffle_f32x4(quad[j], quad[4 + j], 0xdd);
+        vec even_high = _mm512_shuffle_f32x4(quad[8 + j], quad[12 + j], 0x88);
+        vec odd_high = _mm512_shuffle_f32x4(quad[8 + j], quad[12 + j], 0xdd);
+        row[j] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
+        row[4 + j] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+        row[8 + j] = _mm512_shuffle_f32x4(even_low, even_high, 0xdd);
+        row[12 + j] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
+    }
 }
 
 /* ---- bits ---- */

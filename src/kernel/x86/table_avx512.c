@@ -4,14 +4,26 @@
 
 #include "kernel/x86/lanes_avx512.h"
 
+#include "kernel/x86/gemm.h"
 #include "kernel/x86/matvec.h"
 #include "kernel/x86/rows.h"
 #include "kernel/x86/update.h"
 #include "kernel/x86/vector.h"
 
+#if DROVEK_ONEDNN
+void drovek_gemm_f32_avx512_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
+                                   float alpha, const float *a, size_t lda, const float *b,
+                                   size_t ldb, float beta, float *c, size_t ldc)
+{
+    drovek_gemm_f32_fn *gemm = is_small(trans_a, n, k) ? gemm_f32 : drovek_gemm_f32_onednn;
+    gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+#endif
+
 const drovek_table drovek_avx512 = {
     .isa = "avx512",
     .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512,
+    .gemm_f32 = gemm_f32,
     .matvec_f32 = matvec_f32,
     .matvec_t_f32 = matvec_t_f32,
     .ger_f32 = ger_f32,
@@ -34,4 +46,5 @@ const drovek_table drovek_avx512 = {
     .adagrad_f32 = adagrad_f32,
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
+    .gemm_source = "drove",
 };

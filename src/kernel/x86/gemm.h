@@ -1,0 +1,292 @@
+/* kernel/x86/gemm.h - C[m][n] = alpha op(A) op(B) + beta C, written in lanes, for the products of a
+ * training step: one dimension is a batch of examples, another a layer of some hundred units.
+ *
+ * C is cut into panels of PANEL registers across and tiles of a few rows, whose sums stay in
+ * registers while k runs.  op(A)'s elements are broadcast; op(B)'s rows stream from the second-
+ * level cache as they lie in memory.  Copies are made only of op(B), where it is transposed, or
+ * where its rows lie so far apart that they share a few cache sets.  A few rows times a transposed
+ * B are sums along k instead (dots).
+ *
+ * Order of the sums: depends on the shape alone, so neither the caller's thread nor the alignment
+ * changes a bit.  A, B and C may be shared with running threads: all accesses are inline assembly;
+ * each element of C is stored once per block of k.
+ *
+ * Why not the library for all: one core of a Zen 5, GFLOP/s of oneDNN 2.6.3 / of this file for the
+ * products of an MLP 784-128-128-128-10 (bench/micro/kernels.c prints both; this core's peak is
+ * about 262):
+ *
+ *   batch                            4          8         16         64        512
+ *   forward  784-128           212 / 253  240 / 254  252 / 257  252 / 256  252 / 256
+ *   forward  128-128           158 / 240  198 / 241  222 / 246  247 / 254  254 / 254
+ *   forward  128-10             28 /  69   50 / 112   72 / 129  109 / 135  126 / 137
+ *   data     10-128             32 /  58   34 /  88   89 / 129  161 / 196  208 / 222
+ *   data     128-128           121 / 166  163 / 166  166 / 176  216 / 231  240 / 252
+ *   weights  128-10             34 /  58   52 /  78   70 / 101  107 / 130  120 / 137
+ *   weights  128-128           148 / 169  185 / 209  211 / 231  248 / 254  257 / 256
+ *   weights  784-128           187 / 180  215 / 217  231 / 235  252 / 255  253 / 254
+ *
+ * Beyond is_small the library blocks for the caches better (n 1000, k 3072: twice as fast).
+ */
+#ifndef DROVEK_X86_GEMM_H
+#define DROVEK_X86_GEMM_H
+
+#include "base/racy.h"
+#include "kernel/kernel.h"
+#include "kernel/x86/vector.h"
+
+enum {
+    PANEL = LANES == 16 ? 4 : 2,     /* registers across: 64 or 16 columns                    */
+    N_SUMS = PANEL * 6,              /* registers of a tile's sums, of 32 or 16               */
+    MAX_ROWS = LANES == 16 ? 16 : 8, /* of a tile one register wide                           */
+    PACK_K = 128,                    /* rows of a packed panel: 32 KiB of stack at most       */
+    FAR = 512,                       /* elements between rows of B from which they are packed, */
+    MANY_ROWS = 128,                 /* for this many rows of op(A)                            */
+    MAX_K = 1024,                    /* rows of a panel that is not packed                     */
+    FEW_ROWS = 8,                    /* of op(A), up to which a transposed B is not packed,   */
+    LONG = 4 * LANES                 /* if k is at least this                                 */
+};
+
+/* One panel of a product. */
+typedef struct panel {
+    size_t       m, k;
+    float        alpha, beta;
+    const float *a; /* op(A)[i][p] = a[i * row_step + p * k_step] */
+    size_t       row_step, k_step;
+    const float *b; /* op(B)[p][.] = b[p * b_step + .]            */
+    size_t       b_step;
+    float       *c; /* C[i][.] = c[i * c_step + .]                */
+    size_t       c_step;
+    size_t       last; /* columns of the last register            */
+} panel;
+
+/* ---- tiles ---- */
+
+/* C[rows][n_vec registers] = alpha sum + beta C */
+INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, size_t n_vec)
+{
+    vec alpha = vec_set(t->alpha), beta = vec_set(t->beta);
+    UNROLL
+    for (size_t r = 0; r < rows; r++) {
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            float *at = c + r * t->c_step + v * LANES;
+            size_t count = block_count(v, n_vec, t->last);
+            vec    out = vec_mul(alpha, sum[r * n_vec + v]);
+            if (t->beta != 0.0f) out = vec_fma(beta, racy_load(at, count), out);
+            racy_store(at, out, count);
+        }
+    }
+}
+
+/* `rows` rows of the panel from row i; rows and n_vec are constants, rows * n_vec <= N_SUMS. */
+INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
+{
+    const float *a[4], *b = t->b; /* a: every fourth row */
+    size_t       step[4];
+    lane_mask    mask = first(t->last);
+    const bool   is_full = t->last == LANES;
+    vec          sum[N_SUMS], part[PANEL];
+    UNROLL
+    for (size_t q = 0; q < 4; q++) {
+        a[q] = t->a + (i + (4 * q < rows ? 4 * q : 0)) * t->row_step;
+        step[q] = q * t->row_step;
+    }
+    UNROLL
+    for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_set(0.0f);
+    memory_written();
+    for (size_t p = 0; p < t->k; p++, b += t->b_step) {
+        UNROLL
+        for (size_t v = 0; v + 1 < n_vec; v++) part[v] = racy_load(b + v * LANES, LANES);
+        part[n_vec - 1] = is_full ? racy_load(b + (n_vec - 1) * LANES, LANES)
+                                  : racy_load_masked(b + (n_vec - 1) * LANES, mask);
+        UNROLL
+        for (size_t r = 0; r < rows; r++) {
+            vec x = vec_broadcast(a[r / 4], step[r % 4]);
+            UNROLL
+            for (size_t v = 0; v < n_vec; v++)
+                sum[r * n_vec + v] = vec_fma(x, part[v], sum[r * n_vec + v]);
+        }
+        UNROLL
+        for (size_t q = 0; q < 4; q++) a[q] += t->k_step;
+    }
+    finish_tile(t, t->c + i * t->c_step, sum, rows, n_vec);
+}
+
+/* All rows of the panel, `rows` at a time and the rest in powers of two. */
+INLINE void tiles(const panel *t, size_t rows, size_t n_vec)
+{
+    size_t i = 0;
+    for (; i + rows <= t->m; i += rows) tile(t, i, rows, n_vec);
+    if (rows > 8 && i + 8 <= t->m) {
+        tile(t, i, 8, n_vec);
+        i += 8;
+    }
+    if (i + 4 <= t->m) {
+        tile(t, i, 4, n_vec);
+        i += 4;
+    }
+    if (i + 2 <= t->m) {
+        tile(t, i, 2, n_vec);
+        i += 2;
+    }
+    if (i < t->m) tile(t, i, 1, n_vec);
+}
+
+static void run_panel(const panel *t, size_t n_vec)
+{
+    if (n_vec == PANEL) tiles(t, N_SUMS / PANEL, PANEL);
+    else if (n_vec == 1 && t->row_step % 1024 != 0) tiles(t, MAX_ROWS, 1);
+    else if (n_vec == 1) tiles(t, 8, 1); /* at this distance 16 rows of A do not fit the cache */
+    else if (n_vec == 2) tiles(t, N_SUMS / 2, 2);
+    else tiles(t, N_SUMS / 3, PANEL - 1);
+}
+
+/* ---- copies of op(B) ---- */
+
+typedef float packed_panel[PACK_K][PANEL * LANES];
+
+/* to[p][j] = b[j * step + p]: n <= PANEL * LANES columns, n_k <= PACK_K rows; further columns 0 */
+static void pack_transposed(packed_panel to, const float *b, size_t step, size_t n, size_t n_k)
+{
+    for (size_t j = 0; j < n; j += LANES) {
+        for (size_t p = 0; p < n_k; p += LANES) {
+            size_t rows = n_k - p < LANES ? n_k - p : LANES;
+            vec    part[LANES];
+            UNROLL
+            for (size_t q = 0; q < LANES; q++) {
+                part[q] = vec_set(0.0f);
+                if (j + q < n) part[q] = racy_load(b + (j + q) * step + p, rows);
+            }
+            vec_transpose(part);
+            if (rows == LANES) {
+                UNROLL
+                for (size_t q = 0; q < LANES; q++) vec_store(&to[p + q][j], part[q], LANES);
+            } else {
+                for (size_t q = 0; q < rows; q++) vec_store(&to[p + q][j], part[q], LANES);
+            }
+        }
+    }
+}
+
+/* to[p][j] = b[p * step + j], further columns 0 */
+static void pack_straight(packed_panel to, const float *b, size_t step, size_t n, size_t n_k)
+{
+    for (size_t p = 0; p < n_k; p++) {
+        for (size_t j = 0; j < n; j += LANES)
+            vec_store(&to[p][j], racy_load(b + p * step + j, lanes_left(j, n)), LANES);
+    }
+}
+
+/* ---- sums along k: op(A) = A with few rows, op(B) transposed ---- */
+
+typedef struct dots {
+    size_t       n, k, lda, ldb, ldc;
+    float        alpha, beta;
+    const float *a, *b; /* a[i][k] b[j][k] */
+    float       *c;
+} dots;
+
+/* sum[r * n_cols + s] += a[r] b[s], `count` elements at p */
+INLINE void dot_step(vec *sum, const dots *t, const float *a, const float *const *b, size_t n_rows,
+                     size_t p, size_t count)
+{
+    const size_t n_cols = LANES / n_rows;
+    vec          x[4];
+    UNROLL
+    for (size_t r = 0; r < n_rows; r++) x[r] = racy_load(a + r * t->lda + p, count);
+    UNROLL
+    for (size_t s = 0; s < n_cols; s++) {
+        vec part = racy_load(b[s] + p, count);
+        UNROLL
+        for (size_t r = 0; r < n_rows; r++)
+            sum[r * n_cols + s] = vec_fma(x[r], part, sum[r * n_cols + s]);
+    }
+}
+
+/* The next n_rows rows (a constant) times as many columns from j as fill a register with sums. */
+INLINE void dot_tile(const dots *t, size_t i, size_t j, size_t n_rows)
+{
+    const size_t n_cols = LANES / n_rows;
+    const float *a = t->a + i * t->lda, *b[LANES];
+    vec          sum[LANES];
+    float        total[LANES];
+    size_t       p = 0;
+    UNROLL
+    for (size_t s = 0; s < n_cols; s++) b[s] = t->b + (j + s < t->n ? j + s : t->n - 1) * t->ldb;
+    UNROLL
+    for (size_t s = 0; s < LANES; s++) sum[s] = vec_set(0.0f);
+    for (; p + LANES <= t->k; p += LANES) dot_step(sum, t, a, b, n_rows, p, LANES);
+    if (p < t->k) dot_step(sum, t, a, b, n_rows, p, t->k - p);
+    vec_store(total, vec_mul(vec_set(t->alpha), vec_sum_rows(sum)), LANES);
+    for (size_t r = 0; r < n_rows; r++) {
+        float *c = t->c + (i + r) * t->ldc;
+        for (size_t s = 0; s < n_cols && j + s < t->n; s++) {
+            float before = t->beta == 0.0f ? 0.0f : t->beta * drove__racy_load(c + j + s);
+            drove__racy_store(c + j + s, total[r * n_cols + s] + before);
+        }
+    }
+}
+
+INLINE void dot_rows(const dots *t, size_t i, size_t n_rows)
+{
+    for (size_t j = 0; j < t->n; j += LANES / n_rows) dot_tile(t, i, j, n_rows);
+}
+
+static void multiply_dots(const dots *t, size_t m)
+{
+    size_t i = 0;
+    for (; i + 4 <= m; i += 4) dot_rows(t, i, 4);
+    if (i + 2 <= m) {
+        dot_rows(t, i, 2);
+        i += 2;
+    }
+    if (i < m) dot_rows(t, i, 1);
+}
+
+/* ---- the product ---- */
+
+/* Shapes at which this file is at least as fast as the library, whatever m is. */
+INLINE bool is_small(bool trans_a, size_t n, size_t k)
+{
+    return n <= 512 && k <= (trans_a ? 512 : 1024);
+}
+
+static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+                     const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
+                     size_t ldc)
+{
+    if (!trans_a && trans_b && m <= FEW_ROWS && k >= LONG) {
+        dots t = {n, k, lda, ldb, ldc, alpha, beta, a, b, c};
+        multiply_dots(&t, m);
+        return;
+    }
+    /* 8 rows fill three registers across better than 6 + 2 rows fill four */
+    const size_t width = (m == 8 && PANEL == 4 ? 3 : PANEL) * LANES;
+    packed_panel packed;
+    bool         is_packed = trans_b || (ldb >= FAR && m >= MANY_ROWS);
+    size_t       k0 = 0, block_k = is_packed ? PACK_K : MAX_K;
+    do {
+        panel t = {.m = m,
+                   .k = k - k0 < block_k ? k - k0 : block_k,
+                   .alpha = alpha,
+                   .beta = k0 == 0 ? beta : 1.0f,
+                   .a = trans_a ? a + k0 * lda : a + k0,
+                   .row_step = trans_a ? 1 : lda,
+                   .k_step = trans_a ? lda : 1,
+                   .b_step = is_packed ? PANEL * LANES : ldb,
+                   .c_step = ldc};
+        for (size_t j = 0; j < n; j += width) {
+            size_t n_j = n - j < width ? n - j : width;
+            size_t n_vec = (n_j + LANES - 1) / LANES;
+            t.last = n_j - (n_vec - 1) * LANES;
+            t.c = c + j;
+            t.b = is_packed ? packed[0] : b + k0 * ldb + j;
+            if (trans_b) pack_transposed(packed, b + j * ldb + k0, ldb, n_j, t.k);
+            else if (is_packed) pack_straight(packed, b + k0 * ldb + j, ldb, n_j, t.k);
+            run_panel(&t, n_vec);
+        }
+        k0 += t.k;
+    } while (k0 < k);
+}
+
+#endif
