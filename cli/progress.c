@@ -83,7 +83,7 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
         print_duration(p->eta_s, text);
         snprintf(field[n++], FIELD_SIZE, "%.30s left", text);
     }
-    if (isfinite(p->examples_per_s)) print_rate(p->examples_per_s, field[n++]);
+    if (p->examples_per_s > 0.0) print_rate(p->examples_per_s, field[n++]);
     snprintf(field[n++], FIELD_SIZE, "%u worker%s", p->n_workers, p->n_workers == 1 ? "" : "s");
     double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
     if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);

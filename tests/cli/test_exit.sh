@@ -54,3 +54,17 @@ for signal in INT TERM; do
     [ "$status" = $((128 + number)) ] || fail "SIG$signal: expected $((128 + number)), found $status"
     grep -q '"outcome": "interrupted"' out.txt || fail "SIG$signal: expected a summary"
 done
+
+# Nobody waits for a long evaluation to end.
+"$DROVE" train --data 'synth:digits?n=20000&n_test=10' --model mlp:1024,1024,1024 --threads 1 --isa ref >out.txt 2>err.txt &
+pid=$!
+sleep 1
+kill -TERM $pid
+sleep 0.2
+kill -TERM $pid
+SECONDS=0
+status=0
+wait $pid || status=$?
+[ "$status" = 143 ] || fail "second SIGTERM: expected 143, found $status"
+[ "$SECONDS" -le 2 ] || fail "second SIGTERM: left after $SECONDS s"
+[ ! -s out.txt ] || fail "second SIGTERM: expected no summary"

@@ -1,0 +1,35 @@
+# On a terminal: one line that is drawn again and again, as wide as the terminal at most, and cleared at the end.
+# ctest: timeout=120
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+command -v script >/dev/null || { echo "no script(1) to make a terminal with: skipped"; exit 77; }
+
+# LOCALE COLUMNS: screen.txt is what the terminal got.
+on_terminal() {
+    LC_ALL=$1 TERM=xterm script -qec "stty cols $2; '$DROVE' train --data 'synth:digits?n=20000&n_test=500' --threads 1 \
+        --until seconds=0.6 --eval-every 0.5" typescript >screen.txt 2>&1 || fail "failed: $(cat screen.txt)"
+}
+
+# COLUMNS: every drawing of the bar is narrower than that.  The drawings end with the code that clears the rest.
+check_width() {
+    tr '\r' '\n' <screen.txt | grep $'\033\\[K$' | sed $'s/\033\\[K$//' >bars.txt
+    [ "$(wc -l <bars.txt)" -ge 2 ] || fail "expected several drawings: $(cat screen.txt)"
+    LC_ALL=C.UTF-8 awk -v most="$1" 'length($0) >= most { print "too wide: " $0; exit 1 }' bars.txt
+    [ "$(wc -l <bars.txt)" -le 30 ] || fail "drawn more than ten times a second and once an evaluation"
+}
+
+on_terminal C 80
+check_width 80
+grep -q '^ *[0-9]* % \[[#-]*\]  epoch .*  loss .* left  .* ex/s  1 worker$' bars.txt || fail "$(cat bars.txt)"
+if LC_ALL=C grep -q '[^ -~]' bars.txt; then fail "only ASCII was asked for"; fi
+# The last thing before the summary clears the line.
+tr '\r' '\n' <screen.txt | grep -q $'^\033\\[K.' || fail "the bar was not cleared"
+
+on_terminal C 30
+check_width 30
+
+if locale -a 2>/dev/null | grep -qix 'C.utf-\?8'; then
+    on_terminal C.UTF-8 60
+    grep -q '▕' screen.txt || fail "expected blocks in a UTF-8 locale"
+    check_width "$([ "$(printf '█' | LC_ALL=C.UTF-8 awk '{ print length($0) }')" = 1 ] && echo 60 || echo 120)"
+fi
