@@ -1,6 +1,7 @@
-/* examples/first_run.c - the shortest useful program: train on the built-in digits, print the summary.
+/* examples/first_run.c - the shortest useful program: train on the built-in digits, print the
+ * summary.
  *
- * Build against an installed drove:  cc first_run.c $(pkg-config --cflags --libs drove) -o first_run
+ * With drove installed:  cc first_run.c $(pkg-config --cflags --libs drove) -o first_run
  */
 #include <drove/drove.h>
 

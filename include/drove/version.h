@@ -5,7 +5,7 @@
 #define DROVE_VERSION_MAJOR 0
 #define DROVE_VERSION_MINOR 1
 #define DROVE_VERSION_PATCH 0
-#define DROVE_VERSION "0.1.0"
+#define DROVE_VERSION       "0.1.0"
 
 #pragma GCC visibility push(default) /* what a shared library exports */
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     drove_modelfile model;
     memory_file_init(&file, data, size_bytes);
     if (drove__modelfile_load(file.path, &model) == DROVE_OK) {
-        volatile float sum = 0.0f; /* every parameter and name can be read */
+        float sum = 0.0f; /* every parameter and name can be read */
         for (size_t i = 0; i < model.model->n_params; i++) sum += model.theta[i];
         for (size_t i = 0; model.factor != NULL && i < model.io.n_features; i++) {
             sum += model.factor[i];
@@ -21,6 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
         for (size_t i = 0; model.class_name != NULL && i < model.io.n_classes; i++) {
             if (model.class_name[i] == NULL) abort();
         }
+        volatile float sink = sum;
+        (void)sink;
         drove__modelfile_fini(&model);
     } else if (drove_error_text()[0] == '\0') {
         abort();

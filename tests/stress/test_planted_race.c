@@ -1,8 +1,9 @@
 /* tests/stress/test_planted_race.c - is ThreadSanitizer awake?
  *
- * One race is planted: two threads add to a plain variable.  A build with ThreadSanitizer must report it, or its silence
- * about everything else means nothing.  The same two threads through base/racy.h must not be reported.  The test runs
- * itself again in a child process, because a report ends the process.  Other builds skip it.
+ * One race is planted: two threads add to a plain variable.  A build with ThreadSanitizer must
+ * report it, or its silence about everything else means nothing.  The same two threads through
+ * base/racy.h must not be reported.  The test runs itself again in a child process, because a
+ * report ends the process.  Other builds skip it.
  */
 #include "base/racy.h"
 
