@@ -4,9 +4,11 @@ if(DROVE_TESTS)
   if(TARGET drove)
     list(APPEND targets drove)
   endif()
-  add_custom_target(check COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure -LE long
+  cmake_host_system_information(RESULT n_at_once QUERY NUMBER_OF_LOGICAL_CORES)
+  set(run_ctest ${CMAKE_CTEST_COMMAND} -j ${n_at_once} --output-on-failure)
+  add_custom_target(check COMMAND ${run_ctest} -LE long
     DEPENDS ${targets} USES_TERMINAL VERBATIM)
-  add_custom_target(check-long COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure
+  add_custom_target(check-long COMMAND ${run_ctest}
     DEPENDS ${targets} USES_TERMINAL VERBATIM)
 endif()
 add_custom_target(check-layers COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-layers
