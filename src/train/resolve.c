@@ -77,6 +77,13 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     return DROVE_OK;
 }
 
+bool drove__names_model_file(const char *model)
+{
+    static const char ending[] = ".safetensors";
+    size_t n = strlen(model), n_ending = sizeof ending - 1;
+    return n > n_ending && strcmp(model + n - n_ending, ending) == 0;
+}
+
 /* The number after "epochs=" and the like. */
 static drove_status parse_amount(drove_save_unit unit, const char *word, const char *value,
                                  drove_save_every *out)

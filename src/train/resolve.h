@@ -36,6 +36,9 @@ drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *ou
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out);
 
+/* Does --model name a file of a saved model?  All others are specs. */
+bool drove__names_model_file(const char *model);
+
 typedef enum drove_save_unit {
     DROVE_SAVE_EVAL,
     DROVE_SAVE_EPOCHS,

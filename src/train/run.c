@@ -65,13 +65,6 @@ static void say_notes(const drove_run *run)
     }
 }
 
-static bool names_a_model_file(const char *text)
-{
-    static const char ending[] = ".safetensors";
-    size_t n = strlen(text), e = sizeof ending - 1;
-    return n > e && strcmp(text + n - e, ending) == 0;
-}
-
 static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
@@ -100,7 +93,7 @@ static drove_status setup_model(drove_run *run, float **theta)
     drove_model_io io = {.n_features = s->n_features,
                          .n_classes = s->n_classes,
                          .is_multi_label = s->y_kind == DROVE_Y_LABELS};
-    if (names_a_model_file(run->opt.model)) return load_start(run, &io, theta);
+    if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);

@@ -64,13 +64,6 @@ static drove_status check_data(const char *flag, const char *text)
     return status;
 }
 
-static bool is_model_file(const char *model)
-{
-    const char *const ending = ".safetensors";
-    size_t n = strlen(model), n_ending = strlen(ending);
-    return n > n_ending && strcmp(model + n - n_ending, ending) == 0;
-}
-
 /* The initialiser, on a network of two units. */
 static drove_status check_init(const drove_options *o)
 {
@@ -92,7 +85,7 @@ static drove_status check_model(const drove_options *o)
     drove_model *model;
     DROVE_TRY(check_init(o));
     if (o->loss[0] != '\0') DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
-    if (is_model_file(o->model)) return DROVE_OK;
+    if (drove__names_model_file(o->model)) return DROVE_OK;
     drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
     if (status == DROVE_OK) drove__model_destroy(model);
     return status == DROVE_E_SHAPE ? DROVE_OK : status;
