@@ -9,7 +9,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)
-#define UNROLL _Pragma("unroll")
+#define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 32")
 #endif

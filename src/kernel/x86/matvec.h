@@ -103,13 +103,15 @@ INLINE void step_rows_block(float *w, const uint32_t *index, const float *value,
     for (size_t k = 0; k < n; k++) {
         float *row = w + index[k] * n_out;
         vec    factor = vec_set(value != NULL ? value[k] : 1.0f);
+        vec    next[WIDE];
         UNROLL
         for (size_t v = 0; v < n_vec; v++) {
-            size_t count = block_count(v, n_vec, last);
-            vec    gradient = vec_mul(factor, d[v]);
-            racy_store(row + v * LANES, vec_fnma(step, gradient, racy_load(row + v * LANES, count)),
-                       count);
+            vec now = racy_load(row + v * LANES, block_count(v, n_vec, last));
+            next[v] = vec_fnma(step, vec_mul(factor, d[v]), now);
         }
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++)
+            racy_store(row + v * LANES, next[v], block_count(v, n_vec, last));
     }
 }
 

@@ -7,10 +7,11 @@
 #define DROVEK_X86_UPDATE_H
 
 #include "kernel/kernel.h"
+#include "kernel/x86/vector.h"
 
-INLINE void sgd_at(float *out, const float *in, const float *g, vec eta, size_t count)
+INLINE vec sgd_at(const float *in, const float *g, vec eta, size_t count)
 {
-    racy_store(out, vec_fnma(eta, vec_load(g, count), racy_load(in, count)), count);
+    return vec_fnma(eta, vec_load(g, count), racy_load(in, count));
 }
 
 static void sgd_f32(float *out, const float *in, const float *g, size_t n, float eta)
@@ -18,13 +19,17 @@ static void sgd_f32(float *out, const float *in, const float *g, size_t n, float
     vec    step = vec_set(eta);
     size_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec next[4];
         UNROLL
-        for (size_t v = 0; v < 4; v++) {
-            sgd_at(out + i + v * LANES, in + i + v * LANES, g + i + v * LANES, step, LANES);
-        }
+        for (size_t v = 0; v < 4; v++)
+            next[v] = sgd_at(in + i + v * LANES, g + i + v * LANES, step, LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) racy_store(out + i + v * LANES, next[v], LANES);
     }
-    for (; i + LANES <= n; i += LANES) sgd_at(out + i, in + i, g + i, step, LANES);
-    if (i < n) sgd_at(out + i, in + i, g + i, step, n - i);
+    for (; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        racy_store(out + i, sgd_at(in + i, g + i, step, count), count);
+    }
 }
 
 INLINE void momentum_at(float *out, const float *in, float *v_out, const float *v_in,

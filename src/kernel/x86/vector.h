@@ -51,17 +51,27 @@ static void copy_f32(float *to, const float *from, size_t n)
     if (i < n) racy_store(to + i, racy_load(from + i, n - i), n - i);
 }
 
-INLINE void axpy_at(float *y, const float *x, vec a, size_t count)
+INLINE vec axpy_at(const float *y, const float *x, vec a, size_t count)
 {
-    racy_store(y, vec_fma(a, vec_load(x, count), racy_load(y, count)), count);
+    return vec_fma(a, vec_load(x, count), racy_load(y, count));
 }
 
 static void axpy_f32(float *y, const float *x, size_t n, float a)
 {
     vec    factor = vec_set(a);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) axpy_at(y + i, x + i, factor, LANES);
-    if (i < n) axpy_at(y + i, x + i, factor, n - i);
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec next[4];
+        UNROLL
+        for (size_t v = 0; v < 4; v++)
+            next[v] = axpy_at(y + i + v * LANES, x + i + v * LANES, factor, LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) racy_store(y + i + v * LANES, next[v], LANES);
+    }
+    for (; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        racy_store(y + i, axpy_at(y + i, x + i, factor, count), count);
+    }
 }
 
 static void scale_f32(float *y, size_t n, float a)
