@@ -227,7 +227,7 @@ static void test_invalid(void **state)
         {"rule", "momentum:1", "momentum"}, {"rule", "sgd:1", "sgd"},
         {"schedule", "stp:0.1,2", "step"},  {"schedule", "constant+", "found"},
         {"rule_state", "share", "shared"},  {"order", "shufle", "shuffle"},
-        {"bind", "compct", "compact"},      {"isa", "avx3", "avx2"},
+        {"bind", "compct", "compact"},      {"isa", "avx3", "auto"},
         {"until", "epoch=3", "epochs"},     {"until", "epochs=-1", "epochs"},
         {"save_every", "evl", "eval"},      {"save_every", "epochs=0", "epochs"},
     };
