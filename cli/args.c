@@ -36,12 +36,6 @@ int cli_library_error(drove_status status)
     return cli_error(drove_status_exit(status), "%s", drove_error_text());
 }
 
-int cli_input_error(drove_status status)
-{
-    if (status != DROVE_E_IO || ferror(stdout)) return cli_library_error(status);
-    return cli_error(CLI_WRONG, "%s", drove_error_text());
-}
-
 const char *cli_flag_text(const char *name, char into[64])
 {
     snprintf(into, 64, "--%s", name);

@@ -68,8 +68,6 @@ int cli_error(int status, const char *format, ...) __attribute__((format(printf,
 int cli_output_error(void);
 /* The library's text for this status, and the exit status that belongs to it. */
 int cli_library_error(drove_status status);
-/* The same where a file that cannot be opened or read is the caller's mistake: 2. */
-int cli_input_error(drove_status status);
 
 /* Takes argv[0 .. argc-1] apart for a command.  false: the error is printed, *out is not to be
  * used. */

@@ -82,7 +82,7 @@ int cli_data(const cli_args *args)
     if (!check(args)) return CLI_WRONG;
     bool is_info = strcmp(args->word[0], "info") == 0;
     drove_status status = open_part(args, &data);
-    if (status != DROVE_OK) return cli_input_error(status);
+    if (status != DROVE_OK) return cli_library_error(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);
     else if (cli_args_has(args, "json")) print_json(data, args->word[1]);
     else status = drove_data_print_info(data, stdout);

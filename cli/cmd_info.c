@@ -9,5 +9,5 @@ int cli_info(const cli_args *args)
     if (status == DROVE_OK) status = cli_args_apply(args, &options);
     if (status == DROVE_OK) status = drove_options_validate(&options);
     if (status == DROVE_OK) status = drove_info(&options, cli_args_has(args, "json"), stdout);
-    return status == DROVE_OK ? CLI_OK : cli_input_error(status);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

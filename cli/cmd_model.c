@@ -50,7 +50,7 @@ int cli_eval(const cli_args *args)
     drove_score_report report;
     if (!read_flags(args, &use)) return CLI_WRONG;
     drove_status status = drove_eval(&use, &report);
-    if (status != DROVE_OK) return cli_input_error(status);
+    if (status != DROVE_OK) return cli_library_error(status);
     if (cli_args_has(args, "json")) {
         print_json(&report, use.data);
         return CLI_OK;
@@ -66,5 +66,5 @@ int cli_predict(const cli_args *args)
     drove_use_options use;
     if (!read_flags(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
-    return status == DROVE_OK ? CLI_OK : cli_input_error(status);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

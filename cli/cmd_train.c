@@ -104,7 +104,7 @@ int cli_train(const cli_args *args)
     cli_progress progress;
     drove_result *result = NULL;
     drove_status status = gather_options(args, &options);
-    if (status != DROVE_OK) return cli_input_error(status);
+    if (status != DROVE_OK) return cli_library_error(status);
     if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example();
 
     cli_progress_init(&progress, cli_args_has(args, "quiet"));
@@ -114,7 +114,7 @@ int cli_train(const cli_args *args)
     cli_progress_clear(&progress);
     /* Before the first evaluation, what cannot be opened is what the options name. */
     if (status != DROVE_OK) {
-        return progress.is_evaluated ? cli_library_error(status) : cli_input_error(status);
+        return cli_library_error(status);
     }
     int code = report(args, result);
     drove_result_destroy(result);

@@ -204,7 +204,6 @@ static void on_progress(void *context, const drove_progress *p)
 static void on_evaluated(void *context, const drove_progress *p)
 {
     cli_progress *progress = context;
-    progress->is_evaluated = true;
     if (progress->is_quiet) return;
     if (progress->is_terminal) on_progress(context, p);
     else print_evaluation(p);

@@ -18,7 +18,8 @@ typedef enum drove_status {
     DROVE_E_ARG,         /* an option, a name or an argument is not acceptable */
     DROVE_E_SHAPE,       /* two things that must fit together do not (data and model ...) */
     DROVE_E_DATA,        /* the content of a file is not what its format demands */
-    DROVE_E_IO,          /* the operating system refused to read or write */
+    DROVE_E_FILE,        /* a file or folder that was named cannot be opened or made */
+    DROVE_E_IO,          /* the operating system refused to read or write what was open */
     DROVE_E_NOMEM,       /* not enough memory */
     DROVE_E_NONFINITE,   /* a number became infinite or not-a-number */
     DROVE_E_EXISTS,      /* would overwrite what must not be overwritten */
@@ -35,8 +36,8 @@ const char *drove_status_name(drove_status status);
 const char *drove_error_text(void);
 
 /* The exit status with which the program ends for this error: 0 for DROVE_OK, 2 for a bad option,
- * file or configuration (ARG, SHAPE, DATA, EXISTS, UNSUPPORTED, and IO when a file could not be
- * opened for reading is reported as 2 by its caller), 3 for NONFINITE, 1 for the rest. */
+ * file or configuration (ARG, SHAPE, DATA, FILE, EXISTS, UNSUPPORTED), 3 for NONFINITE, 1 for the
+ * rest. */
 int drove_status_exit(drove_status status);
 
 #ifdef __cplusplus

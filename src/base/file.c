@@ -50,7 +50,8 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
     do {
         n = read(r->fd, into, size_bytes);
     } while (n < 0 && errno == EINTR);
-    if (n < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+    if (n < 0)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be read", r->path);
     r->disk_bytes += (uint64_t)n;
     r->disk_ended = n == 0;
     *n_read = (size_t)n;
@@ -146,10 +147,10 @@ static drove_status fail_to_open(const char *path, int error)
         snprintf(other, sizeof other, "%s%s", path, has_gz ? "" : ".gz");
         if (has_gz) other[length - 3] = '\0';
         if (access(other, F_OK) == 0) {
-            return drove__fail(DROVE_E_IO, "%s: no such file; did you mean %s?", path, other);
+            return drove__fail(DROVE_E_FILE, "%s: no such file; did you mean %s?", path, other);
         }
     }
-    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be opened", path);
+    return drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened", path);
 }
 
 /* Looks at the first two bytes and prepares for what they say. */

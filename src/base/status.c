@@ -8,6 +8,7 @@
 #endif
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,7 @@ const char *drove_status_name(drove_status status)
     case DROVE_E_ARG: return "DROVE_E_ARG";
     case DROVE_E_SHAPE: return "DROVE_E_SHAPE";
     case DROVE_E_DATA: return "DROVE_E_DATA";
+    case DROVE_E_FILE: return "DROVE_E_FILE";
     case DROVE_E_IO: return "DROVE_E_IO";
     case DROVE_E_NOMEM: return "DROVE_E_NOMEM";
     case DROVE_E_NONFINITE: return "DROVE_E_NONFINITE";
@@ -56,6 +58,7 @@ int drove_status_exit(drove_status status)
     case DROVE_E_ARG:
     case DROVE_E_SHAPE:
     case DROVE_E_DATA:
+    case DROVE_E_FILE:
     case DROVE_E_EXISTS:
     case DROVE_E_UNSUPPORTED: return 2;
     case DROVE_E_NONFINITE: return 3;
@@ -85,6 +88,21 @@ drove_status drove__fail_in(drove_status status, const char *format, ...)
     if (n < 0) context[0] = '\0';
     /* The end of the text says what was found: a long context leaves room for it. */
     return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE / 2, context, error_text);
+}
+
+drove_status drove__open_status(int error_number)
+{
+    switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG: return DROVE_E_FILE;
+    default: return DROVE_E_IO;
+    }
 }
 
 drove_status drove__fail_nomem(const char *what, size_t size_bytes)

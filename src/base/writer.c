@@ -87,16 +87,19 @@ static drove_status open_temporary(drove_writer *w)
     }
     free(w->temporary);
     w->temporary = NULL;
-    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be created", w->path);
+    return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created", w->path);
 }
 
 static drove_status open_target(drove_writer *w)
 {
     int error = w->path[0] == '\0' ? ENOENT : is_folder(w->path) ? EISDIR : 0;
-    if (error != 0) return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be created", w->path);
+    if (error != 0)
+        return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created",
+                                 w->path);
     if (!is_special_file(w->path)) return open_temporary(w);
     w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
-    if (w->fd < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be opened", w->path);
+    if (w->fd < 0)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", w->path);
     return DROVE_OK;
 }
 

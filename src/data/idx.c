@@ -187,7 +187,7 @@ static drove_status name_file(const char *folder, const char *name, char into[PA
     memcpy(into + n, ".gz", 4);
     if (access(into, F_OK) == 0) return DROVE_OK;
     into[n] = '\0';
-    return drove__fail(DROVE_E_IO, "%s: no such file, nor %s.gz", into, name);
+    return drove__fail(DROVE_E_FILE, "%s: no such file, nor %s.gz", into, name);
 }
 
 static drove_status read_mnist(const drove_spec *spec, int part, drove_storage **out)

@@ -16,7 +16,8 @@ drove_status drove__append_open(drove_append *a, const char *path, int flags)
     if (a->fd >= 0) return DROVE_OK;
     int error = errno;
     drove__append_close(a);
-    return drove__fail_errno(DROVE_E_IO, error, "%s: cannot be opened for appending", path);
+    return drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened for appending",
+                             path);
 }
 
 void drove__append_close(drove_append *a)

@@ -26,7 +26,8 @@ static drove_status find_whole_lines(const char *path, off_t *size, off_t *whole
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be opened for reading", path);
+        return drove__fail_errno(drove__open_status(errno), errno,
+                                 "%s: cannot be opened for reading", path);
     drove_status status = DROVE_OK;
     char block[4096];
     off_t at = lseek(fd, 0, SEEK_END);

@@ -93,7 +93,8 @@ static drove_status make_folder(const drove_run *run)
     if (mkdir(folder, 0777) == 0) return DROVE_OK;
     int error = errno;
     if (error != EEXIST)
-        return drove__fail(DROVE_E_IO, "--out: cannot make folder %s: %s", folder, strerror(error));
+        return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s",
+                                 folder);
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
     }

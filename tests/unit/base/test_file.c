@@ -300,26 +300,26 @@ static void test_cannot_open(void **state)
     (void)state;
     drove_reader *r = (drove_reader *)1;
     unlink("absent");
-    assert_fails(drove__reader_open("absent", &r), DROVE_E_IO,
+    assert_fails(drove__reader_open("absent", &r), DROVE_E_FILE,
                  "absent: cannot be opened: No such file");
     assert_null(r);
     write_bytes("present.gz", "x", 1);
     unlink("present");
-    assert_fails(drove__reader_open("present", &r), DROVE_E_IO, "did you mean present.gz?");
+    assert_fails(drove__reader_open("present", &r), DROVE_E_FILE, "did you mean present.gz?");
     write_bytes("bare", "x", 1);
     unlink("bare.gz");
-    assert_fails(drove__reader_open("bare.gz", &r), DROVE_E_IO,
+    assert_fails(drove__reader_open("bare.gz", &r), DROVE_E_FILE,
                  "bare.gz: no such file; did you mean bare?");
-    assert_fails(drove__reader_open(".", &r), DROVE_E_IO, "Is a directory");
-    assert_fails(drove__reader_open("bare/x", &r), DROVE_E_IO, "Not a directory");
+    assert_fails(drove__reader_open(".", &r), DROVE_E_FILE, "Is a directory");
+    assert_fails(drove__reader_open("bare/x", &r), DROVE_E_FILE, "Not a directory");
     char name[6000];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
-    assert_fails(drove__reader_open(name, &r), DROVE_E_IO, "File name too long");
+    assert_fails(drove__reader_open(name, &r), DROVE_E_FILE, "File name too long");
     if (geteuid() == 0) return; /* may read everything */
     write_bytes("secret", "x", 1);
     assert_int_equal(chmod("secret", 0), 0);
-    assert_fails(drove__reader_open("secret", &r), DROVE_E_IO, "Permission denied");
+    assert_fails(drove__reader_open("secret", &r), DROVE_E_FILE, "Permission denied");
 }
 
 static void test_most_bytes(void **state)
@@ -376,7 +376,7 @@ static void test_load(void **state)
     }
     loaded = NULL;
     assert_fails(drove__file_load(PLAIN, 99999, &loaded, &n), DROVE_E_DATA, "at most 99999 bytes");
-    assert_fails(drove__file_load("absent", 10, &loaded, &n), DROVE_E_IO, "absent");
+    assert_fails(drove__file_load("absent", 10, &loaded, &n), DROVE_E_FILE, "absent");
     assert_null(loaded);
     free(text);
 }

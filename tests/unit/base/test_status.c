@@ -109,6 +109,7 @@ static void test_names_and_exit_statuses(void **state)
         {DROVE_E_ARG, "DROVE_E_ARG", 2},
         {DROVE_E_SHAPE, "DROVE_E_SHAPE", 2},
         {DROVE_E_DATA, "DROVE_E_DATA", 2},
+        {DROVE_E_FILE, "DROVE_E_FILE", 2},
         {DROVE_E_IO, "DROVE_E_IO", 1},
         {DROVE_E_NOMEM, "DROVE_E_NOMEM", 1},
         {DROVE_E_NONFINITE, "DROVE_E_NONFINITE", 3},

@@ -90,15 +90,15 @@ static void test_cannot_create(void **state)
 {
     (void)state;
     drove_writer *w = (drove_writer *)1;
-    assert_fails(drove__writer_create("absent/x", &w), DROVE_E_IO,
+    assert_fails(drove__writer_create("absent/x", &w), DROVE_E_FILE,
                  "absent/x: cannot be created: No such file or directory");
     assert_null(w);
-    assert_fails(drove__writer_create(".", &w), DROVE_E_IO, "Is a directory");
-    assert_fails(drove__writer_create("", &w), DROVE_E_IO, "cannot be created");
+    assert_fails(drove__writer_create(".", &w), DROVE_E_FILE, "Is a directory");
+    assert_fails(drove__writer_create("", &w), DROVE_E_FILE, "cannot be created");
     char name[300];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
-    assert_fails(drove__writer_create(name, &w), DROVE_E_IO, "File name too long");
+    assert_fails(drove__writer_create(name, &w), DROVE_E_FILE, "File name too long");
     assert_int_equal(count_files(".tmp."), 0);
 }
 

@@ -179,9 +179,9 @@ static void test_gzip(void **state)
     expect_same(a, b);
     drove_data_destroy(a);
     drove_data_destroy(b);
-    expect_refusal("libsvm:nowhere", NULL, DROVE_E_IO, "nowhere", NULL);
+    expect_refusal("libsvm:nowhere", NULL, DROVE_E_FILE, "nowhere", NULL);
     write_gzip("only.gz", text, strlen(text));
-    expect_refusal("libsvm:only", NULL, DROVE_E_IO, "only.gz", NULL);
+    expect_refusal("libsvm:only", NULL, DROVE_E_FILE, "only.gz", NULL);
 }
 
 int main(void)

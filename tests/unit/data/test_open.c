@@ -267,7 +267,7 @@ static void test_convert_more(void **state)
     assert_int_equal(n, 13);
     free(text);
     assert_int_equal(drove_data_convert(d, "csv:c3.gz"), DROVE_E_UNSUPPORTED);
-    assert_int_equal(drove_data_convert(d, "csv:no/such/folder"), DROVE_E_IO);
+    assert_int_equal(drove_data_convert(d, "csv:no/such/folder"), DROVE_E_FILE);
     assert_int_equal(drove_data_convert(d, "npy:c3,c3"), DROVE_E_ARG);
     assert_int_equal(drove_data_convert(d, "cifar10:c3"), DROVE_E_UNSUPPORTED);
     drove_data_destroy(d);
@@ -367,9 +367,9 @@ static void test_bad_specs(void **state)
     expect_refusal("csv:ten?lable=last", NULL, DROVE_E_ARG, "label", NULL);
     expect_refusal("csv:ten?part=test", NULL, DROVE_E_ARG, "part", NULL);
     expect_refusal("csv:ten", "cvs:ten", DROVE_E_ARG, "test data", "csv", NULL);
-    expect_refusal("csv:ten", "csv:nowhere", DROVE_E_IO, "test data", "nowhere", NULL);
+    expect_refusal("csv:ten", "csv:nowhere", DROVE_E_FILE, "test data", "nowhere", NULL);
     expect_refusal("", NULL, DROVE_E_ARG, NULL);
-    expect_refusal("csv:.", NULL, DROVE_E_IO, NULL);
+    expect_refusal("csv:.", NULL, DROVE_E_FILE, NULL);
 }
 
 int main(void)

@@ -333,7 +333,7 @@ static void test_failures(void **state)
     static event e[4];
     char path[4][512];
     drove_events *events = (drove_events *)state;
-    assert_int_equal(drove__events_open("no/such/folder", &events), DROVE_E_IO);
+    assert_int_equal(drove__events_open("no/such/folder", &events), DROVE_E_FILE);
     assert_null(events);
     empty_folder("full");
     assert_ok(drove__events_open("full", &events));

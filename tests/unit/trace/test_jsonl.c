@@ -87,7 +87,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     drove_jsonl *log = (drove_jsonl *)state;
-    assert_int_equal(drove__jsonl_open("no/such/folder/log.jsonl", &log), DROVE_E_IO);
+    assert_int_equal(drove__jsonl_open("no/such/folder/log.jsonl", &log), DROVE_E_FILE);
     assert_null(log);
     assert_non_null(strstr(drove_error_text(), "no/such/folder/log.jsonl"));
     remove("e.jsonl");

@@ -138,9 +138,9 @@ static void test_files_that_cannot_be_read(void **state)
 {
     (void)state;
     drove_options o = drove_options_default();
-    assert_int_equal(drove_options_load(&o, "absent.yaml"), DROVE_E_IO);
+    assert_int_equal(drove_options_load(&o, "absent.yaml"), DROVE_E_FILE);
     assert_non_null(strstr(drove_error_text(), "absent.yaml"));
-    assert_int_equal(drove_options_load(&o, "."), DROVE_E_IO);
+    assert_int_equal(drove_options_load(&o, "."), DROVE_E_FILE);
 }
 
 /* Nesting is refused at its first level: no stack, no memory for the rest. */
