@@ -195,7 +195,7 @@ static double softmax_narrow(const float *z, const int32_t *label, float *dz, si
         vec      e = vec_exp(vec_sub(row, vec_set(largest)));
         double   sum = vec_sum_double(e);
         uint32_t equal = vec_equal(row, vec_set(largest));
-        right += equal != 0 && (uint32_t)__builtin_ctz(equal) == wanted;
+        right += (equal & (0u - equal)) == 1u << wanted; /* lowest bit: no branch to mispredict */
         log_sum_add(&logs, sum);
         rest += (double)largest - (double)wanted_z;
         if (dz == NULL) continue;
