@@ -14,10 +14,12 @@
 
 static drove_status match_features(const drove_storage *train, drove_storage *test)
 {
-    if (train->x_kind != test->x_kind) {
+    bool is_sparse = test->x_kind == DROVE_X_CSR, wants_sparse = train->x_kind == DROVE_X_CSR;
+    if (is_sparse != wants_sparse) {
         return drove__fail(DROVE_E_SHAPE,
-                           "stored as %s, but the training data as %s; expected the same kind",
-                           drove__storage_name(test), drove__storage_name(train));
+                           "expected %s data like the training data, found %s (stored as %s)",
+                           wants_sparse ? "sparse" : "dense", is_sparse ? "sparse" : "dense",
+                           drove__storage_name(test));
     }
     bool same_image = train->channels == test->channels && train->height == test->height &&
                       train->width == test->width;

@@ -32,10 +32,11 @@ json_t *drove__json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-drove_status drove__json_text(json_t *object, char **out)
+drove_status drove__json_text(json_t *object, int digits, char **out)
 {
-    char *text =
-        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = object != NULL
+                     ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
+                     : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
     *out = text;
@@ -108,6 +109,22 @@ static drove_status make_folder(const drove_run *run)
     return DROVE_OK;
 }
 
+/* Significant digits with which every real option reads back as it is: 15 keep what people type as
+ * they typed it, 17 are enough for any number. */
+static int exact_digits(const drove_options *opt)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        char text[40];
+        if (info[i].kind != DROVE_OPTION_REAL) continue;
+        double value = *(const double *)(const void *)((const char *)opt + info[i].offset);
+        snprintf(text, sizeof text, "%.15g", value);
+        if (strtod(text, NULL) != value) return 17;
+    }
+    return 15;
+}
+
 static json_t *options_json(const drove_options *opt)
 {
     size_t n;
@@ -145,7 +162,7 @@ static drove_status write_run_json(const drove_run *run)
                                options_json(&run->opt), "strategy", run->plan.spec, "n_workers",
                                (int)run->n_workers, "machine", machine_json(run));
     char *text;
-    DROVE_TRY(drove__json_text(object, &text));
+    DROVE_TRY(drove__json_text(object, exact_digits(&run->opt), &text));
     drove_status status = drove__write_text(run->opt.out, "run.json", text);
     free(text);
     return status;

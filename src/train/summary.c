@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+enum { SUMMARY_DIGITS = 9 };
+
 const char *drove_outcome_name(drove_outcome outcome)
 {
     static const char *const names[] = {[DROVE_REACHED] = "reached",
@@ -180,7 +182,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     json_object_set_new(object, "epochs_to", marks_json(run, 2));
     json_object_set_new(object, "isa", json_string(run->kernels.isa));
     set_staleness(run, &total, object);
-    return drove__json_text(object, out);
+    return drove__json_text(object, SUMMARY_DIGITS, out);
 }
 
 /* ---- for people ---- */

@@ -61,6 +61,20 @@ static void one_worker_of_others_resumes_to_the_same_bits(void **state)
     compare("ssp:2", "1", "sgd", "shared");
 }
 
+/* A step size that needs all its digits: run.json must carry them. */
+static void the_step_size_is_kept_to_the_last_bit(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("digits");
+    drove_options opt = small_run(), again = drove_options_default();
+    opt.lr = 0.1 * 3.0 / 7.0;
+    set(&opt, "until", "updates=1");
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    assert_true(again.lr == opt.lr);
+}
+
 static void asynchronous_run_goes_on_with_its_counters(void **state)
 {
     (void)state;
@@ -159,6 +173,7 @@ int main(void)
         cmocka_unit_test(sequential_resumes_to_the_same_bits),
         cmocka_unit_test(synchronous_resumes_to_the_same_bits),
         cmocka_unit_test(one_worker_of_others_resumes_to_the_same_bits),
+        cmocka_unit_test(the_step_size_is_kept_to_the_last_bit),
         cmocka_unit_test(asynchronous_run_goes_on_with_its_counters),
         cmocka_unit_test(another_method_is_refused),
         cmocka_unit_test(a_folder_in_use_is_refused),

@@ -126,6 +126,27 @@ static void what_does_not_fit_is_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "not_a_model.safetensors"));
 }
 
+/* A model trained on bytes takes the same numbers from a text file. */
+static void dense_data_of_any_storage_will_do(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    drove_score_report bytes, floats;
+    drove_data *data;
+    set(&opt, "out", fresh_folder("bytes"));
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(system("rm -f digits.csv"), 0);
+    assert_int_equal(drove_data_open("synth:digits?n=50&seed=8", NULL, 1, &data, NULL), DROVE_OK);
+    if (drove_data_convert(data, "csv:digits.csv") != DROVE_OK) fail_msg("%s", drove_error_text());
+    drove_data_destroy(data);
+    drove_use_options use = {.model = "bytes/model.safetensors",
+                             .data = "synth:digits?n=50&seed=8"};
+    if (drove_eval(&use, &bytes) != DROVE_OK) fail_msg("%s", drove_error_text());
+    use.data = "csv:digits.csv?label=last";
+    if (drove_eval(&use, &floats) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_true(fabs(bytes.loss - floats.loss) < 1e-6 * bytes.loss);
+}
+
 static void training_goes_on_from_a_model_file(void **state)
 {
     (void)state;
@@ -151,6 +172,7 @@ int main(void)
         cmocka_unit_test(predictions_carry_the_names_of_the_classes),
         cmocka_unit_test(classes_are_matched_by_name),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(dense_data_of_any_storage_will_do),
         cmocka_unit_test(training_goes_on_from_a_model_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

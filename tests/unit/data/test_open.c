@@ -170,7 +170,7 @@ static void test_test_data_fit(void **state)
     expect_refusal("libsvm:tr", "libsvm:unknown", DROVE_E_SHAPE, "test data", "row 2", "\"7\"",
                    NULL);
     write_text("dense", "1,2,3,4,5,2\n");
-    expect_refusal("libsvm:tr", "csv:dense", DROVE_E_SHAPE, "f32", "sparse ones", NULL);
+    expect_refusal("libsvm:tr", "csv:dense", DROVE_E_SHAPE, "expected sparse", "f32", NULL);
     write_text("wide", "1,2,3,4,5,6,2\n");
     expect_refusal("csv:dense", "csv:wide", DROVE_E_SHAPE, "5 features", "found 6", NULL);
 }
