@@ -1,0 +1,174 @@
+/* bench/micro/strategies.c - what publishing one step costs in each strategy, alone and with two
+ * workers.
+ *
+ * Every worker takes views and publishes a dense gradient of the thesis's MLP (134,912 floats with
+ * the gaps of its layout) by plain SGD, and does nothing between: the hardest contention there is.
+ * Per variant the means of acquire and publish over all steps of the fastest of REPEATS rounds; the
+ * variants take turns within a round, so that what else the machine does hits all alike.  `ratio`
+ * is the publication's time over that of `hogwild` in the same place: the update in place.
+ * JSON lines.
+ */
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/topo.h"
+#include "sync/sync.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_PARAMS = 134912, STEPS = 300, WARM_UP = 30, REPEATS = 25, MOST_WORKERS = 2 };
+
+static const drove_sync_ops *const strategies[] = {
+    &drove__sync_hogwild, &drove__sync_leashed, &drove__sync_sequential, &drove__sync_mutex,
+    &drove__sync_rwlock,  &drove__sync_ssp,     &drove__sync_softsync,   &drove__sync_sync,
+};
+enum { MOST_RESULTS = 32 };
+
+typedef struct result { /* of the fastest round; times in nanoseconds a step */
+    const drove_sync_ops *ops;
+    const char *variant;
+    double acquire, publish, retries, dropped;
+} result;
+
+typedef struct bench {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_topo *topo;
+    drove_place place[MOST_WORKERS];
+    float *gradient[MOST_WORKERS];
+} bench;
+
+typedef struct worker {
+    const bench *b;
+    drove_sync *s;
+    unsigned index;
+    pthread_barrier_t *start;
+    pthread_t thread;
+    uint64_t acquire_ns, publish_ns, retries, dropped;
+} worker;
+
+static void die(void)
+{
+    fprintf(stderr, "%s\n", drove_error_text());
+    exit(1);
+}
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    drove_sync *s = w->s;
+    drove_step step = {.value = w->b->gradient[w->index], .eta = 1e-3f};
+    (void)drove__topo_bind_self(w->b->topo, &w->b->place[w->index]);
+    pthread_barrier_wait(w->start);
+    for (unsigned i = 0; i < WARM_UP + STEPS; i++) {
+        drove_view view;
+        drove_publish_info info;
+        uint64_t t0 = drove__now_ns();
+        if (s->ops->acquire(s, w->index, &view) != DROVE_OK) die();
+        uint64_t t1 = drove__now_ns();
+        s->ops->release(s, w->index);
+        uint64_t t2 = drove__now_ns();
+        if (s->ops->publish(s, w->index, &step, &info) != DROVE_OK) die();
+        uint64_t t3 = drove__now_ns();
+        if (i < WARM_UP) continue;
+        w->acquire_ns += t1 - t0;
+        w->publish_ns += t3 - t2;
+        w->retries += info.attempts - 1;
+        w->dropped += info.dropped;
+    }
+    return NULL;
+}
+
+static void run_round(const bench *b, unsigned n_workers, const float *theta0, result *best)
+{
+    drove_spec spec;
+    drove_sync *s = NULL;
+    worker workers[MOST_WORKERS];
+    pthread_barrier_t start;
+    result now = *best;
+    if (drove__spec_parse(best->variant, &spec) != DROVE_OK) die();
+    drove_sync_options opt = {
+        .spec = &spec,
+        .n_workers = n_workers,
+        .optim = b->optim,
+        .topo = b->topo,
+        .place = b->place,
+    };
+    if (drove__sync_create(best->ops, &opt, theta0, &s) != DROVE_OK) die();
+    pthread_barrier_init(&start, NULL, n_workers);
+    for (unsigned i = 0; i < n_workers; i++) {
+        workers[i] = (worker){.b = b, .s = s, .index = i, .start = &start};
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) exit(1);
+    }
+    now.acquire = now.publish = now.retries = now.dropped = 0.0;
+    double n_steps = (double)STEPS * n_workers;
+    for (unsigned i = 0; i < n_workers; i++) {
+        pthread_join(workers[i].thread, NULL);
+        now.acquire += (double)workers[i].acquire_ns / n_steps;
+        now.publish += (double)workers[i].publish_ns / n_steps;
+        now.retries += (double)workers[i].retries / n_steps;
+        now.dropped += (double)workers[i].dropped / n_steps;
+    }
+    pthread_barrier_destroy(&start);
+    drove__sync_destroy(s);
+    drove__spec_fini(&spec);
+    if (now.publish < best->publish) *best = now;
+}
+
+static size_t list_variants(unsigned n_workers, result *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        if ((strategies[i]->needs & DROVE_SYNC_ONE) != 0 && n_workers != 1) continue;
+        for (const char *const *v = strategies[i]->variants; *v != NULL; v++) {
+            if (strcmp(*v, "hogwild:live") == 0) continue; /* has no publication of its own */
+            out[n++] = (result){.ops = strategies[i], .variant = *v, .publish = 1e30};
+        }
+    }
+    return n;
+}
+
+static void print(const bench *b, unsigned n_workers, const result *r, double hogwild)
+{
+    printf("{\"bench\": \"strategies\", \"isa\": \"%s\", \"n\": %d, \"workers\": %u, "
+           "\"strategy\": \"%s\", \"acquire_us\": %.2f, \"publish_us\": %.2f, \"ratio\": %.3f, "
+           "\"retries\": %.4f, \"dropped\": %.4f}\n",
+           b->kernels.isa, N_PARAMS, n_workers, r->variant, r->acquire / 1e3, r->publish / 1e3,
+           r->publish / hogwild, r->retries, r->dropped);
+}
+
+int main(void)
+{
+    bench b = {0};
+    drove_optim_options opt = {
+        .rule = "sgd",
+        .schedule = "constant",
+        .lr = 1.0,
+        .n_params = N_PARAMS,
+        .n_workers = MOST_WORKERS,
+        .kernels = &b.kernels,
+    };
+    if (drovek_select(&b.kernels, drove__cpu_features(), NULL) != DROVE_OK) die();
+    if (drove__topo_create(NULL, &b.topo) != DROVE_OK) die();
+    if (drove__optim_create(&opt, &b.optim) != DROVE_OK) die();
+    drove__topo_place(b.topo, DROVE_BIND_COMPACT, MOST_WORKERS, b.place);
+    float *theta0 = drove__alloc(N_PARAMS, sizeof *theta0);
+    for (unsigned i = 0; i < MOST_WORKERS; i++)
+        b.gradient[i] = drove__alloc(N_PARAMS, sizeof(float));
+    if (theta0 == NULL || b.gradient[0] == NULL || b.gradient[1] == NULL) return 1;
+
+    for (unsigned n_workers = 1; n_workers <= MOST_WORKERS; n_workers++) {
+        result results[MOST_RESULTS];
+        size_t n = list_variants(n_workers, results);
+        for (unsigned round = 0; round < REPEATS; round++)
+            for (size_t i = 0; i < n; i++) run_round(&b, n_workers, theta0, &results[i]);
+        for (size_t i = 0; i < n; i++) print(&b, n_workers, &results[i], results[0].publish);
+    }
+    for (unsigned i = 0; i < MOST_WORKERS; i++) drove__free(b.gradient[i]);
+    drove__free(theta0);
+    drove__optim_destroy(b.optim);
+    drove__topo_destroy(b.topo);
+    return 0;
+}
