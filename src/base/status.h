@@ -29,8 +29,8 @@ drove_status drove__fail(drove_status status, const char *format, ...)
 drove_status drove__fail_in(drove_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* For a failed open, creation or first read: DROVE_E_FILE where the name or its rights are at fault,
- * DROVE_E_IO where the system is (a full disk, too many open files). */
+/* For a failed open, creation or first read: DROVE_E_FILE where the name or its rights are at
+ * fault, DROVE_E_IO where the system is (a full disk, too many open files). */
 drove_status drove__open_status(int error_number);
 
 /* DROVE_E_NOMEM with "what: size_bytes bytes" in the text. */
