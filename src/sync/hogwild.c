@@ -80,12 +80,23 @@ static uint64_t count_update(drove_sync *s, unsigned worker, drove_publish_info 
     return before;
 }
 
+/* Where a worker begins to publish a dense step: each at its own part of the vector.  Workers that
+ * publish at the same moment would otherwise walk the same cache lines side by side, take each from
+ * the other at every element, end together and so meet again at the next step. */
+static size_t first_element(const drove_sync *s, unsigned worker, const drove_step *step)
+{
+    size_t n_lines = s->optim->n / 16; /* floats in a cache line */
+    return step->span != NULL ? 0 : n_lines * worker / s->n_workers * 16;
+}
+
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
-    uint64_t before = count_update(s, worker, info);
-    drove__optim_apply(s->optim, step, info->staleness, before + 1, 0, s->optim->n, s->impl,
-                       s->impl);
+    uint64_t before = count_update(s, worker, info), t = before + 1;
+    size_t n = s->optim->n, first = first_element(s, worker, step);
+    drove__optim_apply(s->optim, step, info->staleness, t, first, n - first, s->impl, s->impl);
+    if (first > 0)
+        drove__optim_apply(s->optim, step, info->staleness, t, 0, first, s->impl, s->impl);
     return DROVE_OK;
 }
 
