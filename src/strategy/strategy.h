@@ -107,6 +107,10 @@ typedef struct drove_sync_ops {
     /* Shared theta for a fused step (plain SGD); live_done counts it.  NULL: not offered. */
     float *(*live)(drove_sync *s, unsigned worker, drove_view *view);
     void (*live_done)(drove_sync *s, unsigned worker, drove_publish_info *info);
+    /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
+     * up by that step's publish, which can then make the new parameters where the value lies.
+     * Result NULL: not for this rule.  NULL: not offered.  The caller's own memory always does. */
+    float *(*gradient)(drove_sync *s, unsigned worker);
     /* What a resume needs besides the vector and `published`: named tensors over live memory.
      * NULL: nothing. */
     size_t (*tensors)(drove_sync *s, drove_tensor *out, size_t most);

@@ -21,8 +21,12 @@
  * reader that was late sees that latest has changed, undoes its count and never touches the
  * vector.  Counts are only added and subtracted, never set.
  *
- * Pool: a worker holds at most three slots at a time (a view, the latest it copies from, the one it
- * writes), so with the current one the others leave at least two free at every moment.
+ * A worker may compute its gradient right in the slot that it will publish (`gradient`): an
+ * uncontended publication then moves no more memory than an update in place.  If the swap fails,
+ * the step is the difference to what it was added to, and goes through a second slot from there.
+ *
+ * Pool: a worker holds at most three slots at a time (a view or the latest, its own, a kept step),
+ * so with the current one the others leave at least two free at every moment.
  *
  * Progress: an attempt fails only because another worker published; a pass over the pool finds no
  * free slot only because others claimed or published meanwhile.
@@ -52,6 +56,8 @@ typedef struct leashed_slot {
 typedef struct leashed_worker { /* its worker's alone */
     uint64_t view;              /* the word of the view in hand */
     uint64_t most_passes;
+    unsigned lent; /* the slot whose vector `gradient` has lent ... */
+    bool has_lent; /* ... until the next publish */
 } DROVE_ALIGNED_CACHE_LINE leashed_worker;
 
 typedef struct leashed_impl {
@@ -155,8 +161,7 @@ static uint64_t protect(leashed_impl *p)
 }
 
 /* Acquire: all reads of former readers and the retirement of the slot; pairs with the releases in
- * unprotect and retire. Release: passes those on to late readers; pairs with the acquire in
- * protect. */
+ * unprotect and retire.  Release: passes those on to late readers; pairs with protect. */
 static bool try_claim(leashed_slot *slot)
 {
     uint64_t unused = 0;
@@ -210,23 +215,56 @@ static void release(drove_sync *s, unsigned worker)
     unprotect(p, p->worker[worker].view);
 }
 
+/* Where the step can be had back from the sum old + step, since it is added and nothing else. */
+static float *gradient(drove_sync *s, unsigned worker)
+{
+    leashed_impl *p = s->impl;
+    leashed_worker *me = &p->worker[worker];
+    if (s->n_vector != s->optim->n || s->optim->by_staleness) return NULL;
+    if (!me->has_lent) me->lent = claim(p, worker);
+    me->has_lent = true;
+    return p->slot[me->lent].vector;
+}
+
+typedef struct publication {
+    drove_step step;
+    unsigned own;  /* slot that is to become current                                            */
+    unsigned kept; /* slot in which the step is kept between attempts ...                       */
+    bool has_kept; /* ... if there is one                                                       */
+    bool in_place; /* the step's value lies in `own`, and is overwritten by the first attempt */
+    drove_publish_info info;
+} publication;
+
+/* A failed attempt in place has left old + step in `own`: makes the step of it, for attempts into
+ * another slot.  Exact up to the rounding that the sum has had. */
+static void keep_step(drove_sync *s, publication *pub, const float *old)
+{
+    float *sum = ((leashed_impl *)s->impl)->slot[pub->own].vector;
+    s->optim->kernels->axpy_f32(sum, old, s->optim->n, -1.0f);
+    pub->step = (drove_step){.value = sum, .eta = -1.0f}; /* "in - eta value" adds it */
+    pub->kept = pub->own;
+    pub->has_kept = true;
+    pub->in_place = false;
+}
+
 /* One attempt; true: published. */
-static bool attempt(drove_sync *s, unsigned own, unsigned worker, const drove_step *step,
-                    drove_publish_info *info)
+static bool attempt(drove_sync *s, unsigned worker, publication *pub)
 {
     leashed_impl *p = s->impl;
     uint64_t word = protect(p);
     leashed_slot *old = slot_of(p, word);
     uint64_t t = tag_of(word) + 1;
-    info->staleness = tag_of(word) - s->worker[worker].version;
-    info->attempts++;
-    drove__optim_apply(s->optim, step, info->staleness, t, 0, s->optim->n, old->vector,
-                       p->slot[own].vector);
-    bool published = replace_latest(p, word, word_of(t, own));
+    pub->info.staleness = tag_of(word) - s->worker[worker].version;
+    pub->info.attempts++;
+    drove__optim_apply(s->optim, &pub->step, pub->info.staleness, t, 0, s->optim->n, old->vector,
+                       p->slot[pub->own].vector);
+    bool published = replace_latest(p, word, word_of(t, pub->own));
     if (published) retire(old);
-    unprotect(
-        p,
-        word); /* kept until after the swap, so that nothing could be written over what was read */
+    else pub->info.dropped = pub->info.attempts > p->persistence; /* T_p + 1 have failed */
+    bool keep = !published && !pub->info.dropped && pub->in_place;
+    if (keep) keep_step(s, pub, old->vector);
+    unprotect(p, word); /* not before the swap: what was read is unchanged until then */
+    if (keep) pub->own = claim(p, worker);
     return published;
 }
 
@@ -234,23 +272,21 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
                             drove_publish_info *info)
 {
     leashed_impl *p = s->impl;
+    leashed_worker *me = &p->worker[worker];
     drove_backoff *backoff = &s->worker[worker].backoff;
-    drove_publish_info made = {.updated = 1};
-    unsigned own = claim(p, worker);
+    publication pub = {.step = *step, .own = me->has_lent ? me->lent : claim(p, worker)};
+    pub.in_place = step->value == p->slot[pub.own].vector;
+    me->has_lent = false;
     drove__backoff_begin(backoff);
-    while (!attempt(s, own, worker, step, &made)) {
-        if (made.attempts > p->persistence) { /* T_p + 1 attempts have failed */
-            retire(&p->slot[own]);
-            made.dropped = 1;
-            made.updated = 0;
-            break;
-        }
-        made.backoff_ns += drove__backoff_wait(backoff);
-    }
-    made.wait_ns = made.backoff_ns;
+    while (!attempt(s, worker, &pub) && !pub.info.dropped)
+        pub.info.backoff_ns += drove__backoff_wait(backoff);
+    if (pub.info.dropped) retire(&p->slot[pub.own]);
+    if (pub.has_kept) retire(&p->slot[pub.kept]);
+    pub.info.updated = !pub.info.dropped;
+    pub.info.wait_ns = pub.info.backoff_ns;
     /* Relaxed: a count for others to look at; the tag is what orders. */
-    if (made.updated) atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
-    *info = made;
+    if (pub.info.updated) atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
+    *info = pub.info;
     return DROVE_OK;
 }
 
@@ -293,7 +329,7 @@ static const char *const variants[] = {"leashed:0", "leashed:1", "leashed:inf", 
 const drove_sync_ops drove__sync_leashed = {
     .name = "leashed",
     .help =
-        "lock-free, consistent; leashed:T drops a step after T retries, leashed:inf [default] none",
+        "lock-free, consistent; leashed:T gives up after T retries, leashed:inf (default) never",
     .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_BACKOFF,
@@ -305,4 +341,5 @@ const drove_sync_ops drove__sync_leashed = {
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .gradient = gradient,
 };

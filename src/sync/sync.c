@@ -196,10 +196,14 @@ static void apply_slice(drove_sync *s, unsigned worker)
     size_t offset = n_lines * worker / n_workers * 16,
            end = n_lines * (worker + 1) / n_workers * 16;
     if (end > s->optim->n) end = s->optim->n;
+    uint64_t t = atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
+    if (n_workers == 1) { /* the mean is the step itself */
+        drove__optim_apply(s->optim, &p->slot[0].step, 0, t, 0, end, p->vector, p->vector);
+        return;
+    }
     double eta = 0.0; /* the mean is exact where all are equal */
     for (unsigned w = 0; w < n_workers; w++) eta += (double)p->slot[w].step.eta;
     drove_step mean = {.value = p->mean, .eta = (float)(eta / n_workers)};
-    uint64_t t = atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
     while (offset < end) {
         size_t length = end - offset < BLOCK ? end - offset : BLOCK;
         sum_tree(s, 0, n_workers, offset, length, p->mean + offset, p->slot[worker].spare);

@@ -14,7 +14,8 @@ typedef struct tally {
 
 typedef struct crowd {
     unsigned steps;
-    bool hold; /* keep some views over several publications of one's own */
+    bool hold; /* keep some views for longer */
+    bool lent; /* gradients lie in the slot to be published */
     tally of[T];
 } crowd;
 
@@ -44,6 +45,12 @@ static void hammer(rig *r, unsigned worker, void *arg)
         if (c->hold && i % 64 == 0) rest_us(20);
         whole = whole && is_all(view.vector, -(float)view.version);
         mine->n_torn += !whole;
+        step.value = ones;
+        if (c->lent) {
+            float *lent = s->ops->gradient(s, worker);
+            for (unsigned j = 0; j < N; j++) lent[j] = 1.0f;
+            step.value = lent;
+        }
         s->ops->release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) mine->n_failed++;
         mine->n_dropped += info.dropped;
@@ -51,11 +58,11 @@ static void hammer(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void run(const char *variant, const char *backoff, unsigned n_workers, unsigned steps,
-                bool hold)
+static void run_once(const char *variant, const char *backoff, unsigned n_workers, unsigned steps,
+                     bool hold, bool lent)
 {
     rig r;
-    crowd c = {.steps = steps / STEPS_DIVISOR, .hold = hold};
+    crowd c = {.steps = steps / STEPS_DIVISOR, .hold = hold, .lent = lent};
     drove_leashed_pool pool;
     rig_init(&r,
              (rig_options){.variant = variant, .backoff = backoff, .n = N, .n_workers = n_workers});
@@ -69,10 +76,10 @@ static void run(const char *variant, const char *backoff, unsigned n_workers, un
         sum.n_slid += c.of[w].n_slid;
     }
     drove__leashed_pool(r.sync, &pool);
-    printf(
-        "%-12s %-8s %u workers: %u steps, %llu retries, %llu dropped, longest search %llu passes\n",
-        variant, backoff, n_workers, n_workers * c.steps, (unsigned long long)sum.n_retries,
-        (unsigned long long)sum.n_dropped, (unsigned long long)pool.most_passes);
+    printf("%-12s %-8s %s, %u workers: %u steps, %llu retries, %llu dropped, search %llu passes\n",
+           variant, backoff, lent ? "in place" : "copied", n_workers, n_workers * c.steps,
+           (unsigned long long)sum.n_retries, (unsigned long long)sum.n_dropped,
+           (unsigned long long)pool.most_passes);
     uint64_t published = (uint64_t)n_workers * c.steps - sum.n_dropped;
     assert_int_equal(sum.n_torn, 0);
     assert_int_equal(sum.n_failed, 0);
@@ -84,6 +91,13 @@ static void run(const char *variant, const char *backoff, unsigned n_workers, un
     assert_int_equal(pool.n_in_use, 1);
     assert_int_equal(pool.n_read, 0);
     rig_fini(&r);
+}
+
+static void run(const char *variant, const char *backoff, unsigned n_workers, unsigned steps,
+                bool hold)
+{
+    run_once(variant, backoff, n_workers, steps, hold, false);
+    run_once(variant, backoff, n_workers, steps, hold, true);
 }
 
 static void tiny_vectors_millions_of_times(void **state)

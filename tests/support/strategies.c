@@ -76,6 +76,8 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
         s->ops->live_done(s, worker, &done);
     } else {
         DROVE_TRY(s->ops->acquire(s, worker, &here));
+        float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, worker) : NULL;
+        if (lent != NULL) step.value = memcpy(lent, value, r->optim->n * sizeof *lent);
         s->ops->release(s, worker);
         DROVE_TRY(s->ops->publish(s, worker, &step, &done));
     }

@@ -47,7 +47,8 @@ drove_status rig_try(rig *r, rig_options o);
 void         rig_init(rig *r, rig_options o);
 void         rig_fini(rig *r);
 
-/* acquire, release and publish of value[n]; view and info may be NULL. */
+/* acquire, release and publish of value[n], in memory lent by the strategy if it does that; view
+ * and info may be NULL. */
 drove_status take_step(rig *r, unsigned worker, const float *value, float eta, drove_view *view,
                        drove_publish_info *info);
 

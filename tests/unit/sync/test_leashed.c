@@ -191,6 +191,105 @@ static void worst_case_fits_the_pool(void **state)
     rig_fini(&r);
 }
 
+/* The same where the gradient lies in the slot to be published: every worker but the last has
+ * failed once, so it holds its kept step, its own slot and the latest. */
+static unsigned n_attempts[T];
+
+static void fail_once_then_next_worker(rig *r)
+{
+    unsigned worker = depth;
+    n_attempts[worker]++;
+    if (worker == T - 1) {
+        drove_leashed_pool pool = pool_of(r);
+        if (n_attempts[worker] == 1) n_busy_most = pool.n_in_use + pool.n_read;
+        return;
+    }
+    if (n_attempts[worker] == 1) plain_publish(r, worker + 1);
+    if (n_attempts[worker] != 2) return;
+    depth++;
+    assert_int_equal(take_step(r, worker + 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+    depth--;
+}
+
+static void worst_case_with_kept_steps_fits(void **state)
+{
+    (void)state;
+    rig r;
+    drove_publish_info info;
+    begin(&r, "leashed:inf", T, fail_once_then_next_worker);
+    depth = 0;
+    memset(n_attempts, 0, sizeof n_attempts);
+    assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
+    assert_int_equal(info.attempts, 3);
+    /* Three of each of T - 1, the last one's own, and the current one. */
+    assert_int_equal(n_busy_most, 3 * (T - 1) + 2);
+    /* T - 1 conflicts, T steps, one of them of ten. */
+    assert_all(r.sync->ops->peek(r.sync), -(float)(T - 1 + T - 1 + 10));
+    assert_quiet(&r, 2 * T - 1);
+    rig_fini(&r);
+}
+
+/* Between `gradient` and publish the slot is the worker's; rules with shared state get none. */
+static void memory_is_lent_until_publish(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    begin(&r, "leashed:inf", 2, NULL);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+    float *lent = r.sync->ops->gradient(r.sync, 0);
+    assert_ptr_equal(r.sync->ops->gradient(r.sync, 0), lent);
+    for (unsigned i = 0; i < 100; i++) {
+        for (unsigned j = 0; j < N; j++) lent[j] = 5.0f;
+        assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+        assert_all(lent, 5.0f);
+    }
+    r.sync->ops->release(r.sync, 0);
+    drove_step step = {.value = lent, .eta = 2.0f};
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    assert_ptr_equal(r.sync->ops->peek(r.sync), lent);
+    assert_all(lent, -110.0f);
+
+    /* A step from elsewhere is welcome although memory was lent. */
+    (void)r.sync->ops->gradient(r.sync, 0);
+    step.value = ones;
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    assert_all(r.sync->ops->peek(r.sync), -112.0f);
+    assert_quiet(&r, 102);
+    rig_fini(&r);
+
+    rig_init(&r, (rig_options){.variant = "leashed", .rule = "adam", .n = N});
+    assert_null(r.sync->ops->gradient(r.sync, 0));
+    rig_fini(&r);
+    rig_init(&r, (rig_options){.variant = "leashed", .schedule = "staleness", .n = N});
+    assert_null(r.sync->ops->gradient(r.sync, 0));
+    rig_fini(&r);
+}
+
+/* A failed attempt in place, with spans: what lies outside them does not change. */
+static void spans_survive_a_retry(void **state)
+{
+    (void)state;
+    static const drove_span spans[] = {{16, 16}};
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    begin(&r, "leashed:inf", 2, other_publishes);
+    conflicts_left = 3;
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+    float *lent = r.sync->ops->gradient(r.sync, 0);
+    for (unsigned j = 0; j < N; j++) lent[j] = j < 16 ? 99.0f : 4.0f;
+    drove_step step = {.value = lent, .span = spans, .n_spans = 1, .eta = 1.0f};
+    r.sync->ops->release(r.sync, 0);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    assert_int_equal(info.attempts, 4);
+    const float *theta = r.sync->ops->peek(r.sync);
+    for (unsigned j = 0; j < N; j++) assert_true(theta[j] == (j < 16 ? -3.0f : -7.0f));
+    assert_quiet(&r, 4);
+    rig_fini(&r);
+}
+
 /* A worker that stops for long in the middle of an attempt stops nobody. */
 static void others_go_on_for_long(rig *r)
 {
@@ -221,6 +320,9 @@ int main(void)
         cmocka_unit_test(bound_means_that_many_retries),
         cmocka_unit_test(a_view_never_changes),
         cmocka_unit_test(worst_case_fits_the_pool),
+        cmocka_unit_test(worst_case_with_kept_steps_fits),
+        cmocka_unit_test(memory_is_lent_until_publish),
+        cmocka_unit_test(spans_survive_a_retry),
         cmocka_unit_test(a_stopped_worker_stops_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,8 +43,10 @@ static void train(rig *r, float *result)
             float noise = (float)drove__rng_normal(&rng);
             g[i] = with_spans && !inside ? 0.0f : 0.1f * view.vector[i] + noise;
         }
+        float *lent = step % 2 == 1 && s->ops->gradient != NULL ? s->ops->gradient(s, 0) : NULL;
+        float *value = lent != NULL ? memcpy(lent, g, N * sizeof *g) : g;
         const drove_span *span = with_spans && spans_ok ? spans : NULL;
-        drove__optim_prepare(r->optim, &own, view.vector, g, span,
+        drove__optim_prepare(r->optim, &own, view.vector, value, span,
                              span != NULL ? DROVE_COUNT(spans) : 0, 0.01f, &made);
         s->ops->release(s, 0);
         assert_int_equal(s->ops->publish(s, 0, &made, &info), DROVE_OK);
