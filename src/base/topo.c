@@ -288,3 +288,22 @@ void drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes)
     if (!has_choice(topo)) drove__free(memory);
     else munmap(memory, size_bytes > 0 ? size_bytes : 1);
 }
+
+void drove__topo_spread_memory(const drove_topo *topo, const drove_place *place, unsigned n_places)
+{
+    if (!has_choice(topo)) return;
+    hwloc_bitmap_t nodes = hwloc_bitmap_dup(hwloc_get_root_obj(topo->hwloc)->nodeset);
+    bool everywhere = n_places == 0;
+    for (unsigned i = 0; i < n_places; i++) everywhere |= place[i].node < 0;
+    if (!everywhere) hwloc_bitmap_zero(nodes);
+    for (unsigned i = 0; !everywhere && i < n_places; i++) {
+        hwloc_obj_t numa =
+            hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)place[i].node);
+        if (numa != NULL) hwloc_bitmap_or(nodes, nodes, numa->nodeset);
+    }
+    /* As with bind_memory, a refusal only means that memory is perhaps farther away. */
+    (void)hwloc_set_membind(topo->hwloc, nodes,
+                            n_places == 0 ? HWLOC_MEMBIND_DEFAULT : HWLOC_MEMBIND_INTERLEAVE,
+                            HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    hwloc_bitmap_free(nodes);
+}

@@ -55,4 +55,9 @@ drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *pl
 void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
 void  drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
 
+/* Where memory goes that the calling thread touches first from now on: interleaved over the nodes
+ * of place[n_places] (for data that all of them read; all nodes where a place has none), or, with
+ * n_places 0, near the thread again.  Does nothing where there is one node. */
+void drove__topo_spread_memory(const drove_topo *topo, const drove_place *place, unsigned n_places);
+
 #endif

@@ -36,6 +36,16 @@ static drove_status setup_machine(drove_run *run)
     return DROVE_OK;
 }
 
+/* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
+static drove_status setup_data(drove_run *run)
+{
+    drove__topo_spread_memory(run->topo, run->place, run->n_workers);
+    drove_status status =
+        drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test);
+    drove__topo_spread_memory(run->topo, NULL, 0);
+    return status;
+}
+
 static void say(const drove_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void say(const drove_run *run, const char *format, ...)
@@ -190,8 +200,7 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
-    DROVE_TRY(
-        drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test));
+    DROVE_TRY(setup_data(run));
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
     if (status == DROVE_OK) status = setup_optim(run);

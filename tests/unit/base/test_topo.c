@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -404,6 +405,17 @@ static void test_memory_on_nodes(void **state)
         }
     }
     assert_null(drove__topo_alloc(topo, SIZE_MAX / 2, 0));
+
+    /* Data that workers on node 0 read: memory of the thread that loads them, until it says so. */
+    const drove_place on_node_0 = {.pu = 0, .core = 0, .node = 0};
+    int mode = -1;
+    drove__topo_spread_memory(topo, &on_node_0, 1);
+    if (syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) == 0) {
+        assert_int_equal(mode & 0xff, 3); /* MPOL_INTERLEAVE */
+        drove__topo_spread_memory(topo, NULL, 0);
+        assert_int_equal(syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0), 0);
+        assert_int_not_equal(mode & 0xff, 3);
+    }
     drove__topo_destroy(topo);
 }
 
