@@ -112,13 +112,15 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     uint64_t t0 = drove__now_ns();
     DROVE_TRY(s->ops->acquire(s, w->index, &view));
     uint64_t t1 = drove__now_ns();
+    float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
+    if (lent != NULL) grad.value = lent; /* publish will make the new parameters there */
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
     drove_status status = run->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
                                                     &forward_ns, &backward_ns);
     uint64_t t2 = drove__now_ns();
     if (status == DROVE_OK) {
-        drove__optim_prepare(run->optim, &w->optim, view.vector, w->grad, grad.span, grad.n_spans,
-                             eta, &step);
+        drove__optim_prepare(run->optim, &w->optim, view.vector, grad.value, grad.span,
+                             grad.n_spans, eta, &step);
     }
     s->ops->release(s, w->index);
     DROVE_TRY(status);
