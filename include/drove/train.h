@@ -57,8 +57,10 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
                          drove_result **out);
 void         drove_result_destroy(drove_result *result); /* NULL accepted */
 
-/* Asks every run in this process to finish its step, write its state and return;
- * async-signal-safe. */
+/* Asks every run that is going on in this process to finish its step, write its state and return;
+ * runs that begin later are not concerned.  Any thread, and async-signal-safe.  Their results say
+ * DROVE_INTERRUPTED, and exit with 128 + signal_number; a number that no signal has (0) counts as
+ * SIGINT. */
 void drove_train_interrupt(int signal_number);
 
 drove_outcome drove_result_outcome(const drove_result *result);

@@ -15,12 +15,44 @@ static const uint64_t TICK_NS = 100000000; /* display, signals */
 
 const double drove__mark_percent[DROVE_N_MARKS] = {10.0, 5.0, 2.0};
 
-/* set by a signal handler, never cleared: the program is ending */
-static volatile sig_atomic_t interrupt_signal;
+/* How many interrupts there have been << SIGNAL_BITS | the number of the last one's signal.  Signal
+ * handlers and any thread write it; runs compare it with what it was when they began, so nobody has
+ * to clear it.  Relaxed: the word is all that is passed on. */
+static _Atomic uint64_t interrupts;
+enum { SIGNAL_BITS = 8, SIGNAL_MASK = (1 << SIGNAL_BITS) - 1 };
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler writes `interrupts`");
 
 void drove_train_interrupt(int signal_number)
 {
-    interrupt_signal = signal_number > 0 ? signal_number : SIGINT;
+    bool is_signal = signal_number > 0 && signal_number <= SIGNAL_MASK;
+    uint64_t number = is_signal ? (uint64_t)signal_number : SIGINT;
+    uint64_t word = atomic_load_explicit(&interrupts, memory_order_relaxed), next;
+    do next = ((word >> SIGNAL_BITS) + 1) << SIGNAL_BITS | number;
+    while (!atomic_compare_exchange_weak_explicit(&interrupts, &word, next, memory_order_relaxed,
+                                                  memory_order_relaxed));
+}
+
+uint64_t drove__run_interrupts(void)
+{
+    return atomic_load_explicit(&interrupts, memory_order_relaxed);
+}
+
+/* The signal that has interrupted this run; 0: none. */
+static int interrupt_signal(const drove_run *run)
+{
+    uint64_t word = drove__run_interrupts();
+    return word != run->interrupts_before ? (int)(word & SIGNAL_MASK) : 0;
+}
+
+/* Sums and times from options may be beyond what fits: then they are never reached. */
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t ns_of(double seconds)
+{
+    return seconds < 1e10 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
 static uint64_t examples_done(const drove_run *run)
@@ -162,9 +194,12 @@ static drove_status evaluate(drove_run *run)
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     while (next_evaluation(run) <= atomic_load(&run->batcher.next)) st->evaluation_slot++;
-    if (!isfinite(st->loss)) atomic_store(&run->nonfinite, 1);
+    /* A parameter that no example of the evaluation meets does not show in the loss. */
+    bool is_finite = isfinite(st->loss) &&
+                     run->kernels.finite_f32(run->sync->ops->peek(run->sync), run->model->n_params);
+    if (!is_finite) atomic_store(&run->nonfinite, 1);
     pass_marks(run);
-    DROVE_TRY(keep_best(run));
+    if (is_finite) DROVE_TRY(keep_best(run));
     drove_progress p;
     drove__run_progress(run, st->train_ns, 1, &p);
     if (run->cb.evaluated != NULL) run->cb.evaluated(run->cb.context, &p);
@@ -193,7 +228,7 @@ static bool budget_used(const drove_run *run)
 
 static bool run_is_over(drove_run *run)
 {
-    run->signal_number = interrupt_signal;
+    run->signal_number = interrupt_signal(run);
     if (atomic_load(&run->nonfinite)) {
         run->outcome = DROVE_CRASHED;
     } else if (target_met(run)) {
@@ -221,38 +256,39 @@ static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
 {
     uint64_t next = atomic_load(&run->batcher.next), published = atomic_load(&run->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
-    return updates <= published ? next
-                                : next + (updates - published) * run->sync->batches_per_update;
+    if (updates <= published) return next;
+    uint64_t missing = updates - published, each = run->sync->batches_per_update;
+    return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
 
 static uint64_t next_save_batch(const drove_run *run)
 {
-    return run->save.done_batches + batches_for(run, run->save.every.amount);
+    return add_capped(run->save.done_batches, batches_for(run, run->save.every.amount));
 }
 
 static uint64_t next_save_update(const drove_run *run)
 {
-    return run->save.done_updates + run->save.every.updates;
+    return add_capped(run->save.done_updates, run->save.every.updates);
 }
 
 static uint64_t next_save_ns(const drove_run *run)
 {
-    return run->save.done_ns + (uint64_t)(run->save.every.amount * 1e9);
+    return add_capped(run->save.done_ns, ns_of(run->save.every.amount));
 }
 
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
     drove_standing *st = &run->standing;
-    uint64_t last_ns =
-        isfinite(run->until.seconds) ? (uint64_t)(run->until.seconds * 1e9) : UINT64_MAX;
+    uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
     run->rate_examples = examples_done(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__now_ns();
-    uint64_t deadline = last_ns == UINT64_MAX
-                            ? UINT64_MAX
-                            : start + (last_ns > st->train_ns ? last_ns - st->train_ns : 0);
+    uint64_t deadline =
+        last_ns == UINT64_MAX
+            ? UINT64_MAX
+            : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     drove__batcher_open(&run->batcher, limit);
     drove__gang_go(run, DROVE_DO_TRAIN);
@@ -260,7 +296,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
         uint64_t now = drove__now_ns();
         if (drove__gang_wait(run, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
         now = drove__now_ns();
-        if (!halted && (interrupt_signal != 0 || now >= deadline)) {
+        if (!halted && (interrupt_signal(run) != 0 || now >= deadline)) {
             drove__batcher_halt(&run->batcher);
             halted = true;
         }

@@ -33,7 +33,7 @@ static void *worker_main(void *argument)
     drove_worker *w = argument;
     uint64_t seen = 0;
     w->status = drove__worker_setup(w);
-    if (w->status != DROVE_OK) snprintf(w->error, sizeof w->error, "%s", drove_error_text());
+    if (w->status != DROVE_OK) drove__error_copy(w->error);
     finish(w->run);
     for (;;) {
         switch (next_command(&w->run->gang, &seen)) {

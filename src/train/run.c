@@ -270,6 +270,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *options;
+    run->interrupts_before = drove__run_interrupts();
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = setup(run);
     if (status == DROVE_OK) status = drove__run_control(run);

@@ -47,7 +47,7 @@ typedef struct drove_worker {
     drove_batch_cursor cursor;
     drove_trace_worker trace;
     drove_status       status; /* first failure, with its text */
-    char               error[512];
+    char               error[DROVE_ERROR_TEXT_SIZE];
 } DROVE_ALIGNED_CACHE_LINE drove_worker;
 
 typedef enum drove_command { DROVE_DO_TRAIN, DROVE_DO_SCORE, DROVE_DO_QUIT } drove_command;
@@ -114,8 +114,9 @@ struct drove_run {
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     drove_outcome  outcome;
-    drove_progress final;         /* at the end */
-    int            signal_number; /* that interrupted the run */
+    drove_progress final;             /* at the end */
+    uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
+    int            signal_number;     /* that interrupted the run */
     /* outputs; NULL without --out */
     drove_jsonl  *log;
     drove_events *events;

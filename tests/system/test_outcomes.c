@@ -91,6 +91,74 @@ static void budgets_are_exact(void **state)
     }
 }
 
+/* Numbers so large that sums and products with them leave 64 bits mean "never". */
+static void boundless_numbers_bound_nothing(void **state)
+{
+    (void)state;
+    static const char *const untils[] = {"updates=2305843009213693953,epochs=1",
+                                         "updates=4611686018427387903,epochs=1",
+                                         "seconds=1e12,epochs=1"};
+    static const char *const saves[] = {"updates=18446744073709551615", "seconds=1e300",
+                                        "epochs=1e300"};
+    for (size_t i = 0; i < sizeof untils / sizeof untils[0]; i++) {
+        drove_options opt = small_run();
+        set(&opt, "threads", "8"); /* 8 x (2^61 + 1) is 8 more than 2^64 */
+        set(&opt, "strategy", "sync");
+        set(&opt, "until", untils[i]);
+        expect(&opt, DROVE_FINISHED, 0);
+    }
+    for (size_t i = 0; i < sizeof saves / sizeof saves[0]; i++) {
+        drove_options opt = small_run();
+        set(&opt, "save-every", saves[i]);
+        set(&opt, "out", fresh_folder("boundless"));
+        expect(&opt, DROVE_FINISHED, 0);
+        set(&opt, "resume", "boundless");
+        set(&opt, "until", "epochs=3");
+        expect(&opt, DROVE_FINISHED, 0);
+    }
+}
+
+/* What a run allocates follows from the examples that there are. */
+static void a_batch_beyond_the_data_is_all_of_them(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    drove_progress end;
+    set(&opt, "batch", "1073741824");
+    set(&opt, "until", "epochs=3");
+    drove_result *result = run(&opt);
+    drove_result_final(result, &end);
+    assert_int_equal(end.updates, 3);
+    assert_int_equal(end.examples, 3 * 600);
+    drove_result_destroy(result);
+}
+
+/* The second example's step makes its weight infinite; the evaluation sees the first alone, whose
+ * loss stays finite. */
+static void infinite_parameters_are_a_crash_whatever_the_loss(void **state)
+{
+    (void)state;
+    FILE *f = fopen("infinite.libsvm", "w");
+    assert_non_null(f);
+    assert_true(fputs("0 1:1\n1 2:1e31\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    drove_options opt = small_run();
+    set(&opt, "data", "libsvm:infinite.libsvm");
+    set(&opt, "model", "logistic");
+    set(&opt, "init", "normal:1e-32");
+    set(&opt, "batch", "1");
+    set(&opt, "lr", "1e9");
+    set(&opt, "eval-examples", "1");
+    set(&opt, "until", "epochs=1");
+    set(&opt, "out", fresh_folder("infinite"));
+    expect(&opt, DROVE_CRASHED, 3);
+    assert_int_equal(access("infinite/state.safetensors", F_OK), -1);
+    drove_modelfile best;
+    load_model("infinite", "best.safetensors", &best);
+    for (size_t i = 0; i < best.model->n_params; i++) assert_true(isfinite(best.theta[i]));
+    drove__modelfile_fini(&best);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +166,9 @@ int main(void)
         cmocka_unit_test(patience_ends_a_run),
         cmocka_unit_test(a_run_that_blows_up_has_crashed),
         cmocka_unit_test(budgets_are_exact),
+        cmocka_unit_test(boundless_numbers_bound_nothing),
+        cmocka_unit_test(a_batch_beyond_the_data_is_all_of_them),
+        cmocka_unit_test(infinite_parameters_are_a_crash_whatever_the_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
