@@ -5,7 +5,9 @@
  * vector is one number, the count of updates it holds; reading and writing it take several steps,
  * so that any overlap is seen.  `latest` and a slot's word are single 64-bit words in the program:
  * here each is a few variables that are only touched together, in one atomic step.  Which free
- * slot is claimed is left open, except with SCAN.
+ * slot is claimed is left open, except with SCAN.  With IN_PLACE the worker claims its slot while
+ * it still has its view, computes its gradient there, and after a failed first attempt keeps the
+ * step in that slot and claims another.
  *
  * Checked in every interleaving:
  *   - nobody reads a slot while it is written, and what is read stays until the protection ends
@@ -31,7 +33,11 @@
  * check: pass -DWORKERS=2 -DSTEPS=3 -DTP=255
  * check: pass -DWORKERS=3 -DSTEPS=1 -DFIRST=2 -DTP=0
  * check: pass -DWORKERS=3 -DSTEPS=1 -DFIRST=3 -DTP=255
+ * check: pass -DWORKERS=2 -DSTEPS=2 -DTP=1 -DIN_PLACE
+ * check: pass -DWORKERS=2 -DSTEPS=2 -DFIRST=3 -DTP=255 -DIN_PLACE
+ * check: pass -DWORKERS=3 -DSTEPS=1 -DTP=255 -DIN_PLACE
  * check: live -DWORKERS=2 -DSTEPS=2 -DTP=255 -DSCAN
+ * check: live -DWORKERS=2 -DSTEPS=2 -DTP=255 -DSCAN -DIN_PLACE
  * check: live -DWORKERS=2 -DSTEPS=2 -DTP=1 -DSCAN
  * check: live -DWORKERS=3 -DSTEPS=1 -DTP=255 -DSCAN
  * check: fail -DWORKERS=2 -DSTEPS=3 -DTP=255 -DNO_VALIDATION
@@ -49,6 +55,8 @@
 #ifndef FIRST
 #define FIRST STEPS
 #endif
+#define NONE    255
+#define GARBAGE 200
 #define FREE(i) (!in_use[i] && readers[i] == 0)
 /* Of the slots never used so far, which differ in nothing but their number, only the first. */
 #define NEW(i)    (FREE(i) && content[i] == 0)
@@ -164,24 +172,30 @@ inline check_the_end()
 
 proctype worker()
 {
-    byte slot, tag, now_slot, now_tag, own, seen, tries, steps;
+    byte slot, tag, now_slot, now_tag, own, kept, seen, tries, steps;
     bool swapped;
 
     do
     :: steps < (_pid == 1 -> FIRST : STEPS) ->
         steps++;
+        kept = NONE;
         protect(slot, tag);
+#ifdef IN_PLACE
+        claim(own);
+        atomic { assert(!writing[own]); writing[own] = 1 } /* the gradient */
+#endif
         read(slot, tag);
         atomic { readers[slot]--; slot = 0; tag = 0; seen = 0 }
-
+#ifndef IN_PLACE
         claim(own);
+#endif
         do
         :: true ->
             protect(slot, tag);
 #ifdef EARLY_RELEASE
             readers[slot]--;
 #endif
-            atomic { assert(!writing[own] && owned[own]); writing[own] = 1 }
+            atomic { assert(owned[own]); writing[own] = 1 }
             read(slot, tag);
             d_step { content[own] = seen + 1; writing[own] = 0; seen = 0 }
             d_step { /* the compare-and-swap */
@@ -204,8 +218,19 @@ progress_published:
                 in_use[slot] = 0 /* retire the old slot */
             :: else
             fi;
+#ifdef IN_PLACE
+            if
+            :: !swapped && kept == NONE && (TP == 255 || tries < TP) ->
+                read(slot, tag); /* the step is the sum less what it was added to */
+                atomic { kept = own; content[kept] = GARBAGE; seen = 0 }
+                readers[slot]--;
+                claim(own)
+            :: else -> readers[slot]--
+            fi;
+#else
 #ifndef EARLY_RELEASE
             readers[slot]--;
+#endif
 #endif
             if
             :: swapped -> break
@@ -218,6 +243,11 @@ progress_dropped:
             fi
         od;
         atomic {
+            if
+            :: kept != NONE -> in_use[kept] = 0; owned[kept] = 0
+            :: else
+            fi;
+            kept = 0;
             slot = 0; tag = 0; now_slot = 0; now_tag = 0; own = 0; seen = 0; tries = 0;
             swapped = 0
         }
