@@ -29,10 +29,10 @@ static drove_status set_accuracy(drove_until *u, char *value)
     return DROVE_OK;
 }
 
+static const char *const words[] = {"loss", "accuracy", "patience", "epochs", "seconds", "updates"};
+
 static drove_status set_one(drove_until *u, const char *key, char *value)
 {
-    static const char *const words[] = {"loss",   "accuracy", "patience",
-                                        "epochs", "seconds",  "updates"};
     if (strcmp(key, "loss") == 0) return set_loss(u, value);
     if (strcmp(key, "accuracy") == 0) return set_accuracy(u, value);
     if (strcmp(key, "patience") == 0)
@@ -51,8 +51,22 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
         key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
+/* Marks a condition as given; a word that is none is left to set_one. */
+static drove_status mark_once(const char *key, bool given[DROVE_COUNT(words)])
+{
+    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
+        if (strcmp(key, words[i]) != 0) continue;
+        if (given[i])
+            return drove__fail(DROVE_E_ARG,
+                               "--until: expected each condition once, found \"%s\" twice", key);
+        given[i] = true;
+    }
+    return DROVE_OK;
+}
+
 static drove_status parse_parts(char *text, drove_until *u)
 {
+    bool given[DROVE_COUNT(words)] = {false};
     for (char *part = text, *next; part != NULL; part = next) {
         next = strchr(part, ',');
         if (next != NULL) *next++ = '\0';
@@ -63,6 +77,7 @@ static drove_status parse_parts(char *text, drove_until *u)
                 part);
         }
         *equals = '\0';
+        DROVE_TRY(mark_once(part, given));
         DROVE_TRY(set_one(u, part, equals + 1));
     }
     return DROVE_OK;

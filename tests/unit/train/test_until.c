@@ -37,10 +37,10 @@ static void refusals_say_what_was_found(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"", "name=value"},           {"epoch=3", "epochs"},      {"loss", "name=value"},
-        {"loss=abc", "loss"},         {"loss=nan", "loss"},       {"epochs=-1", "epochs"},
-        {"accuracy=1.5", "accuracy"}, {"updates=1.5", "updates"}, {"patience=0", "patience"},
-        {"epochs=3,,", "name=value"},
+        {"", "name=value"},           {"epoch=3", "epochs"},         {"loss", "name=value"},
+        {"loss=abc", "loss"},         {"loss=nan", "loss"},          {"epochs=-1", "epochs"},
+        {"accuracy=1.5", "accuracy"}, {"updates=1.5", "updates"},    {"patience=0", "patience"},
+        {"epochs=3,,", "name=value"}, {"loss=5%,loss=0.1", "twice"},
     };
     drove_until u = {.updates = 42};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
