@@ -25,6 +25,15 @@ static const char *const fixed_options[] = {"data",  "test",     "model", "activ
                                             "loss",  "strategy", "rule",  "rule_state",
                                             "batch", "order",    "seed"};
 
+/* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
+static drove_status get_fixed(const drove_run *run, const char *name, char *value)
+{
+    if (strcmp(name, "strategy") != 0)
+        return drove_options_get(&run->opt, name, value, DROVE_TEXT_SIZE);
+    snprintf(value, DROVE_TEXT_SIZE, "%s", run->plan.spec);
+    return DROVE_OK;
+}
+
 /* ---- packing ---- */
 
 static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
@@ -159,7 +168,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
     const char *meta[2 * DROVE_COUNT(fixed_options) + 3] = {"format", STATE_FORMAT};
     for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
-        DROVE_TRY(drove_options_get(&run->opt, fixed_options[i], values[i], sizeof values[i]));
+        DROVE_TRY(get_fixed(run, fixed_options[i], values[i]));
         meta[2 + 2 * i] = fixed_options[i];
         meta[3 + 2 * i] = values[i];
     }
@@ -192,7 +201,7 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
     for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
         char now[DROVE_TEXT_SIZE];
         const char *then = drove__safetensors_meta(st, fixed_options[i]);
-        DROVE_TRY(drove_options_get(&run->opt, fixed_options[i], now, sizeof now));
+        DROVE_TRY(get_fixed(run, fixed_options[i], now));
         if (then == NULL || strcmp(then, now) != 0) {
             return drove__fail(DROVE_E_ARG,
                                "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
