@@ -61,11 +61,14 @@ static drove_status apply_example(drove_options *options)
     return status;
 }
 
-static void announce_example(void)
+static void announce_example(const drove_options *options)
 {
+    char value[DROVE_TEXT_SIZE];
     fputs("drove: built-in example:", stderr);
     for (size_t i = 0; i < CLI_COUNT(example); i++) {
-        fprintf(stderr, " --%s %s", example[i][0], example[i][1]);
+        /* a flag such as --until may have replaced the example's value */
+        if (drove_options_get(options, example[i][0], value, sizeof value) != DROVE_OK) continue;
+        fprintf(stderr, " --%s %s", example[i][0], value);
     }
     fputc('\n', stderr);
 }
@@ -105,7 +108,7 @@ int cli_train(const cli_args *args)
     drove_result *result = NULL;
     drove_status status = gather_options(args, &options);
     if (status != DROVE_OK) return cli_library_error(status);
-    if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example();
+    if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example(&options);
 
     cli_progress_init(&progress, cli_args_has(args, "quiet"));
     drove_callbacks callbacks = cli_progress_callbacks(&progress);

@@ -37,9 +37,10 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
          live = mode != NULL && strcmp(mode, "live") == 0;
     if (mode != NULL && !copy && !live) return refuse_mode(mode);
     if (live && !s->optim->fusable)
-        return drove__fail(DROVE_E_ARG, "hogwild:live: expected rule sgd without weight decay, "
-                                        "clipping and step sizes by staleness, whose step needs no "
-                                        "gradient vector; found something else");
+        return drove__fail(DROVE_E_ARG,
+                           "hogwild:live writes while it computes: expected --rule sgd "
+                           "without --weight-decay, --clip and a --schedule by "
+                           "staleness, found another step");
     s->impl = drove__sync_first_vector(s, DROVE_SYNC_SHARED,
                                        theta0); /* the strategy's own is the vector itself */
     if (s->impl == NULL) return drove__sync_no_memory(s);

@@ -218,11 +218,21 @@ static void print_headline(FILE *f, const drove_run *run)
             grouped((double)p->updates));
 }
 
+/* The C library writes -nan for some. */
+static void print_loss(FILE *f, double loss)
+{
+    if (isnan(loss)) fputs("not a number", f);
+    else fprintf(f, "%.4g", loss);
+}
+
 static void print_quality(FILE *f, const drove_run *run)
 {
     const drove_progress *p = &run->final;
     const char *measure = run->train->storage->y_kind == DROVE_Y_LABELS ? "micro-F1" : "accuracy";
-    fprintf(f, "  loss        %.4g -> %.4g", p->loss_initial, p->loss);
+    fputs("  loss        ", f);
+    print_loss(f, p->loss_initial);
+    fputs(" -> ", f);
+    print_loss(f, p->loss);
     if (!isnan(p->test_loss)) fprintf(f, "   (held-out %.4g)", p->test_loss);
     fputc('\n', f);
     if (isnan(p->accuracy)) return;
