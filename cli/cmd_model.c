@@ -57,7 +57,10 @@ int cli_eval(const cli_args *args)
     }
     printf("model     %s\ndata      %s, %llu examples\nloss      %.6g (%s)\n", report.model,
            use.data, (unsigned long long)report.n_rows, report.loss, report.loss_name);
-    if (!isnan(report.accuracy)) printf("accuracy  %.2f %%\n", 100.0 * report.accuracy);
+    if (!isnan(report.accuracy)) {
+        printf("%-8s  %.2f %%\n", report.is_multi_label ? "micro-F1" : "accuracy",
+               100.0 * report.accuracy);
+    }
     return CLI_OK;
 }
 

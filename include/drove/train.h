@@ -85,6 +85,7 @@ typedef struct drove_score_report {
     uint64_t n_rows;
     double   loss, accuracy; /* accuracy: NaN for regression, micro-F1 for multi-label */
     char     model[DROVE_TEXT_SIZE], loss_name[32];
+    int      is_multi_label; /* 1: accuracy is micro-F1 */
 } drove_score_report;
 
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out);

@@ -5,6 +5,7 @@
 #include "train/summary.h"
 
 #include "base/cpu.h"
+#include "model/loss.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -46,6 +47,15 @@ static drove_status setup_data(drove_run *run)
     return status;
 }
 
+/* A target that can never be met would let the run go on for ever. */
+static drove_status check_target(const drove_run *run)
+{
+    if (isnan(run->until.accuracy) || run->train->storage->y_kind != DROVE_Y_VALUE) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--until accuracy: expected data with classes or labels, found values (%s)",
+                       run->opt.data);
+}
+
 static void say(const drove_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void say(const drove_run *run, const char *format, ...)
@@ -75,11 +85,35 @@ static void say_notes(const drove_run *run)
     }
 }
 
+/* What a model file settles must not be asked for differently.  An activation that is the default
+ * cannot be told from one that was not given. */
+static drove_status check_start(const drove_options *opt, const drove_model *model)
+{
+    static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
+    if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
+    }
+    if (strcmp(opt->activation, drove_options_default().activation) != 0 &&
+        strcmp(opt->activation, model->activation) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
+                           opt->activation);
+    }
+    if (opt->init[0] == '\0') return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: --init: expected auto, since the parameters are in this "
+                       "model file, found %s",
+                       opt->model, opt->init);
+}
+
 static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
     DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
-    drove_status status = DROVE_OK;
+    drove_status status = check_start(&run->opt, file.model);
+    if (status != DROVE_OK) {
+        drove__modelfile_fini(&file);
+        return status;
+    }
     if (file.io.n_features != io->n_features || file.io.n_classes != io->n_classes ||
         !file.io.is_multi_label != !io->is_multi_label) {
         status = drove__fail(DROVE_E_SHAPE,
@@ -201,6 +235,7 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
     DROVE_TRY(setup_data(run));
+    DROVE_TRY(check_target(run));
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
     if (status == DROVE_OK) status = setup_optim(run);

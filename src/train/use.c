@@ -83,7 +83,8 @@ static drove_status score_all(user *u, drove_score_report *out)
     }
     *out = (drove_score_report){.n_rows = score.n_rows,
                                 .loss = score.loss / (double)score.n_rows,
-                                .accuracy = drove__score_accuracy(u->data, &score)};
+                                .accuracy = drove__score_accuracy(u->data, &score),
+                                .is_multi_label = u->file.io.is_multi_label};
     snprintf(out->model, sizeof out->model, "%s", u->file.model->spec);
     snprintf(out->loss_name, sizeof out->loss_name, "%s", u->file.model->loss->name);
     return DROVE_OK;

@@ -35,3 +35,30 @@ run_for 0 predict run/model.safetensors --data idx:images.idx,labels.idx
 diff out.txt labels.txt || fail "predictions changed on the way through IDX"
 run_for 0 data info "$data" --part test --json
 [ "$(number n_rows out.txt)" = 200 ] || fail "--part test: expected 200 rows"
+
+# What a model file settles is not asked for differently.
+small="--data $data --model run/model.safetensors --threads 1 --until updates=1 --quiet"
+for other in '--activation tanh' '--loss squared' '--init normal:0.1'; do
+    # shellcheck disable=SC2086
+    run_for 2 train $small $other
+    grep -q "run/model.safetensors: ${other% *}: expected " err.txt || fail "$other: $(cat err.txt)"
+done
+# shellcheck disable=SC2086
+run_for 0 train $small --loss softmax
+
+# "auto" with more threads is another strategy: a run does not go on under it.
+run_for 2 train --resume run --threads 2 --until epochs=4
+grep -q -- '--strategy: expected "sequential" as in the run to be continued, found "hogwild"' err.txt ||
+    fail "expected a word about the strategy: $(cat err.txt)"
+run_for 0 train --resume run --strategy sequential --until epochs=4 --quiet
+
+# Label sets are judged by micro-F1, and the word says so.
+printf '0,1 1:1\n1 2:1\n0 1:2\n0,1 2:3\n' >labels.svm
+run_for 0 train --data libsvm:labels.svm --test none --model logistic --threads 1 --until epochs=2 --out sets --quiet
+run_for 0 eval sets/model.safetensors --data libsvm:labels.svm
+grep -q '^micro-F1  ' out.txt || fail "expected micro-F1: $(cat out.txt)"
+
+# Values have no accuracy that could be reached.
+printf '1,0.5\n2,1.25\n3,2.5\n4,3.75\n' >values.csv
+run_for 2 train --data csv:values.csv --model linear --test none --until accuracy=0.9
+grep -q -- '--until accuracy: expected data with classes' err.txt || fail "$(cat err.txt)"
