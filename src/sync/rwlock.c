@@ -5,15 +5,35 @@
  * prefers is glibc's to choose: `readers` (its default) lets new readers in past a waiting writer,
  * `writers` does not.
  */
-#include "sync/lock.h"
+#include "sync/locked.h"
 #include "sync/sync.h"
 
 #include <string.h>
 
-typedef struct rwlock_impl {
-    pthread_rwlock_t lock; /* protects vector and s->published: read to copy, write to update */
-    float *vector;         /* [n_vector] */
-} rwlock_impl;
+static drove_lock_cost lock_to_read(drove_locked *l, drove_backoff *b)
+{
+    return drove__lock_read(&l->rwlock, b);
+}
+
+static drove_lock_cost lock_to_write(drove_locked *l, drove_backoff *b)
+{
+    return drove__lock_write(&l->rwlock, b);
+}
+
+static void unlock(drove_locked *l)
+{
+    pthread_rwlock_unlock(&l->rwlock);
+}
+
+static void destroy(drove_locked *l)
+{
+    (void)pthread_rwlock_destroy(&l->rwlock);
+}
+
+static const drove_locked_ops rwlock_ops = {.lock_to_read = lock_to_read,
+                                            .lock_to_write = lock_to_write,
+                                            .unlock = unlock,
+                                            .destroy = destroy};
 
 static const char *const keys[] = {"prefer", NULL};
 static const char *const preferences[] = {"readers", "writers"};
@@ -38,79 +58,15 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
     DROVE_TRY(
         drove__spec_word(opt->spec, "prefer", preferences, DROVE_COUNT(preferences), &preference));
-    rwlock_impl *r = drove__alloc(1, sizeof *r);
-    if (r == NULL) return drove__sync_no_memory(s);
-    drove_status status = init_lock(s, &r->lock, preference_of[preference]);
+    drove_locked *l = drove__alloc(1, sizeof *l);
+    if (l == NULL) return drove__sync_no_memory(s);
+    l->ops = &rwlock_ops;
+    drove_status status = init_lock(s, &l->rwlock, preference_of[preference]);
     if (status != DROVE_OK) {
-        drove__free(r);
+        drove__free(l);
         return status;
     }
-    s->impl = r;
-    r->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
-    if (r->vector == NULL) return drove__sync_no_memory(s);
-    return drove__sync_copies(s);
-}
-
-static void fini(drove_sync *s)
-{
-    rwlock_impl *r = s->impl;
-    (void)pthread_rwlock_destroy(&r->lock);
-    drove__sync_vector_free(s, r->vector);
-    drove__free(r);
-}
-
-static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
-{
-    rwlock_impl *r = s->impl;
-    drove_sync_worker *me = &s->worker[worker];
-    drove_lock_cost cost = drove__lock_read(&r->lock, &me->backoff);
-    s->optim->kernels->copy_f32(me->copy, r->vector, s->n_vector);
-    /* Relaxed here and in publish: written under the write lock only; others merely look. */
-    me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
-    pthread_rwlock_unlock(&r->lock);
-    *view = (drove_view){.vector = me->copy,
-                         .version = me->version,
-                         .wait_ns = cost.wait_ns,
-                         .backoff_ns = cost.backoff_ns};
-    return DROVE_OK;
-}
-
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* the view is a private copy */
-    (void)worker;
-}
-
-static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
-                            drove_publish_info *info)
-{
-    rwlock_impl *r = s->impl;
-    drove_sync_worker *me = &s->worker[worker];
-    drove_lock_cost cost = drove__lock_write(&r->lock, &me->backoff);
-    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
-    uint64_t staleness = published - me->version;
-    drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, r->vector,
-                       r->vector);
-    atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
-    pthread_rwlock_unlock(&r->lock);
-    *info = (drove_publish_info){.staleness = staleness,
-                                 .wait_ns = cost.wait_ns,
-                                 .backoff_ns = cost.backoff_ns,
-                                 .attempts = cost.attempts,
-                                 .updated = 1};
-    return DROVE_OK;
-}
-
-static const float *peek(drove_sync *s)
-{
-    return ((const rwlock_impl *)s->impl)->vector;
-}
-
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
-{
-    (void)st;
-    memcpy(((rwlock_impl *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
-    return DROVE_OK;
+    return drove__locked_init(s, l, theta0);
 }
 
 static const char *const variants[] = {"rwlock", "rwlock?prefer=writers", NULL};
@@ -123,10 +79,10 @@ const drove_sync_ops drove__sync_rwlock = {
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .peek = peek,
-    .restore = restore,
+    .fini = drove__locked_fini,
+    .acquire = drove__locked_acquire,
+    .release = drove__locked_release,
+    .publish = drove__locked_publish,
+    .peek = drove__locked_peek,
+    .restore = drove__locked_restore,
 };
