@@ -44,10 +44,11 @@ small="--data synth:digits?n=500&n_test=100 --model mlp:16 --threads 1"
 # Signals: the first lets the run end in order, the second does not wait.
 for signal in INT TERM; do
     number=$(kill -l "$signal")
+    rm -f out.txt err.txt # or the loop below would find those of the run before
     # shellcheck disable=SC2086
     "$DROVE" train $small --until seconds=100 --json >out.txt 2>err.txt &
     pid=$!
-    for _ in $(seq 100); do ! grep -q epoch err.txt || break; sleep 0.1; done
+    for _ in $(seq 100); do ! grep -qs epoch err.txt || break; sleep 0.1; done
     kill -"$signal" $pid
     status=0
     wait $pid || status=$?
