@@ -61,7 +61,7 @@ typedef void drovek_spouter_f32_fn(float *g, const uint32_t *index, const float 
 
 /* ---- element-wise, over y[rows][cols] ---- */
 
-/* y = act(y + bias[cols]), in place. */
+/* y = act(y + bias[cols]), in place.  [racy: bias] */
 typedef void drovek_bias_act_f32_fn(float *y, const float *bias, size_t rows, size_t cols,
                                     drovek_act act);
 /* dy *= act'(.), expressed through the output y (relu: y > 0; sigmoid: y (1 - y); tanh: 1 - y^2);

@@ -1,9 +1,12 @@
 /* kernel/ref/rows.c - element-wise work on y[rows][cols]: bias and activation, its derivative,
  * softmax and its loss.
  *
+ * The bias is a part of the shared parameters: it is read through base/racy.h.
+ *
  * The transcendental functions are computed in double and rounded once: the tiers are measured
  * against that.
  */
+#include "base/racy.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
@@ -36,7 +39,7 @@ void drovek_bias_act_f32_ref(float *y, const float *bias, size_t rows, size_t co
 {
     for (size_t i = 0; i < rows; i++) {
         for (size_t o = 0; o < cols; o++)
-            y[i * cols + o] = activate(y[i * cols + o] + bias[o], act);
+            y[i * cols + o] = activate(y[i * cols + o] + drove__racy_load(bias + o), act);
     }
 }
 

@@ -75,7 +75,9 @@ INLINE void bias_block(float *y, const float *bias, size_t rows, size_t stride, 
                        size_t n_vec, size_t last)
 {
     vec b[WIDE];
-    block_load(b, bias, n_vec, last);
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++)
+        b[v] = racy_load(bias + v * LANES, block_count(v, n_vec, last));
     for (size_t i = 0; i < rows; i++, y += stride) {
         UNROLL
         for (size_t v = 0; v < n_vec; v++) {

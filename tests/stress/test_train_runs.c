@@ -1,0 +1,98 @@
+/* Whole runs of every strategy with every kind of rule state, four workers: each example is counted
+ * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here. */
+#include "train/registry.h"
+
+#include <drove/drove.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void set(drove_options *opt, const char *name, const char *value)
+{
+    if (drove_options_set(opt, name, value) != DROVE_OK) fail_msg("%s", drove_error_text());
+}
+
+static drove_options many_workers(const char *strategy)
+{
+    drove_options opt = drove_options_default();
+    set(&opt, "data", "synth:logistic?n=256&d=24&density=1");
+    set(&opt, "test", "");
+    set(&opt, "model", "mlp:16");
+    set(&opt, "threads", "4");
+    set(&opt, "strategy", strategy);
+    set(&opt, "eval-every", "1");
+    set(&opt, "until", "epochs=2");
+    return opt;
+}
+
+static void expect_every_example(const drove_options *opt)
+{
+    drove_progress end;
+    drove_result *result;
+    if (drove_train(opt, NULL, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
+    drove_result_final(result, &end);
+    if (drove_result_outcome(result) != DROVE_FINISHED || end.examples != 512)
+        fail_msg("%s, rule %s: %s", opt->strategy, opt->rule, drove_result_json(result));
+    drove_result_destroy(result);
+}
+
+static void run_variant(const char *variant, const char *batch)
+{
+    static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam"};
+    static const char *const places[] = {"shared", "worker"};
+    drove_options opt = many_workers(variant);
+    set(&opt, "batch", batch);
+    expect_every_example(&opt);
+    set(&opt, "data", "synth:logistic?n=256&d=300&density=0.02");
+    expect_every_example(&opt);
+    if (strstr(variant, ":live") != NULL) return; /* plain steps only */
+    for (size_t i = 0; i < 8; i++) {
+        opt = many_workers(variant);
+        set(&opt, "batch", batch);
+        set(&opt, "rule", rules[i / 2]);
+        set(&opt, "rule-state", places[i % 2]);
+        expect_every_example(&opt);
+    }
+    opt = many_workers(variant);
+    set(&opt, "batch", batch);
+    set(&opt, "weight-decay", "0.001");
+    set(&opt, "clip", "1");
+    set(&opt, "schedule", "staleness");
+    expect_every_example(&opt);
+}
+
+static void every_strategy_trains_with_every_rule(void **state)
+{
+    (void)state;
+    static const char *const batches[] = {"1", "8"};
+    for (size_t s = 0; drove__strategies[s] != NULL; s++) {
+        const drove_sync_ops *ops = drove__strategies[s];
+        for (size_t v = 0; ops->variants[v] != NULL; v++) {
+            for (size_t b = 0; b < 2; b++) run_variant(ops->variants[v], batches[b]);
+        }
+    }
+}
+
+static void sixty_four_workers_share_a_small_model(void **state)
+{
+    (void)state;
+    for (size_t s = 0; drove__strategies[s] != NULL; s++) {
+        drove_options opt = many_workers(drove__strategies[s]->variants[0]);
+        set(&opt, "threads", "64");
+        set(&opt, "batch", "2");
+        expect_every_example(&opt);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_strategy_trains_with_every_rule),
+        cmocka_unit_test(sixty_four_workers_share_a_small_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
