@@ -147,7 +147,8 @@ static void add_key(source *from, const char *key, const char *value)
 }
 
 /* Test data are read with what was found out about the training data. */
-static drove_status read_test(source *from, const drove_data *train, drove_storage **out)
+static drove_status read_test(source *from, const drove_data *train, bool use_labels,
+                              drove_storage **out)
 {
     const drove_storage *s = train->storage;
     if (from->has_scale && from->scaling != train->scaling) {
@@ -155,17 +156,18 @@ static drove_status read_test(source *from, const drove_data *train, drove_stora
                            "%s?scale: test data take the scaling of the training data (%s)",
                            from->spec.name, drove__scaling_name(train->scaling));
     }
-    add_key(from, "target", drove__target_name(s->y_kind));
+    if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
     return from->format->read(&from->spec, from->part, out);
 }
 
-static drove_status open_test(source *from, const drove_data *train, drove_data **out)
+static drove_status open_test(source *from, const drove_data *train, bool use_labels,
+                              drove_data **out)
 {
     drove_storage *storage = NULL;
     drove_data *test = NULL;
-    DROVE_TRY(read_test(from, train, &storage));
-    drove_status status = drove__match(train->storage, storage);
+    DROVE_TRY(read_test(from, train, use_labels, &storage));
+    drove_status status = drove__match(train->storage, storage, use_labels);
     if (status != DROVE_OK) {
         drove__storage_release(storage);
         return status;
@@ -186,14 +188,14 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     if (strcmp(test, "split") != 0) {
         source other;
         drove_status status = parse_source(test, &other);
-        if (status == DROVE_OK) status = open_test(&other, train, out);
+        if (status == DROVE_OK) status = open_test(&other, train, true, out);
         drove__spec_fini(&other.spec);
         return status == DROVE_OK ? status : drove__fail_in(status, "test data");
     }
     if (!from->format->has_test || has_fraction || from->part == 1)
         return split_view(train, fraction, seed, out);
     from->part = 1;
-    return open_test(from, train, out);
+    return open_test(from, train, true, out);
 }
 
 static drove_status open_source(source *from, const char *test, uint64_t seed, drove_data **train,
@@ -229,13 +231,14 @@ drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
     return DROVE_OK;
 }
 
-drove_status drove__data_open_like(const char *spec, const drove_data *like, drove_data **out)
+drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
+                                   drove_data **out)
 {
     source from;
     drove_data *data = NULL;
     *out = NULL;
     drove_status status = parse_source(spec, &from);
-    if (status == DROVE_OK) status = open_test(&from, like, &data);
+    if (status == DROVE_OK) status = open_test(&from, like, use_labels, &data);
     if (status == DROVE_OK) status = drove__scale_copy(like, data);
     drove__spec_fini(&from.spec);
     if (status != DROVE_OK) {

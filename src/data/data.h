@@ -99,8 +99,10 @@ const char *drove__target_name(drove_y_kind kind);
 
 /* Opens what spec names as further data for a model: read, matched (features, classes by name,
  * target) and scaled as test data of `like`, of which only the descriptive part is used (it may
- * have no rows).  Errors: as drove_data_open. */
-drove_status drove__data_open_like(const char *spec, const drove_data *like, drove_data **out);
+ * have no rows).  Without use_labels any labels will do, and must not be used.  Errors: as
+ * drove_data_open. */
+drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
+                                   drove_data **out);
 
 /* Checks that apply to every format, after reading: finite values, labels in range, sizes.
  * Names file in errors. */

@@ -174,9 +174,10 @@ static drove_status match_classes(const drove_storage *train, drove_storage *tes
     return status == DROVE_OK ? copy_names(train, test) : status;
 }
 
-drove_status drove__match(const drove_storage *train, drove_storage *test)
+drove_status drove__match(const drove_storage *train, drove_storage *test, bool use_labels)
 {
     DROVE_TRY(match_features(train, test));
+    if (!use_labels) return DROVE_OK;
     if (train->y_kind != test->y_kind) {
         return drove__fail(
             DROVE_E_SHAPE,

@@ -40,7 +40,7 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
         .storage = storage, .scaling = file->scaling, .shift = file->shift, .factor = file->factor};
 }
 
-static drove_status start(user *u, const drove_use_options *use)
+static drove_status start(user *u, const drove_use_options *use, bool use_labels)
 {
     const char *cap = use->isa != NULL && use->isa[0] != '\0' ? use->isa : NULL;
     drove_storage storage;
@@ -49,7 +49,7 @@ static drove_status start(user *u, const drove_use_options *use)
     DROVE_TRY(drovek_select(&u->kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__modelfile_load(use->model, &u->file));
     describe(&u->file, &storage, &like);
-    DROVE_TRY(drove__data_open_like(use->data, &like, &u->data));
+    DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     u->batch = use->batch != 0 ? use->batch : DEFAULT_BATCH;
     if (u->batch > u->data->n_rows) u->batch = u->data->n_rows;
     u->row = drove__alloc(u->batch, sizeof *u->row);
@@ -94,7 +94,7 @@ drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
 {
     user u = {0};
     drove_score_report report;
-    drove_status status = start(&u, use);
+    drove_status status = start(&u, use, true);
     if (status == DROVE_OK) status = score_all(&u, &report);
     if (status == DROVE_OK) *out = report;
     end(&u);
@@ -176,7 +176,7 @@ static drove_status predict_all(user *u, int proba, FILE *stream)
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
     user u = {0};
-    drove_status status = start(&u, use);
+    drove_status status = start(&u, use, false);
     if (status == DROVE_OK) status = predict_all(&u, use->proba, stream);
     end(&u);
     return status;

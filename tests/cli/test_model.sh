@@ -62,3 +62,13 @@ grep -q '^micro-F1  ' out.txt || fail "expected micro-F1: $(cat out.txt)"
 printf '1,0.5\n2,1.25\n3,2.5\n4,3.75\n' >values.csv
 run_for 2 train --data csv:values.csv --model linear --test none --until accuracy=0.9
 grep -q -- '--until accuracy: expected data with classes' err.txt || fail "$(cat err.txt)"
+
+# Predictions need no labels that the model knows: any column will do.
+printf '1,0,cat\n0,1,dog\n1,0.1,cat\n0.2,1,dog\n' >pets.csv
+run_for 0 train --data csv:pets.csv --test none --model logistic --lr 1 --batch 1 --threads 1 --until epochs=50 --out pets --quiet
+for label in '?' cat 7 0.5; do
+    printf '1,0,%s\n0,1,%s\n' "$label" "$label" >new.csv
+    run_for 0 predict pets/model.safetensors --data csv:new.csv
+    [ "$(tr '\n' ' ' <out.txt)" = "cat dog " ] || fail "label $label: expected cat and dog: $(cat out.txt)"
+done
+run_for 2 eval pets/model.safetensors --data csv:new.csv # a loss needs them
