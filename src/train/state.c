@@ -205,7 +205,9 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         if (then == NULL || strcmp(then, now) != 0) {
             return drove__fail(DROVE_E_ARG,
                                "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
-                               fixed_options[i], then != NULL ? then : "", now);
+                               strcmp(fixed_options[i], "rule_state") == 0 ? "rule-state"
+                                                                           : fixed_options[i],
+                               then != NULL ? then : "", now);
         }
     }
     return DROVE_OK;
