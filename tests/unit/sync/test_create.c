@@ -46,7 +46,7 @@ static void wrong_arguments_are_refused(void **state)
     refused((rig_options){.variant = "leashed", .n_workers = 30000}, DROVE_E_ARG,
             "at most 21845 workers");
     refused((rig_options){.variant = "hogwild:live", .rule = "adam"}, DROVE_E_ARG,
-            "expected rule sgd");
+            "expected --rule sgd");
 }
 
 static void back_off_only_where_it_is_used(void **state)
