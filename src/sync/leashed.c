@@ -215,7 +215,7 @@ static void release(drove_sync *s, unsigned worker)
     unprotect(p, p->worker[worker].view);
 }
 
-/* Where the step can be had back from the sum old + step, since it is added and nothing else. */
+/* Only where a step is added and nothing else, so that it can be had back from the sum. */
 static float *gradient(drove_sync *s, unsigned worker)
 {
     leashed_impl *p = s->impl;
@@ -228,9 +228,9 @@ static float *gradient(drove_sync *s, unsigned worker)
 
 typedef struct publication {
     drove_step step;
-    unsigned own;  /* slot that is to become current                                            */
-    unsigned kept; /* slot in which the step is kept between attempts ...                       */
-    bool has_kept; /* ... if there is one                                                       */
+    unsigned own;  /* slot that is to become current */
+    unsigned kept; /* slot in which the step is kept between attempts ... */
+    bool has_kept; /* ... if there is one */
     bool in_place; /* the step's value lies in `own`, and is overwritten by the first attempt */
     drove_publish_info info;
 } publication;

@@ -6,7 +6,7 @@
 
 typedef struct drove_leashed_pool {
     unsigned n_slots;     /* 3 n_workers + 1, fixed */
-    unsigned n_in_use;    /* owned by a writer or current; 1 when nobody publishes */
+    unsigned n_in_use;    /* current, or claimed to be written; 1 between steps */
     unsigned n_read;      /* slots with readers */
     uint64_t most_passes; /* longest search for a free slot so far, in passes over the pool; >= 1 */
     uint64_t tag;         /* of the current vector: number of updates it holds */
