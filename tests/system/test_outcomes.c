@@ -1,6 +1,7 @@
 /* Each way in which a run can end, with its exit status and what is left behind. */
 #include "system/run_support.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,6 +57,45 @@ static void patience_ends_a_run(void **state)
     drove_result_destroy(result);
 }
 
+typedef struct losses { /* test losses in the order of the evaluations */
+    double loss[4096];
+    size_t n;
+} losses;
+
+static void note_loss(void *context, const drove_progress *p)
+{
+    losses *l = context;
+    if (l->n < sizeof l->loss / sizeof l->loss[0]) l->loss[l->n++] = p->test_loss;
+}
+
+/* Three evaluations in a row without a better loss, not three in all. */
+static void patience_starts_anew_with_each_better_loss(void **state)
+{
+    (void)state;
+    static losses seen;
+    drove_options opt = small_run();
+    drove_callbacks callbacks = {.context = &seen, .evaluated = note_loss};
+    drove_result *result;
+    set(&opt, "test", "split");
+    set(&opt, "lr", "0.3");
+    set(&opt, "eval-every", "0.03"); /* each batch: the loss goes up and down */
+    set(&opt, "until", "patience=3,epochs=400");
+    if (drove_train(&opt, &callbacks, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
+    drove_result_destroy(result);
+    size_t since_best = 0, worse = 0, i = 0;
+    double best = INFINITY;
+    for (; i < seen.n && since_best < 3; i++) {
+        bool is_better = seen.loss[i] < best;
+        if (is_better) best = seen.loss[i];
+        since_best = is_better ? 0 : since_best + 1;
+        worse += !is_better;
+    }
+    assert_int_equal(since_best, 3);
+    assert_int_equal(i, seen.n); /* and there the run ended */
+    assert_true(worse > 3);      /* or this test would not see a count that never starts anew */
+}
+
 static void a_run_that_blows_up_has_crashed(void **state)
 {
     (void)state;
@@ -89,6 +129,37 @@ static void budgets_are_exact(void **state)
             fail_msg("%s: %llu updates", strategies[i], (unsigned long long)end.updates);
         drove_result_destroy(result);
     }
+}
+
+/* A step that was given up is in no worker's count of updates. */
+static void dropped_steps_are_no_updates(void **state)
+{
+    (void)state;
+    long long dropped = 0;
+    for (int attempt = 0; attempt < 20 && dropped == 0; attempt++) {
+        drove_options opt = small_run();
+        drove_progress end;
+        long long updates = 0;
+        set(&opt, "threads", "8");
+        set(&opt, "strategy", "leashed:0");
+        set(&opt, "batch", "1");
+        drove_result *result = run(&opt);
+        drove_result_final(result, &end);
+        json_t *summary = json_loads(drove_result_json(result), 0, NULL), *worker;
+        assert_non_null(summary);
+        size_t i;
+        json_array_foreach(json_object_get(summary, "workers"), i, worker)
+        {
+            updates += json_integer_value(json_object_get(worker, "updates"));
+        }
+        dropped = json_integer_value(json_object_get(summary, "dropped"));
+        assert_int_equal(i, 8);
+        assert_int_equal(updates, end.updates);
+        assert_int_equal(updates + dropped, 2 * 600); /* steps of one example each */
+        json_decref(summary);
+        drove_result_destroy(result);
+    }
+    if (dropped == 0) print_message("no step was dropped in 20 runs\n");
 }
 
 /* Numbers so large that sums and products with them leave 64 bits mean "never". */
@@ -164,8 +235,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reached_finished_missed),
         cmocka_unit_test(patience_ends_a_run),
+        cmocka_unit_test(patience_starts_anew_with_each_better_loss),
         cmocka_unit_test(a_run_that_blows_up_has_crashed),
         cmocka_unit_test(budgets_are_exact),
+        cmocka_unit_test(dropped_steps_are_no_updates),
         cmocka_unit_test(boundless_numbers_bound_nothing),
         cmocka_unit_test(a_batch_beyond_the_data_is_all_of_them),
         cmocka_unit_test(infinite_parameters_are_a_crash_whatever_the_loss),
