@@ -14,10 +14,20 @@ static const char *const example[][2] = {
 
 /* ---- signals ---- */
 
+/* The first evaluation is done: from now on there is something to save. */
+static volatile sig_atomic_t run_has_begun;
+
+static void on_begin(void)
+{
+    run_has_begun = 1;
+}
+
+/* The first signal lets the run end in order, the second leaves at once; so does the first while
+ * data are still being read or made. */
 static void on_signal(int signal_number)
 {
     static volatile sig_atomic_t n_signals;
-    if (++n_signals > 1) {
+    if (++n_signals > 1 || !run_has_begun) {
         cli_progress_clear_by_signal();
         _exit(128 + signal_number);
     }
@@ -106,19 +116,17 @@ int cli_train(const cli_args *args)
     drove_options options;
     cli_progress progress;
     drove_result *result = NULL;
+    catch_signals();
     drove_status status = gather_options(args, &options);
     if (status != DROVE_OK) return cli_library_error(status);
     if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example(&options);
 
     cli_progress_init(&progress, cli_args_has(args, "quiet"));
     drove_callbacks callbacks = cli_progress_callbacks(&progress);
-    catch_signals();
+    progress.on_begin = on_begin;
     status = drove_train(&options, &callbacks, &result);
     cli_progress_clear(&progress);
-    /* Before the first evaluation, what cannot be opened is what the options name. */
-    if (status != DROVE_OK) {
-        return cli_library_error(status);
-    }
+    if (status != DROVE_OK) return cli_library_error(status);
     int code = report(args, result);
     drove_result_destroy(result);
     return code;

@@ -17,6 +17,6 @@ void cli_json_string(const char *text, FILE *stream)
 
 void cli_json_real(double value, FILE *stream)
 {
-    if (isfinite(value)) fprintf(stream, "%.17g", value);
+    if (isfinite(value)) fprintf(stream, "%.9g", value); /* as in the summary of a run */
     else fputs("null", stream);
 }

@@ -204,6 +204,8 @@ static void on_progress(void *context, const drove_progress *p)
 static void on_evaluated(void *context, const drove_progress *p)
 {
     cli_progress *progress = context;
+    if (!progress->is_begun && progress->on_begin != NULL) progress->on_begin();
+    progress->is_begun = true;
     if (progress->is_quiet) return;
     if (progress->is_terminal) on_progress(context, p);
     else print_evaluation(p);

@@ -8,10 +8,12 @@
 #include <stdint.h>
 
 typedef struct cli_progress {
-    bool     is_quiet;    /* nothing at all                                                   */
-    bool     is_terminal; /* a bar; else one line an evaluation                               */
-    bool     is_utf8;     /* the locale's character set: blocks instead of number signs       */
-    uint64_t drawn_ns;    /* when the bar was drawn last; 0 = it is not on the screen         */
+    bool is_quiet;          /* nothing at all                                                   */
+    bool is_terminal;       /* a bar; else one line an evaluation                               */
+    bool is_utf8;           /* the locale's character set: blocks instead of number signs       */
+    bool is_begun;          /* the first evaluation is done                                     */
+    void (*on_begin)(void); /* called at the first evaluation; NULL: nothing                   */
+    uint64_t drawn_ns;      /* when the bar was drawn last; 0 = it is not on the screen         */
 } cli_progress;
 
 void cli_progress_init(cli_progress *progress, bool is_quiet);

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_COLUMN SIZE_MAX /* ?label=none */
+
 typedef struct csv_file { /* what is being read */
     drove_reader *reader;
     drove_labels *labels;
@@ -162,7 +164,9 @@ static drove_status find_label_column(csv_file *f, const drove_line *line, bool 
 {
     uint64_t number;
     *by_name = false;
-    if (strcmp(f->label_name, "last") == 0) {
+    if (strcmp(f->label_name, "none") == 0) {
+        f->label_column = NO_COLUMN;
+    } else if (strcmp(f->label_name, "last") == 0) {
         f->label_column = f->n_columns - 1;
     } else if (strcmp(f->label_name, "first") == 0) {
         f->label_column = 0;
@@ -258,9 +262,18 @@ static drove_status parse_label(csv_file *f, drove_line *line)
     return drove__labels_end_row(f->labels, line);
 }
 
+static size_t count_features(const csv_file *f)
+{
+    return f->label_column == NO_COLUMN ? f->n_columns : f->n_columns - 1;
+}
+
 static drove_status parse_row(csv_file *f, drove_line *line)
 {
-    DROVE_TRY(drove__reserve(&f->x, &f->x_capacity, f->n_x + f->n_columns - 1, sizeof *f->x));
+    DROVE_TRY(drove__reserve(&f->x, &f->x_capacity, f->n_x + count_features(f), sizeof *f->x));
+    if (f->label_column == NO_COLUMN) { /* rows to predict: all have the same label */
+        DROVE_TRY(drove__labels_add_number(f->labels, 0.0));
+        DROVE_TRY(drove__labels_end_row(f->labels, line));
+    }
     for (size_t column = 0; column < f->n_columns; column++) {
         DROVE_TRY(column == f->label_column ? parse_label(f, line) : parse_feature(f, line));
         bool is_last = column + 1 == f->n_columns;
@@ -277,7 +290,7 @@ static drove_status finish_rows(csv_file *f)
     drove_storage *s = f->storage;
     s->x_kind = DROVE_X_F32;
     s->n_rows = f->n_rows;
-    s->n_features = f->n_columns - 1;
+    s->n_features = count_features(f);
     s->x_f32 = drove__alloc(f->n_x, sizeof *s->x_f32);
     if (s->x_f32 == NULL) return drove__fail_nomem("data set", f->n_x * sizeof *s->x_f32);
     memcpy(s->x_f32, f->x, f->n_x * sizeof *s->x_f32);
@@ -320,7 +333,8 @@ static drove_status read_options(const drove_spec *spec, csv_file *f)
         f->separator = ",;\t "[choice];
     }
     if (*f->label_name == '\0')
-        return drove__fail(DROVE_E_ARG, "csv?label: expected last, first, a number or a name");
+        return drove__fail(DROVE_E_ARG,
+                           "csv?label: expected last, first, none, a number or a name");
     return DROVE_OK;
 }
 
@@ -413,7 +427,7 @@ static const char *const keys[] = {"label", "sep", "header", "target", "classes"
 
 const drove_format_ops drove__format_csv = {
     .name = "csv",
-    .help = "text table; ?label=last|first|N|NAME, ?sep=, ?header=yes|no; dense",
+    .help = "text table; ?label=last|first|none|N|NAME, ?sep=, ?header=yes|no; dense",
     .source = "RFC 4180",
     .arguments = "FILE",
     .least_args = 1,

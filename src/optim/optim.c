@@ -98,8 +98,8 @@ static drove_status choose_schedules(const char *text, unsigned n_workers, drove
 
 static drove_status check_numbers(const drove_optim_options *opt)
 {
-    if (!(opt->lr > 0.0 && opt->lr <= 1e9)) {
-        return drove__fail(DROVE_E_ARG, "lr: expected a number above 0, at most 1e9, found %g",
+    if (!((float)opt->lr > 0.0f && opt->lr <= 1e9)) { /* in float, in which steps are taken */
+        return drove__fail(DROVE_E_ARG, "--lr: expected a number from 1e-45 to 1e9, found %g",
                            opt->lr);
     }
     if (!(opt->weight_decay >= 0.0 && opt->weight_decay <= 1e9)) {

@@ -18,7 +18,7 @@ offers() { # LINE EXPECTED...: each must be among the replies
         esac
     done
 }
-offers 'drove ' train eval predict data info list
+offers 'drove ' train eval predict data info list dmgc
 offers 'drove tr' train
 offers 'drove train --st' --strategy
 offers 'drove train --strategy lea' leashed
@@ -27,6 +27,8 @@ offers 'drove train --rule ad' adam adagrad
 offers 'drove list ' strategies rules
 offers 'drove data ' info convert
 offers 'drove train --until ' loss=
+offers 'drove dm' dmgc
+offers 'drove dmgc D8M8 --' --features --threads --sparse --json --help
 
 COMP_LINE='drove eval ' COMP_POINT=11 COMPREPLY=()
 _drove

@@ -90,6 +90,17 @@ static void predictions_carry_the_names_of_the_classes(void **state)
     free(proba);
 }
 
+static void rows_without_a_label_are_predicted(void **state)
+{
+    (void)state;
+    drove_options opt = words_run("nolabel");
+    run_to(&opt, DROVE_FINISHED);
+    write_text("bare.csv", "1000,0.2\n0,0.1\n");
+    char *labels = predictions("nolabel/model.safetensors", "csv:bare.csv?label=none", 0);
+    assert_string_equal(labels, "yes\nno\n");
+    free(labels);
+}
+
 static void classes_are_matched_by_name(void **state)
 {
     (void)state;
@@ -170,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluation_gives_the_loss_of_the_run),
         cmocka_unit_test(predictions_carry_the_names_of_the_classes),
+        cmocka_unit_test(rows_without_a_label_are_predicted),
         cmocka_unit_test(classes_are_matched_by_name),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(dense_data_of_any_storage_will_do),
