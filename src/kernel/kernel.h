@@ -35,7 +35,7 @@ typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, 
 
 /* One example (batch 1).  W[n_in][n_out].  Inputs that are exactly 0 cost nothing. [racy: W]
  *   matvec    y[o] += sum_j x[j] W[j][o]      j ascending, fused multiply-add
- *   matvec_t  dx[j] = sum_o W[j][o] dy[o]
+ *   matvec_t  dx[j] = sum_o W[j][o] dy[o]     [racy: dy too: with one output the weights are dy]
  *   ger       W[j][o] -= eta * (x[j] dy[o])   product rounded to float first, then fused
  *                                             multiply-add: the bits of outer followed by sgd
  *   outer     G[j][o] = x[j] dy[o] */

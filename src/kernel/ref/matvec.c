@@ -37,7 +37,7 @@ void drovek_matvec_t_f32_ref(float *dx, const float *dy, const float *w, size_t 
     for (size_t j = 0; j < n_in; j++) {
         float sum = 0.0f;
         for (size_t o = 0; o < n_out; o++)
-            sum = fmaf(drove__racy_load(w + j * n_out + o), dy[o], sum);
+            sum = fmaf(drove__racy_load(w + j * n_out + o), drove__racy_load(dy + o), sum);
         dx[j] = sum;
     }
 }

@@ -197,7 +197,9 @@ INLINE vec row_sums(const float *w, const float *dy, size_t n_rows, size_t n_out
                     size_t last)
 {
     vec d[WIDE], sum[LANES];
-    block_load(d, dy, n_vec, last);
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++)
+        d[v] = racy_load(dy + v * LANES, block_count(v, n_vec, last));
     UNROLL
     for (size_t r = 0; r < LANES; r++) {
         sum[r] = vec_set(0.0f);
