@@ -3,6 +3,7 @@
 #define DROVE_DROVE_H
 
 #include <drove/data.h>
+#include <drove/dmgc.h>
 #include <drove/options.h>
 #include <drove/status.h>
 #include <drove/train.h>

@@ -1,0 +1,137 @@
+/* drove/dmgc.h - DMGC signatures: which numbers of a parallel SGD have which precision, and the
+ * throughput that follows.
+ *
+ * Source: De Sa, Feldman, Re, Olukotun, "Understanding and Optimizing Asynchronous Low-Precision
+ * Stochastic Gradient Descent", ISCA 2017: section 3 (signatures, Table 1) and section 4 (Table 2,
+ * equations 2 and 3).  Readings where the paper leaves something open: docs/papers.md.
+ *
+ * A signature is written D8i8M16G32fC32fs, as plain text:
+ *
+ *   D8    dataset numbers have 8 bits                 omitted: 32-bit floats
+ *   i8    indices of a sparse data set have 8 bits    omitted: the problem is dense
+ *   [i8]  as i8, if the problem is sparse; it may be dense
+ *   M16   model numbers have 16 bits                  omitted: 32-bit floats
+ *   G32f  gradient numbers (intermediate values)      omitted: as exact as full precision
+ *   C32f  numbers that are sent between workers       omitted: the caches' coherence does it
+ *   f     after a number: floating point, not fixed point; indices are always integers
+ *   s     at the end of the C term: workers synchronise; without it they are asynchronous
+ *
+ * Terms stand in this order, at least one of them; numbers are 1 to 64, floats have 3 bits or more.
+ * All functions may be called by any thread at any time; what they point to is the caller's.
+ */
+#ifndef DROVE_DMGC_H
+#define DROVE_DMGC_H
+
+#include <drove/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default) /* what a shared library exports */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    DROVE_DMGC_TEXT_SIZE = 32, /* bytes of the longest signature, with the NUL              */
+    DROVE_DMGC_LINE_SIZE = 128 /* bytes of the longest line of drove_dmgc_explain, with NUL */
+};
+
+typedef enum drove_dmgc_class { /* in the order in which the terms are written */
+                                DROVE_DMGC_DATASET,
+                                DROVE_DMGC_INDEX,
+                                DROVE_DMGC_MODEL,
+                                DROVE_DMGC_GRADIENT,
+                                DROVE_DMGC_COMMUNICATION,
+                                DROVE_DMGC_CLASSES /* how many there are */
+} drove_dmgc_class;
+
+typedef struct drove_dmgc_term {
+    int      is_present; /* the term is written; if not, the other fields are 0       */
+    unsigned bits;       /* 1 to 64                                                   */
+    int      is_float;   /* floating point, else fixed point; always 0 for the index  */
+} drove_dmgc_term;
+
+typedef struct drove_dmgc {
+    drove_dmgc_term term[DROVE_DMGC_CLASSES]; /* [class] */
+    int is_possibly_sparse; /* the index is written [i8]; 0 if it is not written              */
+    int is_synchronous;     /* the s of C1s; 0 if C is not written                            */
+} drove_dmgc;
+
+/* Errors: DROVE_E_ARG (not the notation: the text, the character at which it ceases to be, what was
+ * expected there and what was found). */
+drove_status drove_dmgc_parse(const char *text, drove_dmgc *out);
+
+/* The text that drove_dmgc_parse reads back as an equal struct; there is one for each signature.
+ * Errors: DROVE_E_ARG (a field out of its range, no term at all). */
+drove_status drove_dmgc_print(const drove_dmgc *signature, char into[DROVE_DMGC_TEXT_SIZE]);
+
+/* One line, without a newline, of what the term says, or what leaving it out says.
+ * Errors: DROVE_E_ARG (not a class; a struct that drove_dmgc_print refuses). */
+drove_status drove_dmgc_explain(const drove_dmgc *signature, drove_dmgc_class which,
+                                char into[DROVE_DMGC_LINE_SIZE]);
+
+/* The precision of a class of numbers, whether its term is written (.is_present) or not: 32-bit
+ * floats for D, M and G; .bits is 0 where there are no such numbers (i of a dense problem, C where
+ * nothing is sent). */
+drove_dmgc_term drove_dmgc_meaning(const drove_dmgc *signature, drove_dmgc_class which);
+
+/* ---- classification; of signatures that drove_dmgc_print accepts ---- */
+
+/* "Hogwild!: asynchronous through the caches, full precision", "Buckwild!: asynchronous through the
+ * caches, low precision", and for those with a C term "asynchronous with explicit messages, ..." or
+ * "synchronous, ...".  Full precision: every number is a float of 32 bits or more.  Static. */
+const char *drove_dmgc_family(const drove_dmgc *signature);
+
+typedef struct drove_dmgc_system {
+    const char *signature; /* as drove_dmgc_print writes it             */
+    const char *name;      /* "Gupta et al. [14]"                       */
+    const char *source;    /* where the paper says so: "Table 1"        */
+} drove_dmgc_system;
+
+/* The systems whose signature the paper gives; *n_out rows. Static. */
+const drove_dmgc_system *drove_dmgc_systems(size_t *n_out);
+
+/* 1: every class of numbers has the same meaning in both (an omitted M is M32f), and workers
+ * synchronise in both or in neither.  [i8] is the same as i8 and as no index. */
+int drove_dmgc_is_system(const drove_dmgc *signature, const drove_dmgc_system *system);
+
+/* ---- throughput ---- */
+
+typedef struct drove_dmgc_setting {
+    uint64_t n_features; /* model size n, >= 1                                    [65536] */
+    uint64_t n_threads;  /* t, 1 to 4096                                              [1] */
+    double   density;    /* stored / all numbers, 0 < density <= 1; 0: not given      [0] */
+} drove_dmgc_setting;
+
+drove_dmgc_setting drove_dmgc_setting_default(void);
+/* By the words of the command line: "features", "threads", or "sparse" with "3%" or "0.03".
+ * Errors: DROVE_E_ARG (unknown name, not a number, out of range).  On failure *setting is
+ * unchanged. */
+drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
+                                    const char *value);
+
+typedef struct drove_dmgc_prediction {
+    double gnps;              /* 10^9 dataset numbers per second, all threads together           */
+    double base_gnps;         /* T_1: with one thread                                            */
+    double parallel_fraction; /* p, 0 to 0.98                                                    */
+    double bytes_per_number;  /* of the data set, with the index of a stored number if sparse    */
+    int    is_sparse;
+    int    is_bandwidth_bound; /* p has reached 0.98; else communication-bound                   */
+    const char *source;        /* which processor's constants these are; static                  */
+} drove_dmgc_prediction;
+
+/* T_t = T_1 / ((1 - p) + p / t) with p = min(0.98, 0.15 ln(n / 256)), never below 0, and T_1 of
+ * the paper's Table 2, measured on its Xeon and, if sparse, at 3 %; another density changes
+ * nothing.  The problem is sparse if the signature has an index; with [i8], if a density is given.
+ * Errors: DROVE_E_ARG (a struct that drove_dmgc_print refuses, a setting out of range, a density
+ * for a signature without an index), DROVE_E_UNSUPPORTED (no such row in Table 2: which there
+ * are). */
+drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
+                                drove_dmgc_prediction *out);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif
