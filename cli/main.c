@@ -27,7 +27,8 @@ static const cli_flag eval_flags[] = {
 
 static const cli_flag predict_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set; labels are not used"},
-    {.name = "proba", .help = "the probability of each class or label, separated by commas"},
+    {.name = "proba",
+     .help = "all outputs, separated by commas: probabilities; of svm and linear the raw values"},
     {.name = "batch", .value_name = "N", .default_text = "512", .help = "examples per pass"},
     {.name = "isa",
      .value_name = "NAME",
@@ -44,6 +45,15 @@ static const cli_flag data_flags[] = {
      .help = "all, or train or test: what --test split of drove train would make of it"},
     {.name = "seed", .value_name = "N", .default_text = "1", .help = "of the split"},
     {.name = "json", .help = "info: print one JSON object, alone on standard output"},
+};
+
+static const cli_flag dmgc_flags[] = {
+    {.name = "features", .value_name = "N", .default_text = "65536", .help = "size of the model"},
+    {.name = "threads", .value_name = "N", .default_text = "1", .help = "workers, 1 to 4096"},
+    {.name = "sparse",
+     .value_name = "DENSITY",
+     .help = "predict for sparse data of this density, such as 3% or 0.03"},
+    {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
 
 static const cli_flag json_flag[] = {
@@ -110,6 +120,19 @@ static const cli_command commands[] = {
      FLAGS(json_flag),
      .most_words = 1,
      .run = cli_list},
+    {.name = "dmgc",
+     .usage = "SIGNATURE [--features N] [--threads N] [--sparse 3%] [--json]",
+     .help = "explain a DMGC signature, predict its throughput",
+     .details = "Explains a signature of the Buckwild! paper, such as D8M8, D32fi32M32f,\n"
+                "D8[i8]M16 or G1C1s: the bits of dataset, index, model, gradient and\n"
+                "communication numbers; f: floating point, s: synchronous, [i8]: possibly sparse.\n"
+                "Predicts by the paper's model and its Xeon's constants how many 10^9 dataset\n"
+                "numbers a second (GNPS) all threads reach together.  A signature that the paper\n"
+                "did not measure is only explained, and refused if a setting is given.\n",
+     FLAGS(dmgc_flags),
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_dmgc},
 };
 
 const cli_command *cli_commands(size_t *n_out)
@@ -171,8 +194,8 @@ static int help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info or list; "
-                                    "drove --help explains");
+        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, list "
+                                    "or dmgc; drove --help explains");
     }
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {

@@ -25,6 +25,11 @@ holds dict version processor n_cores isa gemm_source engines workers
 run_for 0 data info 'synth:digits?n=50' --json
 holds dict n_rows n_features n_classes storage target scale notes
 
+run_for 0 dmgc D8M8 --json
+holds dict signature terms possibly_sparse synchronous family systems prediction reason
+run_for 0 dmgc D3M5 --json
+holds dict prediction reason
+
 small="--data synth:digits?n=500&n_test=100 --model mlp:16 --until updates=20"
 for strategy in sequential hogwild; do
     # shellcheck disable=SC2086
