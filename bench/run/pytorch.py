@@ -46,7 +46,7 @@ def build():
 def train_for(model, x, y, batch, seconds, lr=0.05, fused=False):
     """Examples per second over at least `seconds`, after a short warm-up."""
     loss_of = torch.nn.CrossEntropyLoss()
-    rule = torch.optim.SGD(model.parameters(), lr=lr, foreach=True, fused=fused)
+    rule = torch.optim.SGD(model.parameters(), lr=lr, foreach=not fused, fused=fused)
 
     def steps(n):
         order = torch.randint(0, x.shape[0], (n, batch))
@@ -144,7 +144,7 @@ def main():
     parser.add_argument("--drove", default="build/release/drove")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one PyTorch measurement")
-    parser.add_argument("--gemm-gflops", type=float, default=100.0, help="least 2048^3 rate of one thread to go on")
+    parser.add_argument("--gemm-gflops", type=float, default=80.0, help="least 2048^3 rate of one thread to go on")
     parser.add_argument("--out", help="file for the JSON lines")
     args = parser.parse_args()
 

@@ -166,6 +166,11 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
         DROVE_TRY(drove__safetensors_want(st, name_sum, DROVE_T_F32, s->optim->n, &sum));
         DROVE_TRY(drove__safetensors_want(st, name_eta, DROVE_T_F64, 1, &eta));
         DROVE_TRY(drove__safetensors_want(st, name_counts, DROVE_T_U64, N_COUNTS, &counts));
+        uint64_t n_pending;
+        memcpy(&n_pending, counts, sizeof n_pending);
+        if (n_pending > UINT32_MAX)
+            return drove__fail(DROVE_E_DATA, "%s: expected at most %u contributions, found %llu",
+                               name_counts, UINT32_MAX, (unsigned long long)n_pending);
         memcpy(p->sum, sum, s->optim->n * sizeof *p->sum);
         memcpy(&p->eta, eta, sizeof p->eta);
         memcpy(p->counts, counts, sizeof p->counts);

@@ -129,12 +129,17 @@ static uint64_t batches_for(const drove_run *run, double epochs)
     return n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
 }
 
+/* Batches between two planned evaluations; not always a whole number. */
+static double batches_between(const drove_run *run)
+{
+    return fmax(run->opt.eval_every * (double)run->batcher.per_epoch, 1.0);
+}
+
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
 static uint64_t next_evaluation(const drove_run *run)
 {
-    /* epochs; a batch at least */
-    double between = fmax(run->opt.eval_every, 1.0 / (double)run->batcher.per_epoch);
-    uint64_t at = batches_for(run, (double)run->standing.evaluation_slot * between);
+    double n = ceil((double)run->standing.evaluation_slot * batches_between(run) - 1e-9);
+    uint64_t at = n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
     unsigned width = run->batcher.round_width;
     return width == 0 ? at : (at + width - 1) / width * width;
 }
@@ -165,16 +170,33 @@ static void pass_marks(drove_run *run)
     }
 }
 
+/* The first planned evaluation that is still to come. */
+static void plan_evaluation(drove_run *run)
+{
+    uint64_t next = atomic_load(&run->batcher.next);
+    /* Near it at once, from below: a state file may hold any counter. */
+    double slot = ((double)next - run->batcher.round_width) / batches_between(run) - 2.0;
+    run->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
+    while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
+}
+
+/* A parameter that no example of an evaluation meets does not show in the loss. */
+static bool parameters_are_finite(const drove_run *run)
+{
+    return run->kernels.finite_f32(run->sync->ops->peek(run->sync), run->model->n_params);
+}
+
 static drove_status keep_best(drove_run *run)
 {
     drove_standing *st = &run->standing;
     double loss = run->test != NULL ? st->test_loss : st->loss;
-    if (!(loss < st->best_loss)) {
-        st->since_best++;
-        return DROVE_OK;
+    st->since_best++;
+    if (loss < st->patience_loss) {
+        st->patience_loss = loss;
+        st->since_best = 0;
     }
+    if (!(loss < st->best_loss)) return DROVE_OK;
     st->best_loss = loss;
-    st->since_best = 0;
     memcpy(run->best, run->sync->ops->peek(run->sync), run->model->n_params * sizeof *run->best);
     return drove__output_best(run);
 }
@@ -193,10 +215,8 @@ static drove_status evaluate(drove_run *run)
     }
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
-    while (next_evaluation(run) <= atomic_load(&run->batcher.next)) st->evaluation_slot++;
-    /* A parameter that no example of the evaluation meets does not show in the loss. */
-    bool is_finite = isfinite(st->loss) &&
-                     run->kernels.finite_f32(run->sync->ops->peek(run->sync), run->model->n_params);
+    plan_evaluation(run);
+    bool is_finite = isfinite(st->loss) && parameters_are_finite(run);
     if (!is_finite) atomic_store(&run->nonfinite, 1);
     pass_marks(run);
     if (is_finite) DROVE_TRY(keep_best(run));
@@ -318,8 +338,11 @@ static bool save_is_due(const drove_run *run, bool evaluated)
     return false;
 }
 
+/* Saves, unless there is rubbish to save: then the run has crashed, and the older state stays. */
 static drove_status save(drove_run *run)
 {
+    if (!parameters_are_finite(run)) atomic_store(&run->nonfinite, 1);
+    if (atomic_load(&run->nonfinite)) return DROVE_OK;
     run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = atomic_load(&run->sync->published);
     run->save.done_ns = run->standing.train_ns;
@@ -347,6 +370,7 @@ static drove_status evaluate_end(drove_run *run)
     (void)run_is_over(run);
     run->standing.evaluation_slot = before.evaluation_slot;
     run->standing.since_best = before.since_best;
+    run->standing.patience_loss = before.patience_loss;
     return DROVE_OK;
 }
 
@@ -359,7 +383,7 @@ drove_status drove__run_control(drove_run *run)
         evaluated =
             atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate(run));
-        if (!atomic_load(&run->nonfinite) && save_is_due(run, evaluated)) DROVE_TRY(save(run));
+        if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }
     if (!evaluated) DROVE_TRY(evaluate_end(run));
     return run->outcome == DROVE_CRASHED ? DROVE_OK : save(run);

@@ -54,7 +54,7 @@ static const drove_option_info table[] = {
     {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
-     .help = "largest norm of a batch's gradient; 0 = no limit"},
+     .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
     {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
      .help = "examples per worker and step"},
     {WHERE(order), .group = method, TEXT, .default_text = "shuffle", .value_name = "WORD",

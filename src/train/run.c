@@ -227,7 +227,8 @@ static drove_status setup(drove_run *run)
                                     .accuracy = NAN,
                                     .test_loss = NAN,
                                     .test_accuracy = NAN,
-                                    .best_loss = INFINITY};
+                                    .best_loss = INFINITY,
+                                    .patience_loss = INFINITY};
     run->standing = unknown;
     run->engine_ops = &drove__engine_host;
     DROVE_TRY(drove_options_validate(&run->opt));

@@ -79,7 +79,8 @@ typedef struct drove_standing { /* what is known of the run so far; part of the 
     uint64_t   train_ns, n_evaluations, since_best;
     uint64_t   evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
     double     loss_initial, loss, accuracy, test_loss, test_accuracy;
-    double     best_loss; /* test loss, or training loss without test data */
+    double     best_loss;     /* test loss, or training loss without test data */
+    double     patience_loss; /* the same over the planned evaluations alone */
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 

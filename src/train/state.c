@@ -13,7 +13,8 @@
 
 enum {
     N_COUNTERS = 7,
-    N_STANDING = 6 + 4 * DROVE_N_MARKS,
+    N_STANDING_HEAD = 7,
+    N_STANDING = N_STANDING_HEAD + 4 * DROVE_N_MARKS,
     N_TRACE = 7 + DROVE_N_PHASES,
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
@@ -58,13 +59,14 @@ static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
 
 static void pack_standing(const drove_standing *st, double v[N_STANDING])
 {
-    const double head[6] = {st->loss_initial, st->loss,          st->accuracy,
-                            st->test_loss,    st->test_accuracy, st->best_loss};
+    const double head[N_STANDING_HEAD] = {st->loss_initial, st->loss,          st->accuracy,
+                                          st->test_loss,    st->test_accuracy, st->best_loss,
+                                          st->patience_loss};
     memcpy(v, head, sizeof head);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const drove_mark *m = &st->mark[i];
         const double part[4] = {m->train_s, m->epochs, (double)m->updates, m->met ? 1.0 : 0.0};
-        memcpy(v + 6 + 4 * i, part, sizeof part);
+        memcpy(v + N_STANDING_HEAD + 4 * i, part, sizeof part);
     }
 }
 
@@ -76,8 +78,9 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     st->test_loss = v[3];
     st->test_accuracy = v[4];
     st->best_loss = v[5];
+    st->patience_loss = v[6];
     for (int i = 0; i < DROVE_N_MARKS; i++) {
-        const double *part = v + 6 + 4 * i;
+        const double *part = v + N_STANDING_HEAD + 4 * i;
         st->mark[i] = (drove_mark){.train_s = part[0],
                                    .epochs = part[1],
                                    .updates = (uint64_t)part[2],

@@ -75,6 +75,31 @@ static void the_step_size_is_kept_to_the_last_bit(void **state)
     assert_true(again.lr == opt.lr);
 }
 
+/* Stopping between two evaluations changes nothing about when the patience ends. */
+static void patience_is_the_same_after_a_stop(void **state)
+{
+    (void)state;
+    const char *whole = fresh_folder("patient"), *parts = fresh_folder("parted");
+    drove_options opt = small_run();
+    set(&opt, "test", "split");
+    set(&opt, "lr", "0.4");
+    set(&opt, "until", "patience=2,epochs=60");
+    set(&opt, "out", whole);
+    run_to(&opt, DROVE_FINISHED);
+    set(&opt, "out", parts);
+    set(&opt, "until", "patience=2,updates=50");
+    run_to(&opt, DROVE_FINISHED);
+    for (unsigned updates = 85; updates < 500; updates += 35) { /* 34 batches an epoch */
+        drove_options again = drove_options_default();
+        char until[64];
+        assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
+        snprintf(until, sizeof until, "patience=2,epochs=60,updates=%u", updates);
+        set(&again, "until", until);
+        run_to(&again, DROVE_FINISHED);
+    }
+    assert_same_model(whole, parts);
+}
+
 static void asynchronous_run_goes_on_with_its_counters(void **state)
 {
     (void)state;
@@ -143,7 +168,7 @@ static void broken_states_are_refused(void **state)
     run_to(&opt, DROVE_FINISHED);
     assert_int_equal(drove__file_load("broken/state.safetensors", 1u << 28, &whole, &size),
                      DROVE_OK);
-    for (size_t at = 0; at < 3000; at += 7) {
+    for (size_t at = 0; at < 3000; at += 29) {
         drove_options again = drove_options_default();
         drove_result *result;
         FILE *f = fopen("broken/state.safetensors", "wb");
@@ -174,6 +199,7 @@ int main(void)
         cmocka_unit_test(synchronous_resumes_to_the_same_bits),
         cmocka_unit_test(one_worker_of_others_resumes_to_the_same_bits),
         cmocka_unit_test(the_step_size_is_kept_to_the_last_bit),
+        cmocka_unit_test(patience_is_the_same_after_a_stop),
         cmocka_unit_test(asynchronous_run_goes_on_with_its_counters),
         cmocka_unit_test(another_method_is_refused),
         cmocka_unit_test(a_folder_in_use_is_refused),
