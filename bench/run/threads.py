@@ -4,10 +4,10 @@
     python3 bench/run/threads.py --drove build/release/drove [--batches 16,64,256] [--threads 1,2] [--rounds 5]
 
 One thread and T threads are measured in turn (A B A B ...), on generated images, MLP 784-128-128-128-10; the ratio is
-the median over the rounds.  Beside it stands what the cores must send each other: with T threads a step finds the
-lines that the others wrote since its last step, the whole vector in a dense model, and takes each over once to read
-and write it; so a step moves (T-1)/T x 539,648 bytes in and as many out.  The time that this needs, from the rate at
-which one core takes over lines that another one has modified (drove bench target: bench_handover), bounds the gain.
+the median over the rounds.  Beside it stands what the cores must send each other at most: a dense step writes the
+whole vector, so the step that follows it on another core finds all of it over there.  The time that this needs, from
+the rate at which one core takes over lines that another has modified (build/release/bench/bench_handover), bounds the
+gain.
 
 Prints JSON lines and a table.
 """
@@ -51,7 +51,7 @@ def main():
                        "many": round(statistics.median(p[1] for p in pairs)),
                        "ratio": round(statistics.median(p[1] / p[0] for p in pairs), 3),
                        "ratios": [round(p[1] / p[0], 3) for p in pairs],
-                       "bytes_in_per_step": round(VECTOR_BYTES * (threads - 1) / threads)}
+                       "most_bytes_in_per_step": VECTOR_BYTES if threads > 1 else 0}
                 print(json.dumps(row), flush=True)
                 table.append(row)
     print(f"{'strategy':14s} batch threads  one/s     many/s    ratio")

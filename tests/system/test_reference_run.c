@@ -22,7 +22,7 @@ static const double TOLERANCE = 2e-4;
 typedef struct rule_case {
     const char *rule;
     reference_rule reference;
-    double lr;
+    double lr, decay;
 } rule_case;
 
 /* The engine's layout (views on 16-float boundaries) to the reference's (no gaps). */
@@ -50,6 +50,22 @@ static void make_batch(const drove_data *data, const drove_batcher *b, drove_bat
     }
 }
 
+/* Nesterov's step with decay: the loss has its gradient at theta + mu v, the decay at theta. */
+static void decayed_nesterov_step(const reference_mlp *m, reference_optim *o, double decay,
+                                  double *theta, const double *x, const double *t)
+{
+    size_t n = reference_n_params(m);
+    double *ahead = calloc(n, sizeof *ahead), *grad = calloc(n, sizeof *grad);
+    for (size_t i = 0; i < n; i++) ahead[i] = theta[i] + o->mu * o->s1[i];
+    reference_gradient(m, ahead, x, t, BATCH, grad);
+    for (size_t i = 0; i < n; i++) {
+        o->s1[i] = o->mu * o->s1[i] - o->eta * (grad[i] + decay * theta[i]);
+        theta[i] += o->s1[i];
+    }
+    free(ahead);
+    free(grad);
+}
+
 static double *reference_run(const drove_options *opt, const rule_case *c, double *theta)
 {
     const reference_mlp m = {.n_layers = 2,
@@ -72,7 +88,11 @@ static double *reference_run(const drove_options *opt, const rule_case *c, doubl
     o.epsilon = 1e-8;
     for (uint64_t k = 0; k < STEPS; k++) {
         make_batch(data, &b, &cursor, k, x, t);
-        reference_step(&m, &o, theta, x, t, BATCH);
+        if (c->decay > 0.0) {
+            decayed_nesterov_step(&m, &o, c->decay, theta, x, t);
+        } else {
+            reference_step(&m, &o, theta, x, t, BATCH);
+        }
     }
     reference_optim_fini(&o);
     drove__batcher_fini(&b);
@@ -90,6 +110,8 @@ static void compare(const rule_case *c)
     snprintf(lr, sizeof lr, "%.9g", c->lr);
     set(&opt, "rule", c->rule);
     set(&opt, "lr", lr);
+    snprintf(lr, sizeof lr, "%.9g", c->decay);
+    set(&opt, "weight-decay", lr);
     set(&opt, "until", "updates=0");
     set(&opt, "out", fresh_folder("start"));
     run_to(&opt, DROVE_FINISHED);
@@ -124,12 +146,13 @@ static void twenty_steps_of_every_rule(void **state)
 {
     (void)state;
     static const rule_case cases[] = {
-        {"sgd", REFERENCE_SGD, 0.1},
-        {"momentum:0.9", REFERENCE_MOMENTUM, 0.02},
-        {"nesterov:0.9", REFERENCE_NESTEROV, 0.02},
-        {"adagrad?epsilon=1e-8", REFERENCE_ADAGRAD, 0.01},
-        {"rmsprop:0.9?epsilon=1e-8", REFERENCE_RMSPROP, 0.002},
-        {"adam?beta1=0.9&beta2=0.999&epsilon=1e-8", REFERENCE_ADAM, 0.002},
+        {"sgd", REFERENCE_SGD, 0.1, 0.0},
+        {"momentum:0.9", REFERENCE_MOMENTUM, 0.02, 0.0},
+        {"nesterov:0.9", REFERENCE_NESTEROV, 0.02, 0.0},
+        {"nesterov:0.9", REFERENCE_NESTEROV, 0.02, 0.5},
+        {"adagrad?epsilon=1e-8", REFERENCE_ADAGRAD, 0.01, 0.0},
+        {"rmsprop:0.9?epsilon=1e-8", REFERENCE_RMSPROP, 0.002, 0.0},
+        {"adam?beta1=0.9&beta2=0.999&epsilon=1e-8", REFERENCE_ADAM, 0.002, 0.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) compare(&cases[i]);
 }
