@@ -79,6 +79,9 @@ static void say_notes(const drove_run *run)
         run->test->storage->notes[0] != '\0') {
         say(run, "test data: %s", run->test->storage->notes);
     }
+    if (run->n_workers < run->plan.n_threads && strcmp(run->opt.threads, "all") != 0) {
+        say(run, "--strategy %s has one worker, whatever --threads says", run->plan.spec);
+    }
     if (run->n_workers > facts.n_pus) {
         say(run, "%u threads share %u processors: staleness and speed are those of time slices",
             run->n_workers, facts.n_pus);

@@ -8,6 +8,8 @@ small="--data synth:digits?n=500&n_test=100 --model mlp:16 --threads 1"
 {
     run_for 0 train $small --until updates=5 --quiet
     run_for 0 train $small --until loss=99%,epochs=20 --quiet
+    run_for 0 train $small --threads 3 --strategy sequential --until updates=5
+    grep -q 'sequential has one worker' err.txt || fail "expected a word about --threads 3"
     run_for 4 train $small --until loss=0.001%,updates=5 --quiet
     [ ! -s out.txt ] || fail "--quiet: expected nothing on standard output"
     [ ! -s err.txt ] || fail "--quiet: expected nothing on standard error"
