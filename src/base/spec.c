@@ -301,3 +301,20 @@ const char *drove__nearest(const char *word, const char *const *candidates, size
     }
     return nearest;
 }
+
+drove_status drove__fail_unknown(const char *what, const char *word, const char *const *candidates,
+                                 size_t n_candidates)
+{
+    char list[512] = "";
+    size_t used = 0;
+    const char *near = drove__nearest(word, candidates, n_candidates);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; did you mean \"%s\"?", what, word,
+                           near);
+    }
+    for (size_t i = 0; i < n_candidates && used < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ",
+                                 candidates[i]);
+    }
+    return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; expected one of %s", what, word, list);
+}

@@ -95,7 +95,7 @@ static drove_status find_init(const char *name, const drove_init_ops **out)
         }
         names[n] = drove__inits[n]->name;
     }
-    return drove__model_unknown("initialisation", name, names, n);
+    return drove__fail_unknown("initialisation", name, names, n);
 }
 
 drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,

@@ -35,7 +35,7 @@ static drove_status find_family(const char *name, const drove_model_ops **out)
         }
         names[n] = drove__models[n]->name;
     }
-    return drove__model_unknown("model", name, names, n);
+    return drove__fail_unknown("model", name, names, n);
 }
 
 static drove_status find_activation(const char *name, const drove_activation **out)
@@ -49,7 +49,7 @@ static drove_status find_activation(const char *name, const drove_activation **o
         }
         names[n] = drove__activations[n].name;
     }
-    return drove__model_unknown("activation", name, names, n);
+    return drove__fail_unknown("activation", name, names, n);
 }
 
 static drove_status find_loss(const char *name, const drove_loss_ops **out)
@@ -63,7 +63,7 @@ static drove_status find_loss(const char *name, const drove_loss_ops **out)
         }
         names[n] = drove__losses[n]->name;
     }
-    return drove__model_unknown("loss", name, names, n);
+    return drove__fail_unknown("loss", name, names, n);
 }
 
 /* The family's default; logistic regression of more than two classes is the softmax, of labels one

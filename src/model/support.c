@@ -5,23 +5,6 @@
 
 #include <stdio.h>
 
-drove_status drove__model_unknown(const char *what, const char *word, const char *const *name,
-                                  size_t n_names)
-{
-    const char *near = drove__nearest(word, name, n_names);
-    if (near != NULL) {
-        return drove__fail(DROVE_E_ARG, "unknown %s \"%s\": did you mean \"%s\"?", what, word,
-                           near);
-    }
-    char list[512] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
-        used +=
-            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", name[i]);
-    }
-    return drove__fail(DROVE_E_ARG, "unknown %s \"%s\": expected one of %s", what, word, list);
-}
-
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
 {
     /* The kernel adds a bias first; here it is zero, and long blocks are taken as rows of this

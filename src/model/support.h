@@ -6,11 +6,6 @@
 
 enum { DROVE_MODEL_MAX_NAMES = 32 }; /* rows of any table here */
 
-/* DROVE_E_ARG: `unknown WHAT "WORD": did you mean "..."?`, or the list of the names when none is
- * near. name[n_names], n_names <= DROVE_MODEL_MAX_NAMES. */
-drove_status drove__model_unknown(const char *what, const char *word, const char *const *name,
-                                  size_t n_names);
-
 /* y[i] = act(y[i]) for n contiguous floats, with the table's own activation. */
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act);
 

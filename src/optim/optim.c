@@ -22,24 +22,6 @@ enum { CHUNK = 1024, MOST_NAMES = 32 }; /* CHUNK floats of stack: stays in the f
 
 /* ---- creation ---- */
 
-/* DROVE_E_ARG for a name that is not in the table. */
-static drove_status unknown(const char *what, const char *name, const char *const *names,
-                            size_t n_names)
-{
-    const char *near = drove__nearest(name, names, n_names);
-    if (near != NULL) {
-        return drove__fail(DROVE_E_ARG, "unknown %s \"%s\"; did you mean \"%s\"?", what, name,
-                           near);
-    }
-    char list[256] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
-        int n = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
-        used += (size_t)n;
-    }
-    return drove__fail(DROVE_E_ARG, "unknown %s \"%s\"; expected one of %s", what, name, list);
-}
-
 static drove_status choose_rule(const char *text, drove_rule *rule)
 {
     const char *names[MOST_NAMES];
@@ -50,7 +32,7 @@ static drove_status choose_rule(const char *text, drove_rule *rule)
         names[n_names] = drove__rules[n_names]->name;
         if (strcmp(names[n_names], spec.name) == 0) rule->ops = drove__rules[n_names];
     }
-    drove_status status = rule->ops == NULL ? unknown("rule", spec.name, names, n_names)
+    drove_status status = rule->ops == NULL ? drove__fail_unknown("rule", spec.name, names, n_names)
                                             : rule->ops->parse(&spec, rule);
     drove__spec_fini(&spec);
     return status;
@@ -66,8 +48,9 @@ static drove_status choose_schedule(const char *text, unsigned n_workers, drove_
         names[n_names] = drove__schedules[n_names]->name;
         if (strcmp(names[n_names], spec.name) == 0) schedule->ops = drove__schedules[n_names];
     }
-    drove_status status = schedule->ops == NULL ? unknown("schedule", spec.name, names, n_names)
-                                                : schedule->ops->parse(&spec, n_workers, schedule);
+    drove_status status = schedule->ops == NULL
+                              ? drove__fail_unknown("schedule", spec.name, names, n_names)
+                              : schedule->ops->parse(&spec, n_workers, schedule);
     drove__spec_fini(&spec);
     return status;
 }

@@ -157,21 +157,11 @@ enum { MOST_NAMES = 64 };
 static drove_status unknown_name(const char *what, const char *name, entry_at_fn *at)
 {
     const char *names[MOST_NAMES];
-    char list[512] = "";
-    size_t n_names = 0, used = 0;
+    size_t n_names = 0;
     for (drove_named entry; n_names < MOST_NAMES && at(n_names, &entry);) {
         names[n_names++] = entry.name;
     }
-    const char *near = drove__nearest(name, names, n_names);
-    if (near != NULL) {
-        return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; did you mean \"%s\"?", what, name,
-                           near);
-    }
-    for (size_t i = 0; i < n_names && used < sizeof list; i++) {
-        const char *joint = i == 0 ? "" : ", ";
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint, names[i]);
-    }
-    return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; expected one of %s", what, name, list);
+    return drove__fail_unknown(what, name, names, n_names);
 }
 
 drove_status drove__registry_check(const char *kind, const char *what, const char *name)

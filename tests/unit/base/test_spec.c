@@ -231,16 +231,26 @@ static void test_nearest(void **state)
     assert_null(drove__nearest("sync", names, 0));
 }
 
+static void test_unknown_words(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sgd", "momentum", "adam"};
+    assert_fails(drove__fail_unknown("rule", "adm", names, 3), DROVE_E_ARG,
+                 "unknown rule \"adm\"; did you mean \"adam\"?");
+    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", names, 3), DROVE_E_ARG,
+                 "unknown rule \"zzzzzzzz\"; expected one of sgd, momentum, adam");
+    const char *many[200]; /* a list longer than its room is cut, not written past */
+    for (size_t i = 0; i < 200; i++) many[i] = "another name";
+    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", many, 200), DROVE_E_ARG, "another name");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_too_many_parts),
-        cmocka_unit_test(test_checked_values),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_long_texts_do_not_overflow),
+        cmocka_unit_test(test_unknown_words),  cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_paths),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_too_many_parts), cmocka_unit_test(test_checked_values),
+        cmocka_unit_test(test_check),          cmocka_unit_test(test_long_texts_do_not_overflow),
         cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
