@@ -47,6 +47,8 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     DROVEK_LIST(X)
 #undef X
     if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
+    if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
+    if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
 
 /* Gives the library the products that the chosen tier has no fast version of. */
@@ -76,8 +78,8 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
         }
     }
 
-    drovek_table chosen = drovek_ref;
-    for (size_t i = 1; i <= highest; i++) {
+    drovek_table chosen = {0};
+    for (size_t i = 0; i <= highest; i++) {
         if ((tiers[i]->needs & have) == tiers[i]->needs) overlay(&chosen, tiers[i]);
     }
     if (highest > 0) add_library(&chosen, cap);

@@ -18,6 +18,7 @@
 #define DROVE_KERNEL_H
 
 #include "base/status.h"
+#include "kernel/linear.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +123,9 @@ typedef struct drovek_table {
     DROVEK_LIST(X)
 #undef X
     const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
+    /* What a tier's own table offers of kernel/linear.h, in two parts (NULL: nothing) ... */
+    const drovek_linear *linear_dense, *linear_sparse;
+    drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */
 } drovek_table;
 
 /* Fills *out with the best version of each kernel that the features `have` allow, going no higher

@@ -1,0 +1,26 @@
+/* base/fixed.h - the number formats of low-precision training.
+ *
+ * A fixed-point number stands for integer * scale; the scale belongs to the array.  Integers are
+ * symmetric: quantised data never hold the lowest value (-128, -32768), a model may.
+ */
+#ifndef DROVE_BASE_FIXED_H
+#define DROVE_BASE_FIXED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum drove_number { DROVE_I8, DROVE_I16, DROVE_F32, DROVE_NUMBERS } drove_number;
+
+/* Bytes of one number. */
+static inline size_t drove__number_size(drove_number number)
+{
+    return number == DROVE_I8 ? 1 : number == DROVE_I16 ? 2 : 4;
+}
+
+/* Largest magnitude of a quantised number, in units of its scale; 0 for floats. */
+static inline int32_t drove__number_most(drove_number number)
+{
+    return number == DROVE_I8 ? INT8_MAX : number == DROVE_I16 ? INT16_MAX : 0;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* data/quant.h - a data set in 8 or 16-bit fixed point or as floats, as the linear kernels read it.
+ *
+ * Source: De Sa et al., ISCA 2017, section 3 (dataset numbers, index numbers, footnote 6).
+ * Quantised once, at load or by `drove data convert`; immutable afterwards, read by any thread.
+ */
+#ifndef DROVE_DATA_QUANT_H
+#define DROVE_DATA_QUANT_H
+
+#include "base/fixed.h"
+#include "data/data.h"
+
+typedef struct drove_quant {
+    drove_number number;     /* of the values */
+    unsigned     index_bits; /* 0: dense; else 8, 16 or 32 */
+    float        scale;      /* value = number * scale; 1 for floats */
+    size_t       n_rows, n_features;
+    /* dense: value[n_rows][row_bytes], each row 64-byte aligned and padded with zeros */
+    size_t       row_bytes;
+    void        *value;
+    /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  Index: places
+     * (32 bits) or differences (8, 16 bits: kernel/linear.h, drovek_pairs); a gap that does not
+     * fit is bridged by pairs of the largest difference and value 0. */
+    uint64_t    *row_start;
+    void        *index;
+    uint64_t     n_stored;   /* pairs, bridges included */
+    uint64_t     n_bridges;
+    uint64_t     n_clamped;  /* values beyond the format's range under the given scale */
+    unsigned     n_users;    /* reference count; atomic access only */
+} drove_quant;
+
+typedef struct drove_quant_options {
+    drove_number    number;
+    unsigned        index_bits; /* 0 for dense data; 8, 16, 32 for sparse data */
+    float           scale;      /* 0: the largest magnitude becomes the largest number */
+    const uint32_t *order;      /* [data->n_rows] row i of the result is row order[i] of the view;
+                                   NULL: as they stand */
+} drove_quant_options;
+
+/* The examples of a view, scaled as the view says (shift, factor), rounded to nearest.  Large
+ * arrays use huge pages and are filled with the caller's memory policy.
+ * Errors: DROVE_E_ARG (index bits for dense data, none for sparse), DROVE_E_DATA (a scale that
+ * overflows or vanishes; the view is a quantised set of another format), DROVE_E_NOMEM. */
+drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
+                                 drove_quant **out);
+void         drove__quant_release(drove_quant *q); /* one user less; NULL accepted */
+
+/* Row `row` as floats into x[n_features] (dense); or its pairs, places and values, without bridges,
+ * into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how many. */
+size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x);
+
+#endif

@@ -1,0 +1,22 @@
+/* kernel/linear.c - laying tables of linear kernels over each other. */
+#include "kernel/linear.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Each member is an array of pointers to functions of one type; so is the whole struct, as its
+ * members have the same size and no gaps. */
+typedef void slot_fn(void);
+_Static_assert(sizeof(drovek_linear) % sizeof(slot_fn *) == 0, "slots only");
+
+void drovek_linear_overlay(drovek_linear *out, const drovek_linear *tier)
+{
+    slot_fn *to[sizeof(drovek_linear) / sizeof(slot_fn *)], *from[DROVE_COUNT(to)];
+    memcpy(to, out, sizeof to);
+    memcpy(from, tier, sizeof from);
+    for (size_t i = 0; i < DROVE_COUNT(to); i++) {
+        if (from[i] != NULL) to[i] = from[i];
+    }
+    memcpy(out, to, sizeof to);
+}

@@ -1,0 +1,132 @@
+/* kernel/linear.h - dot and AXPY between data and model numbers of different formats.
+ *
+ * Source: De Sa et al., ISCA 2017, Figure 1 (the two lines of every step of a linear model),
+ * section 5.1 (SIMD) and 5.2, equation 4 (rounding).  D = format of the data x, M = of the model w.
+ * One table, indexed by formats, is part of drovek_table; a tier replaces what it is faster at,
+ * and every version gives the bits of ref, except where sums of floats are said to be in an order
+ * of the tier's own.
+ *
+ * What a step means, exactly.  Integers (D and M both fixed point):
+ *
+ *     dot    = sum_i x_i w_i                          exact, then converted to double
+ *     delta_i = floor((factor.a * x_i + r_i) / 2^factor.shift)
+ *     w_i    = clamp(w_i + delta_i)                   never wraps; clamped writes are counted
+ *
+ * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte (D and M
+ * both 8 bits) or 16-bit word (otherwise).  clamp is to [-128, 127] or [-32768, 32767].
+ * Bounds, which the caller keeps (linear/factor.h makes such factors):
+ *     D8M8:  shift <= 8,  sum over the rows of a batch of |a| <= 256:     16-bit lanes suffice
+ *     else:  shift <= 15, sum over the rows of a batch of |a| <= 32767:   32-bit lanes suffice
+ * Floats:
+ *     D float, M integer:  delta_i = floor(fmaf(factor.f, x_i, (r_i + 0.5) / 2^16)), r_i a 16-bit
+ *                          word; beyond the integer's range it counts as clamped
+ *     M float:             w_i = fmaf(factor.f, x_i, w_i), no rounding of ours, nothing clamped
+ *     dot with a float on either side: float multiply-adds, within the bound of tests/kernel
+ *
+ * Random bits come in blocks of 64 bytes: number i uses byte i % 64 or word i % 32 (little endian)
+ * of its block; see drovek_bits.  Sparse rows count their stored numbers.
+ *
+ * Memory: x and w may start anywhere (aligned to their own number only), n may be 0.  w may be
+ * read up to 64 bytes beyond its end (never written): the owner allocates that much more.
+ * [racy: w, everywhere] as in kernel.h: each element is written by one store of its own width or
+ * wider.  Nothing allocates, locks or keeps state, but for the bits, which are the caller's.
+ */
+#ifndef DROVEK_LINEAR_H
+#define DROVEK_LINEAR_H
+
+#include "base/fixed.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DROVEK_BLOCK_BYTES = 64 };
+
+/* How the blocks of random bits of one AXPY are made. */
+typedef enum drovek_bits_kind {
+    DROVEK_BITS_FIXED,   /* one block for all numbers: nearest (0x80.. or 0x8000..), shared    */
+    DROVEK_BITS_STREAM,  /* block b at block + 64 b: drawn before (Mersenne twister)           */
+    DROVEK_BITS_XORSHIFT /* block b = the eight states after one more step of each             */
+} drovek_bits_kind;
+
+typedef struct drovek_bits {
+    drovek_bits_kind kind;
+    const uint8_t   *block;    /* FIXED, STREAM; 64-byte aligned                               */
+    uint64_t         state[8]; /* XORSHIFT: Marsaglia's xorshift64, 13, 7, 17; never 0; updated */
+} drovek_bits;
+
+/* Blocks that an AXPY over n numbers uses. */
+static inline size_t drovek_blocks(drove_number d, drove_number m, size_t n)
+{
+    size_t per_block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
+    return (n + per_block - 1) / per_block;
+}
+
+typedef struct drovek_factor {
+    int32_t a;     /* integers: the step's factor is a / 2^shift, in units of w per unit of x  */
+    int     shift; /* the same for all rows of a batch                                         */
+    float   f;     /* where D or M is float                                                    */
+} drovek_factor;
+
+/* ---- dense: x[n], w[n] ---- */
+
+typedef double drovek_dot_fn(const void *x, const void *w, size_t n);
+
+/* One update from a batch of n_rows >= 1 examples (section 5.4): the products are summed before the
+ * one rounding (integers: exactly; floats: row after row from 0, by fmaf, the rounding's constant
+ * or w added last, so that one row is what is written above).  Returns the number of clamped
+ * writes. */
+typedef size_t drovek_axpy_fn(void *w, const void *const *x, const drovek_factor *factor,
+                              size_t n_rows, size_t n, drovek_bits *bits);
+
+/* AXPY of one example fused with the dot of the next one, which sees every element after its
+ * update: the bits of axpy, then dot.  Adds to *n_clamped.  ahead (NULL: none) is the example to
+ * be used after next: a hint to fetch it, nothing else. */
+typedef double drovek_axpy_dot_fn(void *w, const void *x, const drovek_factor *factor,
+                                  const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                                  size_t *n_clamped);
+
+/* ---- sparse ---- */
+
+/* One example: n_stored pairs.  32-bit indices are places in w.  8 and 16-bit indices are
+ * differences: the place of pair k is the place of pair k - 1 (0 before the first) plus index[k].
+ * Places ascend strictly, but for a leading 0 and for pairs of value 0, which gaps too large for
+ * the format are bridged with: those may be written back unchanged, or not at all. */
+typedef struct drovek_pairs {
+    const void *index; /* [n_stored] uint8_t, uint16_t or uint32_t */
+    const void *value; /* [n_stored] of D */
+    size_t      n_stored;
+} drovek_pairs;
+
+typedef double drovek_spdot_fn(const drovek_pairs *x, const void *w);
+typedef size_t drovek_spaxpy_fn(void *w, const drovek_pairs *x, const drovek_factor *factor,
+                                drovek_bits *bits);
+
+/* ---- replicas ---- */
+
+/* What `w` has gained since it last met the centre is added to the centre, and w goes on from
+ * there: gain_i = w_i - last_i; centre_i = clamp(centre_i + round(share gain_i)); w_i = last_i =
+ * centre_i.  share 1: exact in integers (no bits used); else the rounding of D float, M integer
+ * with x = gain.  Floats: centre_i = fmaf(share, gain_i, centre_i).  Returns clamped writes. */
+typedef size_t drovek_merge_fn(void *centre, void *w, void *last, size_t n, float share,
+                               drovek_bits *bits);
+
+/* w_i -= round(kappa w_i): the decay of several steps in one pass, rounded as above with
+ * x = -w, factor.f = kappa; floats: w_i = fmaf(-kappa, w_i, w_i).  0 <= kappa < 1. */
+typedef void drovek_decay_fn(void *w, size_t n, float kappa, drovek_bits *bits);
+
+/* Every member is an array of one function type, so that tiers are laid over each other slot by
+ * slot: NULL in a tier's own table = keep the slower tier's. */
+typedef struct drovek_linear {
+    drovek_dot_fn      *dot[DROVE_NUMBERS][DROVE_NUMBERS];       /* [D][M] */
+    drovek_axpy_fn     *axpy[DROVE_NUMBERS][DROVE_NUMBERS];      /* [D][M] */
+    drovek_axpy_dot_fn *axpy_dot[DROVE_NUMBERS][DROVE_NUMBERS];  /* [D][M] */
+    drovek_spdot_fn    *spdot[DROVE_NUMBERS][3][DROVE_NUMBERS];  /* [D][0: 8, 1: 16, 2: 32][M] */
+    drovek_spaxpy_fn   *spaxpy[DROVE_NUMBERS][3][DROVE_NUMBERS]; /* [D][index][M] */
+    drovek_merge_fn    *merge[DROVE_NUMBERS];                    /* [M] */
+    drovek_decay_fn    *decay[DROVE_NUMBERS];                    /* [M] */
+} drovek_linear;
+
+/* Lays the slots that `tier` fills over *out. */
+void drovek_linear_overlay(drovek_linear *out, const drovek_linear *tier);
+
+#endif
