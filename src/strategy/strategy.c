@@ -16,6 +16,11 @@ static drove_status check_options(const drove_sync_ops *ops, const drove_sync_op
     if ((ops->needs & DROVE_SYNC_ONE) != 0 && opt->n_workers != 1)
         return drove__fail(DROVE_E_ARG, "%s: expected one worker, found %u", ops->name,
                            opt->n_workers);
+    if (opt->layout != NULL && (ops->needs & DROVE_SYNC_TYPED) == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected parameters that are floats, found low-precision ones "
+                           "(sequential, hogwild and replicas share those)",
+                           ops->name);
     return DROVE_OK;
 }
 
@@ -46,6 +51,9 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     s->n_vector = opt->optim->n_vector;
     s->n_workers = opt->n_workers;
     s->batches_per_update = 1;
+    s->most_steps = UINT64_MAX;
+    s->layout = (drove_layout){.number = DROVE_F32, .n_numbers = s->optim->n, .tail = s->optim->n};
+    if (opt->layout != NULL) s->layout = *opt->layout;
     atomic_init(&s->published, 0);
     atomic_init(&s->stopping, 0);
 

@@ -14,6 +14,7 @@
 #define DROVE_STRATEGY_STRATEGY_H
 
 #include "base/mem.h"
+#include "base/fixed.h"
 #include "base/rng.h"
 #include "base/safetensors.h"
 #include "base/spec.h"
@@ -42,14 +43,24 @@ enum {
  *   ONE      exactly one worker
  *   LIVE     steps of any batch size go straight into the shared parameters; without it `live` is
  *            used for batches of one example only
- *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy */
+ *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy
+ *   TYPED    accepts a layout: words that only those to whom `live` lends them can read */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
     DROVE_SYNC_ONE = 1u << 2,
     DROVE_SYNC_LIVE = 1u << 3,
     DROVE_SYNC_BACKOFF = 1u << 4,
+    DROVE_SYNC_TYPED = 1u << 5,
 };
+
+/* A shared vector whose words (32 bits each, as many as optim->n) are not all floats: low-precision
+ * linear models.  A strategy moves words; only one that adds parameters itself reads this. */
+typedef struct drove_layout {
+    drove_number number;    /* format of the first n_numbers numbers, from word 0 on */
+    size_t       n_numbers; /* they fill whole cache lines; padding is 0 and stays 0  */
+    size_t       tail;      /* words [tail, optim->n) are floats; multiple of 16      */
+} drove_layout;
 
 typedef struct drove_sync drove_sync;
 
@@ -76,6 +87,8 @@ typedef struct drove_sync_options {
     const drove_topo  *topo;  /* borrowed until fini; NULL: plain memory */
     const drove_place *place; /* [n_workers]; NULL: not bound */
     uint64_t           seed;
+    /* What the words of the vector are; copied.  NULL: floats.  Needs TYPED. */
+    const drove_layout *layout;
 } drove_sync_options;
 
 typedef struct drove_sync_ops {
@@ -104,9 +117,10 @@ typedef struct drove_sync_ops {
     drove_status (*restore)(drove_sync *s, const float *vector, const drove_safetensors *st);
 
     /* ---- optional ---- */
-    /* Shared theta for a fused step (plain SGD); live_done counts it.  NULL: not offered. */
+    /* Shared theta for fused steps (plain SGD), n_steps of them one after the other by this worker;
+     * live_done counts them, with the mean staleness of one in info.  NULL: not offered. */
     float *(*live)(drove_sync *s, unsigned worker, drove_view *view);
-    void (*live_done)(drove_sync *s, unsigned worker, drove_publish_info *info);
+    void (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info);
     /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
      * up by that step's publish, which can then make the new parameters where the value lies.
      * Result NULL: not for this rule.  NULL: not offered.  The caller's own memory always does. */
@@ -164,8 +178,10 @@ struct drove_sync {
     const drove_topo  *topo;
     const drove_place *place;
     size_t             n_vector;
-    drove_sync_worker *worker;                           /* [n_workers] */
-    void              *impl;                             /* the strategy's own */
+    uint64_t           most_steps; /* between live and live_done; no limit unless init says so */
+    drove_layout       layout;     /* of the vector's first optim->n words */
+    drove_sync_worker *worker;     /* [n_workers] */
+    void              *impl;       /* the strategy's own */
     _Atomic uint64_t published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters */
     _Atomic int                stopping;
 };

@@ -44,6 +44,9 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     s->impl = drove__sync_first_vector(s, DROVE_SYNC_SHARED,
                                        theta0); /* the strategy's own is the vector itself */
     if (s->impl == NULL) return drove__sync_no_memory(s);
+    if (copy && opt->layout != NULL)
+        return drove__fail(DROVE_E_ARG, "hogwild:copy: expected parameters that are floats, found "
+                                        "low-precision ones, which are changed in place");
     if (live) s->ops = &hogwild_live;
     if (copy) s->ops = &hogwild_copy;
     return copy ? drove__sync_copies(s) : DROVE_OK;
@@ -71,11 +74,12 @@ static void release(drove_sync *s, unsigned worker)
     (void)worker;
 }
 
-/* Takes the next number of an update; returns how many came before it. */
-static uint64_t count_update(drove_sync *s, unsigned worker, drove_publish_info *info)
+/* Takes the next n numbers of updates; returns how many came before them.  What others published
+ * meanwhile is spread over the n. */
+static uint64_t count_updates(drove_sync *s, unsigned worker, uint64_t n, drove_publish_info *info)
 {
-    uint64_t before = atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
-    *info = (drove_publish_info){.staleness = before - s->worker[worker].version,
+    uint64_t before = atomic_fetch_add_explicit(&s->published, n, memory_order_relaxed);
+    *info = (drove_publish_info){.staleness = (before - s->worker[worker].version + n / 2) / n,
                                  .attempts = 1,
                                  .updated = 1};
     return before;
@@ -93,7 +97,7 @@ static size_t first_element(const drove_sync *s, unsigned worker, const drove_st
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
-    uint64_t before = count_update(s, worker, info), t = before + 1;
+    uint64_t before = count_updates(s, worker, 1, info), t = before + 1;
     size_t n = s->optim->n, first = first_element(s, worker, step);
     drove__optim_apply(s->optim, step, info->staleness, t, first, n - first, s->impl, s->impl);
     if (first > 0)
@@ -107,9 +111,9 @@ static float *live_view(drove_sync *s, unsigned worker, drove_view *view)
     return s->impl;
 }
 
-static void live_done(drove_sync *s, unsigned worker, drove_publish_info *info)
+static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
 {
-    (void)count_update(s, worker, info);
+    (void)count_updates(s, worker, n_steps, info);
 }
 
 static const float *peek(drove_sync *s)
@@ -151,7 +155,7 @@ static const drove_sync_ops hogwild_live = {
     .help = help,
     .source = source,
     .promises = DROVE_SYNC_LOCK_FREE,
-    .needs = DROVE_SYNC_LIVE,
+    .needs = DROVE_SYNC_LIVE | DROVE_SYNC_TYPED,
     .variants = variants,
     .init = init,
     .fini = fini,
@@ -169,6 +173,7 @@ const drove_sync_ops drove__sync_hogwild = {
     .help = help,
     .source = source,
     .promises = DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_TYPED,
     .variants = variants,
     .init = init,
     .fini = fini,

@@ -37,9 +37,9 @@ static void release(drove_sync *s, unsigned worker)
     (void)worker;
 }
 
-static void count_update(drove_sync *s, drove_publish_info *info)
+static void count_updates(drove_sync *s, uint64_t n, drove_publish_info *info)
 {
-    atomic_store_explicit(&s->published, n_published(s) + 1, memory_order_relaxed);
+    atomic_store_explicit(&s->published, n_published(s) + n, memory_order_relaxed);
     *info = (drove_publish_info){.attempts = 1, .updated = 1};
 }
 
@@ -48,7 +48,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
 {
     (void)worker;
     drove__optim_apply(s->optim, step, 0, n_published(s) + 1, 0, s->optim->n, s->impl, s->impl);
-    count_update(s, info);
+    count_updates(s, 1, info);
     return DROVE_OK;
 }
 
@@ -58,10 +58,10 @@ static float *live(drove_sync *s, unsigned worker, drove_view *view)
     return s->impl;
 }
 
-static void live_done(drove_sync *s, unsigned worker, drove_publish_info *info)
+static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
 {
     (void)worker;
-    count_update(s, info);
+    count_updates(s, n_steps, info);
 }
 
 static const float *peek(drove_sync *s)
@@ -84,7 +84,7 @@ const drove_sync_ops drove__sync_sequential = {
     .source = "thesis section 2.1, equation 2.3",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_REPEATABLE,
-    .needs = DROVE_SYNC_ONE,
+    .needs = DROVE_SYNC_ONE | DROVE_SYNC_TYPED,
     .variants = variants,
     .init = init,
     .fini = fini,

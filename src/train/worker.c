@@ -88,7 +88,7 @@ static drove_status step_live(drove_worker *w, const drove_batch *batch, float e
     uint64_t t0 = drove__now_ns();
     float *theta = s->ops->live(s, w->index, &view);
     DROVE_TRY(run->engine_ops->step_fused(w->engine, theta, batch, eta, &score));
-    s->ops->live_done(s, w->index, &info);
+    s->ops->live_done(s, w->index, 1, &info);
     uint64_t t1 = drove__now_ns();
     phase[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;

@@ -73,7 +73,7 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
     if ((s->needs & DROVE_SYNC_LIVE) != 0) {
         float *theta = s->ops->live(s, worker, &here);
         r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
-        s->ops->live_done(s, worker, &done);
+        s->ops->live_done(s, worker, 1, &done);
     } else {
         DROVE_TRY(s->ops->acquire(s, worker, &here));
         float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, worker) : NULL;
