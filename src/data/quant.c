@@ -1,0 +1,383 @@
+/* data/quant.c - quantised data sets: making them from a view, and reading rows back.
+ *
+ * A view is gone through two or three times (largest magnitude, numbers of pairs, filling), a few
+ * numbers at a time on the stack, so that no float copy of it ever exists.  Rounding is to nearest,
+ * ties to even, of the quotient in double: the number that comes out is the nearest there is to
+ * value / scale.
+ */
+#include "data/quant.h"
+
+#include "base/mem.h"
+#include "base/status.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1024 }; /* numbers of a row that are looked at together */
+
+#define ROUNDER                                                                                    \
+    0x1.8p52 /* added and taken away again, it leaves a small double's nearest integer */
+
+/* ---- the view ---- */
+
+typedef struct source {
+    const drove_data *data;
+    const drove_storage *s;
+    const uint32_t *order; /* NULL: the view's */
+} source;
+
+static bool is_sparse(const source *from)
+{
+    return from->s->x_kind == DROVE_X_CSR;
+}
+
+/* Row of the storage that becomes row i. */
+static size_t source_row(const source *from, size_t i)
+{
+    if (from->order == NULL) return drove__data_row(from->data, i);
+    assert(from->order[i] < from->data->n_rows);
+    return drove__data_row(from->data, from->order[i]);
+}
+
+/* Where the numbers of a row of the storage begin, and how many they are. */
+static size_t row_begin(const source *from, size_t row, size_t *n)
+{
+    const drove_storage *s = from->s;
+    *n = is_sparse(from) ? (size_t)(s->row_start[row + 1] - s->row_start[row]) : s->n_features;
+    return is_sparse(from) ? (size_t)s->row_start[row] : row * s->n_features;
+}
+
+/* The n <= CHUNK numbers from `at` of the storage on, scaled; the first one is feature `feature` if
+ * the data are dense.  Returns into, or the storage itself. */
+static const float *load(const source *from, size_t at, size_t feature, size_t n, float *into)
+{
+    const drove_storage *s = from->s;
+    const float *shift = from->data->shift, *factor = from->data->factor;
+    if (s->x_kind == DROVE_X_U8) {
+        for (size_t i = 0; i < n; i++) into[i] = (float)s->x_u8[at + i];
+    } else if (factor == NULL && s->x_kind == DROVE_X_F32) {
+        return s->x_f32 + at;
+    } else if (s->x_kind == DROVE_X_F32) {
+        memcpy(into, s->x_f32 + at, n * sizeof *into);
+    } else if (factor == NULL && s->value != NULL) {
+        return s->value + at;
+    } else {
+        for (size_t i = 0; i < n; i++) into[i] = s->value != NULL ? s->value[at + i] : 1.0f;
+    }
+    if (factor == NULL) return into;
+    if (is_sparse(from)) {
+        for (size_t i = 0; i < n; i++) into[i] *= factor[s->index[at + i]];
+    } else {
+        for (size_t i = 0; i < n; i++)
+            into[i] = (into[i] - shift[feature + i]) * factor[feature + i];
+    }
+    return into;
+}
+
+/* ---- the scale ---- */
+
+/* The bits of |x| order as |x| does, infinity and NaN last; integers, because that vectorises. */
+static int32_t largest_bits(const float *x, size_t n, int32_t largest)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= INT32_MAX;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
+
+/* Largest magnitude over the view; infinite or NaN where scaling overflows. */
+static float find_largest(const source *from)
+{
+    float chunk[CHUNK], largest;
+    int32_t bits = 0;
+    for (size_t i = 0; i < from->data->n_rows; i++) {
+        size_t n, at = row_begin(from, source_row(from, i), &n);
+        for (size_t done = 0; done < n; done += CHUNK) {
+            size_t part = n - done < CHUNK ? n - done : CHUNK;
+            bits = largest_bits(load(from, at + done, done, part, chunk), part, bits);
+        }
+    }
+    memcpy(&largest, &bits, sizeof largest);
+    return largest;
+}
+
+static drove_status choose_scale(const source *from, const drove_quant_options *opt, drove_quant *q)
+{
+    bool is_float = opt->number == DROVE_F32;
+    float most = (float)drove__number_most(opt->number);
+    if (is_float && opt->scale != 0 && opt->scale != 1)
+        return drove__fail(DROVE_E_ARG, "scale of floats: expected 1, found %g",
+                           (double)opt->scale);
+    q->scale = is_float ? 1.0f : opt->scale;
+    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite, as the reader said */
+    float largest = find_largest(from);
+    if (!isfinite(largest)) {
+        return drove__fail(DROVE_E_DATA,
+                           "quantisation: the scaled data have a value that is no finite float; "
+                           "expected magnitudes of at most %g",
+                           (double)FLT_MAX);
+    }
+    if (is_float) return DROVE_OK;
+    if (opt->scale == 0) q->scale = largest > 0 ? largest / most : 1.0f;
+    if (isfinite(q->scale * most) && q->scale >= FLT_MIN) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "quantisation: the scale %s: expected %g to %g, found %g (largest magnitude "
+                       "of the data: %g)",
+                       q->scale >= FLT_MIN ? "overflows" : "vanishes", (double)FLT_MIN,
+                       (double)(FLT_MAX / most), (double)q->scale, (double)largest);
+}
+
+/* ---- rounding ---- */
+
+/* into[i] = x[i] / scale, to nearest, clamped to +-most; returns how many were clamped. */
+static size_t round_chunk(const float *x, size_t n, float scale, int32_t most, int32_t *into)
+{
+    const double divisor = (double)scale, end = (double)most, beyond = end + 1;
+    int32_t n_clamped = 0;
+    for (size_t i = 0; i < n; i++) {
+        double number = (double)x[i] / divisor;
+        number = number > beyond ? beyond : number < -beyond ? -beyond : number;
+        number = (number + ROUNDER) - ROUNDER;
+        int32_t integer = (int32_t)number;
+        n_clamped += (integer > most) | (integer < -most);
+        into[i] = integer > most ? most : integer < -most ? -most : integer;
+    }
+    return (size_t)n_clamped;
+}
+
+/* The numbers of x[n], n <= CHUNK, in q's format. */
+static void quantise(drove_quant *q, const float *x, size_t n, void *into)
+{
+    int32_t integer[CHUNK];
+    int8_t *i8 = into;
+    int16_t *i16 = into;
+    if (q->number == DROVE_F32) {
+        memcpy(into, x, n * sizeof *x);
+        return;
+    }
+    q->n_clamped += round_chunk(x, n, q->scale, drove__number_most(q->number), integer);
+    if (q->number == DROVE_I8) {
+        for (size_t i = 0; i < n; i++) i8[i] = (int8_t)integer[i];
+    } else {
+        for (size_t i = 0; i < n; i++) i16[i] = (int16_t)integer[i];
+    }
+}
+
+/* ---- dense ---- */
+
+static drove_status fill_dense(const source *from, drove_quant *q)
+{
+    float chunk[CHUNK];
+    size_t size_bytes = drove__number_size(q->number);
+    q->row_bytes =
+        (q->n_features * size_bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+    q->value = drove__alloc(q->n_rows, q->row_bytes);
+    if (q->value == NULL) return drove__fail_nomem("quantised data", q->n_rows * q->row_bytes);
+    for (size_t i = 0; i < q->n_rows; i++) {
+        size_t n, at = row_begin(from, source_row(from, i), &n);
+        char *into = (char *)q->value + i * q->row_bytes;
+        for (size_t done = 0; done < n; done += CHUNK) {
+            size_t part = n - done < CHUNK ? n - done : CHUNK;
+            quantise(q, load(from, at + done, done, part, chunk), part, into + done * size_bytes);
+        }
+    }
+    return DROVE_OK;
+}
+
+/* ---- sparse ---- */
+
+/* Largest difference; 0: places. */
+static uint32_t largest_gap(unsigned index_bits)
+{
+    return index_bits == 8 ? UINT8_MAX : index_bits == 16 ? UINT16_MAX : 0;
+}
+
+static void put_index(drove_quant *q, uint64_t at, uint32_t index)
+{
+    if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
+    else if (q->index_bits == 16) ((uint16_t *)q->index)[at] = (uint16_t)index;
+    else ((uint32_t *)q->index)[at] = index;
+}
+
+/* Bridges of one row. */
+static uint64_t count_bridges(const uint32_t *index, size_t n, uint32_t most)
+{
+    uint64_t n_bridges = 0;
+    uint32_t place = 0;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t gap = index[k] - place;
+        if (gap > most) n_bridges += (gap - 1) / most;
+        place = index[k];
+    }
+    return n_bridges;
+}
+
+static drove_status allocate_pairs(const source *from, drove_quant *q)
+{
+    uint32_t most = largest_gap(q->index_bits);
+    q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);
+    if (q->row_start == NULL)
+        return drove__fail_nomem("quantised data", (q->n_rows + 1) * sizeof *q->row_start);
+    for (size_t i = 0; i < q->n_rows; i++) {
+        size_t n, at = row_begin(from, source_row(from, i), &n);
+        uint64_t n_bridges = most > 0 ? count_bridges(from->s->index + at, n, most) : 0;
+        q->n_bridges += n_bridges;
+        q->row_start[i + 1] = q->row_start[i] + n + n_bridges;
+    }
+    q->n_stored = q->row_start[q->n_rows];
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
+    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
+    if (q->value == NULL || q->index == NULL) {
+        return drove__fail_nomem("quantised data",
+                                 (size_t)q->n_stored * (size_bytes + index_bytes));
+    }
+    return DROVE_OK;
+}
+
+/* Pairs of index[n] and the numbers of value[n], from pair `to` on; *place is that of the pair
+ * before.  Returns the pair after the last.  The zeros of bridges are there already. */
+static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, const char *value,
+                           size_t n, uint32_t *place)
+{
+    size_t size_bytes = drove__number_size(q->number);
+    uint32_t most = largest_gap(q->index_bits);
+    for (size_t k = 0; k < n; k++, to++) {
+        uint32_t gap = index[k] - *place;
+        for (; most > 0 && gap > most; gap -= most) put_index(q, to++, most);
+        put_index(q, to, most > 0 ? gap : index[k]);
+        memcpy((char *)q->value + to * size_bytes, value + k * size_bytes, size_bytes);
+        *place = index[k];
+    }
+    return to;
+}
+
+static drove_status fill_sparse(const source *from, drove_quant *q)
+{
+    float chunk[CHUNK], value[CHUNK]; /* value: of any format */
+    DROVE_TRY(allocate_pairs(from, q));
+    for (size_t i = 0; i < q->n_rows; i++) {
+        size_t n, at = row_begin(from, source_row(from, i), &n);
+        uint64_t to = q->row_start[i];
+        uint32_t place = 0;
+        for (size_t done = 0; done < n; done += CHUNK) {
+            size_t part = n - done < CHUNK ? n - done : CHUNK;
+            quantise(q, load(from, at + done, 0, part, chunk), part, value);
+            to = fill_pairs(q, to, from->s->index + at + done, (const char *)value, part, &place);
+        }
+        assert(to == q->row_start[i + 1]);
+    }
+    return DROVE_OK;
+}
+
+/* ---- making and releasing ---- */
+
+static drove_status check_options(const source *from, const drove_quant_options *opt)
+{
+    if ((unsigned)opt->number >= DROVE_NUMBERS)
+        return drove__fail(DROVE_E_ARG, "quantisation: unknown number format %d", (int)opt->number);
+    if (!is_sparse(from) && opt->index_bits != 0) {
+        return drove__fail(DROVE_E_ARG,
+                           "quantisation: expected no index number for dense data, found i%u",
+                           opt->index_bits);
+    }
+    if (is_sparse(from) && largest_gap(opt->index_bits) == 0 && opt->index_bits != 32) {
+        return drove__fail(DROVE_E_ARG,
+                           "quantisation: expected index numbers of 8, 16 or 32 bits for sparse "
+                           "data, found %u",
+                           opt->index_bits);
+    }
+    if (opt->scale >= 0 && isfinite(opt->scale)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "quantisation: expected a scale that is finite and not below 0, found %g",
+                       (double)opt->scale);
+}
+
+drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
+                                 drove_quant **out)
+{
+    const source from = {.data = data, .s = data->storage, .order = opt->order};
+    *out = NULL;
+    DROVE_TRY(check_options(&from, opt));
+    drove_quant *q = calloc(1, sizeof *q);
+    if (q == NULL) return drove__fail_nomem("quantised data", sizeof *q);
+    q->number = opt->number;
+    q->index_bits = opt->index_bits;
+    q->n_rows = data->n_rows;
+    q->n_features = data->storage->n_features;
+    q->n_users = 1;
+    drove_status status = choose_scale(&from, opt, q);
+    if (status == DROVE_OK)
+        status = is_sparse(&from) ? fill_sparse(&from, q) : fill_dense(&from, q);
+    if (status != DROVE_OK) {
+        drove__quant_release(q);
+        return status;
+    }
+    *out = q;
+    return DROVE_OK;
+}
+
+void drove__quant_release(drove_quant *q)
+{
+    if (q == NULL) return;
+    /* Release: this user's reads are over.  Acquire, by the last one: all other users' reads are
+     * over too. */
+    if (__atomic_sub_fetch(&q->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
+    drove__free(q->value);
+    drove__free(q->row_start);
+    drove__free(q->index);
+    free(q);
+}
+
+/* ---- reading ---- */
+
+/* n numbers from `at` on as floats. */
+static void widen(const drove_quant *q, const char *row, size_t n, float *x)
+{
+    const int8_t *i8 = (const int8_t *)row;
+    const int16_t *i16 = (const int16_t *)row;
+    if (q->number == DROVE_F32) {
+        memcpy(x, row, n * sizeof *x);
+    } else if (q->number == DROVE_I8) {
+        for (size_t i = 0; i < n; i++) x[i] = (float)i8[i] * q->scale;
+    } else {
+        for (size_t i = 0; i < n; i++) x[i] = (float)i16[i] * q->scale;
+    }
+}
+
+static uint32_t get_index(const drove_quant *q, uint64_t at)
+{
+    if (q->index_bits == 8) return ((const uint8_t *)q->index)[at];
+    if (q->index_bits == 16) return ((const uint16_t *)q->index)[at];
+    return ((const uint32_t *)q->index)[at];
+}
+
+/* A stored zero that lies exactly a largest difference after its neighbour is taken for a bridge:
+ * it adds as little. */
+static size_t read_pairs(const drove_quant *q, size_t row, uint32_t *index, float *x)
+{
+    size_t size_bytes = drove__number_size(q->number), n = 0;
+    uint32_t most = largest_gap(q->index_bits), place = 0;
+    for (uint64_t at = q->row_start[row]; at < q->row_start[row + 1]; at++) {
+        uint32_t step = get_index(q, at);
+        place = most > 0 ? place + step : step;
+        widen(q, (const char *)q->value + at * size_bytes, 1, x + n);
+        index[n] = place;
+        n += !(most > 0 && step == most && x[n] == 0);
+    }
+    return n;
+}
+
+size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x)
+{
+    if (q->index_bits != 0) return read_pairs(q, row, index, x);
+    widen(q, (const char *)q->value + row * q->row_bytes, q->n_features, x);
+    return q->n_features;
+}
