@@ -2,8 +2,8 @@
  * atomic.
  *
  * Two forms (docs/memory-model.md numbers and argues each use):
- *   - drove__racy_load / drove__racy_store: one float as a relaxed atomic.  No cost for sparse
- *     updates.
+ *   - drove__racy_load / drove__racy_store: one float as a relaxed atomic; with _i8, _i16: one
+ *     integer of a low-precision model.  No cost for sparse updates.
  *   - the vector kernels of src/kernel/x86, whose loads and stores are inline assembly that the
  *     compiler can neither split, repeat nor invent.  In a build with ThreadSanitizer only the
  *     plain-C kernels exist, and those use the first form for every shared element.
@@ -34,6 +34,26 @@ static inline float drove__racy_load(const float *p)
 static inline void drove__racy_store(float *p, float value)
 {
     __atomic_store(p, &value, __ATOMIC_RELAXED);
+}
+
+static inline int8_t drove__racy_load_i8(const int8_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline void drove__racy_store_i8(int8_t *p, int8_t value)
+{
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+
+static inline int16_t drove__racy_load_i16(const int16_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline void drove__racy_store_i16(int16_t *p, int16_t value)
+{
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -19,12 +19,13 @@
  *     else:  shift <= 15, sum over the rows of a batch of |a| <= 32767:   32-bit lanes suffice
  * Floats:
  *     D float, M integer:  delta_i = floor(fmaf(factor.f, x_i, (r_i + 0.5) / 2^16)), r_i a 16-bit
- *                          word; beyond the integer's range it counts as clamped
+ *                          word; w_i + delta_i as above, and NaN counts as the lowest number
  *     M float:             w_i = fmaf(factor.f, x_i, w_i), no rounding of ours, nothing clamped
  *     dot with a float on either side: float multiply-adds, within the bound of tests/kernel
  *
  * Random bits come in blocks of 64 bytes: number i uses byte i % 64 or word i % 32 (little endian)
- * of its block; see drovek_bits.  Sparse rows count their stored numbers.
+ * of its block; see drovek_bits.  Sparse rows count their stored numbers.  Without rounding (M
+ * float, or a share of 1) bits are neither read nor stepped, and may be NULL.
  *
  * Memory: x and w may start anywhere (aligned to their own number only), n may be 0.  w may be
  * read up to 64 bytes beyond its end (never written): the owner allocates that much more.
@@ -72,9 +73,9 @@ typedef struct drovek_factor {
 typedef double drovek_dot_fn(const void *x, const void *w, size_t n);
 
 /* One update from a batch of n_rows >= 1 examples (section 5.4): the products are summed before the
- * one rounding (integers: exactly; floats: row after row from 0, by fmaf, the rounding's constant
- * or w added last, so that one row is what is written above).  Returns the number of clamped
- * writes. */
+ * one rounding (integers: exactly; floats: row after row from 0, by fmaf; before the last of them
+ * the rounding's constant, or w, is added to the sum, so that one row is what is written above).
+ * Returns the number of clamped writes. */
 typedef size_t drovek_axpy_fn(void *w, const void *const *x, const drovek_factor *factor,
                               size_t n_rows, size_t n, drovek_bits *bits);
 

@@ -26,6 +26,7 @@ extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
 #define X(k) drovek_##k##_fn drovek_##k##_ref;
 DROVEK_LIST(X)
 #undef X
+extern const drovek_linear drovek_linear_dense_ref; /* dense, merge, decay: all filled */
 
 #if DROVEK_X86
 extern const drovek_table drovek_avx2;

@@ -9,4 +9,5 @@ const drovek_table drovek_ref = {
     DROVEK_LIST(X)
 #undef X
         .gemm_source = "plain C",
+    .linear_dense = &drovek_linear_dense_ref,
 };

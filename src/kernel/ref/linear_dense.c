@@ -1,0 +1,434 @@
+/* kernel/ref/linear_dense.c - dense dot, AXPY, merge and decay for every pair of formats, in plain
+ * C: the definition of what kernel/linear.h says in words.
+ *
+ * Every body is written once, for a format of data d and of model m that are constants where it is
+ * called.  Shared numbers (w, centre) are relaxed atomics of their own width.
+ */
+#include "base/racy.h"
+#include "kernel/tiers.h"
+
+#include <math.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- one number ---- */
+
+INLINE int32_t integer_at(drove_number d, const void *x, size_t i)
+{
+    return d == DROVE_I8 ? ((const int8_t *)x)[i] : ((const int16_t *)x)[i];
+}
+
+INLINE float float_at(drove_number d, const void *x, size_t i)
+{
+    return d == DROVE_F32 ? ((const float *)x)[i] : (float)integer_at(d, x, i);
+}
+
+INLINE int32_t shared_integer(drove_number m, const void *w, size_t i)
+{
+    return m == DROVE_I8 ? drove__racy_load_i8((const int8_t *)w + i)
+                         : drove__racy_load_i16((const int16_t *)w + i);
+}
+
+INLINE float shared_float(drove_number m, const void *w, size_t i)
+{
+    return m == DROVE_F32 ? drove__racy_load((const float *)w + i) : (float)shared_integer(m, w, i);
+}
+
+INLINE void store_integer(drove_number m, void *w, size_t i, int32_t value)
+{
+    if (m == DROVE_I8) drove__racy_store_i8((int8_t *)w + i, (int8_t)value);
+    else drove__racy_store_i16((int16_t *)w + i, (int16_t)value);
+}
+
+/* clamp(sum); *n_clamped + 1 where that is not sum. */
+INLINE int32_t clamp(drove_number m, int32_t sum, size_t *n_clamped)
+{
+    int32_t most = m == DROVE_I8 ? INT8_MAX : INT16_MAX;
+    int32_t clamped = sum > most ? most : sum < -most - 1 ? -most - 1 : sum;
+    *n_clamped += sum != clamped;
+    return clamped;
+}
+
+/* ---- random bits ---- */
+
+/* Block b, which is asked for once, after block b - 1. */
+static const uint8_t *next_block(drovek_bits *bits, size_t b, uint8_t *room)
+{
+    if (bits->kind == DROVEK_BITS_FIXED) return bits->block;
+    if (bits->kind == DROVEK_BITS_STREAM) return bits->block + DROVEK_BLOCK_BYTES * b;
+    for (size_t k = 0; k < 8; k++) {
+        uint64_t s = bits->state[k];
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        bits->state[k] = s;
+        for (size_t byte = 0; byte < 8; byte++) room[8 * k + byte] = (uint8_t)(s >> (8 * byte));
+    }
+    return room;
+}
+
+INLINE int32_t word_of(const uint8_t *block, size_t i)
+{
+    return block[2 * i] | block[2 * i + 1] << 8;
+}
+
+/* r of number i of its block: the top `shift` bits of its byte or word. */
+INLINE int32_t random_bits(drove_number d, drove_number m, const uint8_t *block, size_t i,
+                           int shift)
+{
+    if (d == DROVE_I8 && m == DROVE_I8) return block[i] >> (8 - shift);
+    return word_of(block, i) >> (16 - shift);
+}
+
+/* floor(v), where w + floor(v) may be within the range of a w of 16 bits; otherwise some number
+ * that leaves it on the same side.  NaN counts as the lowest number. */
+INLINE int32_t floor_within(float v)
+{
+    const float beyond = 65536.0f;
+    v = v > -beyond ? v : -beyond;
+    v = v < beyond ? v : beyond;
+    return (int32_t)floorf(v);
+}
+
+/* The constant that makes floor a rounding: in (0, 1). */
+INLINE float rounding_of(const uint8_t *block, size_t i)
+{
+    return ((float)word_of(block, i) + 0.5f) * 0x1p-16f;
+}
+
+/* ---- the kernels ---- */
+
+INLINE double dot(drove_number d, drove_number m, const void *x, const void *w, size_t n)
+{
+    if (d != DROVE_F32 && m != DROVE_F32) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += (int64_t)integer_at(d, x, i) * shared_integer(m, w, i);
+        return (double)sum;
+    }
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += (double)float_at(d, x, i) * (double)shared_float(m, w, i);
+    return sum;
+}
+
+/* fmaf over the rows from 0; before the last one c is added.  (-0 is what changes no sum.) */
+INLINE float sum_rows(drove_number d, const void *const *x, const drovek_factor *factor,
+                      size_t n_rows, size_t i, float c)
+{
+    float sum = -0.0f;
+    for (size_t k = 0; k + 1 < n_rows; k++) sum = fmaf(factor[k].f, float_at(d, x[k], i), sum);
+    return fmaf(factor[n_rows - 1].f, float_at(d, x[n_rows - 1], i), sum + c);
+}
+
+INLINE int32_t sum_integer_rows(drove_number d, const void *const *x, const drovek_factor *factor,
+                                size_t n_rows, size_t i)
+{
+    int32_t sum = 0;
+    for (size_t k = 0; k < n_rows; k++) sum += factor[k].a * integer_at(d, x[k], i);
+    return sum;
+}
+
+INLINE size_t axpy_float_model(drove_number d, void *w, const void *const *x,
+                               const drovek_factor *factor, size_t n_rows, size_t n)
+{
+    float *to = w;
+    for (size_t i = 0; i < n; i++)
+        drove__racy_store(to + i, sum_rows(d, x, factor, n_rows, i, drove__racy_load(to + i)));
+    return 0;
+}
+
+INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
+                   const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+{
+    const size_t per_block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
+    uint8_t room[DROVEK_BLOCK_BYTES];
+    const uint8_t *block = NULL;
+    size_t n_clamped = 0;
+    if (m == DROVE_F32) return axpy_float_model(d, w, x, factor, n_rows, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t place = i % per_block;
+        int32_t delta;
+        if (place == 0) block = next_block(bits, i / per_block, room);
+        if (d == DROVE_F32) {
+            delta = floor_within(sum_rows(d, x, factor, n_rows, i, rounding_of(block, place)));
+        } else {
+            int shift = factor[0].shift;
+            delta =
+                sum_integer_rows(d, x, factor, n_rows, i) + random_bits(d, m, block, place, shift);
+            delta >>= shift; /* of negative numbers too: floor */
+        }
+        store_integer(m, w, i, clamp(m, shared_integer(m, w, i) + delta, &n_clamped));
+    }
+    return n_clamped;
+}
+
+INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,
+                       const drovek_factor *factor, const void *next, size_t n, drovek_bits *bits,
+                       size_t *n_clamped)
+{
+    *n_clamped += axpy(d, m, w, &x, factor, 1, n, bits);
+    return dot(d, m, next, w, n);
+}
+
+/* round(factor x), by the bits of word i. */
+INLINE int32_t rounded(float factor, int32_t x, const uint8_t *block, size_t i)
+{
+    return floor_within(fmaf(factor, (float)x, rounding_of(block, i)));
+}
+
+INLINE size_t merge(drove_number m, void *centre, void *w, void *last, size_t n, float share,
+                    drovek_bits *bits)
+{
+    uint8_t room[DROVEK_BLOCK_BYTES];
+    const uint8_t *block = NULL;
+    size_t n_clamped = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t gain = shared_integer(m, w, i) - integer_at(m, last, i);
+        if (share != 1.0f) {
+            if (i % 32 == 0) block = next_block(bits, i / 32, room);
+            gain = rounded(share, gain, block, i % 32);
+        }
+        int32_t met = clamp(m, shared_integer(m, centre, i) + gain, &n_clamped);
+        store_integer(m, centre, i, met);
+        store_integer(m, w, i, met);
+        if (m == DROVE_I8) ((int8_t *)last)[i] = (int8_t)met;
+        else ((int16_t *)last)[i] = (int16_t)met;
+    }
+    return n_clamped;
+}
+
+static size_t merge_f32(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    float *c = centre, *replica = w, *was = last;
+    (void)bits;
+    for (size_t i = 0; i < n; i++) {
+        float gain = drove__racy_load(replica + i) - was[i];
+        was[i] = fmaf(share, gain, drove__racy_load(c + i));
+        drove__racy_store(c + i, was[i]);
+        drove__racy_store(replica + i, was[i]);
+    }
+    return 0;
+}
+
+INLINE void decay(drove_number m, void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    uint8_t room[DROVEK_BLOCK_BYTES];
+    const uint8_t *block = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (i % 32 == 0) block = next_block(bits, i / 32, room);
+        int32_t was = shared_integer(m, w, i);
+        store_integer(m, w, i, was + rounded(kappa, -was, block, i % 32));
+    }
+}
+
+static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    float *to = w;
+    (void)bits;
+    for (size_t i = 0; i < n; i++) {
+        float was = drove__racy_load(to + i);
+        drove__racy_store(to + i, fmaf(-kappa, was, was));
+    }
+}
+
+/* ---- the table: one instance per pair of formats ---- */
+
+static double dot_i8_i8(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I8, DROVE_I8, x, w, n);
+}
+
+static size_t axpy_i8_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                         size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I8, DROVE_I8, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i8_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                             const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I8, DROVE_I8, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_i8_i16(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I8, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_i8_i16(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I8, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i8_i16(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I8, DROVE_I16, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_i8_f32(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I8, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_i8_f32(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I8, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i8_f32(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I8, DROVE_F32, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_i16_i8(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I16, DROVE_I8, x, w, n);
+}
+
+static size_t axpy_i16_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I16, DROVE_I8, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I16, DROVE_I8, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_i16_i16(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I16, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_i16_i16(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I16, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_i16(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I16, DROVE_I16, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_i16_f32(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_I16, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_i16_f32(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_I16, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_f32(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_I16, DROVE_F32, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_f32_i8(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_F32, DROVE_I8, x, w, n);
+}
+
+static size_t axpy_f32_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_F32, DROVE_I8, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_F32, DROVE_I8, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_f32_i16(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_F32, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_f32_i16(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_F32, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_i16(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_F32, DROVE_I16, w, x, factor, next, n, bits, n_clamped);
+}
+
+static double dot_f32_f32(const void *x, const void *w, size_t n)
+{
+    return dot(DROVE_F32, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_f32_f32(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return axpy(DROVE_F32, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_f32(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    (void)ahead;
+    return axpy_dot(DROVE_F32, DROVE_F32, w, x, factor, next, n, bits, n_clamped);
+}
+
+static size_t merge_i8(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    return merge(DROVE_I8, centre, w, last, n, share, bits);
+}
+
+static void decay_i8(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay(DROVE_I8, w, n, kappa, bits);
+}
+
+static size_t merge_i16(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    return merge(DROVE_I16, centre, w, last, n, share, bits);
+}
+
+static void decay_i16(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay(DROVE_I16, w, n, kappa, bits);
+}
+
+const drovek_linear drovek_linear_dense_ref = {
+    .dot[DROVE_I8] = {dot_i8_i8, dot_i8_i16, dot_i8_f32},
+    .dot[DROVE_I16] = {dot_i16_i8, dot_i16_i16, dot_i16_f32},
+    .dot[DROVE_F32] = {dot_f32_i8, dot_f32_i16, dot_f32_f32},
+    .axpy[DROVE_I8] = {axpy_i8_i8, axpy_i8_i16, axpy_i8_f32},
+    .axpy[DROVE_I16] = {axpy_i16_i8, axpy_i16_i16, axpy_i16_f32},
+    .axpy[DROVE_F32] = {axpy_f32_i8, axpy_f32_i16, axpy_f32_f32},
+    .axpy_dot[DROVE_I8] = {axpy_dot_i8_i8, axpy_dot_i8_i16, axpy_dot_i8_f32},
+    .axpy_dot[DROVE_I16] = {axpy_dot_i16_i8, axpy_dot_i16_i16, axpy_dot_i16_f32},
+    .axpy_dot[DROVE_F32] = {axpy_dot_f32_i8, axpy_dot_f32_i16, axpy_dot_f32_f32},
+    .merge = {merge_i8, merge_i16, merge_f32},
+    .decay = {decay_i8, decay_i16, decay_f32},
+};
