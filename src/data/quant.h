@@ -15,17 +15,17 @@ typedef struct drove_quant {
     float        scale;      /* value = number * scale; 1 for floats */
     size_t       n_rows, n_features;
     /* dense: value[n_rows][row_bytes], each row 64-byte aligned and padded with zeros */
-    size_t       row_bytes;
-    void        *value;
+    size_t row_bytes;
+    void  *value;
     /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  Index: places
      * (32 bits) or differences (8, 16 bits: kernel/linear.h, drovek_pairs); a gap that does not
      * fit is bridged by pairs of the largest difference and value 0. */
-    uint64_t    *row_start;
-    void        *index;
-    uint64_t     n_stored;   /* pairs, bridges included */
-    uint64_t     n_bridges;
-    uint64_t     n_clamped;  /* values beyond the format's range under the given scale */
-    unsigned     n_users;    /* reference count; atomic access only */
+    uint64_t *row_start;
+    void     *index;
+    uint64_t  n_stored; /* pairs, bridges included */
+    uint64_t  n_bridges;
+    uint64_t  n_clamped; /* values beyond the format's range under the given scale */
+    unsigned  n_users;   /* reference count; atomic access only */
 } drove_quant;
 
 typedef struct drove_quant_options {
