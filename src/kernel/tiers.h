@@ -27,6 +27,7 @@ extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
 DROVEK_LIST(X)
 #undef X
 extern const drovek_linear drovek_linear_dense_ref; /* dense, merge, decay: all filled */
+extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy, all of them */
 
 #if DROVEK_X86
 extern const drovek_table drovek_avx2;

@@ -10,4 +10,5 @@ const drovek_table drovek_ref = {
 #undef X
         .gemm_source = "plain C",
     .linear_dense = &drovek_linear_dense_ref,
+    .linear_sparse = &drovek_linear_sparse_ref,
 };
