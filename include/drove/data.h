@@ -40,12 +40,16 @@ typedef struct drove_data_facts {
     /* numbers in memory: rows x features, or the stored non-zeros */
     size_t      n_stored;
     size_t      channels, height, width; /* of images; 0 = not images */
-    const char *storage;                 /* "u8", "f32", "sparse f32", "sparse ones" */
+    const char *storage;                 /* "u8", "f32", "sparse f32", "sparse ones", "D8i16" */
     const char *target;                  /* "class", "value", "labels" */
     const char *scale;                   /* "none", "unit", "standard" */
     /* what the reader found worth saying ("indices start at 1"); never NULL */
     const char *notes;
     size_t      memory_bytes;
+    /* quantised data: value of the number 1 (1 for floats), values that were beyond the format's
+     * range, and pairs that only bridge gaps between indices; else 0 */
+    double   quantum;
+    uint64_t n_clamped, n_bridges;
 } drove_data_facts;
 /* strings live as long as data */
 void drove_data_describe(const drove_data *data, drove_data_facts *out);

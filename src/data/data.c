@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "data/formats.h"
 #include "data/match.h"
+#include "data/quant.h"
 #include "data/scale.h"
 
 #include <float.h>
@@ -70,6 +71,7 @@ void drove_data_destroy(drove_data *data)
     drove__free(data->shift);
     drove__free(data->factor);
     free(data->row);
+    free(data->spec);
     free(data);
 }
 
@@ -151,10 +153,11 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
                               drove_storage **out)
 {
     const drove_storage *s = train->storage;
-    if (from->has_scale && from->scaling != train->scaling) {
+    drove_scaling scaling = drove__data_scale(train).scaling;
+    if (from->has_scale && from->scaling != scaling) {
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: test data take the scaling of the training data (%s)",
-                           from->spec.name, drove__scaling_name(train->scaling));
+                           from->spec.name, drove__scaling_name(scaling));
     }
     if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
@@ -210,6 +213,26 @@ static drove_status open_source(source *from, const char *test, uint64_t seed, d
     return *held_out != NULL ? drove__scale_copy(*train, *held_out) : DROVE_OK;
 }
 
+/* Remembers where a view comes from. */
+static drove_status set_origin(drove_data *data, const char *spec, drove_rows_of part,
+                               uint64_t seed)
+{
+    data->spec = strdup(spec);
+    data->part = part;
+    data->seed = seed;
+    return data->spec != NULL ? DROVE_OK : drove__fail_nomem("data set", strlen(spec));
+}
+
+static drove_status set_origins(const char *spec, const char *test, uint64_t seed,
+                                drove_data *train, drove_data *held_out)
+{
+    bool is_split = test != NULL && strcmp(test, "split") == 0;
+    DROVE_TRY(set_origin(train, spec, is_split ? DROVE_ROWS_TRAIN : DROVE_ROWS_ALL, seed));
+    if (held_out == NULL) return DROVE_OK;
+    return set_origin(held_out, is_split ? spec : test, is_split ? DROVE_ROWS_TEST : DROVE_ROWS_ALL,
+                      seed);
+}
+
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out)
 {
@@ -220,6 +243,7 @@ drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
     if (test_out == NULL) test = NULL;
     drove_status status = parse_source(spec, &from);
     if (status == DROVE_OK) status = open_source(&from, test, seed, &train, &held_out);
+    if (status == DROVE_OK) status = set_origins(spec, test, seed, train, held_out);
     drove__spec_fini(&from.spec);
     if (status != DROVE_OK) {
         drove_data_destroy(train);
@@ -240,6 +264,7 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
     drove_status status = parse_source(spec, &from);
     if (status == DROVE_OK) status = open_test(&from, like, use_labels, &data);
     if (status == DROVE_OK) status = drove__scale_copy(like, data);
+    if (status == DROVE_OK) status = set_origin(data, spec, DROVE_ROWS_ALL, 0);
     drove__spec_fini(&from.spec);
     if (status != DROVE_OK) {
         drove_data_destroy(data);
@@ -251,34 +276,52 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
 
 /* ---- looking at and converting them ---- */
 
-static size_t count_bytes(const drove_data *data, size_t n_stored)
+/* Bytes of the numbers and indices of a storage. */
+static size_t count_x_bytes(const drove_storage *s)
+{
+    const drove_quant *q = s->quant;
+    size_t n = s->n_rows * s->n_features;
+    if (s->x_kind == DROVE_X_U8) return n;
+    if (s->x_kind == DROVE_X_F32) return n * sizeof *s->x_f32;
+    size_t starts = (s->n_rows + 1) * sizeof *s->row_start;
+    if (s->x_kind == DROVE_X_CSR) {
+        size_t pair = sizeof *s->index + (s->value != NULL ? sizeof *s->value : 0);
+        return starts + (size_t)s->row_start[s->n_rows] * pair;
+    }
+    if (q->index_bits == 0) return q->n_rows * q->row_bytes;
+    return starts + (size_t)q->n_stored * (drove__number_size(q->number) + q->index_bits / 8);
+}
+
+static size_t count_bytes(const drove_data *data)
 {
     const drove_storage *s = data->storage;
-    size_t n_bytes = sizeof *data + sizeof *s;
-    if (s->x_kind == DROVE_X_U8) n_bytes += n_stored;
-    if (s->x_kind == DROVE_X_F32) n_bytes += n_stored * sizeof *s->x_f32;
-    if (s->x_kind == DROVE_X_CSR)
-        n_bytes += (s->n_rows + 1) * sizeof *s->row_start + n_stored * sizeof *s->index;
-    if (s->value != NULL) n_bytes += n_stored * sizeof *s->value;
+    size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
     n_bytes +=
         s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
     if (s->y_kind == DROVE_Y_LABELS)
         n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
     if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
-    if (data->factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
+    if (drove__data_scale(data).factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
     return n_bytes;
+}
+
+/* Numbers of a row in memory, bridges not counted. */
+static size_t count_stored(const drove_storage *s, size_t row)
+{
+    if (!drove__storage_is_sparse(s)) return s->n_features;
+    if (s->x_kind == DROVE_X_CSR) return (size_t)(s->row_start[row + 1] - s->row_start[row]);
+    drove_quant_walk walk = drove__quant_walk(s->quant, row);
+    size_t n = 0;
+    while (drove__quant_next(s->quant, &walk)) n++;
+    return n;
 }
 
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
     const drove_storage *s = data->storage;
-    size_t in_storage =
-        s->x_kind == DROVE_X_CSR ? (size_t)s->row_start[s->n_rows] : s->n_rows * s->n_features;
-    size_t n_stored = s->x_kind == DROVE_X_CSR ? 0 : data->n_rows * s->n_features;
-    for (size_t i = 0; s->x_kind == DROVE_X_CSR && i < data->n_rows; i++) {
-        size_t row = drove__data_row(data, i);
-        n_stored += (size_t)(s->row_start[row + 1] - s->row_start[row]);
-    }
+    const drove_quant *q = s->quant;
+    size_t n_stored = 0;
+    for (size_t i = 0; i < data->n_rows; i++) n_stored += count_stored(s, drove__data_row(data, i));
     *out = (drove_data_facts){
         .n_rows = data->n_rows,
         .n_features = s->n_features,
@@ -289,9 +332,12 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out)
         .width = s->width,
         .storage = drove__storage_name(s),
         .target = drove__target_name(s->y_kind),
-        .scale = drove__scaling_name(data->scaling),
+        .scale = drove__scaling_name(drove__data_scale(data).scaling),
         .notes = s->notes,
-        .memory_bytes = count_bytes(data, in_storage),
+        .memory_bytes = count_bytes(data),
+        .quantum = q != NULL ? (double)q->scale : 0,
+        .n_clamped = q != NULL ? q->n_clamped : 0,
+        .n_bridges = q != NULL ? q->n_bridges : 0,
     };
 }
 
@@ -301,8 +347,8 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
     drove_status status = parse_source(to, &target);
     if (status == DROVE_OK && target.format->write == NULL) {
         status = drove__fail(DROVE_E_UNSUPPORTED,
-                             "%s: data cannot be written in this format; expected libsvm, csv, npy "
-                             "or idx",
+                             "%s: data cannot be written in this format; expected libsvm, csv, "
+                             "npy, idx or quant",
                              target.format->name);
     }
     if (status == DROVE_OK) status = target.format->write(data, &target.spec);

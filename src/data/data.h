@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-typedef enum drove_x_kind { DROVE_X_U8, DROVE_X_F32, DROVE_X_CSR } drove_x_kind;
+typedef enum drove_x_kind { DROVE_X_U8, DROVE_X_F32, DROVE_X_CSR, DROVE_X_QUANT } drove_x_kind;
 typedef enum drove_y_kind { DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS } drove_y_kind;
 typedef enum drove_scaling {
     DROVE_SCALE_NONE,
@@ -25,25 +25,32 @@ typedef enum drove_scaling {
 /* What a reader fills.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc;
  * released by the last view.  n_rows is below 2^32. */
 typedef struct drove_storage {
-    size_t       n_rows, n_features;
-    drove_x_kind x_kind;
-    uint8_t     *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
-    float       *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
-    uint64_t    *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
-    uint32_t    *index;     /* ascending within a row, < n_features                   */
-    float       *value;     /* NULL: every stored value is 1                          */
-    drove_y_kind y_kind;
-    size_t       n_classes;   /* classes or labels; 0 for values                        */
-    int32_t     *y_class;     /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
-    float       *y_value;     /* [n_rows]                                  DROVE_Y_VALUE  */
-    uint64_t    *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
-    uint32_t    *label;       /* ascending within a row                                  */
-    char       **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
-    size_t       channels, height, width; /* images; 0 = not                               */
-    int          index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
-    char         notes[256];
-    unsigned     n_views; /* reference count; atomic access only                     */
+    size_t              n_rows, n_features;
+    drove_x_kind        x_kind;
+    uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
+    float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
+    uint64_t           *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
+    uint32_t           *index;     /* ascending within a row, < n_features                   */
+    float              *value;     /* NULL: every stored value is 1                          */
+    struct drove_quant *quant;     /* data/quant.h; one user of it                DROVE_X_QUANT */
+    /* DROVE_X_QUANT: what its values have been through already, as in drove_data; shift and factor
+     * come from drove__alloc */
+    drove_scaling scaling;
+    float        *shift, *factor; /* [n_features], or both NULL                          */
+    drove_y_kind  y_kind;
+    size_t        n_classes;   /* classes or labels; 0 for values                        */
+    int32_t      *y_class;     /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
+    float        *y_value;     /* [n_rows]                                  DROVE_Y_VALUE  */
+    uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
+    uint32_t     *label;       /* ascending within a row                                  */
+    char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
+    size_t        channels, height, width; /* images; 0 = not                               */
+    int           index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
+    char          notes[256];
+    unsigned      n_views; /* reference count; atomic access only                     */
 } drove_storage;
+
+typedef enum drove_rows_of { DROVE_ROWS_ALL, DROVE_ROWS_TRAIN, DROVE_ROWS_TEST } drove_rows_of;
 
 struct drove_data {
     drove_storage *storage;
@@ -54,6 +61,11 @@ struct drove_data {
      * NULL: nothing to do. Sparse data are only multiplied (shift stays 0), so that zeros stay
      * zeros. */
     float *shift, *factor; /* [n_features], owned by this view                    */
+    /* Where it comes from: what drove_data_open(spec, "split", seed) gives, or, of all rows,
+     * drove_data_open(spec, NULL, ..).  NULL: not known. */
+    char         *spec;
+    drove_rows_of part;
+    uint64_t      seed;
 };
 
 static inline size_t drove__data_row(const drove_data *d, size_t i)
@@ -93,9 +105,21 @@ enum { DROVE_CLASS_TEXT_SIZE = 24 };
 const char *drove__class_text(const drove_storage *storage, size_t class,
                               char                 number[DROVE_CLASS_TEXT_SIZE]);
 
-/* "u8", "f32", "sparse f32" or "sparse ones"; "class", "value" or "labels". */
+/* "u8", "f32", "sparse f32", "sparse ones" or, of quantised data, "D8", "D16i8" ...; "class",
+ * "value" or "labels". */
 const char *drove__storage_name(const drove_storage *storage);
 const char *drove__target_name(drove_y_kind kind);
+
+/* Are examples pairs of a place and a value? */
+bool drove__storage_is_sparse(const drove_storage *storage);
+
+/* What lies between the numbers that were read and what a model sees: the scaling of the view, or,
+ * of quantised data, the one that came before quantisation.  Borrowed. */
+typedef struct drove_scale {
+    drove_scaling scaling;
+    const float  *shift, *factor; /* [n_features], or both NULL */
+} drove_scale;
+drove_scale drove__data_scale(const drove_data *data);
 
 /* Opens what spec names as further data for a model: read, matched (features, classes by name,
  * target) and scaled as test data of `like`, of which only the descriptive part is used (it may

@@ -2,6 +2,7 @@
 #include "data/export.h"
 
 #include "base/mem.h"
+#include "data/quant.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,9 @@ void drove__export_row(const drove_data *data, size_t i, bool scaled, float *int
 {
     const drove_storage *s = data->storage;
     size_t row = drove__data_row(data, i), n = s->n_features;
-    if (s->x_kind == DROVE_X_U8) {
+    if (s->x_kind == DROVE_X_QUANT) {
+        drove__quant_unpack(s->quant, row, n, into);
+    } else if (s->x_kind == DROVE_X_U8) {
         for (size_t j = 0; j < n; j++) into[j] = (float)s->x_u8[row * n + j];
     } else if (s->x_kind == DROVE_X_F32) {
         memcpy(into, s->x_f32 + row * n, n * sizeof *into);

@@ -1,6 +1,8 @@
 /* data/info.c - a description of a data set for people. */
 #include "data/data.h"
 
+#include "data/quant.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,22 @@ static void see(value_range *range, double value)
     range->n++;
 }
 
+static void see_quantised(value_range *range, const drove_quant *q, size_t row)
+{
+    drove_quant_walk walk = drove__quant_walk(q, row);
+    while (drove__quant_next(q, &walk)) see(range, (double)walk.value);
+}
+
 static value_range range_of_x(const drove_data *data)
 {
     const drove_storage *s = data->storage;
     value_range range = {0};
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i), at = row * s->n_features;
+        if (s->x_kind == DROVE_X_QUANT) {
+            see_quantised(&range, s->quant, row);
+            continue;
+        }
         if (s->x_kind == DROVE_X_CSR) {
             for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
                 see(&range, s->value != NULL ? (double)s->value[k] : 1.0);
@@ -50,11 +62,16 @@ static void print_x(const drove_data *data, const drove_data_facts *facts, FILE 
     if (range.n > 0) {
         fprintf(stream, "values    %g to %g, mean %.6g%s\n", range.least, range.most,
                 range.sum / (double)range.n,
-                data->storage->x_kind == DROVE_X_CSR ? " (of the stored ones)" : "");
+                drove__storage_is_sparse(data->storage) ? " (of the stored ones)" : "");
     }
     fprintf(stream, "non-zero  %.0f (%.3g %%), %.4g a row\n", n_nonzero, 100.0 * n_nonzero / cells,
             n_nonzero / (double)facts->n_rows);
-    fprintf(stream, "scale     %s\n", facts->scale);
+    fprintf(stream, "scale     %s%s\n", facts->scale,
+            facts->quantum != 0 && data->storage->scaling != DROVE_SCALE_NONE ? ", applied" : "");
+    if (facts->quantum == 0) return;
+    fprintf(stream, "quantum   %g (value of the number 1); %llu values clamped, %llu bridges\n",
+            facts->quantum, (unsigned long long)facts->n_clamped,
+            (unsigned long long)facts->n_bridges);
 }
 
 typedef struct class_count {

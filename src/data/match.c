@@ -2,6 +2,7 @@
 #include "data/match.h"
 
 #include "data/labels.h"
+#include "data/quant.h"
 
 #include "base/mem.h"
 
@@ -14,7 +15,8 @@
 
 static drove_status match_features(const drove_storage *train, drove_storage *test)
 {
-    bool is_sparse = test->x_kind == DROVE_X_CSR, wants_sparse = train->x_kind == DROVE_X_CSR;
+    bool is_sparse = drove__storage_is_sparse(test);
+    bool wants_sparse = drove__storage_is_sparse(train);
     if (is_sparse != wants_sparse) {
         return drove__fail(DROVE_E_SHAPE,
                            "expected %s data like the training data, found %s (stored as %s)",
@@ -30,12 +32,14 @@ static drove_status match_features(const drove_storage *train, drove_storage *te
                            train->channels, train->height, train->width, test->channels,
                            test->height, test->width);
     }
-    if (test->x_kind == DROVE_X_CSR && test->n_features < train->n_features)
+    if (is_sparse && test->n_features < train->n_features && test->factor == NULL) {
         test->n_features = train->n_features;
+        if (test->quant != NULL) test->quant->n_features = train->n_features; /* has one user yet */
+    }
     if (test->n_features == train->n_features) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE, "expected %zu features as in the training data, found %zu%s",
                        train->n_features, test->n_features,
-                       test->x_kind != DROVE_X_CSR
+                       !is_sparse || test->n_features < train->n_features
                            ? ""
                            : " (?features=N in the training data's spec makes room for more)");
 }

@@ -1,4 +1,4 @@
-/* data/quant.c - quantised data sets: making them from a view, and reading rows back.
+/* data/quant.c - quantised data sets: making them from a view.
  *
  * A view is gone through two or three times (largest magnitude, numbers of pairs, filling), a few
  * numbers at a time on the stack, so that no float copy of it ever exists.  Rounding is to nearest,
@@ -32,7 +32,7 @@ typedef struct source {
 
 static bool is_sparse(const source *from)
 {
-    return from->s->x_kind == DROVE_X_CSR;
+    return drove__storage_is_sparse(from->s);
 }
 
 /* Row of the storage that becomes row i. */
@@ -193,12 +193,6 @@ static drove_status fill_dense(const source *from, drove_quant *q)
 
 /* ---- sparse ---- */
 
-/* Largest difference; 0: places. */
-static uint32_t largest_gap(unsigned index_bits)
-{
-    return index_bits == 8 ? UINT8_MAX : index_bits == 16 ? UINT16_MAX : 0;
-}
-
 static void put_index(drove_quant *q, uint64_t at, uint32_t index)
 {
     if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
@@ -221,7 +215,7 @@ static uint64_t count_bridges(const uint32_t *index, size_t n, uint32_t most)
 
 static drove_status allocate_pairs(const source *from, drove_quant *q)
 {
-    uint32_t most = largest_gap(q->index_bits);
+    uint32_t most = drove__index_most(q->index_bits);
     q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);
     if (q->row_start == NULL)
         return drove__fail_nomem("quantised data", (q->n_rows + 1) * sizeof *q->row_start);
@@ -248,7 +242,7 @@ static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, c
                            size_t n, uint32_t *place)
 {
     size_t size_bytes = drove__number_size(q->number);
-    uint32_t most = largest_gap(q->index_bits);
+    uint32_t most = drove__index_most(q->index_bits);
     for (size_t k = 0; k < n; k++, to++) {
         uint32_t gap = index[k] - *place;
         for (; most > 0 && gap > most; gap -= most) put_index(q, to++, most);
@@ -288,7 +282,7 @@ static drove_status check_options(const source *from, const drove_quant_options 
                            "quantisation: expected no index number for dense data, found i%u",
                            opt->index_bits);
     }
-    if (is_sparse(from) && largest_gap(opt->index_bits) == 0 && opt->index_bits != 32) {
+    if (is_sparse(from) && drove__index_most(opt->index_bits) == 0 && opt->index_bits != 32) {
         return drove__fail(DROVE_E_ARG,
                            "quantisation: expected index numbers of 8, 16 or 32 bits for sparse "
                            "data, found %u",
@@ -300,12 +294,46 @@ static drove_status check_options(const source *from, const drove_quant_options 
                        (double)opt->scale);
 }
 
+/* What asks for another format than the view has. */
+static drove_status check_format(const drove_quant *q, const drove_quant_options *opt)
+{
+    if (q->number != opt->number || q->index_bits != opt->index_bits) {
+        return drove__fail(DROVE_E_DATA, "the data are quantised already: expected %s, found %s",
+                           drove__quant_name(opt->number, opt->index_bits),
+                           drove__quant_name(q->number, q->index_bits));
+    }
+    if (opt->scale == 0 || opt->scale == q->scale) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "the data are quantised already: expected scale %g, found %g",
+                       (double)opt->scale, (double)q->scale);
+}
+
+static drove_status take_quantised(const source *from, const drove_quant_options *opt,
+                                   drove_quant **out)
+{
+    drove_quant *q = from->s->quant;
+    size_t n = from->data->n_rows;
+    DROVE_TRY(check_format(q, opt));
+    if (from->order == NULL && from->data->row == NULL) {
+        /* Relaxed: the storage is a user already, so the count cannot reach 0 meanwhile. */
+        __atomic_add_fetch(&q->n_users, 1, __ATOMIC_RELAXED);
+        *out = q;
+        return DROVE_OK;
+    }
+    uint32_t *row = drove__grow(NULL, n, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("quantised data", n * sizeof *row);
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)source_row(from, i);
+    drove_status status = drove__quant_copy(q, row, n, out);
+    free(row);
+    return status;
+}
+
 drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
                                  drove_quant **out)
 {
     const source from = {.data = data, .s = data->storage, .order = opt->order};
     *out = NULL;
     DROVE_TRY(check_options(&from, opt));
+    if (from.s->x_kind == DROVE_X_QUANT) return take_quantised(&from, opt, out);
     drove_quant *q = calloc(1, sizeof *q);
     if (q == NULL) return drove__fail_nomem("quantised data", sizeof *q);
     q->number = opt->number;
@@ -330,54 +358,12 @@ void drove__quant_release(drove_quant *q)
     /* Release: this user's reads are over.  Acquire, by the last one: all other users' reads are
      * over too. */
     if (__atomic_sub_fetch(&q->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
-    drove__free(q->value);
-    drove__free(q->row_start);
-    drove__free(q->index);
-    free(q);
-}
-
-/* ---- reading ---- */
-
-/* n numbers from `at` on as floats. */
-static void widen(const drove_quant *q, const char *row, size_t n, float *x)
-{
-    const int8_t *i8 = (const int8_t *)row;
-    const int16_t *i16 = (const int16_t *)row;
-    if (q->number == DROVE_F32) {
-        memcpy(x, row, n * sizeof *x);
-    } else if (q->number == DROVE_I8) {
-        for (size_t i = 0; i < n; i++) x[i] = (float)i8[i] * q->scale;
+    if (q->block != NULL) {
+        drove__free(q->block);
     } else {
-        for (size_t i = 0; i < n; i++) x[i] = (float)i16[i] * q->scale;
+        drove__free(q->value);
+        drove__free(q->row_start);
+        drove__free(q->index);
     }
-}
-
-static uint32_t get_index(const drove_quant *q, uint64_t at)
-{
-    if (q->index_bits == 8) return ((const uint8_t *)q->index)[at];
-    if (q->index_bits == 16) return ((const uint16_t *)q->index)[at];
-    return ((const uint32_t *)q->index)[at];
-}
-
-/* A stored zero that lies exactly a largest difference after its neighbour is taken for a bridge:
- * it adds as little. */
-static size_t read_pairs(const drove_quant *q, size_t row, uint32_t *index, float *x)
-{
-    size_t size_bytes = drove__number_size(q->number), n = 0;
-    uint32_t most = largest_gap(q->index_bits), place = 0;
-    for (uint64_t at = q->row_start[row]; at < q->row_start[row + 1]; at++) {
-        uint32_t step = get_index(q, at);
-        place = most > 0 ? place + step : step;
-        widen(q, (const char *)q->value + at * size_bytes, 1, x + n);
-        index[n] = place;
-        n += !(most > 0 && step == most && x[n] == 0);
-    }
-    return n;
-}
-
-size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x)
-{
-    if (q->index_bits != 0) return read_pairs(q, row, index, x);
-    widen(q, (const char *)q->value + row * q->row_bytes, q->n_features, x);
-    return q->n_features;
+    free(q);
 }

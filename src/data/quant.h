@@ -25,6 +25,7 @@ typedef struct drove_quant {
     uint64_t  n_stored; /* pairs, bridges included */
     uint64_t  n_bridges;
     uint64_t  n_clamped; /* values beyond the format's range under the given scale */
+    void     *block;     /* not NULL: one allocation that the three arrays lie in */
     unsigned  n_users;   /* reference count; atomic access only */
 } drove_quant;
 
@@ -37,7 +38,9 @@ typedef struct drove_quant_options {
 } drove_quant_options;
 
 /* The examples of a view, scaled as the view says (shift, factor), rounded to nearest.  Large
- * arrays use huge pages and are filled with the caller's memory policy.
+ * arrays use huge pages and are filled with the caller's memory policy.  A view of a quantised set
+ * (data/storage: DROVE_X_QUANT) must have the format asked for: all its rows in their order are the
+ * set itself, with one user more; otherwise rows are copied.
  * Errors: DROVE_E_ARG (index bits for dense data, none for sparse), DROVE_E_DATA (a scale that
  * overflows or vanishes; the view is a quantised set of another format), DROVE_E_NOMEM. */
 drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
@@ -45,7 +48,43 @@ drove_status drove__quant_create(const drove_data *data, const drove_quant_optio
 void         drove__quant_release(drove_quant *q); /* one user less; NULL accepted */
 
 /* Row `row` as floats into x[n_features] (dense); or its pairs, places and values, without bridges,
- * into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how many. */
+ * into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how many.
+ * A stored zero that lies exactly a largest difference behind its neighbour counts as a bridge. */
 size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x);
+
+/* ---- quant_rows.c: what readers, writers and engines need ---- */
+
+/* "D8", "D16i8", "D32fi32" ...; static. */
+const char *drove__quant_name(drove_number number, unsigned index_bits);
+
+/* Largest difference between places; 0: the indices are places. */
+static inline uint32_t drove__index_most(unsigned index_bits)
+{
+    return index_bits == 8 ? UINT8_MAX : index_bits == 16 ? UINT16_MAX : 0;
+}
+
+/* The numbers of a row one after the other, without bridges:
+ *     walk = drove__quant_walk(q, row);
+ *     while (drove__quant_next(q, &walk)) ... walk.place, walk.value ... */
+typedef struct drove_quant_walk {
+    const char *row; /* dense: the row; sparse: all values  */
+    uint64_t    at, end;
+    uint32_t    place;
+    float       value;
+} drove_quant_walk;
+drove_quant_walk drove__quant_walk(const drove_quant *q, size_t row);
+bool             drove__quant_next(const drove_quant *q, drove_quant_walk *walk);
+
+/* Row `row` as x[n_features] floats, zeros included, also of a sparse set. */
+void drove__quant_unpack(const drove_quant *q, size_t row, size_t n_features, float *x);
+
+/* A set of copies of the rows row[n_rows] of q.  n_clamped stays that of q.  Errors:
+ * DROVE_E_NOMEM. */
+drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t n_rows,
+                               drove_quant **out);
+
+/* Whether all that is said above holds, with places below n_features; the sizes of the arrays have
+ * been checked.  Names `where` in errors (DROVE_E_DATA). */
+drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where);
 
 #endif

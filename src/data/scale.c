@@ -147,13 +147,40 @@ drove_status drove__scale_fit(drove_data *data)
     return DROVE_OK;
 }
 
+drove_scale drove__data_scale(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    if (s->x_kind == DROVE_X_QUANT) return (drove_scale){s->scaling, s->shift, s->factor};
+    return (drove_scale){data->scaling, data->shift, data->factor};
+}
+
+/* Quantised test data cannot be scaled any more: they must have been, as the training data were. */
+static drove_status compare(const drove_scale *train, const drove_data *test)
+{
+    drove_scale found = drove__data_scale(test);
+    size_t n_bytes = test->storage->n_features * sizeof *found.shift;
+    if (found.factor == NULL && train->factor == NULL) return DROVE_OK;
+    if (found.factor != NULL && train->factor != NULL &&
+        memcmp(found.shift, train->shift, n_bytes) == 0 &&
+        memcmp(found.factor, train->factor, n_bytes) == 0)
+        return DROVE_OK;
+    bool same_word = found.scaling == train->scaling;
+    return drove__fail(DROVE_E_SHAPE,
+                       "expected data quantised with the scaling of the training data (%s), found "
+                       "%s%s (--part of drove data convert makes both from one data set)",
+                       drove__scaling_name(train->scaling), same_word ? "other numbers for " : "",
+                       drove__scaling_name(found.scaling));
+}
+
 drove_status drove__scale_copy(const drove_data *train, drove_data *test)
 {
-    test->scaling = train->scaling;
-    if (train->factor == NULL) return DROVE_OK;
+    drove_scale scale = drove__data_scale(train);
+    if (test->storage->x_kind == DROVE_X_QUANT) return compare(&scale, test);
+    test->scaling = scale.scaling;
+    if (scale.factor == NULL) return DROVE_OK;
     DROVE_TRY(allocate(test));
     size_t n_bytes = train->storage->n_features * sizeof *test->shift;
-    memcpy(test->shift, train->shift, n_bytes);
-    memcpy(test->factor, train->factor, n_bytes);
+    memcpy(test->shift, scale.shift, n_bytes);
+    memcpy(test->factor, scale.factor, n_bytes);
     return DROVE_OK;
 }

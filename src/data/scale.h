@@ -11,7 +11,8 @@
  * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_NOMEM. */
 drove_status drove__scale_fit(drove_data *data);
 
-/* Gives `test` a copy of the scaling of `train`.  Errors: DROVE_E_NOMEM. */
+/* Gives `test` a copy of the scaling of `train`; quantised test data must have it.  Errors:
+ * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__scale_copy(const drove_data *train, drove_data *test);
 
 const char *drove__scaling_name(drove_scaling scaling);

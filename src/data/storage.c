@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/mem.h"
+#include "data/quant.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -31,6 +32,9 @@ void drove__storage_release(drove_storage *storage)
     free(storage->row_start);
     free(storage->index);
     free(storage->value);
+    drove__quant_release(storage->quant);
+    drove__free(storage->shift);
+    drove__free(storage->factor);
     free(storage->y_class);
     free(storage->y_value);
     free(storage->label_start);
@@ -67,6 +71,8 @@ const char *drove__storage_name(const drove_storage *storage)
 {
     if (storage->x_kind == DROVE_X_U8) return "u8";
     if (storage->x_kind == DROVE_X_F32) return "f32";
+    if (storage->x_kind == DROVE_X_QUANT)
+        return drove__quant_name(storage->quant->number, storage->quant->index_bits);
     return storage->value != NULL ? "sparse f32" : "sparse ones";
 }
 
@@ -74,6 +80,12 @@ const char *drove__target_name(drove_y_kind kind)
 {
     static const char *const names[] = {"class", "value", "labels"};
     return names[kind];
+}
+
+bool drove__storage_is_sparse(const drove_storage *storage)
+{
+    if (storage->x_kind == DROVE_X_QUANT) return storage->quant->index_bits != 0;
+    return storage->x_kind == DROVE_X_CSR;
 }
 
 /* ---- checks ---- */
@@ -119,6 +131,7 @@ static drove_status check_x(const drove_storage *s, const char *where)
 {
     if (s->x_kind == DROVE_X_CSR) return check_sparse(s, where);
     if (s->x_kind == DROVE_X_U8) return DROVE_OK;
+    if (s->x_kind == DROVE_X_QUANT) return drove__quant_check(s->quant, s->n_features, where);
     size_t n = s->n_rows * s->n_features;
     size_t bad = first_not_finite(s->x_f32, n);
     if (bad == n) return DROVE_OK;

@@ -16,8 +16,15 @@
 
 static const char *const scaling_names[] = {
     [DROVE_SCALE_NONE] = "none", [DROVE_SCALE_UNIT] = "unit", [DROVE_SCALE_STANDARD] = "standard"};
+/* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
     [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
+
+static const char *storage_word(const drove_storage *s)
+{
+    if (s->x_kind != DROVE_X_QUANT) return storage_names[s->x_kind];
+    return storage_names[drove__storage_is_sparse(s) ? DROVE_X_CSR : DROVE_X_F32];
+}
 
 /* ---- saving ---- */
 
@@ -37,19 +44,20 @@ static size_t list_tensors(const drove_model *model, const drove_data *data, con
         snprintf(t[n++].name, sizeof t[0].name, "layer%zu.bias", i);
     }
     size_t n_features = data->storage->n_features;
-    if (data->factor != NULL) {
+    drove_scale scale = drove__data_scale(data);
+    if (scale.factor != NULL) {
         t[n++] = (drove_tensor){.name = "input.factor",
                                 .type = DROVE_T_F32,
                                 .rank = 1,
                                 .shape = {n_features},
-                                .bytes = data->factor};
+                                .bytes = scale.factor};
     }
-    if (data->shift != NULL) {
+    if (scale.shift != NULL) {
         t[n++] = (drove_tensor){.name = "input.shift",
                                 .type = DROVE_T_F32,
                                 .rank = 1,
                                 .shape = {n_features},
-                                .bytes = data->shift};
+                                .bytes = scale.shift};
     }
     return n;
 }
@@ -86,9 +94,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               "n_features",  features,
                               "n_classes",   classes,
                               "multi_label", s->y_kind == DROVE_Y_LABELS ? "1" : "0",
-                              "scale",       scaling_names[data->scaling],
+                              "scale",       scaling_names[drove__data_scale(data).scaling],
                               "class_names", names,
-                              "storage",     storage_names[s->x_kind],
+                              "storage",     storage_word(s),
                               "index_base",  base,
                               NULL};
         status =

@@ -3,8 +3,8 @@
  *
  * Dense examples become rows of x[n_rows][n_features], widened and scaled on the way (one pass);
  * where they already lie in memory as they are wanted, they are read in place.  Sparse examples are
- * read in place, unless they must be scaled.  Where a sparse batch's gradient is given in spans, a
- * step costs what the non-zeros cost, whatever n_features is.
+ * read in place, unless they must be scaled or are quantised.  Where a sparse batch's gradient is
+ * given in spans, a step costs what the non-zeros cost, whatever n_features is.
  *
  * Batches are not cut into blocks of rows: measured with 784-128-128-128-10, a step of 512 examples
  * costs no more for each of them than one of 64 or 128.
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "data/quant.h"
 #include "device/host/touched.h"
 
 #include <stdlib.h>
@@ -97,17 +98,19 @@ static size_t most_spans(const drove_engine *e, size_t n_pairs)
 static drove_status reserve_sparse(drove_engine *e, const drove_data *data)
 {
     const drove_storage *s = data->storage;
+    bool is_quantised = s->x_kind == DROVE_X_QUANT;
+    const uint64_t *row_start = is_quantised ? s->quant->row_start : s->row_start;
     uint64_t longest = 0;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
-        uint64_t length = s->row_start[row + 1] - s->row_start[row];
+        uint64_t length = row_start[row + 1] - row_start[row];
         longest = length > longest ? length : longest;
     }
     if (longest > SIZE_MAX / 64 / e->max_rows) {
         return drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large", e->max_rows);
     }
     size_t n_pairs = e->max_rows * (size_t)longest;
-    if (data->factor != NULL) DROVE_TRY(reserve_pairs(e, n_pairs));
+    if (is_quantised || data->factor != NULL) DROVE_TRY(reserve_pairs(e, n_pairs));
     DROVE_TRY(reserve_spans(e, most_spans(e, n_pairs)));
     return drove__touched_init(&e->touched, e->model->n_inputs);
 }
@@ -143,7 +146,7 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
         e->label_first == NULL || e->label_last == NULL) {
         return drove__fail_nomem("engine", e->max_rows * sizeof *e->first);
     }
-    return data->storage->x_kind == DROVE_X_CSR ? reserve_sparse(e, data) : reserve_dense(e);
+    return drove__storage_is_sparse(data->storage) ? reserve_sparse(e, data) : reserve_dense(e);
 }
 
 static drove_status create(const drove_engine_options *opt, drove_engine **out)
@@ -268,6 +271,41 @@ static drove_status load_sparse(drove_engine *e, const drove_batch *batch, drove
     return data->factor != NULL ? scale_sparse(e, data, n_pairs, in) : DROVE_OK;
 }
 
+static void load_quantised(drove_engine *e, const drove_batch *batch, drove_input *in)
+{
+    const drove_quant *q = batch->data->storage->quant;
+    for (size_t i = 1; i < PREFETCH_ROWS; i++) prefetch(batch, i, q->value, q->row_bytes);
+    for (size_t i = 0; i < batch->n_rows; i++) {
+        prefetch(batch, i + PREFETCH_ROWS, q->value, q->row_bytes);
+        drove__quant_row(q, drove__data_row(batch->data, batch->row[i]), NULL,
+                         e->x + i * e->model->n_inputs);
+    }
+    in->dense = e->x;
+}
+
+/* Unpacks the rows of a batch into the engine's own arrays. */
+static drove_status load_quantised_pairs(drove_engine *e, const drove_batch *batch, drove_input *in)
+{
+    const drove_quant *q = batch->data->storage->quant;
+    size_t n_pairs = 0, to = 0;
+    for (size_t i = 0; i < batch->n_rows; i++) {
+        size_t row = drove__data_row(batch->data, batch->row[i]);
+        n_pairs += (size_t)(q->row_start[row + 1] - q->row_start[row]);
+    }
+    DROVE_TRY(reserve_pairs(e, n_pairs));
+    for (size_t i = 0; i < batch->n_rows; i++) {
+        e->first[i] = to;
+        to += drove__quant_row(q, drove__data_row(batch->data, batch->row[i]), e->index + to,
+                               e->value + to);
+        e->last[i] = to;
+    }
+    in->first = e->first;
+    in->last = e->last;
+    in->index = e->index;
+    in->value = e->value;
+    return DROVE_OK;
+}
+
 static drove_status load(drove_engine *e, const drove_batch *batch, drove_input *in)
 {
     const drove_storage *s = batch->data->storage;
@@ -281,12 +319,11 @@ static drove_status load(drove_engine *e, const drove_batch *batch, drove_input 
     }
     *in = (drove_input){.n_rows = batch->n_rows};
     if (s->x_kind == DROVE_X_CSR) return load_sparse(e, batch, in);
+    if (drove__storage_is_sparse(s)) return load_quantised_pairs(e, batch, in);
     DROVE_TRY(reserve_dense(e));
-    if (s->x_kind == DROVE_X_U8) {
-        load_u8(e, batch, in);
-    } else {
-        load_f32(e, batch, in);
-    }
+    if (s->x_kind == DROVE_X_U8) load_u8(e, batch, in);
+    else if (s->x_kind == DROVE_X_F32) load_f32(e, batch, in);
+    else load_quantised(e, batch, in);
     return DROVE_OK;
 }
 
