@@ -40,9 +40,10 @@ typedef struct drove_options {
     uint64_t batch;                       /* examples per worker and step */
     char order[DROVE_TEXT_SIZE]; /* "shuffle" (each once an epoch), "random" (with replacement) */
     /* machine */
-    char threads[DROVE_TEXT_SIZE]; /* number >= 1, or "all" */
-    char bind[DROVE_TEXT_SIZE];    /* none, compact, spread */
-    char isa[DROVE_TEXT_SIZE];     /* "" = best; or a cap */
+    char threads[DROVE_TEXT_SIZE];  /* number >= 1, or "all" */
+    char bind[DROVE_TEXT_SIZE];     /* none, compact, spread */
+    char isa[DROVE_TEXT_SIZE];      /* "" = best; or a cap */
+    char prefetch[DROVE_TEXT_SIZE]; /* on, hardware, hints, off */
     /* run */
     char     until[DROVE_TEXT_SIZE]; /* "loss=5%,epochs=10" */
     double   eval_every;             /* epochs between evaluations, > 0 */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 static pthread_once_t detect_once = PTHREAD_ONCE_INIT;
-static uint32_t features;          /* written under detect_once, then read-only */
-static char model[64] = "unknown"; /* likewise                                   */
+static uint32_t features;           /* written under detect_once, then read-only */
+static char model[64] = "unknown";  /* likewise                                   */
+static char vendor[16] = "unknown"; /* likewise                                  */
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -44,6 +45,15 @@ static void detect_features(void)
     if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
 }
 
+static void detect_vendor(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d)) return;
+    const unsigned name[3] = {b, d, c};
+    memcpy(vendor, name, sizeof name);
+    vendor[sizeof name] = '\0';
+}
+
 /* The 48-character brand string, without blanks at its ends. */
 static void detect_model(void)
 {
@@ -70,6 +80,10 @@ static void detect_features(void)
 #endif
 }
 
+static void detect_vendor(void)
+{
+}
+
 static void detect_model(void)
 {
 }
@@ -79,6 +93,7 @@ static void detect_model(void)
 static void detect(void)
 {
     detect_features();
+    detect_vendor();
     detect_model();
 }
 
@@ -86,6 +101,12 @@ uint32_t drove__cpu_features(void)
 {
     pthread_once(&detect_once, detect);
     return features;
+}
+
+const char *drove__cpu_vendor(void)
+{
+    pthread_once(&detect_once, detect);
+    return vendor;
 }
 
 const char *drove__cpu_model(void)

@@ -12,6 +12,7 @@ enum {
 };
 
 uint32_t    drove__cpu_features(void); /* detected once, thread-safe                      */
+const char *drove__cpu_vendor(void);   /* "GenuineIntel", "AuthenticAMD"; "unknown"       */
 const char *drove__cpu_model(void);    /* "AMD EPYC" ...; "unknown" where nothing says it */
 
 #endif

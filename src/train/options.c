@@ -69,6 +69,10 @@ static const drove_option_info table[] = {
     {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
      .empty_word = "auto", .words = "ref avx2 avx512 auto",
      .help = "highest kernel tier to use: ref, avx2, avx512 ..."},
+    {WHERE(prefetch), .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
+     .words = "on hardware hints off",
+     .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "
+             "prefetchers off; off: neither"},
 
     {WHERE(until), .group = run, TEXT, .default_text = "epochs=10", .value_name = "CONDITIONS",
      .words = "loss= accuracy= patience= epochs= seconds= updates=",

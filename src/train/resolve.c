@@ -77,6 +77,16 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     return DROVE_OK;
 }
 
+bool drove__prefetch_wants_hints(const char *word)
+{
+    return strcmp(word, "on") == 0 || strcmp(word, "hints") == 0;
+}
+
+bool drove__prefetch_wants_hardware_off(const char *word)
+{
+    return strcmp(word, "off") == 0 || strcmp(word, "hints") == 0;
+}
+
 bool drove__names_model_file(const char *model)
 {
     static const char ending[] = ".safetensors";

@@ -36,6 +36,11 @@ drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *ou
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out);
 
+/* What a word of --prefetch asks for: the kernels' software hints; the processor's own prefetchers
+ * switched off. */
+bool drove__prefetch_wants_hints(const char *word);
+bool drove__prefetch_wants_hardware_off(const char *word);
+
 /* Does --model name a file of a saved model?  All others are specs. */
 bool drove__names_model_file(const char *model);
 

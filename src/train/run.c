@@ -249,7 +249,9 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(setup_workers(run));
     DROVE_TRY(setup_resume(run));
     say_notes(run);
-    return drove__output_open(run);
+    DROVE_TRY(drove__output_open(run));
+    drove__run_prefetch_begin(run);
+    return DROVE_OK;
 }
 
 static void teardown(drove_run *run)
@@ -313,6 +315,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = setup(run);
     if (status == DROVE_OK) status = drove__run_control(run);
+    drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
     teardown(run);
     drove__free(run);

@@ -4,6 +4,7 @@
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
  *   output.c   the files of --out                         state.c   saving and resuming
+ *   prefetch.c the processor's prefetchers during the run
  *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
  *
  * Threads: the caller's thread owns a drove_run; workers touch their own drove_worker, the
@@ -15,6 +16,7 @@
 
 #include <drove/train.h>
 
+#include "base/prefetch.h"
 #include "base/topo.h"
 #include "data/data.h"
 #include "device/engine.h"
@@ -97,7 +99,9 @@ struct drove_run {
     drove_topo             *topo;
     drove_place            *place; /* [n_workers] */
     unsigned                n_workers;
-    drove_data             *train, *test; /* test may be NULL */
+    drove_prefetch_state    prefetch_hardware; /* while the workers train */
+    bool                    holds_prefetch;    /* drove__prefetch_release is due */
+    drove_data             *train, *test;      /* test may be NULL */
     drove_model            *model;
     drove_optim            *optim;
     drove_sync             *sync;
@@ -147,6 +151,14 @@ void         drove__worker_score(drove_worker *w);
 
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);
+
+/* prefetch.c */
+
+/* Switches the prefetchers of the workers' processors off if --prefetch says so; where that cannot
+ * be done, a message says why, and they stay as they are.  Sets run->prefetch_hardware. */
+void drove__run_prefetch_begin(drove_run *run);
+/* Puts them back as they were. */
+void drove__run_prefetch_end(drove_run *run);
 
 /* output.c */
 drove_status drove__output_open(drove_run *run);

@@ -181,6 +181,9 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     json_object_set_new(object, "updates_to", marks_json(run, 1));
     json_object_set_new(object, "epochs_to", marks_json(run, 2));
     json_object_set_new(object, "isa", json_string(run->kernels.isa));
+    json_object_set_new(object, "prefetch", json_string(run->opt.prefetch));
+    json_object_set_new(object, "prefetch_hardware",
+                        json_string(drove__prefetch_state_name(run->prefetch_hardware)));
     set_staleness(run, &total, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }
@@ -261,6 +264,10 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
             us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
             us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
             us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+    if (strcmp(run->opt.prefetch, "on") != 0) {
+        fprintf(f, "  prefetch    %s asked; the processor's prefetchers: %s\n", run->opt.prefetch,
+                drove__prefetch_state_name(run->prefetch_hardware));
+    }
     if (run->n_workers > 1) {
         fprintf(f, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
                 drove__hist_mean(&total->staleness),

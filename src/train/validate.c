@@ -165,6 +165,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_method(o));
     DROVE_TRY(check_word(o, "order", "--order"));
     DROVE_TRY(check_isa(o->isa));
+    DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
     if (o->resume[0] != '\0' && o->out[0] != '\0' && strcmp(o->resume, o->out) != 0) {

@@ -65,6 +65,16 @@ static void test_model(void **state)
     assert_non_null(strstr(value, drove__cpu_model()));
 }
 
+static void test_vendor(void **state)
+{
+    (void)state;
+    char line[16384];
+    const char *value = cpuinfo("vendor_id", line, sizeof line);
+    assert_true(strlen(drove__cpu_vendor()) > 0);
+    if (value == NULL || strcmp(drove__cpu_vendor(), "unknown") == 0) skip();
+    assert_string_equal(value, drove__cpu_vendor());
+}
+
 static void test_clock(void **state)
 {
     (void)state;
@@ -86,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_vendor),
         cmocka_unit_test(test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

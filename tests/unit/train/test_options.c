@@ -215,21 +215,37 @@ static void test_invalid(void **state)
     static const struct {
         const char *name, *value, *word;
     } bad[] = {
-        {"data", "mnits:x", "mnist"},       {"data", "csv:", "empty"},
-        {"test", "csb:x", "csv"},           {"data", "synth:digits?nn=3", "nn"},
-        {"model", "mpl:3", "mlp"},          {"model", "mlp:0", "mlp"},
-        {"model", "mlp:x", "mlp"},          {"activation", "rel", "relu"},
-        {"init", "xaver", "xavier"},        {"init", "normal:x", "normal"},
-        {"loss", "sofmax", "softmax"},      {"strategy", "hogwld", "hogwild"},
-        {"strategy", "hogwild:x", "x"},     {"strategy", "leashed:-1", "leashed"},
-        {"strategy", "mutex:3", "mutex"},   {"strategy", "rwlock?prefer=me", "readers"},
-        {"backoff", "linar", "linear"},     {"rule", "momentun", "momentum"},
-        {"rule", "momentum:1", "momentum"}, {"rule", "sgd:1", "sgd"},
-        {"schedule", "stp:0.1,2", "step"},  {"schedule", "constant+", "found"},
-        {"rule_state", "share", "shared"},  {"order", "shufle", "shuffle"},
-        {"bind", "compct", "compact"},      {"isa", "avx3", "auto"},
-        {"until", "epoch=3", "epochs"},     {"until", "epochs=-1", "epochs"},
-        {"save_every", "evl", "eval"},      {"save_every", "epochs=0", "epochs"},
+        {"data", "mnits:x", "mnist"},
+        {"data", "csv:", "empty"},
+        {"test", "csb:x", "csv"},
+        {"data", "synth:digits?nn=3", "nn"},
+        {"model", "mpl:3", "mlp"},
+        {"model", "mlp:0", "mlp"},
+        {"model", "mlp:x", "mlp"},
+        {"activation", "rel", "relu"},
+        {"init", "xaver", "xavier"},
+        {"init", "normal:x", "normal"},
+        {"loss", "sofmax", "softmax"},
+        {"strategy", "hogwld", "hogwild"},
+        {"strategy", "hogwild:x", "x"},
+        {"strategy", "leashed:-1", "leashed"},
+        {"strategy", "mutex:3", "mutex"},
+        {"strategy", "rwlock?prefer=me", "readers"},
+        {"backoff", "linar", "linear"},
+        {"rule", "momentun", "momentum"},
+        {"rule", "momentum:1", "momentum"},
+        {"rule", "sgd:1", "sgd"},
+        {"schedule", "stp:0.1,2", "step"},
+        {"schedule", "constant+", "found"},
+        {"rule_state", "share", "shared"},
+        {"order", "shufle", "shuffle"},
+        {"bind", "compct", "compact"},
+        {"isa", "avx3", "auto"},
+        {"prefetch", "hardwre", "hardware"},
+        {"until", "epoch=3", "epochs"},
+        {"until", "epochs=-1", "epochs"},
+        {"save_every", "evl", "eval"},
+        {"save_every", "epochs=0", "epochs"},
     };
     for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
         drove_options o = drove_options_default();
@@ -339,6 +355,18 @@ static void test_save_every(void **state)
     assert_fails(drove__save_every_parse("", &every), DROVE_E_ARG, "--save-every");
 }
 
+/* Four words, two questions. */
+static void test_prefetch_words(void **state)
+{
+    (void)state;
+    assert_true(drove__prefetch_wants_hints("on") && drove__prefetch_wants_hints("hints"));
+    assert_false(drove__prefetch_wants_hints("hardware") || drove__prefetch_wants_hints("off"));
+    assert_true(drove__prefetch_wants_hardware_off("hints") &&
+                drove__prefetch_wants_hardware_off("off"));
+    assert_false(drove__prefetch_wants_hardware_off("on") ||
+                 drove__prefetch_wants_hardware_off("hardware"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_all_that_is_listed_is_valid),
         cmocka_unit_test(test_resolve),
         cmocka_unit_test(test_save_every),
+        cmocka_unit_test(test_prefetch_words),
     };
     return cmocka_run_group_tests(tests, load_table, NULL);
 }
