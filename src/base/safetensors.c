@@ -34,7 +34,8 @@ static const struct type_facts {
 } type_facts[] = {
     [DROVE_T_F32] = {"F32", 4}, [DROVE_T_F64] = {"F64", 8}, [DROVE_T_U64] = {"U64", 8},
     [DROVE_T_I64] = {"I64", 8}, [DROVE_T_U32] = {"U32", 4}, [DROVE_T_I32] = {"I32", 4},
-    [DROVE_T_U8] = {"U8", 1},
+    [DROVE_T_U8] = {"U8", 1},   [DROVE_T_I8] = {"I8", 1},   [DROVE_T_U16] = {"U16", 2},
+    [DROVE_T_I16] = {"I16", 2},
 };
 
 /* Bytes of a tensor; false if the product overflows. */
@@ -245,7 +246,7 @@ static drove_status read_type(const loading *l, const json_t *dtype, drove_tenso
     }
     return drove__fail(DROVE_E_DATA,
                        "%s: tensor \"%s\": expected a dtype of F32, F64, U64, I64, U32, "
-                       "I32 or U8, found \"%.16s\"",
+                       "I32, U16, I16, U8 or I8, found \"%.16s\"",
                        l->path, t->name, name != NULL ? name : "no text");
 }
 
@@ -438,6 +439,13 @@ void drove__safetensors_fini(drove_safetensors *st)
 }
 
 /* ---- looking up ---- */
+
+size_t drove__tensor_bytes(const drove_tensor *tensor)
+{
+    size_t size_bytes = 0;
+    tensor_bytes(tensor, &size_bytes);
+    return size_bytes;
+}
 
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name)
 {

@@ -22,7 +22,10 @@ typedef enum drove_tensor_type {
     DROVE_T_I64,
     DROVE_T_U32,
     DROVE_T_I32,
-    DROVE_T_U8
+    DROVE_T_U8,
+    DROVE_T_I8,
+    DROVE_T_U16,
+    DROVE_T_I16
 } drove_tensor_type;
 
 typedef struct drove_tensor {
@@ -51,6 +54,9 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */
 drove_status drove__safetensors_load(const char *path, drove_safetensors *out);
 void         drove__safetensors_fini(drove_safetensors *st);
+
+/* Bytes of a tensor that was loaded. */
+size_t drove__tensor_bytes(const drove_tensor *tensor);
 
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name);
 const char *drove__safetensors_meta(const drove_safetensors *st, const char *key); /* or NULL */

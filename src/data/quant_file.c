@@ -1,0 +1,148 @@
+/* data/quant_file.c - what the reader and the writer of quant:FILE share, and its row in the table
+ * of formats. */
+#include "data/quant_file.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- hashes ---- */
+
+uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor)
+{
+    uint64_t facts[2 + DROVE_TENSOR_MAX_RANK] = {tensor->type, tensor->rank};
+    for (unsigned i = 0; i < tensor->rank; i++) facts[2 + i] = tensor->shape[i];
+    hash = drove__hash(hash, tensor->name, strlen(tensor->name));
+    hash = drove__hash(hash, facts, sizeof facts);
+    return drove__hash(hash, tensor->bytes, drove__tensor_bytes(tensor));
+}
+
+uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *value)
+{
+    return drove__hash(drove__hash(hash, key, strlen(key)), value, strlen(value));
+}
+
+void drove__quant_hash_text(uint64_t hash, char into[DROVE_QUANT_SUM_SIZE])
+{
+    snprintf(into, DROVE_QUANT_SUM_SIZE, "%016llx", (unsigned long long)hash);
+}
+
+static uint64_t hash_quantised_row(uint64_t hash, const drove_quant *q, size_t row)
+{
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    if (q->index_bits == 0)
+        return drove__hash(hash, (const char *)q->value + row * q->row_bytes, q->row_bytes);
+    size_t first = (size_t)q->row_start[row], n = (size_t)q->row_start[row + 1] - first;
+    hash = drove__hash(hash, (const char *)q->index + first * index_bytes, n * index_bytes);
+    return drove__hash(hash, (const char *)q->value + first * size_bytes, n * size_bytes);
+}
+
+static uint64_t hash_x(uint64_t hash, const drove_storage *s, size_t row)
+{
+    size_t n = s->n_features;
+    if (s->x_kind == DROVE_X_U8) return drove__hash(hash, s->x_u8 + row * n, n);
+    if (s->x_kind == DROVE_X_F32)
+        return drove__hash(hash, s->x_f32 + row * n, n * sizeof *s->x_f32);
+    if (s->x_kind == DROVE_X_QUANT) return hash_quantised_row(hash, s->quant, row);
+    size_t first = (size_t)s->row_start[row];
+    n = (size_t)s->row_start[row + 1] - first;
+    hash = drove__hash(hash, s->index + first, n * sizeof *s->index);
+    return s->value == NULL ? hash : drove__hash(hash, s->value + first, n * sizeof *s->value);
+}
+
+static uint64_t hash_y(uint64_t hash, const drove_storage *s, size_t row)
+{
+    if (s->y_kind == DROVE_Y_CLASS) return drove__hash(hash, s->y_class + row, sizeof *s->y_class);
+    if (s->y_kind == DROVE_Y_VALUE) return drove__hash(hash, s->y_value + row, sizeof *s->y_value);
+    size_t first = (size_t)s->label_start[row], n = (size_t)s->label_start[row + 1] - first;
+    return drove__hash(hash, s->label + first, n * sizeof *s->label);
+}
+
+uint64_t drove__quant_fingerprint(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    const char *kind = drove__storage_name(s);
+    uint64_t hash = drove__hash(0, kind, strlen(kind));
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        hash = hash_y(hash_x(hash, s, row), s, row);
+    }
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
+        hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]));
+    return hash;
+}
+
+/* ---- keys ---- */
+
+static bool find_word(const char *text, const char *const *words, size_t n, size_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
+drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drove_number *number,
+                                    unsigned *index_bits)
+{
+    static const char *const numbers[DROVE_NUMBERS] = {"D8", "D16", "D32f"};
+    static const char *const indices[] = {"", "i8", "i16", "i32", "[i8]", "[i16]", "[i32]"};
+    static const unsigned bits[] = {0, 8, 16, 32, 8, 16, 32};
+    const char *text = drove__spec_get(spec, "precision", NULL);
+    size_t n = 0, index = DROVE_COUNT(indices);
+    if (text == NULL) return DROVE_OK;
+    for (; n < DROVE_NUMBERS; n++) {
+        size_t length = strlen(numbers[n]);
+        if (strncmp(text, numbers[n], length) == 0 &&
+            find_word(text + length, indices, DROVE_COUNT(indices), &index))
+            break;
+    }
+    if (n == DROVE_NUMBERS) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: expected D8, D16 or D32f, and of sparse data i8, i16 or "
+                           "i32 (D8i16), found \"%.40s\"",
+                           spec->name, text);
+    }
+    bool has_brackets = index > 3;
+    if (is_sparse != (index > 0) && !has_brackets) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: the data are %s: expected %s%s, found \"%s\"", spec->name,
+                           is_sparse ? "sparse" : "dense", numbers[n],
+                           is_sparse ? " with i8, i16 or i32" : "", text);
+    }
+    *number = (drove_number)n;
+    *index_bits = is_sparse ? bits[index] : 0;
+    return DROVE_OK;
+}
+
+drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other)
+{
+    if (drove__spec_get(spec, "scale", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?scale: values are scaled before they are quantised; expected scale "
+                           "with the data to be converted",
+                           spec->name);
+    }
+    if (drove__spec_get(spec, other, NULL) == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s?%s: has no meaning for a file that is %s", spec->name,
+                       other, strcmp(other, "from") == 0 ? "written" : "read");
+}
+
+static const char *const keys[] = {"precision", "range", "from", NULL};
+
+const drove_format_ops drove__format_quant = {
+    .name = "quant",
+    .help = "a data set in 8 or 16-bit fixed point or floats, as drove data convert made it",
+    .source = "De Sa et al., ISCA 2017, section 3",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = drove__quant_read,
+    .write = drove__quant_write,
+    .default_scaling = DROVE_SCALE_NONE,
+};
