@@ -38,7 +38,11 @@ typedef struct drove_options {
     double   weight_decay;                /* >= 0 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step */
-    char order[DROVE_TEXT_SIZE]; /* "shuffle" (each once an epoch), "random" (with replacement) */
+    char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
+    /* low precision; linear models */
+    char   precision[DROVE_TEXT_SIZE]; /* DMGC signature; "" = floats, by the host engine */
+    char   rounding[DROVE_TEXT_SIZE];  /* nearest, mt19937, xorshift, shared?bits=&period= */
+    double model_range;                /* largest magnitude of a parameter; 0 = from the data */
     /* machine */
     char threads[DROVE_TEXT_SIZE];  /* number >= 1, or "all" */
     char bind[DROVE_TEXT_SIZE];     /* none, compact, spread */

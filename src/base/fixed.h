@@ -23,4 +23,12 @@ static inline int32_t drove__number_most(drove_number number)
     return number == DROVE_I8 ? INT8_MAX : number == DROVE_I16 ? INT16_MAX : 0;
 }
 
+/* A vector of 32-bit words that are not all floats: the shared parameters of a low-precision linear
+ * model.  Who only moves words need not read this. */
+typedef struct drove_layout {
+    drove_number number;    /* format of the first n_numbers numbers, from word 0 on */
+    size_t       n_numbers; /* they fill whole cache lines; padding is 0 and stays 0 */
+    size_t       tail;      /* words from here on are floats; multiple of 16         */
+} drove_layout;
+
 #endif

@@ -20,7 +20,8 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_SPLIT,    /* held-out split              */
     DROVE_RNG_SYNTH,    /* generated data              */
     DROVE_RNG_BACKOFF,  /* waiting times               */
-    DROVE_RNG_TEST      /* tests and benchmarks        */
+    DROVE_RNG_TEST,     /* tests and benchmarks        */
+    DROVE_RNG_ROUNDING  /* unbiased rounding           */
 } drove_rng_purpose;
 
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);

@@ -6,17 +6,20 @@
 #ifndef DROVE_DEVICE_ENGINE_H
 #define DROVE_DEVICE_ENGINE_H
 
+#include "base/fixed.h"
 #include "data/data.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 
-typedef struct drove_engine drove_engine;
+typedef struct drove_engine        drove_engine;
+typedef struct drove_engine_shared drove_engine_shared; /* what all engines of one run share */
 
 /* A choice of examples; row numbers are those of the view (0 .. data->n_rows-1). */
 typedef struct drove_batch {
     const drove_data *data;
     const uint32_t   *row;    /* [n_rows] */
     size_t            n_rows; /* 1 .. max_rows */
+    uint64_t          number; /* of the batch in its run: what random numbers are keyed by */
 } drove_batch;
 
 typedef struct drove_gradient {
@@ -35,7 +38,39 @@ typedef struct drove_engine_options {
     const drovek_table *kernels;
     const drove_data   *data;     /* shapes of what will be loaded (scratch for gathering) */
     size_t              max_rows; /* largest batch */
+    /* Of an engine with numbers of its own: made by prepare, borrowed; and which worker this is. */
+    const drove_engine_shared *shared;
+    unsigned                   worker;
 } drove_engine_options;
+
+/* ---- engines that keep the shared parameters in numbers of their own ---- */
+
+typedef struct drove_prepare_options { /* all borrowed until dismiss, but for the texts */
+    const drove_model  *model;
+    const drovek_table *kernels;
+    const drove_data   *data; /* the training set */
+    const char         *precision, *rounding;
+    double              model_range;       /* largest magnitude of a parameter; 0: from the data */
+    double              eta, weight_decay; /* first step size; L2 */
+    size_t              each;              /* examples of an update */
+    uint64_t            seed;
+    bool                reorder; /* the examples may be laid out in an order drawn by the seed */
+    bool                hints;   /* software prefetching */
+} drove_prepare_options;
+
+typedef struct drove_engine_facts { /* for results */
+    char     precision[32], rounding[64];
+    double   model_range;           /* 0: floats have none */
+    double   data_scale;            /* value of the data's integer 1; 1 for floats */
+    uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */
+    double   bytes_per_example;     /* that a step reads, mean */
+    bool     is_reordered;
+} drove_engine_facts;
+
+typedef struct drove_steps {
+    uint64_t n_steps, n_clamped; /* updates made, writes of parameters that were saturated */
+    bool     is_finite;          /* every output was */
+} drove_steps;
 
 typedef struct drove_engine_ops {
     const char *name, *help, *source;
@@ -57,6 +92,26 @@ typedef struct drove_engine_ops {
     /* prob[n_rows][n_outputs] */
     drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob);
+
+    /* ---- all or none: the shared parameters are words[n_words], not theta[n_params] ---- */
+    /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
+     * DROVE_E_DATA, DROVE_E_SHAPE, DROVE_E_NOMEM. */
+    drove_status (*prepare)(const drove_prepare_options *opt, drove_engine_shared **out);
+    void (*dismiss)(drove_engine_shared *shared); /* NULL accepted */
+    size_t (*n_words)(const drove_engine_shared *shared);
+    const drove_layout *(*layout)(const drove_engine_shared *shared);
+    void (*pack)(const drove_engine_shared *shared, const float *theta, uint32_t *words);
+    void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
+    void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
+    /* Steps over the rows of a batch, `each` examples an update, straight into the shared words,
+     * which others may change meanwhile.  Rows are numbers of the training set as it was laid out
+     * by prepare. */
+    drove_status (*steps)(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
+                          drove_steps *out);
+    /* What this engine still owes the shared words, before its worker is parked. */
+    void (*settle)(drove_engine *e, uint32_t *words);
+    /* The range that a saved run had found, before any step; ignored by floats. */
+    void (*set_range)(drove_engine_shared *shared, double range);
 } drove_engine_ops;
 
 extern const drove_engine_ops drove__engine_host;

@@ -54,14 +54,6 @@ enum {
     DROVE_SYNC_TYPED = 1u << 5,
 };
 
-/* A shared vector whose words (32 bits each, as many as optim->n) are not all floats: low-precision
- * linear models.  A strategy moves words; only one that adds parameters itself reads this. */
-typedef struct drove_layout {
-    drove_number number;    /* format of the first n_numbers numbers, from word 0 on */
-    size_t       n_numbers; /* they fill whole cache lines; padding is 0 and stays 0  */
-    size_t       tail;      /* words [tail, optim->n) are floats; multiple of 16      */
-} drove_layout;
-
 typedef struct drove_sync drove_sync;
 
 typedef struct drove_view {

@@ -48,6 +48,14 @@ static inline void drove__hist_add(drove_histogram *h, uint64_t value)
     h->sum += (double)value;
     if (value > h->max) h->max = value;
 }
+static inline void drove__hist_add_many(drove_histogram *h, uint64_t value, uint64_t n)
+{
+    if (n == 0) return;
+    drove__hist_add(h, value);
+    h->count[drove__hist_bucket(value)] += n - 1;
+    h->n += n - 1;
+    h->sum += (double)value * (double)(n - 1);
+}
 void   drove__hist_merge(drove_histogram *to, const drove_histogram *from);
 double drove__hist_mean(const drove_histogram *h); /* 0 where nothing was counted */
 /* Smallest v with P(x <= v) >= q; above 255 the lower end of v's bucket; 0 where nothing was
@@ -59,6 +67,7 @@ typedef struct drove_trace_worker {
     _Atomic uint64_t examples, updates; /* relaxed: a display may be a step behind       */
     uint64_t         steps;             /* gradients computed                            */
     uint64_t         attempts, dropped;
+    uint64_t         clamped; /* writes of low-precision parameters, saturated */
     uint64_t         phase_ns[DROVE_N_PHASES];
     uint64_t         busy_ns; /* forward, backward, accumulate, update, publish          */
     drove_histogram  staleness;

@@ -2,13 +2,13 @@
 #include "train/batcher.h"
 
 drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed,
-                                 bool is_random, unsigned round_width)
+                                 drove_order order, unsigned round_width)
 {
     *b = (drove_batcher){
         .n_rows = n_rows,
         .batch = batch < n_rows ? batch : n_rows,
         .seed = seed,
-        .is_random = is_random,
+        .order = order,
         .round_width = round_width,
     };
     b->per_epoch = (n_rows + b->batch - 1) / b->batch;
@@ -80,22 +80,43 @@ bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned
     return true;
 }
 
+/* Gives the cursor the permutation of this epoch. */
+static void permute(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t epoch,
+                    uint64_t n_items)
+{
+    if (cursor->epoch == epoch) return;
+    drove__permutation_init(&cursor->permutation, n_items, b->seed, epoch);
+    cursor->epoch = epoch;
+}
+
+static void neighbours(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
+                       size_t n, uint32_t *row)
+{
+    uint64_t n_whole = b->n_rows / b->batch, place = number % b->per_epoch;
+    if (place < n_whole) {
+        permute(b, cursor, number / b->per_epoch, n_whole);
+        place = drove__permutation_at(&cursor->permutation, place);
+    }
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * b->batch + i);
+}
+
 size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
                            uint32_t *row)
 {
     uint64_t epoch = number / b->per_epoch;
     uint64_t first = (number % b->per_epoch) * b->batch;
     size_t n = (size_t)(b->n_rows - first < b->batch ? b->n_rows - first : b->batch);
-    if (b->is_random) {
+    if (b->order == DROVE_ORDER_BLOCKS) {
+        neighbours(b, cursor, number, n, row);
+        return n;
+    }
+    if (b->order == DROVE_ORDER_RANDOM) {
         drove_rng rng;
         drove__rng_seed(&rng, b->seed, DROVE_RNG_ORDER, number);
         for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__rng_below(&rng, b->n_rows);
         return n;
     }
-    if (cursor->epoch != epoch) {
-        drove__permutation_init(&cursor->permutation, b->n_rows, b->seed, epoch);
-        cursor->epoch = epoch;
-    }
+    permute(b, cursor, epoch, b->n_rows);
     for (size_t i = 0; i < n; i++)
         row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
     return n;

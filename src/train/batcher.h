@@ -19,11 +19,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+typedef enum drove_order {
+    DROVE_ORDER_SHUFFLE, /* each example once an epoch */
+    DROVE_ORDER_RANDOM,  /* with replacement */
+    DROVE_ORDER_BLOCKS   /* batches of neighbours, each once an epoch, a short one last */
+} drove_order;
+
 typedef struct drove_batcher {
     /* examples, examples a batch, batches an epoch (the last may be short) */
     uint64_t              n_rows, batch, per_epoch;
     uint64_t              seed;
-    bool                  is_random;   /* with replacement */
+    drove_order           order;
     unsigned              round_width; /* T for strategies that go in rounds, else 0 */
     pthread_mutex_t       lock;        /* protects rounds_started and, for rounds, limit */
     uint64_t              first_round, rounds_started; /* since the last open */
@@ -39,7 +45,7 @@ typedef struct drove_batch_cursor {
 } drove_batch_cursor;
 
 drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed,
-                                 bool is_random, unsigned round_width);
+                                 drove_order order, unsigned round_width);
 void         drove__batcher_fini(drove_batcher *b);
 
 /* Batches from `next` on may be handed out, below `limit` (rounded up to whole rounds). */

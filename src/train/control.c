@@ -180,10 +180,18 @@ static void plan_evaluation(drove_run *run)
     while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
 }
 
-/* A parameter that no example of an evaluation meets does not show in the loss. */
-static bool parameters_are_finite(const drove_run *run)
+const float *drove__run_theta(drove_run *run)
 {
-    return run->kernels.finite_f32(run->sync->ops->peek(run->sync), run->model->n_params);
+    const float *vector = run->sync->ops->peek(run->sync);
+    if (run->shared == NULL) return vector;
+    run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
+    return run->theta;
+}
+
+/* A parameter that no example of an evaluation meets does not show in the loss. */
+static bool parameters_are_finite(drove_run *run)
+{
+    return run->kernels.finite_f32(drove__run_theta(run), run->model->n_params);
 }
 
 static drove_status keep_best(drove_run *run)
@@ -197,7 +205,7 @@ static drove_status keep_best(drove_run *run)
     }
     if (!(loss < st->best_loss)) return DROVE_OK;
     st->best_loss = loss;
-    memcpy(run->best, run->sync->ops->peek(run->sync), run->model->n_params * sizeof *run->best);
+    memcpy(run->best, drove__run_theta(run), run->model->n_params * sizeof *run->best);
     return drove__output_best(run);
 }
 

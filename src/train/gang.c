@@ -133,7 +133,7 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
 {
     drove_scoring *sc = &run->scoring;
     sc->data = data;
-    sc->theta = run->sync->ops->peek(run->sync);
+    sc->theta = drove__run_theta(run);
     sc->n_rows = n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
     sc->n_chunks = (sc->n_rows + DROVE_SCORE_ROWS - 1) / DROVE_SCORE_ROWS;
     if (sc->n_chunks > sc->capacity) {

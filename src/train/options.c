@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char problem[] = "Problem", method[] = "Method", machine[] = "Machine", run[] = "Run";
+static const char problem[] = "Problem", method[] = "Method", low[] = "Low precision",
+                  machine[] = "Machine", run[] = "Run";
 
 #define WHERE(field)     .name = #field, .offset = offsetof(drove_options, field)
 #define TEXT             .kind = DROVE_OPTION_TEXT
@@ -57,9 +58,20 @@ static const drove_option_info table[] = {
      .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
     {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
      .help = "examples per worker and step"},
-    {WHERE(order), .group = method, TEXT, .default_text = "shuffle", .value_name = "WORD",
-     .words = "shuffle random",
-     .help = "shuffle (each example once an epoch) or random (with replacement)"},
+    {WHERE(order), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto shuffle random blocks",
+     .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "
+             "runs of neighbours); auto = shuffle, with --precision blocks of shuffled examples"},
+
+    {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
+     .empty_word = "none", .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f",
+     .help = "formats of data and model numbers as a DMGC signature, D8M8, D8i16M16 ...: linear "
+             "models, step straight on the shared numbers; none = floats"},
+    {WHERE(rounding), .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
+     .list = "roundings", .help = "how a parameter is rounded when it is written"},
+    {WHERE(model_range), .group = low, REAL(0, FLT_MAX), .default_text = "0",
+     .value_name = "NUMBER",
+     .help = "largest magnitude that a parameter of 8 or 16 bits can have; 0 = from the data"},
 
     {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
      .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},

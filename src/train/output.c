@@ -283,7 +283,7 @@ drove_status drove__output_best(drove_run *run)
 drove_status drove__output_save(drove_run *run)
 {
     if (run->log == NULL) return DROVE_OK;
-    DROVE_TRY(save_model(run, "model.safetensors", run->sync->ops->peek(run->sync)));
+    DROVE_TRY(save_model(run, "model.safetensors", drove__run_theta(run)));
     char *path = drove__path_join(run->opt.out, "state.safetensors");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     drove_status status = drove__state_save(run, path);

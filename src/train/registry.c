@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "linear/problem.h"
 #include "model/loss.h"
 #include "model/model.h"
 #include "optim/optim.h"
@@ -27,6 +28,7 @@ const drove_sync_ops *const drove__strategies[] = {
 
 const drove_engine_ops *const drove__engines[] = {
     &drove__engine_host,
+    &drove__engine_linear,
     NULL,
 };
 
@@ -111,6 +113,14 @@ static bool engine_at(size_t i, drove_named *out)
     return true;
 }
 
+static bool rounding_at(size_t i, drove_named *out)
+{
+    const drove_rounding_ops *ops = drove__roundings[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
 typedef bool entry_at_fn(size_t i, drove_named *out);
 
 static const struct kind {
@@ -127,6 +137,7 @@ static const struct kind {
     {"data", "formats and generators of data sets (--data, --test)", format_at},
     {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
     {"engines", "what computes a gradient", engine_at},
+    {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},
 };
 
 static const struct kind *find_kind(const char *name)

@@ -5,6 +5,7 @@
 #include "train/summary.h"
 
 #include "base/cpu.h"
+#include "linear/problem.h"
 #include "model/loss.h"
 
 #include <math.h>
@@ -149,29 +150,70 @@ static drove_status setup_model(drove_run *run, float **theta)
     return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
 }
 
+static drove_order order_of(const drove_options *opt)
+{
+    if (strcmp(opt->order, "random") == 0) return DROVE_ORDER_RANDOM;
+    if (strcmp(opt->order, "blocks") == 0) return DROVE_ORDER_BLOCKS;
+    bool is_auto = strcmp(opt->order, "auto") == 0;
+    return is_auto && opt->precision[0] != '\0' ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
+}
+
+/* With --precision: the parameters in numbers of the engine's own. */
+static drove_status setup_precision(drove_run *run)
+{
+    if (run->engine_ops->prepare == NULL) return DROVE_OK;
+    drove_prepare_options opt = {.model = run->model,
+                                 .kernels = &run->kernels,
+                                 .data = run->train,
+                                 .precision = run->opt.precision,
+                                 .rounding = run->opt.rounding,
+                                 .model_range = run->opt.model_range,
+                                 .eta = run->opt.lr,
+                                 .weight_decay = run->opt.weight_decay,
+                                 .each = run->update_rows,
+                                 .seed = run->opt.seed,
+                                 .reorder = order_of(&run->opt) == DROVE_ORDER_BLOCKS,
+                                 .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
+    DROVE_TRY(run->engine_ops->prepare(&opt, &run->shared));
+    run->theta = drove__alloc(run->model->n_params, sizeof *run->theta);
+    return run->theta != NULL ? DROVE_OK
+                              : drove__fail_nomem("the model's parameters",
+                                                  run->model->n_params * sizeof *run->theta);
+}
+
+/* Decay is the engine's own affair there. */
 static drove_status setup_optim(drove_run *run)
 {
+    bool own = run->shared != NULL;
     drove_optim_options opt = {
         .rule = run->opt.rule,
         .schedule = run->opt.schedule,
         .lr = run->opt.lr,
-        .weight_decay = run->opt.weight_decay,
+        .weight_decay = own ? 0.0 : run->opt.weight_decay,
         .clip = run->opt.clip,
         .state =
             strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
-        .n_params = run->model->n_params,
+        .n_params = own ? run->engine_ops->n_words(run->shared) : run->model->n_params,
         .n_workers = run->n_workers,
         .kernels = &run->kernels,
     };
     return drove__optim_create(&opt, &run->optim);
 }
 
-static drove_status setup_strategy(drove_run *run, const float *theta)
+/* What a strategy of low-precision parameters cannot do; the rest is its own to say. */
+static drove_status check_words(const drove_run *run)
 {
-    drove_spec spec;
-    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    if (run->sync->ops->live != NULL && run->optim->fusable) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--precision %s: expected the rule sgd without clipping and staleness, "
+                       "found %s",
+                       run->opt.precision, run->opt.rule);
+}
+
+static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta)
+{
     drove_sync_options opt = {
-        .spec = &spec,
+        .spec = spec,
         .backoff = run->opt.backoff,
         .n_workers = run->n_workers,
         .optim = run->optim,
@@ -179,12 +221,27 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
         .place = run->place,
         .seed = run->opt.seed,
     };
-    drove_status status = drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
+    if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
+    uint32_t *words = drove__alloc(run->optim->n, sizeof *words);
+    if (words == NULL) return drove__fail_nomem("the model's parameters", run->optim->n * 4);
+    run->engine_ops->pack(run->shared, theta, words);
+    opt.layout = run->engine_ops->layout(run->shared);
+    drove_status status = drove__sync_create(run->plan.ops, &opt, (const float *)words, &run->sync);
+    drove__free(words);
+    return status == DROVE_OK ? check_words(run) : status;
+}
+
+static drove_status setup_strategy(drove_run *run, const float *theta)
+{
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    drove_status status = create_strategy(run, &spec, theta);
     drove__spec_fini(&spec);
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
     bool every_batch = (run->sync->needs & DROVE_SYNC_LIVE) != 0;
     bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL;
     run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
+    if (run->shared != NULL) run->use_live = true;
     run->spans_wanted = run->optim->spans_ok && !(run->sync->needs & DROVE_SYNC_DENSE);
     if (every_batch && !run->use_live) {
         return drove__fail(
@@ -195,12 +252,31 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     return DROVE_OK;
 }
 
+/* Examples of a turn: what a worker takes at once.  Several updates where they are so short that
+ * taking a turn would cost as much: enough for TURN_NUMBERS numbers of the data set and for
+ * TURN_UPDATES updates, but at most the TURNS-th part of an epoch, so that workers end together at
+ * every evaluation.  Whatever the number of workers: a resumed run may have others. */
+static size_t turn_rows(const drove_run *run)
+{
+    const double TURN_NUMBERS = 1 << 20, TURN_UPDATES = 32, TURNS = 128;
+    double each = (double)run->update_rows;
+    bool counts_updates =
+        run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
+    if (run->shared == NULL || counts_updates) return run->update_rows;
+    drove_data_facts facts;
+    drove_data_describe(run->train, &facts);
+    double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
+    double n = TURN_NUMBERS / (per_row > 1.0 ? per_row : 1.0) / each;
+    double most = (double)run->train->n_rows / each / TURNS;
+    n = fmin(fmax(n, TURN_UPDATES), fmin(most, (double)run->sync->most_steps));
+    return run->update_rows * (n > 1.0 ? (size_t)n : 1);
+}
+
 static drove_status setup_workers(drove_run *run)
 {
     unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
-    bool is_random = strcmp(run->opt.order, "random") == 0;
-    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, run->opt.batch, run->opt.seed,
-                                  is_random, width));
+    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, turn_rows(run), run->opt.seed,
+                                  order_of(&run->opt), width));
     run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
     run->best = drove__alloc(run->model->n_params, sizeof *run->best);
     if (run->worker == NULL || run->best == NULL) {
@@ -233,15 +309,19 @@ static drove_status setup(drove_run *run)
                                     .best_loss = INFINITY,
                                     .patience_loss = INFINITY};
     run->standing = unknown;
-    run->engine_ops = &drove__engine_host;
+    bool is_low = run->opt.precision[0] != '\0';
+    run->engine_ops = is_low ? &drove__engine_linear : &drove__engine_host;
     DROVE_TRY(drove_options_validate(&run->opt));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
     DROVE_TRY(setup_data(run));
     DROVE_TRY(check_target(run));
+    run->update_rows =
+        run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
+    if (status == DROVE_OK) status = setup_precision(run);
     if (status == DROVE_OK) status = setup_optim(run);
     if (status == DROVE_OK) status = setup_strategy(run, theta);
     drove__free(theta);
@@ -266,6 +346,8 @@ static void teardown(drove_run *run)
     drove__batcher_fini(&run->batcher);
     drove__sync_destroy(run->sync);
     drove__optim_destroy(run->optim);
+    if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
+    drove__free(run->theta);
     drove__model_destroy(run->model);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);

@@ -107,15 +107,19 @@ struct drove_run {
     drove_sync             *sync;
     drove_workers           plan; /* strategy, number of workers, binding */
     const drove_engine_ops *engine_ops;
-    drove_batcher           batcher;
-    bool                    use_live; /* fused steps straight into the shared parameters */
-    bool                    spans_wanted;
-    drove_worker           *worker; /* [n_workers] */
-    drove_gang              gang;
-    drove_scoring           scoring;
-    _Atomic int             halted; /* a worker failed or met a non-finite loss */
-    _Atomic int             nonfinite;
-    drove_standing          standing;
+    /* of an engine whose parameters are words of its own; else NULL */
+    drove_engine_shared *shared;
+    float               *theta;       /* [n_params] those parameters as floats: drove__run_theta */
+    drove_batcher        batcher;     /* its batches are a worker's turns: one or more updates */
+    size_t               update_rows; /* examples of an update */
+    bool                 use_live;    /* fused steps straight into the shared parameters */
+    bool                 spans_wanted;
+    drove_worker        *worker; /* [n_workers] */
+    drove_gang           gang;
+    drove_scoring        scoring;
+    _Atomic int          halted; /* a worker failed or met a non-finite loss */
+    _Atomic int          nonfinite;
+    drove_standing       standing;
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     drove_outcome  outcome;
@@ -148,6 +152,9 @@ drove_status drove__worker_setup(drove_worker *w);
 void         drove__worker_fini(drove_worker *w);
 void         drove__worker_train(drove_worker *w);
 void         drove__worker_score(drove_worker *w);
+
+/* The parameters as floats [n_params], workers parked; valid until they go on. */
+const float *drove__run_theta(drove_run *run);
 
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);

@@ -6,25 +6,28 @@
  */
 #include "train/run.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT "drove-state-1"
+#define STATE_FORMAT "drove-state-2"
 
 enum {
     N_COUNTERS = 7,
     N_STANDING_HEAD = 7,
     N_STANDING = N_STANDING_HEAD + 4 * DROVE_N_MARKS,
-    N_TRACE = 7 + DROVE_N_PHASES,
+    N_TRACE_HEAD = 8,
+    N_TRACE = N_TRACE_HEAD + DROVE_N_PHASES,
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
     MOST_STRATEGY_TENSORS = 16
 };
 
 /* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data",  "test",     "model", "activation",
-                                            "loss",  "strategy", "rule",  "rule_state",
-                                            "batch", "order",    "seed"};
+static const char *const fixed_options[] = {"data",     "test",       "model", "activation",
+                                            "loss",     "strategy",   "rule",  "rule_state",
+                                            "batch",    "order",      "seed",  "precision",
+                                            "rounding", "model_range"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
 static drove_status get_fixed(const drove_run *run, const char *name, char *value)
@@ -91,15 +94,16 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
 static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
 {
     const drove_trace_worker *t = &w->trace;
-    const uint64_t head[7] = {atomic_load(&t->examples),
-                              atomic_load(&t->updates),
-                              t->steps,
-                              t->attempts,
-                              t->dropped,
-                              t->busy_ns,
-                              w->optim.t};
+    const uint64_t head[N_TRACE_HEAD] = {atomic_load(&t->examples),
+                                         atomic_load(&t->updates),
+                                         t->steps,
+                                         t->attempts,
+                                         t->dropped,
+                                         t->busy_ns,
+                                         w->optim.t,
+                                         t->clamped};
     memcpy(v, head, sizeof head);
-    memcpy(v + 7, t->phase_ns, sizeof t->phase_ns);
+    memcpy(v + N_TRACE_HEAD, t->phase_ns, sizeof t->phase_ns);
     uint64_t *h = v + N_TRACE;
     memcpy(h, t->staleness.count, sizeof t->staleness.count);
     h[DROVE_HIST_BUCKETS] = t->staleness.n;
@@ -117,7 +121,8 @@ static void add_trace(drove_worker *w, const uint64_t v[N_TRACE + N_STALENESS])
     t->attempts += v[3];
     t->dropped += v[4];
     t->busy_ns += v[5];
-    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[7 + p];
+    t->clamped += v[7];
+    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[N_TRACE_HEAD + p];
     const uint64_t *h = v + N_TRACE;
     drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
                              .max = h[DROVE_HIST_BUCKETS + 1],
@@ -169,11 +174,22 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
     char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
-    const char *meta[2 * DROVE_COUNT(fixed_options) + 3] = {"format", STATE_FORMAT};
+    char range[40], turn[40];
+    const char *meta[2 * DROVE_COUNT(fixed_options) + 7] = {"format", STATE_FORMAT};
     for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
         DROVE_TRY(get_fixed(run, fixed_options[i], values[i]));
         meta[2 + 2 * i] = fixed_options[i];
         meta[3 + 2 * i] = values[i];
+    }
+    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->batcher.batch);
+    meta[2 + 2 * DROVE_COUNT(fixed_options)] = "turn_rows";
+    meta[3 + 2 * DROVE_COUNT(fixed_options)] = turn;
+    if (run->shared != NULL) {
+        drove_engine_facts facts;
+        run->engine_ops->facts(run->shared, &facts);
+        snprintf(range, sizeof range, "%.17g", facts.model_range);
+        meta[4 + 2 * DROVE_COUNT(fixed_options)] = "found_range";
+        meta[5 + 2 * DROVE_COUNT(fixed_options)] = range;
     }
     return drove__safetensors_write(path, t, n, meta);
 }
@@ -248,6 +264,35 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     return DROVE_OK;
 }
 
+/* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
+ * at the turn that the counted examples reach. */
+static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
+{
+    uint64_t rows, n = run->batcher.n_rows, next = atomic_load(&run->batcher.next);
+    const char *text = drove__safetensors_meta(st, "turn_rows");
+    if (text == NULL)
+        return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
+    DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
+    if (rows == run->batcher.batch) return DROVE_OK;
+    uint64_t per_epoch = (n + rows - 1) / rows;
+    uint64_t inside = next % per_epoch * rows / run->batcher.batch;
+    atomic_store(&run->batcher.next, next / per_epoch * run->batcher.per_epoch + inside);
+    return DROVE_OK;
+}
+
+/* The words of low-precision parameters mean what they meant under the range of then. */
+static drove_status load_range(drove_run *run, const drove_safetensors *st)
+{
+    double range;
+    if (run->shared == NULL) return DROVE_OK;
+    const char *text = drove__safetensors_meta(st, "found_range");
+    if (text == NULL)
+        return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
+    DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
+    run->engine_ops->set_range(run->shared, range);
+    return DROVE_OK;
+}
+
 /* The vector is handed to the strategy last: what can be refused is refused before anything is
  * changed there. */
 static drove_status load_all(drove_run *run, const drove_safetensors *st)
@@ -264,9 +309,11 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
     memcpy(run->best, bytes, run->model->n_params * sizeof(float));
     for (unsigned i = 0; i < counters[6]; i++) DROVE_TRY(load_worker(run, st, i));
+    DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
+    DROVE_TRY(convert_turns(run, st));
     unpack_standing(&run->standing, standing);
-    run->save.done_batches = counters[0];
+    run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
     DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->sync->n_vector, &bytes));

@@ -32,6 +32,7 @@ static void add_up(const drove_run *run, drove_totals *out)
         out->steps += t->steps;
         out->attempts += t->attempts;
         out->dropped += t->dropped;
+        out->clamped += t->clamped;
         for (int p = 0; p < DROVE_N_PHASES; p++) out->phase_ns[p] += t->phase_ns[p];
         drove__hist_merge(&out->staleness, &t->staleness);
     }
@@ -86,13 +87,13 @@ static json_t *workers_json(const drove_run *run)
         char name[32];
         snprintf(name, sizeof name, "thread:%u", i);
         json_array_append_new(
-            list, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", name, "updates",
-                            (json_int_t)atomic_load(&t->updates), "examples",
-                            (json_int_t)atomic_load(&t->examples), "batch",
-                            (json_int_t)run->batcher.batch, "busy",
-                            drove__json_real((double)t->busy_ns / train_ns), "staleness",
-                            drove__json_real(drove__hist_mean(&t->staleness)), "processor",
-                            run->place[i].pu, "node", run->place[i].node));
+            list,
+            json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", name, "updates",
+                      (json_int_t)atomic_load(&t->updates), "examples",
+                      (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)run->update_rows,
+                      "busy", drove__json_real((double)t->busy_ns / train_ns), "staleness",
+                      drove__json_real(drove__hist_mean(&t->staleness)), "processor",
+                      run->place[i].pu, "node", run->place[i].node));
     }
     return list;
 }
@@ -137,6 +138,24 @@ static void set_staleness(const drove_run *run, const drove_totals *total, json_
     json_object_set_new(object, "staleness", staleness);
 }
 
+static void set_precision(const drove_run *run, const drove_totals *total, json_t *object)
+{
+    if (run->shared == NULL) {
+        json_object_set_new(object, "precision", json_null());
+        return;
+    }
+    drove_engine_facts f;
+    run->engine_ops->facts(run->shared, &f);
+    json_object_set_new(object, "precision", json_string(f.precision));
+    json_object_set_new(object, "rounding", json_string(run->opt.rounding));
+    json_object_set_new(object, "model_range", drove__json_real(f.model_range));
+    json_object_set_new(object, "data_scale", drove__json_real(f.data_scale));
+    json_object_set_new(object, "data_clamped", json_integer((json_int_t)f.data_clamped));
+    json_object_set_new(object, "bridges", json_integer((json_int_t)f.bridges));
+    json_object_set_new(object, "bytes_per_example", drove__json_real(f.bytes_per_example));
+    json_object_set_new(object, "clamped", json_integer((json_int_t)total->clamped));
+}
+
 drove_status drove__summary_json(const drove_run *run, char **out)
 {
     const drove_progress *p = &run->final;
@@ -148,7 +167,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy", run->plan.spec,
                   "rule", run->opt.rule, "model", run->model->spec, "data", run->opt.data,
                   "workers", workers_json(run), "phases", phases_json(&total), "batch",
-                  (json_int_t)run->batcher.batch, "lr", run->opt.lr, "seed",
+                  (json_int_t)run->update_rows, "lr", run->opt.lr, "seed",
                   (json_int_t)run->opt.seed, "outcome", drove_outcome_name(run->outcome));
     const struct {
         const char *key;
@@ -184,6 +203,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     json_object_set_new(object, "prefetch", json_string(run->opt.prefetch));
     json_object_set_new(object, "prefetch_hardware",
                         json_string(drove__prefetch_state_name(run->prefetch_hardware)));
+    set_precision(run, &total, object);
     set_staleness(run, &total, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }
@@ -254,7 +274,7 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
     fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u thread%s, batch %s, kernels %s\n",
             grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s),
             run->plan.spec, run->n_workers, run->n_workers == 1 ? "" : "s",
-            grouped((double)run->batcher.batch), run->kernels.isa);
+            grouped((double)run->update_rows), run->kernels.isa);
     double us[DROVE_N_PHASES];
     for (int i = 0; i < DROVE_N_PHASES; i++)
         us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;

@@ -5,7 +5,7 @@
 #include "train/run.h"
 
 typedef struct drove_totals { /* over all workers */
-    uint64_t        steps, attempts, dropped;
+    uint64_t        steps, attempts, dropped, clamped;
     uint64_t        phase_ns[DROVE_N_PHASES];
     drove_histogram staleness;
 } drove_totals;

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "data/formats.h"
 #include "kernel/kernel.h"
+#include "linear/problem.h"
 #include "model/model.h"
 #include "optim/optim.h"
 #include "train/registry.h"
@@ -132,6 +133,13 @@ static drove_status check_method(const drove_options *o)
     return status;
 }
 
+static drove_status check_precision(const drove_options *o)
+{
+    drove_rounding unused;
+    DROVE_TRY(drove__rounding_parse(o->rounding, &unused));
+    return o->precision[0] != '\0' ? drove__precision_check(o->precision) : DROVE_OK;
+}
+
 /* Each option is inside the range of its table row: the caller may have written into the struct. */
 static drove_status check_ranges(const drove_options *o)
 {
@@ -164,6 +172,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o));
     DROVE_TRY(check_word(o, "order", "--order"));
+    DROVE_TRY(check_precision(o));
     DROVE_TRY(check_isa(o->isa));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
     DROVE_TRY(drove__until_parse(o->until, &until));

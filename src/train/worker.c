@@ -20,8 +20,12 @@ drove_status drove__worker_setup(drove_worker *w)
     DROVE_TRY(drove__topo_bind_self(run->topo, &run->place[w->index]));
     drovek_thread_init();
     size_t rows = run->batcher.batch > DROVE_SCORE_ROWS ? run->batcher.batch : DROVE_SCORE_ROWS;
-    drove_engine_options opt = {
-        .model = run->model, .kernels = &run->kernels, .data = run->train, .max_rows = rows};
+    drove_engine_options opt = {.model = run->model,
+                                .kernels = &run->kernels,
+                                .data = run->train,
+                                .max_rows = rows,
+                                .shared = run->shared,
+                                .worker = w->index};
     w->row = drove__alloc(rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", rows * sizeof *w->row);
     if (!run->use_live) {
@@ -61,19 +65,20 @@ static void check_finite(drove_worker *w, double loss)
     drove__batcher_halt(&w->run->batcher);
 }
 
-static void count(drove_worker *w, size_t n_rows, const drove_publish_info *info)
+static void count(drove_worker *w, size_t n_rows, uint64_t n_steps, const drove_publish_info *info)
 {
     drove_trace_worker *t = &w->trace;
-    t->steps++;
+    t->steps += n_steps;
     t->attempts += info->attempts;
     t->dropped += info->dropped;
     atomic_store_explicit(&t->examples,
                           atomic_load_explicit(&t->examples, memory_order_relaxed) + n_rows,
                           memory_order_relaxed);
     if (info->dropped) return;
-    atomic_store_explicit(&t->updates, atomic_load_explicit(&t->updates, memory_order_relaxed) + 1,
+    atomic_store_explicit(&t->updates,
+                          atomic_load_explicit(&t->updates, memory_order_relaxed) + n_steps,
                           memory_order_relaxed);
-    drove__hist_add(&t->staleness, info->staleness);
+    drove__hist_add_many(&t->staleness, info->staleness, n_steps);
 }
 
 /* Gradient and publication as one pass over the shared parameters (plain SGD only). */
@@ -92,9 +97,41 @@ static drove_status step_live(drove_worker *w, const drove_batch *batch, float e
     uint64_t t1 = drove__now_ns();
     phase[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
-    count(w, batch->n_rows, &info);
+    count(w, batch->n_rows, 1, &info);
     check_finite(w, score.loss);
     return DROVE_OK;
+}
+
+/* A turn of steps by an engine whose numbers the shared words are. */
+static drove_status step_words(drove_worker *w, const drove_batch *batch, float eta)
+{
+    drove_run *run = w->run;
+    drove_sync *s = run->sync;
+    drove_view view = {0};
+    drove_steps made;
+    drove_publish_info info = {.attempts = 1};
+    uint64_t t0 = drove__now_ns();
+    uint32_t *words = (uint32_t *)s->ops->live(s, w->index, &view);
+    DROVE_TRY(run->engine_ops->steps(w->engine, words, batch, eta, &made));
+    s->ops->live_done(s, w->index, made.n_steps, &info);
+    uint64_t t1 = drove__now_ns();
+    w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
+    w->trace.busy_ns += t1 - t0;
+    w->trace.clamped += made.n_clamped;
+    info.attempts = (uint32_t)made.n_steps; /* one each */
+    count(w, batch->n_rows, made.n_steps, &info);
+    if (!made.is_finite) check_finite(w, NAN);
+    return DROVE_OK;
+}
+
+/* Before the workers are parked. */
+static void settle(drove_worker *w)
+{
+    drove_run *run = w->run;
+    drove_view view = {0};
+    if (run->shared == NULL) return;
+    uint32_t *words = (uint32_t *)run->sync->ops->live(run->sync, w->index, &view);
+    run->engine_ops->settle(w->engine, words);
 }
 
 static drove_status step_published(drove_worker *w, const drove_batch *batch, float eta)
@@ -137,8 +174,14 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     phase[DROVE_PHASE_UPDATE] += t3 - t2 + (t2 - t1 - forward_ns - backward_ns);
     phase[DROVE_PHASE_PUBLISH] += t4 - t3 - info.wait_ns;
     w->trace.busy_ns += t4 - t0 - view.wait_ns - info.wait_ns;
-    count(w, batch->n_rows, &info);
+    count(w, batch->n_rows, 1, &info);
     return DROVE_OK;
+}
+
+static drove_status step(drove_worker *w, const drove_batch *batch, float eta)
+{
+    if (w->run->shared != NULL) return step_words(w, batch, eta);
+    return w->run->use_live ? step_live(w, batch, eta) : step_published(w, batch, eta);
 }
 
 void drove__worker_train(drove_worker *w)
@@ -149,16 +192,16 @@ void drove__worker_train(drove_worker *w)
     for (int p = 0; p < DROVE_N_PHASES; p++) before += w->trace.phase_ns[p];
     drove__cursor_init(&w->cursor, &run->batcher);
     while (drove__batcher_claim(&run->batcher, &w->cursor, w->index, &number)) {
-        drove_batch batch = {.data = run->train, .row = w->row};
+        drove_batch batch = {.data = run->train, .row = w->row, .number = number};
         batch.n_rows = drove__batcher_rows(&run->batcher, &w->cursor, number, w->row);
         float eta = drove__optim_eta(run->optim, drove__batcher_epochs(&run->batcher, number));
-        drove_status status =
-            run->use_live ? step_live(w, &batch, eta) : step_published(w, &batch, eta);
+        drove_status status = step(w, &batch, eta);
         if (status != DROVE_OK) {
             if (!atomic_load(&run->halted)) fail(w, status);
             break;
         }
     }
+    settle(w);
     uint64_t after = 0;
     for (int p = 0; p < DROVE_N_PHASES; p++) after += w->trace.phase_ns[p];
     uint64_t spent = drove__now_ns() - started, named = after - before;

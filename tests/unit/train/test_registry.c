@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-static const char *const kinds[] = {"strategies", "rules",  "schedules", "models",   "activations",
-                                    "inits",      "losses", "data",      "backoffs", "engines"};
+static const char *const kinds[] = {"strategies",  "rules",   "schedules", "models",
+                                    "activations", "inits",   "losses",    "data",
+                                    "backoffs",    "engines", "roundings"};
 
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
