@@ -1,0 +1,152 @@
+/* tests/system/test_low_precision.c - whole runs with --precision: same bits again, resumed, from a
+ * model file; many workers; saturation is counted.
+ */
+#include "base/file.h"
+#include "system/run_support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+static drove_options linear_run(const char *precision, bool is_sparse)
+{
+    drove_options opt = drove_options_default();
+    set(&opt, "data",
+        is_sparse ? "synth:logistic?n=4000&d=300&density=0.05" : "synth:logistic?n=4000&d=60");
+    set(&opt, "test", "none");
+    set(&opt, "model", "logistic");
+    set(&opt, "precision", precision);
+    set(&opt, "batch", "1");
+    set(&opt, "lr", "0.05");
+    set(&opt, "threads", "1");
+    set(&opt, "until", "epochs=3");
+    set(&opt, "eval-every", "0.5");
+    return opt;
+}
+
+static void resumes_to_the_same_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *precision, *rounding, *decay, *batch, *strategy;
+    } cases[] = {{"D8M8", "shared?period=3", "0", "1", "sequential"},
+                 {"D8M16", "xorshift", "0.01", "1", "hogwild"},
+                 {"D16M8", "mt19937", "0", "5", "sequential"},
+                 {"D32fM32f", "shared", "0.01", "1", "sequential"},
+                 {"D8i8M8", "shared", "0.001", "1", "sequential"},
+                 {"D16i16M16", "nearest", "0", "7", "sequential"}};
+    for (size_t k = 0; k < DROVE_COUNT(cases); k++) {
+        const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
+        drove_options opt = linear_run(cases[k].precision, strchr(cases[k].precision, 'i') != NULL);
+        set(&opt, "rounding", cases[k].rounding);
+        set(&opt, "weight-decay", cases[k].decay);
+        set(&opt, "batch", cases[k].batch);
+        set(&opt, "strategy", cases[k].strategy);
+        set(&opt, "out", whole);
+        run_to(&opt, DROVE_FINISHED);
+        set(&opt, "until", "epochs=1.5");
+        set(&opt, "out", parts);
+        run_to(&opt, DROVE_FINISHED);
+        drove_options again = drove_options_default();
+        assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
+        set(&again, "until", "epochs=3");
+        run_to(&again, DROVE_FINISHED);
+        assert_same_model(whole, parts);
+    }
+}
+
+static double summary_real(const char *folder, const char *key)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/summary.json", folder);
+    json_t *object = json_load_file(path, 0, NULL);
+    assert_non_null(object);
+    double value = json_number_value(json_object_get(object, key));
+    json_decref(object);
+    return value;
+}
+
+/* Every signature learns: dense and sparse, one worker and many. */
+static void every_signature_learns(void **state)
+{
+    (void)state;
+    static const char *const d[] = {"D8", "D16", "D32f"}, *const m[] = {"M8", "M16", "M32f"};
+    static const char *const index[] = {"", "i8", "i16", "i32"};
+    for (int k = 0; k < 3 * 3 * 4; k++) {
+        char precision[32];
+        snprintf(precision, sizeof precision, "%s%s%s", d[k % 3], index[k / 9], m[k / 3 % 3]);
+        const char *folder = fresh_folder("learns");
+        drove_options opt = linear_run(precision, k >= 9);
+        set(&opt, "threads", k % 2 ? "4" : "1");
+        set(&opt, "lr", k >= 9 ? "0.1" : "0.02");
+        set(&opt, "out", folder);
+        run_to(&opt, DROVE_FINISHED);
+        double loss = summary_real(folder, "loss");
+        if (!(loss < 0.6)) fail_msg("%s: loss %g", precision, loss);
+    }
+}
+
+static void saturation_is_counted_and_harmless(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("saturated");
+    drove_options opt = linear_run("D8M8", false);
+    set(&opt, "model-range", "0.05");
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    assert_true(summary_real(folder, "clamped") > 0.0);
+    drove_modelfile file;
+    load_model(folder, "model.safetensors", &file);
+    for (size_t i = 0; i < 60; i++) assert_true(fabs((double)file.theta[i]) < 0.0505);
+    drove__modelfile_fini(&file);
+    set(&opt, "model-range", "50");
+    set(&opt, "out", fresh_folder("wide"));
+    run_to(&opt, DROVE_FINISHED);
+    assert_true(summary_real("wide", "clamped") == 0.0);
+}
+
+/* A saved model is one of floats: eval has the run's own loss. */
+static void a_saved_model_has_the_loss_of_the_run(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("saved");
+    char path[256];
+    drove_options opt = linear_run("D8M8", false);
+    set(&opt, "out", folder);
+    run_to(&opt, DROVE_FINISHED);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    drove_use_options use = {.model = path, .data = opt.data};
+    drove_score_report report;
+    assert_int_equal(drove_eval(&use, &report), DROVE_OK);
+    assert_true(fabs(report.loss - summary_real(folder, "loss")) < 1e-6);
+}
+
+/* Values that blow up end the run as crashed, in floats; integers saturate. */
+static void infinite_outputs_end_the_run(void **state)
+{
+    (void)state;
+    drove_options opt = linear_run("D32fM32f", false);
+    set(&opt, "model", "linear");
+    set(&opt, "lr", "1e9");
+    run_to(&opt, DROVE_CRASHED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resumes_to_the_same_bits),
+        cmocka_unit_test(every_signature_learns),
+        cmocka_unit_test(saturation_is_counted_and_harmless),
+        cmocka_unit_test(a_saved_model_has_the_loss_of_the_run),
+        cmocka_unit_test(infinite_outputs_end_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

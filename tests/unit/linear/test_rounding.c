@@ -1,0 +1,181 @@
+/* tests/unit/linear/test_rounding.c - sources of random bits, and the factors of a step. */
+#include "linear/factor.h"
+#include "linear/mt19937.h"
+#include "linear/rounding.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void make(drove_rounder *r, const char *spec, size_t most_blocks, bool by_bytes)
+{
+    drove_rounding how;
+    assert_int_equal(drove__rounding_parse(spec, &how), DROVE_OK);
+    assert_int_equal(drove__rounder_init(r, &how, most_blocks, by_bytes), DROVE_OK);
+    drove__rounder_seed(r, 1, 1);
+}
+
+/* The 10000th number after the default seed, as the C++ standard gives it for mt19937. */
+static void the_twister_is_the_published_one(void **state)
+{
+    (void)state;
+    drove_mt19937 mt;
+    uint32_t last = 0;
+    drove__mt_seed(&mt, 5489u);
+    for (int i = 0; i < 10000; i++) last = drove__mt_u32(&mt);
+    assert_int_equal(last, 4123659995u);
+}
+
+static void nearest_is_one_half(void **state)
+{
+    (void)state;
+    for (int by_bytes = 0; by_bytes < 2; by_bytes++) {
+        drove_rounder r;
+        make(&r, "nearest", 1, by_bytes);
+        const drovek_bits *bits = drove__rounder_next(&r, 5);
+        assert_int_equal(bits->kind, DROVEK_BITS_FIXED);
+        for (size_t i = 0; i < DROVEK_BLOCK_BYTES; i++)
+            assert_int_equal(bits->block[i], by_bytes || i % 2 == 1 ? 0x80 : 0);
+        assert_true(drove__rounder_u(&r) == 0.5);
+        drove__rounder_fini(&r);
+    }
+}
+
+static void shared_bits_last_a_period(void **state)
+{
+    (void)state;
+    for (unsigned n_bits = 256; n_bits <= 512; n_bits += 256) {
+        drove_rounder r;
+        char spec[64];
+        uint8_t block[9][DROVEK_BLOCK_BYTES];
+        snprintf(spec, sizeof spec, "shared?bits=%u&period=3", n_bits);
+        make(&r, spec, 1, true);
+        for (int i = 0; i < 9; i++) memcpy(block[i], drove__rounder_next(&r, 7)->block, 64);
+        for (int i = 0; i < 9; i++) assert_memory_equal(block[i], block[i / 3 * 3], 64);
+        assert_true(memcmp(block[0], block[3], 64) != 0 && memcmp(block[3], block[6], 64) != 0);
+        assert_true((memcmp(block[0], block[0] + 32, 32) == 0) == (n_bits == 256));
+        drove__rounder_fini(&r);
+    }
+}
+
+static void a_stream_fills_every_block(void **state)
+{
+    (void)state;
+    drove_rounder r;
+    make(&r, "mt19937", 50, true);
+    const drovek_bits *bits = drove__rounder_next(&r, 50);
+    assert_int_equal(bits->kind, DROVEK_BITS_STREAM);
+    double sum = 0.0;
+    for (size_t i = 0; i < 50 * 64; i++) sum += bits->block[i];
+    assert_true(fabs(sum / 3200.0 - 127.5) < 4.0 * 73.9 / sqrt(3200.0));
+    uint8_t next[64];
+    memcpy(next, bits->block, 64);
+    assert_true(memcmp(next, drove__rounder_next(&r, 50)->block, 64) != 0);
+    drove__rounder_fini(&r);
+}
+
+/* A turn's numbers belong to its number. */
+static void a_seed_names_a_stream(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"shared", "xorshift", "mt19937"};
+    for (size_t k = 0; k < 3; k++) {
+        drove_rounder r, s;
+        make(&r, specs[k], 4, true);
+        make(&s, specs[k], 4, true);
+        for (int i = 0; i < 5; i++) (void)drove__rounder_next(&s, 4); /* another past */
+        drove__rounder_seed(&r, 1, 9);
+        drove__rounder_seed(&s, 1, 9);
+        drovek_bits *a = drove__rounder_next(&r, 4), *b = drove__rounder_next(&s, 4);
+        assert_memory_equal(a->block, b->block, 64);
+        assert_memory_equal(a->state, b->state, sizeof a->state);
+        assert_true(drove__rounder_u(&r) == drove__rounder_u(&s));
+        drove__rounder_seed(&s, 1, 10);
+        assert_true(drove__rounder_u(&r) != drove__rounder_u(&s));
+        drove__rounder_fini(&r);
+        drove__rounder_fini(&s);
+    }
+}
+
+static void words_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    drove_rounding how;
+    static const char *const wrong[] = {"share",           "shared?bits=128",  "shared?bits=300",
+                                        "shared?period=0", "nearest?bits=256", "xorshift:3",
+                                        "mt19937?period=2"};
+    for (size_t k = 0; k < DROVE_COUNT(wrong); k++)
+        assert_int_equal(drove__rounding_parse(wrong[k], &how), DROVE_E_ARG);
+}
+
+/* ---- factors ---- */
+
+static void factors_have_the_right_mean(void **state)
+{
+    (void)state;
+    static const double alphas[] = {1e-6, 0.0007, -0.0123, 0.3, -0.99, 3.7, -200.0};
+    enum { RUNS = 20000 };
+    drove_rounder r;
+    make(&r, "shared", 1, true);
+    for (size_t k = 0; k < DROVE_COUNT(alphas); k++) {
+        for (int m = DROVE_I8; m <= DROVE_I16; m++) {
+            double sum = 0.0, square = 0.0;
+            for (int i = 0; i < RUNS; i++) {
+                drovek_factor f;
+                drove__factor_make(DROVE_I8, (drove_number)m, &alphas[k], 1, &r, &f);
+                double a = ldexp(f.a, -f.shift);
+                assert_true(f.shift >= 0 && f.shift <= (m == DROVE_I8 ? 8 : 15));
+                assert_true(abs(f.a) <= (m == DROVE_I8 ? 256 : 32767));
+                sum += a;
+                square += a * a;
+            }
+            double mean = sum / RUNS, spread = sqrt(fabs(square / RUNS - mean * mean) / RUNS);
+            assert_true(fabs(mean - alphas[k]) <= 4.5 * spread + 1e-9 + 1e-12 * fabs(alphas[k]));
+        }
+    }
+    drove__rounder_fini(&r);
+}
+
+static void batches_stay_inside_the_lanes(void **state)
+{
+    (void)state;
+    drove_rounder r;
+    drove_rng rng;
+    make(&r, "xorshift", 1, false);
+    drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
+    for (int run = 0; run < 2000; run++) {
+        double alpha[DROVE_FACTOR_ROWS], size = ldexp(1.0, (int)drove__rng_below(&rng, 60) - 30);
+        drovek_factor f[DROVE_FACTOR_ROWS];
+        size_t n = 1 + (size_t)drove__rng_below(&rng, DROVE_FACTOR_ROWS);
+        for (size_t i = 0; i < n; i++) alpha[i] = size * (2.0 * drove__rng_uniform(&rng) - 1.0);
+        drove__factor_make(DROVE_I8, run % 2 ? DROVE_I8 : DROVE_I16, alpha, n, &r, f);
+        int64_t sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            sum += labs((long)f[i].a);
+            assert_int_equal(f[i].shift, f[0].shift);
+        }
+        assert_true(sum <= (run % 2 ? 256 : 32767));
+    }
+    drove__rounder_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_twister_is_the_published_one),
+        cmocka_unit_test(nearest_is_one_half),
+        cmocka_unit_test(shared_bits_last_a_period),
+        cmocka_unit_test(a_stream_fills_every_block),
+        cmocka_unit_test(a_seed_names_a_stream),
+        cmocka_unit_test(words_that_are_none_are_refused),
+        cmocka_unit_test(factors_have_the_right_mean),
+        cmocka_unit_test(batches_stay_inside_the_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
