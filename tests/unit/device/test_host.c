@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "data/quant.h"
 #include "model/loss.h"
 #include "support/reference_mlp.h"
 
@@ -36,19 +37,26 @@ typedef struct problem {
 typedef struct kind {
     const char *name;
     drove_x_kind x_kind;
-    bool has_values, is_scaled, has_view;
+    bool has_values, is_scaled, has_view, is_quantised;
+    drove_number number; /* if it is quantised */
+    unsigned index_bits;
 } kind;
 
 static const kind kinds[] = {
-    {"u8", DROVE_X_U8, true, false, false},
-    {"u8 scaled, view", DROVE_X_U8, true, true, true},
-    {"f32", DROVE_X_F32, true, false, false},
-    {"f32 view", DROVE_X_F32, true, false, true},
-    {"f32 scaled", DROVE_X_F32, true, true, false},
-    {"sparse", DROVE_X_CSR, true, false, true},
-    {"sparse ones", DROVE_X_CSR, false, false, false},
-    {"sparse scaled", DROVE_X_CSR, true, true, true},
-    {"sparse ones scaled", DROVE_X_CSR, false, true, false},
+    {"u8", DROVE_X_U8, true, false, false, false, DROVE_F32, 0},
+    {"u8 scaled, view", DROVE_X_U8, true, true, true, false, DROVE_F32, 0},
+    {"f32", DROVE_X_F32, true, false, false, false, DROVE_F32, 0},
+    {"f32 view", DROVE_X_F32, true, false, true, false, DROVE_F32, 0},
+    {"f32 scaled", DROVE_X_F32, true, true, false, false, DROVE_F32, 0},
+    {"sparse", DROVE_X_CSR, true, false, true, false, DROVE_F32, 0},
+    {"sparse ones", DROVE_X_CSR, false, false, false, false, DROVE_F32, 0},
+    {"sparse scaled", DROVE_X_CSR, true, true, true, false, DROVE_F32, 0},
+    {"sparse ones scaled", DROVE_X_CSR, false, true, false, false, DROVE_F32, 0},
+    {"D8", DROVE_X_U8, true, false, false, true, DROVE_I8, 0},
+    {"D16 view", DROVE_X_F32, true, false, true, true, DROVE_I16, 0},
+    {"D32f", DROVE_X_F32, true, false, false, true, DROVE_F32, 0},
+    {"D16i8 view", DROVE_X_CSR, true, false, true, true, DROVE_I16, 8},
+    {"D32fi32", DROVE_X_CSR, true, false, false, true, DROVE_F32, 32},
 };
 
 static void *zeroed(size_t count, size_t size_bytes)
@@ -90,6 +98,23 @@ static void fill_storage(problem *p, const kind *how, drove_rng *rng)
     s->n_classes = N_CLASSES;
     s->y_class = zeroed(N_STORED, sizeof *s->y_class);
     for (size_t i = 0; i < N_STORED; i++) s->y_class[i] = (int32_t)drove__rng_below(rng, N_CLASSES);
+}
+
+/* Replaces what was stored, and what is expected, by quantised numbers. */
+static void quantise(problem *p, const kind *how)
+{
+    const drove_data all = {.storage = &p->storage, .n_rows = N_STORED};
+    const drove_quant_options opt = {.number = how->number, .index_bits = how->index_bits};
+    assert_int_equal(drove__quant_create(&all, &opt, &p->storage.quant), DROVE_OK);
+    p->storage.x_kind = DROVE_X_QUANT;
+    for (size_t i = 0; i < N_STORED; i++) {
+        float x[N_FEATURES];
+        drove__quant_unpack(p->storage.quant, i, N_FEATURES, x);
+        for (size_t j = 0; j < N_FEATURES; j++) {
+            assert_true(fabs((double)x[j] - p->x[i][j]) <= 0.501 * (double)p->storage.quant->scale);
+            p->x[i][j] = (double)x[j];
+        }
+    }
 }
 
 static void fill_view(problem *p, const kind *how, drove_rng *rng)
@@ -143,6 +168,7 @@ static void setup(problem *p, const kind *how, const char *spec, const char *tie
     memset(p, 0, sizeof *p);
     drove__rng_seed(&rng, 11, DROVE_RNG_TEST, (uint64_t)(how - kinds));
     fill_storage(p, how, &rng);
+    if (how->is_quantised) quantise(p, how);
     fill_view(p, how, &rng);
     make_model(p, spec, "softmax");
     assert_int_equal(drovek_select(&p->kernels, drove__cpu_features(), tier), DROVE_OK);
@@ -162,6 +188,7 @@ static void teardown(problem *p)
     drove__free(p->storage.row_start);
     drove__free(p->storage.index);
     drove__free(p->storage.value);
+    drove__quant_release(p->storage.quant);
     drove__free(p->storage.y_class);
     drove__free(p->data.row);
     drove__free(p->data.shift);
@@ -225,8 +252,8 @@ static void check_gradient(problem *p, const char *name, size_t n, bool spans_wa
     assert_int_equal(drove__engine_host.gradient(p->engine, p->theta, &c.batch, &g, &score, NULL,
                                                  NULL),
                      DROVE_OK);
-    if (!spans_wanted || p->storage.x_kind != DROVE_X_CSR) assert_null(g.span);
-    if (spans_wanted && p->storage.x_kind == DROVE_X_CSR && n < 3) assert_non_null(g.span);
+    if (!spans_wanted || !drove__storage_is_sparse(&p->storage)) assert_null(g.span);
+    if (spans_wanted && drove__storage_is_sparse(&p->storage) && n < 3) assert_non_null(g.span);
     if (g.span != NULL) fill_gaps(p, &g, 7.0f);
     double loss = reference_gradient(&p->reference, p->packed, c.x, c.t, n, expected);
     assert_int_equal(score.n_rows, n);

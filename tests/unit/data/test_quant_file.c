@@ -1,0 +1,472 @@
+/* tests/unit/data/test_quant_file.c - quant:FILE: what is written comes back, in every format and
+ * with every kind of target; scaling once and only once; damage, forgery and other data are
+ * refused. */
+#include "support.h"
+
+#include "base/mem.h"
+#include "data/quant_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void convert(const drove_data *data, const char *to)
+{
+    unlink("q");
+    if (drove_data_convert(data, to) != DROVE_OK) fail_msg("%s: %s", to, drove_error_text());
+}
+
+static void convert_spec(const char *from, const char *to)
+{
+    drove_data *data = open_data(from);
+    convert(data, to);
+    drove_data_destroy(data);
+}
+
+static void expect_no_conversion(const char *from, const char *to, drove_status status,
+                                 const char *word)
+{
+    drove_data *data = open_data(from);
+    assert_int_equal(drove_data_convert(data, to), status);
+    if (strstr(drove_error_text(), word) == NULL)
+        fail_msg("\"%s\" is not in: %s", word, drove_error_text());
+    drove_data_destroy(data);
+}
+
+/* Files with every kind of target; the classes have names. */
+static void write_sources(void)
+{
+    write_text("words.csv", "1,2.5,cat\n0,0,dog\n-3,0.125,cat\n7,7,a cow\n0,0,dog\n");
+    write_text("values.csv", "1,2,0.5\n3,4,1.25\n0,0,-7\n5,6,0.1\n");
+    write_text("sets.svm", "0,2 1:1 300:2.5\n 2:1\n1 1:0 256:4\n0,1,2 70000:1\n");
+    write_text("sparse.svm", "+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n-1 600:1\n");
+}
+
+static const char *const sources[] = {
+    "csv:words.csv",
+    "csv:values.csv",
+    "csv:words.csv?scale=standard",
+    "libsvm:sets.svm",
+    "libsvm:sparse.svm?scale=unit",
+    "libsvm:sparse.svm?features=1000",
+    "synth:images?n=7&size=6",
+    "synth:images?n=7&size=6&scale=none",
+    "synth:logistic?n=9&d=130",
+    "synth:logistic?n=30&d=900&density=0.01",
+};
+
+/* a: a quantised file's view; b: the view it was made from. */
+static void expect_quantised(const drove_data *a, const drove_data *b)
+{
+    const drove_storage *s = a->storage, *t = b->storage;
+    const drove_quant *q = s->quant;
+    const drove_quant_options opt = {.number = q->number, .index_bits = q->index_bits};
+    drove_quant *expected;
+    char one[DROVE_CLASS_TEXT_SIZE], two[DROVE_CLASS_TEXT_SIZE];
+    assert_int_equal(drove__quant_create(b, &opt, &expected), DROVE_OK);
+    assert_int_equal(s->x_kind, DROVE_X_QUANT);
+    assert_int_equal(a->n_rows, b->n_rows);
+    assert_int_equal(s->n_features, t->n_features);
+    assert_true(q->scale == expected->scale);
+    assert_int_equal(q->n_bridges, expected->n_bridges);
+    assert_int_equal(q->n_stored, expected->n_stored);
+    assert_int_equal((uintptr_t)q->value % 64, 0);
+    for (size_t i = 0; i < a->n_rows; i++) {
+        float *x = calloc(t->n_features, sizeof *x), *y = calloc(t->n_features, sizeof *y);
+        drove__quant_unpack(q, i, t->n_features, x);
+        drove__quant_unpack(expected, i, t->n_features, y);
+        assert_memory_equal(x, y, t->n_features * sizeof *x);
+        free(x);
+        free(y);
+    }
+    drove__quant_release(expected);
+    assert_int_equal(s->y_kind, t->y_kind);
+    assert_int_equal(s->n_classes, t->n_classes);
+    assert_int_equal(s->index_base, t->index_base);
+    assert_int_equal(s->channels * 10000 + s->height * 100 + s->width,
+                     t->channels * 10000 + t->height * 100 + t->width);
+    assert_string_equal(s->notes, t->notes);
+    for (size_t c = 0; c < t->n_classes; c++)
+        assert_string_equal(drove__class_text(s, c, one), drove__class_text(t, c, two));
+    for (size_t i = 0; i < a->n_rows; i++) {
+        size_t row = drove__data_row(b, i);
+        if (t->y_kind == DROVE_Y_CLASS) assert_int_equal(s->y_class[i], t->y_class[row]);
+        if (t->y_kind == DROVE_Y_VALUE) assert_true(s->y_value[i] == t->y_value[row]);
+        if (t->y_kind != DROVE_Y_LABELS) continue;
+        uint64_t n = t->label_start[row + 1] - t->label_start[row];
+        assert_int_equal(s->label_start[i + 1] - s->label_start[i], n);
+        assert_memory_equal(s->label + s->label_start[i], t->label + t->label_start[row],
+                            n * sizeof *t->label);
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    static const char *const dense[] = {"D8", "D16", "D32f", "D8[i8]"};
+    static const char *const sparse[] = {"D8i8",   "D8i16",  "D8i32",   "D16i8",   "D16i16",
+                                         "D16i32", "D32fi8", "D32fi16", "D32fi32", "D16[i8]"};
+    write_sources();
+    for (size_t k = 0; k < DROVE_COUNT(sources); k++) {
+        drove_data *from = open_data(sources[k]);
+        bool is_sparse = drove__storage_is_sparse(from->storage);
+        const char *const *precision = is_sparse ? sparse : dense;
+        for (size_t p = 0; p < (is_sparse ? DROVE_COUNT(sparse) : DROVE_COUNT(dense)); p++) {
+            char to[64], name[16];
+            snprintf(to, sizeof to, "quant:q?precision=%s", precision[p]);
+            convert(from, to);
+            drove_data *back = open_data("quant:q");
+            expect_quantised(back, from);
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(precision[p], "["), precision[p]);
+            assert_int_equal(strncmp(drove__storage_name(back->storage), name, strlen(name)), 0);
+            drove_data_destroy(back);
+        }
+        drove_data_destroy(from);
+    }
+}
+
+/* A row list is written as rows; a cache may be made from a cache. */
+static void test_part(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    open_both("synth:logistic?n=40&d=20&scale=standard&split=0.3", "split", 3, &train, &test);
+    convert(test, "quant:q?precision=D16");
+    drove_data *back = open_data("quant:q");
+    expect_quantised(back, test);
+    drove_data_destroy(back);
+    back = open_data("quant:q?from=synth:logistic?n=40%26d=20%26scale=standard%26split=0.3");
+    unlink("q2");
+    assert_int_equal(drove_data_convert(back, "quant:q2"), DROVE_OK);
+    drove_data *again = open_data("quant:q2?from=quant:q");
+    assert_string_equal(drove__storage_name(again->storage), "D16");
+    assert_int_equal(again->storage->scaling, DROVE_SCALE_STANDARD);
+    for (size_t i = 0; i < back->n_rows; i++)
+        assert_memory_equal((char *)again->storage->quant->value + i * 64,
+                            (char *)back->storage->quant->value + i * 64, 64);
+    drove_data_destroy(again);
+    drove_data_destroy(back);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+}
+
+/* Test data in their own format are scaled as the cache was; the cache is not scaled again. */
+static void test_scaling(void **state)
+{
+    (void)state;
+    drove_data *train, *test, *plain;
+    write_sources();
+    plain = open_data("csv:words.csv?scale=standard");
+    convert(plain, "quant:q?precision=D16");
+    open_both("quant:q", "csv:words.csv", 1, &train, &test);
+    assert_null(train->factor);
+    assert_int_equal(train->scaling, DROVE_SCALE_NONE);
+    assert_int_equal(test->scaling, DROVE_SCALE_STANDARD);
+    for (size_t i = 0; i < plain->n_rows; i++) {
+        float x[2];
+        drove__quant_row(train->storage->quant, i, NULL, x);
+        for (size_t f = 0; f < 2; f++) {
+            assert_true(scaled_at(test, i, f) == scaled_at(plain, i, f));
+            assert_true(fabsf(x[f] - scaled_at(plain, i, f)) < train->storage->quant->scale);
+        }
+    }
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    /* a cache as test data must have been scaled alike */
+    open_both("csv:words.csv?scale=standard", "quant:q", 1, &train, &test);
+    assert_null(test->factor);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    open_both("quant:q", "quant:q", 1, &train, &test);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    open_both("quant:q", "split", 1, &train, &test);
+    assert_ptr_equal(train->storage, test->storage);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    expect_refusal("csv:words.csv", "quant:q", DROVE_E_SHAPE, "none", "standard", NULL);
+    expect_refusal("csv:words.csv?scale=unit", "quant:q", DROVE_E_SHAPE, "unit", NULL);
+    write_text("other.csv", "1,2.5,cat\n0,1,dog\n-3,0.125,a cow\n");
+    expect_refusal("csv:other.csv?scale=standard", "quant:q", DROVE_E_SHAPE, "other numbers", NULL);
+    drove_data_destroy(plain);
+}
+
+/* A sparse cache with fewer features than the training data, and classes by name. */
+static void test_matching(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    write_sources();
+    write_text("test.svm", "-1 5:2\n-1 2:1\n+1 1:3\n");
+    convert_spec("libsvm:test.svm", "quant:q?precision=D16i8");
+    open_both("libsvm:sparse.svm", "quant:q", 1, &train, &test);
+    assert_int_equal(test->storage->n_features, 600);
+    assert_int_equal(test->storage->quant->n_features, 600);
+    assert_string_equal(class_of(test, 0), "-1");
+    assert_string_equal(class_of(test, 2), "+1");
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    expect_refusal("quant:q", "libsvm:sparse.svm", DROVE_E_SHAPE, "expected 5 features", NULL);
+    expect_refusal("csv:words.csv", "quant:q", DROVE_E_SHAPE, "dense", "D16i8", NULL);
+}
+
+static void test_create_from_quantised(void **state)
+{
+    (void)state;
+    static const uint32_t order[] = {2, 0, 1, 2};
+    drove_quant *q;
+    write_sources();
+    convert_spec("libsvm:sparse.svm", "quant:q?precision=D16i8");
+    drove_data *d = open_data("quant:q");
+    drove_quant_options opt = {.number = DROVE_I16, .index_bits = 8};
+    assert_int_equal(drove__quant_create(d, &opt, &q), DROVE_OK);
+    assert_ptr_equal(q, d->storage->quant); /* the same numbers, not a copy */
+    assert_int_equal(q->n_users, 2);
+    drove__quant_release(q);
+    opt.order = order;
+    assert_int_equal(drove__quant_create(d, &opt, &q), DROVE_OK);
+    assert_ptr_not_equal(q, d->storage->quant);
+    for (size_t i = 0; i < 4; i++) {
+        float x[600], y[600];
+        drove__quant_unpack(q, i, 600, x);
+        drove__quant_unpack(d->storage->quant, order[i], 600, y);
+        assert_memory_equal(x, y, sizeof x);
+    }
+    assert_int_equal(q->n_bridges, 2);
+    drove__quant_release(q);
+    opt.order = NULL;
+    opt.number = DROVE_I8;
+    q = (drove_quant *)d;
+    assert_int_equal(drove__quant_create(d, &opt, &q), DROVE_E_DATA);
+    assert_null(q);
+    assert_non_null(strstr(drove_error_text(), "expected D8i8, found D16i8"));
+    opt = (drove_quant_options){.number = DROVE_I16, .index_bits = 8, .scale = 3};
+    assert_int_equal(drove__quant_create(d, &opt, &q), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "scale 3"));
+    drove_data_destroy(d);
+}
+
+/* All that can be asked of a view. */
+static void test_describe_and_export(void **state)
+{
+    (void)state;
+    drove_data_facts facts;
+    char text[1024] = "";
+    write_sources();
+    convert_spec("libsvm:sparse.svm", "quant:q?precision=D8i8&range=1");
+    drove_data *d = open_data("quant:q");
+    drove_data_describe(d, &facts);
+    assert_string_equal(facts.storage, "D8i8");
+    assert_int_equal(facts.n_stored, 4);      /* the reader leaves out 2:0 */
+    assert_int_equal(facts.n_bridges, 2 * 2); /* 598 and 600 after nothing: two each */
+    assert_int_equal(facts.n_clamped, 1);     /* -2 */
+    assert_true(facts.quantum == (double)(1.0f / 127));
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    assert_int_equal(drove_data_print_info(d, stream), DROVE_OK);
+    fclose(stream);
+    assert_non_null(strstr(text, "1 values clamped, 4 bridges"));
+    assert_non_null(strstr(text, "values    -1 to 1"));
+    unlink("back.svm");
+    assert_int_equal(drove_data_convert(d, "libsvm:back.svm"), DROVE_OK);
+    drove_data *back = open_data("libsvm:back.svm");
+    assert_true(fabsf(value_at(back, 0, 0) - 0.5f) < 0.005f);
+    assert_true(value_at(back, 0, 599) == -1.0f);
+    drove_data_destroy(back);
+    drove_data_destroy(d);
+}
+
+static void test_from(void **state)
+{
+    (void)state;
+    write_sources();
+    convert_spec("libsvm:sparse.svm", "quant:q");
+    drove_data_destroy(open_data("quant:q?from=libsvm:sparse.svm"));
+    rename("sparse.svm", "moved.svm"); /* the same data elsewhere */
+    drove_data_destroy(open_data("quant:q?from=libsvm:moved.svm"));
+    static const char *const others[][2] = {
+        {"+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n", "expected 4 rows, found 3"},
+        {"+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n-1 601:1\n", "expected 600 features, found 601"},
+        {"+1 1:0.5 9:1 600:-2\n-1\n+1 3:1\n-1 600:1\n", "expected 4 stored numbers, found 5"},
+        {"+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n-1 600:1.0001\n", "other values"},
+        {"+1 1:0.5 600:-2\n-1\n+1 2:0 4:1\n-1 600:1\n", "other values"},
+        {"+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n+1 600:1\n", "other values or labels"},
+        {"+1 1:0.5 600:-2\n-2\n+1 2:0 3:1\n-2 600:1\n", "other values or labels"},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(others); i++) {
+        write_text("other.svm", others[i][0]);
+        expect_refusal("quant:q?from=libsvm:other.svm", NULL, DROVE_E_DATA,
+                       "q:", "a quantised cache that does not match its data", others[i][1], NULL);
+    }
+    expect_refusal("quant:q?from=libsvm:moved.svm?scale=unit", NULL, DROVE_E_DATA,
+                   "another scaling", NULL);
+    expect_refusal("quant:q?from=libsvm:none.svm", NULL, DROVE_E_FILE, "none.svm", NULL);
+}
+
+/* Every bit pattern of one changed byte, every length: refused in one line. */
+static void test_damage(void **state)
+{
+    (void)state;
+    size_t n;
+    write_sources();
+    for (unsigned k = 0; k < 2; k++) {
+        convert_spec(k == 0 ? "libsvm:sets.svm" : "csv:words.csv?scale=standard", "quant:q");
+        char *bytes = read_file("q", &n);
+        for (size_t at = 0; at < n; at++) {
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+            write_file("damaged", bytes, n);
+            expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", NULL);
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+        }
+        for (size_t length = 0; length < n; length += length < 64 ? 1 : 13) {
+            write_file("damaged", bytes, length);
+            expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", NULL);
+        }
+        free(bytes);
+    }
+    write_text("damaged", "+1 1:0.5\n-1 2:0.25\n");
+    expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", "safetensors", NULL);
+}
+
+/* Rewrites q with one metadata value, or one byte of a tensor, changed, and the right checksum. */
+static void forge(const char *key, const char *value, const char *tensor, size_t at, char byte)
+{
+    drove_safetensors st;
+    const char *meta[128];
+    char sum[DROVE_QUANT_SUM_SIZE];
+    uint64_t hash = 0;
+    size_t n = 0;
+    assert_int_equal(drove__safetensors_load("q", &st), DROVE_OK);
+    for (size_t i = 0; i < st.n_tensors; i++) {
+        if (tensor != NULL && strcmp(st.tensor[i].name, tensor) == 0)
+            ((char *)st.tensor[i].bytes)[at] = byte;
+        hash = drove__quant_hash_tensor(hash, &st.tensor[i]);
+    }
+    for (size_t i = 0; i < st.n_meta; i++) {
+        if (strcmp(st.meta_key[i], DROVE_QUANT_CHECKSUM) == 0) continue;
+        meta[n] = st.meta_key[i];
+        meta[n + 1] = key != NULL && strcmp(st.meta_key[i], key) == 0 ? value : st.meta_value[i];
+        hash = drove__quant_hash_meta(hash, meta[n], meta[n + 1]);
+        n += 2;
+    }
+    drove__quant_hash_text(hash, sum);
+    meta[n] = DROVE_QUANT_CHECKSUM;
+    meta[n + 1] = sum;
+    meta[n + 2] = NULL;
+    assert_int_equal(drove__safetensors_write("forged", st.tensor, st.n_tensors, meta), DROVE_OK);
+    drove__safetensors_fini(&st);
+}
+
+static void test_forgery(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *precision, *key, *value, *tensor;
+        size_t at;
+        char byte;
+        const char *word;
+    } cases[] = {
+        {"csv:words.csv", "D8", "format", "drove-quant-2", NULL, 0, 0, "drove-quant-1"},
+        {"csv:words.csv", "D8", "precision", "D9", NULL, 0, 0, "D9"},
+        {"csv:words.csv", "D8", "precision", "D16", NULL, 0, 0, "I16"},
+        {"csv:words.csv", "D8", "quantum", "0", NULL, 0, 0, "scale"},
+        {"csv:words.csv", "D8", "quantum", "1e300", NULL, 0, 0, "scale"},
+        {"csv:words.csv", "D32f", "quantum", "2", NULL, 0, 0, "scale"},
+        {"csv:words.csv", "D8", "n_rows", "4", NULL, 0, 0, "value"},
+        {"csv:words.csv", "D8", "n_rows", "0", NULL, 0, 0, "value"},
+        {"csv:words.csv", "D8", "n_rows", "x", NULL, 0, 0, "n_rows"},
+        {"csv:words.csv", "D8", "n_features", "4294967295", NULL, 0, 0, "value"},
+        {"csv:words.csv", "D8", "n_classes", "2", NULL, 0, 0, "class_names"},
+        {"csv:words.csv", "D8", "n_classes", "0", NULL, 0, 0, "classes"},
+        {"csv:words.csv", "D8", "target", "value", NULL, 0, 0, "values"},
+        {"csv:words.csv", "D8", "channels", "3", NULL, 0, 0, "images"},
+        {"csv:words.csv", "D8", "index_base", "2", NULL, 0, 0, "index_base"},
+        {"csv:words.csv", "D8", "scale", "half", NULL, 0, 0, "scale"},
+        {"csv:words.csv", "D8", "notes", "a\nb", NULL, 0, 0, "plain"},
+        {"csv:words.csv", "D8", NULL, NULL, "value", 1, -128, "outside"},
+        {"csv:words.csv", "D8", NULL, NULL, "value", 2, 1, "outside"}, /* of the padding */
+        {"csv:words.csv", "D32f", NULL, NULL, "value", 3, 0x7f, NULL}, /* large, but a number */
+        {"csv:words.csv", "D8", NULL, NULL, "target", 0, 9, "class below 3"},
+        {"csv:words.csv", "D8", NULL, NULL, "target", 3, -1, "class below 3"},
+        {"csv:words.csv", "D8", NULL, NULL, "class_names", 1, '\n', "class_names"},
+        {"csv:words.csv", "D8", NULL, NULL, "class_names", 0, 0, "class_names"},
+        {"libsvm:sparse.svm", "D8i8", "n_stored", "9", NULL, 0, 0, "value"},
+        {"libsvm:sparse.svm", "D8i8", "n_bridges", "80", NULL, 0, 0, "n_bridges"},
+        {"libsvm:sparse.svm", "D8i8", "n_features", "599", NULL, 0, 0, "not below 599"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "index", 1, 0, "ascend"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "value", 0, -128, "outside"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 0, 1, "ascend"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 8, 100, "ascend"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 15, -1, "ascend"},
+        {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 32, 1, "ascend"},
+        {"libsvm:sparse.svm", "D8i32", NULL, NULL, "index", 1, 9, "not below"},
+        {"libsvm:sets.svm", "D8i16", NULL, NULL, "label_start", 8, 99, "ascend"},
+        {"libsvm:sets.svm", "D8i16", NULL, NULL, "label_start", 32, 99, "label"},
+        {"libsvm:sets.svm", "D8i16", NULL, NULL, "label", 0, 3, "label 3"},
+        {"libsvm:sets.svm", "D8i16", NULL, NULL, "label", 0, 2, "repeated"},
+        {"csv:words.csv?scale=unit", "D8", NULL, NULL, "input.shift", 3, 0x7f, NULL},
+    };
+    write_sources();
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        char to[64];
+        snprintf(to, sizeof to, "quant:q?precision=%s", cases[i].precision);
+        convert_spec(cases[i].from, to);
+        forge(cases[i].key, cases[i].value, cases[i].tensor, cases[i].at, cases[i].byte);
+        drove_data *d, *none;
+        drove_status status = drove_data_open("quant:forged", NULL, 1, &d, &none);
+        if (cases[i].word == NULL) {
+            if (status == DROVE_OK) drove_data_destroy(d);
+            continue;
+        }
+        if (status == DROVE_OK) fail_msg("case %zu: accepted", i);
+        assert_int_equal(drove_status_exit(status), 2);
+        if (strstr(drove_error_text(), cases[i].word) == NULL)
+            fail_msg("case %zu: \"%s\" is not in: %s", i, cases[i].word, drove_error_text());
+        assert_null(strchr(drove_error_text(), '\n'));
+    }
+}
+
+static void test_keys(void **state)
+{
+    (void)state;
+    write_sources();
+    convert_spec("csv:words.csv", "quant:q?precision=D16");
+    drove_data_destroy(open_data("quant:q?precision=D16"));
+    expect_refusal("quant:q?precision=D8", NULL, DROVE_E_DATA, "expected D8", "found D16", NULL);
+    expect_refusal("quant:q?precision=D16i8", NULL, DROVE_E_ARG, "dense", NULL);
+    expect_refusal("quant:q?scale=unit", NULL, DROVE_E_ARG, "scale", NULL);
+    expect_refusal("quant:q?range=2", NULL, DROVE_E_ARG, "range", NULL);
+    expect_refusal("quant:q?presicion=D8", NULL, DROVE_E_ARG, "precision", NULL);
+    expect_no_conversion("csv:words.csv", "quant:q", DROVE_E_EXISTS, "exists");
+    unlink("q");
+    expect_no_conversion("csv:words.csv", "quant:q?from=csv:words.csv", DROVE_E_ARG, "from");
+    expect_no_conversion("csv:words.csv", "quant:q?precision=D3", DROVE_E_ARG, "D3");
+    expect_no_conversion("csv:words.csv", "quant:q?precision=D8M8", DROVE_E_ARG, "D8M8");
+    expect_no_conversion("csv:words.csv", "quant:q?precision=D8i8", DROVE_E_ARG, "dense");
+    expect_no_conversion("libsvm:sparse.svm", "quant:q?precision=D8", DROVE_E_ARG, "sparse");
+    expect_no_conversion("csv:words.csv", "quant:q?range=0", DROVE_E_ARG, "range");
+    expect_no_conversion("csv:words.csv", "quant:q?range=1e-300", DROVE_E_DATA, "vanishes");
+    expect_no_conversion("csv:words.csv", "quant:q?precision=D32f&range=1", DROVE_E_ARG, "floats");
+    expect_no_conversion("csv:words.csv", "quant:q.gz", DROVE_E_UNSUPPORTED, ".gz");
+    assert_int_equal(access("q", F_OK), -1);
+    if (access("/dev/full", W_OK) == 0)
+        expect_no_conversion("csv:words.csv", "quant:/dev/full", DROVE_E_IO, "/dev/full");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_matching),
+        cmocka_unit_test(test_create_from_quantised),
+        cmocka_unit_test(test_describe_and_export),
+        cmocka_unit_test(test_from),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_forgery),
+        cmocka_unit_test(test_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
