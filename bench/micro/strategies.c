@@ -24,8 +24,9 @@
 enum { N_PARAMS = 134912, STEPS = 300, WARM_UP = 30, REPEATS = 25, MOST_WORKERS = 2 };
 
 static const drove_sync_ops *const strategies[] = {
-    &drove__sync_hogwild, &drove__sync_leashed, &drove__sync_sequential, &drove__sync_mutex,
-    &drove__sync_rwlock,  &drove__sync_ssp,     &drove__sync_softsync,   &drove__sync_sync,
+    &drove__sync_hogwild,    &drove__sync_replicas, &drove__sync_leashed,
+    &drove__sync_sequential, &drove__sync_mutex,    &drove__sync_rwlock,
+    &drove__sync_ssp,        &drove__sync_softsync, &drove__sync_sync,
 };
 enum { MOST_RESULTS = 32 };
 

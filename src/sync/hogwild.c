@@ -12,6 +12,7 @@
  *
  * Staleness comes from the counter of begun updates, the only ordered thing here.
  */
+#include "sync/shared.h"
 #include "sync/sync.h"
 
 #include <string.h>
@@ -85,23 +86,11 @@ static uint64_t count_updates(drove_sync *s, unsigned worker, uint64_t n, drove_
     return before;
 }
 
-/* Where a worker begins to publish a dense step: each at its own part of the vector.  Workers that
- * publish at the same moment would otherwise walk the same cache lines side by side, take each from
- * the other at every element, end together and so meet again at the next step. */
-static size_t first_element(const drove_sync *s, unsigned worker, const drove_step *step)
-{
-    size_t n_lines = s->optim->n / 16; /* floats in a cache line */
-    return step->span != NULL ? 0 : n_lines * worker / s->n_workers * 16;
-}
-
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
     uint64_t before = count_updates(s, worker, 1, info), t = before + 1;
-    size_t n = s->optim->n, first = first_element(s, worker, step);
-    drove__optim_apply(s->optim, step, info->staleness, t, first, n - first, s->impl, s->impl);
-    if (first > 0)
-        drove__optim_apply(s->optim, step, info->staleness, t, 0, first, s->impl, s->impl);
+    drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, t, s->impl);
     return DROVE_OK;
 }
 

@@ -12,6 +12,8 @@ extern const drove_sync_ops drove__sync_softsync;   /* n-softsync: softsync:2 */
 extern const drove_sync_ops drove__sync_mutex;      /* AsyncSGD with a mutex, Algorithm 2 */
 extern const drove_sync_ops drove__sync_rwlock;     /* with a POSIX read-write lock, Algorithm 2 */
 extern const drove_sync_ops drove__sync_hogwild;    /* HOGWILD!, also hogwild:copy, hogwild:live */
-extern const drove_sync_ops drove__sync_leashed;    /* Leashed-SGD, Algorithm 3: leashed:inf */
+extern const drove_sync_ops
+    drove__sync_replicas;                        /* averaged copies: replicas:core, replicas:node */
+extern const drove_sync_ops drove__sync_leashed; /* Leashed-SGD, Algorithm 3: leashed:inf */
 
 #endif

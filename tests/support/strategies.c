@@ -6,8 +6,9 @@
 #include <time.h>
 
 const drove_sync_ops *const all_strategies[N_STRATEGIES] = {
-    &drove__sync_sequential, &drove__sync_sync,   &drove__sync_ssp,     &drove__sync_softsync,
-    &drove__sync_mutex,      &drove__sync_rwlock, &drove__sync_hogwild, &drove__sync_leashed,
+    &drove__sync_sequential, &drove__sync_sync,     &drove__sync_ssp,
+    &drove__sync_softsync,   &drove__sync_mutex,    &drove__sync_rwlock,
+    &drove__sync_hogwild,    &drove__sync_replicas, &drove__sync_leashed,
 };
 
 const drove_sync_ops *find_strategy(const char *name)
@@ -43,7 +44,9 @@ drove_status rig_try(rig *r, rig_options o)
         .backoff = o.backoff,
         .n_workers = optim.n_workers,
         .optim = r->optim,
+        .place = o.place,
         .seed = 1,
+        .layout = o.layout,
     };
     const drove_sync_ops *ops = o.ops != NULL ? o.ops : find_strategy(r->spec.name);
     drove_status status = drove__sync_create(ops, &sync, theta0, &r->sync);

@@ -19,7 +19,7 @@
 /* ThreadSanitizer makes a step some twenty times slower. */
 #define STEPS_DIVISOR (DROVE_TSAN ? 20u : 1u)
 
-enum { N_STRATEGIES = 8, MOST_WORKERS = 16 };
+enum { N_STRATEGIES = 9, MOST_WORKERS = 16 };
 extern const drove_sync_ops *const all_strategies[N_STRATEGIES];
 
 typedef struct rig {
@@ -37,6 +37,9 @@ typedef struct rig_options { /* zeroed: sgd, step size 1, one worker, 64 paramet
     unsigned          n_workers;
     size_t            n;
     const float      *theta0; /* [n] or NULL */
+
+    const drove_place  *place;  /* [n_workers] or NULL */
+    const drove_layout *layout; /* or NULL */
 
     const drove_sync_ops *ops;  /* NULL: found by the variant's name */
     const drove_rule_ops *hook; /* takes the place of the rule's functions */

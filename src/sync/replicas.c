@@ -1,0 +1,391 @@
+/* sync/replicas.c - every core, or every NUMA node, trains its own copy of the parameters, and the
+ * copies meet in a shared centre while training goes on.
+ *
+ * Source: Zhang and Re (DimmWitted), VLDB 2014, PerCore and PerNode, whose replicas are averaged
+ * (merge=mean); Zhang, Hsieh and Akella (HogWild++), ICDM 2016, where what a replica has gained
+ * counts whole (merge=sum).
+ *   replicas:core   a replica for each worker, which nobody else touches
+ *   replicas:node   a replica for each NUMA node, shared by the node's workers as in HOGWILD!
+ *                   (races R1, R2, R4, and R7 with the merge)
+ *
+ * Symbols: c centre, w replica, last = w when it last met the centre, R number of replicas.
+ *     meet:   c += share (w - last);  w = last = c      share = 1/R (mean) or 1 (sum)
+ * A worker whose replica has taken `period` steps (of each of its workers) since its last meeting
+ * takes the centre, if nobody has it; if somebody has, it goes on and asks again after its next
+ * step.  Nobody ever waits.
+ *
+ * State of the rule (velocity, moments) stays with its replica, consistent with it, and is never
+ * summed or moved by a gain, which could make a second moment negative.
+ *
+ * While the workers are parked, `peek` lets all replicas meet: each takes over the centre, and the
+ * mean of all states.  What is evaluated or saved is thus all there is, and what training goes on
+ * from.  With one replica there is no centre, and nothing but that replica's steps.
+ *
+ * Staleness of a step: updates published before it that its view does not contain.  That is what
+ * other replicas have not brought to the centre, or this one has not fetched from it.
+ *
+ * Invariants: c, last, merged, bits and n_updates are touched by the holder of the centre alone
+ * (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader will find
+ * it.
+ */
+#include "sync/shared.h"
+#include "sync/sync.h"
+
+#include <string.h>
+
+/* Steps of one worker.  A meeting moves about as many bytes as three steps of a dense linear model
+ * at one example each, and waits for the centre's cache lines, which for small models is the larger
+ * part.  Means of convex models hardly suffer from a long period; sums, where R steps add up that
+ * did not know of each other, do. */
+enum { DEFAULT_PERIOD_MEAN = 256, DEFAULT_PERIOD_SUM = 16 };
+
+typedef struct replica {
+    float *w;            /* [n_vector] */
+    float *last;         /* [n_vector], the first n used; NULL with one replica, like the centre */
+    drovek_bits bits;    /* for rounding what a low-precision replica has gained */
+    uint64_t merged;     /* of `own`: in the centre */
+    uint64_t state_base; /* + own: steps that the state is worth; set while parked */
+    unsigned n_workers;
+    _Atomic uint64_t own DROVE_ALIGNED_CACHE_LINE; /* steps begun by its workers */
+    _Atomic uint64_t foreign;                      /* updates by others in w */
+    _Atomic uint64_t due; /* own, from which on it should meet the centre */
+} DROVE_ALIGNED_CACHE_LINE replica;
+
+typedef struct member { /* one per worker; its own */
+    replica *of;
+    unsigned mate;   /* number among the replica's workers */
+    uint64_t own;    /* the replica's, when live was called */
+    uint64_t lacked; /* updates published but not in w, then */
+} DROVE_ALIGNED_CACHE_LINE member;
+
+typedef struct replicas_impl {
+    replica *replica; /* [n_replicas] */
+    member *member;   /* [n_workers] */
+    unsigned n_replicas;
+    uint64_t period;
+    float share;
+    float *centre;       /* [n_vector]; its state is the mean of all since they were parked */
+    uint64_t n_updates;  /* in the centre */
+    uint64_t n_together; /* updates when all replicas were last the same */
+    _Atomic int taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by somebody */
+} replicas_impl;
+
+static const drove_sync_ops replicas_sum, replicas_node;
+
+/* ---- setting up ---- */
+
+static const char *const kinds[] = {"core", "node"};
+enum { MERGE_MEAN, MERGE_SUM };
+static const char *const merges[] = {"mean", "sum"};
+
+static drove_status parse(drove_sync *s, const drove_spec *spec, unsigned *merge, bool *by_node)
+{
+    static const char *const keys[] = {"period", "merge", NULL};
+    replicas_impl *p = s->impl;
+    DROVE_TRY(drove__spec_check(spec, 1, keys));
+    DROVE_TRY(drove__spec_word(spec, "merge", merges, DROVE_COUNT(merges), merge));
+    p->period = *merge == MERGE_SUM ? DEFAULT_PERIOD_SUM : DEFAULT_PERIOD_MEAN;
+    DROVE_TRY(drove__spec_u64(spec, "period", 1, UINT32_MAX, &p->period));
+    const char *kind = spec->n_args > 0 ? spec->arg[0] : kinds[0];
+    *by_node = strcmp(kind, "node") == 0;
+    if (*by_node || strcmp(kind, "core") == 0) return DROVE_OK;
+    const char *near = drove__nearest(kind, kinds, DROVE_COUNT(kinds));
+    return drove__fail(DROVE_E_ARG,
+                       "replicas: expected replicas:core or replicas:node, found \"%s\"%s%s%s",
+                       kind, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                       near != NULL ? "?" : "");
+}
+
+/* Worker's replica: a new one, or that of the first worker on its node (not bound: node -1). */
+static replica *replica_of(replicas_impl *p, const drove_place *place, unsigned worker,
+                           bool by_node)
+{
+    for (unsigned v = 0; by_node && v < worker; v++) {
+        if (place == NULL || place[v].node == place[worker].node) return p->member[v].of;
+    }
+    return &p->replica[p->n_replicas++];
+}
+
+static drove_status make_vectors(drove_sync *s)
+{
+    replicas_impl *p = s->impl;
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        replica *r = p->member[w].of;
+        if (p->member[w].mate != 0) continue; /* near its first worker */
+        r->w = drove__sync_vector(s, w);
+        if (r->w == NULL) return drove__sync_no_memory(s);
+        if (p->n_replicas == 1) return DROVE_OK;
+        r->last = drove__sync_vector(s, w);
+        if (r->last == NULL) return drove__sync_no_memory(s);
+    }
+    p->centre = drove__sync_vector(s, DROVE_SYNC_SHARED);
+    return p->centre != NULL ? DROVE_OK : drove__sync_no_memory(s);
+}
+
+static void seed_bits(const replicas_impl *p, uint64_t seed)
+{
+    drove_rng rng;
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        drovek_bits *bits = &p->replica[i].bits;
+        drove__rng_seed(&rng, seed, DROVE_RNG_MERGE, i);
+        bits->kind = DROVEK_BITS_XORSHIFT;
+        for (size_t k = 0; k < DROVE_COUNT(bits->state); k++)
+            bits->state[k] = drove__rng_u64(&rng) | 1; /* never 0 */
+    }
+}
+
+/* ---- parked: all replicas from one vector ---- */
+
+/* Every replica goes on from the centre, state and all; with one, from its own w. */
+static void start_together(drove_sync *s, uint64_t n_updates)
+{
+    replicas_impl *p = s->impl;
+    p->n_updates = p->n_together = n_updates;
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        replica *r = &p->replica[i];
+        /* Relaxed: starting the workers orders this before their first step. */
+        uint64_t own = atomic_load_explicit(&r->own, memory_order_relaxed);
+        atomic_store_explicit(&r->foreign, n_updates - own, memory_order_relaxed);
+        atomic_store_explicit(&r->due, own + p->period * r->n_workers, memory_order_relaxed);
+        r->merged = own;
+        r->state_base = n_updates / p->n_replicas - own; /* may wrap; only base + own is used */
+        if (p->n_replicas == 1) return;
+        memcpy(r->w, p->centre, s->n_vector * sizeof *r->w);
+        memcpy(r->last, p->centre, s->optim->n * sizeof *r->last);
+    }
+}
+
+static float *first_vector(const replicas_impl *p)
+{
+    return p->n_replicas == 1 ? p->replica[0].w : p->centre;
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    unsigned merge = MERGE_MEAN;
+    bool by_node = false;
+    replicas_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    DROVE_TRY(parse(s, opt->spec, &merge, &by_node));
+    p->replica = drove__alloc(s->n_workers, sizeof *p->replica);
+    p->member = drove__alloc(s->n_workers, sizeof *p->member);
+    if (p->replica == NULL || p->member == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        p->member[w].of = replica_of(p, opt->place, w, by_node);
+        p->member[w].mate = p->member[w].of->n_workers++;
+        s->worker[w].own = &p->member[w];
+    }
+    DROVE_TRY(make_vectors(s));
+    seed_bits(p, opt->seed);
+    p->share = merge == MERGE_SUM ? 1.0f : 1.0f / (float)p->n_replicas;
+    memcpy(first_vector(p), theta0, s->optim->n * sizeof *theta0);
+    start_together(s, 0);
+    if (p->n_replicas > 1) s->most_steps = p->period;
+    if (by_node) s->ops = &replicas_node;
+    else if (merge == MERGE_SUM) s->ops = &replicas_sum;
+    return DROVE_OK;
+}
+
+static void fini(drove_sync *s)
+{
+    replicas_impl *p = s->impl;
+    for (unsigned i = 0; p->replica != NULL && i < p->n_replicas; i++) {
+        drove__sync_vector_free(s, p->replica[i].w);
+        drove__sync_vector_free(s, p->replica[i].last);
+    }
+    drove__sync_vector_free(s, p->centre);
+    drove__free(p->replica);
+    drove__free(p->member);
+    drove__free(p);
+}
+
+/* ---- meeting the centre ---- */
+
+/* Caller holds the centre, or all workers are parked.  The state stays as it is. */
+static void meet(drove_sync *s, replica *r)
+{
+    replicas_impl *p = s->impl;
+    const drove_layout *l = &s->layout;
+    drovek_merge_fn *const *merge = s->optim->kernels->linear.merge;
+    /* Relaxed: mates' steps that have begun count as merged, as they count as published. */
+    uint64_t own = atomic_load_explicit(&r->own, memory_order_relaxed);
+    (void)merge[l->number](p->centre, r->w, r->last, l->n_numbers, p->share, &r->bits);
+    (void)merge[DROVE_F32](p->centre + l->tail, r->w + l->tail, r->last + l->tail,
+                           s->optim->n - l->tail, p->share, &r->bits);
+    p->n_updates += own - r->merged;
+    r->merged = own;
+    /* Release: who published what is counted here, for mates; pairs with contained. */
+    atomic_store_explicit(&r->foreign, p->n_updates - own, memory_order_release);
+    /* Relaxed: a hint for mates; the holder of the centre decides. */
+    atomic_store_explicit(&r->due, own + p->period * r->n_workers, memory_order_relaxed);
+}
+
+static bool is_due(replica *r)
+{
+    return atomic_load_explicit(&r->own, memory_order_relaxed) >=
+           atomic_load_explicit(&r->due, memory_order_relaxed);
+}
+
+/* True: the caller has the centre.  The first look, relaxed, decides nothing but spares those who
+ * have it a cache line taken away. */
+static bool take_centre(replicas_impl *p)
+{
+    /* Acquire: what the last holder wrote; pairs with give_centre. */
+    return atomic_load_explicit(&p->taken, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(&p->taken, 1, memory_order_acquire) == 0;
+}
+
+static void give_centre(replicas_impl *p)
+{
+    atomic_store_explicit(&p->taken, 0, memory_order_release); /* pairs with take_centre */
+}
+
+static void meet_if_due(drove_sync *s, replica *r, drove_publish_info *info)
+{
+    replicas_impl *p = s->impl;
+    if (p->n_replicas == 1 || !is_due(r)) return;
+    if (!take_centre(p)) {
+        info->attempts++; /* the step is in w all the same */
+        return;
+    }
+    if (is_due(r)) meet(s, r); /* otherwise a mate was faster */
+    give_centre(p);
+}
+
+/* ---- steps ---- */
+
+/* Updates in the replica.  Both parts only grow, and whoever made them grow had seen as much of
+ * `published` before, so what is published from here on includes them. */
+static uint64_t contained(replica *r)
+{
+    /* Acquire: pairs with count_steps of mates, and with meet. */
+    return atomic_load_explicit(&r->own, memory_order_acquire) +
+           atomic_load_explicit(&r->foreign, memory_order_acquire);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    const member *me = s->worker[worker].own;
+    s->worker[worker].version = contained(me->of);
+    *view = (drove_view){.vector = me->of->w, .version = s->worker[worker].version};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
+/* Counts the worker's next n steps; *lacks: updates published before them that were not in the
+ * view.  Returns the replica's steps before them. */
+static uint64_t count_steps(drove_sync *s, unsigned worker, uint64_t n, uint64_t *lacks)
+{
+    const member *me = s->worker[worker].own;
+    /* Relaxed: only counts; but before `own`, whose release passes it on to mates, as
+     * give_centre does to others. */
+    *lacks = atomic_fetch_add_explicit(&s->published, n, memory_order_relaxed) -
+             s->worker[worker].version;
+    return atomic_fetch_add_explicit(&me->of->own, n, memory_order_release);
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    const member *me = s->worker[worker].own;
+    replica *r = me->of;
+    drove_publish_info made = {.attempts = 1, .updated = 1};
+    uint64_t t = r->state_base + count_steps(s, worker, 1, &made.staleness) + 1;
+    drove__sync_apply_from(s, step, me->mate, r->n_workers, made.staleness, t, r->w);
+    meet_if_due(s, r, &made);
+    *info = made;
+    return DROVE_OK;
+}
+
+static float *live(drove_sync *s, unsigned worker, drove_view *view)
+{
+    member *me = s->worker[worker].own;
+    /* Relaxed: own as a number only; contained follows it and orders. */
+    me->own = atomic_load_explicit(&me->of->own, memory_order_relaxed);
+    (void)acquire(s, worker, view);
+    me->lacked = atomic_load_explicit(&s->published, memory_order_relaxed) - view->version;
+    return me->of->w;
+}
+
+/* What was lacking at first lacks in all n steps; what other replicas have published since, in
+ * half of them; what mates have, was in w at once, and is spread over the n. */
+static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+{
+    const member *me = s->worker[worker].own;
+    uint64_t lacks, n = n_steps;
+    uint64_t by_mates = count_steps(s, worker, n, &lacks) - me->own;
+    uint64_t grown = lacks - me->lacked;
+    if (by_mates > grown) by_mates = grown; /* published before live, counted in own after */
+    drove_publish_info made = {.attempts = 1, .updated = 1};
+    made.staleness = me->lacked + ((grown - by_mates) * (n + 1) / 2 + by_mates + n / 2) / n;
+    meet_if_due(s, me->of, &made);
+    *info = made;
+}
+
+/* ---- parked ---- */
+
+/* The mean of all states, into the centre: never of gains, so that no second moment can become
+ * negative. */
+static void average_states(drove_sync *s)
+{
+    replicas_impl *p = s->impl;
+    const drovek_table *k = s->optim->kernels;
+    size_t n = s->optim->n, n_state = s->n_vector - n;
+    k->copy_f32(p->centre + n, p->replica[0].w + n, n_state);
+    for (unsigned i = 1; i < p->n_replicas; i++)
+        k->axpy_f32(p->centre + n, p->replica[i].w + n, n_state, 1.0f);
+    k->scale_f32(p->centre + n, n_state, 1.0f / (float)p->n_replicas);
+}
+
+static const float *peek(drove_sync *s)
+{
+    replicas_impl *p = s->impl;
+    if (p->n_replicas == 1) return p->replica[0].w;
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        replica *r = &p->replica[i];
+        if (atomic_load_explicit(&r->own, memory_order_relaxed) != r->merged) meet(s, r);
+    }
+    if (p->n_updates != p->n_together) { /* otherwise they stand as they were left */
+        average_states(s);
+        start_together(s, p->n_updates);
+    }
+    return p->centre;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    replicas_impl *p = s->impl;
+    (void)st;
+    memcpy(first_vector(p), vector, s->n_vector * sizeof *vector);
+    start_together(s, atomic_load_explicit(&s->published, memory_order_relaxed));
+    return DROVE_OK;
+}
+
+/* ---- tables ---- */
+
+static const char *const variants[] = {"replicas", "replicas:core?period=5&merge=sum",
+                                       "replicas:node", NULL};
+
+#define REPLICAS_TABLE(kept)                                                                       \
+    .name = "replicas",                                                                            \
+    .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "        \
+            "(default; N 256) or sum (N 16)",                                                      \
+    .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016", .promises = (kept),                 \
+    .needs = DROVE_SYNC_TYPED, .variants = variants, .init = init, .fini = fini,                   \
+    .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
+    .live_done = live_done, .peek = peek, .restore = restore
+
+/* A mean counts a step in part; a node's workers race on their replica. */
+static const drove_sync_ops replicas_sum = {
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE),
+};
+static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE)};
+const drove_sync_ops drove__sync_replicas = {
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE),
+};

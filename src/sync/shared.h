@@ -1,0 +1,15 @@
+/* sync/shared.h - how several workers step in place on one vector without any protection: what
+ * hogwild and a node's replica have in common. */
+#ifndef DROVE_SYNC_SHARED_H
+#define DROVE_SYNC_SHARED_H
+
+#include "strategy/strategy.h"
+
+/* Applies a step to vector[n_vector] in place, race R2.  The `part`-th of n_parts workers begins a
+ * dense step at its own part of the vector: workers that publish at the same moment would otherwise
+ * walk the same cache lines side by side, take each from the other at every element, end together
+ * and so meet again at the next step. */
+void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigned part,
+                            unsigned n_parts, uint64_t staleness, uint64_t t, float *vector);
+
+#endif

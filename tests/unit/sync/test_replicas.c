@@ -1,0 +1,370 @@
+/* Replicas: what a meeting does to centre and replica, when it happens, what is evaluated and
+ * saved, and what each worker is said not to have seen. */
+#include "support/strategies.h"
+
+#include <math.h>
+
+enum { N = 64 };
+
+/* Worker's step: subtracts `value` from every parameter. */
+static drove_publish_info step(rig *r, unsigned worker, float value)
+{
+    float g[N];
+    drove_publish_info info;
+    for (unsigned j = 0; j < N; j++) g[j] = value;
+    assert_int_equal(take_step(r, worker, g, 1.0f, NULL, &info), DROVE_OK);
+    return info;
+}
+
+static const float *view_of(rig *r, unsigned worker, uint64_t *version)
+{
+    drove_view view;
+    assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
+    r->sync->ops->release(r->sync, worker);
+    if (version != NULL) *version = view.version;
+    return view.vector;
+}
+
+static void expect_all(const float *vector, float expected)
+{
+    for (unsigned j = 0; j < N; j++)
+        if (vector[j] != expected)
+            fail_msg("element %u is %g, expected %g", j, (double)vector[j], (double)expected);
+}
+
+/* Two replicas, period 2, worked out by hand.  Steps subtract, so the parameters are minus sums. */
+static void meets_by_the_equations(const char *variant, float share)
+{
+    rig r;
+    rig_init(&r, (rig_options){.variant = variant, .n_workers = 2});
+    step(&r, 0, 1.0f);
+    expect_all(view_of(&r, 0, NULL), -1.0f);
+    expect_all(view_of(&r, 1, NULL), 0.0f); /* nothing has met yet */
+    step(&r, 1, 8.0f);
+    expect_all(view_of(&r, 1, NULL), -8.0f);
+    step(&r, 0, 2.0f); /* the second: c = share (-3) */
+    float c = share * -3.0f;
+    expect_all(view_of(&r, 0, NULL), c);
+    expect_all(view_of(&r, 1, NULL), -8.0f);
+    step(&r, 1, 4.0f); /* c += share (-12 - 0) */
+    c += share * -12.0f;
+    expect_all(view_of(&r, 1, NULL), c);
+    step(&r, 0, 16.0f); /* has not seen it */
+    expect_all(view_of(&r, 0, NULL), share * -3.0f - 16.0f);
+    step(&r, 0, 32.0f); /* gained -48 since it met share (-3) */
+    c += share * -48.0f;
+    expect_all(view_of(&r, 0, NULL), c);
+    rig_fini(&r);
+}
+
+static void meetings_follow_the_equations(void **state)
+{
+    (void)state;
+    meets_by_the_equations("replicas?period=2", 0.5f);
+    meets_by_the_equations("replicas:core?period=2&merge=mean", 0.5f);
+    meets_by_the_equations("replicas?period=2&merge=sum", 1.0f);
+}
+
+static void parked_replicas_meet(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 4});
+    for (unsigned w = 0; w < 3; w++) step(&r, w, (float)(4 << w)); /* the last one has none */
+    step(&r, 0, 4.0f);
+    expect_all(r.sync->ops->peek(r.sync), -(8.0f + 8.0f + 16.0f) / 4.0f);
+    expect_all(r.sync->ops->peek(r.sync), -8.0f); /* looking again changes nothing */
+    for (unsigned w = 0; w < 4; w++) {
+        uint64_t version;
+        expect_all(view_of(&r, w, &version), -8.0f);
+        assert_int_equal(version, 4);
+    }
+    step(&r, 1, 4.0f); /* counts once, what was there before not again */
+    expect_all(r.sync->ops->peek(r.sync), -9.0f);
+    rig_fini(&r);
+    /* Nothing is left to bring, but the first has still to fetch what the second brought. */
+    rig_init(&r, (rig_options){.variant = "replicas?period=1", .n_workers = 2});
+    step(&r, 0, 2.0f);
+    step(&r, 1, 4.0f);
+    expect_all(view_of(&r, 0, NULL), -1.0f);
+    expect_all(r.sync->ops->peek(r.sync), -3.0f);
+    expect_all(view_of(&r, 0, NULL), -3.0f);
+    rig_fini(&r);
+}
+
+/* The longest turn is a period, and the period is counted from the last meeting. */
+static void a_period_is_steps_of_one_worker(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=5&merge=sum", .n_workers = 2});
+    assert_int_equal(r.sync->most_steps, 5);
+    step(&r, 1, 1.0f);
+    (void)r.sync->ops->peek(r.sync);
+    for (unsigned i = 0; i < 4; i++) step(&r, 1, 1.0f);
+    step(&r, 0, 100.0f);
+    expect_all(view_of(&r, 1, NULL), -5.0f);
+    for (unsigned i = 0; i < 4; i++) step(&r, 0, 100.0f); /* its fifth: meets */
+    expect_all(view_of(&r, 0, NULL), -501.0f);
+    step(&r, 1, 1.0f); /* its fifth since the look */
+    expect_all(view_of(&r, 1, NULL), -506.0f);
+    rig_fini(&r);
+    rig_init(&r, (rig_options){.variant = "replicas", .n_workers = 2});
+    assert_int_equal(r.sync->most_steps, 256);
+    rig_fini(&r);
+    rig_init(&r, (rig_options){.variant = "replicas?merge=sum", .n_workers = 2});
+    assert_int_equal(r.sync->most_steps, 16);
+    rig_fini(&r);
+    rig_init(&r, (rig_options){.variant = "replicas?period=5"});
+    assert_true(r.sync->most_steps == UINT64_MAX); /* nobody to meet */
+    rig_fini(&r);
+}
+
+static void staleness_is_what_the_replica_lacks(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=3", .n_workers = 2});
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(step(&r, 0, 1.0f).staleness, 0);
+    assert_int_equal(step(&r, 1, 1.0f).staleness, 2);
+    assert_int_equal(step(&r, 1, 1.0f).staleness, 2); /* not anew at each step: still lacking */
+    assert_int_equal(step(&r, 0, 1.0f).staleness,
+                     2); /* then meets; the others' two are not there */
+    assert_int_equal(step(&r, 0, 1.0f).staleness, 2);
+    assert_int_equal(step(&r, 1, 1.0f).staleness, 4); /* then meets, and finds the first three */
+    uint64_t version;
+    (void)view_of(&r, 1, &version);
+    assert_int_equal(version, 6);
+    assert_int_equal(step(&r, 1, 1.0f).staleness, 1);
+    (void)r.sync->ops->peek(r.sync);
+    assert_int_equal(step(&r, 0, 1.0f).staleness, 0);
+    rig_fini(&r);
+}
+
+/* Turns of several fused steps: what was lacking at first counts for each, what came meanwhile for
+ * half of them. */
+static void staleness_of_a_turn_is_a_mean(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 2});
+    drove_sync *s = r.sync;
+    drove_view a, b;
+    drove_publish_info info;
+    float *first = s->ops->live(s, 0, &a);
+    assert_ptr_equal(first, a.vector);
+    s->ops->live_done(s, 0, 7, &info);
+    assert_int_equal(info.staleness, 0);
+    assert_ptr_not_equal(s->ops->live(s, 1, &b), first);
+    assert_int_equal(b.version, 0);
+    (void)s->ops->live(s, 0, &a);
+    assert_int_equal(a.version, 7);
+    s->ops->live_done(s, 0, 10, &info);
+    s->ops->live_done(s, 1, 4, &info); /* 7 lacked before, 10 came in between: 7 + 10 * 5 / 8 */
+    assert_int_equal(info.staleness, 13);
+    assert_int_equal(atomic_load(&s->published), 21);
+    rig_fini(&r);
+}
+
+static void live_turns_meet_too(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=4&merge=sum", .n_workers = 2});
+    drove_sync *s = r.sync;
+    drove_view view;
+    drove_publish_info info;
+    for (unsigned w = 0; w < 2; w++) {
+        float *theta = s->ops->live(s, w, &view);
+        for (unsigned j = 0; j < N; j++) theta[j] += 1.0f;
+        s->ops->live_done(s, w, 4, &info);
+        expect_all(theta, (float)(w + 1));
+    }
+    rig_fini(&r);
+}
+
+static const drove_place two_nodes[4] = {
+    {.pu = 0, .core = 0, .node = 0},
+    {.pu = 2, .core = 2, .node = 1},
+    {.pu = 1, .core = 1, .node = 0},
+    {.pu = 3, .core = 3, .node = 1},
+};
+
+static void a_node_shares_a_replica(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(
+        &r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 4, .place = two_nodes});
+    assert_ptr_equal(view_of(&r, 0, NULL), view_of(&r, 2, NULL));
+    assert_ptr_equal(view_of(&r, 1, NULL), view_of(&r, 3, NULL));
+    assert_ptr_not_equal(view_of(&r, 0, NULL), view_of(&r, 1, NULL));
+    step(&r, 0, 1.0f);
+    assert_int_equal(step(&r, 2, 1.0f).staleness, 0); /* a mate's step is there at once */
+    step(&r, 2, 1.0f);
+    assert_int_equal(step(&r, 1, 8.0f).staleness, 3);
+    expect_all(view_of(&r, 2, NULL), -3.0f);
+    step(&r, 0, 1.0f); /* the node's fourth, two for each worker: half of -4 */
+    expect_all(view_of(&r, 2, NULL), -2.0f);
+    expect_all(r.sync->ops->peek(r.sync), -6.0f);
+    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE);
+    rig_fini(&r);
+    /* Nothing known of places: one node, which nobody has to meet. */
+    rig_init(&r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 3});
+    assert_ptr_equal(view_of(&r, 0, NULL), view_of(&r, 2, NULL));
+    assert_ptr_equal(view_of(&r, 0, NULL), r.sync->ops->peek(r.sync));
+    rig_fini(&r);
+}
+
+/* The state of a rule never meets while training: it is averaged when the workers are parked. */
+static void state_stays_with_its_replica(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
+                               .rule = "momentum:0.5",
+                               .n_workers = 2});
+    step(&r, 0, 8.0f);
+    step(&r, 1, 2.0f);
+    const float *a = view_of(&r, 0, NULL), *b = view_of(&r, 1, NULL);
+    float v0 = a[N], v1 = b[N];
+    assert_true(fabsf(v0) == 8.0f && fabsf(v1) == 2.0f);
+    expect_all(b, -10.0f);
+    const float *vector = r.sync->ops->peek(r.sync);
+    expect_all(vector, -10.0f);
+    expect_all(vector + N, (v0 + v1) / 2.0f);
+    expect_all(a + N, (v0 + v1) / 2.0f);
+    rig_fini(&r);
+}
+
+/* The number that a rule gets is that of its own state: steps of this replica, and its part of
+ * those before. */
+static uint64_t seen_t;
+
+static void noting_apply(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                         float *out, const float *const *s_in, float *const *s_out, const float *g,
+                         float eta, uint64_t t)
+{
+    (void)rule, (void)s_in, (void)s_out;
+    k->sgd_f32(out, in, g, n, eta);
+    seen_t = t;
+}
+
+static void steps_are_numbered_per_replica(void **state)
+{
+    (void)state;
+    static const drove_rule_ops noting = {.name = "sgd", .apply = noting_apply};
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas", .n_workers = 2, .hook = &noting});
+    for (unsigned i = 1; i <= 6; i++) {
+        step(&r, 0, 1.0f);
+        assert_int_equal(seen_t, i);
+    }
+    step(&r, 1, 1.0f);
+    assert_int_equal(seen_t, 1);
+    step(&r, 1, 1.0f);
+    (void)r.sync->ops->peek(r.sync); /* 8 updates: 4 for each */
+    step(&r, 0, 1.0f);
+    assert_int_equal(seen_t, 5);
+    step(&r, 1, 1.0f);
+    assert_int_equal(seen_t, 5);
+    float vector[N] = {0};
+    assert_int_equal(drove__sync_restore(r.sync, 1000, vector, NULL), DROVE_OK);
+    step(&r, 1, 1.0f);
+    assert_int_equal(seen_t, 501);
+    rig_fini(&r);
+}
+
+static void restored_replicas_start_together(void **state)
+{
+    (void)state;
+    rig r;
+    float vector[N];
+    for (unsigned j = 0; j < N; j++) vector[j] = 3.0f;
+    rig_init(&r, (rig_options){.variant = "replicas?period=3&merge=sum", .n_workers = 2});
+    step(&r, 0, 1.0f);
+    step(&r, 1, 1.0f);
+    assert_int_equal(drove__sync_restore(r.sync, 40, vector, NULL), DROVE_OK);
+    for (unsigned w = 0; w < 2; w++) {
+        uint64_t version;
+        expect_all(view_of(&r, w, &version), 3.0f);
+        assert_int_equal(version, 40);
+    }
+    expect_all(r.sync->ops->peek(r.sync), 3.0f); /* what was gained before is forgotten */
+    assert_int_equal(step(&r, 0, 1.0f).staleness, 0);
+    expect_all(r.sync->ops->peek(r.sync), 2.0f);
+    rig_fini(&r);
+}
+
+/* Low-precision parameters: 64 numbers of 16 bits and 16 floats behind them. */
+static const drove_layout typed = {.number = DROVE_I16, .n_numbers = 64, .tail = 32};
+enum { TYPED_N = 48 };
+
+static void low_precision_parameters_meet(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
+                               .n = TYPED_N,
+                               .n_workers = 2,
+                               .layout = &typed});
+    drove_sync *s = r.sync;
+    drove_view view;
+    drove_publish_info info;
+    for (unsigned w = 0; w < 2; w++) {
+        float *words = s->ops->live(s, w, &view);
+        int16_t *number = (int16_t *)(void *)words;
+        for (int i = 0; i < 64; i++) number[i] = (int16_t)(number[i] + (w == 0 ? i : -3 * i));
+        for (int i = 32; i < TYPED_N; i++) words[i] += 0.5f;
+        s->ops->live_done(s, w, 1, &info);
+    }
+    const float *words = s->ops->peek(s);
+    const int16_t *number = (const int16_t *)(const void *)words;
+    for (int i = 0; i < 64; i++) assert_int_equal(number[i], -2 * i);
+    for (int i = 32; i < TYPED_N; i++) assert_true(words[i] == 1.0f);
+    rig_fini(&r);
+}
+
+/* An average of two integers is rounded up as often as down: sum over many meetings of a gain of
+ * 1 by one of two replicas. */
+static void averages_round_without_bias(void **state)
+{
+    (void)state;
+    enum { MEETINGS = 400 };
+    rig r;
+    rig_init(&r,
+             (rig_options){.variant = "replicas", .n = TYPED_N, .n_workers = 2, .layout = &typed});
+    drove_sync *s = r.sync;
+    drove_view view;
+    drove_publish_info info;
+    for (unsigned m = 0; m < MEETINGS; m++) {
+        int16_t *number = (int16_t *)(void *)s->ops->live(s, m % 2, &view);
+        for (int i = 0; i < 64; i++) number[i]++;
+        s->ops->live_done(s, m % 2, 1, &info);
+        (void)s->ops->peek(s);
+    }
+    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s);
+    double sum = 0.0, n = 64.0 * MEETINGS;
+    for (int i = 0; i < 64; i++) sum += number[i];
+    if (fabs(sum / n - 0.5) > 4.0 * 0.5 / sqrt(n)) fail_msg("mean of halves is %f", sum / n);
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(meetings_follow_the_equations),
+        cmocka_unit_test(parked_replicas_meet),
+        cmocka_unit_test(a_period_is_steps_of_one_worker),
+        cmocka_unit_test(staleness_is_what_the_replica_lacks),
+        cmocka_unit_test(staleness_of_a_turn_is_a_mean),
+        cmocka_unit_test(live_turns_meet_too),
+        cmocka_unit_test(a_node_shares_a_replica),
+        cmocka_unit_test(state_stays_with_its_replica),
+        cmocka_unit_test(steps_are_numbered_per_replica),
+        cmocka_unit_test(restored_replicas_start_together),
+        cmocka_unit_test(low_precision_parameters_meet),
+        cmocka_unit_test(averages_round_without_bias),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
