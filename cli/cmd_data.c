@@ -13,6 +13,8 @@ static void print_json(const drove_data *data, const char *spec)
            "\"channels\": %zu, \"height\": %zu, \"width\": %zu, \"memory_bytes\": %zu",
            f.n_rows, f.n_features, f.n_classes, f.n_stored, f.channels, f.height, f.width,
            f.memory_bytes);
+    printf(", \"quantum\": %.9g, \"n_clamped\": %llu, \"n_bridges\": %llu", f.quantum,
+           (unsigned long long)f.n_clamped, (unsigned long long)f.n_bridges);
     fputs(", \"storage\": ", stdout);
     cli_json_string(f.storage, stdout);
     fputs(", \"target\": ", stdout);

@@ -96,7 +96,9 @@ static const cli_command commands[] = {
      .usage = "info|convert SPEC [TO]",
      .help = "look at or convert a data set",
      .details = "info describes a data set; convert writes it as TO: libsvm:FILE, csv:FILE,\n"
-                "npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training sees it.\n",
+                "npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training sees it, or\n"
+                "quant:FILE?precision=D8i16, 8 or 16-bit numbers (D8, D16, D32f; sparse data with\n"
+                "i8, i16 or i32).  quant:FILE?from=SPEC checks that FILE was made from SPEC.\n",
      .words = "info convert",
      FLAGS(data_flags),
      .least_words = 2,

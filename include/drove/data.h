@@ -2,7 +2,7 @@
  *
  * A data set is named by a spec (DESIGN of the command line: docs/formats.md):
  *   mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y  cifar10:FILE,...
- *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..
+ *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
  * with ?scale=none|unit|standard and ?split=0.1 on any of them; every file may be gzip-compressed.
  */
 #ifndef DROVE_DATA_H
@@ -59,7 +59,8 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out);
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);
 
 /* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y,
- * idx:IMAGES,LABELS. Values are written unscaled unless to has ?scaled=1.  Whole or not at all.
+ * idx:IMAGES,LABELS, quant:FILE?precision=D8i16.  Values are written unscaled unless to has
+ * ?scaled=1 or is quant.  Whole or not at all.
  * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (this data does not fit that format: why),
  * DROVE_E_EXISTS, DROVE_E_IO. */
 drove_status drove_data_convert(const drove_data *data, const char *to);
