@@ -347,14 +347,13 @@ static const float *peek(drove_sync *s)
 {
     replicas_impl *p = s->impl;
     if (p->n_replicas == 1) return p->replica[0].w;
-    for (unsigned i = 0; i < p->n_replicas; i++) {
-        replica *r = &p->replica[i];
-        if (atomic_load_explicit(&r->own, memory_order_relaxed) != r->merged) meet(s, r);
-    }
-    if (p->n_updates != p->n_together) { /* otherwise they stand as they were left */
+    /* Also those that have met since their last step: their worker may have settled the decay of
+     * low-precision parameters, which is no step. */
+    if (atomic_load_explicit(&s->published, memory_order_relaxed) != p->n_together) {
+        for (unsigned i = 0; i < p->n_replicas; i++) meet(s, &p->replica[i]);
         average_states(s);
         start_together(s, p->n_updates);
-    }
+    } /* otherwise they stand as they were left */
     return p->centre;
 }
 

@@ -183,6 +183,21 @@ static void live_turns_meet_too(void **state)
     rig_fini(&r);
 }
 
+/* What a worker settles before it is parked is no step, and counts all the same, whether its
+ * replica has just met the centre or not. */
+static void what_is_settled_is_kept(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum", .n_workers = 2});
+    drove_view view;
+    step(&r, 0, 1.0f);
+    float *theta = r.sync->ops->live(r.sync, 0, &view);
+    for (unsigned j = 0; j < N; j++) theta[j] -= 2.0f;
+    expect_all(r.sync->ops->peek(r.sync), -3.0f);
+    rig_fini(&r);
+}
+
 static const drove_place two_nodes[4] = {
     {.pu = 0, .core = 0, .node = 0},
     {.pu = 2, .core = 2, .node = 1},
@@ -359,6 +374,7 @@ int main(void)
         cmocka_unit_test(staleness_is_what_the_replica_lacks),
         cmocka_unit_test(staleness_of_a_turn_is_a_mean),
         cmocka_unit_test(live_turns_meet_too),
+        cmocka_unit_test(what_is_settled_is_kept),
         cmocka_unit_test(a_node_shares_a_replica),
         cmocka_unit_test(state_stays_with_its_replica),
         cmocka_unit_test(steps_are_numbered_per_replica),
