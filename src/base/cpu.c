@@ -1,5 +1,5 @@
-/* base/cpu.c - CPUID and XGETBV.  A feature counts only if the operating system also saves its
- * registers. */
+/* base/cpu.c - CPUID and XGETBV, or on AArch64 what the kernel tells a program.  A feature counts
+ * only if the operating system also saves its registers. */
 #include "base/cpu.h"
 
 #include <pthread.h>
@@ -73,10 +73,15 @@ static void detect_model(void)
 
 #else
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 static void detect_features(void)
 {
 #if defined(__aarch64__)
     features |= DROVE_CPU_NEON; /* part of the base architecture */
+    if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) features |= DROVE_CPU_DOTPROD;
 #endif
 }
 

@@ -4,9 +4,10 @@
  * Two forms (docs/memory-model.md numbers and argues each use):
  *   - drove__racy_load / drove__racy_store: one float as a relaxed atomic; with _i8, _i16: one
  *     integer of a low-precision model.  No cost for sparse updates.
- *   - the vector kernels of src/kernel/x86, whose loads and stores are inline assembly that the
- *     compiler can neither split, repeat nor invent.  In a build with ThreadSanitizer only the
- *     plain-C kernels exist, and those use the first form for every shared element.
+ *   - the vector kernels of src/kernel/x86 and src/kernel/arm, whose loads and stores are inline
+ *     assembly that the compiler can neither split, repeat nor invent.  In a build with
+ *     ThreadSanitizer only the plain-C kernels exist, and those use the first form for every
+ *     shared element.
  */
 #ifndef DROVE_BASE_RACY_H
 #define DROVE_BASE_RACY_H

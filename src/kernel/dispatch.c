@@ -10,8 +10,10 @@
 static const drovek_table *const tiers[] = {
     &drovek_ref,
 #if DROVEK_X86
-    &drovek_avx2,
-    &drovek_avx512,
+    &drovek_avx2, &drovek_avx512,
+#endif
+#if DROVEK_ARM
+    &drovek_neon, &drovek_dotprod,
 #endif
 };
 
@@ -94,6 +96,10 @@ const char *const *drovek_tiers(void)
 #if DROVEK_X86
         "avx2",
         "avx512",
+#endif
+#if DROVEK_ARM
+        "neon",
+        "dotprod",
 #endif
         NULL,
     };

@@ -117,7 +117,7 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 /* clang-format on */
 
 typedef struct drovek_table {
-    const char *isa;   /* "ref", "avx2", "avx512", "neon": name in logs, results and tests    */
+    const char *isa;   /* "ref", "avx2", "avx512", "neon" ...: name in logs, results and tests */
     uint32_t    needs; /* DROVE_CPU_* bits, all required                                       */
 #define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table = keep the slower tier's version */
     DROVEK_LIST(X)

@@ -16,6 +16,12 @@
 #define DROVEK_X86 0
 #endif
 
+#if defined(DROVE_HAVE_ARM) && !DROVE_TSAN
+#define DROVEK_ARM 1
+#else
+#define DROVEK_ARM 0
+#endif
+
 #if defined(DROVE_HAVE_ONEDNN) && !DROVE_TSAN
 #define DROVEK_ONEDNN 1
 #else
@@ -26,7 +32,7 @@ extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
 #define X(k) drovek_##k##_fn drovek_##k##_ref;
 DROVEK_LIST(X)
 #undef X
-extern const drovek_linear drovek_linear_dense_ref; /* dense, merge, decay: all filled */
+extern const drovek_linear drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
 extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy, all of them */
 
 #if DROVEK_X86
@@ -34,10 +40,15 @@ extern const drovek_table drovek_avx2;
 extern const drovek_table drovek_avx512;
 #endif
 
+#if DROVEK_ARM
+extern const drovek_table drovek_neon;
+extern const drovek_table drovek_dotprod;
+#endif
+
 #if DROVEK_ONEDNN
 drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes      */
 drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own for small shapes */
-drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* (x86/gemm.h)                    */
+drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* (lanes/gemm.h)                  */
 
 /* Has the library compute with the instructions of the tier `isa` at most (NULL: no limit).  It
  * takes a limit only before its first use in the process: false when it runs wider than that. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 static const uint32_t everything =
-    DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON;
+    DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON | DROVE_CPU_DOTPROD;
 
 static void test_ref_fills_every_slot(void **state)
 {
@@ -67,6 +67,17 @@ static void test_each_tier_brings_its_own(void **state)
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512");
     assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
+#elif DROVEK_ARM
+    drovek_table t;
+    assert_int_equal(drovek_select(&t, DROVE_CPU_NEON, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "neon");
+    assert_ptr_equal(t.sgd_f32, drovek_neon.sgd_f32);
+    drovek_dot_fn *dot = drovek_neon.linear_dense->dot[DROVE_I8][DROVE_I8];
+    assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8], dot);
+    assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "dotprod");
+    assert_ptr_equal(t.sgd_f32, drovek_neon.sgd_f32);
+    assert_ptr_not_equal(t.linear.dot[DROVE_I8][DROVE_I8], dot);
 #else
     skip();
 #endif
@@ -83,6 +94,10 @@ static void test_refusals(void **state)
 #if DROVEK_X86
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, "avx512"), DROVE_E_UNSUPPORTED);
     assert_non_null(strstr(drove_error_text(), "avx512"));
+    assert_string_equal(t.isa, "untouched");
+#elif DROVEK_ARM
+    assert_int_equal(drovek_select(&t, DROVE_CPU_NEON, "dotprod"), DROVE_E_UNSUPPORTED);
+    assert_non_null(strstr(drove_error_text(), "dotprod"));
     assert_string_equal(t.isa, "untouched");
 #endif
 }

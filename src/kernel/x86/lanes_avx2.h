@@ -14,7 +14,7 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-enum { LANES = 8 };
+enum { LANES = 8, N_REGISTERS = 16 };
 typedef __m256 vec;
 
 /* All bits set in the first `count` lanes. */

@@ -1,8 +1,8 @@
-/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the vocabulary in which the x86
- * kernels are written.
+/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the vocabulary in which the
+ * kernels of kernel/lanes/ are written.
  *
- * lanes_avx2.h has the same names for eight.  A tier's source file includes one of the two and then
- * the kernels (vector.h, update.h, matvec.h, rows.h), which know only these names.
+ * lanes_avx2.h has the same names for eight, kernel/arm/lanes_neon.h for four.  A source file
+ * of a tier includes one of them and then the kernels, which know only these names.
  *
  * `count` says how many of the LANES elements at p exist: no load or store touches memory beyond
  * them, and absent elements read as 0.  Where count is the constant LANES the compiler drops the
@@ -32,7 +32,7 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-enum { LANES = 16 };
+enum { LANES = 16, N_REGISTERS = 32 };
 typedef __m512 vec;
 
 typedef __mmask16 lane_mask;

@@ -4,11 +4,11 @@
 
 #include "kernel/x86/lanes_avx512.h"
 
-#include "kernel/x86/gemm.h"
-#include "kernel/x86/matvec.h"
-#include "kernel/x86/rows.h"
-#include "kernel/x86/update.h"
-#include "kernel/x86/vector.h"
+#include "kernel/lanes/gemm.h"
+#include "kernel/lanes/matvec.h"
+#include "kernel/lanes/rows.h"
+#include "kernel/lanes/update.h"
+#include "kernel/lanes/vector.h"
 
 #if DROVEK_ONEDNN
 void drovek_gemm_f32_avx512_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,

@@ -1,14 +1,14 @@
-/* kernel/x86/rows.h - element-wise work on y[rows][cols], written in lanes: bias and activation,
+/* kernel/lanes/rows.h - element-wise work on y[rows][cols], written in lanes: bias and activation,
  * its derivative with the bias gradient, softmax with its loss.
  *
  * The columns are cut into blocks of WIDE registers or one; a block's bias or bias gradient
  * stays in registers while all rows pass by.
  */
-#ifndef DROVEK_X86_ROWS_H
-#define DROVEK_X86_ROWS_H
+#ifndef DROVEK_LANES_ROWS_H
+#define DROVEK_LANES_ROWS_H
 
 #include "kernel/kernel.h"
-#include "kernel/x86/vector.h"
+#include "kernel/lanes/vector.h"
 
 #include <math.h>
 

@@ -1,16 +1,16 @@
-/* kernel/x86/matvec.h - one example at a time, written in lanes.
+/* kernel/lanes/matvec.h - one example at a time, written in lanes.
  *
  * A dense input becomes a list (index, value) of its non-zero elements, so that dense and sparse
  * input share the work on rows of W[n_in][n_out].  n_out is cut into blocks of WIDE, HALF or one
  * register; the block of y or dy stays in registers while the rows pass by.  Each y[o] is one chain
  * of fused multiply-adds in the order of the list: the bits of ref/matvec.c.  W is shared memory.
  */
-#ifndef DROVEK_X86_MATVEC_H
-#define DROVEK_X86_MATVEC_H
+#ifndef DROVEK_LANES_MATVEC_H
+#define DROVEK_LANES_MATVEC_H
 
 #include "base/racy.h"
 #include "kernel/kernel.h"
-#include "kernel/x86/vector.h"
+#include "kernel/lanes/vector.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* kernel/x86/gemm.h - C[m][n] = alpha op(A) op(B) + beta C, written in lanes, for the products of a
+/* kernel/lanes/gemm.h - C[m][n] = alpha op(A) op(B) + beta C, written in lanes: the products of a
  * training step: one dimension is a batch of examples, another a layer of some hundred units.
  *
  * C is cut into panels of PANEL registers across and tiles of a few rows, whose sums stay in
@@ -27,23 +27,23 @@
  *
  * Beyond is_small the library blocks for the caches better (n 1000, k 3072: twice as fast).
  */
-#ifndef DROVEK_X86_GEMM_H
-#define DROVEK_X86_GEMM_H
+#ifndef DROVEK_LANES_GEMM_H
+#define DROVEK_LANES_GEMM_H
 
 #include "base/racy.h"
 #include "kernel/kernel.h"
-#include "kernel/x86/vector.h"
+#include "kernel/lanes/vector.h"
 
 enum {
-    PANEL = LANES == 16 ? 4 : 2,     /* registers across: 64 or 16 columns                    */
-    N_SUMS = PANEL * 6,              /* registers of a tile's sums, of 32 or 16               */
-    MAX_ROWS = LANES == 16 ? 16 : 8, /* of a tile one register wide                           */
-    PACK_K = 128,                    /* rows of a packed panel: 32 KiB of stack at most       */
-    FAR = 512,                       /* elements between rows of B from which they are packed, */
-    MANY_ROWS = 128,                 /* for this many rows of op(A)                            */
-    MAX_K = 1024,                    /* rows of a panel that is not packed                     */
-    FEW_ROWS = 8,                    /* of op(A), up to which a transposed B is not packed,   */
-    LONG = 4 * LANES                 /* if k is at least this                                 */
+    PANEL = N_REGISTERS == 32 ? 4 : 2,     /* registers across: 64 columns, or 16             */
+    N_SUMS = PANEL * 6,                    /* registers of a tile's sums, of 32 or 16        */
+    MAX_ROWS = N_REGISTERS == 32 ? 16 : 8, /* of a tile one register wide                    */
+    PACK_K = 128,    /* rows of a packed panel: 32 KiB of stack at most       */
+    FAR = 512,       /* elements between rows of B from which they are packed, */
+    MANY_ROWS = 128, /* for this many rows of op(A)                            */
+    MAX_K = 1024,    /* rows of a panel that is not packed                     */
+    FEW_ROWS = 8,    /* of op(A), up to which a transposed B is not packed,   */
+    LONG = 4 * LANES /* if k is at least this                                 */
 };
 
 /* One panel of a product. */

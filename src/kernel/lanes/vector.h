@@ -1,6 +1,6 @@
-/* kernel/x86/vector.h - whole vectors, written in lanes (lanes_avx2.h, lanes_avx512.h). */
-#ifndef DROVEK_X86_VECTOR_H
-#define DROVEK_X86_VECTOR_H
+/* kernel/lanes/vector.h - whole vectors, written in lanes (those of one tier). */
+#ifndef DROVEK_LANES_VECTOR_H
+#define DROVEK_LANES_VECTOR_H
 
 #include "kernel/kernel.h"
 

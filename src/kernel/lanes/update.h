@@ -1,13 +1,13 @@
-/* kernel/x86/update.h - the update rules, written in lanes; equations and roundings are those of
+/* kernel/lanes/update.h - the update rules, written in lanes; equations and roundings are those of
  * ref/update.c.
  *
  * Parameters and state are shared memory, the gradient is the caller's own.
  */
-#ifndef DROVEK_X86_UPDATE_H
-#define DROVEK_X86_UPDATE_H
+#ifndef DROVEK_LANES_UPDATE_H
+#define DROVEK_LANES_UPDATE_H
 
 #include "kernel/kernel.h"
-#include "kernel/x86/vector.h"
+#include "kernel/lanes/vector.h"
 
 INLINE vec sgd_at(const float *in, const float *g, vec eta, size_t count)
 {
