@@ -97,6 +97,7 @@ int cli_data(const cli_args *args);
 int cli_info(const cli_args *args);
 int cli_list(const cli_args *args);
 int cli_dmgc(const cli_args *args);
+int cli_bench(const cli_args *args);
 /* What could stand where the cursor is: words[n_words], the last one begun. */
 int cli_complete(int n_words, char **words);
 

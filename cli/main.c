@@ -56,6 +56,19 @@ static const cli_flag dmgc_flags[] = {
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
 
+static const cli_flag bench_flags[] = {
+    {.name = "threads",
+     .value_name = "N",
+     .default_text = "all",
+     .words = "all",
+     .help = "most threads; 1, 2, 4 ... up to them are measured"},
+    {.name = "seconds", .value_name = "NUMBER", .default_text = "0.5", .help = "of a measurement"},
+    {.name = "bytes",
+     .value_name = "N",
+     .help = "of data, such as 4096, 64MiB or 1GiB [as the benchmark finds right]"},
+    {.name = "json", .help = "print one JSON object, alone on standard output"},
+};
+
 static const cli_flag json_flag[] = {
     {.name = "json", .help = "print JSON, alone on standard output"},
 };
@@ -135,6 +148,14 @@ static const cli_command commands[] = {
      .least_words = 1,
      .most_words = 1,
      .run = cli_dmgc},
+    {.name = "bench",
+     .usage = "[NAME] [--threads N] [--seconds NUMBER] [--bytes N] [--json]",
+     .help = "micro-benchmarks: what this machine gives",
+     .details = "Runs a benchmark and prints its figures; without NAME says which there are.\n",
+     .list = "benches",
+     FLAGS(bench_flags),
+     .most_words = 1,
+     .run = cli_bench},
 };
 
 const cli_command *cli_commands(size_t *n_out)
@@ -196,8 +217,8 @@ static int help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, list "
-                                    "or dmgc; drove --help explains");
+        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, list, "
+                                    "dmgc or bench; drove --help explains");
     }
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {

@@ -128,6 +128,12 @@ static void run_finite(const drovek_table *k, const bench_case *c)
     if (!k->finite_f32(w, c->cols)) puts("");
 }
 
+static void run_xor(const drovek_table *k, const bench_case *c)
+{
+    const void *words = w;
+    if (k->xor_u64(words, c->cols / 2) == 1) puts("");
+}
+
 static void run_widen_u8(const drovek_table *k, const bench_case *c)
 {
     bool is_scaled = c->variant != 0;
@@ -230,6 +236,7 @@ static bench_case cases[] = {
     VECTOR(scale),
     VECTOR(dot),
     VECTOR(finite),
+    VECTOR(xor),
     VECTOR(sgd),
     VECTOR(momentum),
     VECTOR(adagrad),

@@ -2,6 +2,7 @@
 #ifndef DROVE_DROVE_H
 #define DROVE_DROVE_H
 
+#include <drove/bench.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>
 #include <drove/options.h>

@@ -85,6 +85,8 @@ typedef void   drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
 typedef void   drovek_scale_f32_fn(float *y, size_t n, float a);
 typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
 typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
+/* x[0] ^ x[1] ^ ... ^ x[n - 1]: nothing but reading, for measuring memory; x 8-byte aligned. */
+typedef uint64_t drovek_xor_u64_fn(const uint64_t *x, size_t n);
 /* Loading data: to[i] = (from[i] - shift[i]) * factor[i]; shift and factor of length n, or both
  * NULL: plain widening. */
 typedef void drovek_widen_u8_f32_fn(float *to, const uint8_t *from, const float *shift,
@@ -112,8 +114,8 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 #define DROVEK_LIST(X)                                                                             \
     X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(softmax_f32) X(copy_f32) X(axpy_f32)          \
-    X(scale_f32) X(dot_f32) X(finite_f32) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32) \
-    X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
+    X(scale_f32) X(dot_f32) X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32)      \
+    X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
 /* clang-format on */
 
 typedef struct drovek_table {

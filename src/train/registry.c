@@ -1,5 +1,5 @@
-/* train/registry.c - the only list of strategies and engines, and one walk over every registry,
- * wherever it lives.
+/* train/registry.c - the only list of strategies, engines and benchmarks, and one walk over every
+ * registry, wherever it lives.
  *
  * A new strategy is its file in sync/ and one line of drove__strategies; the help, the completion,
  * the tests and the benchmarks walk the list and have it at once.
@@ -31,6 +31,11 @@ const drove_sync_ops *const drove__strategies[] = {
 const drove_engine_ops *const drove__engines[] = {
     &drove__engine_host,
     &drove__engine_linear,
+    NULL,
+};
+
+const drove_bench_ops *const drove__benches[] = {
+    &drove__bench_memory,
     NULL,
 };
 
@@ -123,6 +128,14 @@ static bool rounding_at(size_t i, drove_named *out)
     return true;
 }
 
+static bool bench_at(size_t i, drove_named *out)
+{
+    const drove_bench_ops *ops = drove__benches[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
 typedef bool entry_at_fn(size_t i, drove_named *out);
 
 static const struct kind {
@@ -140,6 +153,7 @@ static const struct kind {
     {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
     {"engines", "what computes a gradient", engine_at},
     {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},
+    {"benches", "micro-benchmarks (drove bench)", bench_at},
 };
 
 static const struct kind *find_kind(const char *name)

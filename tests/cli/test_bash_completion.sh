@@ -18,7 +18,7 @@ offers() { # LINE EXPECTED...: each must be among the replies
         esac
     done
 }
-offers 'drove ' train eval predict data info list dmgc
+offers 'drove ' train eval predict data info list dmgc bench
 offers 'drove tr' train
 offers 'drove train --st' --strategy
 offers 'drove train --strategy lea' leashed
@@ -28,6 +28,9 @@ offers 'drove list ' strategies rules
 offers 'drove data ' info convert
 offers 'drove train --until ' loss=
 offers 'drove dm' dmgc
+offers 'drove bench ' memory
+offers 'drove bench memory --' --threads --seconds --bytes --json --help
+offers 'drove train --prefetch h' hardware hints
 offers 'drove dmgc D8M8 --' --features --threads --sparse --json --help
 
 COMP_LINE='drove eval ' COMP_POINT=11 COMPREPLY=()

@@ -16,7 +16,7 @@ END
 }
 run_for 0 list --json
 holds list name help source
-for kind in strategies rules schedules models activations inits losses data backoffs engines; do
+for kind in strategies rules schedules models activations inits losses data backoffs engines roundings benches; do
     run_for 0 list "$kind" --json
     holds list name help source
 done
@@ -29,6 +29,12 @@ run_for 0 dmgc D8M8 --json
 holds dict signature terms possibly_sparse synchronous family systems prediction reason
 run_for 0 dmgc D3M5 --json
 holds dict prediction reason
+
+run_for 0 bench --json
+holds list name help source
+run_for 0 bench memory --seconds 0.001 --bytes 64KiB --json
+holds dict bench drove processor n_processors isa bytes seconds huge_page_bytes rows
+[ ! -s err.txt ] || fail "bench: $(cat err.txt)"
 
 small="--data synth:digits?n=500&n_test=100 --model mlp:16 --until updates=20"
 for strategy in sequential hogwild; do

@@ -26,10 +26,11 @@ inside && /^\.It Fl -/ { flush(); name = substr($3, 2); default = "-" }
 /^Default: / { default = substr($0, 10) }' "$page" >page.txt
 diff -u table.txt page.txt || fail "drove train --help (-) and the manual page (+) differ"
 
-for command in train eval predict data info list dmgc; do
+for command in train eval predict data info list dmgc bench; do
     grep -q "^\\.It Cm $command\$" "$page" || fail "the manual page lacks the command $command"
 done
-for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete data --) $("$DROVE" __complete dmgc --); do
+for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete data --) $("$DROVE" __complete dmgc --) \
+    $("$DROVE" __complete bench --); do
     grep -q "Fl -${flag#--}\\b" "$page" || fail "the manual page lacks $flag"
 done
 if command -v mandoc >/dev/null; then

@@ -148,6 +148,36 @@ static void test_finite(void **state)
     for_each_tier(check_finite);
 }
 
+/* Every bit of every word counts once: words with one bit each, and hand-worked values in ref. */
+static void check_xor(const drovek_table *t)
+{
+    const uint64_t few[3] = {0xf0f0, 0x8000000000000001, 0x00ff};
+    assert_true(t->xor_u64(few, 0) == 0);
+    assert_true(t->xor_u64(few, 3) == 0x800000000000f00e);
+    for (const size_t *n = edge_lengths; *n <= MAX_N; n++) {
+        for (place where = 0; where < N_PLACES; where++) {
+            uint64_t *v = guarded(*n * sizeof *v, sizeof *v, where), all = 0;
+            for (size_t i = 0; i < *n; i++) {
+                v[i] = (uint64_t)1 << i * 7 % 64 | (uint64_t)i << 32;
+                all ^= v[i];
+            }
+            assert_true(t->xor_u64(v, *n) == all);
+            for (size_t i = 0; i < *n; i++) {
+                v[i] ^= (uint64_t)1 << i % 64;
+                assert_true(t->xor_u64(v, *n) == (all ^ (uint64_t)1 << i % 64));
+                v[i] ^= (uint64_t)1 << i % 64;
+            }
+            guarded_free_all();
+        }
+    }
+}
+
+static void test_xor(void **state)
+{
+    (void)state;
+    for_each_tier(check_xor);
+}
+
 /* The same bits wherever the vectors lie. */
 static void check_dot_alignment(const drovek_table *t)
 {
@@ -174,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_fused_means_one_rounding),
         cmocka_unit_test(test_tiers_equal_ref),
         cmocka_unit_test(test_finite),
+        cmocka_unit_test(test_xor),
         cmocka_unit_test(test_dot_does_not_depend_on_alignment),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -111,6 +111,28 @@ static bool finite_f32(const float *x, size_t n)
     return magnitude_largest(even) < 0x7f800000u && magnitude_largest(odd) < 0x7f800000u;
 }
 
+/* Eight registers of running results: enough to keep both load ports busy. */
+static uint64_t xor_u64(const uint64_t *x, size_t n)
+{
+    enum { WORDS = LANES / 2 };
+    vec      sum[WIDE];
+    uint64_t word[WORDS], all = 0;
+    size_t   i = 0;
+    UNROLL
+    for (size_t v = 0; v < WIDE; v++) sum[v] = vec_set(0.0f);
+    for (; i + WIDE * WORDS <= n; i += WIDE * WORDS) {
+        UNROLL
+        for (size_t v = 0; v < WIDE; v++)
+            sum[v] = vec_xor(sum[v], vec_load((const float *)(x + i + v * WORDS), LANES));
+    }
+    UNROLL
+    for (size_t v = 1; v < WIDE; v++) sum[0] = vec_xor(sum[0], sum[v]);
+    memcpy(word, sum, sizeof word);
+    for (size_t v = 0; v < WORDS; v++) all ^= word[v];
+    for (; i < n; i++) all ^= x[i];
+    return all;
+}
+
 INLINE void affine_at(float *to, vec from, const float *shift, const float *factor, size_t count)
 {
     vec_store(to, vec_mul(vec_sub(from, vec_load(shift, count)), vec_load(factor, count)), count);

@@ -39,6 +39,13 @@ bool drovek_finite_f32_ref(const float *x, size_t n)
     return bad == 0;
 }
 
+uint64_t drovek_xor_u64_ref(const uint64_t *x, size_t n)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++) all ^= x[i];
+    return all;
+}
+
 void drovek_widen_u8_f32_ref(float *to, const uint8_t *from, const float *shift,
                              const float *factor, size_t n)
 {

@@ -288,6 +288,11 @@ INLINE void vec_transpose(vec row[LANES])
 
 /* ---- bits ---- */
 
+INLINE vec vec_xor(vec a, vec b)
+{
+    return _mm512_xor_ps(a, b);
+}
+
 /* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
  * or a NaN was seen. */
 typedef __m512i magnitude;

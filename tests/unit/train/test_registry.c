@@ -15,7 +15,7 @@
 
 static const char *const kinds[] = {"strategies",  "rules",   "schedules", "models",
                                     "activations", "inits",   "losses",    "data",
-                                    "backoffs",    "engines", "roundings"};
+                                    "backoffs",    "engines", "roundings", "benches"};
 
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
