@@ -7,7 +7,7 @@
  *
  *     DATA_TYPE, INDEX_TYPE, MODEL_TYPE        the types of the arrays
  *     PLACE(previous, index)                   the place that an index number stands for
- *     NAME(op)                                 op_d8i8m8, ...: the name that SPARSE_SLOTS expects
+ *     NAME(op)                                 op_d8_i8_m8, ...: the name that SPARSE_SLOTS expects
  *     FOR_FORMATS(name)                        name_8_8, ...: by data and model
  *
  * SPARSE_SLOTS(op) initialises a [DATA][INDEX][MODEL] array of drovek_linear; name and slot come
@@ -28,7 +28,7 @@
 
 #define JOIN_2(a, b)              a##b
 #define JOIN(a, b)                JOIN_2(a, b)
-#define NAME_2(op, d, i, m)       op##_d##d##i##i##m##m
+#define NAME_2(op, d, i, m)       op##_d##d##_i##i##_m##m
 #define NAME_1(op, d, i, m)       NAME_2(op, d, i, m)
 #define FOR_FORMATS_2(name, d, m) name##_##d##_##m
 #define FOR_FORMATS_1(name, d, m) FOR_FORMATS_2(name, d, m)
@@ -47,7 +47,7 @@
 #define INDEX_PLACE_16 1
 #define INDEX_PLACE_32 2
 
-#define SPARSE_SLOT(op, d, i, m) [NUMBER_##d][INDEX_PLACE_##i][NUMBER_##m] = op##_d##d##i##i##m##m
+#define SPARSE_SLOT(op, d, i, m) [NUMBER_##d][INDEX_PLACE_##i][NUMBER_##m] = op##_d##d##_i##i##_m##m
 #define SPARSE_SLOTS_DI(op, d, i)                                                                  \
     SPARSE_SLOT(op, d, i, 8), SPARSE_SLOT(op, d, i, 16), SPARSE_SLOT(op, d, i, 32f)
 #define SPARSE_SLOTS_D(op, d)                                                                      \

@@ -36,8 +36,9 @@ extern const drovek_linear drovek_linear_dense_ref;  /* dense, merge, decay: all
 extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy, all of them */
 
 #if DROVEK_X86
-extern const drovek_table drovek_avx2;
-extern const drovek_table drovek_avx512;
+extern const drovek_table  drovek_avx2;
+extern const drovek_table  drovek_avx512;
+extern const drovek_linear drovek_linear_sparse_avx2, drovek_linear_sparse_avx512;
 #endif
 
 #if DROVEK_ARM

@@ -48,4 +48,5 @@ const drovek_table drovek_avx512 = {
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
     .gemm_source = "drove",
+    .linear_sparse = &drovek_linear_sparse_avx512,
 };

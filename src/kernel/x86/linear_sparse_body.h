@@ -1,0 +1,75 @@
+/* kernel/x86/linear_sparse_body.h - spdot and spaxpy for one DATA, INDEX and MODEL
+ * (kernel/linear_each_sparse.h), in the words of x86/linear_sparse.h. */
+
+/* sum + the products of `count` pairs */
+INLINE FOR_FORMATS(LANE_SUM)
+    NAME(dot_some)(FOR_FORMATS(LANE_SUM) sum, const char *base, const INDEX_TYPE *index,
+                   const DATA_TYPE *value, size_t count, ints *before)
+{
+    ints place = JOIN(places_, INDEX)(JOIN(load_index_, INDEX)(index, count), before);
+    return FOR_FORMATS(add)(sum, JOIN(load_value_, DATA)(value, count),
+                            JOIN(gather_, MODEL)(base, place, count));
+}
+
+static double NAME(spdot)(const drovek_pairs *x, const void *w)
+{
+    const INDEX_TYPE *index = x->index;
+    const DATA_TYPE  *value = x->value;
+    const char       *base = biased(w, sizeof(MODEL_TYPE));
+    ints              before = ints_set(PLACE_BIAS);
+    size_t            k = 0, n_full = x->n_stored - x->n_stored % LANES;
+
+    FOR_FORMATS(TOTAL) total = 0;
+    while (k < n_full) {
+        size_t end = n_full - k < DOT_RUN * LANES ? n_full : k + DOT_RUN * LANES;
+        FOR_FORMATS(LANE_SUM) sum = FOR_FORMATS(zero)();
+        for (; k < end; k += LANES)
+            sum = NAME(dot_some)(sum, base, index + k, value + k, LANES, &before);
+        total += FOR_FORMATS(total)(sum);
+    }
+    if (k < x->n_stored) {
+        total += FOR_FORMATS(total)(NAME(dot_some)(FOR_FORMATS(zero)(), base, index + k, value + k,
+                                                   x->n_stored - k, &before));
+    }
+    return (double)total;
+}
+
+/* Lanes whose value is not 0. */
+static unsigned NAME(nonzero)(const DATA_TYPE *value, size_t count)
+{
+    unsigned lanes = 0;
+    for (size_t i = 0; i < count; i++) lanes |= (unsigned)(value[i] != 0) << i;
+    return lanes;
+}
+
+/* Moves the elements of w that `count` pairs belong to, pairs k and following of the row. */
+INLINE void NAME(axpy_some)(update *u, char *base, const INDEX_TYPE *index, const DATA_TYPE *value,
+                            size_t k, size_t count, ints *before)
+{
+    size_t in_block = k % FOR_FORMATS(PER_BLOCK);
+    if (in_block == 0) JOIN(next_block_, MODEL)(u);
+
+    ints numbers = JOIN(load_index_, INDEX)(index + k, count);
+    ints place = JOIN(places_, INDEX)(numbers, before);
+    JOIN(LANES_, MODEL)
+    moved = FOR_FORMATS(MOVED)(u, JOIN(gather_, MODEL)(base, place, count),
+                               JOIN(load_value_, DATA)(value + k, count), in_block);
+    if (JOIN(may_meet_, INDEX)(numbers, count))
+        JOIN(scatter_some_, MODEL)(base, place, moved, NAME(nonzero)(value + k, count));
+    else if (count < LANES) JOIN(scatter_some_, MODEL)(base, place, moved, (1u << count) - 1u);
+    else JOIN(scatter_, MODEL)(base, place, moved);
+}
+
+static size_t NAME(spaxpy)(void *w, const drovek_pairs *x, const drovek_factor *factor,
+                           drovek_bits *bits)
+{
+    char  *base = biased(w, sizeof(MODEL_TYPE));
+    ints   before = ints_set(PLACE_BIAS);
+    size_t k = 0, n_full = x->n_stored - x->n_stored % LANES;
+    update u;
+
+    update_begin(&u, factor, bits);
+    for (; k < n_full; k += LANES) NAME(axpy_some)(&u, base, x->index, x->value, k, LANES, &before);
+    if (k < x->n_stored) NAME(axpy_some)(&u, base, x->index, x->value, k, x->n_stored - k, &before);
+    return (size_t)ints_total(u.n_clamped);
+}

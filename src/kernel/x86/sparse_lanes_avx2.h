@@ -1,0 +1,178 @@
+/* kernel/x86/sparse_lanes_avx2.h - eight pairs of a sparse example in registers: the names of
+ * sparse_lanes_avx512.h, which explains them. */
+#ifndef DROVEK_X86_SPARSE_LANES_AVX2_H
+#define DROVEK_X86_SPARSE_LANES_AVX2_H
+
+#include "base/racy.h"
+#include "kernel/x86/lanes_avx2.h"
+
+typedef __m256i ints;
+
+/* clang-format off */
+INLINE ints ints_set(int32_t a) { return _mm256_set1_epi32(a); }
+INLINE ints ints_add(ints a, ints b) { return _mm256_add_epi32(a, b); }
+INLINE ints ints_xor(ints a, ints b) { return _mm256_xor_si256(a, b); }
+INLINE ints ints_and(ints a, ints b) { return _mm256_and_si256(a, b); }
+INLINE ints ints_min(ints a, ints b) { return _mm256_min_epi32(a, b); }
+INLINE ints ints_max(ints a, ints b) { return _mm256_max_epi32(a, b); }
+INLINE ints ints_shift(ints a, __m128i bits) { return _mm256_srl_epi32(a, bits); }
+INLINE ints ints_shift_signed(ints a, __m128i bits) { return _mm256_sra_epi32(a, bits); }
+INLINE ints ints_high_half(ints a) { return _mm256_srai_epi32(a, 16); }
+INLINE ints ints_low_8(ints a) { return _mm256_srai_epi32(_mm256_slli_epi32(a, 24), 24); }
+INLINE ints ints_low_16(ints a) { return _mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16); }
+INLINE ints ints_madd(ints a, ints b) { return _mm256_madd_epi16(a, b); }
+INLINE vec  ints_to_floats(ints a) { return _mm256_cvtepi32_ps(a); }
+INLINE ints floats_to_ints(vec a) { return _mm256_cvttps_epi32(a); }
+INLINE vec  vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
+INLINE vec  vec_floor(vec a) { return _mm256_floor_ps(a); }
+/* clang-format on */
+
+INLINE ints ints_count_differing(ints n, ints a, ints b)
+{
+    return _mm256_add_epi32(n, _mm256_andnot_si256(_mm256_cmpeq_epi32(a, b), ints_set(1)));
+}
+
+INLINE int ints_any_zero(ints a, size_t count)
+{
+    __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
+    return (_mm256_movemask_ps(_mm256_castsi256_ps(zero)) & ((1 << count) - 1)) != 0;
+}
+
+INLINE int64_t ints_total(ints a)
+{
+    __m256i sum = _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(a)),
+                                   _mm256_cvtepi32_epi64(_mm256_extracti128_si256(a, 1)));
+    __m128i two = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    return _mm_extract_epi64(two, 0) + _mm_extract_epi64(two, 1);
+}
+
+INLINE ints ints_prefix_sums(ints a)
+{
+    a = _mm256_add_epi32(a, _mm256_slli_si256(a, 4));
+    a = _mm256_add_epi32(a, _mm256_slli_si256(a, 8));
+    /* the sum of the lower four, in the upper four lanes */
+    __m256i lower = _mm256_permute2x128_si256(a, a, 0x08);
+    return _mm256_add_epi32(a, _mm256_shuffle_epi32(lower, 0xff));
+}
+
+INLINE ints ints_last(ints a)
+{
+    return _mm256_permutevar8x32_epi32(a, _mm256_set1_epi32(7));
+}
+
+/* ---- private memory: fewer than LANES go through a buffer ---- */
+
+INLINE ints load_u8(const uint8_t *p, size_t count)
+{
+    uint8_t few[LANES] = {0};
+    if (count == LANES) return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+    for (size_t i = 0; i < count; i++) few[i] = p[i];
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)few));
+}
+
+INLINE ints load_u16(const uint16_t *p, size_t count)
+{
+    uint16_t few[LANES] = {0};
+    if (count == LANES) return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    for (size_t i = 0; i < count; i++) few[i] = p[i];
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)few));
+}
+
+INLINE ints load_u32(const uint32_t *p, size_t count)
+{
+    return count == LANES ? _mm256_loadu_si256((const __m256i *)p)
+                          : _mm256_maskload_epi32((const int *)p, first(count));
+}
+
+INLINE ints load_i8(const int8_t *p, size_t count)
+{
+    int8_t few[LANES] = {0};
+    if (count == LANES) return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+    for (size_t i = 0; i < count; i++) few[i] = p[i];
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)few));
+}
+
+INLINE ints load_i16(const int16_t *p, size_t count)
+{
+    int16_t few[LANES] = {0};
+    if (count == LANES) return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p));
+    for (size_t i = 0; i < count; i++) few[i] = p[i];
+    return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)few));
+}
+
+INLINE void ints_store(int32_t *p, ints a)
+{
+    _mm256_storeu_si256((__m256i *)p, a);
+}
+
+INLINE void xorshift_block(uint64_t *state)
+{
+    for (int half = 0; half < 8; half += 4) {
+        __m256i s = _mm256_loadu_si256((const __m256i *)(state + half));
+        s = _mm256_xor_si256(s, _mm256_slli_epi64(s, 13));
+        s = _mm256_xor_si256(s, _mm256_srli_epi64(s, 7));
+        s = _mm256_xor_si256(s, _mm256_slli_epi64(s, 17));
+        _mm256_storeu_si256((__m256i *)(state + half), s);
+    }
+}
+
+/* ---- shared memory ---- */
+
+INLINE ints gather_8(const char *base, ints place, size_t count)
+{
+    ints      v = _mm256_setzero_si256();
+    lane_mask mask = first(count);
+    __asm__ volatile("vpgatherdd %1, (%2,%3,1), %0"
+                     : "+&x"(v), "+&x"(mask)
+                     : "r"(base), "x"(place)
+                     : "memory");
+    return v;
+}
+
+INLINE ints gather_16(const char *base, ints place, size_t count)
+{
+    ints      v = _mm256_setzero_si256();
+    lane_mask mask = first(count);
+    __asm__ volatile("vpgatherdd %1, (%2,%3,2), %0"
+                     : "+&x"(v), "+&x"(mask)
+                     : "r"(base), "x"(place)
+                     : "memory");
+    return v;
+}
+
+INLINE vec gather_32f(const char *base, ints place, size_t count)
+{
+    vec       v = _mm256_setzero_ps();
+    lane_mask mask = first(count);
+    __asm__ volatile("vgatherdps %1, (%2,%3,4), %0"
+                     : "+&x"(v), "+&x"(mask)
+                     : "r"(base), "x"(place)
+                     : "memory");
+    return v;
+}
+
+/* There is no scatter: one by one, out of the stack (spill in linear_sparse.h). */
+INLINE void scatter_32f(char *base, ints place, vec v)
+{
+    int32_t at[LANES];
+    float   element[LANES];
+    ints_store(at, place);
+    _mm256_storeu_ps(element, v);
+    __asm__ volatile("" : "+m"(at), "+m"(element));
+    UNROLL
+    for (size_t i = 0; i < LANES; i++) drove__racy_store((float *)(void *)base + at[i], element[i]);
+}
+
+static void scatter_some_32f(char *base, ints place, vec v, unsigned keep)
+{
+    int32_t at[LANES];
+    float   element[LANES];
+    ints_store(at, place);
+    _mm256_storeu_ps(element, v);
+    for (; keep != 0; keep &= keep - 1) {
+        int i = __builtin_ctz(keep);
+        drove__racy_store((float *)(void *)base + at[i], element[i]);
+    }
+}
+
+#endif

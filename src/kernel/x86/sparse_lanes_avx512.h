@@ -1,0 +1,178 @@
+/* kernel/x86/sparse_lanes_avx512.h - LANES (16) pairs of a sparse example in registers: the words
+ * in which x86/linear_sparse.h is written.  sparse_lanes_avx2.h has the same for eight.
+ *
+ * `count` says how many of the LANES pairs exist, as in lanes_avx512.h: nothing beyond them is
+ * touched, absent indices and values read as 0, and absent elements of the model as 0.
+ *
+ * Places are kept as int32_t, 2^31 less than they are, and the base of the model is as much higher:
+ * gathers take signed indices, and places go up to 2^32 - 1.
+ *
+ * Shared memory: gathers and scatters are inline assembly with a memory clobber, so that the
+ * compiler can neither split, repeat, delay nor drop them (base/racy.h).  A gather reads 32 bits
+ * where an element of 8 or 16 bits begins; the neighbours in it are dropped.
+ */
+#ifndef DROVEK_X86_SPARSE_LANES_AVX512_H
+#define DROVEK_X86_SPARSE_LANES_AVX512_H
+
+#include "kernel/x86/lanes_avx512.h"
+
+typedef __m512i ints;
+
+/* clang-format off */
+INLINE ints ints_set(int32_t a) { return _mm512_set1_epi32(a); }
+INLINE ints ints_add(ints a, ints b) { return _mm512_add_epi32(a, b); }
+INLINE ints ints_xor(ints a, ints b) { return _mm512_xor_si512(a, b); }
+INLINE ints ints_and(ints a, ints b) { return _mm512_and_si512(a, b); }
+INLINE ints ints_min(ints a, ints b) { return _mm512_min_epi32(a, b); }
+INLINE ints ints_max(ints a, ints b) { return _mm512_max_epi32(a, b); }
+/* by the same number of bits in all lanes: zeros, or the sign, move in */
+INLINE ints ints_shift(ints a, __m128i bits) { return _mm512_srl_epi32(a, bits); }
+INLINE ints ints_shift_signed(ints a, __m128i bits) { return _mm512_sra_epi32(a, bits); }
+INLINE ints ints_high_half(ints a) { return _mm512_srai_epi32(a, 16); }
+/* the lowest 8 or 16 bits, with their sign */
+INLINE ints ints_low_8(ints a) { return _mm512_srai_epi32(_mm512_slli_epi32(a, 24), 24); }
+INLINE ints ints_low_16(ints a) { return _mm512_srai_epi32(_mm512_slli_epi32(a, 16), 16); }
+/* low half times low half + high half times high half, all signed */
+INLINE ints ints_madd(ints a, ints b) { return _mm512_madd_epi16(a, b); }
+INLINE vec  ints_to_floats(ints a) { return _mm512_cvtepi32_ps(a); }
+INLINE ints floats_to_ints(vec a) { return _mm512_cvttps_epi32(a); }
+INLINE vec  vec_min(vec a, vec b) { return _mm512_min_ps(a, b); } /* b if NaN */
+/* clang-format on */
+
+INLINE vec vec_floor(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/* n + 1 where a and b differ, n where they do not */
+INLINE ints ints_count_differing(ints n, ints a, ints b)
+{
+    return _mm512_mask_add_epi32(n, _mm512_cmpneq_epi32_mask(a, b), n, _mm512_set1_epi32(1));
+}
+
+/* Is one of the first `count` lanes 0? */
+INLINE int ints_any_zero(ints a, size_t count)
+{
+    return (_mm512_testn_epi32_mask(a, a) & first(count)) != 0;
+}
+
+INLINE int64_t ints_total(ints a)
+{
+    __m512i low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a));
+    __m512i high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(a, 1));
+    return _mm512_reduce_add_epi64(_mm512_add_epi64(low, high));
+}
+
+/* lane i: the sum of lanes 0 .. i */
+INLINE ints ints_prefix_sums(ints a)
+{
+    const ints zero = _mm512_setzero_si512();
+    a = _mm512_add_epi32(a, _mm512_alignr_epi32(a, zero, 15));
+    a = _mm512_add_epi32(a, _mm512_alignr_epi32(a, zero, 14));
+    a = _mm512_add_epi32(a, _mm512_alignr_epi32(a, zero, 12));
+    return _mm512_add_epi32(a, _mm512_alignr_epi32(a, zero, 8));
+}
+
+/* the last lane in every lane */
+INLINE ints ints_last(ints a)
+{
+    return _mm512_permutexvar_epi32(_mm512_set1_epi32(15), a);
+}
+
+/* ---- private memory ---- */
+
+INLINE ints load_u8(const uint8_t *p, size_t count)
+{
+    return _mm512_cvtepu8_epi32(count == LANES ? _mm_loadu_si128((const __m128i *)p)
+                                               : _mm_maskz_loadu_epi8(first(count), p));
+}
+
+INLINE ints load_u16(const uint16_t *p, size_t count)
+{
+    return _mm512_cvtepu16_epi32(count == LANES ? _mm256_loadu_si256((const __m256i *)p)
+                                                : _mm256_maskz_loadu_epi16(first(count), p));
+}
+
+INLINE ints load_u32(const uint32_t *p, size_t count)
+{
+    return count == LANES ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(first(count), p);
+}
+
+INLINE ints load_i8(const int8_t *p, size_t count)
+{
+    return _mm512_cvtepi8_epi32(count == LANES ? _mm_loadu_si128((const __m128i *)p)
+                                               : _mm_maskz_loadu_epi8(first(count), p));
+}
+
+INLINE ints load_i16(const int16_t *p, size_t count)
+{
+    return _mm512_cvtepi16_epi32(count == LANES ? _mm256_loadu_si256((const __m256i *)p)
+                                                : _mm256_maskz_loadu_epi16(first(count), p));
+}
+
+INLINE void ints_store(int32_t *p, ints a)
+{
+    _mm512_storeu_si512(p, a);
+}
+
+/* The eight states after one more step of xorshift64 each, which are a block of random bits. */
+INLINE void xorshift_block(uint64_t *state)
+{
+    __m512i s = _mm512_loadu_si512(state);
+    s = _mm512_xor_si512(s, _mm512_slli_epi64(s, 13));
+    s = _mm512_xor_si512(s, _mm512_srli_epi64(s, 7));
+    s = _mm512_xor_si512(s, _mm512_slli_epi64(s, 17));
+    _mm512_storeu_si512(state, s);
+}
+
+/* ---- shared memory ---- */
+
+INLINE ints gather_8(const char *base, ints place, size_t count)
+{
+    ints      v = _mm512_setzero_si512();
+    lane_mask mask = first(count);
+    __asm__ volatile("vpgatherdd (%2,%3,1), %0%{%1%}"
+                     : "+&v"(v), "+&Yk"(mask)
+                     : "r"(base), "v"(place)
+                     : "memory");
+    return v;
+}
+
+INLINE ints gather_16(const char *base, ints place, size_t count)
+{
+    ints      v = _mm512_setzero_si512();
+    lane_mask mask = first(count);
+    __asm__ volatile("vpgatherdd (%2,%3,2), %0%{%1%}"
+                     : "+&v"(v), "+&Yk"(mask)
+                     : "r"(base), "v"(place)
+                     : "memory");
+    return v;
+}
+
+INLINE vec gather_32f(const char *base, ints place, size_t count)
+{
+    vec       v = _mm512_setzero_ps();
+    lane_mask mask = first(count);
+    __asm__ volatile("vgatherdps (%2,%3,4), %0%{%1%}"
+                     : "+&v"(v), "+&Yk"(mask)
+                     : "r"(base), "v"(place)
+                     : "memory");
+    return v;
+}
+
+/* Only the lanes whose bit is set in `keep`. */
+INLINE void scatter_some_32f(char *base, ints place, vec v, unsigned keep)
+{
+    lane_mask mask = (lane_mask)keep;
+    __asm__ volatile("vscatterdps %1, (%2,%3,4)%{%0%}"
+                     : "+&Yk"(mask)
+                     : "v"(v), "r"(base), "v"(place)
+                     : "memory");
+}
+
+INLINE void scatter_32f(char *base, ints place, vec v)
+{
+    scatter_some_32f(base, place, v, 0xffff);
+}
+
+#endif
