@@ -237,6 +237,22 @@ static void test_create_from_quantised(void **state)
     assert_int_equal(q->n_bridges, 2);
     drove__quant_release(q);
     opt.order = NULL;
+    drove_data *train, *test; /* rows of it: a copy, too */
+    open_both("quant:q?split=0.5", "split", 1, &train, &test);
+    for (unsigned part = 0; part < 2; part++) {
+        const drove_data *view = part == 0 ? train : test;
+        assert_int_equal(drove__quant_create(view, &opt, &q), DROVE_OK);
+        assert_int_equal(q->n_rows, 2);
+        for (size_t i = 0; i < 2; i++) {
+            float x[600], y[600];
+            drove__quant_unpack(q, i, 600, x);
+            drove__quant_unpack(d->storage->quant, view->row[i], 600, y);
+            assert_memory_equal(x, y, sizeof x);
+        }
+        drove__quant_release(q);
+    }
+    drove_data_destroy(train);
+    drove_data_destroy(test);
     opt.number = DROVE_I8;
     q = (drove_quant *)d;
     assert_int_equal(drove__quant_create(d, &opt, &q), DROVE_E_DATA);
