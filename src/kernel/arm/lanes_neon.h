@@ -218,6 +218,11 @@ INLINE void vec_transpose(vec row[LANES])
 
 /* ---- bits ---- */
 
+INLINE vec vec_xor(vec a, vec b)
+{
+    return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+}
+
 /* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
  * or a NaN was seen. */
 typedef uint32x4_t magnitude;

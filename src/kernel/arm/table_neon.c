@@ -32,6 +32,7 @@ const drovek_table drovek_neon = {
     .scale_f32 = scale_f32,
     .dot_f32 = dot_f32,
     .finite_f32 = finite_f32,
+    .xor_u64 = xor_u64,
     .widen_u8_f32 = widen_u8_f32,
     .affine_f32 = affine_f32,
     .sgd_f32 = sgd_f32,
