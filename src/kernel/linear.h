@@ -90,8 +90,9 @@ typedef double drovek_axpy_dot_fn(void *w, const void *x, const drovek_factor *f
 
 /* One example: n_stored pairs.  32-bit indices are places in w.  8 and 16-bit indices are
  * differences: the place of pair k is the place of pair k - 1 (0 before the first) plus index[k].
- * Places are distinct (and, with differences, ascend), but for a leading 0 and for pairs of value 0,
- * which bridge gaps too large for the format: those may be written back unchanged, or not at all. */
+ * Places are distinct (and, with differences, ascend), but for a leading 0 and for pairs of value
+ * 0, which bridge gaps too large for the format: those may be written back unchanged, or not at
+ * all. */
 typedef struct drovek_pairs {
     const void *index; /* [n_stored] uint8_t, uint16_t or uint32_t */
     const void *value; /* [n_stored] of D */

@@ -1,5 +1,5 @@
-/* tests/unit/linear/test_engine.c - the engine of low-precision linear models against SGD written a
- * second time: in double for float models, and in plain integers, rounding to nearest, for the rest.
+/* tests/unit/linear/test_engine.c - the engine of low-precision linear models against SGD written
+ * a second time: in double for float models, in plain integers, rounding to nearest, for the rest.
  */
 #include "linear/problem.h"
 
