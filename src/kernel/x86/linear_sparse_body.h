@@ -42,34 +42,72 @@ static unsigned NAME(nonzero)(const DATA_TYPE *value, size_t count)
     return lanes;
 }
 
-/* Moves the elements of w that `count` pairs belong to, pairs k and following of the row. */
-INLINE void NAME(axpy_some)(update *u, char *base, const INDEX_TYPE *index, const DATA_TYPE *value,
-                            size_t k, size_t count, ints *before)
+#if JOIN(USES_SCATTER_, MODEL) == 0
+/* Stores the elements of LANES pairs; *at: the place of the pair before, moves on. */
+INLINE void NAME(put)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, MODEL) moved, size_t *at)
 {
+    JOIN(packed_, MODEL) elements = JOIN(pack_, MODEL)(moved);
+    size_t place = *at;
+    UNROLL
+    for (size_t i = 0; i < LANES; i++) {
+        place = PLACE(place, index[i]);
+        JOIN(STORE_, MODEL)(w + place, JOIN(take_, MODEL)(&elements, i));
+    }
+    *at = place;
+}
+
+/* The same for `count` pairs, only those whose bit is set in `keep`. */
+static void NAME(put_some)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, MODEL) moved,
+                           size_t *at, size_t count, unsigned keep)
+{
+    JOIN(packed_, MODEL) elements = JOIN(pack_, MODEL)(moved);
+    for (size_t i = 0; i < count; i++) {
+        *at = PLACE(*at, index[i]);
+        MODEL_TYPE element = JOIN(take_, MODEL)(&elements, i);
+        if (keep >> i & 1) JOIN(STORE_, MODEL)(w + *at, element);
+    }
+}
+#endif
+
+/* Moves the elements of w that `count` pairs belong to, pairs k and following of the row.  *before,
+ * *at: the place of the pair before. */
+INLINE void NAME(axpy_some)(update *u, MODEL_TYPE *w, const INDEX_TYPE *index,
+                            const DATA_TYPE *value, size_t k, size_t count, ints *before,
+                            size_t *at)
+{
+    char  *base = biased(w, sizeof *w);
     size_t in_block = k % FOR_FORMATS(PER_BLOCK);
     if (in_block == 0) JOIN(next_block_, MODEL)(u);
 
     ints numbers = JOIN(load_index_, INDEX)(index + k, count);
     ints place = JOIN(places_, INDEX)(numbers, before);
+    bool meet = JOIN(may_meet_, INDEX)(numbers, count);
     JOIN(LANES_, MODEL)
     moved = FOR_FORMATS(MOVED)(u, JOIN(gather_, MODEL)(base, place, count),
                                JOIN(load_value_, DATA)(value + k, count), in_block);
-    if (JOIN(may_meet_, INDEX)(numbers, count))
-        JOIN(scatter_some_, MODEL)(base, place, moved, NAME(nonzero)(value + k, count));
-    else if (count < LANES) JOIN(scatter_some_, MODEL)(base, place, moved, (1u << count) - 1u);
-    else JOIN(scatter_, MODEL)(base, place, moved);
+#if JOIN(USES_SCATTER_, MODEL)
+    (void)at;
+    JOIN(scatter_, MODEL)
+    (base, place, moved, meet ? NAME(nonzero)(value + k, count) : (1u << count) - 1u);
+#else
+    if (!meet && count == LANES) NAME(put)(w, index + k, moved, at);
+    else
+        NAME(put_some)
+        (w, index + k, moved, at, count, meet ? NAME(nonzero)(value + k, count) : ~0u);
+#endif
 }
 
 static size_t NAME(spaxpy)(void *w, const drovek_pairs *x, const drovek_factor *factor,
                            drovek_bits *bits)
 {
-    char  *base = biased(w, sizeof(MODEL_TYPE));
     ints   before = ints_set(PLACE_BIAS);
-    size_t k = 0, n_full = x->n_stored - x->n_stored % LANES;
+    size_t k = 0, at = 0, n_full = x->n_stored - x->n_stored % LANES;
     update u;
 
     update_begin(&u, factor, bits);
-    for (; k < n_full; k += LANES) NAME(axpy_some)(&u, base, x->index, x->value, k, LANES, &before);
-    if (k < x->n_stored) NAME(axpy_some)(&u, base, x->index, x->value, k, x->n_stored - k, &before);
+    for (; k < n_full; k += LANES)
+        NAME(axpy_some)(&u, w, x->index, x->value, k, LANES, &before, &at);
+    if (k < x->n_stored)
+        NAME(axpy_some)(&u, w, x->index, x->value, k, x->n_stored - k, &before, &at);
     return (size_t)ints_total(u.n_clamped);
 }

@@ -3,7 +3,6 @@
 #ifndef DROVEK_X86_SPARSE_LANES_AVX2_H
 #define DROVEK_X86_SPARSE_LANES_AVX2_H
 
-#include "base/racy.h"
 #include "kernel/x86/lanes_avx2.h"
 
 typedef __m256i ints;
@@ -60,6 +59,19 @@ INLINE ints ints_last(ints a)
     return _mm256_permutevar8x32_epi32(a, _mm256_set1_epi32(7));
 }
 
+INLINE void ints_pack_16(uint64_t word[LANES / 4], ints a)
+{
+    __m256i words = _mm256_packs_epi32(a, a); /* four in each half */
+    word[0] = (uint64_t)_mm256_extract_epi64(words, 0);
+    word[1] = (uint64_t)_mm256_extract_epi64(words, 2);
+}
+
+INLINE void ints_pack_8(uint64_t word[LANES / 8], ints a)
+{
+    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    word[0] = (uint64_t)_mm_cvtsi128_si64(_mm_packs_epi16(words, words));
+}
+
 /* ---- private memory: fewer than LANES go through a buffer ---- */
 
 INLINE ints load_u8(const uint8_t *p, size_t count)
@@ -98,11 +110,6 @@ INLINE ints load_i16(const int16_t *p, size_t count)
     if (count == LANES) return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p));
     for (size_t i = 0; i < count; i++) few[i] = p[i];
     return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)few));
-}
-
-INLINE void ints_store(int32_t *p, ints a)
-{
-    _mm256_storeu_si256((__m256i *)p, a);
 }
 
 INLINE void xorshift_block(uint64_t *state)
@@ -151,28 +158,6 @@ INLINE vec gather_32f(const char *base, ints place, size_t count)
     return v;
 }
 
-/* There is no scatter: one by one, out of the stack (spill in linear_sparse.h). */
-INLINE void scatter_32f(char *base, ints place, vec v)
-{
-    int32_t at[LANES];
-    float   element[LANES];
-    ints_store(at, place);
-    _mm256_storeu_ps(element, v);
-    __asm__ volatile("" : "+m"(at), "+m"(element));
-    UNROLL
-    for (size_t i = 0; i < LANES; i++) drove__racy_store((float *)(void *)base + at[i], element[i]);
-}
-
-static void scatter_some_32f(char *base, ints place, vec v, unsigned keep)
-{
-    int32_t at[LANES];
-    float   element[LANES];
-    ints_store(at, place);
-    _mm256_storeu_ps(element, v);
-    for (; keep != 0; keep &= keep - 1) {
-        int i = __builtin_ctz(keep);
-        drove__racy_store((float *)(void *)base + at[i], element[i]);
-    }
-}
+#define HAS_SCATTER 0
 
 #endif

@@ -79,6 +79,23 @@ INLINE ints ints_last(ints a)
     return _mm512_permutexvar_epi32(_mm512_set1_epi32(15), a);
 }
 
+/* Lanes that fit in 8 or 16 bits, side by side. */
+INLINE void ints_pack_8(uint64_t word[LANES / 8], ints a)
+{
+    __m128i bytes = _mm512_cvtepi32_epi8(a);
+    word[0] = (uint64_t)_mm_extract_epi64(bytes, 0);
+    word[1] = (uint64_t)_mm_extract_epi64(bytes, 1);
+}
+
+INLINE void ints_pack_16(uint64_t word[LANES / 4], ints a)
+{
+    __m256i words = _mm512_cvtepi32_epi16(a);
+    word[0] = (uint64_t)_mm256_extract_epi64(words, 0);
+    word[1] = (uint64_t)_mm256_extract_epi64(words, 1);
+    word[2] = (uint64_t)_mm256_extract_epi64(words, 2);
+    word[3] = (uint64_t)_mm256_extract_epi64(words, 3);
+}
+
 /* ---- private memory ---- */
 
 INLINE ints load_u8(const uint8_t *p, size_t count)
@@ -108,11 +125,6 @@ INLINE ints load_i16(const int16_t *p, size_t count)
 {
     return _mm512_cvtepi16_epi32(count == LANES ? _mm256_loadu_si256((const __m256i *)p)
                                                 : _mm256_maskz_loadu_epi16(first(count), p));
-}
-
-INLINE void ints_store(int32_t *p, ints a)
-{
-    _mm512_storeu_si512(p, a);
 }
 
 /* The eight states after one more step of xorshift64 each, which are a block of random bits. */
@@ -160,19 +172,16 @@ INLINE vec gather_32f(const char *base, ints place, size_t count)
     return v;
 }
 
+#define HAS_SCATTER 1
+
 /* Only the lanes whose bit is set in `keep`. */
-INLINE void scatter_some_32f(char *base, ints place, vec v, unsigned keep)
+INLINE void scatter_32f(char *base, ints place, vec v, unsigned keep)
 {
     lane_mask mask = (lane_mask)keep;
     __asm__ volatile("vscatterdps %1, (%2,%3,4)%{%0%}"
                      : "+&Yk"(mask)
                      : "v"(v), "r"(base), "v"(place)
                      : "memory");
-}
-
-INLINE void scatter_32f(char *base, ints place, vec v)
-{
-    scatter_some_32f(base, place, v, 0xffff);
 }
 
 #endif
