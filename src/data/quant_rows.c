@@ -173,21 +173,24 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
 
 /* ---- checking ---- */
 
-/* Is any of the n numbers none that quantisation makes? */
+/* Is any of the n numbers none that quantisation makes?  Each loop sums in its numbers' own width,
+ * so that it vectorises. */
 static bool has_bad_number(const drove_quant *q, const void *value, size_t n)
 {
     const int8_t *i8 = value;
     const int16_t *i16 = value;
-    const float *f32 = value;
-    bool is_bad = false;
+    const uint32_t *f32 = value;
+    uint8_t bad8 = 0;
+    uint16_t bad16 = 0;
+    uint32_t bad32 = 0;
     if (q->number == DROVE_I8) {
-        for (size_t i = 0; i < n; i++) is_bad |= i8[i] == INT8_MIN;
+        for (size_t i = 0; i < n; i++) bad8 |= i8[i] == INT8_MIN;
     } else if (q->number == DROVE_I16) {
-        for (size_t i = 0; i < n; i++) is_bad |= i16[i] == INT16_MIN;
+        for (size_t i = 0; i < n; i++) bad16 |= i16[i] == INT16_MIN;
     } else {
-        for (size_t i = 0; i < n; i++) is_bad |= !isfinite(f32[i]);
+        for (size_t i = 0; i < n; i++) bad32 |= (f32[i] & 0x7f800000u) == 0x7f800000u;
     }
-    return is_bad;
+    return (bad8 | bad16 | bad32) != 0;
 }
 
 static drove_status check_dense(const drove_quant *q, const char *where)
