@@ -20,8 +20,8 @@ void drove__factor_make(drove_number d, drove_number m, const double *alpha, siz
     bool by_bytes = d == DROVE_I8 && m == DROVE_I8;
     double room = (by_bytes ? 256.0 : 32767.0) - (double)n, sum = magnitude(alpha, n);
     int shift = by_bytes ? 8 : 15;
-    while (shift > 0 && ldexp(sum, shift) > room) shift--;
-    double scale = ldexp(1.0, shift);
+    while (shift > 0 && sum * (double)(1 << shift) > room) shift--;
+    double scale = (double)(1 << shift);
     if (sum > room) scale = room / sum; /* NaN: the caller has seen it */
     for (size_t i = 0; i < n; i++) {
         double a = floor(alpha[i] * scale + drove__rounder_u(rounder));
