@@ -113,14 +113,19 @@ INLINE floats rounding_of(group_bits bits)
     return f;
 }
 
-/* floor(v); beyond 2^16, where every model number clamps, some number beyond; NaN: the lowest */
-INLINE words floor_within(floats f)
+/* floor(v); beyond 2^16, where every model number clamps, some number beyond; NaN: the lowest.
+ * 0 after the first `count`, also where 0 times a factor is not 0. */
+INLINE words floor_within(floats f, size_t count)
 {
     words w;
     UNROLL
     for (size_t k = 0; k < 4; k++) {
         float32x4_t above = vmaxnmq_f32(f.v[k], vdupq_n_f32(-65536.0f));
         w.v[k] = vcvtmq_s32_f32(vminnmq_f32(above, vdupq_n_f32(65536.0f)));
+        if (count == SIXTEEN) continue;
+        uint32x4_t lane = vaddq_u32(lane_numbers(), vdupq_n_u32((uint32_t)(k * LANES)));
+        uint32x4_t there = vcltq_u32(lane, vdupq_n_u32((uint32_t)count));
+        w.v[k] = vandq_s32(w.v[k], vreinterpretq_s32_u32(there));
     }
     return w;
 }
@@ -322,7 +327,7 @@ INLINE void axpy_group(axpy_call *c, drove_number d, drove_number m, size_t i, s
     if (m == DROVE_F32) {
         w = from_floats(sum_rows(c, d, i, count, to_floats(m, w)));
     } else if (d == DROVE_F32) {
-        words delta = floor_within(sum_rows(c, d, i, count, rounding_of(bits)));
+        words delta = floor_within(sum_rows(c, d, i, count, rounding_of(bits)), count);
         w = clamp_words(m, add_words(to_words(m, w), delta), &c->clamped);
     } else if (is_bytes(d, m)) {
         w = axpy_bytes(c, w, i, count, bits);

@@ -6,12 +6,12 @@
 #include "kernel/arm/linear.h"
 
 /* round(factor x) */
-INLINE words rounded(float factor, words x, group_bits bits)
+INLINE words rounded(float factor, words x, size_t count, group_bits bits)
 {
     floats exact = rounding_of(bits), wide = words_to_floats(x);
     UNROLL
     for (size_t k = 0; k < 4; k++) exact.v[k] = vfmaq_n_f32(exact.v[k], wide.v[k], factor);
-    return floor_within(exact);
+    return floor_within(exact, count);
 }
 
 /* What a walk does with one group. */
@@ -36,7 +36,7 @@ INLINE void merge_group(replica_call *c, drove_number m, size_t i, size_t count,
         words now = to_words(m, w), was = to_words(m, last), gain;
         UNROLL
         for (size_t k = 0; k < 4; k++) gain.v[k] = vsubq_s32(now.v[k], was.v[k]);
-        if (c->has_bits) gain = rounded(c->factor, gain, bits);
+        if (c->has_bits) gain = rounded(c->factor, gain, count, bits);
         centre = clamp_words(m, add_words(to_words(m, centre), gain), &c->clamped);
     }
     shared_store(m, c->centre, i, centre, count);
@@ -56,7 +56,7 @@ INLINE void decay_group(replica_call *c, drove_number m, size_t i, size_t count,
         words now = to_words(m, w), minus;
         UNROLL
         for (size_t k = 0; k < 4; k++) minus.v[k] = vnegq_s32(now.v[k]);
-        w = clamp_words(m, add_words(now, rounded(c->factor, minus, bits)), &c->clamped);
+        w = clamp_words(m, add_words(now, rounded(c->factor, minus, count, bits)), &c->clamped);
     }
     shared_store(m, c->w, i, w, count);
 }

@@ -229,15 +229,21 @@ static void train_reference(const rig *r, reference *f)
     }
 }
 
+/* A NaN stays: nothing is larger.  (fmax here ends gcc 12 for AArch64 with an internal error.) */
+static double larger(double a, double b)
+{
+    return a >= b || isnan(a) ? a : b;
+}
+
 static double largest_difference(const rig *r, const reference *f)
 {
     const drove_layer *l = &r->model->layer[0];
     double most = 0.0;
     for (size_t o = 0; o < n_outputs(r); o++) {
-        most = fmax(most, fabs((double)r->theta[l->b_offset + o] - f->b[o]));
+        most = larger(most, fabs((double)r->theta[l->b_offset + o] - f->b[o]));
         for (size_t j = 0; j < r->set.n_features; j++) {
             double w = (double)r->theta[l->w_offset + j * n_outputs(r) + o];
-            most = fmax(most, fabs(w - f->w[o][j]));
+            most = larger(most, fabs(w - f->w[o][j]));
         }
     }
     return most;
