@@ -20,7 +20,7 @@ static const cli_flag eval_flags[] = {
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
-     .words = "ref avx2 avx512 neon dotprod auto",
+     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
      .help = "highest kernel tier to use"},
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
@@ -33,7 +33,7 @@ static const cli_flag predict_flags[] = {
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
-     .words = "ref avx2 avx512 neon dotprod auto",
+     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
      .help = "highest kernel tier to use"},
 };
 

@@ -10,7 +10,7 @@
 static const drovek_table *const tiers[] = {
     &drovek_ref,
 #if DROVEK_X86
-    &drovek_avx2, &drovek_avx512,
+    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni,
 #endif
 #if DROVEK_ARM
     &drovek_neon, &drovek_dotprod,
@@ -96,6 +96,7 @@ const char *const *drovek_tiers(void)
 #if DROVEK_X86
         "avx2",
         "avx512",
+        "avx512vnni",
 #endif
 #if DROVEK_ARM
         "neon",

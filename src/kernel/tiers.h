@@ -38,6 +38,10 @@ extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy, all of
 #if DROVEK_X86
 extern const drovek_table  drovek_avx2;
 extern const drovek_table  drovek_avx512;
+extern const drovek_table  drovek_avx512vnni; /* avx512, but for what VNNI is good for */
+extern const drovek_linear drovek_linear_dense_avx2;
+extern const drovek_linear drovek_linear_dense_avx512;
+extern const drovek_linear drovek_linear_dense_avx512vnni;
 extern const drovek_linear drovek_linear_sparse_avx2, drovek_linear_sparse_avx512;
 #endif
 

@@ -79,7 +79,7 @@ static const drove_option_info table[] = {
      .words = "none compact spread",
      .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
     {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
-     .empty_word = "auto", .words = "ref avx2 avx512 neon dotprod auto",
+     .empty_word = "auto", .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
      .help = "highest kernel tier to use: ref; avx2, avx512; neon, dotprod"},
     {WHERE(prefetch), .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
      .words = "on hardware hints off",

@@ -65,8 +65,12 @@ static void test_each_tier_brings_its_own(void **state)
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2");
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
-    assert_string_equal(t.isa, "avx512");
+    assert_string_equal(t.isa, "avx512vnni");
     assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
+    assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8],
+                     drovek_linear_dense_avx512vnni.dot[DROVE_I8][DROVE_I8]);
+    assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX512, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx512");
 #elif DROVEK_ARM
     drovek_table t;
     assert_int_equal(drovek_select(&t, DROVE_CPU_NEON, NULL), DROVE_OK);

@@ -48,5 +48,6 @@ const drovek_table drovek_avx2 = {
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
     .gemm_source = "drove",
+    .linear_dense = &drovek_linear_dense_avx2,
     .linear_sparse = &drovek_linear_sparse_avx2,
 };

@@ -1,0 +1,297 @@
+/* kernel/x86/linear_dense.h - the dense kernels of kernel/linear.h for every pair of formats, each
+ * from the part that fits the pair and its factors: linear_bytes.h, linear_words.h, linear_wide.h.
+ *
+ * A tier's source file includes its linear_lanes_*.h, then this, and fills its table.
+ */
+#ifndef DROVEK_X86_LINEAR_DENSE_H
+#define DROVEK_X86_LINEAR_DENSE_H
+
+#include "kernel/linear.h"
+
+#include "kernel/x86/linear_memory.h"
+
+#include "kernel/x86/linear_bytes.h"
+#include "kernel/x86/linear_wide.h"
+#include "kernel/x86/linear_words.h"
+
+/* ---- 8 bits and 8 bits ---- */
+
+static double dot_i8_i8(const void *x, const void *w, size_t n)
+{
+    return bytes_dot(x, w, n);
+}
+
+/* One example, |a| < 256 in units of 2^-8: one loop for each way of rounding and sign. */
+INLINE double bytes_one(void *w, const void *x, int a, const void *next, const void *ahead,
+                        size_t n, drovek_bits *bits, size_t *n_clamped, bool has_dot)
+{
+    switch (bits->kind) {
+    case DROVEK_BITS_STREAM:
+        return a < 0 ? bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_STREAM,
+                                  true, has_dot)
+                     : bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_STREAM,
+                                  false, has_dot);
+    case DROVEK_BITS_XORSHIFT:
+        return a < 0 ? bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_XORSHIFT,
+                                  true, has_dot)
+                     : bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_XORSHIFT,
+                                  false, has_dot);
+    default:
+        return a < 0 ? bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_FIXED, true,
+                                  has_dot)
+                     : bytes_pass(w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_FIXED,
+                                  false, has_dot);
+    }
+}
+
+static size_t axpy_i8_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                         size_t n, drovek_bits *bits)
+{
+    int64_t sum = bytes_factor_sum(factor, n_rows);
+    size_t  n_clamped = 0;
+    if (n_rows == 1 && sum < 256) {
+        int a = factor->a * (1 << (8 - factor->shift));
+        bytes_one(w, *x, a, NULL, NULL, n, bits, &n_clamped, false);
+    } else if (sum <= 256) {
+        n_clamped = bytes_batch(w, x, factor, n_rows, n, bits);
+    } else {
+        wide_pass(DROVE_I8, DROVE_I8, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
+    }
+    return n_clamped;
+}
+
+static double axpy_dot_i8_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                             const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    if (bytes_factor_sum(factor, 1) < 256) {
+        int a = factor->a * (1 << (8 - factor->shift));
+        return bytes_one(w, x, a, next, ahead, n, bits, n_clamped, true);
+    }
+    *n_clamped += axpy_i8_i8(w, &x, factor, 1, n, bits);
+    return dot_i8_i8(next, w, n);
+}
+
+/* ---- integers, one of them of 16 bits ---- */
+
+INLINE size_t words_axpy(drove_number d, drove_number m, void *w, const void *const *x,
+                         const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+{
+    size_t n_clamped = 0;
+    if (!words_fit(d, factor, n_rows)) {
+        wide_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
+    } else if (n_rows == 1 && bits->kind == DROVEK_BITS_FIXED) {
+        words_pass(d, m, w, x, factor, 1, NULL, NULL, n, bits, &n_clamped, DROVEK_BITS_FIXED,
+                   false);
+    } else {
+        words_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, bits->kind, false);
+    }
+    return n_clamped;
+}
+
+INLINE double words_axpy_dot(drove_number d, drove_number m, void *w, const void *x,
+                             const drovek_factor *factor, const void *next, const void *ahead,
+                             size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    if (!words_fit(d, factor, 1)) {
+        wide_pass(d, m, w, &x, factor, 1, NULL, NULL, n, bits, n_clamped, false);
+        return words_dot(d, m, next, w, n);
+    }
+    switch (bits->kind) {
+    case DROVEK_BITS_STREAM:
+        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
+                          DROVEK_BITS_STREAM, true);
+    case DROVEK_BITS_XORSHIFT:
+        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
+                          DROVEK_BITS_XORSHIFT, true);
+    default:
+        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
+                          DROVEK_BITS_FIXED, true);
+    }
+}
+
+/* ---- floats ---- */
+
+INLINE size_t wide_axpy(drove_number d, drove_number m, void *w, const void *const *x,
+                        const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+{
+    size_t n_clamped = 0;
+    if (m == DROVE_F32) {
+        if (n_rows == 1) float_pass(d, w, x, factor, 1, NULL, NULL, n, false);
+        else float_pass(d, w, x, factor, n_rows, NULL, NULL, n, false);
+    } else {
+        wide_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
+    }
+    return n_clamped;
+}
+
+INLINE double wide_axpy_dot(drove_number d, drove_number m, void *w, const void *x,
+                            const drovek_factor *factor, const void *next, const void *ahead,
+                            size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    if (m == DROVE_F32) return float_pass(d, w, &x, factor, 1, next, ahead, n, true);
+    return wide_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped, true);
+}
+
+/* ---- one instance per pair ---- */
+
+static double dot_i8_i16(const void *x, const void *w, size_t n)
+{
+    return words_dot(DROVE_I8, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_i8_i16(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return words_axpy(DROVE_I8, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i8_i16(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    return words_axpy_dot(DROVE_I8, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_i8_f32(const void *x, const void *w, size_t n)
+{
+    return float_dot(DROVE_I8, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_i8_f32(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return wide_axpy(DROVE_I8, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i8_f32(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    return wide_axpy_dot(DROVE_I8, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_i16_i8(const void *x, const void *w, size_t n)
+{
+    return words_dot(DROVE_I16, DROVE_I8, x, w, n);
+}
+
+static size_t axpy_i16_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return words_axpy(DROVE_I16, DROVE_I8, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    return words_axpy_dot(DROVE_I16, DROVE_I8, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_i16_i16(const void *x, const void *w, size_t n)
+{
+    return words_dot(DROVE_I16, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_i16_i16(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return words_axpy(DROVE_I16, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_i16(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    return words_axpy_dot(DROVE_I16, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_i16_f32(const void *x, const void *w, size_t n)
+{
+    return float_dot(DROVE_I16, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_i16_f32(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return wide_axpy(DROVE_I16, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_i16_f32(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    return wide_axpy_dot(DROVE_I16, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_f32_i8(const void *x, const void *w, size_t n)
+{
+    return float_dot(DROVE_F32, DROVE_I8, x, w, n);
+}
+
+static size_t axpy_f32_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                          size_t n, drovek_bits *bits)
+{
+    return wide_axpy(DROVE_F32, DROVE_I8, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+{
+    return wide_axpy_dot(DROVE_F32, DROVE_I8, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_f32_i16(const void *x, const void *w, size_t n)
+{
+    return float_dot(DROVE_F32, DROVE_I16, x, w, n);
+}
+
+static size_t axpy_f32_i16(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return wide_axpy(DROVE_F32, DROVE_I16, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_i16(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    return wide_axpy_dot(DROVE_F32, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static double dot_f32_f32(const void *x, const void *w, size_t n)
+{
+    return float_dot(DROVE_F32, DROVE_F32, x, w, n);
+}
+
+static size_t axpy_f32_f32(void *w, const void *const *x, const drovek_factor *factor,
+                           size_t n_rows, size_t n, drovek_bits *bits)
+{
+    return wide_axpy(DROVE_F32, DROVE_F32, w, x, factor, n_rows, n, bits);
+}
+
+static double axpy_dot_f32_f32(void *w, const void *x, const drovek_factor *factor,
+                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
+                               size_t *n_clamped)
+{
+    return wide_axpy_dot(DROVE_F32, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
+}
+
+static size_t merge_i8(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    return merge_pass(DROVE_I8, centre, w, last, n, share, bits);
+}
+
+static void decay_i8(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay_pass(DROVE_I8, w, n, kappa, bits);
+}
+
+static size_t merge_i16(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    return merge_pass(DROVE_I16, centre, w, last, n, share, bits);
+}
+
+static void decay_i16(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay_pass(DROVE_I16, w, n, kappa, bits);
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* kernel/x86/linear_memory.h - parts of registers in shared memory, random bits by the block, and
+ * hints to fetch: on top of linear_lanes_avx2.h or linear_lanes_avx512.h. */
+#ifndef DROVEK_X86_LINEAR_MEMORY_H
+#define DROVEK_X86_LINEAR_MEMORY_H
+
+#include "kernel/linear.h"
+
+#include <string.h>
+
+/* ---- a part of a register to shared memory: pieces of 32, 16, 8, 4, 2 and 1 bytes ---- */
+
+INLINE void racy_store_bytes(uint8_t *p, const uint8_t *from, size_t bytes)
+{
+    for (; bytes >= 8; bytes -= 8, p += 8, from += 8) {
+        uint64_t piece;
+        memcpy(&piece, from, sizeof piece);
+        __asm__ volatile("movq %1, %0" : "=m"(*(uint8_t(*)[8])p) : "r"(piece));
+    }
+    if (bytes & 4) {
+        uint32_t piece;
+        memcpy(&piece, from, sizeof piece);
+        __asm__ volatile("movl %1, %0" : "=m"(*(uint8_t(*)[4])p) : "r"(piece));
+        p += 4, from += 4;
+    }
+    if (bytes & 2) {
+        uint16_t piece;
+        memcpy(&piece, from, sizeof piece);
+        __asm__ volatile("movw %1, %0" : "=m"(*(uint8_t(*)[2])p) : "r"(piece));
+        p += 2, from += 2;
+    }
+    if (bytes & 1) __asm__ volatile("movb %1, %0" : "=m"(*p) : "q"(*from));
+}
+
+INLINE void racy_store_part(void *p, ivec v, size_t bytes)
+{
+    vec_bytes room;
+    if (bytes == VEC_BYTES) {
+        racy_store(p, v);
+        return;
+    }
+    store(room, v);
+    racy_store_bytes(p, room, bytes);
+}
+
+INLINE void racy_store_half_part(void *p, half_vec v, size_t bytes)
+{
+    half_bytes room;
+    if (bytes == VEC_BYTES / 2) {
+        racy_store_half(p, v);
+        return;
+    }
+    memcpy(room, &v, sizeof room);
+    racy_store_bytes(p, room, bytes);
+}
+
+/* ---- random bits, two registers at a time ---- */
+
+/* Where blocks of 64 bytes come from; v: the fixed block, or the states. */
+typedef struct bit_source {
+    ivec           v[2];
+    const uint8_t *stream;
+} bit_source;
+
+enum { BLOCK_VECS = DROVEK_BLOCK_BYTES / VEC_BYTES };
+
+INLINE bit_source bits_begin(drovek_bits_kind kind, const drovek_bits *bits)
+{
+    bit_source     source = {{zero(), zero()}, bits->block};
+    const uint8_t *from = kind == DROVEK_BITS_XORSHIFT ? (const uint8_t *)bits->state : bits->block;
+    if (kind != DROVEK_BITS_STREAM) {
+        source.v[0] = load(from);
+        source.v[1] = BLOCK_VECS == 1 ? source.v[0] : load(from + VEC_BYTES);
+    }
+    return source;
+}
+
+INLINE void bits_end(drovek_bits_kind kind, const bit_source *source, drovek_bits *bits)
+{
+    if (kind != DROVEK_BITS_XORSHIFT) return;
+    store(bits->state, source->v[0]);
+    if (BLOCK_VECS == 2) store((uint8_t *)bits->state + VEC_BYTES, source->v[1]);
+}
+
+INLINE ivec xorshift_step(ivec s)
+{
+    s = bit_xor(s, left64(s, 13));
+    s = bit_xor(s, unsigned_right64(s, 7));
+    return bit_xor(s, left64(s, 17));
+}
+
+/* The next two registers of bits: one block, or two of which the second may not be needed. */
+INLINE void next_bits(drovek_bits_kind kind, bit_source *source, int needs_second, ivec r[2])
+{
+    if (kind == DROVEK_BITS_FIXED) {
+        r[0] = source->v[0], r[1] = source->v[1];
+    } else if (kind == DROVEK_BITS_STREAM) {
+        int exists = BLOCK_VECS == 2 || needs_second;
+        r[0] = load(source->stream);
+        r[1] = exists ? load(source->stream + VEC_BYTES) : zero();
+        source->stream += 2 * VEC_BYTES;
+    } else if (BLOCK_VECS == 2) {
+        r[0] = source->v[0] = xorshift_step(source->v[0]);
+        r[1] = source->v[1] = xorshift_step(source->v[1]);
+    } else {
+        r[0] = xorshift_step(source->v[0]);
+        r[1] = needs_second ? xorshift_step(r[0]) : r[0];
+        source->v[0] = r[1];
+    }
+}
+
+/* The next block, in memory: room, or where it is already. */
+INLINE const uint8_t *next_block(drovek_bits_kind kind, bit_source *source, const drovek_bits *bits,
+                                 uint8_t *room)
+{
+    if (kind == DROVEK_BITS_FIXED) return bits->block;
+    if (kind == DROVEK_BITS_STREAM) {
+        source->stream += DROVEK_BLOCK_BYTES;
+        return source->stream - DROVEK_BLOCK_BYTES;
+    }
+    UNROLL
+    for (int i = 0; i < BLOCK_VECS; i++) {
+        source->v[i] = xorshift_step(source->v[i]);
+        store(room + i * VEC_BYTES, source->v[i]);
+    }
+    return room;
+}
+
+/* ---- hints ---- */
+
+/* How far before its use a line of the next example goes to the first-level cache: far enough for
+ * the latency of the second level and of what is still on its way to it. */
+enum { NEAR_BYTES = 1024 };
+
+/* Examples to come: `next` is read at byte `at` now, `ahead` a whole example later (NULL: no hint
+ * is wanted). */
+INLINE void fetch(const void *next, const void *ahead, size_t at, size_t bytes)
+{
+    if (ahead == NULL) return;
+    UNROLL
+    for (size_t line = 0; line < bytes; line += 64) {
+        _mm_prefetch((const char *)ahead + at + line, _MM_HINT_T1);
+        _mm_prefetch((const char *)next + at + line + NEAR_BYTES, _MM_HINT_T0);
+    }
+}
+
+/* ---- places ---- */
+
+INLINE const uint8_t *number_at(drove_number d, const void *x, size_t i)
+{
+    return (const uint8_t *)x + i * drove__number_size(d);
+}
+
+INLINE uint8_t *model_at(drove_number m, void *w, size_t i)
+{
+    return (uint8_t *)w + i * drove__number_size(m);
+}
+
+INLINE size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

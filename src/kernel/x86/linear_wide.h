@@ -1,0 +1,318 @@
+/* kernel/x86/linear_wide.h - LANES numbers at a time in lanes of 32 bits: every pair of formats of
+ * which one is float, and integers with factors too large for linear_bytes.h and linear_words.h.
+ *
+ * No factor and no data are too large here: integers by the bounds of kernel/linear.h, floats
+ * because the change is kept within +-2^16, from where every sum leaves the range of 16 bits.
+ */
+#ifndef DROVEK_X86_LINEAR_WIDE_H
+#define DROVEK_X86_LINEAR_WIDE_H
+
+/* ---- numbers to and from lanes ---- */
+
+INLINE ivec wide_load(drove_number d, const uint8_t *p, size_t count)
+{
+    uint8_t room[2 * LANES] = {0};
+    if (count < LANES) {
+        memcpy(room, p, count * drove__number_size(d));
+        p = room;
+    }
+    return d == DROVE_I8 ? load_8_as_32(p) : load_16_as_32(p);
+}
+
+INLINE fvec wide_load_float(drove_number d, const uint8_t *p, size_t count)
+{
+    if (d == DROVE_F32) return as_float(load_part(p, 4 * count));
+    return to_float(wide_load(d, p, count));
+}
+
+INLINE ivec wide_racy_load(drove_number m, const uint8_t *p)
+{
+    if (m == DROVE_F32) return racy_load(p);
+    return m == DROVE_I8 ? racy_load_8_as_32(p) : racy_load_16_as_32(p);
+}
+
+INLINE void wide_racy_store(drove_number m, uint8_t *p, ivec v, size_t count)
+{
+    uint8_t room[VEC_BYTES / 2];
+    if (m == DROVE_F32) {
+        racy_store_part(p, v, 4 * count);
+    } else if (m == DROVE_I16) {
+        racy_store_half_part(p, narrow_32_to_16(v), 2 * count);
+    } else {
+        __m128i bytes = narrow_32_to_8(v);
+        if (count == LANES) racy_store_quarter(p, bytes);
+        else {
+            memcpy(room, &bytes, LANES);
+            racy_store_bytes(p, room, count);
+        }
+    }
+}
+
+/* clamp(sum) of a w of format m. */
+INLINE ivec wide_clamp(drove_number m, ivec sum)
+{
+    int most = m == DROVE_I8 ? INT8_MAX : INT16_MAX;
+    return min32(max32(sum, set32(-most - 1)), set32(most));
+}
+
+/* ---- rounding ---- */
+
+/* (r + 0.5) / 2^16 of LANES words. */
+INLINE fvec wide_rounding(const uint8_t *words)
+{
+    return fma_(to_float(load_unsigned_16_as_32(words)), fset(0x1p-16f), fset(0x1p-17f));
+}
+
+/* floor, kept within +-2^16; NaN is the lowest */
+INLINE ivec wide_floor(fvec v)
+{
+    return floor_to_int(fmin_(fmax_(v, fset(-65536.0f)), fset(65536.0f)));
+}
+
+/* fmaf over the rows; c is added before the last of them */
+INLINE fvec wide_float_rows(drove_number d, const void *const *x, size_t at,
+                            const drovek_factor *factor, size_t n_rows, size_t count, fvec c)
+{
+    fvec sum = fset(-0.0f);
+    if (n_rows == 1)
+        return fma_(fset(factor->f), wide_load_float(d, number_at(d, *x, at), count), c);
+    for (size_t k = 0; k + 1 < n_rows; k++)
+        sum = fma_(fset(factor[k].f), wide_load_float(d, number_at(d, x[k], at), count), sum);
+    x += n_rows - 1, factor += n_rows - 1;
+    return fma_(fset(factor->f), wide_load_float(d, number_at(d, *x, at), count), fadd(sum, c));
+}
+
+INLINE ivec wide_integer_rows(drove_number d, const void *const *x, size_t at,
+                              const drovek_factor *factor, size_t n_rows, size_t count)
+{
+    ivec sum = zero();
+    for (size_t k = 0; k < n_rows; k++) {
+        ivec numbers = wide_load(d, number_at(d, x[k], at), count);
+        sum = add32(sum, mul32(numbers, set32(factor[k].a)));
+    }
+    return sum;
+}
+
+/* r points at the random bits of the first lane. */
+INLINE ivec wide_delta(drove_number d, drove_number m, const void *const *x, size_t at,
+                       const drovek_factor *factor, size_t n_rows, size_t count, const uint8_t *r)
+{
+    if (d == DROVE_F32)
+        return wide_floor(wide_float_rows(d, x, at, factor, n_rows, count, wide_rounding(r)));
+    int  shift = factor->shift;
+    bool is_byte = d == DROVE_I8 && m == DROVE_I8;
+    ivec random = is_byte ? unsigned_right32(load_unsigned_8_as_32(r), 8 - shift)
+                          : unsigned_right32(load_unsigned_16_as_32(r), 16 - shift);
+    ivec sum = wide_integer_rows(d, x, at, factor, n_rows, count);
+    return right32(add32(sum, random), shift);
+}
+
+/* ---- integer models ---- */
+
+/* One block of random bits, of which n numbers exist.  Returns the sum of the products with next
+ * (has_dot: D float) in lanes. */
+INLINE fvec wide_block(drove_number d, drove_number m, void *w, const void *const *x,
+                       const drovek_factor *factor, size_t n_rows, const void *next, size_t at,
+                       size_t n, const uint8_t *r, size_t *n_clamped, fvec dot, bool has_dot)
+{
+    const size_t bits_bytes = d == DROVE_I8 && m == DROVE_I8 ? 1 : 2;
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t   count = smaller(n - i, LANES);
+        uint8_t *place = model_at(m, w, at + i);
+        ivec     delta = wide_delta(d, m, x, at + i, factor, n_rows, count, r + i * bits_bytes);
+        ivec     sum = add32(wide_racy_load(m, place), delta), now = wide_clamp(m, sum);
+        wide_racy_store(m, place, now, count);
+        *n_clamped += differ_count32(sum, now, count);
+        if (has_dot) {
+            fvec numbers = wide_load_float(d, number_at(d, next, at + i), count);
+            if (count < LANES) now = first_lanes(now, count);
+            dot = fma_(numbers, to_float(now), dot);
+        }
+    }
+    return dot;
+}
+
+INLINE double wide_pass(drove_number d, drove_number m, void *w, const void *const *x,
+                        const drovek_factor *factor, size_t n_rows, const void *next,
+                        const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
+                        bool has_dot)
+{
+    const size_t         block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
+    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
+    bit_source           source = bits_begin(bits->kind, bits);
+    fvec                 dot[2] = {fset(0.0f), fset(0.0f)};
+    size_t               i = 0, clamped = 0;
+    for (; i + block <= n; i += block) {
+        const uint8_t *r = next_block(bits->kind, &source, bits, room);
+        dot[0] =
+            wide_block(d, m, w, x, factor, n_rows, next, i, block, r, &clamped, dot[0], has_dot);
+        if (has_dot) fetch(next, ahead, i * drove__number_size(d), block * drove__number_size(d));
+    }
+    if (i < n) {
+        const uint8_t *r = next_block(bits->kind, &source, bits, room);
+        dot[1] =
+            wide_block(d, m, w, x, factor, n_rows, next, i, n - i, r, &clamped, dot[1], has_dot);
+    }
+    bits_end(bits->kind, &source, bits);
+    *n_clamped += clamped;
+    return fsum(fadd(dot[0], dot[1]));
+}
+
+/* ---- float models, and dot with a float on either side ---- */
+
+enum { FLOAT_VECS = 4, FLOAT_BLOCK = FLOAT_VECS * LANES };
+
+INLINE fvec wide_model(drove_number m, const uint8_t *p)
+{
+    ivec v = wide_racy_load(m, p);
+    return m == DROVE_F32 ? as_float(v) : to_float(v);
+}
+
+INLINE double float_dot(drove_number d, drove_number m, const void *x, const void *w, size_t n)
+{
+    fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
+    size_t i = 0;
+    for (; i + FLOAT_BLOCK <= n; i += FLOAT_BLOCK) {
+        UNROLL
+        for (size_t v = 0; v < FLOAT_VECS; v++) {
+            size_t at = i + v * LANES;
+            sum[v] = fma_(wide_load_float(d, number_at(d, x, at), LANES),
+                          wide_model(m, number_at(m, w, at)), sum[v]);
+        }
+    }
+    for (; i < n; i += LANES) {
+        size_t count = smaller(n - i, LANES);
+        fvec   model = wide_model(m, number_at(m, w, i));
+        if (count < LANES) model = as_float(first_lanes(as_bits(model), count));
+        sum[0] = fma_(wide_load_float(d, number_at(d, x, i), count), model, sum[0]);
+    }
+    return fsum(sum[0]) + fsum(sum[1]) + fsum(sum[2]) + fsum(sum[3]);
+}
+
+INLINE fvec float_step(drove_number d, float *w, const void *const *x, const drovek_factor *factor,
+                       size_t n_rows, const void *next, size_t at, size_t count, fvec dot,
+                       bool has_dot)
+{
+    uint8_t *place = (uint8_t *)(w + at);
+    fvec     now = wide_float_rows(d, x, at, factor, n_rows, count, as_float(racy_load(place)));
+    racy_store_part(place, as_bits(now), 4 * count);
+    if (!has_dot) return dot;
+    if (count < LANES) now = as_float(first_lanes(as_bits(now), count));
+    return fma_(wide_load_float(d, number_at(d, next, at), count), now, dot);
+}
+
+INLINE double float_pass(drove_number d, float *w, const void *const *x,
+                         const drovek_factor *factor, size_t n_rows, const void *next,
+                         const void *ahead, size_t n, bool has_dot)
+{
+    fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
+    size_t i = 0;
+    for (; i + FLOAT_BLOCK <= n; i += FLOAT_BLOCK) {
+        UNROLL
+        for (size_t v = 0; v < FLOAT_VECS; v++)
+            sum[v] =
+                float_step(d, w, x, factor, n_rows, next, i + v * LANES, LANES, sum[v], has_dot);
+        if (has_dot)
+            fetch(next, ahead, i * drove__number_size(d), FLOAT_BLOCK * drove__number_size(d));
+    }
+    for (; i < n; i += LANES) {
+        size_t count = smaller(n - i, LANES);
+        sum[0] = float_step(d, w, x, factor, n_rows, next, i, count, sum[0], has_dot);
+    }
+    return fsum(sum[0]) + fsum(sum[1]) + fsum(sum[2]) + fsum(sum[3]);
+}
+
+/* ---- merge and decay ---- */
+
+INLINE void wide_store(drove_number m, uint8_t *p, ivec v, size_t count)
+{
+    uint8_t room[4 * LANES];
+    if (m == DROVE_F32) {
+        store(room, v);
+    } else if (m == DROVE_I16) {
+        half_vec words = narrow_32_to_16(v);
+        memcpy(room, &words, sizeof words);
+    } else {
+        __m128i bytes = narrow_32_to_8(v);
+        memcpy(room, &bytes, LANES);
+    }
+    memcpy(p, room, count * drove__number_size(m));
+}
+
+INLINE size_t merge_step(drove_number m, void *centre, void *w, void *last, size_t at, size_t count,
+                         float share, const uint8_t *r)
+{
+    uint8_t *c = model_at(m, centre, at), *replica = model_at(m, w, at),
+            *was = model_at(m, last, at);
+    ivec gain = sub32(wide_racy_load(m, replica), wide_load(m, was, count));
+    if (r != NULL) gain = wide_floor(fma_(fset(share), to_float(gain), wide_rounding(r)));
+    ivec sum = add32(wide_racy_load(m, c), gain), met = wide_clamp(m, sum);
+    wide_racy_store(m, c, met, count);
+    wide_racy_store(m, replica, met, count);
+    wide_store(m, was, met, count);
+    return differ_count32(sum, met, count);
+}
+
+INLINE size_t merge_pass(drove_number m, void *centre, void *w, void *last, size_t n, float share,
+                         drovek_bits *bits)
+{
+    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
+    bool                 is_rounded = share != 1.0f;
+    bit_source           source = {0};
+    const uint8_t       *r = NULL;
+    size_t               n_clamped = 0;
+    if (is_rounded) source = bits_begin(bits->kind, bits);
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t count = smaller(n - i, LANES);
+        if (is_rounded && i % 32 == 0) r = next_block(bits->kind, &source, bits, room);
+        n_clamped +=
+            merge_step(m, centre, w, last, i, count, share, is_rounded ? r + 2 * (i % 32) : NULL);
+    }
+    if (is_rounded) bits_end(bits->kind, &source, bits);
+    return n_clamped;
+}
+
+static size_t merge_f32(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    (void)bits;
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t   count = smaller(n - i, LANES);
+        uint8_t *c = model_at(DROVE_F32, centre, i), *replica = model_at(DROVE_F32, w, i),
+                *was = model_at(DROVE_F32, last, i);
+        fvec gain = fsub(as_float(racy_load(replica)), as_float(load_part(was, 4 * count)));
+        ivec met = as_bits(fma_(fset(share), gain, as_float(racy_load(c))));
+        racy_store_part(c, met, 4 * count);
+        racy_store_part(replica, met, 4 * count);
+        wide_store(DROVE_F32, was, met, count);
+    }
+    return 0;
+}
+
+INLINE void decay_pass(drove_number m, void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
+    bit_source           source = bits_begin(bits->kind, bits);
+    const uint8_t       *r = NULL;
+    for (size_t i = 0; i < n; i += LANES) {
+        uint8_t *place = model_at(m, w, i);
+        if (i % 32 == 0) r = next_block(bits->kind, &source, bits, room);
+        ivec was = wide_racy_load(m, place), minus = sub32(zero(), was);
+        ivec delta =
+            wide_floor(fma_(fset(kappa), to_float(minus), wide_rounding(r + 2 * (i % 32))));
+        wide_racy_store(m, place, add32(was, delta), smaller(n - i, LANES));
+    }
+    bits_end(bits->kind, &source, bits);
+}
+
+static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    (void)bits;
+    for (size_t i = 0; i < n; i += LANES) {
+        uint8_t *place = model_at(DROVE_F32, w, i);
+        fvec     was = as_float(racy_load(place));
+        fvec     now = fma_(fset(-kappa), was, was);
+        racy_store_part(place, as_bits(now), 4 * smaller(n - i, LANES));
+    }
+}
+
+#endif

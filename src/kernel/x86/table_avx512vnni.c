@@ -1,0 +1,10 @@
+/* kernel/x86/table_avx512vnni.c - the AVX-512 tier of processors that also have AVX512_VNNI: other
+ * dot products of bytes and words. */
+#include "base/cpu.h"
+#include "kernel/tiers.h"
+
+const drovek_table drovek_avx512vnni = {
+    .isa = "avx512vnni",
+    .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI,
+    .linear_dense = &drovek_linear_dense_avx512vnni,
+};

@@ -1,0 +1,28 @@
+/* tests/kernel/linear_support.h - what the tests of the linear kernels share: numbers of every
+ * format, random bits of every kind. */
+#ifndef DROVE_TESTS_KERNEL_LINEAR_SUPPORT_H
+#define DROVE_TESTS_KERNEL_LINEAR_SUPPORT_H
+
+#include "support.h"
+
+#include "base/rng.h"
+
+enum { N_KINDS = 3 };
+
+extern const char *const number_names[DROVE_NUMBERS];
+extern const char *const kind_names[N_KINDS];
+
+/* n numbers: integers over the whole range, the ends often; the lowest only if has_lowest.  Floats
+ * from N(0, 1). */
+void fill_numbers(drove_rng *rng, drove_number number, void *to, size_t n, int has_lowest);
+
+/* Random bits for n_blocks blocks, of any kind: `memory` has 64 n_blocks bytes, 64-byte aligned. */
+drovek_bits make_bits(drove_rng *rng, drovek_bits_kind kind, uint8_t *memory, size_t n_blocks);
+
+/* Word or byte i of an AXPY's random bits, by a computation of its own. */
+uint32_t random_word(const drovek_bits *bits, size_t i);
+uint32_t random_byte(const drovek_bits *bits, size_t i);
+
+double number_as_double(drove_number number, const void *x, size_t i);
+
+#endif

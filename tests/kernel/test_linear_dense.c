@@ -1,0 +1,386 @@
+/* Dense kernels of low precision: plain C against another way to compute the same, every tier
+ * against plain C bit for bit, at edge lengths, next to forbidden pages, at the ends of the ranges,
+ * and with factors of every size. */
+#include "linear_support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MAX_N = 1000, MAX_ROWS = 5, SLACK = 64, N_BLOCKS = MAX_N / 32 + 1 };
+
+static const size_t lengths[] = {0,  1,  2,  3,  7,  8,  9,   15,  16,  17,  31,  32,  33,  47,
+                                 63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 255, 257, 509, 1000};
+static _Alignas(64) uint8_t random_memory[64 * N_BLOCKS];
+
+/* One AXPY: formats, factors, numbers. */
+typedef struct update {
+    drove_number d, m;
+    size_t n, n_rows;
+    drovek_factor factor[MAX_ROWS];
+    uint8_t x[MAX_ROWS][4 * MAX_N], next[4 * MAX_N], w[4 * MAX_N];
+    const void *row[MAX_ROWS];
+    drovek_bits bits;
+} update;
+
+/* Factors up to what kernel/linear.h allows: reach 0: small steps; 1: as large as the shift allows
+ * without leaving the fast paths; 2: the largest of all. */
+static void set_factors(drove_rng *rng, update *u, int reach)
+{
+    int is_bytes = u->d == DROVE_I8 && u->m == DROVE_I8;
+    int most_shift = is_bytes ? 8 : 15;
+    int shift = reach == 2 ? (int)drove__rng_below(rng, (uint64_t)most_shift + 1) : most_shift;
+    int64_t left = is_bytes ? 256 : 32767;
+    if (reach == 0) left /= 16;
+    if (reach == 1 && !is_bytes) left /= 2;
+    for (size_t k = 0; k < u->n_rows; k++) {
+        int64_t size = k + 1 == u->n_rows ? left : left / 2;
+        left -= size;
+        u->factor[k].a = (int32_t)(drove__rng_below(rng, 2) == 0 ? size : -size);
+        u->factor[k].shift = shift;
+        u->factor[k].f = (float)drove__rng_normal(rng) * (reach == 2   ? 3e4f
+                                                          : reach == 1 ? 20
+                                                                       : 0.3f);
+        if (u->m == DROVE_F32) u->factor[k].f *= 0.01f;
+    }
+}
+
+static update make_update(drove_rng *rng, drove_number d, drove_number m, drovek_bits_kind kind,
+                          size_t n, size_t n_rows, int reach)
+{
+    static update u;
+    u.d = d, u.m = m, u.n = n, u.n_rows = n_rows;
+    for (size_t k = 0; k < n_rows; k++) fill_numbers(rng, d, u.x[k], n, 0);
+    fill_numbers(rng, d, u.next, n, 0);
+    fill_numbers(rng, m, u.w, n, 1);
+    u.bits = make_bits(rng, kind, random_memory, N_BLOCKS);
+    set_factors(rng, &u, reach);
+    return u;
+}
+
+/* ---- plain C against integers of 64 bits and doubles ---- */
+
+static int64_t floor_quotient(int64_t p, int64_t q)
+{
+    int64_t quotient = p / q;
+    return quotient * q > p ? quotient - 1 : quotient;
+}
+
+/* The changed w_i, before it is clamped; *slack: how far rounding in float may have led away. */
+static double wanted_at(const update *u, size_t i, double *slack)
+{
+    double w = number_as_double(u->m, u->w, i), sum = 0.0, size = 0.0;
+    *slack = 0.0;
+    if (u->d != DROVE_F32 && u->m != DROVE_F32) {
+        int64_t total = 0, shift = u->factor[0].shift;
+        for (size_t k = 0; k < u->n_rows; k++)
+            total += (int64_t)number_as_double(u->d, u->x[k], i) * u->factor[k].a;
+        int is_bytes = u->d == DROVE_I8 && u->m == DROVE_I8;
+        uint32_t random = is_bytes ? random_byte(&u->bits, i) : random_word(&u->bits, i);
+        int64_t part = (int64_t)1 << ((is_bytes ? 8 : 16) - shift);
+        return w + (double)floor_quotient(total + random / part, (int64_t)1 << shift);
+    }
+    for (size_t k = 0; k < u->n_rows; k++) {
+        double term = (double)u->factor[k].f * number_as_double(u->d, u->x[k], i);
+        sum += term;
+        size += fabs(term);
+    }
+    size += fabs(w) + 1.0;
+    *slack = size * 0x1p-24 * (double)(u->n_rows + 1);
+    if (u->m == DROVE_F32) return w + sum;
+    sum += ((double)random_word(&u->bits, i) + 0.5) / 65536.0;
+    if (fabs(sum - nearbyint(sum)) > *slack) *slack = 0.0;
+    else *slack = 1.0;
+    return w + floor(sum);
+}
+
+static size_t check_ref_update(const update *u, const uint8_t *got)
+{
+    double most = u->m == DROVE_I8 ? 127 : u->m == DROVE_I16 ? 32767 : INFINITY;
+    size_t n_clamped = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        double slack, sum = wanted_at(u, i, &slack);
+        double wanted = sum > most ? most : sum < -most - 1.0 ? -most - 1.0 : sum;
+        n_clamped += wanted != sum; /* not with floats */
+        if (fabs(number_as_double(u->m, got, i) - wanted) <= slack) continue;
+        print_error("D%sM%s %s, %zu rows: w %zu is %g, not %g\n", number_names[u->d],
+                    number_names[u->m], kind_names[u->bits.kind], u->n_rows, i,
+                    number_as_double(u->m, got, i), wanted);
+        fail();
+    }
+    return n_clamped;
+}
+
+static void check_ref_pair(drove_rng *rng, drove_number d, drove_number m)
+{
+    for (int which = 0; which < N_KINDS * 9; which++) {
+        size_t n_rows = which % 3 == 0 ? 1 : which % 3 == 1 ? 2 : MAX_ROWS;
+        update u =
+            make_update(rng, d, m, (drovek_bits_kind)(which % N_KINDS), 333, n_rows, which / 9);
+        uint8_t got[sizeof u.w];
+        drovek_bits bits = u.bits;
+        memcpy(got, u.w, sizeof got);
+        for (size_t k = 0; k < n_rows; k++) u.row[k] = u.x[k];
+        size_t n_clamped =
+            drovek_linear_dense_ref.axpy[d][m](got, u.row, u.factor, n_rows, u.n, &bits);
+        size_t wanted = check_ref_update(&u, got);
+        if (d != DROVE_F32) assert_int_equal(n_clamped, wanted);
+        double sum = 0.0;
+        for (size_t i = 0; i < u.n; i++)
+            sum += number_as_double(d, u.next, i) * number_as_double(m, got, i);
+        double dot = drovek_linear_dense_ref.dot[d][m](u.next, got, u.n);
+        assert_true(fabs(dot - sum) <= fabs(sum) * 1e-12);
+    }
+}
+
+static void test_ref_means_what_it_says(void **state)
+{
+    drove_rng rng;
+    (void)state;
+    drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
+    for (int pair = 0; pair < 9; pair++)
+        check_ref_pair(&rng, (drove_number)(pair / 3), (drove_number)(pair % 3));
+}
+
+static void test_ref_by_hand(void **state)
+{
+    _Alignas(64) uint8_t half[64];
+    memset(half, 0x80, sizeof half);
+    drovek_bits bits = {.kind = DROVEK_BITS_FIXED, .block = half};
+    int8_t w[4] = {100, -128, 5, 0}, x[4] = {127, -127, 3, -3};
+    const void *row = x;
+    drovek_factor factor = {.a = 128, .shift = 8};
+    (void)state;
+    /* 63.5, -63.5, 1.5, -1.5 to nearest, halves up: 64, -63, 2, -1 */
+    assert_int_equal(drovek_linear_dense_ref.axpy[0][0](w, &row, &factor, 1, 4, &bits), 2);
+    assert_int_equal(w[0], 127);
+    assert_int_equal(w[1], -128);
+    assert_int_equal(w[2], 7);
+    assert_int_equal(w[3], -1);
+    assert_true(drovek_linear_dense_ref.dot[0][0](x, w, 4) == 127 * 127 + 127 * 128 + 21 + 3);
+}
+
+/* ---- tiers against plain C ---- */
+
+static void assert_same(const update *u, const char *what, const char *isa, const uint8_t *got,
+                        const uint8_t *wanted)
+{
+    size_t size = drove__number_size(u->m);
+    for (size_t i = 0; i < u->n; i++) {
+        if (memcmp(got + i * size, wanted + i * size, size) == 0) continue;
+        print_error("%s D%sM%s %s (%s), n %zu, %zu rows, a %d, shift %d: w %zu is %g, not %g\n",
+                    what, number_names[u->d], number_names[u->m], kind_names[u->bits.kind], isa,
+                    u->n, u->n_rows, u->factor[0].a, u->factor[0].shift, i,
+                    number_as_double(u->m, got, i), number_as_double(u->m, wanted, i));
+        fail();
+    }
+    for (size_t i = u->n * size; i < u->n * size + SLACK; i++) assert_int_equal(got[i], 0xff);
+}
+
+/* The order of a sum of floats is the tier's: n roundings of the sum of |x w|. */
+static double dot_bound(const update *u, const uint8_t *w)
+{
+    double size = 0.0;
+    if (u->d != DROVE_F32 && u->m != DROVE_F32) return 0.0;
+    for (size_t i = 0; i < u->n; i++)
+        size += fabs(number_as_double(u->d, u->next, i) * number_as_double(u->m, w, i));
+    return size * (double)u->n * 0x1p-24;
+}
+
+static void *placed(const void *from, size_t bytes, size_t slack, size_t element, place where)
+{
+    uint8_t *to = guarded(bytes + slack, element, where);
+    memcpy(to, from, bytes);
+    return to;
+}
+
+static void check_update_at(const drovek_linear *k, const char *isa, update *u, place where)
+{
+    size_t d_size = drove__number_size(u->d), m_size = drove__number_size(u->m);
+    uint8_t wanted[sizeof u->w];
+    drovek_bits bits = u->bits, bits_wanted = u->bits;
+    for (size_t i = 0; i < u->n_rows; i++)
+        u->row[i] = placed(u->x[i], u->n * d_size, 0, d_size, where);
+    void *next = placed(u->next, u->n * d_size, 0, d_size, where);
+    uint8_t *w = placed(u->w, u->n * m_size, SLACK, m_size, where);
+
+    memcpy(wanted, u->w, sizeof wanted);
+    size_t n_wanted = drovek_linear_dense_ref.axpy[u->d][u->m](wanted, u->row, u->factor, u->n_rows,
+                                                               u->n, &bits_wanted);
+    size_t n_got = k->axpy[u->d][u->m](w, u->row, u->factor, u->n_rows, u->n, &bits);
+    assert_same(u, "axpy", isa, w, wanted);
+    assert_int_equal(n_got, n_wanted);
+    assert_memory_equal(&bits, &bits_wanted, sizeof bits);
+
+    double dot_wanted = drovek_linear_dense_ref.dot[u->d][u->m](next, wanted, u->n);
+    double bound = dot_bound(u, wanted);
+    assert_true(fabs(k->dot[u->d][u->m](next, w, u->n) - dot_wanted) <= bound);
+    if (u->n_rows == 1) {
+        const void *ahead = u->n % 2 == 0 ? u->row[0] : NULL;
+        bits = u->bits, n_got = 5;
+        memcpy(w, u->w, u->n * m_size);
+        double dot =
+            k->axpy_dot[u->d][u->m](w, u->row[0], u->factor, next, ahead, u->n, &bits, &n_got);
+        assert_same(u, "axpy_dot", isa, w, wanted);
+        assert_int_equal(n_got, n_wanted + 5);
+        assert_memory_equal(&bits, &bits_wanted, sizeof bits);
+        assert_true(fabs(dot - dot_wanted) <= bound);
+    }
+    guarded_free_all();
+}
+
+static void check_tier(const drovek_table *t)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
+    for (int pair = 0; pair < 9; pair++) {
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            for (int which = 0; which < 27; which++) {
+                size_t n_rows = which / 9 == 0 ? 1 : which / 9 == 1 ? 2 : MAX_ROWS;
+                update u =
+                    make_update(&rng, (drove_number)(pair / 3), (drove_number)(pair % 3),
+                                (drovek_bits_kind)(which % 3), lengths[l], n_rows, which / 3 % 3);
+                check_update_at(&t->linear, t->isa, &u, (place)((which + (int)l) % N_PLACES));
+            }
+        }
+    }
+}
+
+static void test_tiers_equal_ref(void **state)
+{
+    (void)state;
+    for_each_tier(check_tier);
+}
+
+/* Every factor of D8M8 with every byte of data: all loops, all quotients. */
+static void check_all_bytes(const drovek_table *t)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
+    for (int shift = 0; shift <= 8; shift++) {
+        for (int a = -256; a <= 256; a++) {
+            update u = make_update(&rng, DROVE_I8, DROVE_I8, (drovek_bits_kind)(a & 1), 255, 1, 0);
+            u.factor[0].a = a, u.factor[0].shift = shift;
+            for (int i = 0; i < 255; i++) u.x[0][i] = (uint8_t)(i - 127);
+            check_update_at(&t->linear, t->isa, &u, PLACE_SHIFTED);
+        }
+    }
+}
+
+static void test_all_bytes(void **state)
+{
+    (void)state;
+    for_each_tier(check_all_bytes);
+}
+
+/* ---- ends of the ranges ---- */
+
+/* A step outwards from each end and near it: the end, never the other one; all are counted. */
+static void check_ends(const drovek_table *t)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 4, DROVE_RNG_TEST, 0);
+    for (int pair = 0; pair < 9; pair++) {
+        drove_number d = (drove_number)(pair / 3), m = (drove_number)(pair % 3);
+        if (m == DROVE_F32) continue;
+        for (int reach = 1; reach < 3; reach++) {
+            update u = make_update(&rng, d, m, DROVEK_BITS_STREAM, 333, 1, reach);
+            int sign = reach == 1 ? 1 : -1;
+            u.factor[0].shift = reach == 1 ? 8 : 2;
+            u.factor[0].a = 200 * sign, u.factor[0].f = 1e9f * (float)sign;
+            for (size_t i = 0; i < u.n; i++) { /* x = +-most, w at the end that it pushes to */
+                int up = (i % 2 == 0) == (sign > 0);
+                if (d == DROVE_I8) ((int8_t *)u.x[0])[i] = i % 2 == 0 ? 127 : -127;
+                if (d == DROVE_I16) ((int16_t *)u.x[0])[i] = i % 2 == 0 ? 32767 : -32767;
+                if (d == DROVE_F32) ((float *)u.x[0])[i] = i % 2 == 0 ? 1.0f : -1.0f;
+                if (m == DROVE_I8) ((int8_t *)u.w)[i] = up ? 126 : -127;
+                else ((int16_t *)u.w)[i] = up ? 32766 : -32767;
+            }
+            u.row[0] = u.x[0];
+            size_t n = t->linear.axpy[d][m](u.w, u.row, u.factor, 1, u.n, &u.bits);
+            assert_int_equal(n, u.n);
+            for (size_t i = 0; i < u.n; i++) {
+                int up = (i % 2 == 0) == (sign > 0);
+                double most = m == DROVE_I8 ? 127 : 32767;
+                assert_true(number_as_double(m, u.w, i) == (up ? most : -most - 1));
+            }
+        }
+    }
+}
+
+static void test_never_wraps(void **state)
+{
+    (void)state;
+    for_each_tier(check_ends);
+}
+
+/* NaN and infinite factors are the engine's affair, but they write something defined. */
+static void check_not_finite(const drovek_table *t)
+{
+    const float bad[] = {INFINITY, -INFINITY, NAN};
+    drove_rng rng;
+    drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
+    for (size_t b = 0; b < 3; b++) {
+        for (int m = DROVE_I8; m <= DROVE_I16; m++) {
+            update u = make_update(&rng, DROVE_F32, (drove_number)m, DROVEK_BITS_FIXED, 77, 1, 0);
+            u.factor[0].f = bad[b];
+            check_update_at(&t->linear, t->isa, &u, PLACE_END);
+        }
+    }
+}
+
+static void test_not_finite(void **state)
+{
+    (void)state;
+    for_each_tier(check_not_finite);
+}
+
+/* Longest vectors of extremes: 2^26 products of 2^30, all of one sign, then alternating. */
+static void check_long(const drovek_table *t)
+{
+    const size_t n = (size_t)1 << 26;
+    for (int pair = 0; pair < 4; pair++) {
+        drove_number d = (drove_number)(pair / 2), m = (drove_number)(pair % 2);
+        size_t d_size = drove__number_size(d), m_size = drove__number_size(m);
+        uint8_t *x = malloc(n * d_size), *w = malloc(n * m_size + SLACK);
+        assert_true(x != NULL && w != NULL);
+        double x_most = d == DROVE_I8 ? 127 : 32767, w_least = m == DROVE_I8 ? -128 : -32768;
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            for (size_t i = 0; i < n; i++) {
+                if (d == DROVE_I8) ((int8_t *)x)[i] = (int8_t)(127 * sign);
+                else ((int16_t *)x)[i] = (int16_t)(32767 * sign);
+            }
+            memset(w, 0, n * m_size);
+            for (size_t i = m_size - 1; i < n * m_size; i += m_size) w[i] = 0x80;
+            double wanted = (double)n * x_most * w_least * sign;
+            assert_true(t->linear.dot[d][m](x, w, n) == wanted);
+            assert_true(t->linear.dot[d][m](x, w, n - 1) == wanted - x_most * w_least * sign);
+        }
+        free(x);
+        free(w);
+    }
+}
+
+static void test_no_overflow(void **state)
+{
+    (void)state;
+    for_each_tier(check_long);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ref_means_what_it_says),
+        cmocka_unit_test(test_ref_by_hand),
+        cmocka_unit_test(test_tiers_equal_ref),
+        cmocka_unit_test(test_all_bytes),
+        cmocka_unit_test(test_never_wraps),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_no_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
