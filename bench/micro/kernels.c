@@ -97,6 +97,11 @@ static void run_act_grad(const drovek_table *k, const bench_case *c)
     k->act_grad_f32(dy, g, y, c->rows, c->cols, (drovek_act)c->variant);
 }
 
+static void run_cos(const drovek_table *k, const bench_case *c)
+{
+    k->cos_f32(y, bias, c->rows, c->cols, 0.02f);
+}
+
 static void run_softmax(const drovek_table *k, const bench_case *c)
 {
     size_t n_correct = 0;
@@ -225,6 +230,7 @@ static bench_case cases[] = {
     ROWS(act_grad, 16, 128, DROVEK_RELU, "relu 16x128"),
     ROWS(act_grad, 512, 128, DROVEK_RELU, "relu 512x128"),
     ROWS(act_grad, 512, 10, DROVEK_LINEAR, "linear 512x10"),
+    ROWS(cos, 256, 512, 0, "256x512"),
     ROWS(softmax, 16, 10, 0, "16x10"),
     ROWS(softmax, 512, 10, 0, "512x10"),
     ROWS(softmax, 64, 1000, 0, "64x1000"),

@@ -69,6 +69,10 @@ typedef void drovek_bias_act_f32_fn(float *y, const float *bias, size_t rows, si
  * then db[o] = sum over rows of dy (row order ascending). */
 typedef void drovek_act_grad_f32_fn(float *dy, float *db, const float *y, size_t rows, size_t cols,
                                     drovek_act act);
+/* y = factor cos(y + phase[cols]), in place: the last step of random Fourier features.  The bound
+ * on its error holds for |y + phase| up to 10^5; beyond, the result still is within the factor. */
+typedef void drovek_cos_f32_fn(float *y, const float *phase, size_t rows, size_t cols,
+                               float factor);
 
 /* ---- losses: value summed over the rows in double, gradient times `scale` (1 / batch: mean) -- */
 
@@ -113,9 +117,9 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 /* clang-format off */
 #define DROVEK_LIST(X)                                                                             \
     X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
-    X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(softmax_f32) X(copy_f32) X(axpy_f32)          \
-    X(scale_f32) X(dot_f32) X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32)      \
-    X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
+    X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(cos_f32) X(softmax_f32) X(copy_f32)           \
+    X(axpy_f32) X(scale_f32) X(dot_f32) X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32)     \
+    X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
 /* clang-format on */
 
 typedef struct drovek_table {

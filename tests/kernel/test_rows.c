@@ -2,6 +2,7 @@
  * plain C within named bounds, behaviour at the ends of the number range. */
 #include "support.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,8 @@ static const double sigmoid_bound = 3.0;
 static const double tanh_bound = 3.0;
 /* Softmax: absolute, times `scale`; a probability is at most 1 = 2^24 units. */
 static const double softmax_bound = 4.0 * 0x1p-24;
+/* Cosine: absolute, times `factor`. */
+static const double cos_bound = 2e-6;
 /* Loss of a row, relative to itself. */
 static const double loss_bound = 4.0 * 0x1p-24;
 
@@ -343,9 +346,69 @@ static void test_many_rows(void **state)
     for_each_tier(check_many_rows);
 }
 
+/* ---- cosine ---- */
+
+static void check_cos(const drovek_table *t)
+{
+    const float factor = 0.75f;
+    for (size_t c = 0; c < N_COLS; c++) {
+        for (size_t r = 0; r < N_ROWS; r++) {
+            size_t rows = row_sizes[r], cols = col_sizes[c];
+            for (place where = 0; where < N_PLACES; where++) {
+                float *y = guarded_floats(z, rows * cols, where);
+                t->cos_f32(y, guarded_floats(bias, cols, where), rows, cols, factor);
+                for (size_t i = 0; i < rows * cols; i++) {
+                    double wanted = (double)factor * cos((double)(z[i] + bias[i % cols]));
+                    assert_true(fabs((double)y[i] - wanted) <= cos_bound * (double)factor);
+                }
+                guarded_free_all();
+            }
+        }
+    }
+}
+
+static void test_cos(void **state)
+{
+    (void)state;
+    for_each_tier(check_cos);
+}
+
+/* Largest error over v = 0, step, 2 step ... below `end`, of either sign. */
+static double worst_cos(const drovek_table *t, double step, double end)
+{
+    const float nothing[16] = {0.0f};
+    double worst = 0.0;
+    for (double at = 0.0; at < end; at += 16 * step) {
+        float v[16], y[16];
+        for (int i = 0; i < 16; i++) v[i] = (float)((at + i * step) * (i % 2 == 0 ? 1.0 : -1.0));
+        memcpy(y, v, sizeof y);
+        t->cos_f32(y, nothing, 1, 16, 1.0f);
+        for (int i = 0; i < 16; i++) worst = fmax(worst, fabs((double)y[i] - cos((double)v[i])));
+    }
+    return worst;
+}
+
+static void check_cos_range(const drovek_table *t)
+{
+    float nothing[8] = {0.0f}, v[8] = {1e6f, 3e7f, -1e12f, FLT_MAX, -FLT_MAX, INFINITY, NAN, 0.0f};
+    assert_true(worst_cos(t, 1e-4, 20.0) <= cos_bound);
+    assert_true(worst_cos(t, 0.37, 1e5) <= cos_bound);
+    t->cos_f32(v, nothing, 1, 8, 2.0f);
+    for (int i = 0; i < 5; i++) assert_true(fabsf(v[i]) <= 2.0f);
+    assert_true(isnan(v[5]) && isnan(v[6]) && v[7] == 2.0f);
+}
+
+static void test_cos_range(void **state)
+{
+    (void)state;
+    for_each_tier(check_cos_range);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cos),
+        cmocka_unit_test(test_cos_range),
         cmocka_unit_test(test_activations_by_hand),
         cmocka_unit_test(test_bias_act),
         cmocka_unit_test(test_whole_range),

@@ -164,6 +164,42 @@ static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size
     }
 }
 
+/* ---- cosine ---- */
+
+/* factor cos v = factor - 2 factor sin^2(v / 2), whose period is that of sin^2: v / 2 = k pi + r
+ * with |r| <= pi / 2, and sin r = r + r^3 P(r^2), P of degree 3 (Chebyshev: 4e-8).  No sign and no
+ * quadrant are needed.  An r that is far out of its interval comes from a v whose neighbours are
+ * more than a period apart: 0 stands for it; a NaN stays one. */
+INLINE vec vec_cos(vec v, vec factor)
+{
+    vec k = vec_round(vec_mul(v, vec_set(0x1.45f306p-3f)));
+    vec r = vec_fnma(k, vec_set(0x1.921fb6p+1f), vec_mul(v, vec_set(0.5f)));
+    r = vec_fnma(k, vec_set(-0x1.777a5cp-24f), r);
+    r = vec_if_less(vec_set(1.6f), vec_abs(r), vec_set(0.0f), r);
+    vec s = vec_mul(r, r);
+    vec p = vec_set(0x1.60aa32p-19f);
+    p = vec_fma(p, s, vec_set(-0x1.9faa3ap-13f));
+    p = vec_fma(p, s, vec_set(0x1.111028p-7f));
+    p = vec_fma(p, s, vec_set(-0x1.555554p-3f));
+    vec sine = vec_fma(vec_mul(r, s), p, r);
+    return vec_fnma(vec_mul(vec_add(factor, factor), sine), sine, factor);
+}
+
+static void cos_f32(float *y, const float *phase, size_t rows, size_t cols, float factor)
+{
+    vec times = vec_set(factor);
+    for (size_t i = 0; i < rows; i++, y += cols) {
+        size_t o = 0;
+        for (; o + LANES <= cols; o += LANES) {
+            vec v = vec_add(vec_load(y + o, LANES), vec_load(phase + o, LANES));
+            vec_store(y + o, vec_cos(v, times), LANES);
+        }
+        if (o == cols) continue;
+        vec v = vec_add(vec_load(y + o, cols - o), vec_load(phase + o, cols - o));
+        vec_store(y + o, vec_cos(v, times), cols - o);
+    }
+}
+
 /* ---- softmax ---- */
 
 /* Sum of ln(sum_i) over rows: the sums, each in [1, cols], are multiplied up and one logarithm is

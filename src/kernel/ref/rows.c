@@ -56,6 +56,12 @@ void drovek_act_grad_f32_ref(float *dy, float *db, const float *y, size_t rows, 
     }
 }
 
+void drovek_cos_f32_ref(float *y, const float *phase, size_t rows, size_t cols, float factor)
+{
+    for (size_t i = 0; i < rows * cols; i++)
+        y[i] = (float)(factor * cos((double)(y[i] + phase[i % cols])));
+}
+
 /* Index of the first of the largest of z[n], n >= 1; a NaN is never larger. */
 static size_t first_largest(const float *z, size_t n)
 {
