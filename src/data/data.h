@@ -128,6 +128,13 @@ drove_scale drove__data_scale(const drove_data *data);
 drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
                                    drove_data **out);
 
+/* Data sets made of others; both are to be destroyed.  The outline is the descriptive part alone,
+ * with the scaling: no rows, and of a quantised set the kind that it was made of.  A derived one
+ * has the rows of the view, in its order, with the same targets, and new features:
+ * x_f32[n_rows][n_features], zero, for the caller to fill, unscaled.  Errors: DROVE_E_NOMEM. */
+drove_status drove__data_outline(const drove_data *data, drove_data **out);
+drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
+
 /* Checks that apply to every format, after reading: finite values, labels in range, sizes.
  * Names file in errors. */
 drove_status drove__storage_check(const drove_storage *storage, const char *where);

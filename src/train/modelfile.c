@@ -2,7 +2,8 @@
  *
  * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor
  * [n_features] where inputs are scaled.  Metadata: format, model, activation, loss, n_features,
- * n_classes, multi_label, scale, class_names (a JSON array), storage, index_base.  Described in
+ * n_classes, multi_label, scale, class_names (a JSON array), storage, index_base; features where
+ * there is a feature map, whose number of features is then layer0's n_in.  Described in
  * docs/formats.md.
  */
 #include "model/loss.h"
@@ -74,12 +75,14 @@ static char *names_as_json(const drove_storage *storage)
 }
 
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
-                                   const drove_data *data, const float *theta)
+                                   const drove_data *data, const drove_features_options *features,
+                                   const float *theta)
 {
     const drove_storage *s = data->storage;
-    char features[32], classes[32], base[16];
+    char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
+    drove__features_print(features, map);
     snprintf(base, sizeof base, "%d", s->index_base);
-    snprintf(features, sizeof features, "%zu", s->n_features);
+    snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
     drove_tensor *tensor = calloc(2 * model->n_layers + 2, sizeof *tensor);
     char *names = names_as_json(s);
@@ -87,17 +90,30 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     if (tensor == NULL || names == NULL) {
         status = drove__fail_nomem("a model file", (2 * model->n_layers + 2) * sizeof *tensor);
     } else {
-        const char *meta[] = {"format",      MODEL_FORMAT,
-                              "model",       model->spec,
-                              "activation",  model->activation,
-                              "loss",        model->loss->name,
-                              "n_features",  features,
-                              "n_classes",   classes,
-                              "multi_label", s->y_kind == DROVE_Y_LABELS ? "1" : "0",
-                              "scale",       scaling_names[drove__data_scale(data).scaling],
-                              "class_names", names,
-                              "storage",     storage_word(s),
-                              "index_base",  base,
+        const char *meta[] = {"format",
+                              MODEL_FORMAT,
+                              "model",
+                              model->spec,
+                              "activation",
+                              model->activation,
+                              "loss",
+                              model->loss->name,
+                              "n_features",
+                              inputs,
+                              "n_classes",
+                              classes,
+                              "multi_label",
+                              s->y_kind == DROVE_Y_LABELS ? "1" : "0",
+                              "scale",
+                              scaling_names[drove__data_scale(data).scaling],
+                              "class_names",
+                              names,
+                              "storage",
+                              storage_word(s),
+                              "index_base",
+                              base,
+                              map[0] != '\0' ? "features" : NULL,
+                              map,
                               NULL};
         status =
             drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
@@ -127,6 +143,16 @@ static drove_status word_index(const char *what, const char *word, const char *c
     return drove__fail(DROVE_E_DATA, "expected a known %s, found \"%s\"", what, word);
 }
 
+/* A map is written with all that it was drawn from. */
+static drove_status read_features(const drove_safetensors *st, drove_features_options *out)
+{
+    const char *text = drove__safetensors_meta(st, "features");
+    drove_status status = drove__features_parse(text != NULL ? text : "", out);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "features");
+    if (out->ops == NULL || (out->gamma > 0 && out->has_seed)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "features: expected gamma and seed, found \"%.80s\"", text);
+}
+
 static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *features, *classes, *multi, *scale, *storage, *base;
@@ -141,7 +167,9 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     DROVE_TRY(word_index("scale", scale, scaling_names, DROVE_COUNT(scaling_names), &scaling));
     DROVE_TRY(word_index("storage", storage, storage_names, DROVE_COUNT(storage_names), &kind));
     DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
-    file->io.n_features = (size_t)n;
+    file->n_inputs = (size_t)n;
+    DROVE_TRY(read_features(st, &file->features));
+    file->io.n_features = file->features.ops != NULL ? file->features.n_out : file->n_inputs;
     DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
     file->io.n_classes = (size_t)n;
     file->io.is_multi_label = strcmp(multi, "1") == 0;
@@ -252,8 +280,8 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
     DROVE_TRY(read_io(st, file));
     DROVE_TRY(build_model(st, file));
     DROVE_TRY(read_parameters(st, file));
-    DROVE_TRY(read_scaling(st, "input.shift", file->io.n_features, &file->shift));
-    DROVE_TRY(read_scaling(st, "input.factor", file->io.n_features, &file->factor));
+    DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));
+    DROVE_TRY(read_scaling(st, "input.factor", file->n_inputs, &file->factor));
     return read_names(st, file);
 }
 
@@ -270,6 +298,15 @@ drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
     }
     *out = file;
     return DROVE_OK;
+}
+
+drove_status drove__modelfile_features(const char *path, drove_features_options *out)
+{
+    drove_safetensors st;
+    DROVE_TRY(drove__safetensors_load(path, &st));
+    drove_status status = read_features(&st, out);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", path);
 }
 
 void drove__modelfile_fini(drove_modelfile *file)

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "device/features.h"
 #include "linear/problem.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -112,6 +113,14 @@ static bool backoff_at(size_t i, drove_named *out)
     return true;
 }
 
+static bool feature_map_at(size_t i, drove_named *out)
+{
+    const drove_feature_ops *ops = drove__feature_maps[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
 static bool engine_at(size_t i, drove_named *out)
 {
     const drove_engine_ops *ops = drove__engines[i];
@@ -150,6 +159,7 @@ static const struct kind {
     {"inits", "first parameters (--init)", init_at},
     {"losses", "what is made small (--loss)", loss_at},
     {"data", "formats and generators of data sets (--data, --test)", format_at},
+    {"features", "maps of the inputs to new features (--features)", feature_map_at},
     {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
     {"engines", "what computes a gradient", engine_at},
     {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},

@@ -118,12 +118,14 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
         drove__modelfile_fini(&file);
         return status;
     }
-    if (file.io.n_features != io->n_features || file.io.n_classes != io->n_classes ||
+    const drove_data *data = run->input != NULL ? run->input : run->train;
+    size_t n_inputs = data->storage->n_features;
+    if (file.n_inputs != n_inputs || file.io.n_classes != io->n_classes ||
         !file.io.is_multi_label != !io->is_multi_label) {
-        status = drove__fail(DROVE_E_SHAPE,
-                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                             run->opt.model, file.io.n_features, file.io.n_classes, io->n_features,
-                             io->n_classes);
+        status =
+            drove__fail(DROVE_E_SHAPE,
+                        "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                        run->opt.model, file.n_inputs, file.io.n_classes, n_inputs, io->n_classes);
     } else {
         run->model = file.model;
         *theta = file.theta;
@@ -317,6 +319,7 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(setup_machine(run));
     DROVE_TRY(setup_data(run));
     DROVE_TRY(check_target(run));
+    DROVE_TRY(drove__run_features(run));
     run->update_rows =
         run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
     float *theta = NULL;
@@ -351,6 +354,7 @@ static void teardown(drove_run *run)
     drove__model_destroy(run->model);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
+    drove_data_destroy(run->input);
     free(run->place);
     drove__topo_destroy(run->topo);
 }

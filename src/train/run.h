@@ -1,6 +1,7 @@
 /* train/run.h - one run: everything it is made of, and the parts that train/ splits it into.
  *
  *   run.c      options -> objects -> control loop -> result        (the caller's thread)
+ *   features.c the feature map of the data
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
  *   output.c   the files of --out                         state.c   saving and resuming
@@ -20,6 +21,7 @@
 #include "base/topo.h"
 #include "data/data.h"
 #include "device/engine.h"
+#include "device/features.h"
 #include "model/model.h"
 #include "optim/optim.h"
 #include "strategy/strategy.h"
@@ -102,6 +104,8 @@ struct drove_run {
     drove_prefetch_state    prefetch_hardware; /* while the workers train */
     bool                    holds_prefetch;    /* drove__prefetch_release is due */
     drove_data             *train, *test;      /* test may be NULL */
+    drove_features_options  features;          /* as settled; ops NULL: the model sees the data */
+    drove_data             *input; /* outline of the data before the features; NULL without */
     drove_model            *model;
     drove_optim            *optim;
     drove_sync             *sync;
@@ -134,6 +138,10 @@ struct drove_run {
     double       rate;
     drove_saving save;
 };
+
+/* features.c; after the data were opened, before the model is made: what --features and a model
+ * file to go on from say, and train and test as the model will see them. */
+drove_status drove__run_features(drove_run *run);
 
 /* gang.c; all on the caller's thread */
 drove_status drove__gang_start(drove_run *run);
@@ -182,21 +190,27 @@ drove_status drove__state_save(const drove_run *run, const char *path);
 drove_status drove__state_load(drove_run *run, const char *path);
 
 /* modelfile.c */
+/* data: as they were opened, before the features; only the descriptive part is used. */
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
-                                   const drove_data *data, const float *theta);
+                                   const drove_data *data, const drove_features_options *features,
+                                   const float *theta);
 /* *theta_out from drove__alloc.  shift, factor, names as they stand in the file. */
 typedef struct drove_modelfile {
-    drove_model   *model;
-    float         *theta; /* [n_params] */
-    drove_model_io io;
-    drove_scaling  scaling;
+    drove_model           *model;
+    float                 *theta;    /* [n_params] */
+    drove_model_io         io;       /* as the model sees it */
+    size_t                 n_inputs; /* features of the data; io.n_features where there is no map */
+    drove_features_options features;
+    drove_scaling          scaling;
     /* of the training data, with index_base: how to read further data */
     drove_x_kind x_kind;
     int          index_base;
-    float       *shift, *factor; /* [n_features], or NULL */
+    float       *shift, *factor; /* [n_inputs], or NULL */
     char       **class_name;     /* [n_classes], or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);
+/* The features alone. */
+drove_status drove__modelfile_features(const char *path, drove_features_options *out);
 
 #endif

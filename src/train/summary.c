@@ -199,6 +199,9 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     json_object_set_new(object, "time_to", marks_json(run, 0));
     json_object_set_new(object, "updates_to", marks_json(run, 1));
     json_object_set_new(object, "epochs_to", marks_json(run, 2));
+    char features[DROVE_FEATURES_TEXT_SIZE];
+    drove__features_print(&run->features, features);
+    json_object_set_new(object, "features", features[0] ? json_string(features) : json_null());
     json_object_set_new(object, "isa", json_string(run->kernels.isa));
     json_object_set_new(object, "prefetch", json_string(run->opt.prefetch));
     json_object_set_new(object, "prefetch_hardware",

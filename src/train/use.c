@@ -26,7 +26,7 @@ typedef struct user { /* a model at work */
 static void describe(const drove_modelfile *file, drove_storage *storage, drove_data *like)
 {
     *storage = (drove_storage){
-        .n_features = file->io.n_features,
+        .n_features = file->n_inputs,
         .x_kind = file->x_kind,
         .y_kind = file->io.is_multi_label  ? DROVE_Y_LABELS
                   : file->io.n_classes > 0 ? DROVE_Y_CLASS
@@ -40,6 +40,27 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
         .storage = storage, .scaling = file->scaling, .shift = file->shift, .factor = file->factor};
 }
 
+/* The model's features of the data, by all processors. */
+static drove_status map_features(user *u)
+{
+    drove_topo *topo;
+    drove_topo_facts facts;
+    drove_features *map;
+    drove_data *mapped = NULL;
+    if (u->file.features.ops == NULL) return DROVE_OK;
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    drove__topo_facts(topo, &facts);
+    drove__topo_destroy(topo);
+    DROVE_TRY(drove__features_create(&u->file.features, u->file.n_inputs, &u->kernels, facts.n_pus,
+                                     &map));
+    drove_status status = drove__features_apply(map, u->data, facts.n_pus, &mapped);
+    drove__features_destroy(map);
+    DROVE_TRY(status);
+    drove_data_destroy(u->data);
+    u->data = mapped;
+    return DROVE_OK;
+}
+
 static drove_status start(user *u, const drove_use_options *use, bool use_labels)
 {
     const char *cap = use->isa != NULL && use->isa[0] != '\0' ? use->isa : NULL;
@@ -50,6 +71,7 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     DROVE_TRY(drove__modelfile_load(use->model, &u->file));
     describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
+    DROVE_TRY(map_features(u));
     u->batch = use->batch != 0 ? use->batch : DEFAULT_BATCH;
     if (u->batch > u->data->n_rows) u->batch = u->data->n_rows;
     u->row = drove__alloc(u->batch, sizeof *u->row);

@@ -10,6 +10,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "data/formats.h"
+#include "device/features.h"
 #include "kernel/kernel.h"
 #include "linear/problem.h"
 #include "model/model.h"
@@ -63,6 +64,13 @@ static drove_status check_data(const char *flag, const char *text)
     if (status == DROVE_OK) status = drove__format_check(format, &spec);
     drove__spec_fini(&spec);
     return status;
+}
+
+static drove_status check_features(const char *text)
+{
+    drove_features_options opt;
+    drove_status status = drove__features_parse(text, &opt);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
 }
 
 /* The initialiser, on a network of two units. */
@@ -169,6 +177,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_data("--data", o->data));
     if (o->test[0] != '\0' && strcmp(o->test, "split") != 0)
         DROVE_TRY(check_data("--test", o->test));
+    DROVE_TRY(check_features(o->features));
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o));
     DROVE_TRY(check_word(o, "order", "--order"));

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (drove__modelfile_load(file.path, &model) == DROVE_OK) {
         float sum = 0.0f; /* every parameter and name can be read */
         for (size_t i = 0; i < model.model->n_params; i++) sum += model.theta[i];
-        for (size_t i = 0; model.factor != NULL && i < model.io.n_features; i++) {
+        for (size_t i = 0; model.factor != NULL && i < model.n_inputs; i++) {
             sum += model.factor[i];
         }
         for (size_t i = 0; model.class_name != NULL && i < model.io.n_classes; i++) {

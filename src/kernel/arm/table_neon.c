@@ -26,6 +26,7 @@ const drovek_table drovek_neon = {
     .spouter_f32 = spouter_f32,
     .bias_act_f32 = bias_act_f32,
     .act_grad_f32 = act_grad_f32,
+    .cos_f32 = cos_f32,
     .softmax_f32 = softmax_f32,
     .copy_f32 = copy_f32,
     .axpy_f32 = axpy_f32,

@@ -1,0 +1,132 @@
+/* data/derive.c - data sets made of others: the same rows and targets with new features, and the
+ * descriptive part alone. */
+#include "data/data.h"
+
+#include "base/mem.h"
+#include "data/scale.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static drove_status copy_names(const drove_storage *from, drove_storage *to)
+{
+    if (from->class_name == NULL) return DROVE_OK;
+    to->class_name = calloc(from->n_classes, sizeof *to->class_name);
+    if (to->class_name == NULL)
+        return drove__fail_nomem("class names", from->n_classes * sizeof(char *));
+    for (size_t i = 0; i < from->n_classes; i++) {
+        to->class_name[i] = strdup(from->class_name[i]);
+        if (to->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(from->class_name[i]));
+    }
+    return DROVE_OK;
+}
+
+/* A view of a storage without rows that says of itself what `from` says. */
+static drove_status create_empty(const drove_data *from, drove_data **out)
+{
+    const drove_storage *s = from->storage;
+    drove_data *data = calloc(1, sizeof *data);
+    if (data == NULL) return drove__fail_nomem("data set", sizeof *data);
+    drove_status status = drove__storage_create(&data->storage);
+    if (status == DROVE_OK) {
+        drove_storage *to = data->storage;
+        to->n_features = s->n_features;
+        to->x_kind = s->x_kind != DROVE_X_QUANT    ? s->x_kind
+                     : drove__storage_is_sparse(s) ? DROVE_X_CSR
+                                                   : DROVE_X_F32;
+        to->y_kind = s->y_kind;
+        to->n_classes = s->n_classes;
+        to->channels = s->channels;
+        to->height = s->height;
+        to->width = s->width;
+        to->index_base = s->index_base;
+        memcpy(to->notes, s->notes, sizeof to->notes);
+        status = copy_names(s, to);
+    }
+    if (status != DROVE_OK) {
+        drove_data_destroy(data);
+        return status;
+    }
+    *out = data;
+    return DROVE_OK;
+}
+
+/* Targets of the rows of the view, in its order. */
+static drove_status copy_labels(const drove_data *from, drove_storage *to)
+{
+    const drove_storage *s = from->storage;
+    size_t n_labels = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t row = drove__data_row(from, i);
+        n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
+    }
+    to->label_start = drove__grow(NULL, from->n_rows + 1, sizeof *to->label_start);
+    to->label = drove__grow(NULL, n_labels, sizeof *to->label);
+    if (to->label_start == NULL || to->label == NULL)
+        return drove__fail_nomem("labels", n_labels * sizeof *to->label);
+    uint64_t at = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t row = drove__data_row(from, i);
+        size_t n = (size_t)(s->label_start[row + 1] - s->label_start[row]);
+        to->label_start[i] = at;
+        if (n > 0) memcpy(to->label + at, s->label + s->label_start[row], n * sizeof *to->label);
+        at += n;
+    }
+    to->label_start[from->n_rows] = at;
+    return DROVE_OK;
+}
+
+static drove_status copy_targets(const drove_data *from, drove_storage *to)
+{
+    const drove_storage *s = from->storage;
+    size_t n = from->n_rows;
+    if (s->y_kind == DROVE_Y_LABELS) return copy_labels(from, to);
+    if (s->y_kind == DROVE_Y_CLASS) {
+        to->y_class = drove__grow(NULL, n, sizeof *to->y_class);
+        if (to->y_class == NULL) return drove__fail_nomem("classes", n * sizeof *to->y_class);
+        for (size_t i = 0; i < n; i++) to->y_class[i] = s->y_class[drove__data_row(from, i)];
+    } else {
+        to->y_value = drove__grow(NULL, n, sizeof *to->y_value);
+        if (to->y_value == NULL) return drove__fail_nomem("values", n * sizeof *to->y_value);
+        for (size_t i = 0; i < n; i++) to->y_value[i] = s->y_value[drove__data_row(from, i)];
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__data_outline(const drove_data *data, drove_data **out)
+{
+    drove_data *outline;
+    *out = NULL;
+    DROVE_TRY(create_empty(data, &outline));
+    drove_status status = drove__scale_copy(data, outline);
+    if (status != DROVE_OK) {
+        drove_data_destroy(outline);
+        return status;
+    }
+    *out = outline;
+    return DROVE_OK;
+}
+
+drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out)
+{
+    drove_data *derived;
+    size_t count;
+    *out = NULL;
+    if (__builtin_mul_overflow(data->n_rows, n_features, &count)) count = SIZE_MAX;
+    DROVE_TRY(create_empty(data, &derived));
+    drove_storage *s = derived->storage;
+    derived->n_rows = s->n_rows = data->n_rows;
+    s->n_features = n_features;
+    s->x_kind = DROVE_X_F32;
+    s->channels = s->height = s->width = 0;
+    s->x_f32 = drove__alloc(count, sizeof *s->x_f32);
+    drove_status status =
+        s->x_f32 != NULL ? copy_targets(data, s) : drove__fail_nomem("features", count);
+    if (status != DROVE_OK) {
+        drove_data_destroy(derived);
+        return status;
+    }
+    *out = derived;
+    return DROVE_OK;
+}
