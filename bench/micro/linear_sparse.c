@@ -1,7 +1,8 @@
 /* bench/micro/linear_sparse.c - sparse dot and AXPY beside the machine's random-access limit.
  *
  * usage: bench_linear_sparse [--isa TIER] [--signature TEXT] [--features LOG2,...] [--density PART]
- *                            [--pairs N] [--rounds N] [--rounding xorshift|shared] [--json]
+ *                            [--pairs N] [--rounds N] [--rounding xorshift|shared] [--compiled]
+ *                            [--json]
  *
  * Per number of features n = 2^LOG2 (default 12,14 .. 24): rows of density 3 % with places drawn
  * uniformly, N stored pairs in all (default 2 Mi, at least two rows), one dot and one AXPY a row.
@@ -14,7 +15,8 @@
  * back, the same places of w, given as 32-bit places, without arithmetic; the best of plain loads
  * and stores and of gathers and scatters.  Each figure is that of the fastest group of rows (32,768
  * non-zeros or one row) in N rounds (default 5); a round walks over all tiers and the limit.  One
- * thread, pinned.  --json: one object a line instead of the table.
+ * thread, pinned.  --compiled: also plain loops as a compiler vectorises them for each tier, to
+ * the nearest number (linear_loops.h).  --json: one object a line instead of the table.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -22,6 +24,7 @@
 #include "base/rng.h"
 #include "base/topo.h"
 #include "kernel/kernel.h"
+#include "linear_compiled.h"
 #include "linear_sparse_limit.h"
 
 #include <math.h>
@@ -30,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEED = 1, MAX_TIERS = 4, MAX_SIZES = 16, MODEL_PADDING = 64 };
+enum { SEED = 1, MAX_TIERS = 12, MAX_SIZES = 16, MODEL_PADDING = 64 };
 
 typedef struct signature {
     const char *name;
@@ -82,7 +85,7 @@ static struct options {
     double density;
     size_t n_pairs;
     int n_rounds;
-    bool shared, json;
+    bool shared, json, compiled;
 } opt = {.log2_features = {12, 14, 16, 18, 20, 22, 24},
          .n_sizes = 7,
          .density = 0.03,
@@ -405,6 +408,10 @@ static void read_options(int argc, char **argv)
             opt.json = true;
             continue;
         }
+        if (strcmp(argv[i], "--compiled") == 0) {
+            opt.compiled = true;
+            continue;
+        }
         if (strcmp(argv[i], "--isa") == 0) opt.isa = value;
         else if (strcmp(argv[i], "--signature") == 0) opt.signature = value;
         else if (strcmp(argv[i], "--features") == 0) read_sizes(value);
@@ -420,6 +427,16 @@ static void read_options(int argc, char **argv)
     }
 }
 
+/* What the compiler makes of plain loops, as if it were further tiers. */
+static void add_compiled(const char *isa)
+{
+    for (const linear_compiled *c = all_linear_compiled; c->name != NULL; c++) {
+        if (strncmp(c->name, isa, strlen(isa)) != 0 || c->name[strlen(isa)] != ' ') continue;
+        if (n_tiers == MAX_TIERS) return;
+        tiers[n_tiers++] = (drovek_table){.isa = c->name, .linear = *c->table};
+    }
+}
+
 int main(int argc, char **argv)
 {
     drove_topo *topo;
@@ -427,7 +444,9 @@ int main(int argc, char **argv)
     read_options(argc, argv);
     for (const char *const *isa = drovek_tiers(); *isa != NULL && n_tiers < MAX_TIERS; isa++) {
         if (opt.isa != NULL && strcmp(opt.isa, *isa) != 0) continue;
-        if (drovek_select(&tiers[n_tiers], drove__cpu_features(), *isa) == DROVE_OK) n_tiers++;
+        if (drovek_select(&tiers[n_tiers], drove__cpu_features(), *isa) != DROVE_OK) continue;
+        n_tiers++;
+        if (opt.compiled) add_compiled(*isa);
     }
     if (n_tiers == 0 || drove__topo_create(NULL, &topo) != DROVE_OK) {
         fprintf(stderr, "bench_linear_sparse: %s\n", drove_error_text());

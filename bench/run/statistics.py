@@ -191,8 +191,9 @@ def mnist():
     rows = []
     epochs = 2 if arguments.quick else 10
     for signature, rounding in (("D32fM32f", "shared"), ("D16M16", "shared"), ("D8M8", "shared"), ("D8M8", "nearest")):
-        row = drove("mnist", {"data": f"mnist:{folder}", "test": "split", "features": "rff:4096", "model": "svm",
-                              "precision": signature, "rounding": rounding, "batch": 1, "lr": 0.05,
+        row = drove("mnist", {"data": f"mnist:{folder}", "test": "split", "features": "rff:4096?gamma=0.014",
+                              "model": "svm",
+                              "precision": signature, "rounding": rounding, "batch": 1, "lr": 1,
                               "schedule": "step:0.7,1", "threads": arguments.threads, "until": f"epochs={epochs}",
                               "eval-every": 1}, curve=True)
         record({**row, "signature": signature, "rounding": rounding})

@@ -1,0 +1,5 @@
+/* linear_loops.h with the flags of tier avx512 at -O3. */
+#include "kernel/linear.h"
+
+#define COMPILED_TABLE compiled_avx512_o3
+#include "linear_loops.h"

@@ -1,0 +1,5 @@
+/* linear_loops.h with the flags of tier avx512vnni at -Ofast. */
+#include "kernel/linear.h"
+
+#define COMPILED_TABLE compiled_avx512vnni_ofast
+#include "linear_loops.h"
