@@ -87,4 +87,18 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
  * been checked.  Names `where` in errors (DROVE_E_DATA). */
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where);
 
+/* ---- quant_random.c ---- */
+
+/* A set of n_rows examples with random numbers, uniform over the format (floats: over [-1, 1)), for
+ * measuring: made at about a GiB a second.  index_bits 0: dense, every number; else n_stored
+ * distinct places of each row, one in each n_stored-th part of the features.  1 <= n_stored <=
+ * n_features.  The scale makes the largest number 1.  Errors: DROVE_E_NOMEM. */
+typedef struct drove_quant_shape {
+    drove_number number;
+    unsigned     index_bits;
+    size_t       n_rows, n_features, n_stored;
+    uint64_t     seed;
+} drove_quant_shape;
+drove_status drove__quant_random(const drove_quant_shape *shape, drove_quant **out);
+
 #endif

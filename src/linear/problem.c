@@ -142,6 +142,20 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     return copy_targets(p);
 }
 
+/* Several updates where they are so short that taking a turn would cost as much: enough for
+ * TURN_NUMBERS numbers of the data set and for TURN_UPDATES updates, but at most the TURNS-th part
+ * of an epoch, so that workers end together at every evaluation.  Whatever the number of workers: a
+ * resumed run may have others. */
+size_t drove__linear_turn_rows(const drove_turn_limits *limits)
+{
+    const double TURN_NUMBERS = 1 << 20, TURN_UPDATES = 32, TURNS = 128;
+    double each = (double)limits->each;
+    double n = TURN_NUMBERS / (limits->numbers > 1.0 ? limits->numbers : 1.0) / each;
+    double most = (double)limits->n_rows / each / TURNS;
+    n = fmin(fmax(n, TURN_UPDATES), fmin(most, (double)limits->most_steps));
+    return limits->each * (n > 1.0 ? (size_t)n : 1);
+}
+
 /* ---- the whole ---- */
 
 static drove_status set_range(drove_engine_shared *p, const drove_prepare_options *opt)

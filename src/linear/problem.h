@@ -59,6 +59,14 @@ void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, f
 /* Model scale, layout and length of the shared vector for this format and range. */
 void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range);
 
+/* Examples of a turn: what a worker takes at once. */
+typedef struct drove_turn_limits {
+    double   numbers; /* of an example, times outputs: what one step reads and writes */
+    size_t   n_rows, each;
+    uint64_t most_steps; /* of the strategy, between two meetings */
+} drove_turn_limits;
+size_t drove__linear_turn_rows(const drove_turn_limits *limits);
+
 /* range.c: a range that parameters trained from these examples will hardly leave.
  * Errors: DROVE_E_NOMEM, DROVE_E_DATA. */
 drove_status drove__linear_find_range(drove_engine_shared *p, double eta, double *out);

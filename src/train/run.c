@@ -254,24 +254,20 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     return DROVE_OK;
 }
 
-/* Examples of a turn: what a worker takes at once.  Several updates where they are so short that
- * taking a turn would cost as much: enough for TURN_NUMBERS numbers of the data set and for
- * TURN_UPDATES updates, but at most the TURNS-th part of an epoch, so that workers end together at
- * every evaluation.  Whatever the number of workers: a resumed run may have others. */
+/* Examples of a turn: what a worker takes at once. */
 static size_t turn_rows(const drove_run *run)
 {
-    const double TURN_NUMBERS = 1 << 20, TURN_UPDATES = 32, TURNS = 128;
-    double each = (double)run->update_rows;
     bool counts_updates =
         run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
     if (run->shared == NULL || counts_updates) return run->update_rows;
     drove_data_facts facts;
     drove_data_describe(run->train, &facts);
     double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
-    double n = TURN_NUMBERS / (per_row > 1.0 ? per_row : 1.0) / each;
-    double most = (double)run->train->n_rows / each / TURNS;
-    n = fmin(fmax(n, TURN_UPDATES), fmin(most, (double)run->sync->most_steps));
-    return run->update_rows * (n > 1.0 ? (size_t)n : 1);
+    const drove_turn_limits limits = {.numbers = per_row,
+                                      .n_rows = run->train->n_rows,
+                                      .each = run->update_rows,
+                                      .most_steps = run->sync->most_steps};
+    return drove__linear_turn_rows(&limits);
 }
 
 static drove_status setup_workers(drove_run *run)

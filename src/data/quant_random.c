@@ -1,0 +1,194 @@
+/* data/quant_random.c - quantised data sets of random numbers, made in place: what is measured is
+ * the training, so these must neither take long to make nor repeat themselves.
+ *
+ * Numbers: xorshift64* (Vigna) eight bytes at a time.  Places: row j of n_stored parts of the
+ * features gives its j-th place, so that they are distinct and ascend without sorting.  The bits
+ * of a row follow from the seed and the row alone, so that pairs can be counted before there is
+ * memory for them.
+ */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "data/quant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- random bits ---- */
+
+typedef struct stream {
+    uint64_t state; /* never 0 */
+} stream;
+
+static stream start(uint64_t seed, uint64_t number)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, number);
+    return (stream){.state = drove__rng_u64(&rng) | 1};
+}
+
+static inline uint64_t draw(stream *s)
+{
+    s->state ^= s->state >> 12;
+    s->state ^= s->state << 25;
+    s->state ^= s->state >> 27;
+    return s->state * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+/* ---- numbers ---- */
+
+/* Quantised data never hold the lowest integer: it becomes the one above. */
+static void to_i8(int8_t *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = (int8_t)(x[i] < -INT8_MAX ? -INT8_MAX : x[i]);
+}
+
+static void to_i16(int16_t *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = (int16_t)(x[i] < -INT16_MAX ? -INT16_MAX : x[i]);
+}
+
+/* Random 32-bit integers, in place, become floats in [-1, 1). */
+static void to_f32(void *memory, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, (char *)memory + i * sizeof bits, sizeof bits);
+        float x = (float)(bits >> 8) * 0x1p-23f;
+        memcpy((char *)memory + i * sizeof x, &x, sizeof x);
+    }
+}
+
+/* n numbers of a format into x; n * size bytes, of which the last, partial word is cut. */
+static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
+{
+    size_t n_bytes = n * drove__number_size(number), at = 0;
+    for (; at + sizeof(uint64_t) <= n_bytes; at += sizeof(uint64_t)) {
+        uint64_t word = draw(s);
+        memcpy((char *)x + at, &word, sizeof word);
+    }
+    uint64_t last = draw(s);
+    memcpy((char *)x + at, &last, n_bytes - at);
+    switch (number) {
+    case DROVE_I8: to_i8(x, n); break;
+    case DROVE_I16: to_i16(x, n); break;
+    default: to_f32(x, n); break;
+    }
+}
+
+/* ---- dense ---- */
+
+static drove_status fill_dense(drove_quant *q, uint64_t seed)
+{
+    stream s = start(seed, 0);
+    size_t bytes = q->n_features * drove__number_size(q->number);
+    q->row_bytes = (bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+    q->value = drove__alloc(q->n_rows, q->row_bytes);
+    if (q->value == NULL) return drove__fail_nomem("random data", q->n_rows * q->row_bytes);
+    for (size_t i = 0; i < q->n_rows; i++)
+        fill_numbers(q->number, &s, (char *)q->value + i * q->row_bytes, q->n_features);
+    return DROVE_OK;
+}
+
+/* ---- sparse ---- */
+
+/* The k-th place of a row of n_stored. */
+static inline uint32_t place_of(const drove_quant *q, size_t n_stored, size_t k, stream *s)
+{
+    uint64_t first = (uint64_t)k * q->n_features / n_stored;
+    uint64_t after = (uint64_t)(k + 1) * q->n_features / n_stored;
+    uint64_t high = draw(s) >> 32;
+    return (uint32_t)(first + ((after - first) * high >> 32));
+}
+
+static uint64_t count_bridges(const drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
+{
+    stream s = start(seed, row + 1);
+    uint32_t most = drove__index_most(q->index_bits), before = 0;
+    uint64_t n_bridges = 0;
+    for (size_t k = 0; k < n_stored; k++) {
+        uint32_t place = place_of(q, n_stored, k, &s), gap = place - before;
+        if (gap > most) n_bridges += (gap - 1) / most;
+        before = place;
+    }
+    return n_bridges;
+}
+
+static inline void put_index(drove_quant *q, uint64_t at, uint32_t index)
+{
+    if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
+    else if (q->index_bits == 16) ((uint16_t *)q->index)[at] = (uint16_t)index;
+    else ((uint32_t *)q->index)[at] = index;
+}
+
+/* Places of one row; bridges have value 0. */
+static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
+{
+    stream s = start(seed, row + 1);
+    size_t size_bytes = drove__number_size(q->number);
+    uint32_t most = drove__index_most(q->index_bits), before = 0;
+    uint64_t to = q->row_start[row];
+    for (size_t k = 0; k < n_stored; k++, to++) {
+        uint32_t place = place_of(q, n_stored, k, &s), index = place;
+        if (most > 0) {
+            index -= before;
+            for (; index > most; index -= most, to++) {
+                put_index(q, to, most);
+                memset((char *)q->value + to * size_bytes, 0, size_bytes);
+            }
+        }
+        put_index(q, to, index);
+        before = place;
+    }
+}
+
+static drove_status allocate_pairs(drove_quant *q, size_t n_stored, uint64_t seed)
+{
+    /* parts of n / n_stored features: two neighbours are at most twice that apart */
+    bool fits = drove__index_most(q->index_bits) == 0 ||
+                q->n_features / n_stored * 2 + 2 <= drove__index_most(q->index_bits);
+    q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);
+    if (q->row_start == NULL) return drove__fail_nomem("random data", (q->n_rows + 1) * 8);
+    for (size_t i = 0; i < q->n_rows; i++) {
+        uint64_t n_bridges = fits ? 0 : count_bridges(q, n_stored, seed, i);
+        q->n_bridges += n_bridges;
+        q->row_start[i + 1] = q->row_start[i] + n_stored + n_bridges;
+    }
+    q->n_stored = q->row_start[q->n_rows];
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
+    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
+    if (q->value != NULL && q->index != NULL) return DROVE_OK;
+    return drove__fail_nomem("random data", (size_t)q->n_stored * (size_bytes + index_bytes));
+}
+
+static drove_status fill_sparse(drove_quant *q, size_t n_stored, uint64_t seed)
+{
+    DROVE_TRY(allocate_pairs(q, n_stored, seed));
+    stream s = start(seed, 0);
+    fill_numbers(q->number, &s, q->value, (size_t)q->n_stored);
+    for (size_t i = 0; i < q->n_rows; i++) fill_row(q, n_stored, seed, i);
+    return DROVE_OK;
+}
+
+drove_status drove__quant_random(const drove_quant_shape *shape, drove_quant **out)
+{
+    *out = NULL;
+    drove_quant *q = calloc(1, sizeof *q);
+    if (q == NULL) return drove__fail_nomem("random data", sizeof *q);
+    int32_t most = drove__number_most(shape->number);
+    q->number = shape->number;
+    q->index_bits = shape->index_bits;
+    q->n_rows = shape->n_rows;
+    q->n_features = shape->n_features;
+    q->n_users = 1;
+    q->scale = most > 0 ? 1.0f / (float)most : 1.0f;
+    drove_status status = shape->index_bits == 0 ? fill_dense(q, shape->seed)
+                                                 : fill_sparse(q, shape->n_stored, shape->seed);
+    if (status != DROVE_OK) {
+        drove__quant_release(q);
+        return status;
+    }
+    *out = q;
+    return DROVE_OK;
+}
