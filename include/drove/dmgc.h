@@ -98,10 +98,13 @@ int drove_dmgc_is_system(const drove_dmgc *signature, const drove_dmgc_system *s
 
 /* ---- throughput ---- */
 
+typedef struct drove_throughput drove_throughput; /* constants of a machine: drove/throughput.h */
+
 typedef struct drove_dmgc_setting {
     uint64_t n_features; /* model size n, >= 1                                    [65536] */
     uint64_t n_threads;  /* t, 1 to 4096                                              [1] */
     double   density;    /* stored / all numbers, 0 < density <= 1; 0: not given      [0] */
+    const drove_throughput *constants; /* borrowed; NULL: the paper's              [NULL] */
 } drove_dmgc_setting;
 
 drove_dmgc_setting drove_dmgc_setting_default(void);
@@ -113,20 +116,23 @@ drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *nam
 
 typedef struct drove_dmgc_prediction {
     double gnps;              /* 10^9 dataset numbers per second, all threads together           */
-    double base_gnps;         /* T_1: with one thread                                            */
-    double parallel_fraction; /* p, 0 to 0.98                                                    */
+    double base_gnps;         /* T_1: with one thread; measured constants: at this model size    */
+    double parallel_fraction; /* p, at most 1; measured constants: below 0 where threads hinder
+                                 each other                                                      */
+    double most_fraction;     /* that p can be                                                   */
     double bytes_per_number;  /* of the data set, with the index of a stored number if sparse    */
     int    is_sparse;
-    int    is_bandwidth_bound; /* p has reached 0.98; else communication-bound                   */
-    const char *source;        /* which processor's constants these are; static                  */
+    int    is_bandwidth_bound; /* p has reached the most; else communication-bound               */
+    const char *source;        /* whose constants these are; as long as the constants, or static */
 } drove_dmgc_prediction;
 
-/* T_t = T_1 / ((1 - p) + p / t) with p = min(0.98, 0.15 ln(n / 256)), never below 0, and T_1 of
- * the paper's Table 2, measured on its Xeon and, if sparse, at 3 %; another density changes
- * nothing.  The problem is sparse if the signature has an index; with [i8], if a density is given.
- * Errors: DROVE_E_ARG (a struct that drove_dmgc_print refuses, a setting out of range, a density
- * for a signature without an index), DROVE_E_UNSUPPORTED (no such row in Table 2: which there
- * are). */
+/* T_t = T_1 / ((1 - p) + p / t) with p = min(most, a ln(n / n0)).  The paper's: most 0.98, a 0.15,
+ * n0 256, p never below 0, and T_1 of its Table 2, measured on its Xeon and, if sparse, at 3 %;
+ * another density changes nothing.  Constants of a machine that was measured also know the time
+ * that a step and a model beyond the caches take: docs/papers.md.  The problem is sparse if the
+ * signature has an index; with [i8], if a density is given.  Errors: DROVE_E_ARG (a struct that
+ * drove_dmgc_print refuses, a setting out of range, a density for a signature without an index),
+ * DROVE_E_UNSUPPORTED (no such row in Table 2: which there are; not among these constants). */
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 drove_dmgc_prediction *out);
 

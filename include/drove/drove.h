@@ -7,6 +7,7 @@
 #include <drove/dmgc.h>
 #include <drove/options.h>
 #include <drove/status.h>
+#include <drove/throughput.h>
 #include <drove/train.h>
 #include <drove/version.h>
 

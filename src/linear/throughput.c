@@ -1,8 +1,9 @@
-/* linear/throughput.c - equations 2 and 3 and Table 2 of De Sa et al., ISCA 2017.
+/* linear/throughput.c - equations 2 and 3 and Table 2 of De Sa et al., ISCA 2017, and the model of
+ * a machine that was measured.
  *
- * T_1 depends on the signature alone and p on the model size alone.  A signature has a row if its D
- * and M, and for sparse data its i, mean what the row's mean, and G and C say nothing: the
- * measurements were made with full-precision gradients and through the caches.
+ * The paper's T_1 depends on the signature alone and its p on the model size alone.  A signature
+ * has a row if its D and M, and for sparse data its i, mean what the row's mean, and G and C say
+ * nothing: the measurements were made with full-precision gradients and through the caches.
  */
 #include "linear/throughput.h"
 
@@ -14,27 +15,65 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double most_parallel = 0.98;  /* the bandwidth bound of equation 3 */
-static const double slope = 0.15;          /* of its communication bound, per natural logarithm */
-static const double serial_features = 256; /* model size at which that bound is 0 */
+static const double assumed_density = 0.03; /* of Table 2's sparse data */
 
 static const uint64_t most_features = 9000000000000000, most_threads = 4096;
 
-const drove_throughput_row drove__throughput_table[DROVE_THROUGHPUT_ROWS] = {
-    {"D32f[i32]M8", 0.203, 0.103}, {"D32f[i32]M16", 0.208, 0.080}, {"D32f[i32]M32f", 0.936, 0.101},
-    {"D8[i8]M32f", 0.999, 0.089},  {"D16[i16]M32f", 1.183, 0.089}, {"D16[i16]M16", 1.739, 0.106},
-    {"D8[i8]M16", 2.238, 0.105},   {"D16[i16]M8", 2.526, 0.172},   {"D8[i8]M8", 3.339, 0.166},
+const char *const drove__throughput_signature[DROVE_THROUGHPUT_ROWS] = {
+    "D32f[i32]M8", "D32f[i32]M16", "D32f[i32]M32f", "D8[i8]M32f", "D16[i16]M32f",
+    "D16[i16]M16", "D8[i8]M16",    "D16[i16]M8",    "D8[i8]M8",
 };
+
+#define PAPER_P                                                                                    \
+    {                                                                                              \
+        .slope = 0.15, .zero_features = 256, .most = 0.98, .least = 0.0                            \
+    }
+/* clang-format off */
+const drove_throughput drove__throughput_paper = {
+    .source = "Xeon E7-8890 v3, Table 2 and equation 3",
+    .machine = "Xeon E7-8890 v3",
+    .n_cores = 18,
+    .parallel = {PAPER_P, PAPER_P},
+    .base = {{{.gnps = 0.203}, {.gnps = 0.208}, {.gnps = 0.936}, {.gnps = 0.999}, {.gnps = 1.183},
+              {.gnps = 1.739}, {.gnps = 2.238}, {.gnps = 2.526}, {.gnps = 3.339}},
+             {{.gnps = 0.103}, {.gnps = 0.080}, {.gnps = 0.101}, {.gnps = 0.089}, {.gnps = 0.089},
+              {.gnps = 0.106}, {.gnps = 0.105}, {.gnps = 0.172}, {.gnps = 0.166}}},
+};
+/* clang-format on */
+
+/* ---- the model ---- */
 
 double drove__throughput_amdahl(double t1_gnps, double p, uint64_t t)
 {
     return t1_gnps / ((1.0 - p) + p / (double)t);
 }
 
-double drove__throughput_parallel_fraction(uint64_t n)
+double drove__throughput_parallel_fraction(const drove_throughput_parallel *p, uint64_t n)
 {
-    double p = slope * log((double)n / serial_features);
-    return p < 0.0 ? 0.0 : p < most_parallel ? p : most_parallel;
+    double fraction = p->slope * log((double)n / p->zero_features);
+    return fmax(p->least, fmin(p->most, fraction));
+}
+
+double drove__throughput_spill(const drove_throughput *constants, double n, double bytes)
+{
+    if (constants->cache_bytes <= 0.0) return 0.0;
+    return fmax(0.0, 1.0 - constants->cache_bytes / (n * bytes));
+}
+
+static double model_bytes(unsigned row)
+{
+    drove_dmgc signature;
+    if (drove_dmgc_parse(drove__throughput_signature[row], &signature) != DROVE_OK) return 0;
+    return drove_dmgc_meaning(&signature, DROVE_DMGC_MODEL).bits / 8.0;
+}
+
+double drove__throughput_base_gnps(const drove_throughput *constants, bool is_sparse, unsigned row,
+                                   double n_features, double numbers)
+{
+    const drove_throughput_base *base = &constants->base[is_sparse][row];
+    double spill = drove__throughput_spill(constants, n_features, model_bytes(row));
+    if (base->step_ns == 0.0 && base->spill_ns == 0.0) return base->gnps;
+    return 1.0 / (1.0 / base->gnps + base->step_ns / numbers + base->spill_ns * spill);
 }
 
 /* ---- the setting ---- */
@@ -97,10 +136,10 @@ static drove_status check_setting(const drove_dmgc_setting *setting)
 
 /* ---- the prediction ---- */
 
-static bool has_row(const drove_dmgc *signature, bool is_sparse, const drove_throughput_row *row)
+static bool has_row(const drove_dmgc *signature, bool is_sparse, const char *row)
 {
     drove_dmgc measured;
-    if (drove_dmgc_parse(row->signature, &measured) != DROVE_OK) return false;
+    if (drove_dmgc_parse(row, &measured) != DROVE_OK) return false;
     for (unsigned c = 0; c < DROVE_DMGC_CLASSES; c++) {
         if (c == DROVE_DMGC_INDEX && !is_sparse) continue;
         if (!drove__dmgc_same_meaning(signature, &measured, (drove_dmgc_class)c)) return false;
@@ -117,7 +156,7 @@ static drove_status refuse_unmeasured(const drove_dmgc *signature)
     for (unsigned i = 0; i < DROVE_THROUGHPUT_ROWS; i++) {
         const char *joint = i == 0 ? "" : i + 1 == DROVE_THROUGHPUT_ROWS ? " and " : ", ";
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint,
-                                 drove__throughput_table[i].signature);
+                                 drove__throughput_signature[i]);
     }
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "signature \"%s\": the paper's Table 2 has no base throughput for it; "
@@ -135,33 +174,61 @@ static drove_status refuse_dense(const drove_dmgc *signature)
                        text);
 }
 
-drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
-                                drove_dmgc_prediction *out)
+drove_status drove__throughput_row_of(const drove_dmgc *signature, bool is_sparse, unsigned *out)
+{
+    for (unsigned i = 0; i < DROVE_THROUGHPUT_ROWS; i++) {
+        if (!has_row(signature, is_sparse, drove__throughput_signature[i])) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    return refuse_unmeasured(signature);
+}
+
+drove_status drove__throughput_is_sparse(const drove_dmgc *signature,
+                                         const drove_dmgc_setting *setting, bool *out)
 {
     DROVE_TRY(drove__dmgc_check(signature));
     DROVE_TRY(check_setting(setting));
     drove_dmgc_term index = signature->term[DROVE_DMGC_INDEX];
     if (setting->density > 0.0 && !index.is_present) return refuse_dense(signature);
-    bool is_sparse = index.is_present && (!signature->is_possibly_sparse || setting->density > 0.0);
-    const drove_throughput_row *row = NULL;
-    for (unsigned i = 0; i < DROVE_THROUGHPUT_ROWS && row == NULL; i++) {
-        if (has_row(signature, is_sparse, &drove__throughput_table[i])) {
-            row = &drove__throughput_table[i];
-        }
-    }
-    if (row == NULL) return refuse_unmeasured(signature);
+    *out = index.is_present && (!signature->is_possibly_sparse || setting->density > 0.0);
+    return DROVE_OK;
+}
 
-    double t1 = is_sparse ? row->sparse_gnps : row->dense_gnps;
-    double p = drove__throughput_parallel_fraction(setting->n_features);
+static drove_status refuse_unknown(const drove_throughput *constants, unsigned row)
+{
+    return drove__fail(DROVE_E_UNSUPPORTED, "signature \"%s\": not among the constants of %s",
+                       drove__throughput_signature[row], constants->source);
+}
+
+drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
+                                drove_dmgc_prediction *out)
+{
+    const drove_throughput *constants =
+        setting->constants != NULL ? setting->constants : &drove__throughput_paper;
+    bool is_sparse;
+    unsigned row;
+    DROVE_TRY(drove__throughput_is_sparse(signature, setting, &is_sparse));
+    DROVE_TRY(drove__throughput_row_of(signature, is_sparse, &row));
+    if (constants->base[is_sparse][row].gnps <= 0.0) return refuse_unknown(constants, row);
+
+    double n = (double)setting->n_features;
+    double density = setting->density > 0.0 ? setting->density : assumed_density;
+    double numbers = is_sparse ? fmax(1.0, n * density) : n;
+    double t1 = drove__throughput_base_gnps(constants, is_sparse, row, n, numbers);
+    const drove_throughput_parallel *parallel = &constants->parallel[is_sparse];
+    double p = drove__throughput_parallel_fraction(parallel, setting->n_features);
     unsigned bits = drove_dmgc_meaning(signature, DROVE_DMGC_DATASET).bits;
+    unsigned index_bits = is_sparse ? signature->term[DROVE_DMGC_INDEX].bits : 0;
     *out = (drove_dmgc_prediction){
         .gnps = drove__throughput_amdahl(t1, p, setting->n_threads),
         .base_gnps = t1,
         .parallel_fraction = p,
-        .bytes_per_number = (bits + (is_sparse ? index.bits : 0u)) / 8.0,
+        .most_fraction = parallel->most,
+        .bytes_per_number = (bits + index_bits) / 8.0,
         .is_sparse = is_sparse,
-        .is_bandwidth_bound = p >= most_parallel,
-        .source = "Xeon E7-8890 v3, Table 2 and equation 3",
+        .is_bandwidth_bound = p >= parallel->most,
+        .source = constants->source,
     };
     return DROVE_OK;
 }
