@@ -1,7 +1,7 @@
 /* cli/cmd_bench.c - drove bench [NAME]: a micro-benchmark; without a name, which there are. */
 #include "cli.h"
 
-static const char *const names[] = {"threads", "seconds", "bytes"};
+static const char *const names[] = {"threads", "seconds", "bytes", "out"};
 
 static drove_status gather_options(const cli_args *args, drove_bench_options *options)
 {

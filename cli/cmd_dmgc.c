@@ -1,4 +1,5 @@
-/* cli/cmd_dmgc.c - drove dmgc SIGNATURE: the signature in words, and the throughput it promises. */
+/* cli/cmd_dmgc.c - drove dmgc SIGNATURE: the signature in words, its throughput as predicted and as
+ * measured. */
 #include "cli.h"
 
 static const char *const class_name[DROVE_DMGC_CLASSES] = {
@@ -17,6 +18,11 @@ typedef struct answer {
     bool has_prediction;
     drove_dmgc_prediction prediction;
     char reason[512]; /* why there is no prediction */
+    drove_throughput *constants;
+    const char *stray; /* an option of measuring, given without --measure */
+    bool has_measurement;
+    drove_measure_options options;
+    drove_measurement measurement;
 } answer;
 
 /* ---- asking the library ---- */
@@ -24,19 +30,45 @@ typedef struct answer {
 static drove_status predict(const cli_args *args, answer *a)
 {
     static const char *const names[] = {"features", "threads", "sparse"};
-    bool is_asked_for = false;
+    bool is_asked_for = cli_args_has(args, "constants");
+    drove_status status =
+        drove_throughput_open(cli_args_get(args, "constants", NULL), &a->constants);
+    if (status != DROVE_OK) return status;
     a->setting = drove_dmgc_setting_default();
+    a->setting.constants = a->constants;
     for (size_t i = 0; i < CLI_COUNT(names); i++) {
         const char *value = cli_args_get(args, names[i], NULL);
         if (value == NULL) continue;
-        drove_status status = drove_dmgc_setting_set(&a->setting, names[i], value);
+        status = drove_dmgc_setting_set(&a->setting, names[i], value);
         if (status != DROVE_OK) return status;
         is_asked_for = true;
     }
-    drove_status status = drove_dmgc_predict(&a->signature, &a->setting, &a->prediction);
+    if (cli_args_has(args, "measure")) is_asked_for = false; /* the measurement can stand alone */
+    status = drove_dmgc_predict(&a->signature, &a->setting, &a->prediction);
     a->has_prediction = status == DROVE_OK;
     if (status != DROVE_E_UNSUPPORTED || is_asked_for) return status;
     snprintf(a->reason, sizeof a->reason, "%s", drove_error_text());
+    return DROVE_OK;
+}
+
+static drove_status measure(const cli_args *args, answer *a)
+{
+    static const char *const names[] = {"strategy", "rounding", "isa",  "batch",
+                                        "prefetch", "seconds",  "bytes"};
+    drove_status status = DROVE_OK;
+    const char *stray = NULL;
+    a->options = drove_measure_options_default();
+    for (size_t i = 0; i < CLI_COUNT(names) && status == DROVE_OK; i++) {
+        const char *value = cli_args_get(args, names[i], NULL);
+        if (value == NULL) continue;
+        stray = names[i];
+        status = drove_measure_options_set(&a->options, names[i], value);
+    }
+    if (status != DROVE_OK) return status;
+    a->has_measurement = cli_args_has(args, "measure");
+    if (a->has_measurement)
+        return drove_dmgc_measure(&a->signature, &a->setting, &a->options, &a->measurement);
+    a->stray = stray;
     return DROVE_OK;
 }
 
@@ -47,7 +79,8 @@ static drove_status ask(const cli_args *args, answer *a)
     for (int c = 0; c < DROVE_DMGC_CLASSES && status == DROVE_OK; c++) {
         status = drove_dmgc_explain(&a->signature, (drove_dmgc_class)c, a->line[c]);
     }
-    return status == DROVE_OK ? predict(args, a) : status;
+    if (status == DROVE_OK) status = predict(args, a);
+    return status == DROVE_OK ? measure(args, a) : status;
 }
 
 /* ---- for people ---- */
@@ -64,13 +97,9 @@ static void print_systems(const answer *a)
     }
 }
 
-static void print_text(const answer *a)
+static void print_prediction(const answer *a)
 {
     const drove_dmgc_prediction *p = &a->prediction;
-    printf("%-15s%s\n", "signature", a->text);
-    for (int c = 0; c < DROVE_DMGC_CLASSES; c++) printf("%-15s%s\n", class_name[c], a->line[c]);
-    printf("%-15s%s\n", "family", drove_dmgc_family(&a->signature));
-    print_systems(a);
     if (!a->has_prediction) {
         printf("%-15snone: %s\n", "prediction", a->reason);
         return;
@@ -78,13 +107,39 @@ static void print_text(const answer *a)
     printf("%-15s%.4g GNPS, %s, %llu features, %llu thread%s\n", "prediction", p->gnps,
            p->is_sparse ? "sparse" : "dense", (unsigned long long)a->setting.n_features,
            (unsigned long long)a->setting.n_threads, a->setting.n_threads == 1 ? "" : "s");
-    printf("%-15s%s: the parallelizable fraction p is %.4g%s\n", "bound",
-           p->is_bandwidth_bound ? "bandwidth-bound" : "communication-bound", p->parallel_fraction,
-           p->is_bandwidth_bound ? ", its largest" : ", below 0.98");
+    printf("%-15s%s: the parallelizable fraction p is %.4g", "bound",
+           p->is_bandwidth_bound ? "bandwidth-bound" : "communication-bound", p->parallel_fraction);
+    if (p->is_bandwidth_bound) puts(", its largest");
+    else printf(", below %.4g\n", p->most_fraction);
     printf("%-15s%.4g GNPS with one thread (T1)\n", "base", p->base_gnps);
     printf("%-15s%g byte%s per dataset number\n", "data", p->bytes_per_number,
            p->bytes_per_number == 1.0 ? "" : "s");
     printf("%-15s%s\n", "constants", p->source);
+}
+
+static void print_measurement(const answer *a)
+{
+    const drove_measurement *m = &a->measurement;
+    printf("%-15s%.4g GNPS", "measured", m->gnps);
+    if (a->has_prediction) printf(", %.2f of the prediction", m->gnps / a->prediction.gnps);
+    printf("; %s, kernels %s\n", a->options.strategy, m->isa);
+    printf("%-15s%.4g GB/s, %.2f of the %.4g GB/s that reading alone reaches\n", "bandwidth",
+           m->gb_per_s, m->gb_per_s / m->read_gb_per_s, m->read_gb_per_s);
+    printf("%-15s%.4g a second, each of %llu example%s; %.4g GiB of examples\n", "steps",
+           m->steps_per_s, (unsigned long long)a->options.batch, a->options.batch == 1 ? "" : "s",
+           (double)m->n_bytes / 0x1p30);
+    if (m->n_undisturbed > 0) return;
+    printf("%-15sthe machine was busy: no window of %u was undisturbed\n", "note", m->n_windows);
+}
+
+static void print_text(const answer *a)
+{
+    printf("%-15s%s\n", "signature", a->text);
+    for (int c = 0; c < DROVE_DMGC_CLASSES; c++) printf("%-15s%s\n", class_name[c], a->line[c]);
+    printf("%-15s%s\n", "family", drove_dmgc_family(&a->signature));
+    print_systems(a);
+    print_prediction(a);
+    if (a->has_measurement) print_measurement(a);
 }
 
 /* ---- JSON ---- */
@@ -149,6 +204,43 @@ static void print_prediction_json(const answer *a)
     fputs("}, \"reason\": null", stdout);
 }
 
+static void print_real_json(const char *key, double value)
+{
+    printf(", \"%s\": ", key);
+    cli_json_real(value, stdout);
+}
+
+static void print_text_json(const char *key, const char *value)
+{
+    printf(", \"%s\": ", key);
+    cli_json_string(value, stdout);
+}
+
+static void print_measurement_json(const answer *a)
+{
+    const drove_measurement *m = &a->measurement;
+    if (!a->has_measurement) return;
+    fputs(", \"measurement\": {\"gnps\": ", stdout);
+    cli_json_real(m->gnps, stdout);
+    print_real_json("gnps_median", m->gnps_median);
+    print_real_json("gb_per_s", m->gb_per_s);
+    print_real_json("read_gb_per_s", m->read_gb_per_s);
+    print_real_json("steps_per_s", m->steps_per_s);
+    print_real_json("bytes_per_number", m->bytes_per_number);
+    if (a->has_prediction) print_real_json("of_prediction", m->gnps / a->prediction.gnps);
+    printf(", \"features\": %llu, \"threads\": %llu, \"batch\": %llu, \"bytes\": %llu, "
+           "\"examples\": %llu, \"windows\": %u, \"undisturbed\": %u",
+           (unsigned long long)a->setting.n_features, (unsigned long long)a->setting.n_threads,
+           (unsigned long long)a->options.batch, (unsigned long long)m->n_bytes,
+           (unsigned long long)m->n_examples, m->n_windows, m->n_undisturbed);
+    print_text_json("strategy", a->options.strategy);
+    print_text_json("rounding", a->options.rounding);
+    print_text_json("prefetch", a->options.prefetch);
+    print_text_json("hardware_prefetch", m->hardware_prefetch);
+    print_text_json("isa", m->isa);
+    fputs("}", stdout);
+}
+
 static void print_json(const answer *a)
 {
     fputs("{\"signature\": ", stdout);
@@ -158,15 +250,25 @@ static void print_json(const answer *a)
     cli_json_string(drove_dmgc_family(&a->signature), stdout);
     print_systems_json(a);
     print_prediction_json(a);
+    print_measurement_json(a);
     fputs("}\n", stdout);
+}
+
+static int answer_for(const cli_args *args, answer *a)
+{
+    drove_status status = ask(args, a);
+    if (status != DROVE_OK) return cli_library_error(status);
+    if (a->stray != NULL)
+        return cli_error(CLI_WRONG, "dmgc: --%s is of --measure, which was not given", a->stray);
+    if (cli_args_has(args, "json")) print_json(a);
+    else print_text(a);
+    return CLI_OK;
 }
 
 int cli_dmgc(const cli_args *args)
 {
     answer a = {0};
-    drove_status status = ask(args, &a);
-    if (status != DROVE_OK) return cli_library_error(status);
-    if (cli_args_has(args, "json")) print_json(&a);
-    else print_text(&a);
-    return CLI_OK;
+    int status = answer_for(args, &a);
+    drove_throughput_close(a.constants);
+    return status;
 }

@@ -53,6 +53,39 @@ static const cli_flag dmgc_flags[] = {
     {.name = "sparse",
      .value_name = "DENSITY",
      .help = "predict for sparse data of this density, such as 3% or 0.03"},
+    {.name = "constants",
+     .value_name = "FILE",
+     .default_text = "auto",
+     .words = "auto paper",
+     .help = "those of drove bench calibrate in FILE, or paper; auto: this machine's if there are, "
+             "else the paper's"},
+    {.name = "measure", .help = "measure it too, on random examples; what follows is for that"},
+    {.name = "bytes",
+     .value_name = "N",
+     .default_text = "1GiB",
+     .help = "of examples, such as 64MiB; more than the caches hold"},
+    {.name = "seconds", .value_name = "NUMBER", .default_text = "0.3", .help = "of steps"},
+    {.name = "strategy",
+     .value_name = "SPEC",
+     .default_text = "hogwild",
+     .list = "strategies",
+     .help = "how the threads share the model: hogwild or replicas"},
+    {.name = "batch", .value_name = "N", .default_text = "1", .help = "examples of an update"},
+    {.name = "rounding",
+     .value_name = "SPEC",
+     .default_text = "shared",
+     .list = "roundings",
+     .help = "of the model's numbers"},
+    {.name = "prefetch",
+     .value_name = "WORD",
+     .default_text = "on",
+     .words = "on hardware hints off",
+     .help = "as of drove train; off and hints are refused where the machine cannot"},
+    {.name = "isa",
+     .value_name = "NAME",
+     .default_text = "auto",
+     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
+     .help = "highest kernel tier to use"},
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
 
@@ -66,6 +99,9 @@ static const cli_flag bench_flags[] = {
     {.name = "bytes",
      .value_name = "N",
      .help = "of data, such as 4096, 64MiB or 1GiB [as the benchmark finds right]"},
+    {.name = "out",
+     .value_name = "FILE",
+     .help = "calibrate: the constants [~/.config/drove/throughput.json]"},
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
 
@@ -136,14 +172,15 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_list},
     {.name = "dmgc",
-     .usage = "SIGNATURE [--features N] [--threads N] [--sparse 3%] [--json]",
-     .help = "explain a DMGC signature, predict its throughput",
+     .usage = "SIGNATURE [--features N] [--threads N] [--measure] [--json]",
+     .help = "explain a DMGC signature, predict and measure its throughput",
      .details = "Explains a signature of the Buckwild! paper, such as D8M8, D32fi32M32f,\n"
                 "D8[i8]M16 or G1C1s: the bits of dataset, index, model, gradient and\n"
                 "communication numbers; f: floating point, s: synchronous, [i8]: possibly sparse.\n"
-                "Predicts by the paper's model and its Xeon's constants how many 10^9 dataset\n"
-                "numbers a second (GNPS) all threads reach together.  A signature that the paper\n"
-                "did not measure is only explained, and refused if a setting is given.\n",
+                "Predicts by the paper's model how many 10^9 dataset numbers a second (GNPS) all\n"
+                "threads reach together, with this machine's constants (drove bench calibrate) or\n"
+                "the paper's Xeon's.  A signature that the paper did not measure is only\n"
+                "explained, and refused if a setting is given.  --measure runs real steps, too.\n",
      FLAGS(dmgc_flags),
      .least_words = 1,
      .most_words = 1,

@@ -17,15 +17,16 @@ extern "C" {
 #endif
 
 typedef struct drove_bench_options {
-    uint64_t n_threads; /* most threads, up to 4096; 0: one for each processor            [0]  */
-    double   seconds;   /* of each measurement, > 0                                     [0.5]  */
-    uint64_t n_bytes;   /* of data, all threads together; 0: as the benchmark finds right [0]  */
+    uint64_t    n_threads; /* most threads, up to 4096; 0: one for each processor            [0]  */
+    double      seconds;   /* of each measurement, > 0                                     [0.5]  */
+    uint64_t    n_bytes;   /* of data, all threads together; 0: as the benchmark finds right [0]  */
+    const char *out;       /* calibrate: file of the constants; NULL: its usual place     [NULL]  */
 } drove_bench_options;
 
 drove_bench_options drove_bench_options_default(void);
 /* By the words of the command line: "threads" (a number or all), "seconds", "bytes" (a number, with
- * KiB, MiB or GiB after it or not).  Errors: DROVE_E_ARG (unknown name, not a number, out of
- * range).  On failure *options is unchanged. */
+ * KiB, MiB or GiB after it or not), "out" (borrowed).  Errors: DROVE_E_ARG (unknown name, not a
+ * number, out of range).  On failure *options is unchanged. */
 drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
                                      const char *value);
 

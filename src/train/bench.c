@@ -24,38 +24,10 @@ drove_bench_options drove_bench_options_default(void)
     return (drove_bench_options){.n_threads = 0, .seconds = 0.5, .n_bytes = 0};
 }
 
-/* "4096", "64MiB", "1GiB" */
-static drove_status parse_bytes(const char *text, uint64_t *out)
-{
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } unit[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-    char number[32];
-    unsigned shift = 0;
-    size_t n = strlen(text);
-    for (size_t i = 0; i < DROVE_COUNT(unit); i++) {
-        if (n <= 3 || strcmp(text + n - 3, unit[i].name) != 0) continue;
-        shift = unit[i].shift;
-        n -= 3;
-        break;
-    }
-    snprintf(number, sizeof number, "%.*s", (int)n, text);
-    if (n < sizeof number &&
-        drove__parse_u64("--bytes", number, 1, UINT64_MAX >> (shift + 1), out) == DROVE_OK) {
-        *out <<= shift;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_ARG,
-                       "--bytes: expected a whole number, with KiB, MiB or GiB after it or not, "
-                       "found \"%.80s\"",
-                       text);
-}
-
 drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
                                      const char *value)
 {
-    static const char *const names[] = {"threads", "seconds", "bytes"};
+    static const char *const names[] = {"threads", "seconds", "bytes", "out"};
     unsigned n_threads;
     if (strcmp(name, "threads") == 0) {
         DROVE_TRY(drove__threads_parse(value, 0, &n_threads));
@@ -65,7 +37,11 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
     if (strcmp(name, "seconds") == 0) {
         return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
     }
-    if (strcmp(name, "bytes") == 0) return parse_bytes(value, &options->n_bytes);
+    if (strcmp(name, "bytes") == 0) return drove__bytes_parse("--bytes", value, &options->n_bytes);
+    if (strcmp(name, "out") == 0) {
+        options->out = value;
+        return DROVE_OK;
+    }
     return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
 }
 
@@ -143,7 +119,8 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
     drove_bench_context context = {.topo = topo,
                                    .n_threads = (unsigned)o.n_threads,
                                    .seconds = o.seconds,
-                                   .n_bytes = o.n_bytes};
+                                   .n_bytes = o.n_bytes,
+                                   .out = o.out};
     json_t *result = json_object();
     drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
     if (status == DROVE_OK) status = run(ops, &context, result);

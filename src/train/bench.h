@@ -20,6 +20,7 @@ typedef struct drove_bench_context { /* the machine, and the options made defini
     unsigned          n_threads;
     double            seconds; /* of each measurement                          */
     uint64_t          n_bytes; /* 0: not given                                 */
+    const char       *out;     /* file to write; NULL: not given               */
 } drove_bench_context;
 
 typedef struct drove_bench_ops {
@@ -31,6 +32,6 @@ typedef struct drove_bench_ops {
     void (*print)(const json_t *result, FILE *stream);
 } drove_bench_ops;
 
-extern const drove_bench_ops drove__bench_memory;
+extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate;
 
 #endif

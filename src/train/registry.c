@@ -37,6 +37,8 @@ const drove_engine_ops *const drove__engines[] = {
 
 const drove_bench_ops *const drove__benches[] = {
     &drove__bench_memory,
+    &drove__bench_linear,
+    &drove__bench_calibrate,
     NULL,
 };
 

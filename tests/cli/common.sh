@@ -1,5 +1,6 @@
 # tests/cli/common.sh - what the tests of the program share.  DROVE is the program; the folder is the test's own.
 expected=$DROVE_SOURCE_DIR/tests/cli/expected
+export XDG_CONFIG_HOME=$PWD/config # nobody's own constants
 
 fail() {
     echo "$*" >&2

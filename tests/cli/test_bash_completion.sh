@@ -28,10 +28,12 @@ offers 'drove list ' strategies rules
 offers 'drove data ' info convert
 offers 'drove train --until ' loss=
 offers 'drove dm' dmgc
-offers 'drove bench ' memory
+offers 'drove bench ' memory linear calibrate
 offers 'drove bench memory --' --threads --seconds --bytes --json --help
 offers 'drove train --prefetch h' hardware hints
-offers 'drove dmgc D8M8 --' --features --threads --sparse --json --help
+offers 'drove dmgc D8M8 --' --features --threads --sparse --constants --measure --json --help
+offers 'drove dmgc D8M8 --constants ' auto paper
+offers 'drove dmgc D8M8 --strategy h' hogwild
 
 COMP_LINE='drove eval ' COMP_POINT=11 COMPREPLY=()
 _drove

@@ -15,6 +15,22 @@ for words in 'read 1' 'read 2' 'read 3' 'triad 1' 'triad 2' 'triad 3'; do
 done
 LC_ALL=C grep -nE '^.{81,}$' out.txt && fail "wider than 80 columns"
 
+run_for 0 bench linear --threads 2 --seconds 0.001 --bytes 64KiB
+[ ! -s err.txt ] || fail "bench linear: $(cat err.txt)"
+[ "$(grep -Ec '^D[0-9f]+\[i[0-9]+\]M[0-9f]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' out.txt)" = 18 ] ||
+    fail "bench linear: expected 18 rows: $(cat out.txt)"
+LC_ALL=C grep -nE '^.{81,}$' out.txt && fail "wider than 80 columns"
+run_for 0 bench linear --threads 1 --seconds 0.001 --bytes 64KiB --json
+python3 - <<'END' || fail "$(cat out.txt)"
+import json
+rows = json.load(open("out.txt"))["rows"]
+assert len({(r["signature"], r["problem"]) for r in rows}) == len(rows) == 18
+assert {(r["signature"], r["problem"]): r["paper_gnps"] for r in rows}["D8[i8]M8", "sparse"] == 0.166
+END
+run_for 0 bench calibrate --threads 1 --seconds 0.0005 --bytes 4KiB --out made/constants.json
+[ ! -s err.txt ] && [ -s made/constants.json ] && [ ! -e config ] || fail "bench calibrate: $(cat err.txt out.txt)"
+LC_ALL=C grep -nE '^.{81,}$' out.txt | grep -v constants: && fail "wider than 80 columns"
+
 status=0
 "$DROVE" bench memory --seconds 0.001 --bytes 64KiB --threads 1 >/dev/full 2>err.txt || status=$?
 [ "$status" = 1 ] || fail "bench >/dev/full: expected status 1, found $status"
