@@ -118,6 +118,8 @@ INLINE size_t wide_axpy(drove_number d, drove_number m, void *w, const void *con
     if (m == DROVE_F32) {
         if (n_rows == 1) float_pass(d, w, x, factor, 1, NULL, NULL, n, false);
         else float_pass(d, w, x, factor, n_rows, NULL, NULL, n, false);
+    } else if (n_rows == 1) {
+        wide_pass(d, m, w, x, factor, 1, NULL, NULL, n, bits, &n_clamped, false);
     } else {
         wide_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
     }
