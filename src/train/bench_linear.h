@@ -1,4 +1,4 @@
-/* train/bench_linear.h - what the benchmarks of low-precision steps share: the rows of Table 2, each
+/* train/bench_linear.h - what the benchmarks of low-precision steps share: the rows of Table 2,
  * dense and sparse, measured one by one on examples that rows with the same D and i share.
  */
 #ifndef DROVE_TRAIN_BENCH_LINEAR_H
