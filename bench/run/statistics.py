@@ -3,7 +3,7 @@
 
 Parts, each a JSON line a run and a printed table at its end:
   dense     the paper's generative model, 100,000 examples of 2^14 features: the best step size, schedule and range of each
-            signature (searched on seed 1), then the losses of all seeds beside the float model's
+            signature (searched on seed 1, a quarter of the rows), then the losses of all seeds beside the float model's
   sparse    the same at 3 % density
   fig5a     loss against epochs for each rounding (Figure 5a): dense D8M8 and D16M16
   fig6e     loss against epochs for each size of mini-batch (Figure 6e)
@@ -16,6 +16,7 @@ Options:
   --work DIR     scratch folder; `dense` needs 7 GB there and in memory    [/tmp]
   --out FILE     the JSON lines go there too, appended                     [none]
   --seeds N      [5]      --epochs N   [5]      --rows N   [100000]      --features N   [16384]
+  --search-rows N  rows that the search uses [a quarter]      --mnist-epochs N  [5]
   --threads N    [2]      --quick      one seed, a tenth of the rows, fewer step sizes
 """
 import argparse
@@ -75,21 +76,22 @@ def table(title, head, rows):
 # ---- the generative model ----
 
 
-def generated(seed, density):
+def generated(seed, density, rows=None):
     """Spec of the data set; a dense one is written to a file once, since drawing it takes longer than training."""
-    spec = f"synth:logistic?n={arguments.rows}&d={arguments.features}&seed={seed}"
+    rows = rows or arguments.rows
+    spec = f"synth:logistic?n={rows}&d={arguments.features}&seed={seed}"
     if density < 1:
         return spec + f"&density={density}"
-    name = os.path.join(arguments.work, f"drove-dense-{arguments.rows}-{arguments.features}-{seed}")
+    name = os.path.join(arguments.work, f"drove-dense-{rows}-{arguments.features}-{seed}")
     if not os.path.exists(name + ".y.npy"):
         subprocess.run([os.path.join(arguments.build, "drove"), "data", "convert", spec, f"npy:{name}.x.npy,{name}.y.npy"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return f"npy:{name}.x.npy,{name}.y.npy?target=class"
 
 
-def forget(seed):
+def forget(seed, rows=None):
     for end in ("x", "y"):
-        name = os.path.join(arguments.work, f"drove-dense-{arguments.rows}-{arguments.features}-{seed}.{end}.npy")
+        name = os.path.join(arguments.work, f"drove-dense-{rows or arguments.rows}-{arguments.features}-{seed}.{end}.npy")
         if os.path.exists(name):
             os.remove(name)
 
@@ -133,8 +135,10 @@ def generative(part, density):
     rates = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2] if density == 1 else [1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3]
     if arguments.quick:
         rates = rates[1:4]
-    data = generated(1, density)
+    data = generated(1, density, arguments.search_rows)
     chosen = [search(part, data, s, r, rates) for s, r in signatures]
+    if density == 1:
+        forget(1, arguments.search_rows)
     losses = [[] for _ in signatures]
     for seed in range(1, arguments.seeds + 1):
         data = generated(seed, density)
@@ -143,10 +147,8 @@ def generative(part, density):
                                "eval-examples": 0})
             losses[i].append(row["loss"])
             record({**row, "signature": signature, "rounding": rounding, "seed": seed, **chosen[i]})
-        if density == 1 and seed > 1:
+        if density == 1:
             forget(seed)
-    if density == 1:
-        forget(1)
     mean = [sum(v) / len(v) for v in losses]
     table(f"{part}: mean training loss of {arguments.seeds} seeds after {arguments.epochs} epochs",
           ["signature", "rounding", "step size, schedule, range", "loss", "over float", "each seed"],
@@ -167,29 +169,29 @@ def curves(part, title, runs):
 
 
 def fig5a():
-    data = generated(1, 1)
+    data = generated(1, 1, arguments.search_rows)
     every = {**base(data, 1), "eval-every": 1}
     runs = [("D32fM32f", {**every, "precision": "D32fM32f", "lr": 1e-3})]
     for signature in ("D16M16", "D8M8"):
         for rounding in ("nearest", "mt19937", "xorshift", "shared", "shared?period=16"):
             runs.append((f"{signature} {rounding}", {**every, "precision": signature, "rounding": rounding, "lr": 1e-3}))
     curves("fig5a", "Figure 5a: training loss, dense, by rounding", runs)
-    forget(1)
+    forget(1, arguments.search_rows)
 
 
 def fig6e():
-    data = generated(1, 1)
+    data = generated(1, 1, arguments.search_rows)
     every = {**base(data, 1), "eval-every": 1}
     runs = [(f"{signature} batch {batch}", {**every, "precision": signature, "batch": batch, "lr": 1e-3 * batch ** 0.5})
             for signature in ("D32fM32f", "D8M8") for batch in (1, 4, 16, 64, 256)]
     curves("fig6e", "Figure 6e: training loss, dense, by mini-batch (step size 0.001 sqrt(batch))", runs)
-    forget(1)
+    forget(1, arguments.search_rows)
 
 
 def mnist():
     folder = os.path.join(arguments.data, "mnist")
     rows = []
-    epochs = 2 if arguments.quick else 10
+    epochs = arguments.mnist_epochs
     for signature, rounding in (("D32fM32f", "shared"), ("D16M16", "shared"), ("D8M8", "shared"), ("D8M8", "nearest")):
         row = drove("mnist", {"data": f"mnist:{folder}", "test": "split", "features": "rff:4096?gamma=0.014",
                               "model": "svm",
@@ -232,11 +234,13 @@ def main():
     parser.add_argument("--work", default="/tmp")
     parser.add_argument("--out")
     parser.add_argument("--quick", action="store_true")
-    for name, value in (("seeds", 5), ("epochs", 5), ("rows", 100000), ("features", 16384), ("threads", 2)):
+    for name, value in (("seeds", 5), ("epochs", 5), ("rows", 100000), ("features", 16384), ("threads", 2),
+                        ("mnist-epochs", 5), ("search-rows", 0)):
         parser.add_argument("--" + name, type=int, default=value)
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.seeds, arguments.rows = 1, arguments.rows // 10
+        arguments.seeds, arguments.rows, arguments.mnist_epochs = 1, arguments.rows // 10, 1
+    arguments.search_rows = arguments.search_rows or arguments.rows // 4
     for part in arguments.parts:
         parts[part]()
 
