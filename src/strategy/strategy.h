@@ -176,6 +176,9 @@ struct drove_sync {
     void              *impl;       /* the strategy's own */
     _Atomic uint64_t published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters */
     _Atomic int                stopping;
+    /* Writes of low-precision parameters that the strategy itself has saturated; who reads it while
+     * all workers are parked sets it to 0. */
+    uint64_t n_clamped;
 };
 
 /* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops and s->needs,

@@ -6,7 +6,7 @@
  * counts whole (merge=sum).
  *   replicas:core   a replica for each worker, which nobody else touches
  *   replicas:node   a replica for each NUMA node, shared by the node's workers as in HOGWILD!
- *                   (races R1, R2, R4, and R7 with the merge)
+ *                   (races R1, R2, R4, R8, and R7 with the merge)
  *
  * Symbols: c centre, w replica, last = w when it last met the centre, R number of replicas.
  *     meet:   c += share (w - last);  w = last = c      share = 1/R (mean) or 1 (sum)
@@ -24,9 +24,9 @@
  * Staleness of a step: updates published before it that its view does not contain.  That is what
  * other replicas have not brought to the centre, or this one has not fetched from it.
  *
- * Invariants: c, last, merged, bits and n_updates are touched by the holder of the centre alone
- * (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader will find
- * it.
+ * Invariants: c, last, merged, bits, n_updates and s->n_clamped are touched by the holder of the
+ * centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader
+ * will find it.
  */
 #include "sync/shared.h"
 #include "sync/sync.h"
@@ -210,7 +210,7 @@ static void meet(drove_sync *s, replica *r)
     drovek_merge_fn *const *merge = s->optim->kernels->linear.merge;
     /* Relaxed: mates' steps that have begun count as merged, as they count as published. */
     uint64_t own = atomic_load_explicit(&r->own, memory_order_relaxed);
-    (void)merge[l->number](p->centre, r->w, r->last, l->n_numbers, p->share, &r->bits);
+    s->n_clamped += merge[l->number](p->centre, r->w, r->last, l->n_numbers, p->share, &r->bits);
     (void)merge[DROVE_F32](p->centre + l->tail, r->w + l->tail, r->last + l->tail,
                            s->optim->n - l->tail, p->share, &r->bits);
     p->n_updates += own - r->merged;

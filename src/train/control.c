@@ -304,6 +304,14 @@ static uint64_t next_save_ns(const drove_run *run)
     return add_capped(run->save.done_ns, ns_of(run->save.every.amount));
 }
 
+/* What a strategy has saturated when its replicas met counts for the first worker. */
+static void gather_clamped(drove_run *run)
+{
+    (void)run->sync->ops->peek(run->sync); /* the last meeting of this stretch */
+    run->worker[0].trace.clamped += run->sync->n_clamped;
+    run->sync->n_clamped = 0;
+}
+
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
@@ -331,6 +339,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
         show_progress(run, st->train_ns + now - start);
     }
     st->train_ns += drove__now_ns() - start;
+    gather_clamped(run);
     return drove__gang_status(run);
 }
 

@@ -340,6 +340,31 @@ static void low_precision_parameters_meet(void **state)
     rig_fini(&r);
 }
 
+/* A gain that the centre cannot hold is saturated there, and counted. */
+static void saturated_meetings_are_counted(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
+                               .n = TYPED_N,
+                               .n_workers = 2,
+                               .layout = &typed});
+    drove_sync *s = r.sync;
+    drove_view view;
+    drove_publish_info info;
+    for (unsigned w = 0; w < 2; w++) {
+        int16_t *number = (int16_t *)(void *)s->ops->live(s, w, &view);
+        number[5] = INT16_MAX - 10;
+        number[6] = -20;
+        s->ops->live_done(s, w, 1, &info);
+    }
+    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s);
+    assert_int_equal(number[5], INT16_MAX);
+    assert_int_equal(number[6], -40);
+    assert_int_equal(s->n_clamped, 1);
+    rig_fini(&r);
+}
+
 /* An average of two integers is rounded up as often as down: sum over many meetings of a gain of
  * 1 by one of two replicas. */
 static void averages_round_without_bias(void **state)
@@ -380,6 +405,7 @@ int main(void)
         cmocka_unit_test(steps_are_numbered_per_replica),
         cmocka_unit_test(restored_replicas_start_together),
         cmocka_unit_test(low_precision_parameters_meet),
+        cmocka_unit_test(saturated_meetings_are_counted),
         cmocka_unit_test(averages_round_without_bias),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
