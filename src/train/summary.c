@@ -270,6 +270,19 @@ static void print_quality(FILE *f, const drove_run *run)
     fputc('\n', f);
 }
 
+static void print_precision(FILE *f, const drove_run *run, const drove_totals *total)
+{
+    if (run->shared == NULL) return;
+    drove_engine_facts facts;
+    run->engine_ops->facts(run->shared, &facts);
+    fprintf(f, "  precision   %s, rounding %s", facts.precision, run->opt.rounding);
+    if (facts.model_range > 0.0) {
+        fprintf(f, ", parameters up to %.3g, %s writes saturated", facts.model_range,
+                grouped((double)total->clamped));
+    }
+    fputc('\n', f);
+}
+
 static void print_speed(FILE *f, const drove_run *run, const drove_totals *total)
 {
     const drove_progress *p = &run->final;
@@ -278,6 +291,7 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
             grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s),
             run->plan.spec, run->n_workers, run->n_workers == 1 ? "" : "s",
             grouped((double)run->update_rows), run->kernels.isa);
+    print_precision(f, run, total);
     double us[DROVE_N_PHASES];
     for (int i = 0; i < DROVE_N_PHASES; i++)
         us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
