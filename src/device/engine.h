@@ -38,9 +38,8 @@ typedef struct drove_engine_options {
     const drovek_table *kernels;
     const drove_data   *data;     /* shapes of what will be loaded (scratch for gathering) */
     size_t              max_rows; /* largest batch */
-    /* Of an engine with numbers of its own: made by prepare, borrowed; and which worker this is. */
+    /* Of an engine with numbers of its own: made by prepare, borrowed. */
     const drove_engine_shared *shared;
-    unsigned                   worker;
 } drove_engine_options;
 
 /* ---- engines that keep the shared parameters in numbers of their own ---- */
@@ -49,22 +48,23 @@ typedef struct drove_prepare_options { /* all borrowed until dismiss, but for th
     const drove_model  *model;
     const drovek_table *kernels;
     const drove_data   *data; /* the training set */
-    const char         *precision, *rounding;
-    double              model_range;       /* largest magnitude of a parameter; 0: from the data */
-    double              eta, weight_decay; /* first step size; L2 */
-    size_t              each;              /* examples of an update */
-    uint64_t            seed;
-    bool                reorder; /* the examples may be laid out in an order drawn by the seed */
-    bool                hints;   /* software prefetching */
+    /* [n_params] where training starts; read by prepare alone, and only to find a range */
+    const float *theta;
+    const char  *precision, *rounding;
+    double       model_range;       /* largest magnitude of a parameter; 0: from the data */
+    double       eta, weight_decay; /* first step size; L2 */
+    size_t       each;              /* examples of an update */
+    uint64_t     seed;
+    bool         reorder; /* the examples may be laid out in an order drawn by the seed */
+    bool         hints;   /* software prefetching */
 } drove_prepare_options;
 
 typedef struct drove_engine_facts { /* for results */
-    char     precision[32], rounding[64];
+    char     precision[32];
     double   model_range;           /* 0: floats have none */
     double   data_scale;            /* value of the data's integer 1; 1 for floats */
     uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */
     double   bytes_per_example;     /* that a step reads, mean */
-    bool     is_reordered;
 } drove_engine_facts;
 
 typedef struct drove_steps {
@@ -110,8 +110,9 @@ typedef struct drove_engine_ops {
                           drove_steps *out);
     /* What this engine still owes the shared words, before its worker is parked. */
     void (*settle)(drove_engine *e, uint32_t *words);
-    /* The range that a saved run had found, before any step; ignored by floats. */
-    void (*set_range)(drove_engine_shared *shared, double range);
+    /* The range that a saved run had found, before any step; ignored by floats.  Errors:
+     * DROVE_E_ARG. */
+    drove_status (*set_range)(drove_engine_shared *shared, double range);
 } drove_engine_ops;
 
 extern const drove_engine_ops drove__engine_host;

@@ -22,9 +22,10 @@ void drove__factor_make(drove_number d, drove_number m, const double *alpha, siz
     int shift = by_bytes ? 8 : 15;
     while (shift > 0 && sum * (double)(1 << shift) > room) shift--;
     double scale = (double)(1 << shift);
-    if (sum > room) scale = room / sum; /* NaN: the caller has seen it */
+    if (sum > room) scale = room / sum;
     for (size_t i = 0; i < n; i++) {
         double a = floor(alpha[i] * scale + drove__rounder_u(rounder));
+        if (!isfinite(sum)) a = 0.0;
         out[i] = (drovek_factor){.a = (int32_t)a, .shift = shift};
     }
 }

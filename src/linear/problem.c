@@ -20,6 +20,16 @@ static drove_status check_model(const drove_model *model)
                        model->spec);
 }
 
+/* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
+static drove_status check_decay(const drove_prepare_options *opt)
+{
+    if ((double)(float)opt->eta * opt->weight_decay < 1.0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--weight-decay %g: expected less than %g, the inverse of the step size, "
+                       "found more",
+                       opt->weight_decay, 1.0 / opt->eta);
+}
+
 static drove_short_loss short_loss_of(const drove_model *model)
 {
     if (model->n_outputs != 1) return DROVE_LONG_LOSS;
@@ -101,7 +111,6 @@ static drove_status draw_order(drove_engine_shared *p)
     if (p->order == NULL) return drove__fail_nomem("an order of the examples", n * 4);
     drove__permutation_init(&permutation, n, p->seed, UINT64_MAX);
     for (size_t i = 0; i < n; i++) p->order[i] = (uint32_t)drove__permutation_at(&permutation, i);
-    p->is_reordered = true;
     return DROVE_OK;
 }
 
@@ -158,12 +167,9 @@ size_t drove__linear_turn_rows(const drove_turn_limits *limits)
 
 /* ---- the whole ---- */
 
-static drove_status set_range(drove_engine_shared *p, const drove_prepare_options *opt)
+drove_status drove__linear_set_range(drove_engine_shared *p, double range)
 {
     drove_number model = p->precision.model;
-    double range = opt->model_range;
-    if (model != DROVE_F32 && range == 0.0)
-        DROVE_TRY(drove__linear_find_range(p, opt->eta, &range));
     drove__linear_set_model(p, model, range);
     if (model == DROVE_F32) return DROVE_OK;
     double unit = (double)p->model_scale * (double)p->quant->scale;
@@ -174,15 +180,24 @@ static drove_status set_range(drove_engine_shared *p, const drove_prepare_option
                        range, (double)p->quant->scale, unit);
 }
 
+static drove_status choose_range(drove_engine_shared *p, const drove_prepare_options *opt)
+{
+    double range = opt->model_range;
+    if (p->precision.model != DROVE_F32 && range == 0.0)
+        DROVE_TRY(drove__linear_find_range(p, opt->theta, opt->eta, &range));
+    return drove__linear_set_range(p, range);
+}
+
 static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
 {
     DROVE_TRY(check_model(p->model));
+    DROVE_TRY(check_decay(opt));
     DROVE_TRY(drove__precision_resolve(opt->precision, drove__storage_is_sparse(opt->data->storage),
                                        &p->precision));
     DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
     p->short_loss = short_loss_of(p->model);
     DROVE_TRY(quantise(p, opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT));
-    return set_range(p, opt);
+    return choose_range(p, opt);
 }
 
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out)

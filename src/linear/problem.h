@@ -39,9 +39,9 @@ struct drove_engine_shared {
     double           model_range; /* 0: floats */
     float            model_scale; /* parameter = number * scale; 1 for floats */
     double           weight_decay;
-    size_t           each;
+    size_t           each; /* examples of an update */
     uint64_t         seed;
-    bool             hints, is_reordered;
+    bool             hints;
     size_t           longest_row; /* stored numbers */
     drove_short_loss short_loss;
     float           *y;     /* [n_rows] short losses: +1 or -1, or the value; else NULL */
@@ -50,7 +50,7 @@ struct drove_engine_shared {
 
 extern const drove_engine_ops drove__engine_linear;
 
-/* engine.c; used by range.c too */
+/* problem.c */
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
 void         drove__linear_dismiss(drove_engine_shared *p);
 void         drove__linear_pack(const drove_engine_shared *p, const float *theta, uint32_t *words);
@@ -58,6 +58,9 @@ void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, f
 
 /* Model scale, layout and length of the shared vector for this format and range. */
 void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range);
+
+/* The same for the run's format; errors: DROVE_E_ARG (a range whose unit no float can hold). */
+drove_status drove__linear_set_range(drove_engine_shared *p, double range);
 
 /* Examples of a turn: what a worker takes at once. */
 typedef struct drove_turn_limits {
@@ -67,8 +70,9 @@ typedef struct drove_turn_limits {
 } drove_turn_limits;
 size_t drove__linear_turn_rows(const drove_turn_limits *limits);
 
-/* range.c: a range that parameters trained from these examples will hardly leave.
- * Errors: DROVE_E_NOMEM, DROVE_E_DATA. */
-drove_status drove__linear_find_range(drove_engine_shared *p, double eta, double *out);
+/* range.c: a range that parameters trained from these examples, starting at theta[n_params], will
+ * hardly leave.  Errors: DROVE_E_NOMEM, DROVE_E_DATA. */
+drove_status drove__linear_find_range(drove_engine_shared *p, const float *theta, double eta,
+                                      double *out);
 
 #endif

@@ -6,18 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDINGS = 8 };
+enum { MOST_ROUNDINGS = 8, NEAREST_BLOCKS = 2 };
 
 /* ---- the ways ---- */
 
-static void keep(drove_rounder *r, size_t n_blocks)
-{
-    (void)r, (void)n_blocks;
-}
-
-static void refill_shared(drove_rounder *r, size_t n_blocks)
+static void refill_nearest(drove_rounder *r, size_t n_blocks, bool by_bytes)
 {
     (void)n_blocks;
+    r->bits.block = r->block + (by_bytes ? 0 : DROVEK_BLOCK_BYTES);
+}
+
+/* The kernel steps the generators. */
+static void refill_xorshift(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)r, (void)n_blocks, (void)by_bytes;
+}
+
+static void refill_shared(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)n_blocks, (void)by_bytes;
     if (r->until_fresh-- > 0) return;
     r->until_fresh = r->how.period - 1;
     unsigned n_lanes = r->how.bits / 64;
@@ -32,8 +39,9 @@ static void refill_shared(drove_rounder *r, size_t n_blocks)
     memcpy(r->block, r->lane, sizeof r->lane);
 }
 
-static void refill_mt19937(drove_rounder *r, size_t n_blocks)
+static void refill_mt19937(drove_rounder *r, size_t n_blocks, bool by_bytes)
 {
+    (void)by_bytes;
     for (size_t at = 0; at < n_blocks * DROVEK_BLOCK_BYTES; at += sizeof(uint32_t)) {
         uint32_t word = drove__mt_u32(r->mt);
         memcpy(r->block + at, &word, sizeof word);
@@ -44,7 +52,7 @@ static const drove_rounding_ops nearest = {
     .name = "nearest",
     .help = "to the nearest number: biased",
     .source = "De Sa et al., ISCA 2017, section 3",
-    .refill = keep,
+    .refill = refill_nearest,
 };
 
 static const drove_rounding_ops mt19937 = {
@@ -61,7 +69,7 @@ static const drove_rounding_ops xorshift = {
     .help = "unbiased, vectorised xorshift, fresh bits for every write",
     .source = "De Sa et al., ISCA 2017, section 5.2; Marsaglia 2003",
     .is_unbiased = true,
-    .refill = keep,
+    .refill = refill_xorshift,
 };
 
 static const drove_rounding_ops shared = {
@@ -120,19 +128,18 @@ drove_status drove__rounding_parse(const char *spec, drove_rounding *out)
 
 /* ---- a worker's source ---- */
 
-drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks,
-                                 bool by_bytes)
+drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks)
 {
-    *r = (drove_rounder){.how = *how, .n_blocks = how->ops->is_stream ? most_blocks : 1};
-    if (r->n_blocks == 0) r->n_blocks = 1;
+    *r = (drove_rounder){.how = *how, .n_blocks = how->ops->is_stream ? most_blocks : 0};
+    if (r->n_blocks < NEAREST_BLOCKS) r->n_blocks = NEAREST_BLOCKS;
     r->block = drove__alloc(r->n_blocks, DROVEK_BLOCK_BYTES);
     if (r->block == NULL) return drove__fail_nomem("random bits", r->n_blocks * DROVEK_BLOCK_BYTES);
     r->bits.block = r->block;
     r->bits.kind = how->ops == &xorshift ? DROVEK_BITS_XORSHIFT
                    : how->ops->is_stream ? DROVEK_BITS_STREAM
                                          : DROVEK_BITS_FIXED;
-    /* One half, in bytes or in little-endian words. */
-    for (size_t i = 0; i < DROVEK_BLOCK_BYTES; i++) r->block[i] = by_bytes || i % 2 == 1 ? 0x80 : 0;
+    memset(r->block, 0x80, DROVEK_BLOCK_BYTES); /* one half in bytes; in little-endian words: */
+    for (size_t i = 1; i < DROVEK_BLOCK_BYTES; i += 2) r->block[DROVEK_BLOCK_BYTES + i] = 0x80;
     if (!how->ops->is_stream) return DROVE_OK;
     r->mt = malloc(sizeof *r->mt);
     return r->mt != NULL ? DROVE_OK : drove__fail_nomem("random bits", sizeof *r->mt);

@@ -34,7 +34,7 @@ typedef struct drove_rounder {
     drovek_bits    bits;
     uint64_t       until_fresh; /* AXPYs that the shared block still serves */
     uint64_t       lane[8];     /* xorshift64 states behind the shared block */
-    uint8_t       *block;       /* [n_blocks][64] */
+    uint8_t       *block;       /* [n_blocks][64]; nearest: one half in bytes, then in words */
     size_t         n_blocks;
     drove_mt19937 *mt;
 } drove_rounder;
@@ -43,8 +43,8 @@ struct drove_rounding_ops {
     const char *name, *help, *source;
     bool        is_unbiased;
     bool        is_stream; /* needs a block for every 64 bytes of random numbers of an AXPY */
-    /* Before an AXPY that uses n_blocks blocks. */
-    void (*refill)(drove_rounder *r, size_t n_blocks);
+    /* Before an AXPY that uses n_blocks blocks, of bytes or of 16-bit words. */
+    void (*refill)(drove_rounder *r, size_t n_blocks, bool by_bytes);
 };
 
 extern const drove_rounding_ops *const drove__roundings[]; /* NULL-terminated */
@@ -52,20 +52,21 @@ extern const drove_rounding_ops *const drove__roundings[]; /* NULL-terminated */
 /* Errors: DROVE_E_ARG (unknown word with the nearest; keys and their ranges). */
 drove_status drove__rounding_parse(const char *spec, drove_rounding *out);
 
-/* most_blocks: of one AXPY; by_bytes: its numbers use random bytes (D8M8), else 16-bit words.
- * Errors: DROVE_E_NOMEM. */
-drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks,
-                                 bool by_bytes);
+/* most_blocks: of one AXPY.  Errors: DROVE_E_NOMEM. */
+drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks);
 void         drove__rounder_fini(drove_rounder *r); /* accepts a zeroed rounder */
 
 /* Starts the stream that belongs to turn `number` of the run, so that what is drawn does not depend
  * on who draws it, and a resumed run draws the same. */
 void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number);
 
-/* The bits for the next AXPY, of n_blocks blocks; valid until the next call. */
-static inline drovek_bits *drove__rounder_next(drove_rounder *r, size_t n_blocks)
+/* The bits for the next AXPY over n numbers of these formats; valid until the next call.  Floats
+ * are not rounded: nothing is drawn for them. */
+static inline drovek_bits *drove__rounder_next(drove_rounder *r, drove_number d, drove_number m,
+                                               size_t n)
 {
-    r->how.ops->refill(r, n_blocks);
+    if (m != DROVE_F32)
+        r->how.ops->refill(r, drovek_blocks(d, m, n), d == DROVE_I8 && m == DROVE_I8);
     return &r->bits;
 }
 

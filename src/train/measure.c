@@ -235,8 +235,7 @@ static drove_status prepare_member(member *m)
                                 .kernels = c->opt->kernels,
                                 .data = &c->data->view,
                                 .max_rows = c->turn_rows,
-                                .shared = c->shared,
-                                .worker = m->index};
+                                .shared = c->shared};
     m->epoch = UINT64_MAX;
     m->row = drove__alloc(c->turn_rows, sizeof *m->row);
     if (m->row == NULL) return drove__fail_nomem("rows of a turn", c->turn_rows * sizeof *m->row);

@@ -161,12 +161,13 @@ static drove_order order_of(const drove_options *opt)
 }
 
 /* With --precision: the parameters in numbers of the engine's own. */
-static drove_status setup_precision(drove_run *run)
+static drove_status setup_precision(drove_run *run, const float *theta)
 {
     if (run->engine_ops->prepare == NULL) return DROVE_OK;
     drove_prepare_options opt = {.model = run->model,
                                  .kernels = &run->kernels,
                                  .data = run->train,
+                                 .theta = theta,
                                  .precision = run->opt.precision,
                                  .rounding = run->opt.rounding,
                                  .model_range = run->opt.model_range,
@@ -207,9 +208,9 @@ static drove_status check_words(const drove_run *run)
 {
     if (run->sync->ops->live != NULL && run->optim->fusable) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
-                       "--precision %s: expected the rule sgd without clipping and staleness, "
-                       "found %s",
-                       run->opt.precision, run->opt.rule);
+                       "--precision %s: expected --rule sgd without --clip and a --schedule by "
+                       "staleness, found --rule %s --clip %g --schedule %s",
+                       run->opt.precision, run->opt.rule, run->opt.clip, run->opt.schedule);
 }
 
 static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta)
@@ -320,7 +321,7 @@ static drove_status setup(drove_run *run)
         run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
-    if (status == DROVE_OK) status = setup_precision(run);
+    if (status == DROVE_OK) status = setup_precision(run, theta);
     if (status == DROVE_OK) status = setup_optim(run);
     if (status == DROVE_OK) status = setup_strategy(run, theta);
     drove__free(theta);

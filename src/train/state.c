@@ -289,8 +289,7 @@ static drove_status load_range(drove_run *run, const drove_safetensors *st)
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
     DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-    run->engine_ops->set_range(run->shared, range);
-    return DROVE_OK;
+    return run->engine_ops->set_range(run->shared, range);
 }
 
 /* The vector is handed to the strategy last: what can be refused is refused before anything is

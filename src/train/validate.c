@@ -127,7 +127,7 @@ static drove_status check_method(const drove_options *o)
         .rule = o->rule,
         .schedule = o->schedule,
         .lr = o->lr,
-        .weight_decay = o->weight_decay,
+        .weight_decay = o->precision[0] != '\0' ? 0.0 : o->weight_decay, /* the engine's */
         .clip = o->clip,
         .state = strcmp(o->rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
         .n_params = FEW_PARAMS,

@@ -24,8 +24,7 @@ drove_status drove__worker_setup(drove_worker *w)
                                 .kernels = &run->kernels,
                                 .data = run->train,
                                 .max_rows = rows,
-                                .shared = run->shared,
-                                .worker = w->index};
+                                .shared = run->shared};
     w->row = drove__alloc(rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", rows * sizeof *w->row);
     if (!run->use_live) {
@@ -118,7 +117,7 @@ static drove_status step_words(drove_worker *w, const drove_batch *batch, float 
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
     w->trace.clamped += made.n_clamped;
-    info.attempts = (uint32_t)made.n_steps; /* one each */
+    info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
     count(w, batch->n_rows, made.n_steps, &info);
     if (!made.is_finite) check_finite(w, NAN);
     return DROVE_OK;

@@ -113,6 +113,58 @@ static void saturation_is_counted_and_harmless(void **state)
     assert_true(summary_real("wide", "clamped") == 0.0);
 }
 
+static double largest_weight(const char *folder)
+{
+    drove_modelfile file;
+    double most = 0.0;
+    load_model(folder, "model.safetensors", &file);
+    const drove_layer *l = &file.model->layer[0];
+    for (size_t i = 0; i < 60; i++) {
+        double w = fabs((double)file.theta[l->w_offset + i]);
+        if (w > most) most = w; /* not fmax: gcc 12 for AArch64 fails on that reduction */
+    }
+    drove__modelfile_fini(&file);
+    return most;
+}
+
+/* The trial that finds the range makes the run's own updates, be they of thousands of examples. */
+static void the_range_is_that_of_the_batch(void **state)
+{
+    (void)state;
+    drove_options opt = linear_run("D32fM32f", false);
+    set(&opt, "batch", "2000");
+    set(&opt, "until", "epochs=1");
+    set(&opt, "eval-every", "1");
+    set(&opt, "out", fresh_folder("floats"));
+    run_to(&opt, DROVE_FINISHED);
+    set(&opt, "precision", "D32fM8");
+    set(&opt, "out", fresh_folder("bytes"));
+    run_to(&opt, DROVE_FINISHED);
+    double twice = 2.0 * largest_weight("floats"), range = summary_real("bytes", "model_range");
+    if (!(fabs(range - twice) < 0.01 * twice)) fail_msg("range %g, expected %g", range, twice);
+}
+
+/* A model file to go on from is not cut to the range of a start from nothing. */
+static void a_model_file_keeps_its_parameters(void **state)
+{
+    (void)state;
+    drove_options opt = linear_run("D32fM32f", false);
+    set(&opt, "lr", "1");
+    set(&opt, "until", "epochs=20");
+    set(&opt, "eval-every", "20");
+    set(&opt, "out", fresh_folder("first"));
+    run_to(&opt, DROVE_FINISHED);
+    set(&opt, "model", "first/model.safetensors");
+    set(&opt, "precision", "D8M16");
+    set(&opt, "lr", "0.0001");
+    set(&opt, "until", "epochs=1");
+    set(&opt, "out", fresh_folder("second"));
+    run_to(&opt, DROVE_FINISHED);
+    assert_true(fabs(largest_weight("second") - largest_weight("first")) < 0.01);
+    assert_true(fabs(summary_real("second", "loss_initial") - summary_real("first", "loss")) <
+                0.01);
+}
+
 /* A saved model is one of floats: eval has the run's own loss. */
 static void a_saved_model_has_the_loss_of_the_run(void **state)
 {
@@ -145,6 +197,8 @@ int main(void)
         cmocka_unit_test(resumes_to_the_same_bits),
         cmocka_unit_test(every_signature_learns),
         cmocka_unit_test(saturation_is_counted_and_harmless),
+        cmocka_unit_test(the_range_is_that_of_the_batch),
+        cmocka_unit_test(a_model_file_keeps_its_parameters),
         cmocka_unit_test(a_saved_model_has_the_loss_of_the_run),
         cmocka_unit_test(infinite_outputs_end_the_run),
     };

@@ -93,6 +93,7 @@ static drove_prepare_options options_of(const rig *r)
     return (drove_prepare_options){.model = r->model,
                                    .kernels = &r->kernels,
                                    .data = &r->data,
+                                   .theta = r->theta,
                                    .precision = r->set.precision,
                                    .rounding =
                                        r->set.rounding != NULL ? r->set.rounding : "nearest",
@@ -120,6 +121,7 @@ static void rig_init(rig *r, const setting *set)
     drove_model_io io = {.n_features = set->n_features, .n_classes = set->n_classes};
     assert_int_equal(drove__model_create(set->model, "", set->loss, &io, &r->model), DROVE_OK);
     assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), NULL), DROVE_OK);
+    r->theta = drove__alloc(r->model->n_params, sizeof *r->theta);
     drove_prepare_options opt = options_of(r);
     assert_int_equal(drove__engine_linear.prepare(&opt, &r->shared), DROVE_OK);
     drove_engine_options own = {.model = r->model,
@@ -129,7 +131,6 @@ static void rig_init(rig *r, const setting *set)
                                 .shared = r->shared};
     assert_int_equal(drove__engine_linear.create(&own, &r->engine), DROVE_OK);
     r->words = drove__alloc(drove__engine_linear.n_words(r->shared), sizeof *r->words);
-    r->theta = drove__alloc(r->model->n_params, sizeof *r->theta);
 }
 
 static void rig_fini(rig *r)
@@ -474,7 +475,73 @@ static void the_range_comes_from_the_data(void **state)
     rig_fini(&r);
 }
 
+/* Parameters that are there before training fit too. */
+static void the_range_holds_where_training_starts(void **state)
+{
+    (void)state;
+    setting set = {"logistic", "logistic", "D8M16", "shared", 100, 2, 1, 1.0, 0.01, 0, 0.0};
+    rig r;
+    rig_init(&r, &set);
+    size_t j = r.model->layer[0].w_offset + 7;
+    double small = r.shared->model_range;
+    r.theta[j] = -9.0f;
+    drove_engine_shared *far = NULL;
+    drove_prepare_options opt = options_of(&r);
+    assert_int_equal(drove__engine_linear.prepare(&opt, &far), DROVE_OK);
+    assert_true(small < 9.0 && far->model_range >= 9.0 && far->model_range < 30.0);
+    drove__engine_linear.dismiss(far);
+    rig_fini(&r);
+}
+
+/* Rounded to nearest, a decay by less than half a number changes none, of either sign. */
+static void a_decay_by_less_than_half_rounds_to_none(void **state)
+{
+    (void)state;
+    setting set = {"svm", "hinge", "D8M8", "nearest", 40, 2, 1, 1.0, 0.1, 0.0499, 1.0};
+    rig r;
+    uint32_t row = 0;
+    rig_init(&r, &set);
+    int8_t *w = (int8_t *)r.words;
+    float *b = (float *)(r.words + r.shared->layout.tail);
+    for (int j = 0; j < 40; j++) w[j] = j % 2 ? 100 : -100;
+    *b = r.storage->y_class[0] == 1 ? 1000.0f : -1000.0f; /* outside the margin: decay alone */
+    drove_batch batch = {.data = &r.data, .row = &row, .n_rows = 1};
+    drove_steps made;
+    assert_int_equal(drove__engine_linear.steps(r.engine, r.words, &batch, 0.1f, &made), DROVE_OK);
+    for (int j = 0; j < 40; j++) assert_int_equal(w[j], j % 2 ? 100 : -100);
+    assert_true(fabs(fabs((double)*b) - 995.01) < 1e-3); /* the pass was made */
+    rig_fini(&r);
+}
+
 /* ---- errors ---- */
+
+static void shrinking_below_nothing_is_refused(void **state)
+{
+    (void)state;
+    setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 9.9, 1};
+    rig r;
+    rig_init(&r, &set);
+    drove_prepare_options opt = options_of(&r);
+    drove_engine_shared *none = NULL;
+    opt.weight_decay = 10.0;
+    assert_int_equal(drove__engine_linear.prepare(&opt, &none), DROVE_E_ARG);
+    assert_null(none);
+    rig_fini(&r);
+}
+
+static void a_range_that_floats_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    static const double wrong[] = {0.0, 1e-42};
+    setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 0.0, 1};
+    rig r;
+    rig_init(&r, &set);
+    for (size_t k = 0; k < DROVE_COUNT(wrong); k++)
+        assert_int_equal(drove__engine_linear.set_range(r.shared, wrong[k]), DROVE_E_ARG);
+    assert_int_equal(drove__engine_linear.set_range(r.shared, 2.0), DROVE_OK);
+    assert_true(r.shared->model_range == 2.0);
+    rig_fini(&r);
+}
 
 static void wrong_requests_are_refused(void **state)
 {
@@ -524,6 +591,10 @@ int main(void)
         cmocka_unit_test(unbiased_updates_have_the_right_mean),
         cmocka_unit_test(packing_keeps_parameters),
         cmocka_unit_test(the_range_comes_from_the_data),
+        cmocka_unit_test(the_range_holds_where_training_starts),
+        cmocka_unit_test(a_decay_by_less_than_half_rounds_to_none),
+        cmocka_unit_test(shrinking_below_nothing_is_refused),
+        cmocka_unit_test(a_range_that_floats_cannot_hold_is_refused),
         cmocka_unit_test(wrong_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+/* linear/engine.h - a worker's engine: what engine.c makes and steps.c uses. */
+#ifndef DROVE_LINEAR_ENGINE_H
+#define DROVE_LINEAR_ENGINE_H
+
+#include "linear/factor.h"
+#include "linear/problem.h"
+
+struct drove_engine {
+    const drove_engine_shared *p;
+    drove_engine              *host;
+    size_t                     host_rows; /* most rows of one of its batches */
+    drove_rounder              rounder;
+    double        *z, *dz;  /* [each][n_outputs] outputs, and the loss's derivatives by them */
+    double        *alpha;   /* [DROVE_FACTOR_ROWS] */
+    const void   **x;       /* [DROVE_FACTOR_ROWS] */
+    drovek_factor *factor;  /* [DROVE_FACTOR_ROWS] */
+    drove_pass     pass;    /* of losses that need the model's own code */
+    int32_t       *y_class; /* [each] their targets */
+    float         *y_value; /* [each] */
+    uint64_t      *label_first, *label_last; /* [each] */
+    /* Sums of a sparse update: NULL unless that is more than one example. */
+    float    *sum;     /* [n_features] 0 outside the places below */
+    uint8_t  *is_seen; /* [n_features] the same as a mark */
+    uint32_t *place;   /* [n_features + 1] of the sum, in the order they were met */
+    float    *value;   /* [n_features] the sum, packed */
+    uint32_t *index;   /* [longest_row] one example's places and values */
+    float    *number;  /* [longest_row] */
+    double    pending; /* log of the shrinking that is to be made up for */
+};
+
+/* steps.c: slots of drove__engine_linear */
+drove_status drove__linear_steps(drove_engine *e, uint32_t *words, const drove_batch *batch,
+                                 float eta, drove_steps *out);
+void         drove__linear_settle(drove_engine *e, uint32_t *words);
+
+#endif
