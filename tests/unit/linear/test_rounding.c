@@ -110,8 +110,8 @@ static void a_stream_fills_every_block(void **state)
 static void a_seed_names_a_stream(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"shared", "xorshift", "mt19937"};
-    for (size_t k = 0; k < 3; k++) {
+    static const char *const specs[] = {"shared", "shared?period=7", "xorshift", "mt19937"};
+    for (size_t k = 0; k < DROVE_COUNT(specs); k++) {
         drove_rounder r, s;
         make(&r, specs[k], 4);
         make(&s, specs[k], 4);
