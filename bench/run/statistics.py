@@ -208,7 +208,7 @@ def mnist():
 def libsvm():
     folder = os.path.join(arguments.data, "libsvm")
     sets = [("a9a", f"libsvm:{folder}/a9a.gz", f"libsvm:{folder}/a9a.t.gz", "logistic", 0.3, 64),
-            ("w8a", f"libsvm:{folder}/w8a.gz?split=0.2", "split", "logistic", 0.3, 16),
+            ("w8a", f"libsvm:{folder}/w8a.gz?split=0.2", "split", "logistic", 0.1, 1),
             ("sector", f"libsvm:{folder}/sector.scale.gz", f"libsvm:{folder}/sector.t.scale.gz", "svm", 1.0, 1)]
     rows = []
     for name, data, test, model, lr, batch in sets:
