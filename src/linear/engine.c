@@ -60,15 +60,17 @@ static drove_status allocate(drove_engine *e)
 static drove_status allocate_sums(drove_engine *e)
 {
     const drove_engine_shared *p = e->p;
-    if (p->each == 1 || p->quant->index_bits == 0) return DROVE_OK;
-    e->sum = drove__alloc(p->n_features, sizeof *e->sum);
+    if (p->each == 1) return DROVE_OK;
+    e->sum = drove__alloc(p->stride + DROVE_CACHE_LINE, sizeof *e->sum);
+    if (e->sum == NULL) return drove__fail_nomem("sums of an update", p->stride * sizeof *e->sum);
+    if (p->quant->index_bits == 0) return DROVE_OK;
     e->is_seen = drove__alloc(p->n_features, sizeof *e->is_seen);
     e->place = drove__alloc(p->n_features + 1, sizeof *e->place);
     e->value = drove__alloc(p->n_features, sizeof *e->value);
     e->index = drove__alloc(p->longest_row, sizeof *e->index);
     e->number = drove__alloc(p->longest_row, sizeof *e->number);
-    if (e->sum != NULL && e->is_seen != NULL && e->place != NULL && e->value != NULL &&
-        e->index != NULL && e->number != NULL)
+    if (e->is_seen != NULL && e->place != NULL && e->value != NULL && e->index != NULL &&
+        e->number != NULL)
         return DROVE_OK;
     return drove__fail_nomem("sums of a sparse update", p->n_features * 13);
 }

@@ -18,8 +18,8 @@ struct drove_engine {
     int32_t       *y_class; /* [each] their targets */
     float         *y_value; /* [each] */
     uint64_t      *label_first, *label_last; /* [each] */
-    /* Sums of a sparse update: NULL unless that is more than one example. */
-    float    *sum;     /* [n_features] 0 outside the places below */
+    /* Sums of an update from more than one example; NULL for one, and but for sum if dense. */
+    float    *sum;     /* [n_features] sparse: 0 outside the places below */
     uint8_t  *is_seen; /* [n_features] the same as a mark */
     uint32_t *place;   /* [n_features + 1] of the sum, in the order they were met */
     float    *value;   /* [n_features] the sum, packed */

@@ -20,6 +20,7 @@
 #include "base/racy.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double DECAY_LEAST = 1.0 / 256.0;
 
@@ -315,8 +316,43 @@ static void sparse_singles(turn *t)
     t->out.n_steps += n;
 }
 
-/* The weights' part of an update from n_rows examples, output o: one write for every
- * DROVE_FACTOR_ROWS of them (section 5.4). */
+/* sum += the products dz x of n examples, whose dz stand in alpha. */
+static void sum_dense(drove_engine *e, size_t n)
+{
+    drove_number d = e->p->precision.data;
+    if (n == 0) return;
+    for (size_t i = 0; i < n; i++) e->factor[i] = (drovek_factor){.f = (float)e->alpha[i]};
+    e->p->kernels->linear.axpy[d][DROVE_F32](e->sum, e->x, e->factor, n, e->p->n_features, NULL);
+}
+
+/* More examples than one write can sum up, into a model of integers: their sum in floats, then one
+ * write. */
+static void write_dense_sum(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number m = p->precision.model;
+    const void *sum = e->sum;
+    size_t n = 0;
+    memset(e->sum, 0, p->n_features * sizeof *e->sum);
+    for (size_t i = 0; i < n_rows; i++) {
+        double dz = e->dz[i * p->n_outputs + o];
+        if (dz == 0.0) continue;
+        e->alpha[n] = dz;
+        e->x[n++] = dense_row(p, row[i]);
+        if (n < DROVE_FACTOR_ROWS) continue;
+        sum_dense(e, n);
+        n = 0;
+    }
+    sum_dense(e, n);
+    drovek_factor factor = {.f = (float)unit_step(t, n_rows)};
+    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
+    t->out.n_clamped +=
+        p->kernels->linear.axpy[DROVE_F32][m](weights(t, o), &sum, &factor, 1, p->n_features, bits);
+}
+
+/* The weights' part of an update from at most DROVE_FACTOR_ROWS examples, or into floats, output
+ * o: the products are summed in the kernel (section 5.4). */
 static void write_dense_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
 {
     drove_engine *e = t->e;
@@ -377,8 +413,10 @@ static void write_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
     const drove_engine_shared *p = t->e->p;
     double gradient = 0.0;
     for (size_t i = 0; i < n_rows; i++) gradient += t->e->dz[i * p->n_outputs + o];
-    if (p->quant->index_bits == 0) write_dense_batch(t, row, n_rows, o);
-    else write_sparse_batch(t, row, n_rows, o);
+    bool is_long = n_rows > DROVE_FACTOR_ROWS && p->precision.model != DROVE_F32;
+    if (p->quant->index_bits != 0) write_sparse_batch(t, row, n_rows, o);
+    else if (is_long) write_dense_sum(t, row, n_rows, o);
+    else write_dense_batch(t, row, n_rows, o);
     move_intercept(t, o, gradient / (double)n_rows);
 }
 
