@@ -7,6 +7,15 @@
 
 #include "base/rng.h"
 
+#include <stdbool.h>
+
+/* Roundings behind each mean that tells whether rounding is biased; sanitizers look at memory. */
+#ifdef __SANITIZE_ADDRESS__
+enum { N_MEAN_ROUNDINGS = 50000 };
+#else
+enum { N_MEAN_ROUNDINGS = 1000000 };
+#endif
+
 enum { N_KINDS = 3 };
 
 extern const char *const number_names[DROVE_NUMBERS];
@@ -24,5 +33,12 @@ uint32_t random_word(const drovek_bits *bits, size_t i);
 uint32_t random_byte(const drovek_bits *bits, size_t i);
 
 double number_as_double(drove_number number, const void *x, size_t i);
+
+/* Does the mean of n roundings of the number `expected`, each to one of the two integers beside it,
+ * lie within n_errors standard errors of it? */
+bool is_near_mean(double mean, double expected, double n, double n_errors);
+
+/* Dots of n products that are as large as can be, all of one sign, with every tier. */
+void check_dots_of_extremes(size_t n);
 
 #endif

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,32 +17,47 @@
 
 enum { MAX_BLOCKS = 256 };
 
+/* Mapped once, used again: mapping is what takes long. */
 static struct {
-    void *map;
+    char *map;
     size_t size_bytes;
+    bool is_used;
 } blocks[MAX_BLOCKS];
 static size_t n_blocks;
+
+/* `inner` bytes between two forbidden pages. */
+static char *between_pages(size_t inner, size_t page)
+{
+    size_t size_bytes = inner + 2 * page;
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].is_used || blocks[i].size_bytes != size_bytes) continue;
+        blocks[i].is_used = true;
+        return blocks[i].map + page;
+    }
+    char *map = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    assert_true(n_blocks < MAX_BLOCKS);
+    assert_int_equal(mprotect(map + page, inner, PROT_READ | PROT_WRITE), 0);
+    blocks[n_blocks].map = map;
+    blocks[n_blocks].is_used = true;
+    blocks[n_blocks++].size_bytes = size_bytes;
+    return map + page;
+}
 
 void *guarded(size_t size_bytes, size_t element_bytes, place where)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t inner = (size_bytes + 64 + element_bytes + page - 1) / page * page;
-    char *map = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(map != MAP_FAILED);
-    assert_true(n_blocks < MAX_BLOCKS);
-    assert_int_equal(mprotect(map + page, inner, PROT_READ | PROT_WRITE), 0);
-    blocks[n_blocks].map = map;
-    blocks[n_blocks++].size_bytes = inner + 2 * page;
-    memset(map + page, 0xff, inner);
-    if (where == PLACE_END) return map + page + inner - size_bytes;
-    if (where == PLACE_START) return map + page;
-    return map + page + 64 + element_bytes;
+    char *from = between_pages(inner, page);
+    memset(from, 0xff, inner);
+    if (where == PLACE_END) return from + inner - size_bytes;
+    if (where == PLACE_START) return from;
+    return from + 64 + element_bytes;
 }
 
 void guarded_free_all(void)
 {
-    for (size_t i = 0; i < n_blocks; i++) munmap(blocks[i].map, blocks[i].size_bytes);
-    n_blocks = 0;
+    for (size_t i = 0; i < n_blocks; i++) blocks[i].is_used = false;
 }
 
 float *guarded_floats(const float *from, size_t n, place where)
