@@ -25,6 +25,16 @@ static struct {
 } blocks[MAX_BLOCKS];
 static size_t n_blocks;
 
+static void unmap_unused(void)
+{
+    size_t n_used = 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].is_used) blocks[n_used++] = blocks[i];
+        else munmap(blocks[i].map, blocks[i].size_bytes);
+    }
+    n_blocks = n_used;
+}
+
 /* `inner` bytes between two forbidden pages. */
 static char *between_pages(size_t inner, size_t page)
 {
@@ -36,6 +46,7 @@ static char *between_pages(size_t inner, size_t page)
     }
     char *map = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(map != MAP_FAILED);
+    if (n_blocks == MAX_BLOCKS) unmap_unused();
     assert_true(n_blocks < MAX_BLOCKS);
     assert_int_equal(mprotect(map + page, inner, PROT_READ | PROT_WRITE), 0);
     blocks[n_blocks].map = map;
