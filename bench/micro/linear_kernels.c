@@ -213,12 +213,11 @@ static void compare_compiled(const char *isa, const drovek_linear *hand, drove_n
     }
     double step = dot[0] + axpy[0];
     const char *text =
-        opt.is_json
-            ? "{\"bench\":\"compiled\",\"pair\":\"D%sM%s\",\"isa\":\"%s\",\"gnps\":%.2f,"
-              "\"speedup_o3\":%.2f,\"speedup_ofast\":%.2f,\"dot_o3\":%.2f,\"axpy_o3\":%.2f,\"dot_ofast\":%.2f,"
-              "\"axpy_ofast\":%.2f}\n"
-            : "D%sM%s %-10s %7.2f GNPS in cache; faster than -O3 %6.2f times, -Ofast %6.2f "
-              "(dot, AXPY: %.2f %.2f; %.2f %.2f)\n";
+        opt.is_json ? "{\"bench\":\"compiled\",\"pair\":\"D%sM%s\",\"isa\":\"%s\",\"gnps\":%.2f,"
+                      "\"speedup_o3\":%.2f,\"speedup_ofast\":%.2f,\"dot_o3\":%.2f,\"axpy_o3\":%.2f,"
+                      "\"dot_ofast\":%.2f,\"axpy_ofast\":%.2f}\n"
+                    : "D%sM%s %-10s %7.2f GNPS in cache; faster than -O3 %6.2f times, -Ofast %6.2f "
+                      "(dot, AXPY: %.2f %.2f; %.2f %.2f)\n";
     printf(text, number_names[d], number_names[m], isa, 1.0 / step, (dot[1] + axpy[1]) / step,
            (dot[2] + axpy[2]) / step, dot[1] / dot[0], axpy[1] / axpy[0], dot[2] / dot[0],
            axpy[2] / axpy[0]);

@@ -17,6 +17,7 @@ Options:
   --out FILE     the JSON lines go there too, appended                     [none]
   --seeds N      [5]      --epochs N   [5]      --rows N   [100000]      --features N   [16384]
   --search-rows N  rows that the search uses [a quarter]      --mnist-epochs N  [5]
+  --given "lr=0.1 schedule=step:0.5,1; lr=..."  no search: settings of dense's or sparse's four signatures, in order
   --threads N    [2]      --quick      one seed, a tenth of the rows, fewer step sizes
 """
 import argparse
@@ -119,8 +120,8 @@ def search(part, data, signature, rounding, rates):
         attempt(lr=rate)
         if len(tried) > 2 and loss_of(tried[-1]) > 1.5 * loss_of(best[0]):
             break
-    for schedule in ("step:0.7,1", "step:0.4,1"):
-        attempt(**{**best[1], "schedule": schedule})
+    for schedule, faster in (("step:0.7,1", 1), ("step:0.5,1", 1), ("step:0.5,1", 3)):
+        attempt(**{**best[1], "schedule": schedule, "lr": best[1]["lr"] * faster})
     if "M32f" not in signature:
         found = best[0]["model_range"]
         for factor in (0.25, 0.5, 2):
@@ -135,10 +136,13 @@ def generative(part, density):
     rates = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2] if density == 1 else [1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3]
     if arguments.quick:
         rates = rates[1:4]
-    data = generated(1, density, arguments.search_rows)
-    chosen = [search(part, data, s, r, rates) for s, r in signatures]
-    if density == 1:
-        forget(1, arguments.search_rows)
+    if arguments.given:
+        chosen = [dict(word.split("=", 1) for word in text.split()) for text in arguments.given.split(";")]
+    else:
+        data = generated(1, density, arguments.search_rows)
+        chosen = [search(part, data, s, r, rates) for s, r in signatures]
+        if density == 1:
+            forget(1, arguments.search_rows)
     losses = [[] for _ in signatures]
     for seed in range(1, arguments.seeds + 1):
         data = generated(seed, density)
@@ -233,6 +237,7 @@ def main():
     parser.add_argument("--data", default="../shared/data")
     parser.add_argument("--work", default="/tmp")
     parser.add_argument("--out")
+    parser.add_argument("--given")
     parser.add_argument("--quick", action="store_true")
     for name, value in (("seeds", 5), ("epochs", 5), ("rows", 100000), ("features", 16384), ("threads", 2),
                         ("mnist-epochs", 5), ("search-rows", 0)):

@@ -90,10 +90,12 @@ INLINE void NAME(axpy_some)(update *u, MODEL_TYPE *w, const INDEX_TYPE *index,
     JOIN(scatter_, MODEL)
     (base, place, moved, meet ? NAME(nonzero)(value + k, count) : (1u << count) - 1u);
 #else
-    if (!meet && count == LANES) NAME(put)(w, index + k, moved, at);
-    else
-        NAME(put_some)
-        (w, index + k, moved, at, count, meet ? NAME(nonzero)(value + k, count) : ~0u);
+    if (!meet && count == LANES) {
+        NAME(put)(w, index + k, moved, at);
+        return;
+    }
+    uint32_t active = meet ? NAME(nonzero)(value + k, count) : ~0u;
+    NAME(put_some)(w, index + k, moved, at, count, active);
 #endif
 }
 
