@@ -1,8 +1,10 @@
 /* train/state.c - state.safetensors: all that a run needs to go on as if it had never stopped.
  *
  * One worker, or a synchronous strategy, continues to the same bits: the shared vector, the rule's
- * state, the batch counter and the evaluations' plan are all there is.  An asynchronous run
- * continues with all its counters. Tensors and metadata are described in docs/formats.md.
+ * state, the batch counter and the evaluations' plan are all there is.  (Low-precision parameters
+ * with weight decay: where the save stands at an evaluation, as parking makes a pass of decay.)  An
+ * asynchronous run continues with all its counters.  Tensors and metadata are described in
+ * docs/formats.md.
  */
 #include "train/run.h"
 
