@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_BYTES = 1 << 20, DIGITS = 6, FORMAT = 1 };
+enum { MOST_BYTES = 1 << 20, DIGITS = 6, FORMAT = 2 };
 static const char *const problem_name[2] = {"dense", "sparse"};
 
 /* ---- where ---- */
@@ -63,35 +63,32 @@ static json_t *parallel_json(const drove_throughput_parallel *p)
                      "most", p->most);
 }
 
-static json_t *base_json(const drove_throughput *c, unsigned row)
+static json_t *row_json(const drove_throughput *c, unsigned row)
 {
     json_t *object = json_object();
     json_object_set_new(object, "signature", json_string(drove__throughput_signature[row]));
     for (int s = 0; s < 2; s++) {
-        const drove_throughput_base *b = &c->base[s][row];
-        if (b->gnps <= 0.0) continue;
+        const drove_throughput_row *r = &c->row[s][row];
+        if (r->gnps <= 0.0) continue;
         json_object_set_new(object, problem_name[s],
-                            json_pack("{s:f, s:f, s:f}", "gnps", b->gnps, "step_ns", b->step_ns,
-                                      "spill_ns", b->spill_ns));
+                            json_pack("{s:f, s:f, s:f, s:f, s:o}", "gnps", r->gnps, "step_ns",
+                                      r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
+                                      r->cache_bytes, "parallel", parallel_json(&r->parallel)));
     }
     return object;
 }
 
 static json_t *to_json(const drove_throughput *c)
 {
-    json_t *parallel = json_object(), *base = json_array(), *all = json_object();
-    for (int s = 0; s < 2; s++)
-        json_object_set_new(parallel, problem_name[s], parallel_json(&c->parallel[s]));
+    json_t *rows = json_array(), *all = json_object();
     for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++)
-        json_array_append_new(base, base_json(c, row));
+        json_array_append_new(rows, row_json(c, row));
     json_object_set_new(all, "throughput", json_integer(FORMAT));
     json_object_set_new(all, "machine", json_string(c->machine));
     json_object_set_new(all, "n_cores", json_integer(c->n_cores));
     json_object_set_new(all, "date", json_string(c->date));
     json_object_set_new(all, "drove", json_string(c->version));
-    json_object_set_new(all, "cache_bytes", json_real(c->cache_bytes));
-    json_object_set_new(all, "parallel", parallel);
-    json_object_set_new(all, "base", base);
+    json_object_set_new(all, "rows", rows);
     return all;
 }
 
@@ -114,7 +111,7 @@ drove_status drove__throughput_save(const drove_throughput *constants, const cha
 
 /* ---- reading ---- */
 
-typedef struct place { /* in a file, for errors: "FILE: base[3].dense.gnps" */
+typedef struct place { /* in a file, for errors: "FILE: rows[3].dense.gnps" */
     const char *path;
     char at[96];
 } place;
@@ -161,19 +158,15 @@ static drove_status get_object(const json_t *from, const place *at, const char *
     return DROVE_OK;
 }
 
-static drove_status read_parallel(const json_t *from, const place *at, drove_throughput *c)
+static drove_status read_parallel(const json_t *from, const place *at, drove_throughput_parallel *p)
 {
-    const json_t *all, *one;
-    place in_all, in_one;
-    DROVE_TRY(get_object(from, at, "parallel", &all, &in_all));
-    for (int s = 0; s < 2; s++) {
-        drove_throughput_parallel *p = &c->parallel[s];
-        DROVE_TRY(get_object(all, &in_all, problem_name[s], &one, &in_one));
-        DROVE_TRY(get_real(one, &in_one, "slope", 1e-12, 1e6, &p->slope));
-        DROVE_TRY(get_real(one, &in_one, "zero_features", 1e-300, 1e300, &p->zero_features));
-        DROVE_TRY(get_real(one, &in_one, "most", -1e6, 1.0, &p->most));
-        p->least = -INFINITY;
-    }
+    const json_t *one;
+    place in;
+    DROVE_TRY(get_object(from, at, "parallel", &one, &in));
+    DROVE_TRY(get_real(one, &in, "slope", 1e-12, 1e6, &p->slope));
+    DROVE_TRY(get_real(one, &in, "zero_features", 1e-300, 1e300, &p->zero_features));
+    DROVE_TRY(get_real(one, &in, "most", -1e6, 1.0, &p->most));
+    p->least = -INFINITY;
     return DROVE_OK;
 }
 
@@ -188,23 +181,25 @@ static drove_status read_row(const json_t *from, const place *at, drove_throughp
     for (int s = 0; s < 2; s++) {
         const json_t *one;
         place in;
-        drove_throughput_base *b = &c->base[s][row];
+        drove_throughput_row *r = &c->row[s][row];
         if (json_object_get(from, problem_name[s]) == NULL) continue;
         DROVE_TRY(get_object(from, at, problem_name[s], &one, &in));
-        DROVE_TRY(get_real(one, &in, "gnps", 1e-9, 1e9, &b->gnps));
-        DROVE_TRY(get_real(one, &in, "step_ns", 0.0, 1e12, &b->step_ns));
-        DROVE_TRY(get_real(one, &in, "spill_ns", 0.0, 1e12, &b->spill_ns));
+        DROVE_TRY(get_real(one, &in, "gnps", 1e-9, 1e9, &r->gnps));
+        DROVE_TRY(get_real(one, &in, "step_ns", 0.0, 1e12, &r->step_ns));
+        DROVE_TRY(get_real(one, &in, "spill_ns", 0.0, 1e12, &r->spill_ns));
+        DROVE_TRY(get_real(one, &in, "cache_bytes", 0, 1e15, &r->cache_bytes));
+        DROVE_TRY(read_parallel(one, &in, &r->parallel));
     }
     return DROVE_OK;
 }
 
-static drove_status read_base(const json_t *from, const place *at, drove_throughput *c)
+static drove_status read_rows(const json_t *from, const place *at, drove_throughput *c)
 {
-    const json_t *rows = json_object_get(from, "base");
-    if (!json_is_array(rows)) return refuse(at, "base", "an array");
+    const json_t *rows = json_object_get(from, "rows");
+    if (!json_is_array(rows)) return refuse(at, "rows", "an array");
     for (size_t i = 0; i < json_array_size(rows); i++) {
         place in = {.path = at->path};
-        snprintf(in.at, sizeof in.at, "base[%zu]", i);
+        snprintf(in.at, sizeof in.at, "rows[%zu]", i);
         DROVE_TRY(read_row(json_array_get(rows, i), &in, c));
     }
     return DROVE_OK;
@@ -215,15 +210,15 @@ static drove_status from_json(const json_t *all, const char *path, drove_through
     const place at = {.path = path};
     double number;
     if (!json_is_object(all)) return drove__fail(DROVE_E_DATA, "%s: expected an object", path);
-    DROVE_TRY(get_real(all, &at, "throughput", FORMAT, FORMAT, &number));
+    DROVE_TRY(get_real(all, &at, "throughput", 1, FORMAT, &number));
+    if (number < FORMAT)
+        return refuse(&at, "throughput", "2; an older drove wrote 1: drove bench calibrate anew");
     DROVE_TRY(get_text(all, &at, "machine", c->machine, sizeof c->machine));
     DROVE_TRY(get_text(all, &at, "date", c->date, sizeof c->date));
     DROVE_TRY(get_text(all, &at, "drove", c->version, sizeof c->version));
     DROVE_TRY(get_real(all, &at, "n_cores", 1, 1e6, &number));
     c->n_cores = (unsigned)number;
-    DROVE_TRY(get_real(all, &at, "cache_bytes", 0, 1e15, &c->cache_bytes));
-    DROVE_TRY(read_parallel(all, &at, c));
-    DROVE_TRY(read_base(all, &at, c));
+    DROVE_TRY(read_rows(all, &at, c));
     snprintf(c->source, sizeof c->source, "%s, %u processor%s, measured %s", c->machine, c->n_cores,
              c->n_cores == 1 ? "" : "s", c->date);
     return DROVE_OK;

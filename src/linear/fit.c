@@ -97,7 +97,7 @@ static bool fit_terms(const drove_base_point *point, size_t n, unsigned used, do
     return x[0] > 0.0;
 }
 
-double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput_base *out)
+double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput_row *out)
 {
     double best[TERMS] = {0}, x[TERMS], least = INFINITY;
     for (unsigned used = 1; used < 1u << TERMS; used += 2) { /* T_1 always */
@@ -107,7 +107,9 @@ double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput
         least = error;
         for (int k = 0; k < TERMS; k++) best[k] = x[k];
     }
-    *out = (drove_throughput_base){.gnps = 1.0 / best[0], .step_ns = best[1], .spill_ns = best[2]};
+    out->gnps = 1.0 / best[0];
+    out->step_ns = best[1];
+    out->spill_ns = best[2];
     return least;
 }
 

@@ -24,20 +24,30 @@ const char *const drove__throughput_signature[DROVE_THROUGHPUT_ROWS] = {
     "D16[i16]M16", "D8[i8]M16",    "D16[i16]M8",    "D8[i8]M8",
 };
 
-#define PAPER_P                                                                                    \
-    {                                                                                              \
-        .slope = 0.15, .zero_features = 256, .most = 0.98, .least = 0.0                            \
-    }
 /* clang-format off */
+#define PAPER_P {.slope = 0.15, .zero_features = 256, .most = 0.98, .least = 0.0}
 const drove_throughput drove__throughput_paper = {
     .source = "Xeon E7-8890 v3, Table 2 and equation 3",
     .machine = "Xeon E7-8890 v3",
     .n_cores = 18,
-    .parallel = {PAPER_P, PAPER_P},
-    .base = {{{.gnps = 0.203}, {.gnps = 0.208}, {.gnps = 0.936}, {.gnps = 0.999}, {.gnps = 1.183},
-              {.gnps = 1.739}, {.gnps = 2.238}, {.gnps = 2.526}, {.gnps = 3.339}},
-             {{.gnps = 0.103}, {.gnps = 0.080}, {.gnps = 0.101}, {.gnps = 0.089}, {.gnps = 0.089},
-              {.gnps = 0.106}, {.gnps = 0.105}, {.gnps = 0.172}, {.gnps = 0.166}}},
+    .row = {{{.gnps = 0.203, .parallel = PAPER_P},
+             {.gnps = 0.208, .parallel = PAPER_P},
+             {.gnps = 0.936, .parallel = PAPER_P},
+             {.gnps = 0.999, .parallel = PAPER_P},
+             {.gnps = 1.183, .parallel = PAPER_P},
+             {.gnps = 1.739, .parallel = PAPER_P},
+             {.gnps = 2.238, .parallel = PAPER_P},
+             {.gnps = 2.526, .parallel = PAPER_P},
+             {.gnps = 3.339, .parallel = PAPER_P}},
+            {{.gnps = 0.103, .parallel = PAPER_P},
+             {.gnps = 0.080, .parallel = PAPER_P},
+             {.gnps = 0.101, .parallel = PAPER_P},
+             {.gnps = 0.089, .parallel = PAPER_P},
+             {.gnps = 0.089, .parallel = PAPER_P},
+             {.gnps = 0.106, .parallel = PAPER_P},
+             {.gnps = 0.105, .parallel = PAPER_P},
+             {.gnps = 0.172, .parallel = PAPER_P},
+             {.gnps = 0.166, .parallel = PAPER_P}}},
 };
 /* clang-format on */
 
@@ -54,10 +64,10 @@ double drove__throughput_parallel_fraction(const drove_throughput_parallel *p, u
     return fmax(p->least, fmin(p->most, fraction));
 }
 
-double drove__throughput_spill(const drove_throughput *constants, double n, double bytes)
+double drove__throughput_spill(double cache_bytes, double n, double bytes)
 {
-    if (constants->cache_bytes <= 0.0) return 0.0;
-    return fmax(0.0, 1.0 - constants->cache_bytes / (n * bytes));
+    if (cache_bytes <= 0.0) return 0.0;
+    return fmax(0.0, 1.0 - cache_bytes / (n * bytes));
 }
 
 static double model_bytes(unsigned row)
@@ -70,10 +80,10 @@ static double model_bytes(unsigned row)
 double drove__throughput_base_gnps(const drove_throughput *constants, bool is_sparse, unsigned row,
                                    double n_features, double numbers)
 {
-    const drove_throughput_base *base = &constants->base[is_sparse][row];
-    double spill = drove__throughput_spill(constants, n_features, model_bytes(row));
-    if (base->step_ns == 0.0 && base->spill_ns == 0.0) return base->gnps;
-    return 1.0 / (1.0 / base->gnps + base->step_ns / numbers + base->spill_ns * spill);
+    const drove_throughput_row *r = &constants->row[is_sparse][row];
+    double spill = drove__throughput_spill(r->cache_bytes, n_features, model_bytes(row));
+    if (r->step_ns == 0.0 && r->spill_ns == 0.0) return r->gnps;
+    return 1.0 / (1.0 / r->gnps + r->step_ns / numbers + r->spill_ns * spill);
 }
 
 /* ---- the setting ---- */
@@ -210,13 +220,13 @@ drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_se
     unsigned row;
     DROVE_TRY(drove__throughput_is_sparse(signature, setting, &is_sparse));
     DROVE_TRY(drove__throughput_row_of(signature, is_sparse, &row));
-    if (constants->base[is_sparse][row].gnps <= 0.0) return refuse_unknown(constants, row);
+    if (constants->row[is_sparse][row].gnps <= 0.0) return refuse_unknown(constants, row);
 
     double n = (double)setting->n_features;
     double density = setting->density > 0.0 ? setting->density : assumed_density;
     double numbers = is_sparse ? fmax(1.0, n * density) : n;
     double t1 = drove__throughput_base_gnps(constants, is_sparse, row, n, numbers);
-    const drove_throughput_parallel *parallel = &constants->parallel[is_sparse];
+    const drove_throughput_parallel *parallel = &constants->row[is_sparse][row].parallel;
     double p = drove__throughput_parallel_fraction(parallel, setting->n_features);
     unsigned bits = drove_dmgc_meaning(signature, DROVE_DMGC_DATASET).bits;
     unsigned index_bits = is_sparse ? signature->term[DROVE_DMGC_INDEX].bits : 0;

@@ -15,31 +15,34 @@ enum { DROVE_THROUGHPUT_ROWS = 9 };
 /* Table 2, in its order, with [i], as the paper prints them. */
 extern const char *const drove__throughput_signature[DROVE_THROUGHPUT_ROWS];
 
-/* Of one signature.  The paper has T_1 alone; the other two are our extension: time that a step
- * takes besides its numbers, and what a number takes longer of whose model the caches near the core
- * hold nothing.  Time per number = 1 / gnps + step_ns / numbers of an example + spill_ns spill. */
-typedef struct drove_throughput_base {
-    double gnps; /* 0: not known */
-    double step_ns, spill_ns;
-} drove_throughput_base;
-
 /* p = min(most, slope ln(n / zero_features)), but not below least. */
 typedef struct drove_throughput_parallel {
     double slope, zero_features, most, least;
 } drove_throughput_parallel;
 
-struct drove_throughput { /* [0]: dense, [1]: sparse */
+/* Of one signature.  The paper has T_1 for each and one p for all; the rest is our extension: time
+ * that a step takes besides its numbers, and what a number takes longer of whose model the caches
+ * near the core hold nothing.  Time per number = 1 / gnps + step_ns / numbers of an example +
+ * spill_ns spill. */
+typedef struct drove_throughput_row {
+    double gnps; /* 0: not known */
+    double step_ns, spill_ns;
+    double cache_bytes; /* that a core has alone and the examples leave to the model; 0: no spill */
+    drove_throughput_parallel parallel;
+} drove_throughput_row;
+
+struct drove_throughput {
     char     source[256], machine[128], date[16], version[32];
-    unsigned n_cores;     /* processors that could be used */
-    double   cache_bytes; /* of the last cache that a core has alone; 0: spill is 0 */
-    drove_throughput_parallel parallel[2];
-    drove_throughput_base     base[2][DROVE_THROUGHPUT_ROWS]; /* in the table's order */
+    unsigned n_cores; /* processors that could be used */
+    /* [0]: dense, [1]: sparse; in the table's order */
+    drove_throughput_row row[2][DROVE_THROUGHPUT_ROWS];
 };
 
 extern const drove_throughput drove__throughput_paper;
 
-/* The part of a model of n numbers of so many bytes that this cache does not hold, 0 to 1. */
-double drove__throughput_spill(const drove_throughput *constants, double n, double bytes);
+/* The part of a model of n numbers of so many bytes that a cache of cache_bytes does not hold, 0 to
+ * 1; 0 without a cache. */
+double drove__throughput_spill(double cache_bytes, double n, double bytes);
 
 /* T_1 of the row for a model of n features and examples of so many numbers. */
 double drove__throughput_base_gnps(const drove_throughput *constants, bool is_sparse, unsigned row,

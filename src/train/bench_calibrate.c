@@ -23,7 +23,7 @@
 
 enum { LEAST_BITS = 8, MOST_BITS = 22, BITS_STEP = 2, CALIBRATE_PART = 5 };
 enum { SIZES = (MOST_BITS - LEAST_BITS) / BITS_STEP + 1 };
-enum { POINTS = DROVE_THROUGHPUT_ROWS * SIZES };
+enum { MOST_HALVINGS = 4 }; /* of the cache that a core has alone */
 static const uint64_t DEFAULT_BYTES = (uint64_t)1 << 28;
 
 typedef struct figure { /* one row, one size */
@@ -77,65 +77,49 @@ static drove_status measure_all(calibration *k)
 
 /* ---- fitting ---- */
 
-static double fit_base(calibration *k, int s, unsigned row)
+/* T_1 and the rest of one thread, with so much of the last own cache left to the model; returns the
+ * error. */
+static double fit_base(const figure *figures, double bytes, double cache_bytes,
+                       drove_throughput_row *out)
 {
     drove_base_point point[SIZES];
-    drove_precision precision;
-    if (drove__precision_resolve(drove__throughput_signature[row], s, &precision) != DROVE_OK)
-        return 0.0;
-    double bytes = (double)drove__number_size(precision.model);
     for (unsigned i = 0; i < SIZES; i++) {
-        const figure *f = &k->figure[s][row][i];
-        point[i] = (drove_base_point){
-            .numbers = f->numbers,
-            .spill = drove__throughput_spill(&k->constants, (double)f->n_features, bytes),
-            .gnps = f->one_gnps};
+        const figure *f = &figures[i];
+        double spill = drove__throughput_spill(cache_bytes, (double)f->n_features, bytes);
+        point[i] = (drove_base_point){.numbers = f->numbers, .spill = spill, .gnps = f->one_gnps};
     }
-    return drove__fit_base(point, SIZES, &k->constants.base[s][row]);
-}
-
-/* All rows, with so much of the last own cache left to the model; returns the error. */
-static double fit_bases(calibration *k, double cache_bytes)
-{
-    double error = 0.0;
-    k->constants.cache_bytes = cache_bytes;
-    for (int s = 0; s < 2; s++) {
-        for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) error += fit_base(k, s, row);
-    }
-    return error;
+    out->cache_bytes = cache_bytes;
+    return drove__fit_base(point, SIZES, out);
 }
 
 /* The examples run through the cache that holds the model: how much they leave is fitted, as a
  * halving of its size. */
-static void fit_cache(calibration *k)
+static void fit_one_thread(const calibration *k, const figure *figures, double bytes,
+                           drove_throughput_row *out)
 {
-    double size = (double)k->bench.context->facts.l2_bytes, best = size, least = INFINITY;
-    for (int halved = 0; halved <= 4; halved++, size /= 2.0) {
-        double error = fit_bases(k, size);
+    double size = (double)k->bench.context->facts.l2_bytes, least = INFINITY;
+    for (int halved = 0; halved <= MOST_HALVINGS; halved++, size /= 2.0) {
+        drove_throughput_row row = *out;
+        double error = fit_base(figures, bytes, size, &row);
         if (error >= least) continue;
         least = error;
-        best = size;
+        *out = row;
     }
-    (void)fit_bases(k, best);
 }
 
-static void fit_parallel(calibration *k, int s)
+static void fit_parallel(const figure *figures, unsigned n_threads, drove_throughput_parallel *out)
 {
-    drove_parallel_point point[POINTS];
-    size_t n = 0;
-    unsigned n_threads = k->bench.context->n_threads;
-    k->constants.parallel[s] = drove__throughput_paper.parallel[s];
+    drove_parallel_point point[SIZES];
+    *out = drove__throughput_paper.row[0][0].parallel;
     if (n_threads == 1) return;
-    for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-        for (unsigned i = 0; i < SIZES; i++) {
-            const figure *f = &k->figure[s][row][i];
-            point[n++] = (drove_parallel_point){.n_features = (double)f->n_features,
-                                                .n_threads = n_threads,
-                                                .one_gnps = f->one_gnps,
-                                                .many_gnps = f->many_gnps};
-        }
+    for (unsigned i = 0; i < SIZES; i++) {
+        const figure *f = &figures[i];
+        point[i] = (drove_parallel_point){.n_features = (double)f->n_features,
+                                          .n_threads = n_threads,
+                                          .one_gnps = f->one_gnps,
+                                          .many_gnps = f->many_gnps};
     }
-    drove__fit_parallel(point, n, &k->constants.parallel[s]);
+    drove__fit_parallel(point, SIZES, out);
 }
 
 static void describe(calibration *k)
@@ -150,11 +134,21 @@ static void describe(calibration *k)
     c->n_cores = k->bench.context->facts.n_pus;
 }
 
-static void fit(calibration *k)
+static drove_status fit(calibration *k)
 {
     describe(k);
-    fit_cache(k);
-    for (int s = 0; s < 2; s++) fit_parallel(k, s);
+    for (int s = 0; s < 2; s++) {
+        for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
+            const figure *figures = k->figure[s][row];
+            drove_throughput_row *out = &k->constants.row[s][row];
+            drove_precision precision;
+            DROVE_TRY(drove__precision_resolve(drove__throughput_signature[row], s, &precision));
+            double bytes = (double)drove__number_size(precision.model);
+            fit_one_thread(k, figures, bytes, out);
+            fit_parallel(figures, k->bench.context->n_threads, &out->parallel);
+        }
+    }
+    return DROVE_OK;
 }
 
 /* ---- the result ---- */
@@ -163,7 +157,7 @@ static double predict(const calibration *k, int s, unsigned row, const figure *f
 {
     const drove_throughput *c = &k->constants;
     double t1 = drove__throughput_base_gnps(c, s, row, (double)f->n_features, f->numbers);
-    double p = drove__throughput_parallel_fraction(&c->parallel[s], f->n_features);
+    double p = drove__throughput_parallel_fraction(&c->row[s][row].parallel, f->n_features);
     return drove__throughput_amdahl(t1, p, threads);
 }
 
@@ -181,39 +175,35 @@ static void add_row(const calibration *k, json_t *rows, int s, unsigned row, con
     }
 }
 
-static json_t *parallel_json(const drove_throughput_parallel *p)
+static json_t *constants_json(const calibration *k, int s, unsigned row)
 {
-    return json_pack("{s:f, s:f, s:f}", "slope", p->slope, "zero_features", p->zero_features,
-                     "most", p->most);
+    const drove_throughput_row *r = &k->constants.row[s][row];
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "signature",
+                     drove__throughput_signature[row], "problem", s ? "sparse" : "dense", "gnps",
+                     r->gnps, "step_ns", r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
+                     r->cache_bytes, "slope", r->parallel.slope, "zero_features",
+                     r->parallel.zero_features, "most", r->parallel.most);
 }
 
 static void add_result(const calibration *k, const char *path, json_t *result)
 {
-    json_t *rows = json_array(), *base = json_array();
+    json_t *rows = json_array(), *constants = json_array();
     for (int s = 0; s < 2; s++) {
         for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-            const drove_throughput_base *b = &k->constants.base[s][row];
-            json_array_append_new(base, json_pack("{s:s, s:s, s:f, s:f, s:f}", "signature",
-                                                  drove__throughput_signature[row], "problem",
-                                                  s ? "sparse" : "dense", "gnps", b->gnps,
-                                                  "step_ns", b->step_ns, "spill_ns", b->spill_ns));
+            json_array_append_new(constants, constants_json(k, s, row));
             for (unsigned i = 0; i < SIZES; i++) add_row(k, rows, s, row, &k->figure[s][row][i]);
         }
     }
     json_object_set_new(result, "file", json_string(path));
     json_object_set_new(result, "threads", json_integer(k->bench.context->n_threads));
-    json_object_set_new(result, "cache_bytes", json_real(k->constants.cache_bytes));
-    json_object_set_new(result, "parallel",
-                        json_pack("{s:o, s:o}", "dense", parallel_json(&k->constants.parallel[0]),
-                                  "sparse", parallel_json(&k->constants.parallel[1])));
-    json_object_set_new(result, "base", base);
+    json_object_set_new(result, "constants", constants);
     json_object_set_new(result, "rows", rows);
 }
 
 static drove_status calibrate(calibration *k, const char *path, json_t *result)
 {
     DROVE_TRY(measure_all(k));
-    fit(k);
+    DROVE_TRY(fit(k));
     DROVE_TRY(drove__throughput_save(&k->constants, path));
     add_result(k, path, result);
     return DROVE_OK;
@@ -241,27 +231,21 @@ static double number_of(const json_t *row, const char *key)
     return json_number_value(json_object_get(row, key));
 }
 
-static void print_parallel(const json_t *result, const char *problem, FILE *stream)
-{
-    const json_t *p = json_object_get(json_object_get(result, "parallel"), problem);
-    fprintf(stream, "%-8s p = min(%.3g, %.3g ln(n / %.4g))\n", problem, number_of(p, "most"),
-            number_of(p, "slope"), number_of(p, "zero_features"));
-}
-
 static void print_calibrate(const json_t *result, FILE *stream)
 {
     size_t i, n_near = 0, n = json_array_size(json_object_get(result, "rows"));
     const json_t *row;
-    fprintf(stream, "%-15s%-8s%10s%12s%12s\n", "signature", "", "T1 GNPS", "step ns", "spill ns");
-    json_array_foreach(json_object_get(result, "base"), i, row)
+    fprintf(stream, "%-15s%-8s%9s%10s%10s%11s  %s\n", "signature", "", "T1 GNPS", "step ns",
+            "spill ns", "cache KiB", "p");
+    json_array_foreach(json_object_get(result, "constants"), i, row)
     {
-        fprintf(stream, "%-15s%-8s%10.4g%12.4g%12.4g\n",
+        fprintf(stream, "%-15s%-8s%9.4g%10.4g%10.4g%11.4g  min(%.3g, %.3g ln(n / %.4g))\n",
                 json_string_value(json_object_get(row, "signature")),
                 json_string_value(json_object_get(row, "problem")), number_of(row, "gnps"),
-                number_of(row, "step_ns"), number_of(row, "spill_ns"));
+                number_of(row, "step_ns"), number_of(row, "spill_ns"),
+                number_of(row, "cache_bytes") / 1024.0, number_of(row, "most"),
+                number_of(row, "slope"), number_of(row, "zero_features"));
     }
-    print_parallel(result, "dense", stream);
-    print_parallel(result, "sparse", stream);
     json_array_foreach(json_object_get(result, "rows"), i, row)
     {
         double gnps = number_of(row, "gnps");

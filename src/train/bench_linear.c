@@ -73,7 +73,7 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
 
 static json_t *row_json(const drove_linear_case *c, const drove_measured *m)
 {
-    double paper = drove__throughput_paper.base[c->is_sparse][c->row].gnps;
+    double paper = drove__throughput_paper.row[c->is_sparse][c->row].gnps;
     json_t *row =
         json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "signature",
                   drove__throughput_signature[c->row], "problem", c->is_sparse ? "sparse" : "dense",

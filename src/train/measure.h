@@ -43,8 +43,9 @@ typedef struct drove_measure_job { /* all borrowed during the call */
 } drove_measure_job;
 
 typedef struct drove_measured {
-    double   gnps;          /* 10^9 dataset (stored) numbers per second of all threads: the best of
-                               the windows in which every thread had its processor throughout */
+    double   gnps;          /* 10^9 dataset (stored) numbers per second of all threads: the best, of
+                               several threads the median, of the windows in which every thread had
+                               its processor throughout */
     double   gnps_median;   /* of all windows */
     double   read_gb_per_s; /* best window of reading */
     double   bytes_per_number, numbers_per_example; /* bytes: with the index */

@@ -61,7 +61,7 @@ import json, math, os
 r = json.load(open("out.txt"))
 f = json.load(open(os.environ["XDG_CONFIG_HOME"] + "/drove/throughput.json"))
 assert r["file"].endswith("/config/drove/throughput.json")
-assert len(r["base"]) == 18 and len(f["base"]) == 9
+assert len(r["constants"]) == 18 and len(f["rows"]) == 9
 assert f["machine"] == r["processor"] and f["n_cores"] == r["n_processors"]
 assert len(r["rows"]) == 18 * 8 * (2 if r["threads"] > 1 else 1)
 for row in r["rows"]:
@@ -73,7 +73,7 @@ run_for 0 dmgc D8M8 --constants config/drove/throughput.json
 grep -q '^constants .*, measured' out.txt || fail "constants of a file: $(cat out.txt)"
 run_for 0 dmgc D8M8 --constants paper
 grep -q '^constants  *Xeon E7-8890 v3' out.txt || fail "the paper's constants: $(cat out.txt)"
-echo '{"throughput": 1}' >config/drove/throughput.json
+echo '{"throughput": 2}' >config/drove/throughput.json
 run_for 2 dmgc D8M8
 grep -q '^drove: .*/config/drove/throughput.json: machine: expected a short text$' err.txt || fail "$(cat err.txt)"
 run_for 0 dmgc D8M8 --constants paper

@@ -23,7 +23,7 @@ static void expect_near(double found, double expected, double relative)
 /* ---- base ---- */
 
 /* Figures of a machine with these constants and a cache of 2^18 numbers; factor[i] times. */
-static void make_base(const drove_throughput_base *from, const double *factor,
+static void make_base(const drove_throughput_row *from, const double *factor,
                       drove_base_point point[POINTS])
 {
     for (int i = 0; i < POINTS; i++) {
@@ -35,10 +35,10 @@ static void make_base(const drove_throughput_base *from, const double *factor,
     }
 }
 
-static void expect_base(drove_throughput_base from)
+static void expect_base(drove_throughput_row from)
 {
     drove_base_point point[POINTS];
-    drove_throughput_base found;
+    drove_throughput_row found;
     make_base(&from, NULL, point);
     drove__fit_base(point, POINTS, &found);
     expect_near(found.gnps, from.gnps, exact);
@@ -49,10 +49,10 @@ static void expect_base(drove_throughput_base from)
 static void test_base(void **state)
 {
     (void)state;
-    expect_base((drove_throughput_base){.gnps = 13.0, .step_ns = 40.0, .spill_ns = 0.07});
-    expect_base((drove_throughput_base){.gnps = 13.0, .step_ns = 40.0});
-    expect_base((drove_throughput_base){.gnps = 0.2, .spill_ns = 2.0});
-    expect_base((drove_throughput_base){.gnps = 0.2});
+    expect_base((drove_throughput_row){.gnps = 13.0, .step_ns = 40.0, .spill_ns = 0.07});
+    expect_base((drove_throughput_row){.gnps = 13.0, .step_ns = 40.0});
+    expect_base((drove_throughput_row){.gnps = 0.2, .spill_ns = 2.0});
+    expect_base((drove_throughput_row){.gnps = 0.2});
 }
 
 /* Errors of both signs: the middle, and never a negative constant. */
@@ -60,9 +60,9 @@ static void test_base_noise(void **state)
 {
     (void)state;
     const double factor[2] = {1.1, 1.0 / 1.1};
-    const drove_throughput_base from = {.gnps = 8.0, .step_ns = 100.0, .spill_ns = 0.1};
+    const drove_throughput_row from = {.gnps = 8.0, .step_ns = 100.0, .spill_ns = 0.1};
     drove_base_point point[POINTS];
-    drove_throughput_base found;
+    drove_throughput_row found;
     make_base(&from, factor, point);
     drove__fit_base(point, POINTS, &found);
     expect_near(found.gnps, from.gnps, 0.1);
@@ -81,7 +81,7 @@ static void test_base_one_point(void **state)
 {
     (void)state;
     const drove_base_point point = {.numbers = 256, .gnps = 4.0};
-    drove_throughput_base found;
+    drove_throughput_row found;
     drove__fit_base(&point, 1, &found);
     expect_near(1.0 / found.gnps + found.step_ns / 256, 0.25, exact);
     assert_true(found.gnps > 0.0 && isfinite(found.gnps));

@@ -45,7 +45,7 @@ static drove_dmgc_prediction predicted(const char *text, uint64_t n, uint64_t t,
 
 static double paper_fraction(uint64_t n)
 {
-    return drove__throughput_parallel_fraction(&drove__throughput_paper.parallel[0], n);
+    return drove__throughput_parallel_fraction(&drove__throughput_paper.row[0][8].parallel, n);
 }
 
 /* ---- the equations ---- */
