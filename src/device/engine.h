@@ -13,6 +13,7 @@
 
 typedef struct drove_engine        drove_engine;
 typedef struct drove_engine_shared drove_engine_shared; /* what all engines of one run share */
+typedef struct drove_device        drove_device;        /* device/device.h */
 
 /* A choice of examples; row numbers are those of the view (0 .. data->n_rows-1). */
 typedef struct drove_batch {
@@ -40,7 +41,16 @@ typedef struct drove_engine_options {
     size_t              max_rows; /* largest batch */
     /* Of an engine with numbers of its own: made by prepare, borrowed. */
     const drove_engine_shared *shared;
+    /* Of an engine that computes on a device (device/device.h): opened, borrowed. */
+    drove_device *device;
 } drove_engine_options;
+
+typedef struct drove_engine_times { /* of one batch on a device, in ns */
+    uint64_t copy_ns;               /* the device was copying, either way */
+    uint64_t compute_ns;            /* it was computing */
+    uint64_t hidden_ns;             /* of copy_ns: while it was computing */
+    uint64_t wait_ns;               /* the caller was asleep in collect */
+} drove_engine_times;
 
 /* ---- engines that keep the shared parameters in numbers of their own ---- */
 
@@ -92,6 +102,23 @@ typedef struct drove_engine_ops {
     /* prob[n_rows][n_outputs] */
     drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob);
+
+    /* ---- all or none: a device that works while its caller does something else ---- */
+    /* Begins gradient (or, not wants_gradient, score) of the batch at theta[n_params], which has
+     * been read when submit returns.  One batch at a time: submit, at most one stage, collect.
+     * Errors of all three: DROVE_E_SYSTEM (the device is lost, or silent for too long). */
+    drove_status (*submit)(drove_engine *e, const float *theta, const drove_batch *batch,
+                           bool wants_gradient);
+    /* Begins to copy the examples of the batch that will be submitted next; what is needed of the
+     * batch, its rows included, is kept.  Without it submit copies them itself. */
+    drove_status (*stage)(drove_engine *e, const drove_batch *next);
+    /* Waits for the batch that was submitted, at most timeout_ns: fills grad (NULL: not wanted) and
+     * calls its after_layer as the layers come, adds to *score and *times (NULL: not wanted). */
+    drove_status (*collect)(drove_engine *e, drove_gradient *grad, drove_score *score,
+                            drove_engine_times *times, uint64_t timeout_ns);
+    /* Most examples of a batch of these data that the device's memory holds beside the model and
+     * the scratch for both; 0: not one.  Needs no engine; max_rows is the answer's upper bound. */
+    size_t (*most_rows)(const drove_engine_options *opt);
 
     /* ---- all or none: the shared parameters are words[n_words], not theta[n_params] ---- */
     /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
