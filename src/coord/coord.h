@@ -1,8 +1,8 @@
 /* coord/coord.h - the coordinator: who computes which examples next.
  *
  * Source: Ma and Rusu, section 5 (Figures 3 and 4) and Algorithms 1 and 2.  Symbols: u updates a
- * worker has made, b its batch size, alpha the factor by which b changes, beta the part of a CPU's updates
- * that is counted.
+ * worker has made, b its batch size, alpha the factor by which b changes, beta the part of a
+ * CPU's updates that is counted.
  *
  * A pure function from (state, message, now) to (state, actions): it has no thread, no clock and no
  * lock, allocates nothing after creation, and draws no random number.  Threads only carry its
@@ -10,8 +10,8 @@
  * caller at a time.
  *
  * Work comes in two jobs.  TRAIN: positions of the run's order of examples, epoch x n_rows + place;
- * a batch never crosses the end of an epoch.  SCORE: rows of a data set, for an evaluation.  A job is
- * opened, all workers that are not lost are given work until its limit is reached or it is halted,
+ * a batch never crosses the end of an epoch.  SCORE: rows of a data set, for an evaluation.  A job
+ * is opened, all workers that are not lost are given work until its limit is reached or it is halted,
  * and when nothing is out any more the coordinator says PARKED.  Every position below the
  * limit is then done exactly once, whatever workers were lost in between; after a halt, every
  * position below `next`.

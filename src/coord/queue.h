@@ -25,7 +25,8 @@ bool drove__queue_try_put(drove_queue *q, const void *item);
 void drove__queue_put(drove_queue *q, const void *item);
 
 /* By the consumer alone.  try: false where there is nothing; get: looks for a short while, then
- * sleeps until a message comes or until_ns (drove__now_ns; UINT64_MAX: for ever) is over; false: over. */
+ * sleeps until a message comes or until_ns (drove__now_ns; UINT64_MAX: for ever) is over;
+ * false: over. */
 bool drove__queue_try_get(drove_queue *q, void *item);
 bool drove__queue_get(drove_queue *q, void *item, uint64_t until_ns);
 
