@@ -11,8 +11,8 @@
  *
  * Work comes in two jobs.  TRAIN: positions of the run's order of examples, epoch x n_rows + place;
  * a batch never crosses the end of an epoch.  SCORE: rows of a data set, for an evaluation.  A job
- * is opened, all workers that are not lost are given work until its limit is reached or it is halted,
- * and when nothing is out any more the coordinator says PARKED.  Every position below the
+ * is opened, all workers that are not lost are given work until its limit is reached or it is
+ * halted, and when nothing is out any more the coordinator says PARKED.  Every position below the
  * limit is then done exactly once, whatever workers were lost in between; after a halt, every
  * position below `next`.
  */
