@@ -96,9 +96,9 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
 /* ---- what there is ---- */
 
 /* Registry `kind` (strategies, rules, schedules, models, activations, inits, losses, data,
- * features, backoffs, engines, roundings, benches): name, help and source of each entry; as a JSON
- * array of {name, help, source} with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG (unknown
- * kind, with the nearest). */
+ * features, backoffs, engines, devices, roundings, benches): name, help and source of each entry;
+ * as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG
+ * (unknown kind, with the nearest). */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
 /* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, and where the workers of these options would
  * run. */

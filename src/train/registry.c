@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "device/device.h"
 #include "device/features.h"
 #include "linear/problem.h"
 #include "model/loss.h"
@@ -131,6 +132,14 @@ static bool engine_at(size_t i, drove_named *out)
     return true;
 }
 
+static bool device_at(size_t i, drove_named *out)
+{
+    const drove_device_kind *kind = drove__device_kinds[i];
+    if (kind == NULL) return false;
+    *out = (drove_named){kind->name, kind->help, kind->source};
+    return true;
+}
+
 static bool rounding_at(size_t i, drove_named *out)
 {
     const drove_rounding_ops *ops = drove__roundings[i];
@@ -164,6 +173,7 @@ static const struct kind {
     {"features", "maps of the inputs to new features (--features)", feature_map_at},
     {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
     {"engines", "what computes a gradient", engine_at},
+    {"devices", "what a worker can compute on; drove info lists those of this machine", device_at},
     {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},
     {"benches", "micro-benchmarks (drove bench)", bench_at},
 };

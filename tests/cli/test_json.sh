@@ -16,8 +16,8 @@ END
 }
 run_for 0 list --json
 holds list name help source
-for kind in strategies rules schedules models activations inits losses data features backoffs engines roundings \
-    benches; do
+for kind in strategies rules schedules models activations inits losses data features backoffs engines devices \
+    roundings benches; do
     run_for 0 list "$kind" --json
     holds list name help source
 done

@@ -3,7 +3,7 @@
  *
  * Everything above this table (scratch, order of operations, splitting of batches, double
  * buffering, losses as sums) is written once, in device/accel/engine.c, for all kinds.  A kind is
- * one module that is opened at run time (device/accel/module.c): the main program is linked with no
+ * one module that is opened at run time (device/module.c): the main program is linked with no
  * accelerator's library and trains without any.  A module sees this header and what it
  * includes, and no function of drove but those of drove_accel_host.
  *
