@@ -25,10 +25,7 @@ static void destroy(drove_engine *e)
     drove__free(e->alpha);
     drove__free(e->x);
     drove__free(e->factor);
-    drove__free(e->y_class);
-    drove__free(e->y_value);
-    drove__free(e->label_first);
-    drove__free(e->label_last);
+    drove__targets_fini(&e->targets);
     drove__free(e->sum);
     drove__free(e->is_seen);
     drove__free(e->place);
@@ -46,13 +43,9 @@ static drove_status allocate(drove_engine *e)
     e->alpha = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->alpha);
     e->x = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->x);
     e->factor = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->factor);
-    e->y_class = drove__alloc(rows, sizeof *e->y_class);
-    e->y_value = drove__alloc(rows, sizeof *e->y_value);
-    e->label_first = drove__alloc(rows, sizeof *e->label_first);
-    e->label_last = drove__alloc(rows, sizeof *e->label_last);
-    if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL ||
-        e->y_class == NULL || e->y_value == NULL || e->label_first == NULL || e->label_last == NULL)
+    if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
         return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
+    DROVE_TRY(drove__targets_init(&e->targets, rows));
     return e->p->short_loss == DROVE_LONG_LOSS ? drove__pass_init(&e->pass, e->p->model, rows)
                                                : DROVE_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef DROVE_LINEAR_ENGINE_H
 #define DROVE_LINEAR_ENGINE_H
 
+#include "device/gather.h"
 #include "linear/factor.h"
 #include "linear/problem.h"
 
@@ -15,9 +16,7 @@ struct drove_engine {
     const void   **x;       /* [DROVE_FACTOR_ROWS] */
     drovek_factor *factor;  /* [DROVE_FACTOR_ROWS] */
     drove_pass     pass;    /* of losses that need the model's own code */
-    int32_t       *y_class; /* [each] their targets */
-    float         *y_value; /* [each] */
-    uint64_t      *label_first, *label_last; /* [each] */
+    drove_targets  targets; /* of [each] */
     /* Sums of an update from more than one example; NULL for one, and but for sum if dense. */
     float    *sum;     /* [n_features] sparse: 0 outside the places below */
     uint8_t  *is_seen; /* [n_features] the same as a mark */

@@ -105,35 +105,13 @@ static double short_derivative(drove_short_loss loss, double z, double y)
     return 0.0;
 }
 
-static void load_target(drove_engine *e, const uint32_t *row, size_t n_rows, drove_target *target)
-{
-    const drove_engine_shared *p = e->p;
-    const drove_storage *s = p->data->storage;
-    *target = (drove_target){0};
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t at = drove__data_row(p->data, p->order != NULL ? p->order[row[i]] : row[i]);
-        if (s->y_kind == DROVE_Y_CLASS) e->y_class[i] = s->y_class[at];
-        if (s->y_kind == DROVE_Y_VALUE) e->y_value[i] = s->y_value[at];
-        if (s->y_kind != DROVE_Y_LABELS) continue;
-        e->label_first[i] = s->label_start[at];
-        e->label_last[i] = s->label_start[at + 1];
-    }
-    if (s->y_kind == DROVE_Y_CLASS) target->y_class = e->y_class;
-    if (s->y_kind == DROVE_Y_VALUE) target->y_value = e->y_value;
-    if (s->y_kind == DROVE_Y_LABELS) {
-        target->label_first = e->label_first;
-        target->label_last = e->label_last;
-        target->label = s->label;
-    }
-}
-
 static void long_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows, const double *z,
                              double *dz)
 {
     drove_target target;
     drove_score unused = {0};
     size_t n = n_rows * e->p->n_outputs;
-    load_target(e, row, n_rows, &target);
+    drove__targets_load(&e->targets, e->p->data, e->p->order, row, n_rows, &target);
     for (size_t i = 0; i < n; i++) e->pass.out[0][i] = (float)z[i];
     drove__model_loss(e->p->model, e->p->kernels, &target, n_rows, 1.0f, &e->pass, &unused);
     for (size_t i = 0; i < n; i++) dz[i] = (double)e->pass.delta[0][i];

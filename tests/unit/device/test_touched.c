@@ -1,5 +1,5 @@
 /* tests/unit/device/test_touched.c - the ordered set of touched features against a plain array. */
-#include "device/host/touched.h"
+#include "device/touched.h"
 
 #include "base/mem.h"
 

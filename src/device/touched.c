@@ -1,5 +1,5 @@
-/* device/host/touched.c - hierarchical bitmap: see touched.h. */
-#include "device/host/touched.h"
+/* device/touched.c - hierarchical bitmap: see touched.h. */
+#include "device/touched.h"
 
 #include "base/mem.h"
 

@@ -1,12 +1,12 @@
-/* device/host/touched.h - an ordered set of numbers below a bound: which features a sparse batch
+/* device/touched.h - an ordered set of numbers below a bound: which features a sparse batch
  * touches.
  *
  * A hierarchy of bitmaps: a bit of a higher level says that a word of the level below is not zero. 
  * Adding costs the number of levels at most (four for 16 million features), draining as much for
  * each member; nothing depends on the bound.  One thread at a time.
  */
-#ifndef DROVE_DEVICE_HOST_TOUCHED_H
-#define DROVE_DEVICE_HOST_TOUCHED_H
+#ifndef DROVE_DEVICE_TOUCHED_H
+#define DROVE_DEVICE_TOUCHED_H
 
 #include "model/model.h"
 
