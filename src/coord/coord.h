@@ -14,7 +14,11 @@
  * is opened, all workers that are not lost are given work until its limit is reached or it is
  * halted, and when nothing is out any more the coordinator says PARKED.  Every position below the
  * limit is then done exactly once, whatever workers were lost in between; after a halt, every
- * position below `next`.
+ * position below `next`.  So what comes back from a lost worker is given out even after a halt
+ * (TRAIN; what is left of a halted SCORE is dropped).
+ *
+ * b changes at SCHEDULE alone, once for each assignment that is done, as in the paper; not when a
+ * job is opened.
  */
 #ifndef DROVE_COORD_COORD_H
 #define DROVE_COORD_COORD_H
@@ -32,6 +36,8 @@ typedef enum drove_job { DROVE_JOB_TRAIN, DROVE_JOB_SCORE } drove_job;
 typedef struct drove_range {
     uint64_t first, n; /* positions, or rows */
 } drove_range;
+
+enum { DROVE_COORD_DEPTH = 4 }; /* most assignments that a worker can have in hand */
 
 typedef struct drove_coord_worker { /* what the coordinator is told about one worker */
     char     name[64];              /* "opencl:0" */
@@ -60,8 +66,8 @@ typedef struct drove_coord_options {
     const drove_coord_worker *worker; /* [n_workers], copied */
 } drove_coord_options;
 
-/* Errors: DROVE_E_ARG (alpha <= 1, min above max, batch outside them: the worker's name and the
- * numbers), DROVE_E_NOMEM. */
+/* Errors: DROVE_E_ARG (alpha <= 1, min above max, batch outside them, another number out of its
+ * range: the worker's name and the numbers), DROVE_E_NOMEM. */
 drove_status drove__coord_create(const drove_coord_options *opt, drove_coord **out);
 void         drove__coord_destroy(drove_coord *c); /* NULL accepted */
 
@@ -83,8 +89,8 @@ typedef struct drove_coord_message {
     drove_score      score;     /* SCHEDULE, SCORE: of its rows */
     drove_job        job;       /* OPEN */
     uint64_t         limit;     /* OPEN: TRAIN, first position that is not given out; SCORE, rows */
-    uint64_t         most_updates; /* OPEN, TRAIN: no batch is given out once so many are made;
-                                    * UINT64_MAX: no limit */
+    uint64_t         most_updates; /* OPEN, TRAIN: no batch is given out once so many are made
+                                    * since this OPEN; UINT64_MAX: no limit */
 } drove_coord_message;
 
 typedef enum drove_coord_do {
@@ -141,9 +147,14 @@ enum { DROVE_COORD_HISTORY = 4096 };
 void        drove__coord_facts(const drove_coord *c, unsigned worker, drove_coord_facts *out);
 uint64_t    drove__coord_next(const drove_coord *c);  /* first TRAIN position not given out yet */
 drove_score drove__coord_score(const drove_coord *c); /* sum of the last SCORE job */
+/* TRAIN positions below `next` that came back from lost workers and were not done: none after
+ * PARKED, perhaps some after DESERTED.  *out is valid until the next message. */
+size_t drove__coord_undone(const drove_coord *c, const drove_range **out);
 
 /* A saved run goes on: before any OPEN. */
 void drove__coord_restore(drove_coord *c, uint64_t next);
+/* What drove__coord_undone said then; done first.  Errors: DROVE_E_NOMEM. */
+drove_status drove__coord_restore_undone(drove_coord *c, const drove_range *range, size_t n);
 /* b is put between least and most. */
 void drove__coord_restore_worker(drove_coord *c, unsigned worker, double u, uint64_t batch);
 

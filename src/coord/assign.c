@@ -1,0 +1,190 @@
+/* coord/assign.c - how many examples a worker is given, and which; see coord.h.
+ *
+ * TRAIN: b, or what is left of the epoch or of the job.  SCORE: a share of half of what is left, in
+ * proportion to speed (guided self-scheduling, Polychronopoulos and Kuck, 1987).  Near the end of a
+ * job a worker gets no more than it can do while all others do the rest.
+ */
+#include "base/mem.h"
+#include "coord/state.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of the smallest SCORE range: less is more messages than work. */
+#define LEAST_SCORE 512u
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool may_go_on(const drove_coord *c)
+{
+    if (c->is_halted) return false;
+    return c->job == DROVE_JOB_SCORE || c->n_updates < c->most_updates;
+}
+
+uint64_t drove__coord_left(const drove_coord *c)
+{
+    uint64_t left = c->job == DROVE_JOB_SCORE && c->is_halted ? 0 : c->returned[c->job].n_left;
+    if (may_go_on(c) && c->limit[c->job] > c->next[c->job])
+        left += c->limit[c->job] - c->next[c->job];
+    return left;
+}
+
+/* ---- speeds ---- */
+
+static double speed(const drove_coord *c, unsigned worker)
+{
+    return c->pace.kind < 0 ? 0.0 : c->member[worker].rate[c->pace.kind];
+}
+
+/* Examples that the worker has still to do of what it has in hand, by its speed. */
+static double still_in_hand(const drove_coord *c, unsigned worker, uint64_t now_ns)
+{
+    const drove_coord_member *m = &c->member[worker];
+    double n = 0.0;
+    if (m->n_hand == 0 || speed(c, worker) <= 0.0) return 0.0;
+    for (unsigned i = 1; i < m->n_hand; i++) n += (double)m->hand[i].range.n;
+    double elapsed_s = (double)(now_ns - m->hand[0].begin_ns) / 1e9;
+    return n + fmax((double)m->hand[0].range.n - elapsed_s * speed(c, worker), 0.0);
+}
+
+static bool all_are_known(const drove_coord *c, drove_job job)
+{
+    for (unsigned w = 0; w < c->opt.n_workers; w++)
+        if (!c->is_lost[w] && c->member[w].rate[job] <= 0.0) return false;
+    return true;
+}
+
+/* SCORE goes by the speeds of SCORE if it has run on all, else by those of TRAIN. */
+static int kind_of_speeds(const drove_coord *c)
+{
+    if (c->job == DROVE_JOB_TRAIN) return DROVE_JOB_TRAIN;
+    if (all_are_known(c, DROVE_JOB_SCORE)) return DROVE_JOB_SCORE;
+    return all_are_known(c, DROVE_JOB_TRAIN) ? DROVE_JOB_TRAIN : -1;
+}
+
+static void look_at_all(drove_coord *c, uint64_t now_ns)
+{
+    if (c->pace.is_known) return;
+    c->pace = (drove_pace){.is_known = true, .kind = kind_of_speeds(c)};
+    for (unsigned w = 0; w < c->opt.n_workers; w++) {
+        if (c->is_lost[w]) continue;
+        c->pace.n_workers++;
+        c->pace.rate += speed(c, w);
+        c->pace.fastest = fmax(c->pace.fastest, speed(c, w));
+        c->pace.in_hand += still_in_hand(c, w, now_ns);
+    }
+}
+
+/* ---- sizes ---- */
+
+/* Cuts n so that the worker is done no later than all others together with the rest, if it takes
+ * them now:  (h + n) / s = (H + left - n) / S,  with s its speed and h what it has in hand, S and
+ * H the same of all others.  Where that is less than `least`: 0 if somebody does it faster, or if
+ * the worker has something to do.  So the fastest worker is never sent away empty-handed, and what
+ * is left is always in somebody's way. */
+static uint64_t fit(const drove_coord *c, unsigned worker, uint64_t now_ns, uint64_t n,
+                    uint64_t least)
+{
+    double s = speed(c, worker), others = c->pace.rate - s;
+    if (s <= 0.0 || others <= 0.0) return n;
+    double own = still_in_hand(c, worker, now_ns), in_hand = c->pace.in_hand - own;
+    double share = (s * ((double)drove__coord_left(c) + in_hand) - others * own) / (s + others);
+    if (share >= (double)n) return n;
+    if (share >= (double)least) {
+        uint64_t rest = drove__coord_left(c) - least_of((uint64_t)share, drove__coord_left(c));
+        bool is_crumb = rest < least && s == c->pace.fastest; /* nobody else would be given it */
+        return is_crumb ? n : (uint64_t)share;
+    }
+    return c->member[worker].n_hand > 0 || s < c->pace.fastest ? 0 : least;
+}
+
+static uint64_t score_size(const drove_coord *c, unsigned worker, uint64_t now_ns)
+{
+    const drove_coord_member *m = &c->member[worker];
+    double part =
+        c->pace.rate > 0.0 ? speed(c, worker) / c->pace.rate : 1.0 / (double)c->pace.n_workers;
+    double guided = floor((double)drove__coord_left(c) / 2.0 * part);
+    uint64_t least = least_of(LEAST_SCORE, m->is.most_score);
+    uint64_t n = guided < (double)least ? least : (uint64_t)guided;
+    return fit(c, worker, now_ns, least_of(n, m->is.most_score), least);
+}
+
+static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
+{
+    const drove_coord_member *m = &c->member[worker];
+    uint64_t left = drove__coord_left(c), n = m->batch;
+    if (left == 0) return 0;
+    if (c->job == DROVE_JOB_SCORE) {
+        look_at_all(c, now_ns);
+        n = score_size(c, worker, now_ns);
+    } else if (c->opt.fit_tail) {
+        look_at_all(c, now_ns);
+        n = fit(c, worker, now_ns, n, m->is.least);
+    }
+    return least_of(n, left);
+}
+
+/* ---- ranges ---- */
+
+static drove_range take(drove_coord *c, uint64_t n)
+{
+    drove_returned *back = &c->returned[c->job];
+    if (back->n > 0) {
+        drove_range *last = &back->range[back->n - 1];
+        drove_range taken = {last->first, least_of(n, last->n)};
+        last->first += taken.n;
+        last->n -= taken.n;
+        if (last->n == 0) back->n--;
+        back->n_left -= taken.n;
+        return taken;
+    }
+    drove_range taken = {c->next[c->job], n};
+    if (c->job == DROVE_JOB_TRAIN)
+        taken.n = least_of(n, c->opt.n_rows - taken.first % c->opt.n_rows);
+    c->next[c->job] += taken.n;
+    return taken;
+}
+
+void drove__coord_put_back(drove_coord *c, drove_range range)
+{
+    drove_returned *back = &c->returned[c->job];
+    back->range[back->n++] = range;
+    back->n_left += range.n;
+}
+
+/* ---- assignments ---- */
+
+static void note_batch(drove_coord_member *m, uint64_t position, uint64_t now_ns, double u)
+{
+    enum { HALF = DROVE_COORD_HISTORY / 2, BLOCK = DROVE_COORD_HISTORY / 4 };
+    if (m->n_history > 0 && m->history[m->n_history - 1].batch == m->batch) return;
+    if (m->n_history == DROVE_COORD_HISTORY) { /* the middle goes, a block at a time */
+        memmove(m->history + HALF, m->history + HALF + BLOCK,
+                (DROVE_COORD_HISTORY - HALF - BLOCK) * sizeof *m->history);
+        m->n_history -= BLOCK;
+    }
+    m->history[m->n_history++] = (drove_batch_change){position, now_ns, m->batch, u};
+}
+
+bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_coord_action *out)
+{
+    drove_coord_member *m = &c->member[worker];
+    if (c->is_lost[worker] || m->n_hand == m->is.depth) return false;
+    uint64_t n = size_for(c, worker, now_ns);
+    if (n == 0) return false;
+    drove_range range = take(c, n);
+    m->hand[m->n_hand++] = (drove_assignment){++c->last_id, range, now_ns};
+    c->n_out++;
+    if (c->pace.is_known && speed(c, worker) > 0.0) c->pace.in_hand += (double)range.n;
+    if (c->job == DROVE_JOB_TRAIN) note_batch(m, range.first, now_ns, c->u[worker]);
+    *out = (drove_coord_action){.verb = DROVE_COORD_EXECUTE,
+                                .worker = worker,
+                                .id = c->last_id,
+                                .job = c->job,
+                                .range = range,
+                                .batch = m->batch};
+    return true;
+}
