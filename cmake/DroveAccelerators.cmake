@@ -8,7 +8,7 @@ set(drove_accelerators)
 # drove_accelerator(<name> <ON|OFF> <target of its libraries>): src/device/<name>/ as module drove_<name>.
 #
 # Kernels are written once for all (src/device/accel/kernels/): a module that compiles them at run time finds them as
-# texts in the generated header "device/accel/kernels.h", one array NAME_cl[] for each NAME.cl, ended by a zero.
+# texts in the generated header "device/accel/kernels.h", one array NAME_h[] for each NAME.h, ended by a zero.
 function(drove_accelerator name wanted libraries)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/${name}/*.c)
   file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/${name}/*.cu)
@@ -42,7 +42,7 @@ endfunction()
 
 # The header of all kernels' texts, made when one of them changes.
 function(drove_embed_kernels target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/accel/kernels/*.cl)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/accel/kernels/*.h)
   set(header ${CMAKE_CURRENT_BINARY_DIR}/generated/device/accel/kernels.h)
   if(NOT TARGET drove_kernel_texts)
     add_custom_command(OUTPUT ${header}

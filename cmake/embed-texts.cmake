@@ -1,5 +1,5 @@
 # cmake -DOUTPUT=HEADER -DSOURCES=FILE;FILE... -P embed-texts.cmake: writes a C header with the content of each file as
-# an array of bytes ended by a zero: "dense.cl" becomes dense_cl.
+# an array of bytes ended by a zero: "loss.h" becomes loss_h[].
 set(text "/* Made by cmake/embed-texts.cmake. */\n")
 foreach(source IN LISTS SOURCES)
   get_filename_component(name ${source} NAME)

@@ -28,12 +28,13 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 1, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 2, DROVE_ACCEL_TEXT_SIZE = 128 };
 
-typedef struct drove_accel        drove_accel;        /* an opened device */
-typedef struct drove_accel_buffer drove_accel_buffer; /* memory of a device */
-typedef struct drove_accel_queue  drove_accel_queue;  /* in order */
-typedef struct drove_accel_event  drove_accel_event;  /* a point in a queue */
+typedef struct drove_accel          drove_accel;          /* an opened device */
+typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
+typedef struct drove_accel_queue    drove_accel_queue;    /* in order */
+typedef struct drove_accel_event    drove_accel_event;    /* a point in a queue */
+typedef struct drove_accel_sequence drove_accel_sequence; /* operations that can be repeated */
 
 /* What a module may call of the program that has opened it. */
 typedef struct drove_accel_host {
@@ -158,6 +159,17 @@ typedef struct drove_accel_ops {
     drove_status (*sparse_backward)(drove_accel_queue *q, const drove_accel_sparse *xt,
                                     drove_accel_view d, size_t n_features, size_t n,
                                     drove_accel_view dw);
+
+    /* ---- optional, all or none (NULL): many small operations begun as one ---- */
+    /* What is put on q from now on, copies and operations alone, is kept and not carried out, until
+     * sequence_end gives it as *out.  The same operations must have been carried out on q before,
+     * so that nothing has to be allocated.  Nothing else may be done with q meanwhile. */
+    drove_status (*sequence_begin)(drove_accel_queue *q);
+    drove_status (*sequence_end)(drove_accel_queue *q, drove_accel_sequence **out);
+    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with. */
+    drove_status (*sequence_run)(drove_accel_queue *q, drove_accel_sequence *sequence);
+    void (*sequence_destroy)(
+        drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */
 } drove_accel_ops;
 
 /* The one function that a module exports; host is the program's, for as long as the module is open.
