@@ -61,11 +61,12 @@ typedef struct drove_accel_choice {
 } drove_accel_choice;
 
 typedef enum drove_accel_loss {
-    DROVE_ACCEL_SOFTMAX,  /* classes                     y_class */
-    DROVE_ACCEL_SIGMOID,  /* any number of labels        label_first, label */
-    DROVE_ACCEL_LOGISTIC, /* one output, two classes     y_class: 0 or 1 */
-    DROVE_ACCEL_HINGE,    /* one output, two classes     y_class: 0 or 1 */
-    DROVE_ACCEL_SQUARED   /* values                      y_value */
+    DROVE_ACCEL_SOFTMAX,      /* classes                     y_class */
+    DROVE_ACCEL_SIGMOID,      /* any number of labels        label_first, label */
+    DROVE_ACCEL_LOGISTIC,     /* one output, two classes     y_class: 0 or 1 */
+    DROVE_ACCEL_HINGE,        /* one output for two classes, else one for each class   y_class */
+    DROVE_ACCEL_SQUARED,      /* values                      y_value */
+    DROVE_ACCEL_SQUARED_CLASS /* one output for each class, wanted 1 or 0   y_class */
 } drove_accel_loss;
 
 /* As drovek_act, whose order it has. */

@@ -111,11 +111,23 @@ cudaError_t drove_cuda_launch_hinge(cudaStream_t stream, const drove_cuda_loss_a
     return cudaGetLastError();
 }
 
-cudaError_t drove_cuda_launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+static cudaError_t launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l,
+                                  int has_class)
 {
     drove_loss_squared<<<l->n_rows, DROVE_LANES, 0, stream>>>(
-        l->z, 0, l->target, 0, 0, l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
+        l->z, 0, l->target, 0, has_class, l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count,
+        0, 1);
     return cudaGetLastError();
+}
+
+cudaError_t drove_cuda_launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    return launch_squared(stream, l, 0);
+}
+
+cudaError_t drove_cuda_launch_squared_class(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    return launch_squared(stream, l, 1);
 }
 
 /* ---- sparse ---- */

@@ -42,6 +42,8 @@ cudaError_t drove_cuda_launch_sigmoid(cudaStream_t stream, const drove_cuda_loss
 cudaError_t drove_cuda_launch_logistic(cudaStream_t stream, const drove_cuda_loss_arguments *l);
 cudaError_t drove_cuda_launch_hinge(cudaStream_t stream, const drove_cuda_loss_arguments *l);
 cudaError_t drove_cuda_launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l);
+cudaError_t drove_cuda_launch_squared_class(cudaStream_t                     stream,
+                                            const drove_cuda_loss_arguments *l);
 
 /* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones) */
 cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,

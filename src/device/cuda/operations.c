@@ -127,7 +127,9 @@ drove_status drove_cuda_loss(drove_accel_queue *q, drove_accel_loss loss, drove_
                                       [DROVE_ACCEL_SIGMOID] = drove_cuda_launch_sigmoid,
                                       [DROVE_ACCEL_LOGISTIC] = drove_cuda_launch_logistic,
                                       [DROVE_ACCEL_HINGE] = drove_cuda_launch_hinge,
-                                      [DROVE_ACCEL_SQUARED] = drove_cuda_launch_squared};
+                                      [DROVE_ACCEL_SQUARED] = drove_cuda_launch_squared,
+                                      [DROVE_ACCEL_SQUARED_CLASS] =
+                                          drove_cuda_launch_squared_class};
     drove_status status = check_shape(q->a, n_rows, n);
     if (status != DROVE_OK || n_rows == 0) return status;
     drove_cuda_loss_arguments l = {.z = drove_cuda_at(z),
