@@ -8,6 +8,8 @@ int cli_info(const cli_args *args)
     if (args->n_words > 0) status = drove_options_load(&options, args->word[0]);
     if (status == DROVE_OK) status = cli_args_apply(args, &options);
     if (status == DROVE_OK) status = drove_options_validate(&options);
-    if (status == DROVE_OK) status = drove_info(&options, cli_args_has(args, "json"), stdout);
+    if (status == DROVE_OK)
+        status =
+            drove_info(&options, cli_args_has(args, "json"), cli_args_has(args, "measure"), stdout);
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

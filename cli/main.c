@@ -109,6 +109,14 @@ static const cli_flag json_flag[] = {
     {.name = "json", .help = "print JSON, alone on standard output"},
 };
 
+static const cli_flag info_flags[] = {
+    {.name = "measure",
+     .help =
+         "how many examples a second each device, and one thread, compute gradients of, for the "
+         "options' --model and --data; some seconds for each"},
+    {.name = "json", .help = "print JSON, alone on standard output"},
+};
+
 #define FLAGS(table) .flag = (table), .n_flags = CLI_COUNT(table)
 
 static const cli_command commands[] = {
@@ -154,11 +162,12 @@ static const cli_command commands[] = {
      .most_words = 3,
      .run = cli_data},
     {.name = "info",
-     .usage = "[RUN.yaml] [--option value ...] [--json]",
+     .usage = "[RUN.yaml] [--option value ...] [--measure] [--json]",
      .help = "the machine, and where the workers of a run would be",
-     .details = "Describes processor, caches, kernels and engines, and where the workers of a run\n"
-                "with these options would be.  Takes every option of drove train.\n",
-     FLAGS(json_flag),
+     .details =
+         "Describes processor, caches, kernels, engines and devices, and where the workers of\n"
+         "a run with these options would be.  Takes every option of drove train.\n",
+     FLAGS(info_flags),
      .takes_options = true,
      .most_words = 1,
      .run = cli_info},

@@ -100,9 +100,12 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
  * as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG
  * (unknown kind, with the nearest). */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
-/* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, and where the workers of these options would
- * run. */
-drove_status drove_info(const drove_options *options, int as_json, FILE *stream);
+/* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, devices, and where the workers of these
+ * options would run; with measure also how many examples a second of the options' model and data
+ * each device and a thread of the processor compute gradients of, which takes some seconds each.
+ * options NULL: defaults.  Errors: DROVE_E_ARG, DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_SYSTEM; with
+ * measure those of data and model, DROVE_E_UNSUPPORTED (low precision, feature maps). */
+drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream);
 
 #ifdef __cplusplus
 }

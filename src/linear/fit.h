@@ -14,8 +14,8 @@ typedef struct drove_base_point { /* one thread */
     double gnps;                  /* > 0                                                      */
 } drove_base_point;
 
-/* T_1, step_ns and spill_ns, none below 0 (nothing else of *out is touched); n >= 1 points, some without spill.  Returns the sum of
- * the squared relative errors that remain. */
+/* T_1, step_ns and spill_ns, none below 0 (nothing else of *out is touched); n >= 1 points, some
+ * without spill.  Returns the sum of the squared relative errors that remain. */
 double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput_row *out);
 
 typedef struct drove_parallel_point {

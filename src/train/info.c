@@ -1,5 +1,7 @@
-/* train/info.c - what a run would use: processor, caches, memory, kernels, engines, and where its
- * workers would run. */
+/* train/info.c - what a run would use: processor, caches, memory, kernels, engines, devices, and
+ * where its workers would run. */
+#include "train/info.h"
+
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/topo.h"
@@ -22,6 +24,8 @@ typedef struct machine_facts {
     drovek_table kernels;
     drove_workers workers;
     drove_place *place; /* [workers.n_workers] */
+    const drove_options *options;
+    drove_speeds speeds; /* n 0: not measured */
     unsigned n_features;
     const char *feature[MOST_FEATURES];
 } machine_facts;
@@ -50,13 +54,15 @@ static void name_features(machine_facts *m)
 
 static void forget(machine_facts *m)
 {
+    drove__speeds_fini(&m->speeds);
     free(m->place);
     drove__topo_destroy(m->topo);
 }
 
-static drove_status gather(const drove_options *options, machine_facts *m)
+static drove_status gather(const drove_options *options, bool measure, machine_facts *m)
 {
     memset(m, 0, sizeof *m);
+    m->options = options;
     DROVE_TRY(drove__topo_create(NULL, &m->topo));
     drove__topo_facts(m->topo, &m->facts);
     name_features(m);
@@ -68,13 +74,12 @@ static drove_status gather(const drove_options *options, machine_facts *m)
         return drove__fail_nomem("workers", m->workers.n_workers * sizeof *m->place);
     }
     drove__topo_place(m->topo, m->workers.bind, m->workers.n_workers, m->place);
-    return DROVE_OK;
+    return measure ? drove__measure_devices(options, &m->kernels, &m->speeds) : DROVE_OK;
 }
 
 /* ---- for people ---- */
 
-/* "48 KiB", "1.25 MiB", "31.3 GiB" */
-static const char *name_bytes(uint64_t bytes, char into[32])
+const char *drove__info_bytes(uint64_t bytes, char into[32])
 {
     static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double amount = (double)bytes;
@@ -101,7 +106,7 @@ static void print_caches(const drove_topo_facts *t, FILE *stream)
     for (size_t i = 0; i < DROVE_COUNT(cache); i++) {
         if (cache[i].bytes == 0) continue;
         fprintf(stream, "%s%s %s", any ? ", " : "", cache[i].name,
-                name_bytes(cache[i].bytes, text));
+                drove__info_bytes(cache[i].bytes, text));
         any = true;
     }
     fprintf(stream, "%s\n", any ? "" : "unknown");
@@ -145,7 +150,7 @@ static void print_text(const machine_facts *m, FILE *stream)
     }
     fprintf(stream, "\n");
     print_caches(t, stream);
-    fprintf(stream, "memory      %s\n", name_bytes(t->memory_bytes, memory));
+    fprintf(stream, "memory      %s\n", drove__info_bytes(t->memory_bytes, memory));
     fprintf(stream, "kernels     %s, of", m->kernels.isa);
     for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
         fprintf(stream, " %s", *tier);
@@ -156,7 +161,9 @@ static void print_text(const machine_facts *m, FILE *stream)
         fprintf(stream, " %s", (*e)->name);
     }
     fprintf(stream, "\n");
+    drove__info_print_devices(stream);
     print_workers(m, stream);
+    if (m->speeds.n > 0) drove__info_print_speeds(m->options, &m->speeds, stream);
 }
 
 /* ---- for programs ---- */
@@ -210,14 +217,19 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
 {
     const drove_topo_facts *t = &m->facts;
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:s, s:o, s:o}",
+        "{s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:o, "
+        "s:o}",
         "version", drove_version(), "processor", drove__cpu_model(), "features",
         json_names(m->feature, m->n_features), "n_cores", (int)t->n_cores, "n_processors",
         (int)t->n_pus, "n_nodes", (int)t->n_nodes, "n_packages", (int)t->n_packages, "l1d_bytes",
         (json_int_t)t->l1d_bytes, "l2_bytes", (json_int_t)t->l2_bytes, "l3_bytes",
         (json_int_t)t->l3_bytes, "memory_bytes", (json_int_t)t->memory_bytes, "isa", m->kernels.isa,
         "isa_tiers", json_tiers(), "gemm_source", m->kernels.gemm_source, "engines", json_engines(),
-        "workers", json_workers(m));
+        "devices", drove__info_json_devices(), "device_kinds", drove__info_json_kinds(), "workers",
+        json_workers(m));
+    if (object != NULL && m->speeds.n > 0) {
+        json_object_set_new(object, "speed", drove__info_json_speeds(m->options, &m->speeds));
+    }
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail(DROVE_E_NOMEM, "info: not enough memory");
@@ -226,11 +238,11 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
     return DROVE_OK;
 }
 
-drove_status drove_info(const drove_options *options, int as_json, FILE *stream)
+drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)
 {
     machine_facts m;
     drove_options defaults = drove_options_default();
-    drove_status status = gather(options != NULL ? options : &defaults, &m);
+    drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);
     if (status == DROVE_OK && as_json) status = print_json(&m, stream);
     else if (status == DROVE_OK) print_text(&m, stream);
     forget(&m);

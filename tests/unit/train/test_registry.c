@@ -150,7 +150,7 @@ static void test_info(void **state)
     assert_int_equal(drove_options_set(&options, "isa", "ref"), DROVE_OK);
     FILE *stream = open_memstream(&text, &size_bytes);
     assert_non_null(stream);
-    assert_int_equal(drove_info(&options, 1, stream), DROVE_OK);
+    assert_int_equal(drove_info(&options, 1, 0, stream), DROVE_OK);
     assert_int_equal(fclose(stream), 0);
     json_t *object = json_loads(text, 0, NULL);
     assert_true(json_is_object(object));
@@ -168,7 +168,7 @@ static void test_info(void **state)
     json_decref(object);
     free(text);
     assert_int_equal(drove_options_set(&options, "isa", "avx9"), DROVE_OK);
-    assert_int_equal(drove_info(&options, 0, stdout), DROVE_E_ARG);
+    assert_int_equal(drove_info(&options, 0, 0, stdout), DROVE_E_ARG);
 }
 
 int main(void)
