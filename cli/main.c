@@ -164,9 +164,8 @@ static const cli_command commands[] = {
     {.name = "info",
      .usage = "[RUN.yaml] [--option value ...] [--measure] [--json]",
      .help = "the machine, and where the workers of a run would be",
-     .details =
-         "Describes processor, caches, kernels, engines and devices, and where the workers of\n"
-         "a run with these options would be.  Takes every option of drove train.\n",
+     .details = "Describes processor, caches, kernels, engines and devices, and where the workers\n"
+                "of a run with these options would be.  Takes every option of drove train.\n",
      FLAGS(info_flags),
      .takes_options = true,
      .most_words = 1,
