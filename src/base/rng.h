@@ -23,7 +23,8 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_TEST,     /* tests and benchmarks        */
     DROVE_RNG_ROUNDING, /* unbiased rounding           */
     DROVE_RNG_MERGE,    /* rounding of averaged copies */
-    DROVE_RNG_FEATURES  /* random feature maps         */
+    DROVE_RNG_FEATURES, /* random feature maps         */
+    DROVE_RNG_FAKE      /* times of a fake device      */
 } drove_rng_purpose;
 
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);

@@ -101,6 +101,7 @@ drove_status drove__spec_parse(const char *text, drove_spec *out)
     if (keys != NULL) *keys++ = '\0';
     char *arguments = strchr(spec.text, ':');
     if (arguments != NULL) *arguments++ = '\0';
+    if (arguments != NULL && *arguments == '\0' && keys != NULL) arguments = NULL; /* name:?key= */
 
     drove_status status = DROVE_OK;
     if (*spec.name == '\0') {

@@ -1,7 +1,8 @@
 /* base/spec.h - the notation of every option that names something,
  * name:argument,argument?key=value&key=value; strict numbers; "did you mean".
  *
- * The name ends at the first ':' or '?', the arguments at the first '?'; a file path may contain
+ * The name ends at the first ':' or '?', the arguments at the first '?', and name:?key=value has
+ * none; a file path may contain
  * ':' and '=' as they are.  In arguments, keys and values %XX stands for the byte with that
  * hexadecimal number, so a path may also contain '?' (%3F), ',' (%2C), '&' (%26), '+' (%2B, which
  * joins specs) and '%' (%25).
@@ -59,6 +60,8 @@ drove_status drove__parse_u64(const char *what, const char *text, uint64_t least
                               uint64_t *out);
 drove_status drove__parse_real(const char *what, const char *text, double least, double most,
                                double *out);
+/* Bytes, at least 1: "4096", "64MiB", "1GiB". */
+drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *out);
 /* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no
  * number there.  Accepts inf and nan (the caller refuses them, with line and column).
  * Locale-independent. */

@@ -7,12 +7,14 @@
 
 #include "base/mem.h"
 #include "device/accel/kind.h"
+#include "device/fake/fake.h"
 
 #include <string.h>
 
 const drove_device_kind *const drove__device_kinds[] = {
     &drove__device_kind_opencl,
     &drove__device_kind_cuda,
+    &drove__device_kind_fake,
     NULL,
 };
 

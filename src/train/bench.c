@@ -37,7 +37,7 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
     if (strcmp(name, "seconds") == 0) {
         return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
     }
-    if (strcmp(name, "bytes") == 0) return drove__bytes_parse("--bytes", value, &options->n_bytes);
+    if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
     if (strcmp(name, "out") == 0) {
         options->out = value;
         return DROVE_OK;

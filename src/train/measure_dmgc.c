@@ -50,7 +50,7 @@ drove_status drove_measure_options_set(drove_measure_options *options, const cha
         return drove__parse_u64("--batch", value, 1, MOST_BATCH, &options->batch);
     if (strcmp(name, "seconds") == 0)
         return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
-    if (strcmp(name, "bytes") == 0) return drove__bytes_parse("--bytes", value, &options->n_bytes);
+    if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
     return drove__fail_unknown("option of a measurement", name, names, DROVE_COUNT(names));
 }
 

@@ -77,33 +77,6 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     return DROVE_OK;
 }
 
-drove_status drove__bytes_parse(const char *what, const char *text, uint64_t *out)
-{
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } unit[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-    char number[32];
-    unsigned shift = 0;
-    size_t n = strlen(text);
-    for (size_t i = 0; i < DROVE_COUNT(unit); i++) {
-        if (n <= 3 || strcmp(text + n - 3, unit[i].name) != 0) continue;
-        shift = unit[i].shift;
-        n -= 3;
-        break;
-    }
-    snprintf(number, sizeof number, "%.*s", (int)n, text);
-    if (n < sizeof number &&
-        drove__parse_u64(what, number, 1, UINT64_MAX >> (shift + 1), out) == DROVE_OK) {
-        *out <<= shift;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_ARG,
-                       "%s: expected a whole number, with KiB, MiB or GiB after it or not, "
-                       "found \"%.80s\"",
-                       what, text);
-}
-
 bool drove__prefetch_wants_hints(const char *word)
 {
     return strcmp(word, "on") == 0 || strcmp(word, "hints") == 0;

@@ -31,9 +31,6 @@ drove_status drove__one_of(const char *what, const char *text, const char *const
 /* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
 drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
 
-/* "4096", "64MiB", "1GiB".  Errors: DROVE_E_ARG, naming `what`. */
-drove_status drove__bytes_parse(const char *what, const char *text, uint64_t *out);
-
 /* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
  * Errors: DROVE_E_ARG. */
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,

@@ -36,6 +36,12 @@ static void test_parts(void **state)
     assert_int_equal(spec.n_args, 0);
     assert_string_equal(spec.value[0], "");
     drove__spec_fini(&spec);
+
+    assert_ok(drove__spec_parse("fake:?speed=250", &spec));
+    assert_string_equal(spec.name, "fake");
+    assert_int_equal(spec.n_args, 0);
+    assert_string_equal(spec.value[0], "250");
+    drove__spec_fini(&spec);
 }
 
 static void test_paths(void **state)
