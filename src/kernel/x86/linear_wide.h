@@ -207,6 +207,10 @@ INLINE double float_pass(drove_number d, float *w, const void *const *x,
 {
     fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
     size_t i = 0;
+    /* One example: kept apart from memory, where the stores to w might change them. */
+    const drovek_factor first = factor[0];
+    const void         *row = x[0];
+    if (n_rows == 1) factor = &first, x = &row;
     for (; i + FLOAT_BLOCK <= n; i += FLOAT_BLOCK) {
         UNROLL
         for (size_t v = 0; v < FLOAT_VECS; v++)

@@ -159,6 +159,10 @@ INLINE double words_pass(drove_number d, drove_number m, void *w, const void *co
                          const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
                          drovek_bits_kind kind, bool has_dot)
 {
+    /* One example: kept apart from memory, where the stores to w might change them. */
+    const drovek_factor first = factor[0];
+    const void         *row = x[0];
+    if (n_rows == 1) factor = &first, x = &row;
     int       left = 16 - factor[0].shift, left_x = d == DROVE_I16 ? 0 : left < 8 ? left : 8;
     word_pass pass = {.x = x,
                       .factor = factor,
