@@ -18,6 +18,17 @@ done
 version=$("$prefix/bin/drove" --version)
 case $version in *[0-9].[0-9]*) ;; *) echo "strange version: $version"; exit 1 ;; esac
 
+# Modules of devices are found from where the program, or the shared library, lies now.
+for module in "$DROVE_BUILD_DIR"/lib/drove/drove_*.so; do
+    [ -e "$module" ] || continue
+    [ -s "$libdir/drove/$(basename "$module")" ] || { echo "not installed: $(basename "$module")"; exit 1; }
+    env -u DROVE_MODULE_PATH "$prefix/bin/drove" info >info.txt
+    if grep -F "$(basename "$module") is not installed" info.txt; then
+        echo "the installed program does not find it"
+        exit 1
+    fi
+done
+
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 pkg-config --exists --print-errors drove
 # shellcheck disable=SC2046
