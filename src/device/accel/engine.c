@@ -1,0 +1,347 @@
+/* device/accel/engine.c - the engine of all accelerators, over a table of operations
+ * (device/accel/accel.h); see state.h for its parts.
+ *
+ * A step: submit copies the parameters and puts the whole pass on the queues; stage copies the next
+ * batch meanwhile, into the other of two slots; collect takes the gradients as they come.  What was
+ * staged and is not what is submitted is dropped.
+ *
+ * A device that fails is lost: the failure's text is kept, and is the answer to all that follows.
+ * One that is silent beyond a time-out is lost, too, and what it may still read or write is left to
+ * it: destroy then frees nothing that the device knows, because waiting for it might never end.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "device/accel/state.h"
+#include "model/loss.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the calls that have no time-out of their own: far beyond any batch. */
+static const uint64_t SYNCHRONOUS_NS = 600u * (uint64_t)1000000000u;
+
+drove_status drove__accel_try(drove_engine *e, drove_status status)
+{
+    if (status == DROVE_OK || e->is_lost) return status;
+    e->is_lost = true;
+    drove__error_copy(e->why);
+    return status;
+}
+
+static drove_status check_alive(const drove_engine *e)
+{
+    return e->is_lost ? drove__fail(DROVE_E_SYSTEM, "%s", e->why) : DROVE_OK;
+}
+
+/* ---- making ---- */
+
+static void drop_events(drove_engine *e)
+{
+    drove_accel_event **event[] = {&e->params_begun, &e->params_done, &e->work_begun, &e->scored,
+                                   &e->scored_read};
+    for (size_t i = 0; i < DROVE_COUNT(event); i++) {
+        e->ops->event_destroy(*event[i]);
+        *event[i] = NULL;
+    }
+    for (size_t l = 0; e->layer_read != NULL && l < e->model->n_layers; l++) {
+        e->ops->event_destroy(e->layer_done[l]);
+        e->ops->event_destroy(e->layer_read[l]);
+        e->layer_done[l] = e->layer_read[l] = NULL;
+    }
+}
+
+/* All that the device knows of. */
+static void release_device(drove_engine *e)
+{
+    drop_events(e);
+    e->ops->queue_destroy(e->up);
+    e->ops->queue_destroy(e->work);
+    e->ops->queue_destroy(e->down);
+    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) drove__slot_fini(e, &e->slot[i]);
+    drove__params_fini(e);
+    for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++)
+        e->ops->free(e->accel, e->out[l]);
+    e->ops->free(e->accel, e->delta[0]);
+    e->ops->free(e->accel, e->delta[1]);
+    e->ops->free(e->accel, e->result);
+    e->ops->host_free(e->accel, e->result_host);
+    e->ops->host_free(e->accel, e->prob_host);
+}
+
+static void destroy(drove_engine *e)
+{
+    if (e == NULL) return;
+    if (!e->is_silent) release_device(e);
+    drove__gather_fini(&e->gather);
+    drove__touched_fini(&e->touched);
+    drove__free(e->place);
+    free(e->out);
+    free(e->layer_done);
+    free(e->layer_read);
+    free(e->line.read);
+    free(e);
+}
+
+static drove_status allocate_outputs(drove_engine *e)
+{
+    size_t widest = 0;
+    for (size_t l = 0; l < e->model->n_layers; l++) {
+        size_t n_out = e->model->layer[l].n_out;
+        DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * n_out, &e->out[l]));
+        widest = n_out > widest ? n_out : widest;
+    }
+    for (size_t i = 0; i < 2; i++)
+        DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * widest, &e->delta[i]));
+    DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * 4, &e->result));
+    e->result_host = e->ops->host_alloc(e->accel, e->max_rows * 4 * sizeof *e->result_host);
+    return e->result_host != NULL
+               ? DROVE_OK
+               : drove__fail_nomem("losses of a batch", e->max_rows * 4 * sizeof *e->result_host);
+}
+
+static drove_status allocate(drove_engine *e, const drove_data *data)
+{
+    size_t n_layers = e->model->n_layers;
+    e->out = calloc(n_layers, sizeof *e->out);
+    e->layer_done = calloc(n_layers, sizeof *e->layer_done);
+    e->layer_read = calloc(n_layers, sizeof *e->layer_read);
+    e->line.read = calloc(n_layers, sizeof *e->line.read);
+    if (e->out == NULL || e->layer_done == NULL || e->layer_read == NULL || e->line.read == NULL)
+        return drove__fail_nomem("engine", 4 * n_layers * sizeof *e->out);
+    if (e->is_sparse) {
+        DROVE_TRY(drove__touched_init(&e->touched, e->model->n_inputs));
+        e->place = drove__alloc(e->model->n_inputs, sizeof *e->place);
+        if (e->place == NULL) return drove__fail_nomem("engine", e->model->n_inputs);
+    }
+    DROVE_TRY(
+        drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, false));
+    DROVE_TRY(e->ops->queue_create(e->accel, &e->up));
+    DROVE_TRY(e->ops->queue_create(e->accel, &e->work));
+    DROVE_TRY(e->ops->queue_create(e->accel, &e->down));
+    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++)
+        DROVE_TRY(drove__slot_init(e, &e->slot[i], data));
+    DROVE_TRY(drove__params_init(e, data));
+    return allocate_outputs(e);
+}
+
+static drove_status check_options(const drove_engine_options *opt)
+{
+    if (opt->max_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
+    if (opt->data->storage->n_features != opt->model->n_inputs) {
+        return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
+                           opt->data->storage->n_features, opt->model->n_inputs);
+    }
+    DROVE_TRY(drove__accel_pass_supports(opt->model));
+    DROVE_TRY(drove__accel_pass_accepts(opt->model, opt->data));
+    size_t most = drove__accel_most_rows(opt);
+    if (opt->max_rows <= most) return DROVE_OK;
+    return drove__fail(DROVE_E_NOMEM, "%s: its memory holds at most %zu examples a batch, not %zu",
+                       opt->device->facts.name, most, opt->max_rows);
+}
+
+static drove_status create(const drove_engine_options *opt, drove_engine **out)
+{
+    *out = NULL;
+    DROVE_TRY(check_options(opt));
+    const drove_accel_device *device = opt->device->impl;
+    drove_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
+    e->model = opt->model;
+    e->kernels = opt->kernels;
+    e->ops = device->ops;
+    e->accel = device->accel;
+    e->max_rows = opt->max_rows;
+    e->is_sparse = drove__storage_is_sparse(opt->data->storage);
+    drove_status status = allocate(e, opt->data);
+    if (status != DROVE_OK) {
+        destroy(e);
+        return status;
+    }
+    *out = e;
+    return DROVE_OK;
+}
+
+/* ---- submit, stage, collect ---- */
+
+/* A slot that the present batch is not in, and not the staged one where there is a choice. */
+static drove_accel_slot *free_slot(drove_engine *e)
+{
+    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) {
+        if (&e->slot[i] != e->present && &e->slot[i] != e->staged) return &e->slot[i];
+    }
+    return e->staged;
+}
+
+static drove_status stage(drove_engine *e, const drove_batch *next)
+{
+    DROVE_TRY(check_alive(e));
+    drove_accel_slot *s = e->staged != NULL ? e->staged : free_slot(e);
+    e->staged = NULL;
+    DROVE_TRY(drove__slot_fill(e, s, next));
+    e->staged = s;
+    return DROVE_OK;
+}
+
+/* The batch's slot: the staged one if it is that, else one that is filled now. */
+static drove_status take_slot(drove_engine *e, const drove_batch *batch, drove_accel_slot **out)
+{
+    drove_accel_slot *s = e->staged;
+    if (s == NULL || !drove__slot_holds(s, batch)) {
+        s = free_slot(e);
+        DROVE_TRY(drove__slot_fill(e, s, batch));
+    }
+    e->staged = NULL;
+    *out = s;
+    return DROVE_OK;
+}
+
+static drove_status begin(drove_engine *e, const float *theta, const drove_batch *batch,
+                          bool wants_gradient, bool is_predicting)
+{
+    drove_accel_slot *s;
+    DROVE_TRY(check_alive(e));
+    if (e->present != NULL)
+        return drove__fail(DROVE_E_ARG, "a batch was submitted before the last was collected");
+    DROVE_TRY(take_slot(e, batch, &s));
+    e->present = s;
+    e->wants_gradient = wants_gradient;
+    e->is_predicting = is_predicting;
+    drove_status status = drove__params_write(e, theta);
+    if (status == DROVE_OK) status = drove__accel_pass(e);
+    if (status != DROVE_OK) drove__accel_try(e, status); /* what is half begun is not used again */
+    return status;
+}
+
+static drove_status submit(drove_engine *e, const float *theta, const drove_batch *batch,
+                           bool wants_gradient)
+{
+    return begin(e, theta, batch, wants_gradient, false);
+}
+
+typedef struct waiting {
+    uint64_t end_ns, slept_ns; /* on the host's clock */
+} waiting;
+
+static waiting wait_until(uint64_t timeout_ns)
+{
+    uint64_t now = drove__now_ns();
+    return (waiting){.end_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX};
+}
+
+static drove_status wait_for(drove_engine *e, drove_accel_event *event, waiting *w)
+{
+    uint64_t before = drove__now_ns(), left = UINT64_MAX;
+    if (w->end_ns != UINT64_MAX) left = w->end_ns > before ? w->end_ns - before : 0;
+    drove_status status = e->ops->wait(event, left);
+    uint64_t after = drove__now_ns();
+    w->slept_ns += after - before;
+    if (status != DROVE_OK && after >= w->end_ns) e->is_silent = true;
+    return drove__accel_try(e, status);
+}
+
+static void add_score(const drove_engine *e, drove_score *score)
+{
+    const size_t n_rows = e->present->n_rows;
+    const float *loss = (const float *)e->result_host;
+    const uint32_t *count = e->result_host + n_rows;
+    bool has_labels = e->present->data->storage->y_kind == DROVE_Y_LABELS;
+    drove_score sum = {.n_rows = n_rows};
+    for (size_t i = 0; i < n_rows; i++, count += 3) {
+        sum.loss += (double)loss[i];
+        if (has_labels) {
+            sum.true_positive += count[0];
+            sum.false_positive += count[1];
+            sum.false_negative += count[2];
+        } else {
+            sum.n_correct += count[0];
+        }
+    }
+    drove__score_add(score, &sum);
+}
+
+static drove_status take_layers(drove_engine *e, drove_gradient *grad, waiting *w)
+{
+    for (size_t l = e->model->n_layers; l-- > 0;) {
+        DROVE_TRY(wait_for(e, e->layer_read[l], w));
+        if (grad == NULL) continue;
+        drove__params_take(e, l, grad);
+        if (grad->after_layer != NULL) grad->after_layer(grad->context, l);
+    }
+    return DROVE_OK;
+}
+
+static drove_status collect(drove_engine *e, drove_gradient *grad, drove_score *score,
+                            drove_engine_times *times, uint64_t timeout_ns)
+{
+    DROVE_TRY(check_alive(e));
+    if (e->present == NULL)
+        return drove__fail(DROVE_E_ARG, "no batch was submitted that could be collected");
+    waiting w = wait_until(timeout_ns);
+    if (grad != NULL) {
+        grad->span = NULL;
+        grad->n_spans = 0;
+    }
+    DROVE_TRY(wait_for(e, e->scored_read, &w));
+    if (e->wants_gradient) DROVE_TRY(take_layers(e, grad, &w));
+    if (score != NULL && !e->is_predicting) add_score(e, score);
+    DROVE_TRY(drove__accel_times(e, times));
+    if (times != NULL) times->wait_ns += w.slept_ns;
+    drop_events(e);
+    e->present->is_full = false;
+    e->present = NULL;
+    return DROVE_OK;
+}
+
+/* ---- all at once ---- */
+
+/* The time is shared out as the device's own was. */
+static drove_status gradient(drove_engine *e, const float *theta, const drove_batch *batch,
+                             drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
+                             uint64_t *backward_ns)
+{
+    uint64_t start = drove__now_ns();
+    DROVE_TRY(begin(e, theta, batch, true, false));
+    DROVE_TRY(collect(e, grad, score, NULL, SYNCHRONOUS_NS));
+    uint64_t all = drove__now_ns() - start;
+    const drove_accel_line *line = &e->line;
+    double forward = (double)(line->results.begin - line->compute.begin);
+    double share = forward / ((double)(line->compute.end - line->compute.begin) + 1.0);
+    uint64_t before = (uint64_t)((double)all * (share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share));
+    if (forward_ns != NULL) *forward_ns += before;
+    if (backward_ns != NULL) *backward_ns += all - before;
+    return DROVE_OK;
+}
+
+static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
+                                drove_score *score)
+{
+    DROVE_TRY(begin(e, theta, batch, false, false));
+    return collect(e, NULL, score, NULL, SYNCHRONOUS_NS);
+}
+
+static drove_status predict(drove_engine *e, const float *theta, const drove_batch *batch,
+                            float *prob)
+{
+    size_t n = e->max_rows * e->model->n_outputs;
+    if (e->prob_host == NULL) e->prob_host = e->ops->host_alloc(e->accel, n * sizeof(float));
+    if (e->prob_host == NULL) return drove__fail_nomem("predictions", n * sizeof(float));
+    DROVE_TRY(begin(e, theta, batch, false, true));
+    DROVE_TRY(collect(e, NULL, NULL, NULL, SYNCHRONOUS_NS));
+    e->model->loss->predict(e->prob_host, batch->n_rows, e->model->n_outputs, prob);
+    return DROVE_OK;
+}
+
+const drove_engine_ops drove__engine_accel = {
+    .name = "accel",
+    .help = "a device of its own computes: the whole pass is put on its queues at once",
+    .source = "Ma, Rusu, Wu, Sim, IPDPSW 2021",
+    .create = create,
+    .destroy = destroy,
+    .gradient = gradient,
+    .score = score_batch,
+    .predict = predict,
+    .submit = submit,
+    .stage = stage,
+    .collect = collect,
+    .most_rows = drove__accel_most_rows,
+};

@@ -1,0 +1,156 @@
+/* device/accel/state.h - an engine on an accelerator: what its files share.
+ *
+ *   size.c    how much memory a batch and a model take
+ *   slot.c    a batch on its way: gathered, laid out, copied to the device
+ *   params.c  parameters to the device, gradients from it
+ *   pass.c    forward, loss and backward, put on the queue
+ *   times.c   what overlapped what
+ *   engine.c  the engine itself
+ *
+ * Queues: `up` copies to the device, `work` computes, `down` copies back; they meet through events.
+ * Threads: one at a time.
+ */
+#ifndef DROVE_DEVICE_ACCEL_STATE_H
+#define DROVE_DEVICE_ACCEL_STATE_H
+
+#include "device/accel/kind.h"
+#include "device/gather.h"
+#include "device/touched.h"
+
+enum { DROVE_ACCEL_N_SLOTS = 2 };
+
+/* A part of the device's clock, ns; both 0: nothing. */
+typedef struct drove_accel_interval {
+    uint64_t begin, end;
+} drove_accel_interval;
+
+/* Where the parts of a batch are in its slot, in elements of 4 bytes, each part on a cache line of
+ * its own. */
+typedef struct drove_accel_layout {
+    size_t x;                          /* dense: [n_rows][n_inputs] */
+    size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
+    size_t t_start, t_index, t_value;  /* the transpose: touched features, rows */
+    size_t target, label_start, label; /* [n_rows]; [n_rows + 1], [.] */
+    size_t n;                          /* elements of all */
+} drove_accel_layout;
+
+typedef struct drove_accel_slot {
+    float              *host;   /* pinned [n_room] */
+    drove_accel_buffer *device; /* [n_room] */
+    size_t              n_room;
+    drove_accel_layout  at;
+
+    bool              is_full; /* holds a batch: these rows of these data */
+    bool              is_sparse, has_value;
+    const drove_data *data;
+    uint32_t         *row; /* [max_rows] */
+    size_t            n_rows;
+
+    drove_span *span; /* [n_spans] sparse: the touched features, ascending */
+    size_t      n_spans, n_touched, n_span_room;
+
+    drove_accel_event *begun, *done; /* of its copy */
+} drove_accel_slot;
+
+typedef struct drove_accel_line { /* when the parts of one batch were done */
+    drove_accel_interval  examples, params, compute, results;
+    size_t                n_reads; /* [n_layers] or 0 */
+    drove_accel_interval *read;    /* by layer, the last one first */
+} drove_accel_line;
+
+struct drove_engine {
+    const drove_model     *model;
+    const drovek_table    *kernels;
+    const drove_accel_ops *ops;
+    drove_accel           *accel;
+    size_t                 max_rows;
+    drove_gather           gather;
+    drove_touched          touched; /* of sparse data, else empty */
+    uint32_t              *place;   /* [n_inputs] sparse: number among the touched features */
+
+    drove_accel_queue *up, *work, *down;
+    drove_accel_slot   slot[DROVE_ACCEL_N_SLOTS];
+    drove_accel_slot  *staged, *present; /* NULL: none */
+
+    /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
+     * first layer's W (from `base` on), then the touched rows of that W. */
+    bool                is_sparse;
+    size_t              base, n_rest;
+    size_t              n_param_room;
+    drove_accel_buffer *theta, *grad;           /* [n_param_room] */
+    float              *theta_host, *grad_host; /* pinned, the same */
+
+    drove_accel_buffer **out;      /* [n_layers] outputs, [max_rows][n_out] */
+    drove_accel_buffer  *delta[2]; /* [max_rows][widest] derivatives, layers in turns */
+    drove_accel_buffer  *result;   /* [max_rows] losses, then [max_rows][3] counts */
+    uint32_t            *result_host;
+    float               *prob_host; /* [max_rows][n_outputs]; NULL until predict */
+
+    bool                 wants_gradient, is_predicting; /* of the present batch */
+    drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
+    drove_accel_event  **layer_done, **layer_read; /* [n_layers] */
+    drove_accel_line     line;
+    drove_accel_interval last_compute; /* of the batch before */
+
+    bool is_lost, is_silent; /* the device failed; nothing of it may be waited for */
+    char why[DROVE_ERROR_TEXT_SIZE];
+};
+
+/* Forwards a device's failure: the engine is lost from then on. */
+drove_status drove__accel_try(drove_engine *e, drove_status status);
+#define DROVE_ACCEL_TRY(e, call) DROVE_TRY(drove__accel_try(e, call))
+
+static inline drove_accel_view drove__accel_view(drove_accel_buffer *buffer, size_t offset)
+{
+    return (drove_accel_view){.buffer = buffer, .offset = offset};
+}
+
+/* ---- size.c ---- */
+
+/* The most labels of an example of the view; 0 where there are none. */
+size_t drove__accel_longest_labels(const drove_data *data);
+/* Sparse: n_pairs and n_touched, else 0. */
+drove_accel_layout drove__accel_layout(const drove_model *model, const drove_data *data,
+                                       size_t n_rows, size_t n_pairs, size_t n_touched,
+                                       size_t n_labels);
+/* Features that max_rows examples can touch. */
+size_t drove__accel_most_touched(const drove_model *model, const drove_data *data, size_t max_rows);
+size_t drove__accel_most_rows(const drove_engine_options *opt);
+
+/* ---- slot.c ---- */
+
+drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
+void         drove__slot_fini(drove_engine *e, drove_accel_slot *s);
+bool         drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch);
+/* Gathers the batch and begins to copy it.  Errors: those of drove__gather_load, the device's. */
+drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch);
+
+/* ---- params.c ---- */
+
+drove_status drove__params_init(drove_engine *e, const drove_data *data);
+void         drove__params_fini(drove_engine *e);
+/* W of a layer, and what follows it up to the next layer, on the device. */
+drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer);
+drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer);
+/* Begins to copy what the present batch needs of theta[n_params], which has been read then. */
+drove_status drove__params_write(drove_engine *e, const float *theta);
+/* Puts the reading of a layer's gradient on `down`. */
+drove_status drove__params_read(drove_engine *e, size_t layer);
+/* After it was read: into grad->value. */
+void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad);
+
+/* ---- pass.c ---- */
+
+/* Errors: DROVE_E_UNSUPPORTED (a layer or loss that no accelerator has). */
+drove_status drove__accel_pass_supports(const drove_model *model);
+/* Errors: DROVE_E_SHAPE: the targets of these data are none for the model's loss. */
+drove_status drove__accel_pass_accepts(const drove_model *model, const drove_data *data);
+/* Puts the present batch on `work`, and on `down` what is read of it. */
+drove_status drove__accel_pass(drove_engine *e);
+
+/* ---- times.c ---- */
+
+/* Keeps when the present batch was copied and computed in e->line, and adds that to *times. */
+drove_status drove__accel_times(drove_engine *e, drove_engine_times *times);
+
+#endif
