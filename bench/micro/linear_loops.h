@@ -65,113 +65,8 @@ INLINE size_t axpy(drove_number d, drove_number m, void *restrict w, const void 
     return n_clamped;
 }
 
-static double dot_i8_i8(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I8, DROVE_I8, x, w, n);
-}
-
-static size_t axpy_i8_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                         size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I8, DROVE_I8, w, *x, *factor, n);
-}
-
-static double dot_i8_i16(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I8, DROVE_I16, x, w, n);
-}
-
-static size_t axpy_i8_i16(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I8, DROVE_I16, w, *x, *factor, n);
-}
-
-static double dot_i8_f32(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I8, DROVE_F32, x, w, n);
-}
-
-static size_t axpy_i8_f32(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I8, DROVE_F32, w, *x, *factor, n);
-}
-
-static double dot_i16_i8(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I16, DROVE_I8, x, w, n);
-}
-
-static size_t axpy_i16_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I16, DROVE_I8, w, *x, *factor, n);
-}
-
-static double dot_i16_i16(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I16, DROVE_I16, x, w, n);
-}
-
-static size_t axpy_i16_i16(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I16, DROVE_I16, w, *x, *factor, n);
-}
-
-static double dot_i16_f32(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_I16, DROVE_F32, x, w, n);
-}
-
-static size_t axpy_i16_f32(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_I16, DROVE_F32, w, *x, *factor, n);
-}
-
-static double dot_f32_i8(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_F32, DROVE_I8, x, w, n);
-}
-
-static size_t axpy_f32_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_F32, DROVE_I8, w, *x, *factor, n);
-}
-
-static double dot_f32_i16(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_F32, DROVE_I16, x, w, n);
-}
-
-static size_t axpy_f32_i16(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_F32, DROVE_I16, w, *x, *factor, n);
-}
-
-static double dot_f32_f32(const void *x, const void *w, size_t n)
-{
-    return dot(DROVE_F32, DROVE_F32, x, w, n);
-}
-
-static size_t axpy_f32_f32(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    (void)n_rows, (void)bits;
-    return axpy(DROVE_F32, DROVE_F32, w, *x, *factor, n);
-}
+#define EACH_BODY "linear_dense_loops_body.h"
+#include "kernel/linear_each_dense.h"
 
 /* ---- sparse ---- */
 
@@ -208,12 +103,8 @@ INLINE void sparse_move(drove_number d, drove_number m, void *w, const void *val
 
 /* The table is named by the source file that includes this. */
 const drovek_linear COMPILED_TABLE = {
-    .dot[DROVE_I8] = {dot_i8_i8, dot_i8_i16, dot_i8_f32},
-    .dot[DROVE_I16] = {dot_i16_i8, dot_i16_i16, dot_i16_f32},
-    .dot[DROVE_F32] = {dot_f32_i8, dot_f32_i16, dot_f32_f32},
-    .axpy[DROVE_I8] = {axpy_i8_i8, axpy_i8_i16, axpy_i8_f32},
-    .axpy[DROVE_I16] = {axpy_i16_i8, axpy_i16_i16, axpy_i16_f32},
-    .axpy[DROVE_F32] = {axpy_f32_i8, axpy_f32_i16, axpy_f32_f32},
+    .dot = DENSE_SLOTS(dot),
+    .axpy = DENSE_SLOTS(axpy),
     .spdot = SPARSE_SLOTS(spdot),
     .spaxpy = SPARSE_SLOTS(spaxpy),
 };

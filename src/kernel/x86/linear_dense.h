@@ -16,11 +16,6 @@
 
 /* ---- 8 bits and 8 bits ---- */
 
-static double dot_i8_i8(const void *x, const void *w, size_t n)
-{
-    return bytes_dot(x, w, n);
-}
-
 /* One example, |a| < 256 in units of 2^-8: one loop for each way of rounding and sign. */
 INLINE double bytes_one(void *w, const void *x, int a, const void *next, const void *ahead,
                         size_t n, drovek_bits *bits, size_t *n_clamped, bool has_dot)
@@ -44,31 +39,36 @@ INLINE double bytes_one(void *w, const void *x, int a, const void *next, const v
     }
 }
 
-static size_t axpy_i8_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                         size_t n, drovek_bits *bits)
+/* Several examples, or a factor that is too large for bytes_one. */
+static size_t bytes_axpy_large(void *w, const void *const *x, const drovek_factor *factor,
+                               size_t n_rows, size_t n, drovek_bits *bits)
 {
-    int64_t sum = bytes_factor_sum(factor, n_rows);
-    size_t  n_clamped = 0;
-    if (n_rows == 1 && sum < 256) {
-        int a = factor->a * (1 << (8 - factor->shift));
-        bytes_one(w, *x, a, NULL, NULL, n, bits, &n_clamped, false);
-    } else if (sum <= 256) {
-        n_clamped = bytes_batch(w, x, factor, n_rows, n, bits);
-    } else {
-        wide_pass(DROVE_I8, DROVE_I8, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
-    }
+    size_t n_clamped = 0;
+    if (bytes_factor_sum(factor, n_rows) <= 256) return bytes_batch(w, x, factor, n_rows, n, bits);
+    wide_pass(DROVE_I8, DROVE_I8, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
     return n_clamped;
 }
 
-static double axpy_dot_i8_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
+INLINE size_t bytes_axpy(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
+                         size_t n, drovek_bits *bits)
+{
+    size_t n_clamped = 0;
+    if (n_rows > 1 || bytes_factor_sum(factor, 1) >= 256)
+        return bytes_axpy_large(w, x, factor, n_rows, n, bits);
+    int a = factor->a * (1 << (8 - factor->shift));
+    bytes_one(w, *x, a, NULL, NULL, n, bits, &n_clamped, false);
+    return n_clamped;
+}
+
+INLINE double bytes_axpy_dot(void *w, const void *x, const drovek_factor *factor, const void *next,
                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
 {
     if (bytes_factor_sum(factor, 1) < 256) {
         int a = factor->a * (1 << (8 - factor->shift));
         return bytes_one(w, x, a, next, ahead, n, bits, n_clamped, true);
     }
-    *n_clamped += axpy_i8_i8(w, &x, factor, 1, n, bits);
-    return dot_i8_i8(next, w, n);
+    *n_clamped += bytes_axpy_large(w, &x, factor, 1, n, bits);
+    return bytes_dot(next, w, n);
 }
 
 /* ---- integers, one of them of 16 bits ---- */
@@ -136,145 +136,41 @@ INLINE double wide_axpy_dot(drove_number d, drove_number m, void *w, const void 
 
 /* ---- one instance per pair ---- */
 
-static double dot_i8_i16(const void *x, const void *w, size_t n)
+INLINE bool is_bytes(drove_number d, drove_number m)
 {
-    return words_dot(DROVE_I8, DROVE_I16, x, w, n);
+    return d == DROVE_I8 && m == DROVE_I8;
 }
 
-static size_t axpy_i8_i16(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
+INLINE bool is_wide(drove_number d, drove_number m)
 {
-    return words_axpy(DROVE_I8, DROVE_I16, w, x, factor, n_rows, n, bits);
+    return d == DROVE_F32 || m == DROVE_F32;
 }
 
-static double axpy_dot_i8_i16(void *w, const void *x, const drovek_factor *factor, const void *next,
-                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
+INLINE double dot(drove_number d, drove_number m, const void *x, const void *w, size_t n)
 {
-    return words_axpy_dot(DROVE_I8, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
+    if (is_bytes(d, m)) return bytes_dot(x, w, n);
+    return is_wide(d, m) ? float_dot(d, m, x, w, n) : words_dot(d, m, x, w, n);
 }
 
-static double dot_i8_f32(const void *x, const void *w, size_t n)
+INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
+                   const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
 {
-    return float_dot(DROVE_I8, DROVE_F32, x, w, n);
+    if (is_bytes(d, m)) return bytes_axpy(w, x, factor, n_rows, n, bits);
+    if (is_wide(d, m)) return wide_axpy(d, m, w, x, factor, n_rows, n, bits);
+    return words_axpy(d, m, w, x, factor, n_rows, n, bits);
 }
 
-static size_t axpy_i8_f32(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
+INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,
+                       const drovek_factor *factor, const void *next, const void *ahead, size_t n,
+                       drovek_bits *bits, size_t *n_clamped)
 {
-    return wide_axpy(DROVE_I8, DROVE_F32, w, x, factor, n_rows, n, bits);
+    if (is_bytes(d, m)) return bytes_axpy_dot(w, x, factor, next, ahead, n, bits, n_clamped);
+    if (is_wide(d, m)) return wide_axpy_dot(d, m, w, x, factor, next, ahead, n, bits, n_clamped);
+    return words_axpy_dot(d, m, w, x, factor, next, ahead, n, bits, n_clamped);
 }
 
-static double axpy_dot_i8_f32(void *w, const void *x, const drovek_factor *factor, const void *next,
-                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
-{
-    return wide_axpy_dot(DROVE_I8, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_i16_i8(const void *x, const void *w, size_t n)
-{
-    return words_dot(DROVE_I16, DROVE_I8, x, w, n);
-}
-
-static size_t axpy_i16_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    return words_axpy(DROVE_I16, DROVE_I8, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_i16_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
-                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
-{
-    return words_axpy_dot(DROVE_I16, DROVE_I8, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_i16_i16(const void *x, const void *w, size_t n)
-{
-    return words_dot(DROVE_I16, DROVE_I16, x, w, n);
-}
-
-static size_t axpy_i16_i16(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    return words_axpy(DROVE_I16, DROVE_I16, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_i16_i16(void *w, const void *x, const drovek_factor *factor,
-                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                               size_t *n_clamped)
-{
-    return words_axpy_dot(DROVE_I16, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_i16_f32(const void *x, const void *w, size_t n)
-{
-    return float_dot(DROVE_I16, DROVE_F32, x, w, n);
-}
-
-static size_t axpy_i16_f32(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    return wide_axpy(DROVE_I16, DROVE_F32, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_i16_f32(void *w, const void *x, const drovek_factor *factor,
-                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                               size_t *n_clamped)
-{
-    return wide_axpy_dot(DROVE_I16, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_f32_i8(const void *x, const void *w, size_t n)
-{
-    return float_dot(DROVE_F32, DROVE_I8, x, w, n);
-}
-
-static size_t axpy_f32_i8(void *w, const void *const *x, const drovek_factor *factor, size_t n_rows,
-                          size_t n, drovek_bits *bits)
-{
-    return wide_axpy(DROVE_F32, DROVE_I8, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_f32_i8(void *w, const void *x, const drovek_factor *factor, const void *next,
-                              const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped)
-{
-    return wide_axpy_dot(DROVE_F32, DROVE_I8, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_f32_i16(const void *x, const void *w, size_t n)
-{
-    return float_dot(DROVE_F32, DROVE_I16, x, w, n);
-}
-
-static size_t axpy_f32_i16(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    return wide_axpy(DROVE_F32, DROVE_I16, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_f32_i16(void *w, const void *x, const drovek_factor *factor,
-                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                               size_t *n_clamped)
-{
-    return wide_axpy_dot(DROVE_F32, DROVE_I16, w, x, factor, next, ahead, n, bits, n_clamped);
-}
-
-static double dot_f32_f32(const void *x, const void *w, size_t n)
-{
-    return float_dot(DROVE_F32, DROVE_F32, x, w, n);
-}
-
-static size_t axpy_f32_f32(void *w, const void *const *x, const drovek_factor *factor,
-                           size_t n_rows, size_t n, drovek_bits *bits)
-{
-    return wide_axpy(DROVE_F32, DROVE_F32, w, x, factor, n_rows, n, bits);
-}
-
-static double axpy_dot_f32_f32(void *w, const void *x, const drovek_factor *factor,
-                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                               size_t *n_clamped)
-{
-    return wide_axpy_dot(DROVE_F32, DROVE_F32, w, x, factor, next, ahead, n, bits, n_clamped);
-}
+#define EACH_BODY "kernel/linear_dense_body.h"
+#include "kernel/linear_each_dense.h"
 
 static size_t merge_i8(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
 {
