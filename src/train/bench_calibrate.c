@@ -235,11 +235,12 @@ static void print_calibrate(const json_t *result, FILE *stream)
 {
     size_t i, n_near = 0, n = json_array_size(json_object_get(result, "rows"));
     const json_t *row;
-    fprintf(stream, "%-15s%-8s%9s%10s%10s%11s  %s\n", "signature", "", "T1 GNPS", "step ns",
-            "spill ns", "cache KiB", "p");
+    fprintf(stream, "p = min(most, slope ln(n / n0)), n = number of features; KiB: cache\n");
+    fprintf(stream, "%-14s%-7s%8s%9s%9s%9s%7s%7s%10s\n", "signature", "", "T1 GNPS", "step ns",
+            "spill ns", "KiB", "most", "slope", "n0");
     json_array_foreach(json_object_get(result, "constants"), i, row)
     {
-        fprintf(stream, "%-15s%-8s%9.4g%10.4g%10.4g%11.4g  min(%.3g, %.3g ln(n / %.4g))\n",
+        fprintf(stream, "%-14s%-7s%8.4g%9.4g%9.4g%9.4g%7.3g%7.3g%10.4g\n",
                 json_string_value(json_object_get(row, "signature")),
                 json_string_value(json_object_get(row, "problem")), number_of(row, "gnps"),
                 number_of(row, "step_ns"), number_of(row, "spill_ns"),

@@ -184,7 +184,9 @@ const float *drove__run_theta(drove_run *run)
 {
     const float *vector = run->sync->ops->peek(run->sync);
     if (run->shared == NULL) return vector;
-    run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
+    if (!run->theta_is_current)
+        run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
+    run->theta_is_current = true;
     return run->theta;
 }
 
@@ -327,6 +329,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     drove__batcher_open(&run->batcher, limit);
+    run->theta_is_current = false;
     drove__gang_go(run, DROVE_DO_TRAIN);
     for (;;) {
         uint64_t now = drove__now_ns();

@@ -26,18 +26,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_ROWS = 4, READ_BYTES = 1 << 18 }; /* of a turn of reading */
+enum { READ_BYTES = 1 << 18 }; /* of a turn of reading */
 static const double WARM_UP_S = 0.02, STEPS_S = 0.004, READ_S = 0.002;
 static const double FULL_SHARE = 0.97; /* processor time over time, of an undisturbed window */
 static const double PATIENCE = 3.0;    /* times the seconds asked for, ... */
 enum { ENOUGH_WINDOWS = 3, MOST_WINDOWS = 1024 }; /* ... for so many undisturbed ones */
 static const unsigned STOP = UINT32_MAX;          /* phase 0: warm-up; odd: steps; even: reading */
 static const double ETA = 4.0, RANGE_PER_ETA = 64.0; /* times stored numbers of an example */
-
-struct drove_measure_data {
-    drove_storage *storage;
-    drove_data view;
-};
 
 typedef struct crew crew;
 
@@ -80,78 +75,6 @@ struct crew {
     _Atomic unsigned phase DROVE_ALIGNED_CACHE_LINE;
     _Atomic int failed;
 };
-
-/* ---- the examples ---- */
-
-static drove_status draw_classes(drove_storage *s, uint64_t seed)
-{
-    drove_rng rng;
-    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, UINT64_MAX);
-    s->y_kind = DROVE_Y_CLASS;
-    s->n_classes = 2;
-    s->y_class = malloc(s->n_rows * sizeof *s->y_class);
-    if (s->y_class == NULL) return drove__fail_nomem("random classes", s->n_rows * 4);
-    for (size_t i = 0; i < s->n_rows; i++) s->y_class[i] = (int32_t)(drove__rng_u64(&rng) & 1);
-    return DROVE_OK;
-}
-
-static drove_quant_shape quant_shape(const drove_measure_shape *shape)
-{
-    size_t n = shape->n_features, size = drove__number_size(shape->number);
-    double stored = shape->index_bits == 0 ? (double)n : fmax(1.0, shape->density * (double)n);
-    double row_bytes = round(stored) * (double)(size + shape->index_bits / 8);
-    if (shape->index_bits == 0) row_bytes = ceil(row_bytes / 64.0) * 64.0;
-    double rows = fmin((double)shape->n_bytes / row_bytes, (double)UINT32_MAX);
-    return (drove_quant_shape){.number = shape->number,
-                               .index_bits = shape->index_bits,
-                               .n_rows = rows > LEAST_ROWS ? (size_t)rows : LEAST_ROWS,
-                               .n_features = n,
-                               .n_stored = (size_t)round(stored),
-                               .seed = shape->seed};
-}
-
-double drove__measure_bytes(const drove_measure_shape *shape)
-{
-    drove_quant_shape form = quant_shape(shape);
-    double pair = (double)(drove__number_size(form.number) + form.index_bits / 8);
-    return pair * (double)form.n_stored * (double)form.n_rows;
-}
-
-drove_status drove__measure_data_create(const drove_measure_shape *shape, drove_measure_data **out)
-{
-    *out = NULL;
-    drove_measure_data *d = calloc(1, sizeof *d);
-    if (d == NULL) return drove__fail_nomem("random examples", sizeof *d);
-    drove_quant_shape form = quant_shape(shape);
-    drove_status status = drove__storage_create(&d->storage);
-    if (status == DROVE_OK) status = drove__quant_random(&form, &d->storage->quant);
-    if (status == DROVE_OK) {
-        d->storage->x_kind = DROVE_X_QUANT;
-        d->storage->n_rows = d->view.n_rows = form.n_rows;
-        d->storage->n_features = form.n_features;
-        d->view.storage = d->storage;
-        status = draw_classes(d->storage, shape->seed);
-    }
-    if (status != DROVE_OK) {
-        drove__measure_data_destroy(d);
-        return status;
-    }
-    *out = d;
-    return DROVE_OK;
-}
-
-void drove__measure_data_destroy(drove_measure_data *data)
-{
-    if (data == NULL) return;
-    drove__storage_release(data->storage);
-    free(data);
-}
-
-static double stored_numbers(const drove_quant *q)
-{
-    if (q->index_bits == 0) return (double)q->n_features;
-    return (double)(q->n_stored - q->n_bridges) / (double)q->n_rows;
-}
 
 /* ---- one thread ---- */
 
@@ -390,7 +313,7 @@ static double settled_rate(const crew *c)
 static void gather(crew *c, drove_measured *out)
 {
     const drove_quant *q = c->data->storage->quant;
-    double numbers = stored_numbers(q);
+    double numbers = drove__measure_numbers(c->data);
     size_t pair_bytes = drove__number_size(q->number) + q->index_bits / 8;
     *out = (drove_measured){.gnps = settled_rate(c) * numbers,
                             .read_gb_per_s = c->read,
@@ -411,7 +334,7 @@ static drove_status prepare_engine(crew *c)
 {
     const drove_measure_job *o = c->opt;
     const drove_model_io io = {.n_features = c->data->storage->n_features, .n_classes = 2};
-    double eta = ETA / stored_numbers(c->data->storage->quant);
+    double eta = ETA / drove__measure_numbers(c->data);
     drove_prepare_options opt = {.kernels = o->kernels,
                                  .data = &c->data->view,
                                  .precision = o->precision,
@@ -467,7 +390,7 @@ static drove_status prepare_crew(crew *c)
     drove__topo_place(o->topo, o->bind, o->n_threads, c->place);
     DROVE_TRY(prepare_engine(c));
     DROVE_TRY(create_strategy(c));
-    const drove_turn_limits limits = {.numbers = stored_numbers(c->data->storage->quant),
+    const drove_turn_limits limits = {.numbers = drove__measure_numbers(c->data),
                                       .n_rows = c->data->view.n_rows,
                                       .each = o->batch,
                                       .most_steps = c->sync->most_steps};

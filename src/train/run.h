@@ -113,7 +113,8 @@ struct drove_run {
     const drove_engine_ops *engine_ops;
     /* of an engine whose parameters are words of its own; else NULL */
     drove_engine_shared *shared;
-    float               *theta;       /* [n_params] those parameters as floats: drove__run_theta */
+    float               *theta; /* [n_params] those parameters as floats: drove__run_theta */
+    bool                 theta_is_current; /* no step since they were unpacked */
     drove_batcher        batcher;     /* its batches are a worker's turns: one or more updates */
     size_t               update_rows; /* examples of an update */
     bool                 use_live;    /* fused steps straight into the shared parameters */

@@ -8,6 +8,7 @@
  */
 #include "train/run.h"
 
+#include <assert.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,19 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
     return n;
 }
 
+/* Keys and values, NULL behind the last: borrowed. */
+typedef struct metadata {
+    const char *word[2 * (DROVE_COUNT(fixed_options) + 3) + 1];
+    size_t n;
+} metadata;
+
+static void append(metadata *meta, const char *key, const char *value)
+{
+    assert(meta->n + 2 < DROVE_COUNT(meta->word));
+    meta->word[meta->n++] = key;
+    meta->word[meta->n++] = value;
+}
+
 static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
                                 uint64_t *trace)
 {
@@ -177,23 +191,21 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     }
     char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
     char range[40], turn[40];
-    const char *meta[2 * DROVE_COUNT(fixed_options) + 7] = {"format", STATE_FORMAT};
+    metadata meta = {0};
+    append(&meta, "format", STATE_FORMAT);
     for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
         DROVE_TRY(get_fixed(run, fixed_options[i], values[i]));
-        meta[2 + 2 * i] = fixed_options[i];
-        meta[3 + 2 * i] = values[i];
+        append(&meta, fixed_options[i], values[i]);
     }
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->batcher.batch);
-    meta[2 + 2 * DROVE_COUNT(fixed_options)] = "turn_rows";
-    meta[3 + 2 * DROVE_COUNT(fixed_options)] = turn;
+    append(&meta, "turn_rows", turn);
     if (run->shared != NULL) {
         drove_engine_facts facts;
         run->engine_ops->facts(run->shared, &facts);
         snprintf(range, sizeof range, "%.17g", facts.model_range);
-        meta[4 + 2 * DROVE_COUNT(fixed_options)] = "found_range";
-        meta[5 + 2 * DROVE_COUNT(fixed_options)] = range;
+        append(&meta, "found_range", range);
     }
-    return drove__safetensors_write(path, t, n, meta);
+    return drove__safetensors_write(path, t, n, meta.word);
 }
 
 drove_status drove__state_save(const drove_run *run, const char *path)
