@@ -46,6 +46,7 @@ typedef struct drove_options {
     double model_range;                /* largest magnitude of a parameter; 0 = from the data */
     /* machine */
     char threads[DROVE_TEXT_SIZE];  /* number >= 1, or "all" */
+    char workers[DROVE_TEXT_SIZE];  /* groups of cores and devices; "" = threads */
     char bind[DROVE_TEXT_SIZE];     /* none, compact, spread */
     char isa[DROVE_TEXT_SIZE];      /* "" = best; or a cap */
     char prefetch[DROVE_TEXT_SIZE]; /* on, hardware, hints, off */
@@ -86,8 +87,8 @@ const drove_option_info *drove_options_table(size_t *n_out);
 
 drove_options drove_options_default(void);
 /* name with "-" or "_"; "workers" with the value "threads:N" is another word for "threads" with N.
- * Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long),
- * DROVE_E_UNSUPPORTED (workers other than threads).  On failure *options is unchanged. */
+ * Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long).  On
+ * failure *options is unchanged. */
 drove_status drove_options_set(drove_options *options, const char *name, const char *value);
 /* Text of one option as one would type it; into[size].  Errors: DROVE_E_ARG (unknown name, size
  * too small). */

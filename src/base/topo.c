@@ -237,6 +237,16 @@ void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_worke
     }
 }
 
+bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out)
+{
+    for (unsigned i = 0; i < topo->facts.n_pus; i++) {
+        if (topo->compact[i].pu != pu) continue;
+        *out = topo->compact[i];
+        return true;
+    }
+    return false;
+}
+
 drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *place)
 {
     if (place->pu < 0 || !topo->facts.is_this_machine) return DROVE_OK;

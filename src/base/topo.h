@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
  * every core has one; more workers than PUs wrap round. */
 void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
                        drove_place *place);
+
+/* The place of a processor, as the operating system numbers it; false: not one of the topology's. */
+bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out);
 
 /* Binds the calling thread; place->pu == -1 or a topology that is not this machine: does nothing.
  * Errors: DROVE_E_SYSTEM. */

@@ -23,6 +23,7 @@
 #include "optim/optim.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Promises; the stress tests check each one that is claimed (thesis Table 3.2).
  *   SNAPSHOT    a reader never sees half of an update: the table's "consistent"
@@ -44,7 +45,8 @@ enum {
  *   LIVE     steps of any batch size go straight into the shared parameters; without it `live` is
  *            used for batches of one example only
  *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy
- *   TYPED    accepts a layout: words that only those to whom `live` lends them can read */
+ *   TYPED    accepts a layout: words that only those to whom `live` lends them can read
+ *   ASSIGNED a coordinator gives out the batches (coord/): sizes differ from worker to worker */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
@@ -52,6 +54,7 @@ enum {
     DROVE_SYNC_LIVE = 1u << 3,
     DROVE_SYNC_BACKOFF = 1u << 4,
     DROVE_SYNC_TYPED = 1u << 5,
+    DROVE_SYNC_ASSIGNED = 1u << 6,
 };
 
 typedef struct drove_sync drove_sync;
@@ -81,6 +84,9 @@ typedef struct drove_sync_options {
     uint64_t           seed;
     /* What the words of the vector are; copied.  NULL: floats.  Needs TYPED. */
     const drove_layout *layout;
+    /* [n_workers] which of them compute on memory of their own, far away: their gradient belongs to
+     * the parameters as they were at acquire.  NULL: none. */
+    const bool *is_deep;
 } drove_sync_options;
 
 typedef struct drove_sync_ops {

@@ -13,7 +13,7 @@
  *
  * Staleness comes from the counter of begun updates, the only ordered thing here.
  */
-#include "sync/shared.h"
+#include "strategy/shared.h"
 #include "sync/sync.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@
  * centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader
  * will find it.
  */
-#include "sync/shared.h"
+#include "strategy/shared.h"
 #include "sync/sync.h"
 
 #include <string.h>

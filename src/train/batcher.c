@@ -122,6 +122,12 @@ size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, u
     return n;
 }
 
+void drove__batcher_span(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t first,
+                         size_t n, uint32_t *row)
+{
+    for (size_t i = 0; i < n; i++) (void)drove__batcher_rows(b, cursor, first + i, row + i);
+}
+
 uint64_t drove__batcher_examples(const drove_batcher *b, uint64_t number)
 {
     uint64_t inside = (number % b->per_epoch) * b->batch;

@@ -60,6 +60,10 @@ bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned
 /* Rows of batch `number` into row[batch]; returns how many. */
 size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
                            uint32_t *row);
+/* Rows of the examples at positions first .. first + n - 1 of the run's order, which do not cross
+ * the end of an epoch, into row[n]; for batches of one example. */
+void drove__batcher_span(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t first,
+                         size_t n, uint32_t *row);
 /* Examples in all batches below `number`, and the same in epochs. */
 uint64_t drove__batcher_examples(const drove_batcher *b, uint64_t number);
 double   drove__batcher_epochs(const drove_batcher *b, uint64_t number);

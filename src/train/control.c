@@ -284,6 +284,7 @@ static uint64_t least(uint64_t a, uint64_t b)
  * follows. */
 static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
 {
+    if (run->crew.n_groups > 0) return UINT64_MAX; /* drove_crew.most_updates says it */
     uint64_t next = atomic_load(&run->batcher.next), published = atomic_load(&run->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
@@ -314,6 +315,13 @@ static void gather_clamped(drove_run *run)
     run->sync->n_clamped = 0;
 }
 
+/* Updates at which a stretch of a crew has to end. */
+static uint64_t most_updates(const drove_run *run)
+{
+    uint64_t most = run->until.updates;
+    return run->save.every.unit == DROVE_SAVE_UPDATES ? least(most, next_save_update(run)) : most;
+}
+
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
@@ -330,19 +338,22 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     bool halted = false;
     drove__batcher_open(&run->batcher, limit);
     run->theta_is_current = false;
+    run->crew.most_updates = most_updates(run);
     drove__gang_go(run, DROVE_DO_TRAIN);
     for (;;) {
         uint64_t now = drove__now_ns();
         if (drove__gang_wait(run, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
         now = drove__now_ns();
         if (!halted && (interrupt_signal(run) != 0 || now >= deadline)) {
-            drove__batcher_halt(&run->batcher);
+            drove__run_halt(run);
             halted = true;
         }
+        if (run->crew.n_groups > 0) drove__crew_tell(run);
         show_progress(run, st->train_ns + now - start);
     }
     st->train_ns += drove__now_ns() - start;
     gather_clamped(run);
+    if (run->crew.n_groups > 0) drove__crew_tell(run);
     return drove__gang_status(run);
 }
 
@@ -394,12 +405,25 @@ static drove_status evaluate_end(drove_run *run)
     return DROVE_OK;
 }
 
+/* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
+static drove_status check_crew(drove_run *run)
+{
+    drove_status status = drove__crew_status(run);
+    if (status == DROVE_OK) return DROVE_OK;
+    bool saves = run->opt.out[0] != '\0';
+    char text[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(text);
+    DROVE_TRY(save(run));
+    return drove__fail(status, "%s; %s%s", text, saves ? "the state is saved: drove train --resume " : "nothing is saved without --out", saves ? run->opt.out : "");
+}
+
 drove_status drove__run_control(drove_run *run)
 {
     bool evaluated = true;
     if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate(run));
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
+        if (run->crew.n_groups > 0) DROVE_TRY(check_crew(run));
         evaluated =
             atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate(run));

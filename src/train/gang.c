@@ -28,6 +28,44 @@ static drove_command next_command(drove_gang *gang, uint64_t *seen)
     return command;
 }
 
+/* Threads that answer a command. */
+static unsigned n_members(const drove_run *run)
+{
+    return run->n_workers + (run->crew.n_groups > 0 ? 1 : 0) - run->gang.n_silent;
+}
+
+/* false: the thread is to end. */
+static bool train(drove_worker *w)
+{
+    if (w->group == NULL) drove__worker_train(w);
+    else if (drove__group_leads(w)) return drove__group_work(w);
+    else drove__group_lane(w);
+    return true;
+}
+
+static bool score(drove_worker *w)
+{
+    if (w->group != NULL) return train(w);
+    drove__worker_score(w);
+    return true;
+}
+
+static void *coordinator_main(void *argument)
+{
+    drove_run *run = argument;
+    uint64_t seen = 0;
+    finish(run);
+    for (;;) {
+        switch (next_command(&run->gang, &seen)) {
+        case DROVE_DO_TRAIN: drove__crew_coordinate(run, DROVE_JOB_TRAIN); break;
+        case DROVE_DO_SCORE: drove__crew_coordinate(run, DROVE_JOB_SCORE); break;
+        case DROVE_DO_PROBE: break;
+        case DROVE_DO_QUIT: return NULL;
+        }
+        finish(run);
+    }
+}
+
 static void *worker_main(void *argument)
 {
     drove_worker *w = argument;
@@ -37,15 +75,20 @@ static void *worker_main(void *argument)
     finish(w->run);
     for (;;) {
         switch (next_command(&w->run->gang, &seen)) {
-        case DROVE_DO_TRAIN: drove__worker_train(w); break;
-        case DROVE_DO_SCORE: drove__worker_score(w); break;
+        case DROVE_DO_TRAIN:
+            if (!train(w)) return NULL;
+            break;
+        case DROVE_DO_SCORE:
+            if (!score(w)) return NULL;
+            break;
+        case DROVE_DO_PROBE: drove__group_probe(w); break;
         case DROVE_DO_QUIT: return NULL;
         }
         finish(w->run);
     }
 }
 
-static drove_status init_gang(drove_gang *gang, unsigned n_workers)
+static drove_status init_gang(drove_gang *gang, unsigned n_members)
 {
     pthread_condattr_t monotonic;
     if (pthread_mutex_init(&gang->lock, NULL) != 0)
@@ -55,14 +98,24 @@ static drove_status init_gang(drove_gang *gang, unsigned n_workers)
     pthread_cond_init(&gang->go, NULL);
     pthread_cond_init(&gang->parked, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    gang->n_busy = n_workers;
+    gang->n_busy = n_members;
     gang->ready = true;
+    return DROVE_OK;
+}
+
+static drove_status start_coordinator(drove_run *run)
+{
+    int error = pthread_create(&run->crew.thread, NULL, coordinator_main, run);
+    if (error != 0)
+        return drove__fail(DROVE_E_SYSTEM, "cannot start the coordinator: %s", strerror(error));
+    run->crew.thread_started = true;
     return DROVE_OK;
 }
 
 drove_status drove__gang_start(drove_run *run)
 {
-    DROVE_TRY(init_gang(&run->gang, run->n_workers));
+    DROVE_TRY(init_gang(&run->gang, n_members(run)));
+    if (run->crew.n_groups > 0) DROVE_TRY(start_coordinator(run));
     for (unsigned i = 0; i < run->n_workers; i++) {
         int error = pthread_create(&run->worker[i].thread, NULL, worker_main, &run->worker[i]);
         if (error != 0) {
@@ -83,7 +136,7 @@ void drove__gang_go(drove_run *run, drove_command command)
 {
     pthread_mutex_lock(&run->gang.lock);
     run->gang.command = command;
-    run->gang.n_busy = run->n_workers;
+    run->gang.n_busy = n_members(run);
     run->gang.generation++;
     pthread_cond_broadcast(&run->gang.go);
     pthread_mutex_unlock(&run->gang.lock);
@@ -115,17 +168,53 @@ drove_status drove__gang_status(drove_run *run)
     return DROVE_OK;
 }
 
+/* A silent thread that has not come back by then is left to itself, and the run with it. */
+static void join(drove_run *run, drove_worker *w)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    if (w->group != NULL && atomic_load(&w->group->fate) == DROVE_FATE_SILENT) {
+        for (int i = 0; i < 100 && !atomic_load(&w->group->has_ended); i++) nanosleep(&moment, NULL);
+        if (!atomic_load(&w->group->has_ended)) {
+            run->is_abandoned = true;
+            pthread_detach(w->thread);
+            return;
+        }
+    }
+    pthread_join(w->thread, NULL);
+}
+
+void drove__gang_silence(drove_run *run)
+{
+    pthread_mutex_lock(&run->gang.lock);
+    run->gang.n_silent++;
+    if (--run->gang.n_busy == 0) pthread_cond_signal(&run->gang.parked);
+    pthread_mutex_unlock(&run->gang.lock);
+}
+
 void drove__gang_stop(drove_run *run)
 {
     if (!run->gang.ready) return;
     drove__gang_go(run, DROVE_DO_QUIT);
     for (unsigned i = 0; i < run->n_workers; i++) {
-        if (run->worker[i].thread_started) pthread_join(run->worker[i].thread, NULL);
+        if (run->worker[i].thread_started) join(run, &run->worker[i]);
     }
+    if (run->crew.thread_started) pthread_join(run->crew.thread, NULL);
+    if (run->is_abandoned) return;
     pthread_cond_destroy(&run->gang.go);
     pthread_cond_destroy(&run->gang.parked);
     pthread_mutex_destroy(&run->gang.lock);
     run->gang.ready = false;
+}
+
+/* Split over the groups by the coordinator, in proportion to their speed, and summed there. */
+static drove_status score_by_crew(drove_run *run, drove_score *out)
+{
+    drove__gang_go(run, DROVE_DO_SCORE);
+    drove__gang_wait(run, UINT64_MAX);
+    DROVE_TRY(drove__gang_status(run));
+    DROVE_TRY(drove__crew_status(run));
+    *out = drove__coord_score(run->crew.coord);
+    return DROVE_OK;
 }
 
 drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows,
@@ -135,6 +224,7 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
     sc->data = data;
     sc->theta = drove__run_theta(run);
     sc->n_rows = n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
+    if (run->crew.n_groups > 0) return score_by_crew(run, out);
     sc->n_chunks = (sc->n_rows + DROVE_SCORE_ROWS - 1) / DROVE_SCORE_ROWS;
     if (sc->n_chunks > sc->capacity) {
         drove_score *chunk = drove__grow(sc->chunk, sc->n_chunks, sizeof *chunk);

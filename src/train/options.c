@@ -78,6 +78,11 @@ static const drove_option_info table[] = {
 
     {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
      .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
+    {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
+     .empty_word = "threads", .words = "threads threads: cpu:all cpu: host: opencl: cuda: fake:",
+     .help = "groups of cores and devices that a coordinator gives batches to, joined by +: "
+             "cpu:0-3, cpu:all, host:K, opencl:0, opencl:0.1, cuda:0, fake:?speed=250, each with "
+             "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads"},
     {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
      .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
@@ -200,31 +205,26 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
     return DROVE_OK;
 }
 
-/* "threads:4": other kinds of workers have no engine here. */
-static drove_status set_workers(drove_options *options, const char *value)
+/* "threads:4" is another word for --threads 4; what else there is train/workers.c reads. */
+static drove_status set_workers(drove_options *options, const drove_option_info *info,
+                                const char *value)
 {
-    drove_spec spec;
-    drove_status status = drove__spec_parse(value, &spec);
-    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
-    if (strcmp(spec.name, "threads") != 0) {
-        status = drove__fail(DROVE_E_UNSUPPORTED,
-                             "--workers: expected threads:N (N one-core workers), "
-                             "the only kind of this build, found \"%s\"",
-                             value);
-    } else if (spec.n_args != 1 || spec.n_keys != 0) {
-        status = drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
-    } else {
-        status = drove_options_set(options, "threads", spec.arg[0]);
+    static const char threads[] = "threads";
+    const size_t n = sizeof threads - 1;
+    if (strncmp(value, threads, n) != 0) return set_text(options->workers, info, value);
+    if (value[n] != '\0' && (value[n] != ':' || strpbrk(value, "?+,") != NULL)) {
+        return drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
     }
-    drove__spec_fini(&spec);
-    return status;
+    if (value[n] == ':') DROVE_TRY(drove_options_set(options, threads, value + n + 1));
+    memset(options->workers, 0, sizeof options->workers);
+    return DROVE_OK;
 }
 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
     const drove_option_info *info;
-    if (strcmp(name, "workers") == 0) return set_workers(options, value);
     DROVE_TRY(find(name, &info));
+    if (info->offset == offsetof(drove_options, workers)) return set_workers(options, info, value);
     if (info->offset ==
         offsetof(drove_options, threads)) { /* here, so that a run file has its line */
         unsigned n;

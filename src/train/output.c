@@ -6,6 +6,8 @@
  */
 #include "train/output.h"
 
+#include "train/report.h"
+
 #include "base/cpu.h"
 #include "base/file.h"
 
@@ -225,6 +227,8 @@ static drove_status append_record(drove_run *run, const drove_progress *p)
         drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
         drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
+    if (run->crew.n_groups > 0)
+        json_object_set_new(record, "workers", drove__report_record(run));
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(record);
     if (text == NULL) return drove__fail_nomem("a log record", 1);
@@ -249,6 +253,7 @@ static drove_status write_events(drove_run *run, const drove_progress *p)
         DROVE_TRY(drove__events_scalar(run->events, scalars[i].tag, (int64_t)p->updates,
                                        scalars[i].value));
     }
+    DROVE_TRY(drove__report_events(run, (int64_t)p->updates));
     for (unsigned i = 0; i < run->n_workers; i++) {
         char tag[48];
         snprintf(tag, sizeof tag, "staleness/worker%u", i);

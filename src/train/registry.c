@@ -7,6 +7,7 @@
 #include "train/registry.h"
 
 #include "base/mem.h"
+#include "coord/method.h"
 #include "data/data.h"
 #include "device/device.h"
 #include "device/features.h"
@@ -27,7 +28,8 @@ const drove_sync_ops *const drove__strategies[] = {
     &drove__sync_ssp,        &drove__sync_softsync,
     &drove__sync_mutex,      &drove__sync_rwlock,
     &drove__sync_hogwild,    &drove__sync_replicas,
-    &drove__sync_leashed,    NULL,
+    &drove__sync_leashed,    &drove__sync_hogbatch,
+    &drove__sync_adaptive,   NULL,
 };
 
 const drove_engine_ops *const drove__engines[] = {

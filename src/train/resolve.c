@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "train/registry.h"
+#include "train/workers.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -69,10 +70,25 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     w.bind = (drove_bind)bind;
     DROVE_TRY(drove__threads_parse(options->threads, n_pus, &w.n_threads));
     const char *strategy = options->strategy;
-    if (strcmp(strategy, "auto") == 0) strategy = w.n_threads == 1 ? "sequential" : "hogwild";
+    bool has_crew = options->workers[0] != '\0';
+    if (strcmp(strategy, "auto") == 0)
+        strategy = has_crew ? "adaptive" : w.n_threads == 1 ? "sequential" : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
     DROVE_TRY(resolve_strategy(&w));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
+    bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
+    if (has_crew && !is_assigned) {
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected --strategy hogbatch or adaptive, whose batches a "
+                           "coordinator gives out, found %s",
+                           options->workers, w.spec);
+    }
+    if (is_assigned) {
+        drove_crew_plan plan;
+        DROVE_TRY(drove__crew_plan_parse(options->workers, NULL, n_pus, &plan));
+        w.n_workers = has_crew ? plan.n_threads : w.n_threads;
+        drove__crew_plan_fini(&plan);
+    }
     *out = w;
     return DROVE_OK;
 }

@@ -30,6 +30,7 @@ static drove_status setup_machine(drove_run *run)
     DROVE_TRY(drove__topo_create(NULL, &run->topo));
     drove__topo_facts(run->topo, &facts);
     DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
+    if ((run->plan.ops->needs & DROVE_SYNC_ASSIGNED) != 0) return drove__crew_open(run);
     run->n_workers = run->plan.n_workers;
     run->place = calloc(run->n_workers, sizeof *run->place);
     if (run->place == NULL)
@@ -57,9 +58,7 @@ static drove_status check_target(const drove_run *run)
                        run->opt.data);
 }
 
-static void say(const drove_run *run, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void say(const drove_run *run, const char *format, ...)
+void drove__run_say(const drove_run *run, const char *format, ...)
 {
     char line[DROVE_TEXT_SIZE];
     va_list arguments;
@@ -75,16 +74,17 @@ static void say_notes(const drove_run *run)
 {
     drove_topo_facts facts;
     drove__topo_facts(run->topo, &facts);
-    if (run->train->storage->notes[0] != '\0') say(run, "data: %s", run->train->storage->notes);
+    if (run->train->storage->notes[0] != '\0') drove__run_say(run, "data: %s", run->train->storage->notes);
     if (run->test != NULL && run->test->storage != run->train->storage &&
         run->test->storage->notes[0] != '\0') {
-        say(run, "test data: %s", run->test->storage->notes);
+        drove__run_say(run, "test data: %s", run->test->storage->notes);
     }
-    if (run->n_workers < run->plan.n_threads && strcmp(run->opt.threads, "all") != 0) {
-        say(run, "--strategy %s has one worker, whatever --threads says", run->plan.spec);
+    if (run->crew.n_groups == 0 && run->n_workers < run->plan.n_threads &&
+        strcmp(run->opt.threads, "all") != 0) {
+        drove__run_say(run, "--strategy %s has one worker, whatever --threads says", run->plan.spec);
     }
     if (run->n_workers > facts.n_pus) {
-        say(run, "%u threads share %u processors: staleness and speed are those of time slices",
+        drove__run_say(run, "%u threads share %u processors: staleness and speed are those of time slices",
             run->n_workers, facts.n_pus);
     }
 }
@@ -223,6 +223,7 @@ static drove_status create_strategy(drove_run *run, const drove_spec *spec, cons
         .topo = run->topo,
         .place = run->place,
         .seed = run->opt.seed,
+        .is_deep = run->crew.is_deep,
     };
     if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
     uint32_t *words = drove__alloc(run->optim->n, sizeof *words);
@@ -258,6 +259,7 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
 /* Examples of a turn: what a worker takes at once. */
 static size_t turn_rows(const drove_run *run)
 {
+    if (run->crew.n_groups > 0) return 1; /* positions: the coordinator makes the batches */
     bool counts_updates =
         run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
     if (run->shared == NULL || counts_updates) return run->update_rows;
@@ -284,8 +286,16 @@ static drove_status setup_workers(drove_run *run)
     for (unsigned i = 0; i < run->n_workers; i++) {
         run->worker[i].run = run;
         run->worker[i].index = i;
+        sem_init(&run->worker[i].answered, 0, 0);
     }
-    return drove__gang_start(run);
+    for (unsigned i = 0; i < run->crew.n_groups; i++) {
+        drove_group *g = &run->crew.group[i];
+        for (unsigned k = 0; k < g->n_threads; k++) run->worker[g->first + k].group = g;
+    }
+    if (run->crew.n_groups == 0) return drove__gang_start(run);
+    DROVE_TRY(drove__crew_size_engines(run));
+    DROVE_TRY(drove__gang_start(run));
+    return drove__crew_settle(run);
 }
 
 static drove_status setup_resume(drove_run *run)
@@ -338,8 +348,10 @@ static void teardown(drove_run *run)
 {
     drove__gang_stop(run);
     drove__output_close(run);
+    if (run->is_abandoned) return;
     for (unsigned i = 0; run->worker != NULL && i < run->n_workers; i++)
         drove__worker_fini(&run->worker[i]);
+    if (run->crew.n_groups > 0) drove__crew_close(run);
     drove__free(run->worker);
     drove__free(run->best);
     free(run->scoring.chunk);
@@ -401,7 +413,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
     teardown(run);
-    drove__free(run);
+    if (!run->is_abandoned) drove__free(run);
     return status;
 }
 

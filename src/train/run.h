@@ -4,6 +4,7 @@
  *   features.c the feature map of the data
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
+ *   crew.h     workers that a coordinator gives batches to
  *   output.c   the files of --out                         state.c   saving and resuming
  *   prefetch.c the processor's prefetchers during the run
  *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
@@ -27,8 +28,11 @@
 #include "strategy/strategy.h"
 #include "trace/trace.h"
 #include "train/batcher.h"
+#include "train/crew.h"
 #include "train/resolve.h"
 #include "train/until.h"
+
+#include <semaphore.h>
 
 enum {
     /* examples of one evaluation chunk: fixed, so that sums do not depend on the workers */
@@ -37,13 +41,12 @@ enum {
 };
 extern const double drove__mark_percent[DROVE_N_MARKS];
 
-typedef struct drove_run drove_run;
-
-typedef struct drove_worker {
+struct drove_worker {
     drove_run         *run;
     unsigned           index;
     pthread_t          thread;
     bool               thread_started;
+    const drove_engine_ops *engine_ops;
     drove_engine      *engine; /* made by the worker's own thread, near its memory */
     float             *grad;   /* [n_params] */
     uint32_t          *row;    /* [max rows of a batch or an evaluation chunk] */
@@ -52,16 +55,28 @@ typedef struct drove_worker {
     drove_trace_worker trace;
     drove_status       status; /* first failure, with its text */
     char               error[DROVE_ERROR_TEXT_SIZE];
-} DROVE_ALIGNED_CACHE_LINE drove_worker;
+    /* one of a group that a coordinator gives batches to */
+    drove_group *group;        /* NULL: none */
+    drove_queue *jobs;         /* of drove_lane_job; NULL for a leader */
+    float        lane_share;   /* of the group's gradient; written by the leader between two jobs */
+    sem_t        answered;     /* the coordinator's thread has applied the step */
+    drove_status answer;
+} DROVE_ALIGNED_CACHE_LINE;
 
-typedef enum drove_command { DROVE_DO_TRAIN, DROVE_DO_SCORE, DROVE_DO_QUIT } drove_command;
+typedef enum drove_command {
+    DROVE_DO_TRAIN,
+    DROVE_DO_SCORE,
+    DROVE_DO_PROBE, /* groups: measure */
+    DROVE_DO_QUIT
+} drove_command;
 
 typedef struct drove_gang {
-    pthread_mutex_t lock; /* protects the four fields below */
+    pthread_mutex_t lock; /* protects the five fields below */
     pthread_cond_t  go, parked;
     uint64_t        generation; /* of the last command */
     drove_command   command;
     unsigned        n_busy;
+    unsigned        n_silent; /* threads that will never park again */
     bool            ready;
 } drove_gang;
 
@@ -110,6 +125,7 @@ struct drove_run {
     drove_optim            *optim;
     drove_sync             *sync;
     drove_workers           plan; /* strategy, number of workers, binding */
+    drove_crew              crew; /* of a strategy whose batches are assigned; else no groups */
     const drove_engine_ops *engine_ops;
     /* of an engine whose parameters are words of its own; else NULL */
     drove_engine_shared *shared;
@@ -131,6 +147,7 @@ struct drove_run {
     drove_progress final;             /* at the end */
     uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
     int            signal_number;     /* that interrupted the run */
+    bool           is_abandoned;      /* a silent thread may still use it: never freed */
     /* outputs; NULL without --out */
     drove_jsonl  *log;
     drove_events *events;
@@ -150,6 +167,8 @@ void         drove__gang_stop(drove_run *run);
 void         drove__gang_go(drove_run *run, drove_command command);
 /* Waits until all workers are parked or `until_ns` has come; true: parked. */
 bool drove__gang_wait(drove_run *run, uint64_t until_ns);
+/* One thread will never park again; by any thread. */
+void drove__gang_silence(drove_run *run);
 /* First failure of any worker, moved into the caller's error text. */
 drove_status drove__gang_status(drove_run *run);
 /* Loss of theta on data, by all workers; n_rows 0 = all rows, else that many, evenly spread. */
@@ -161,12 +180,30 @@ drove_status drove__worker_setup(drove_worker *w);
 void         drove__worker_fini(drove_worker *w);
 void         drove__worker_train(drove_worker *w);
 void         drove__worker_score(drove_worker *w);
+/* One step on the worker's own thread, by whatever way its run goes. */
+drove_status drove__worker_step(drove_worker *w, const drove_batch *batch, float eta);
+/* The mean gradient of a batch into w->grad; one in w->grad, of n_rows examples, published. */
+drove_status drove__worker_gradient(drove_worker *w, const drove_batch *batch);
+drove_status drove__worker_publish_gradient(drove_worker *w, size_t n_rows, float eta);
+void         drove__worker_count(drove_worker *w, size_t n_rows, uint64_t n_steps,
+                                 const drove_publish_info *info);
+/* A batch whose loss is not finite ends the run: the thesis's "crashed". */
+void drove__worker_check_finite(drove_worker *w, double loss);
+/* The status with its text, for the caller; _fail also ends the run. */
+void drove__worker_keep_error(drove_worker *w, drove_status status);
+void drove__worker_fail(drove_worker *w, drove_status status);
+/* No further batch is begun; by any thread. */
+void drove__run_halt(drove_run *run);
 
 /* The parameters as floats [n_params], workers parked; valid until they go on. */
 const float *drove__run_theta(drove_run *run);
 
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);
+
+/* run.c; a message for people, one line */
+void drove__run_say(const drove_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* prefetch.c */
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT "drove-state-2"
+#define STATE_FORMAT "drove-state-3"
 
 enum {
     N_COUNTERS = 7,
@@ -23,14 +23,15 @@ enum {
     N_TRACE = N_TRACE_HEAD + DROVE_N_PHASES,
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
-    MOST_STRATEGY_TENSORS = 16
+    MOST_STRATEGY_TENSORS = 16,
+    N_GROUP = 2 /* counted updates and batch size of a group */
 };
 
 /* Options that a continued run must share with the saved one. */
 static const char *const fixed_options[] = {"data",       "test",     "features",   "model",
                                             "activation", "loss",     "strategy",   "rule",
                                             "rule_state", "batch",    "order",      "seed",
-                                            "precision",  "rounding", "model_range"};
+                                            "precision",  "rounding", "model_range", "workers"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
 static drove_status get_fixed(const drove_run *run, const char *name, char *value)
@@ -92,6 +93,36 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
                                    .updates = (uint64_t)part[2],
                                    .met = part[3] != 0.0};
     }
+}
+
+static void pack_crew(const drove_run *run, double *v)
+{
+    for (unsigned i = 0; i < run->crew.n_groups; i++) {
+        drove_coord_facts f;
+        drove__coord_facts(run->crew.coord, i, &f);
+        v[i * N_GROUP] = f.u;
+        v[i * N_GROUP + 1] = (double)f.batch;
+    }
+}
+
+static drove_status load_crew(drove_run *run, const drove_safetensors *st)
+{
+    const void *bytes;
+    double v[DROVE_MOST_GROUPS * N_GROUP];
+    size_t n = (size_t)run->crew.n_groups * N_GROUP;
+    if (n == 0) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, "crew", DROVE_T_F64, n, &bytes));
+    memcpy(v, bytes, n * sizeof *v);
+    drove__coord_restore(run->crew.coord, atomic_load(&run->batcher.next));
+    for (unsigned i = 0; i < run->crew.n_groups; i++) {
+        double u = v[i * N_GROUP], batch = v[i * N_GROUP + 1];
+        if (!(u >= 0.0 && u < 1e18 && batch >= 1.0 && batch < 1e18))
+            return drove__fail(DROVE_E_DATA, "tensor \"crew\": expected updates and a batch size, "
+                                             "found %g and %g",
+                               u, batch);
+        drove__coord_restore_worker(run->crew.coord, i, u, (uint64_t)batch);
+    }
+    return DROVE_OK;
 }
 
 static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
@@ -175,10 +206,12 @@ static void append(metadata *meta, const char *key, const char *value)
 static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
                                 uint64_t *trace)
 {
+    double crew[DROVE_MOST_GROUPS * N_GROUP];
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
     size_t n = 0;
     pack_counters(run, counters);
+    pack_crew(run, crew);
     pack_standing(&run->standing, standing);
     t[n++] = flat("vector", DROVE_T_F32, run->sync->n_vector, run->sync->ops->peek(run->sync));
     t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
@@ -186,6 +219,8 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
     if (run->sync->ops->tensors != NULL)
         n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
+    if (run->crew.n_groups > 0)
+        t[n++] = flat("crew", DROVE_T_F64, (size_t)run->crew.n_groups * N_GROUP, crew);
     for (unsigned i = 0; i < run->n_workers; i++) {
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
@@ -210,7 +245,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
 
 drove_status drove__state_save(const drove_run *run, const char *path)
 {
-    size_t most = 4 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    size_t most = 5 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
     drove_status status = tensor != NULL && trace != NULL
@@ -325,6 +360,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
     DROVE_TRY(convert_turns(run, st));
+    DROVE_TRY(load_crew(run, st));
     unpack_standing(&run->standing, standing);
     run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = counters[1];

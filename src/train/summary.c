@@ -4,6 +4,7 @@
 
 #include "train/control.h"
 #include "train/output.h"
+#include "train/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static json_t *staleness_json(const drove_histogram *h)
 
 static json_t *workers_json(const drove_run *run)
 {
+    if (run->crew.n_groups > 0) return drove__report_summary(run);
     json_t *list = json_array();
     double train_ns = (double)run->standing.train_ns;
     for (unsigned i = 0; i < run->n_workers; i++) {
@@ -347,6 +349,7 @@ drove_status drove__summary_print(const drove_run *run, FILE *stream)
     print_quality(stream, run);
     print_marks(stream, run);
     print_speed(stream, run, &total);
+    drove__report_print(run, stream);
     print_files(stream, run);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the summary") : DROVE_OK;
 }

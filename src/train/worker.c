@@ -14,6 +14,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A lane's or a leader's own, and the engine that its group computes with. */
+static drove_status join_group(drove_worker *w, drove_engine_options *opt)
+{
+    drove_group *g = w->group;
+    size_t n_params = w->run->optim->n;
+    w->engine_ops = g->engine_ops;
+    opt->max_rows = g->engine_rows;
+    opt->device = g->device;
+    if (!drove__group_leads(w))
+        return drove__queue_create(DROVE_LANE_JOBS, sizeof(drove_lane_job), &w->jobs);
+    bool in_pieces = g->device != NULL && w->run->opt.batch > g->engine_rows;
+    in_pieces |= g->plan->batch > g->engine_rows || g->plan->most > g->engine_rows;
+    if (!in_pieces) return DROVE_OK;
+    g->sum = drove__alloc(n_params, sizeof *g->sum);
+    return g->sum != NULL ? DROVE_OK
+                          : drove__fail_nomem("a gradient in pieces", n_params * sizeof *g->sum);
+}
+
 drove_status drove__worker_setup(drove_worker *w)
 {
     drove_run *run = w->run;
@@ -25,46 +43,63 @@ drove_status drove__worker_setup(drove_worker *w)
                                 .data = run->train,
                                 .max_rows = rows,
                                 .shared = run->shared};
-    w->row = drove__alloc(rows, sizeof *w->row);
-    if (w->row == NULL) return drove__fail_nomem("rows of a batch", rows * sizeof *w->row);
+    w->engine_ops = run->engine_ops;
+    if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
+    w->row = drove__alloc(opt.max_rows, sizeof *w->row);
+    if (w->row == NULL)
+        return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
     if (!run->use_live) {
         w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
         if (w->grad == NULL)
             return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
     }
     DROVE_TRY(drove__optim_worker_init(&w->optim, run->optim));
-    return run->engine_ops->create(&opt, &w->engine);
+    return w->engine_ops->create(&opt, &w->engine);
 }
 
 void drove__worker_fini(drove_worker *w)
 {
-    if (w->run != NULL && w->engine != NULL) w->run->engine_ops->destroy(w->engine);
+    if (w->engine != NULL) w->engine_ops->destroy(w->engine);
     drove__optim_worker_fini(&w->optim);
+    drove__queue_destroy(w->jobs);
     drove__free(w->grad);
     drove__free(w->row);
+    w->jobs = NULL;
     w->engine = NULL;
     w->grad = NULL;
     w->row = NULL;
 }
 
-static void fail(drove_worker *w, drove_status status)
+void drove__run_halt(drove_run *run)
+{
+    drove__batcher_halt(&run->batcher);
+    if (run->crew.n_groups > 0) drove__crew_halt(run);
+}
+
+void drove__worker_keep_error(drove_worker *w, drove_status status)
 {
     w->status = status;
     drove__error_copy(w->error);
+}
+
+void drove__worker_fail(drove_worker *w, drove_status status)
+{
+    drove__worker_keep_error(w, status);
     atomic_store(&w->run->halted, 1);
-    drove__batcher_halt(&w->run->batcher);
+    drove__run_halt(w->run);
     if (w->run->sync->ops->stop != NULL) w->run->sync->ops->stop(w->run->sync);
 }
 
 /* A batch whose loss is not finite ends the run: the thesis's "crashed". */
-static void check_finite(drove_worker *w, double loss)
+void drove__worker_check_finite(drove_worker *w, double loss)
 {
     if (isfinite(loss)) return;
     atomic_store(&w->run->nonfinite, 1);
-    drove__batcher_halt(&w->run->batcher);
+    drove__run_halt(w->run);
 }
 
-static void count(drove_worker *w, size_t n_rows, uint64_t n_steps, const drove_publish_info *info)
+void drove__worker_count(drove_worker *w, size_t n_rows, uint64_t n_steps,
+                         const drove_publish_info *info)
 {
     drove_trace_worker *t = &w->trace;
     t->steps += n_steps;
@@ -91,13 +126,13 @@ static drove_status step_live(drove_worker *w, const drove_batch *batch, float e
     drove_publish_info info = {.attempts = 1};
     uint64_t t0 = drove__now_ns();
     float *theta = s->ops->live(s, w->index, &view);
-    DROVE_TRY(run->engine_ops->step_fused(w->engine, theta, batch, eta, &score));
+    DROVE_TRY(w->engine_ops->step_fused(w->engine, theta, batch, eta, &score));
     s->ops->live_done(s, w->index, 1, &info);
     uint64_t t1 = drove__now_ns();
     phase[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
-    count(w, batch->n_rows, 1, &info);
-    check_finite(w, score.loss);
+    drove__worker_count(w, batch->n_rows, 1, &info);
+    drove__worker_check_finite(w, score.loss);
     return DROVE_OK;
 }
 
@@ -111,15 +146,15 @@ static drove_status step_words(drove_worker *w, const drove_batch *batch, float 
     drove_publish_info info = {.attempts = 1};
     uint64_t t0 = drove__now_ns();
     uint32_t *words = (uint32_t *)s->ops->live(s, w->index, &view);
-    DROVE_TRY(run->engine_ops->steps(w->engine, words, batch, eta, &made));
+    DROVE_TRY(w->engine_ops->steps(w->engine, words, batch, eta, &made));
     s->ops->live_done(s, w->index, made.n_steps, &info);
     uint64_t t1 = drove__now_ns();
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
-    count(w, batch->n_rows, made.n_steps, &info);
-    if (!made.is_finite) check_finite(w, NAN);
+    drove__worker_count(w, batch->n_rows, made.n_steps, &info);
+    if (!made.is_finite) drove__worker_check_finite(w, NAN);
     return DROVE_OK;
 }
 
@@ -130,7 +165,17 @@ static void settle(drove_worker *w)
     drove_view view = {0};
     if (run->shared == NULL) return;
     uint32_t *words = (uint32_t *)run->sync->ops->live(run->sync, w->index, &view);
-    run->engine_ops->settle(w->engine, words);
+    w->engine_ops->settle(w->engine, words);
+}
+
+/* By this thread, or, where the method says so, by the coordinator's. */
+static drove_status publish(drove_worker *w, const drove_step *step, drove_publish_info *info)
+{
+    drove_sync *s = w->run->sync;
+    static const drove_coord_message none = {.id = 0};
+    if (w->run->crew.n_groups > 0 && w->run->crew.method.by_coordinator)
+        return drove__crew_publish(w, step, &none, info);
+    return s->ops->publish(s, w->index, step, info);
 }
 
 static drove_status step_published(drove_worker *w, const drove_batch *batch, float eta)
@@ -151,7 +196,7 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
     if (lent != NULL) grad.value = lent; /* publish will make the new parameters there */
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
-    drove_status status = run->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
+    drove_status status = w->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
                                                     &forward_ns, &backward_ns);
     uint64_t t2 = drove__now_ns();
     if (status == DROVE_OK) {
@@ -160,9 +205,9 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     }
     s->ops->release(s, w->index);
     DROVE_TRY(status);
-    check_finite(w, score.loss);
+    drove__worker_check_finite(w, score.loss);
     uint64_t t3 = drove__now_ns();
-    DROVE_TRY(s->ops->publish(s, w->index, &step, &info));
+    DROVE_TRY(publish(w, &step, &info));
     uint64_t t4 = drove__now_ns();
 
     phase[DROVE_PHASE_WAIT] += view.wait_ns - view.backoff_ns + info.wait_ns - info.backoff_ns;
@@ -173,14 +218,64 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     phase[DROVE_PHASE_UPDATE] += t3 - t2 + (t2 - t1 - forward_ns - backward_ns);
     phase[DROVE_PHASE_PUBLISH] += t4 - t3 - info.wait_ns;
     w->trace.busy_ns += t4 - t0 - view.wait_ns - info.wait_ns;
-    count(w, batch->n_rows, 1, &info);
+    drove__worker_count(w, batch->n_rows, 1, &info);
     return DROVE_OK;
 }
 
-static drove_status step(drove_worker *w, const drove_batch *batch, float eta)
+/* Batches of one example, where the strategy lends its vector to them: section 6.2's HOGWILD!. */
+static bool is_live(const drove_worker *w, const drove_batch *batch)
+{
+    const drove_run *run = w->run;
+    if (run->crew.n_groups == 0) return run->use_live;
+    return batch->n_rows == 1 && run->sync->ops->live != NULL && run->optim->fusable &&
+           w->engine_ops->step_fused != NULL && !run->crew.method.by_coordinator;
+}
+
+drove_status drove__worker_step(drove_worker *w, const drove_batch *batch, float eta)
 {
     if (w->run->shared != NULL) return step_words(w, batch, eta);
-    return w->run->use_live ? step_live(w, batch, eta) : step_published(w, batch, eta);
+    return is_live(w, batch) ? step_live(w, batch, eta) : step_published(w, batch, eta);
+}
+
+/* The two halves of a step whose gradient several threads compute together. */
+drove_status drove__worker_gradient(drove_worker *w, const drove_batch *batch)
+{
+    drove_run *run = w->run;
+    drove_sync *s = run->sync;
+    drove_view view = {0};
+    drove_score score = {0};
+    drove_gradient grad = {.value = w->grad};
+    uint64_t *phase = w->trace.phase_ns;
+    uint64_t start = drove__now_ns();
+    DROVE_TRY(s->ops->acquire(s, w->index, &view));
+    const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
+    drove_status status =
+        w->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
+                                &phase[DROVE_PHASE_FORWARD], &phase[DROVE_PHASE_BACKWARD]);
+    s->ops->release(s, w->index);
+    DROVE_TRY(status);
+    drove__worker_check_finite(w, score.loss);
+    w->trace.busy_ns += drove__now_ns() - start;
+    return DROVE_OK;
+}
+
+drove_status drove__worker_publish_gradient(drove_worker *w, size_t n_rows, float eta)
+{
+    drove_run *run = w->run;
+    drove_sync *s = run->sync;
+    drove_view view = {0};
+    drove_step step;
+    drove_publish_info info = {0};
+    uint64_t start = drove__now_ns();
+    DROVE_TRY(s->ops->acquire(s, w->index, &view));
+    drove__optim_prepare(run->optim, &w->optim, view.vector, w->grad, NULL, 0, eta, &step);
+    s->ops->release(s, w->index);
+    DROVE_TRY(publish(w, &step, &info));
+    uint64_t spent = drove__now_ns() - start;
+    w->trace.phase_ns[DROVE_PHASE_PUBLISH] += spent;
+    w->trace.busy_ns += spent;
+    drove__worker_count(w, n_rows, 1, &info);
+    return DROVE_OK;
 }
 
 void drove__worker_train(drove_worker *w)
@@ -194,9 +289,9 @@ void drove__worker_train(drove_worker *w)
         drove_batch batch = {.data = run->train, .row = w->row, .number = number};
         batch.n_rows = drove__batcher_rows(&run->batcher, &w->cursor, number, w->row);
         float eta = drove__optim_eta(run->optim, drove__batcher_epochs(&run->batcher, number));
-        drove_status status = step(w, &batch, eta);
+        drove_status status = drove__worker_step(w, &batch, eta);
         if (status != DROVE_OK) {
-            if (!atomic_load(&run->halted)) fail(w, status);
+            if (!atomic_load(&run->halted)) drove__worker_fail(w, status);
             break;
         }
     }
@@ -224,9 +319,9 @@ void drove__worker_score(drove_worker *w)
         drove_batch batch = {.data = sc->data, .row = w->row, .n_rows = n};
         memset(&sc->chunk[chunk], 0, sizeof sc->chunk[chunk]);
         drove_status status =
-            run->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
+            w->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
         if (status != DROVE_OK) {
-            fail(w, status);
+            drove__worker_fail(w, status);
             return;
         }
     }

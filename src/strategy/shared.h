@@ -1,7 +1,7 @@
-/* sync/shared.h - how several workers step in place on one vector without any protection: what
- * hogwild and a node's replica have in common. */
-#ifndef DROVE_SYNC_SHARED_H
-#define DROVE_SYNC_SHARED_H
+/* strategy/shared.h - how several workers step in place on one vector without any protection: what
+ * hogwild, hogbatch and a node's replica have in common. */
+#ifndef DROVE_STRATEGY_SHARED_H
+#define DROVE_STRATEGY_SHARED_H
 
 #include "strategy/strategy.h"
 

@@ -1,5 +1,5 @@
-/* sync/shared.c - a step in place on a vector that others are changing; see shared.h. */
-#include "sync/shared.h"
+/* strategy/shared.c - a step in place on a vector that others are changing; see shared.h. */
+#include "strategy/shared.h"
 
 void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigned part,
                             unsigned n_parts, uint64_t staleness, uint64_t t, float *vector)

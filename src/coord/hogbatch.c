@@ -1,0 +1,157 @@
+/* coord/hogbatch.c - how the workers of Hogbatch and Adaptive Hogbatch share the parameters.
+ *
+ * Source: Ma and Rusu, Algorithms 1 and 2 and section 6.2.  One vector that all read and write at
+ * once, as HOGWILD! does (races R1 and R2 of docs/memory-model.md).  Workers of this machine's cores
+ * work on it by reference.  A device has its copy, made while others write (R3); its step is added
+ * to the parameters as they are by then, so that no other worker's step is lost in between; or, with
+ * merge=replace, the parameters that it has arrived at are written over all others (R2).
+ *
+ * With update=coordinator the same publish is called by one thread alone.
+ */
+#include "coord/method.h"
+#include "strategy/shared.h"
+
+#include <string.h>
+
+typedef struct hogbatch {
+    float       *vector; /* [n_vector] */
+    drove_method method;
+} hogbatch;
+
+static drove_status make_copies(drove_sync *s, const bool *is_deep)
+{
+    for (unsigned i = 0; is_deep != NULL && i < s->n_workers; i++) {
+        if (!is_deep[i]) continue;
+        s->worker[i].copy = drove__sync_vector(s, i);
+        if (s->worker[i].copy == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    static const drove_spec bare = {.name = "hogbatch"};
+    hogbatch *h = drove__alloc(1, sizeof *h);
+    s->impl = h;
+    if (h == NULL) return drove__sync_no_memory(s);
+    DROVE_TRY(drove__method_parse(opt->spec != NULL ? opt->spec : &bare, &h->method));
+    if (h->method.replaces && s->optim->n_vector != s->optim->n) {
+        return drove__fail(DROVE_E_ARG, "merge=replace: expected a --rule without state shared by "
+                                        "all workers, found one with");
+    }
+    h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    if (h->vector == NULL) return drove__sync_no_memory(s);
+    return h->method.replaces ? make_copies(s, opt->is_deep) : DROVE_OK;
+}
+
+static void fini(drove_sync *s)
+{
+    hogbatch *h = s->impl;
+    if (h == NULL) return;
+    drove__sync_vector_free(s, h->vector);
+    drove__free(h);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    hogbatch *h = s->impl;
+    drove_sync_worker *me = &s->worker[worker];
+    /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
+    me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, h->vector, s->n_vector);
+    *view =
+        (drove_view){.vector = me->copy != NULL ? me->copy : h->vector, .version = me->version};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    hogbatch *h = s->impl;
+    drove_sync_worker *me = &s->worker[worker];
+    uint64_t before = atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
+    *info = (drove_publish_info){.staleness = before - me->version, .attempts = 1, .updated = 1};
+    if (me->copy == NULL) {
+        drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, before + 1,
+                               h->vector);
+        return DROVE_OK;
+    }
+    drove__sync_apply_from(s, step, 0, 1, info->staleness, before + 1, me->copy);
+    s->optim->kernels->copy_f32(h->vector, me->copy, s->n_vector);
+    return DROVE_OK;
+}
+
+static float *live(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)acquire(s, worker, view);
+    return ((hogbatch *)s->impl)->vector;
+}
+
+static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+{
+    uint64_t before = atomic_fetch_add_explicit(&s->published, n_steps, memory_order_relaxed);
+    *info = (drove_publish_info){.staleness = (before - s->worker[worker].version) / n_steps,
+                                 .attempts = 1,
+                                 .updated = 1};
+}
+
+static const float *peek(drove_sync *s)
+{
+    return ((hogbatch *)s->impl)->vector;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    (void)st;
+    memcpy(((hogbatch *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    return DROVE_OK;
+}
+
+static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed", "hogbatch?merge=replace",
+                                                NULL};
+static const char *const adaptive_variants[] = {"adaptive", NULL};
+
+const drove_sync_ops drove__sync_hogbatch = {
+    .name = "hogbatch",
+    .help = "a coordinator gives batches to cores and devices: --batch for each; :mixed: one example "
+            "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
+            "lr=linear|sqrt|same&lr_most=16&tail=fit|as-is",
+    .source = "Ma and Rusu, Algorithm 1 and section 6.2",
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_ASSIGNED,
+    .variants = hogbatch_variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live,
+    .live_done = live_done,
+    .peek = peek,
+    .restore = restore,
+};
+
+const drove_sync_ops drove__sync_adaptive = {
+    .name = "adaptive",
+    .help = "hogbatch whose batch sizes follow the workers' updates: "
+            "?alpha=2&beta=1&utilisation=0.5, and the keys of hogbatch",
+    .source = "Ma and Rusu, Algorithm 2",
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_ASSIGNED,
+    .variants = adaptive_variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live,
+    .live_done = live_done,
+    .peek = peek,
+    .restore = restore,
+};
