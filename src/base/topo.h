@@ -46,7 +46,8 @@ void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
 void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
                        drove_place *place);
 
-/* The place of a processor, as the operating system numbers it; false: not one of the topology's. */
+/* The place of a processor, as the operating system numbers it; false: not one of the
+ * topology's. */
 bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out);
 
 /* Binds the calling thread; place->pu == -1 or a topology that is not this machine: does nothing.

@@ -1,10 +1,10 @@
 /* coord/hogbatch.c - how the workers of Hogbatch and Adaptive Hogbatch share the parameters.
  *
  * Source: Ma and Rusu, Algorithms 1 and 2 and section 6.2.  One vector that all read and write at
- * once, as HOGWILD! does (races R1 and R2 of docs/memory-model.md).  Workers of this machine's cores
- * work on it by reference.  A device has its copy, made while others write (R3); its step is added
- * to the parameters as they are by then, so that no other worker's step is lost in between; or, with
- * merge=replace, the parameters that it has arrived at are written over all others (R2).
+ * once, as HOGWILD! does (races R1 and R2 of docs/memory-model.md).  Workers of this machine's
+ * cores work on it by reference.  A device has its copy, made while others write (R3); its step is
+ * added to the parameters as they are by then, so that no other worker's step is lost in between;
+ * or, with merge=replace, the parameters that it has arrived at are written over all others (R2).
  *
  * With update=coordinator the same publish is called by one thread alone.
  */
@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct hogbatch {
-    float       *vector; /* [n_vector] */
+    float *vector; /* [n_vector] */
     drove_method method;
 } hogbatch;
 
@@ -35,10 +35,6 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     s->impl = h;
     if (h == NULL) return drove__sync_no_memory(s);
     DROVE_TRY(drove__method_parse(opt->spec != NULL ? opt->spec : &bare, &h->method));
-    if (h->method.replaces && s->optim->n_vector != s->optim->n) {
-        return drove__fail(DROVE_E_ARG, "merge=replace: expected a --rule without state shared by "
-                                        "all workers, found one with");
-    }
     h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
     if (h->vector == NULL) return drove__sync_no_memory(s);
     return h->method.replaces ? make_copies(s, opt->is_deep) : DROVE_OK;
@@ -59,8 +55,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, h->vector, s->n_vector);
-    *view =
-        (drove_view){.vector = me->copy != NULL ? me->copy : h->vector, .version = me->version};
+    *view = (drove_view){.vector = me->copy != NULL ? me->copy : h->vector, .version = me->version};
     return DROVE_OK;
 }
 
@@ -113,15 +108,16 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     return DROVE_OK;
 }
 
-static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed", "hogbatch?merge=replace",
-                                                NULL};
+static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed",
+                                                "hogbatch?merge=replace", NULL};
 static const char *const adaptive_variants[] = {"adaptive", NULL};
 
 const drove_sync_ops drove__sync_hogbatch = {
     .name = "hogbatch",
-    .help = "a coordinator gives batches to cores and devices: --batch for each; :mixed: one example "
-            "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
-            "lr=linear|sqrt|same&lr_most=16&tail=fit|as-is",
+    .help =
+        "a coordinator gives batches to cores and devices: --batch for each; :mixed: one example "
+        "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
+        "lr=linear|sqrt|same&lr_most=16&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
     .promises = DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_ASSIGNED,

@@ -17,7 +17,7 @@ static const char *const tails[] = {"fit", "as-is"};
 
 static drove_status parse_common(const drove_spec *spec, drove_method *m)
 {
-    unsigned side = 0, merge = 0, scaling = DROVE_LR_LINEAR, tail = 0;
+    unsigned side = 0, merge = 0, scaling = m->is_equal ? DROVE_LR_SAME : DROVE_LR_LINEAR, tail = 0;
     DROVE_TRY(drove__spec_word(spec, "update", sides, DROVE_COUNT(sides), &side));
     DROVE_TRY(drove__spec_word(spec, "merge", merges, DROVE_COUNT(merges), &merge));
     DROVE_TRY(drove__spec_word(spec, "lr", scalings, DROVE_COUNT(scalings), &scaling));
@@ -37,7 +37,8 @@ static drove_status parse_hogbatch(const drove_spec *spec, drove_method *m)
     m->policy = &drove__policy_fixed;
     m->is_equal = spec->n_args == 0;
     if (spec->n_args == 1 && strcmp(spec->arg[0], "mixed") != 0) {
-        return drove__fail(DROVE_E_ARG, "hogbatch: expected hogbatch or hogbatch:mixed, found \"%s\"",
+        return drove__fail(DROVE_E_ARG,
+                           "hogbatch: expected hogbatch or hogbatch:mixed, found \"%s\"",
                            spec->arg[0]);
     }
     return parse_common(spec, m);
@@ -45,11 +46,14 @@ static drove_status parse_hogbatch(const drove_spec *spec, drove_method *m)
 
 static drove_status parse_adaptive(const drove_spec *spec, drove_method *m)
 {
-    static const char *const keys[] = {"alpha",   "beta",        "utilisation", "update", "merge",
-                                       "lr", "lr_most", "tail", NULL};
+    static const char *const keys[] = {"alpha", "beta",    "utilisation", "update", "merge",
+                                       "lr",    "lr_most", "tail",        NULL};
     DROVE_TRY(drove__spec_check(spec, 0, keys));
     m->policy = &drove__policy_adaptive;
-    DROVE_TRY(drove__spec_real(spec, "alpha", 1.0 + DBL_EPSILON, 1e6, &m->alpha));
+    DROVE_TRY(drove__spec_real(spec, "alpha", DBL_MIN, 1e6, &m->alpha));
+    if (!(m->alpha > 1.0))
+        return drove__fail(DROVE_E_ARG, "adaptive?alpha: expected a number above 1, found %g",
+                           m->alpha);
     DROVE_TRY(drove__spec_real(spec, "beta", DBL_MIN, 1.0, &m->beta));
     DROVE_TRY(drove__spec_real(spec, "utilisation", 0.0, 1.0, &m->utilisation));
     return parse_common(spec, m);

@@ -9,16 +9,17 @@
 #include "strategy/strategy.h"
 
 /* How the step size follows the rows n of a (sub-)batch, against the rows r that --lr is meant for:
- * lr, lr sqrt(n / r), lr n / r (section 6.2), the factor at most lr_most. */
+ * lr, lr sqrt(n / r), lr n / r (section 6.2), the factor at most lr_most.  Unless a spec says
+ * otherwise: same where all batches are equal, else linear. */
 typedef enum drove_lr_scaling { DROVE_LR_SAME, DROVE_LR_SQRT, DROVE_LR_LINEAR } drove_lr_scaling;
 
 typedef struct drove_method {
     const drove_policy_ops *policy;
-    bool             is_equal; /* Algorithm 1: the same b for all workers that do not ask for another */
-    double           alpha, beta, utilisation; /* as in drove_coord_options */
-    bool             by_coordinator; /* updates are applied one after the other, by the coordinator */
-    bool             replaces; /* a device's parameters go over those of all others, as they are */
-    bool             fit_tail;
+    bool   is_equal; /* Algorithm 1: the same b for all workers that do not ask for another */
+    double alpha, beta, utilisation; /* as in drove_coord_options */
+    bool   by_coordinator; /* updates are applied one after the other, by the coordinator */
+    bool   replaces;       /* a device's parameters go over those of all others, as they are */
+    bool   fit_tail;
     drove_lr_scaling lr;
     double           lr_most;
 } drove_method;

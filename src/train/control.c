@@ -414,7 +414,10 @@ static drove_status check_crew(drove_run *run)
     char text[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(text);
     DROVE_TRY(save(run));
-    return drove__fail(status, "%s; %s%s", text, saves ? "the state is saved: drove train --resume " : "nothing is saved without --out", saves ? run->opt.out : "");
+    return drove__fail(status, "%s; %s%s", text,
+                       saves ? "the state is saved: drove train --resume "
+                             : "nothing is saved without --out",
+                       saves ? run->opt.out : "");
 }
 
 drove_status drove__run_control(drove_run *run)

@@ -1,8 +1,8 @@
 /* train/crew.c - the coordinator's thread, and the groups as a whole; see crew.h.
  *
  * Source: Ma and Rusu, Figures 3 and 4.  What is decided is decided by coord/coord.c; here requests
- * are taken from the queue, actions put into the leaders' inboxes, and the training clock's share of
- * each stretch remembered for the time lines.
+ * are taken from the queue, actions put into the leaders' inboxes, and the training clock's share
+ * of each stretch remembered for the time lines.
  */
 #include "train/run.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    INBOX = 16,         /* orders to one leader: at most depth and PARK */
-    REQUESTS_EACH = 8,  /* of each thread: at most depth, a step and a failure */
-    DEVICE_DEPTH = 2    /* the next batch is copied while this one is computed */
+    INBOX = 16,        /* orders to one leader: at most depth and PARK */
+    REQUESTS_EACH = 8, /* of each thread: at most depth, a step and a failure */
+    DEPTH = 2          /* the next batch is there, or being copied, while this one is computed */
 };
 static const uint64_t MOST_DEVICE_BATCH = 8192; /* Table 2 of the paper */
 static const uint64_t MOST_CORE_BATCH = 64;     /* of each thread, Table 2 */
@@ -122,8 +122,8 @@ drove_status drove__crew_size_engines(drove_run *run)
     return DROVE_OK;
 }
 
-/* Algorithm 1: the same b everywhere.  Else section 6: cores begin at their least, one example each,
- * devices at their most. */
+/* Algorithm 1: the same b everywhere.  Else section 6: cores begin at their least, one example
+ * each, devices at their most. */
 static void settle_group(drove_run *run, drove_group *g)
 {
     const drove_group_plan *p = g->plan;
@@ -152,13 +152,12 @@ static drove_status make_coordinator(drove_run *run)
     if (worker == NULL) return drove__fail_nomem("a coordinator", crew->n_groups * sizeof *worker);
     for (unsigned i = 0; i < crew->n_groups; i++) {
         const drove_group *g = &crew->group[i];
-        bool has_stage = g->device != NULL && g->engine_ops->stage != NULL;
         worker[i] = (drove_coord_worker){
             .batch = g->batch,
             .least = g->least,
             .most = g->most,
             .most_score = at_least_1((uint64_t)g->engine_rows * g->n_threads),
-            .depth = has_stage && !crew->method.by_coordinator ? DEVICE_DEPTH : 1,
+            .depth = crew->method.by_coordinator ? 1 : DEPTH,
             .survival = g->device != NULL || g->n_threads == 1 ? 1.0 : crew->method.beta,
             /* twice: the engine's own word comes first */
             .timeout_s = 2.0 * g->plan->timeout_s,
@@ -298,8 +297,7 @@ static bool carry_out(drove_run *run, const drove_coord_action *a)
     drove_crew *crew = &run->crew;
     switch (a->verb) {
     case DROVE_COORD_EXECUTE:
-        hand(&crew->group[a->worker],
-              &(drove_task){.verb = DROVE_TASK_EXECUTE, .action = *a});
+        hand(&crew->group[a->worker], &(drove_task){.verb = DROVE_TASK_EXECUTE, .action = *a});
         return false;
     case DROVE_COORD_RETIRE:
         crew->last_lost = a->worker;
@@ -327,9 +325,8 @@ static void apply(drove_run *run, const drove_request *request)
 {
     drove_worker *w = request->publisher;
     bool is_ours = atomic_load(&w->group->fate) == DROVE_FATE_WORKING;
-    w->answer = is_ours
-                    ? run->sync->ops->publish(run->sync, w->index, request->step, request->info)
-                    : DROVE_E_SYSTEM;
+    w->answer = is_ours ? run->sync->ops->publish(run->sync, w->index, request->step, request->info)
+                        : DROVE_E_SYSTEM;
     sem_post(&w->answered);
 }
 
@@ -342,8 +339,8 @@ static bool take(drove_run *run, const drove_request *request)
     return handle(run, &request->message);
 }
 
-/* Has a group been silent for too long?  No group publishes meanwhile, and what any of them has said
- * by now is heard first. */
+/* Has a group been silent for too long?  No group publishes meanwhile, and what any of them has
+ * said by now is heard first. */
 static bool tick(drove_run *run)
 {
     drove_crew *crew = &run->crew;
@@ -379,14 +376,14 @@ void drove__crew_coordinate(drove_run *run, drove_job job)
 {
     drove_crew *crew = &run->crew;
     drove_request request;
-    while (drove__queue_try_get(crew->requests, &request)) continue; /* a halt of the last stretch */
+    while (drove__queue_try_get(crew->requests, &request))
+        continue; /* a halt of the last stretch */
     drove_coord_message open = opening(run, job);
     bool parked = handle(run, &open);
     while (!parked) {
         uint64_t deadline = drove__coord_deadline(crew->coord);
-        parked = drove__queue_get(crew->requests, &request, deadline) ? take(run, &request)
-                                                                      : tick(run);
+        parked =
+            drove__queue_get(crew->requests, &request, deadline) ? take(run, &request) : tick(run);
     }
-    if (job == DROVE_JOB_TRAIN)
-        atomic_store(&run->batcher.next, drove__coord_next(crew->coord));
+    if (job == DROVE_JOB_TRAIN) atomic_store(&run->batcher.next, drove__coord_next(crew->coord));
 }

@@ -1,8 +1,8 @@
 /* train/crew.h - the workers of a run whose batches a coordinator gives out.
  *
- * Source: Ma and Rusu, section 5.  A group is what the paper calls a worker: cores that work together
- * (threads of run->worker[], the first of them leads), or a device with one thread that serves it.
- * One more thread carries the coordinator's messages (Figure 4):
+ * Source: Ma and Rusu, section 5.  A group is what the paper calls a worker: cores that work
+ * together (threads of run->worker[], the first of them leads), or a device with one thread that
+ * serves it. One more thread carries the coordinator's messages (Figure 4):
  *
  *   crew.c    the coordinator's thread: requests in, orders out; lost groups
  *   group.c   a leader: takes orders, has its threads or its device carry them out, asks for more
@@ -59,17 +59,17 @@ typedef struct drove_group {
     unsigned                first, n_threads; /* of run->worker[] */
     drove_device           *device;           /* NULL: cores */
     const drove_engine_ops *engine_ops;
-    size_t                  engine_rows;      /* largest batch of one engine's call */
+    size_t                  engine_rows;        /* largest batch of one engine's call */
     uint64_t                batch, least, most; /* of the group, as settled before training */
     drove_queue            *inbox;              /* of drove_task; the leader takes */
     drove_queue            *done;               /* of drove_lane_done; the leader takes */
-    drove_task             ahead;              /* taken before its time; if has_ahead */
+    drove_task              ahead;              /* taken before its time; if has_ahead */
     bool                    has_ahead;
     float                  *sum; /* [n_params] of a batch in pieces; NULL: never needed */
     drove_timeline          busy;
-    uint64_t                told_busy_ns; /* at the last record of the log ... */
-    double                  utilisation;  /* ... and between the last two */
-    drove_engine_times      times; /* of a device, added up */
+    uint64_t                told_busy_ns;                 /* at the last record of the log ... */
+    double                  utilisation;                  /* ... and between the last two */
+    drove_engine_times      times;                        /* of a device, added up */
     char                    error[DROVE_ERROR_TEXT_SIZE]; /* of a lost group */
     bool                    error_is_told;
     /* Of a device: held from the look at `fate` until the step is in the parameters and its message
@@ -82,7 +82,13 @@ typedef struct drove_group {
 } DROVE_ALIGNED_CACHE_LINE drove_group;
 
 typedef struct drove_lane_job { /* from a leader to the other threads of its group */
-    enum { DROVE_LANE_STEP, DROVE_LANE_GRADIENT, DROVE_LANE_SUM, DROVE_LANE_SCORE, DROVE_LANE_END } verb;
+    enum {
+        DROVE_LANE_STEP,
+        DROVE_LANE_GRADIENT,
+        DROVE_LANE_SUM,
+        DROVE_LANE_SCORE,
+        DROVE_LANE_END
+    } verb;
     drove_range range; /* of this thread; SUM: elements of the gradient */
     uint64_t    id;
 } drove_lane_job;
@@ -95,14 +101,14 @@ typedef struct drove_lane_done { /* the answer */
 } drove_lane_done;
 
 typedef struct drove_crew {
-    drove_crew_plan     plan;
-    drove_method        method;
-    unsigned            n_groups;
-    drove_group        *group; /* [n_groups] */
-    bool               *is_deep; /* [threads] for the strategy */
-    drove_coord        *coord;   /* made when the batch sizes are settled; its thread's while it works */
-    drove_queue        *requests; /* of drove_request */
-    drove_coord_action *action;   /* [most] */
+    drove_crew_plan plan;
+    drove_method    method;
+    unsigned        n_groups;
+    drove_group    *group;   /* [n_groups] */
+    bool           *is_deep; /* [threads] for the strategy */
+    drove_coord    *coord; /* made when the batch sizes are settled; its thread's while it works */
+    drove_queue    *requests;   /* of drove_request */
+    drove_coord_action *action; /* [most] */
     pthread_t           thread;
     bool                thread_started;
     uint64_t            most_updates; /* of the run; UINT64_MAX: no limit; set while parked */
@@ -114,11 +120,11 @@ typedef struct drove_crew {
 } drove_crew;
 
 /* crew.c; caller's thread */
-/* Parses, opens devices, places threads: fills run->crew, run->n_workers, run->place.  Errors: those
- * of drove__crew_plan_parse and drove__device_open. */
+/* Parses, opens devices, places threads: fills run->crew, run->n_workers, run->place.  Errors:
+ * those of drove__crew_plan_parse and drove__device_open. */
 drove_status drove__crew_open(drove_run *run);
-/* The model and the data are there: largest batch of each engine.  Errors: DROVE_E_ARG (a device too
- * small for one example). */
+/* The model and the data are there: largest batch of each engine.  Errors: DROVE_E_ARG (a device
+ * too small for one example). */
 drove_status drove__crew_size_engines(drove_run *run);
 /* After the threads are there: batch sizes, coordinator. */
 drove_status drove__crew_settle(drove_run *run);

@@ -173,7 +173,8 @@ static void join(drove_run *run, drove_worker *w)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
     if (w->group != NULL && atomic_load(&w->group->fate) == DROVE_FATE_SILENT) {
-        for (int i = 0; i < 100 && !atomic_load(&w->group->has_ended); i++) nanosleep(&moment, NULL);
+        for (int i = 0; i < 100 && !atomic_load(&w->group->has_ended); i++)
+            nanosleep(&moment, NULL);
         if (!atomic_load(&w->group->has_ended)) {
             run->is_abandoned = true;
             pthread_detach(w->thread);

@@ -1,8 +1,8 @@
-/* train/group.c - a leader: takes orders from the coordinator, has its threads or its device carry them
- * out, and asks for more; see crew.h.
+/* train/group.c - a leader: takes orders from the coordinator, has its threads or its device carry
+ * them out, and asks for more; see crew.h.
  *
- * Source: Ma and Rusu, Algorithm 2, ExecuteWork.  Cores: the batch is split into sub-batches, and each
- * thread steps for itself (HOGWILD!), or all compute one gradient, which the leader publishes.
+ * Source: Ma and Rusu, Algorithm 2, ExecuteWork.  Cores: the batch is split into sub-batches, and
+ * each thread steps for itself (HOGWILD!), or all compute one gradient, which the leader publishes.
  * Device: the gradient of the whole batch, while the examples of the next one are being copied.
  */
 #include "train/run.h"
@@ -64,8 +64,8 @@ static drove_batch take_rows(drove_worker *w, drove_range range, uint64_t id)
 {
     drove_run *run = w->run;
     drove__batcher_span(&run->batcher, &w->cursor, range.first, (size_t)range.n, w->row);
-    return (drove_batch){
-        .data = run->train, .row = w->row, .n_rows = (size_t)range.n, .number = id};
+    return (
+        drove_batch){.data = run->train, .row = w->row, .n_rows = (size_t)range.n, .number = id};
 }
 
 /* Step size of a (sub-)batch: section 6.2. */
@@ -73,8 +73,7 @@ static float eta_of(const drove_run *run, drove_range range)
 {
     const drove_crew *crew = &run->crew;
     double epoch = (double)range.first / (double)run->train->n_rows;
-    double factor =
-        drove__method_lr_factor(&crew->method, (size_t)range.n, (size_t)run->opt.batch);
+    double factor = drove__method_lr_factor(&crew->method, (size_t)range.n, (size_t)run->opt.batch);
     return (float)((double)drove__optim_eta(run->optim, epoch) * factor);
 }
 
@@ -144,8 +143,8 @@ void drove__group_lane(drove_worker *w)
     }
 }
 
-/* Has `n` threads do a slice each of `whole`, the leader the first; the first failure, the sum of the
- * scores. */
+/* Has `n` threads do a slice each of `whole`, the leader the first; the first failure, the sum of
+ * the scores. */
 static drove_status all_lanes(drove_worker *w, unsigned n, drove_lane_job job, drove_score *score)
 {
     drove_group *g = w->group;
@@ -190,8 +189,8 @@ static drove_status one_gradient(drove_worker *w, const drove_coord_action *a, u
         run->worker[g->first + i].lane_share = (float)rows / (float)a->range.n;
     }
     DROVE_TRY(all_lanes(
-        w, n_lanes,
-        (drove_lane_job){.verb = DROVE_LANE_GRADIENT, .range = a->range, .id = a->id}, NULL));
+        w, n_lanes, (drove_lane_job){.verb = DROVE_LANE_GRADIENT, .range = a->range, .id = a->id},
+        NULL));
     const drove_range all = {.n = run->optim->n};
     DROVE_TRY(all_lanes(w, n_lanes, (drove_lane_job){.verb = DROVE_LANE_SUM, .range = all}, NULL));
     return drove__worker_publish_gradient(w, (size_t)a->range.n, eta_of(run, a->range));
@@ -283,10 +282,10 @@ static drove_status gradient_in_pieces(drove_worker *w, const float *theta,
     return DROVE_OK;
 }
 
-/* The step of a device into the parameters and the message that says so, together: nobody can take the
- * batch away in between. */
+/* The step of a device into the parameters and the message that says so, together: nobody can take
+ * the batch away in between. */
 static drove_status publish_device(drove_worker *w, const drove_step *step, size_t n_rows,
-                                  const drove_coord_message *done)
+                                   const drove_coord_message *done)
 {
     drove_run *run = w->run;
     drove_group *g = w->group;

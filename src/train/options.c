@@ -7,6 +7,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "train/resolve.h"
+#include "train/workers.h"
 
 #include <drove/options.h>
 
@@ -211,7 +212,12 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 {
     static const char threads[] = "threads";
     const size_t n = sizeof threads - 1;
-    if (strncmp(value, threads, n) != 0) return set_text(options->workers, info, value);
+    if (strncmp(value, threads, n) != 0) {
+        drove_crew_plan plan;
+        DROVE_TRY(drove__crew_plan_parse(value, NULL, 1, &plan));
+        drove__crew_plan_fini(&plan);
+        return set_text(options->workers, info, value);
+    }
     if (value[n] != '\0' && (value[n] != ':' || strpbrk(value, "?+,") != NULL)) {
         return drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
     }

@@ -227,8 +227,7 @@ static drove_status append_record(drove_run *run, const drove_progress *p)
         drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
         drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
-    if (run->crew.n_groups > 0)
-        json_object_set_new(record, "workers", drove__report_record(run));
+    if (run->crew.n_groups > 0) json_object_set_new(record, "workers", drove__report_record(run));
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(record);
     if (text == NULL) return drove__fail_nomem("a log record", 1);

@@ -1,9 +1,9 @@
 /* train/probe.c - batch sizes of a device that were not given, from a short measurement.
  *
  * Beyond the paper, which sets thresholds by hand so that a GPU is used to about 50 % at the lower
- * and close to 100 % at the upper one (section 7.1): gradients of batches of 2^k examples are timed,
- * each once, and a size's utilisation is its examples/s over the best that were seen.  All devices
- * measure at the same time, as they will compute.  Nothing is published.
+ * and close to 100 % at the upper one (section 7.1): gradients of batches of 2^k examples are
+ * timed, each once, and a size's utilisation is its examples/s over the best that were seen.  All
+ * devices measure at the same time, as they will compute.  Nothing is published.
  */
 #include "train/run.h"
 
@@ -11,7 +11,7 @@
 
 enum { LEAST_PROBE = 32, MOST_SIZES = 24 };
 static const double LOWER = 0.5, UPPER = 0.95; /* of the best rate */
-static const double MOST_S = 2.0;              /* for one device; the size that passes it is the last */
+static const double MOST_S = 2.0; /* for one device; the size that passes it is the last */
 
 static drove_status time_batch(drove_worker *w, size_t n, double *out_s)
 {

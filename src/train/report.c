@@ -47,10 +47,9 @@ static json_t *history_json(const drove_run *run, const drove_coord_facts *f)
     uint64_t start = f->n_history > 0 ? f->history[0].now_ns : 0;
     for (size_t i = 0; i < f->n_history; i++) {
         const drove_batch_change *h = &f->history[i];
-        json_array_append_new(list, json_pack("[f, f, I, f]",
-                                              (double)h->position / (double)run->train->n_rows,
-                                              (double)(h->now_ns - start) * 1e-9,
-                                              (json_int_t)h->batch, h->u));
+        json_array_append_new(
+            list, json_pack("[f, f, I, f]", (double)h->position / (double)run->train->n_rows,
+                            (double)(h->now_ns - start) * 1e-9, (json_int_t)h->batch, h->u));
     }
     return list;
 }
@@ -64,7 +63,8 @@ static json_t *timeline_json(const drove_run *run, const drove_timeline *t)
         uint64_t width = t->width_ns;
         if (i >= DROVE_TIMELINE_BUCKETS) break;
         if ((i + 1) * width > end) width = end - i * t->width_ns;
-        json_array_append_new(list, json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
+        json_array_append_new(list,
+                              json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
     }
     return json_pack("{s:f, s:o}", "width_s", (double)t->width_ns * 1e-9, "utilisation", list);
 }
@@ -83,14 +83,15 @@ static json_t *group_json(const drove_run *run, const drove_group *g, uint64_t u
     drove_coord_facts f;
     add_up(g, &t);
     drove__coord_facts(run->crew.coord, g->index, &f);
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:i}", "name", g->plan->name,
-        "updates", (json_int_t)t.updates, "examples", (json_int_t)t.examples, "share",
-        ratio((double)t.updates, (double)updates_of_all), "batch", (json_int_t)f.batch, "batch_min",
-        (json_int_t)f.least, "batch_max", (json_int_t)f.most, "batches", (json_int_t)f.n_batches,
-        "counted_updates", f.u, "busy", busy(g, t.busy_ns, run->standing.train_ns), "staleness",
-        drove__hist_mean(&t.staleness), "examples_per_s", f.examples_per_s, "threads",
-        (int)g->n_threads);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:i}", "name",
+                  g->plan->name, "updates", (json_int_t)t.updates, "examples",
+                  (json_int_t)t.examples, "share", ratio((double)t.updates, (double)updates_of_all),
+                  "batch", (json_int_t)f.batch, "batch_min", (json_int_t)f.least, "batch_max",
+                  (json_int_t)f.most, "batches", (json_int_t)f.n_batches, "counted_updates", f.u,
+                  "busy", busy(g, t.busy_ns, run->standing.train_ns), "staleness",
+                  drove__hist_mean(&t.staleness), "examples_per_s", f.examples_per_s, "threads",
+                  (int)g->n_threads);
     json_object_set_new(object, "lost",
                         atomic_load(&g->fate) == DROVE_FATE_WORKING ? json_null()
                                                                     : json_string(g->error));
@@ -177,8 +178,7 @@ void drove__report_print(const drove_run *run, FILE *f)
                 g->plan->name, 100.0 * ratio((double)t.updates, (double)all),
                 100.0 * ratio((double)t.examples, (double)run->final.examples),
                 (unsigned long long)facts.batch, (unsigned long long)facts.least,
-                (unsigned long long)facts.most,
-                100.0 * busy(g, t.busy_ns, run->standing.train_ns),
+                (unsigned long long)facts.most, 100.0 * busy(g, t.busy_ns, run->standing.train_ns),
                 atomic_load(&g->fate) == DROVE_FATE_WORKING ? "" : ", lost");
     }
 }

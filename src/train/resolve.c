@@ -78,10 +78,11 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
     bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
     if (has_crew && !is_assigned) {
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected --strategy hogbatch or adaptive, whose batches a "
-                           "coordinator gives out, found %s",
-                           options->workers, w.spec);
+        return drove__fail(
+            DROVE_E_ARG,
+            "--workers %s: expected --strategy hogbatch or adaptive, whose batches a "
+            "coordinator gives out, found %s",
+            options->workers, w.spec);
     }
     if (is_assigned) {
         drove_crew_plan plan;

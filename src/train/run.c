@@ -74,17 +74,20 @@ static void say_notes(const drove_run *run)
 {
     drove_topo_facts facts;
     drove__topo_facts(run->topo, &facts);
-    if (run->train->storage->notes[0] != '\0') drove__run_say(run, "data: %s", run->train->storage->notes);
+    if (run->train->storage->notes[0] != '\0')
+        drove__run_say(run, "data: %s", run->train->storage->notes);
     if (run->test != NULL && run->test->storage != run->train->storage &&
         run->test->storage->notes[0] != '\0') {
         drove__run_say(run, "test data: %s", run->test->storage->notes);
     }
     if (run->crew.n_groups == 0 && run->n_workers < run->plan.n_threads &&
         strcmp(run->opt.threads, "all") != 0) {
-        drove__run_say(run, "--strategy %s has one worker, whatever --threads says", run->plan.spec);
+        drove__run_say(run, "--strategy %s has one worker, whatever --threads says",
+                       run->plan.spec);
     }
     if (run->n_workers > facts.n_pus) {
-        drove__run_say(run, "%u threads share %u processors: staleness and speed are those of time slices",
+        drove__run_say(
+            run, "%u threads share %u processors: staleness and speed are those of time slices",
             run->n_workers, facts.n_pus);
     }
 }

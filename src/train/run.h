@@ -42,24 +42,24 @@ enum {
 extern const double drove__mark_percent[DROVE_N_MARKS];
 
 struct drove_worker {
-    drove_run         *run;
-    unsigned           index;
-    pthread_t          thread;
-    bool               thread_started;
+    drove_run              *run;
+    unsigned                index;
+    pthread_t               thread;
+    bool                    thread_started;
     const drove_engine_ops *engine_ops;
-    drove_engine      *engine; /* made by the worker's own thread, near its memory */
-    float             *grad;   /* [n_params] */
-    uint32_t          *row;    /* [max rows of a batch or an evaluation chunk] */
-    drove_optim_worker optim;
-    drove_batch_cursor cursor;
-    drove_trace_worker trace;
-    drove_status       status; /* first failure, with its text */
-    char               error[DROVE_ERROR_TEXT_SIZE];
+    drove_engine           *engine; /* made by the worker's own thread, near its memory */
+    float                  *grad;   /* [n_params] */
+    uint32_t               *row;    /* [max rows of a batch or an evaluation chunk] */
+    drove_optim_worker      optim;
+    drove_batch_cursor      cursor;
+    drove_trace_worker      trace;
+    drove_status            status; /* first failure, with its text */
+    char                    error[DROVE_ERROR_TEXT_SIZE];
     /* one of a group that a coordinator gives batches to */
-    drove_group *group;        /* NULL: none */
-    drove_queue *jobs;         /* of drove_lane_job; NULL for a leader */
-    float        lane_share;   /* of the group's gradient; written by the leader between two jobs */
-    sem_t        answered;     /* the coordinator's thread has applied the step */
+    drove_group *group;      /* NULL: none */
+    drove_queue *jobs;       /* of drove_lane_job; NULL for a leader */
+    float        lane_share; /* of the group's gradient; written by the leader between two jobs */
+    sem_t        answered;   /* the coordinator's thread has applied the step */
     drove_status answer;
 } DROVE_ALIGNED_CACHE_LINE;
 

@@ -28,9 +28,9 @@ enum {
 };
 
 /* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data",       "test",     "features",   "model",
-                                            "activation", "loss",     "strategy",   "rule",
-                                            "rule_state", "batch",    "order",      "seed",
+static const char *const fixed_options[] = {"data",       "test",     "features",    "model",
+                                            "activation", "loss",     "strategy",    "rule",
+                                            "rule_state", "batch",    "order",       "seed",
                                             "precision",  "rounding", "model_range", "workers"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
@@ -117,8 +117,9 @@ static drove_status load_crew(drove_run *run, const drove_safetensors *st)
     for (unsigned i = 0; i < run->crew.n_groups; i++) {
         double u = v[i * N_GROUP], batch = v[i * N_GROUP + 1];
         if (!(u >= 0.0 && u < 1e18 && batch >= 1.0 && batch < 1e18))
-            return drove__fail(DROVE_E_DATA, "tensor \"crew\": expected updates and a batch size, "
-                                             "found %g and %g",
+            return drove__fail(DROVE_E_DATA,
+                               "tensor \"crew\": expected updates and a batch size, "
+                               "found %g and %g",
                                u, batch);
         drove__coord_restore_worker(run->crew.coord, i, u, (uint64_t)batch);
     }

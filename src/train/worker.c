@@ -46,8 +46,7 @@ drove_status drove__worker_setup(drove_worker *w)
     w->engine_ops = run->engine_ops;
     if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
     w->row = drove__alloc(opt.max_rows, sizeof *w->row);
-    if (w->row == NULL)
-        return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
+    if (w->row == NULL) return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
     if (!run->use_live) {
         w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
         if (w->grad == NULL)
@@ -196,8 +195,8 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
     if (lent != NULL) grad.value = lent; /* publish will make the new parameters there */
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
-    drove_status status = w->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
-                                                    &forward_ns, &backward_ns);
+    drove_status status =
+        w->engine_ops->gradient(w->engine, theta, batch, &grad, &score, &forward_ns, &backward_ns);
     uint64_t t2 = drove__now_ns();
     if (status == DROVE_OK) {
         drove__optim_prepare(run->optim, &w->optim, view.vector, grad.value, grad.span,
@@ -250,8 +249,8 @@ drove_status drove__worker_gradient(drove_worker *w, const drove_batch *batch)
     DROVE_TRY(s->ops->acquire(s, w->index, &view));
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
     drove_status status =
-        w->engine_ops->gradient(w->engine, theta, batch, &grad, &score,
-                                &phase[DROVE_PHASE_FORWARD], &phase[DROVE_PHASE_BACKWARD]);
+        w->engine_ops->gradient(w->engine, theta, batch, &grad, &score, &phase[DROVE_PHASE_FORWARD],
+                                &phase[DROVE_PHASE_BACKWARD]);
     s->ops->release(s, w->index);
     DROVE_TRY(status);
     drove__worker_check_finite(w, score.loss);
@@ -318,8 +317,7 @@ void drove__worker_score(drove_worker *w)
         }
         drove_batch batch = {.data = sc->data, .row = w->row, .n_rows = n};
         memset(&sc->chunk[chunk], 0, sizeof sc->chunk[chunk]);
-        drove_status status =
-            w->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
+        drove_status status = w->engine_ops->score(w->engine, sc->theta, &batch, &sc->chunk[chunk]);
         if (status != DROVE_OK) {
             drove__worker_fail(w, status);
             return;

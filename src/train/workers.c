@@ -91,7 +91,8 @@ static drove_status plan_host(drove_group_plan *g, const drove_topo *topo, unsig
     DROVE_TRY(drove__spec_arg_u64(&g->spec, 0, 0, parts - 1, &part));
     drove_status status = add_all(&all, topo, n_threads);
     if (status == DROVE_OK && all.n_threads < parts) {
-        status = drove__fail(DROVE_E_ARG, "--workers %s: expected at most %u groups of cores, found %llu",
+        status = drove__fail(DROVE_E_ARG,
+                             "--workers %s: expected at most %u groups of cores, found %llu",
                              g->name, all.n_threads, (unsigned long long)parts);
     }
     size_t first = (size_t)(all.n_threads * part / parts),
@@ -139,7 +140,7 @@ static drove_status read_keys(drove_group_plan *g)
     else DROVE_TRY(drove__spec_word(&g->spec, "gradient", gradients, 2, &gradient));
     g->one_gradient = gradient == 1;
     if (g->least != 0 && g->most != 0 && g->least > g->most) {
-        return drove__fail(DROVE_E_ARG, "--workers %s: expected min of at most max, found %llu and %llu",
+        return drove__fail(DROVE_E_ARG, "%s: expected min of at most max, found %llu and %llu",
                            g->name, (unsigned long long)g->least, (unsigned long long)g->most);
     }
     return DROVE_OK;
@@ -154,7 +155,8 @@ static drove_status unknown_kind(const char *name)
     names[n++] = "cpu";
     names[n++] = "host";
     names[n++] = "threads";
-    for (size_t i = 0; drove__device_kinds[i] != NULL; i++) names[n++] = drove__device_kinds[i]->name;
+    for (size_t i = 0; drove__device_kinds[i] != NULL; i++)
+        names[n++] = drove__device_kinds[i]->name;
     return drove__fail_in(drove__fail_unknown("kind of worker", name, names, n), "--workers");
 }
 
@@ -169,8 +171,9 @@ static drove_status plan_group(const char *text, const drove_topo *topo, unsigne
     bool is_cpu = strcmp(g->spec.name, "cpu") == 0, is_host = strcmp(g->spec.name, "host") == 0;
     const drove_device_kind *kind = is_cpu || is_host ? NULL : find_kind(g->spec.name);
     if (strcmp(g->spec.name, "procs") == 0) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "--workers %s: processes are not built yet; expected "
-                                                "cpu:, host:, opencl:, cuda: or fake:",
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--workers %s: processes are not built yet; expected "
+                           "cpu:, host:, opencl:, cuda: or fake:",
                            g->name);
     }
     if (!is_cpu && !is_host && kind == NULL) return unknown_kind(g->spec.name);
@@ -220,8 +223,9 @@ static drove_status check_overlaps(const drove_crew_plan *plan)
                                    pu, a->name, b->name);
             }
             if (share_device(a, b)) {
-                return drove__fail(DROVE_E_ARG, "--workers: expected each device once, found %s and %s",
-                                   a->name, b->name);
+                return drove__fail(DROVE_E_ARG,
+                                   "--workers: expected each device once, found %s and %s", a->name,
+                                   b->name);
             }
         }
     }
@@ -273,8 +277,8 @@ drove_status drove__crew_plan_parse(const char *text, const drove_topo *topo, un
     drove_crew_plan plan = {.group = calloc(DROVE_MOST_GROUPS, sizeof *plan.group)};
     if (plan.group == NULL)
         return drove__fail_nomem("workers", DROVE_MOST_GROUPS * sizeof *plan.group);
-    drove_status status = text[0] == '\0' ? plan_threads(n_threads, &plan)
-                                          : plan_list(text, topo, n_threads, &plan);
+    drove_status status =
+        text[0] == '\0' ? plan_threads(n_threads, &plan) : plan_list(text, topo, n_threads, &plan);
     if (status != DROVE_OK) {
         drove__crew_plan_fini(&plan);
         return status;

@@ -151,8 +151,11 @@ static void test_workers_is_threads(void **state)
     drove_options o = drove_options_default();
     assert_int_equal(drove_options_set(&o, "workers", "threads:3"), DROVE_OK);
     assert_string_equal(o.threads, "3");
-    assert_fails(drove_options_set(&o, "workers", "cuda:0"), DROVE_E_UNSUPPORTED, "threads:N");
-    assert_fails(drove_options_set(&o, "workers", "threads"), DROVE_E_ARG, "threads:N");
+    assert_fails(drove_options_set(&o, "workers", "threads:2+cpu:0"), DROVE_E_ARG, "threads:N");
+    assert_int_equal(drove_options_set(&o, "workers", "cpu:0+fake:?speed=2"), DROVE_OK);
+    assert_string_equal(o.workers, "cpu:0+fake:?speed=2");
+    assert_int_equal(drove_options_set(&o, "workers", "threads"), DROVE_OK);
+    assert_string_equal(o.workers, "");
     assert_fails(drove_options_set(&o, "workers", "threads:0"), DROVE_E_ARG, "--threads");
     assert_string_equal(o.threads, "3");
 }

@@ -84,7 +84,7 @@ static void test_mistakes(void **state)
         {"lr: 1\nbatch: 1\nlr: 2\n", "3:1", "line 1"},
         {"weight_decay: 1\nweight-decay: 1\n", "2:1", "line 1"},
         {"threads: 1\nworkers: threads:1\n", "2:1", "line 1"},
-        {"workers: cuda:0\n", "1:10", "threads:N"},
+        {"workers: gpu:0\n", "1:10", "kind of worker"},
         {"lr: [1]\n", "1:5", "a list"},
         {"lr: {a: 1}\n", "1:5", "a mapping"},
         {"lr:\n  x: 1\n", "2", "a mapping"},
