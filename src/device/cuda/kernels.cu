@@ -1,4 +1,7 @@
-/* device/cuda/kernels.cu - the common kernels, compiled for CUDA, and their launches. */
+/* device/cuda/kernels.cu - the common kernels, compiled for CUDA, and their launches.
+ *
+ * It is C as well but for the words of the prelude: tests/cuda/ runs it on the processor.
+ */
 #include "device/cuda/kernels.h"
 
 #include "device/cuda/prelude.h"
@@ -7,39 +10,45 @@
 #include "device/accel/kernels/loss.h"
 #include "device/accel/kernels/sparse.h"
 
-namespace {
+enum {
+    BLOCK_THREADS = 128,
+    BIAS_ROWS = 4,    /* of a thread */
+    GRAD_ROWS = 32,   /* least of a block of rows that is summed by itself, ... */
+    GRAD_BLOCKS = 256 /* ... and the most blocks */
+};
 
-const unsigned BLOCK_THREADS = 128;
-const unsigned BIAS_ROWS = 4;  /* of a thread */
-const unsigned GRAD_ROWS = 32; /* least of a block of rows that is summed by itself, ... */
-const size_t GRAD_BLOCKS = 256; /* ... and the most blocks */
-
-unsigned divide_up(size_t a, size_t b)
+static unsigned divide_up(size_t a, size_t b)
 {
     return (unsigned)((a + b - 1) / b);
 }
 
-/* Threads for n columns and n_blocks blocks of rows. */
-struct shape {
+typedef struct shape {
     dim3 grid, block;
-};
+} shape;
 
-shape shape_of(unsigned n_blocks, unsigned n)
+/* Threads for n columns and n_blocks blocks of rows. */
+static shape shape_of(unsigned n_blocks, unsigned n)
 {
     unsigned columns = 1;
     while (columns < n && columns < BLOCK_THREADS) columns *= 2;
     unsigned rows = BLOCK_THREADS / columns;
-    return {dim3(divide_up(n_blocks, rows), divide_up(n, columns)), dim3(columns, rows)};
+    shape s = {{divide_up(n_blocks, rows), divide_up(n, columns), 1}, {columns, rows, 1}};
+    return s;
+}
+
+/* A group for each row. */
+static shape shape_of_rows(unsigned n_rows)
+{
+    shape s = {{n_rows, 1, 1}, {DROVE_LANES, 1, 1}};
+    return s;
 }
 
 /* An array as a distance from another, which is how a kernel is told of the parts of a sparse
  * matrix. */
-drove_place place_of(const void *part, const void *base)
+static drove_place place_of(const void *part, const void *base)
 {
     return (drove_place)(((intptr_t)part - (intptr_t)base) / (intptr_t)sizeof(float));
 }
-
-} // namespace
 
 cudaError_t drove_cuda_probe(void)
 {
@@ -52,7 +61,7 @@ cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, const floa
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
     shape s = shape_of(divide_up(n_rows, BIAS_ROWS), n);
-    drove_bias_act<<<s.grid, s.block, 0, stream>>>(y, 0, b, 0, n_rows, n, act, BIAS_ROWS);
+    DROVE_LAUNCH(drove_bias_act, s, stream, y, 0, b, 0, n_rows, n, act, BIAS_ROWS);
     return cudaGetLastError();
 }
 
@@ -62,18 +71,19 @@ cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db
                                        int act)
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
-    size_t most_blocks = most_sums / n < GRAD_BLOCKS ? most_sums / n : GRAD_BLOCKS;
+    size_t most_blocks = most_sums / n;
+    if (most_blocks > GRAD_BLOCKS) most_blocks = GRAD_BLOCKS;
     if (most_blocks == 0) most_blocks = 1;
     unsigned rows_each = divide_up(n_rows, most_blocks);
     if (rows_each < GRAD_ROWS) rows_each = GRAD_ROWS;
     unsigned n_blocks = divide_up(n_rows, rows_each);
     shape s = shape_of(n_blocks, n);
-    drove_act_grad<<<s.grid, s.block, 0, stream>>>(dy, 0, y, 0, n_blocks == 1 ? db : sums, 0,
-                                                    n_rows, n, act, rows_each);
+    DROVE_LAUNCH(drove_act_grad, s, stream, dy, 0, y, 0, n_blocks == 1 ? db : sums, 0, n_rows, n,
+                 act, rows_each);
     if (n_blocks > 1) {
         shape t = shape_of(1, n);
         t.block.y = 1;
-        drove_sum_blocks<<<t.grid, t.block, 0, stream>>>(sums, db, 0, n_blocks, n);
+        DROVE_LAUNCH(drove_sum_blocks, t, stream, sums, db, 0, n_blocks, n);
     }
     return cudaGetLastError();
 }
@@ -82,41 +92,43 @@ cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db
 
 cudaError_t drove_cuda_launch_softmax(cudaStream_t stream, const drove_cuda_loss_arguments *l)
 {
-    drove_loss_softmax<<<l->n_rows, DROVE_LANES, 0, stream>>>(
-        l->z, 0, l->target, 0, l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_softmax, s, stream, l->z, 0, l->target, 0, l->n_rows, l->n, l->scale,
+                 l->dz, 0, l->loss, 0, l->count, 0, 1);
     return cudaGetLastError();
 }
 
 cudaError_t drove_cuda_launch_sigmoid(cudaStream_t stream, const drove_cuda_loss_arguments *l)
 {
     const float *base = (const float *)l->label_start;
-    drove_loss_sigmoid<<<l->n_rows, DROVE_LANES, 0, stream>>>(
-        l->z, 0, base, 0, place_of(l->label, base), l->n_rows, l->n, l->scale, l->dz, 0, l->loss,
-        0, l->count, 0, 1);
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_sigmoid, s, stream, l->z, 0, base, 0, place_of(l->label, base),
+                 l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
     return cudaGetLastError();
 }
 
 cudaError_t drove_cuda_launch_logistic(cudaStream_t stream, const drove_cuda_loss_arguments *l)
 {
-    dim3 grid(1, divide_up(l->n_rows, BLOCK_THREADS));
-    drove_loss_logistic<<<grid, BLOCK_THREADS, 0, stream>>>(
-        l->z, 0, l->target, 0, l->n_rows, l->scale, l->dz, 0, l->loss, 0, l->count, 0);
+    shape s = {{1, divide_up(l->n_rows, BLOCK_THREADS), 1}, {BLOCK_THREADS, 1, 1}};
+    DROVE_LAUNCH(drove_loss_logistic, s, stream, l->z, 0, l->target, 0, l->n_rows, l->scale, l->dz,
+                 0, l->loss, 0, l->count, 0);
     return cudaGetLastError();
 }
 
 cudaError_t drove_cuda_launch_hinge(cudaStream_t stream, const drove_cuda_loss_arguments *l)
 {
-    drove_loss_hinge<<<l->n_rows, DROVE_LANES, 0, stream>>>(
-        l->z, 0, l->target, 0, l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_hinge, s, stream, l->z, 0, l->target, 0, l->n_rows, l->n, l->scale,
+                 l->dz, 0, l->loss, 0, l->count, 0, 1);
     return cudaGetLastError();
 }
 
 static cudaError_t launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l,
                                   int has_class)
 {
-    drove_loss_squared<<<l->n_rows, DROVE_LANES, 0, stream>>>(
-        l->z, 0, l->target, 0, has_class, l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count,
-        0, 1);
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_squared, s, stream, l->z, 0, l->target, 0, has_class, l->n_rows, l->n,
+                 l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
     return cudaGetLastError();
 }
 
@@ -139,8 +151,7 @@ cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
     if (n_rows == 0 || n == 0) return cudaSuccess;
     const float *base = (const float *)start;
     shape s = shape_of(n_rows, n);
-    drove_sparse<<<s.grid, s.block, 0, stream>>>(
-        base, 0, place_of(index, base), value != nullptr ? place_of(value, base) : 0,
-        value != nullptr, m, 0, y, 0, n_rows, n);
+    DROVE_LAUNCH(drove_sparse, s, stream, base, 0, place_of(index, base),
+                 value != NULL ? place_of(value, base) : 0, value != NULL, m, 0, y, 0, n_rows, n);
     return cudaGetLastError();
 }

@@ -7,10 +7,22 @@
 #ifndef DROVE_DEVICE_CUDA_PRELUDE_H
 #define DROVE_DEVICE_CUDA_PRELUDE_H
 
-#define DROVE_COLS  1
+#define DROVE_COLS 1
+#ifndef DROVE_LANES
 #define DROVE_LANES 32
+#endif
 
-#define DROVE_KERNEL   extern "C" __global__
+/* shape: a grid and a block */
+#ifdef __CUDACC__
+#define DROVE_KERNEL extern "C" __global__
+#define DROVE_LAUNCH(kernel, shape, stream, ...)                                                   \
+    kernel<<<(shape).grid, (shape).block, 0, stream>>>(__VA_ARGS__)
+#else /* tests/cuda/ */
+#define DROVE_KERNEL static
+#define DROVE_LAUNCH(kernel, shape, stream, ...)                                                   \
+    DROVE_STAND_IN_LAUNCH((shape).grid, (shape).block, stream, kernel(__VA_ARGS__))
+#endif
+
 #define DROVE_FUNCTION static __device__ __forceinline__
 #define DROVE_GLOBAL   /* one address space */
 #define DROVE_SHARED   __shared__

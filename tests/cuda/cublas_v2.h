@@ -1,0 +1,29 @@
+/* tests/cuda/cublas_v2.h - stands for cuBLAS's header of this name; see cuda_runtime_api.h. */
+#ifndef DROVE_TESTS_CUBLAS_V2_H
+#define DROVE_TESTS_CUBLAS_V2_H
+
+#include <cuda_runtime_api.h>
+
+typedef enum cublasStatus {
+    CUBLAS_STATUS_SUCCESS = 0,
+    CUBLAS_STATUS_ALLOC_FAILED,
+    CUBLAS_STATUS_ARCH_MISMATCH,
+    CUBLAS_STATUS_INVALID_VALUE
+} cublasStatus_t;
+
+typedef struct stand_in_blas *cublasHandle_t;
+typedef enum cublasOperation { CUBLAS_OP_N, CUBLAS_OP_T } cublasOperation_t;
+enum { CUBLAS_DEFAULT_MATH = 0 };
+
+const char    *cublasGetStatusString(cublasStatus_t status);
+cublasStatus_t cublasCreate(cublasHandle_t *handle);
+cublasStatus_t cublasDestroy(cublasHandle_t handle);
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *memory, size_t size_bytes);
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, int mode);
+/* Column-major: C[m][n] = alpha op(A) op(B) + beta C. */
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, int k, const float *alpha, const float *a, int lda,
+                           const float *b, int ldb, const float *beta, float *c, int ldc);
+
+#endif

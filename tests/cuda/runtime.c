@@ -1,0 +1,398 @@
+/* tests/cuda/runtime.c - see cuda_runtime_api.h: one device whose memory is the host's, and on which
+ * everything happens at once.
+ *
+ * Environment: DROVE_STAND_IN_DEVICES=N devices instead of 1; DROVE_STAND_IN_BYTES=N of memory
+ * instead of 1 GiB; DROVE_STAND_IN_LOST=N: from the N-th launch or copy on the device is lost.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <cublas_v2.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct stand_in_stream {
+    int dummy;
+};
+
+struct stand_in_event {
+    int is_recorded;
+    struct timespec at;
+};
+
+struct stand_in_blas {
+    cudaStream_t stream;
+};
+
+_Thread_local dim3 blockIdx, blockDim, threadIdx;
+static _Thread_local cudaError_t last;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the memory in use */
+static size_t used_bytes;
+static atomic_long n_calls; /* launches and copies */
+
+static long setting(const char *name, long fallback)
+{
+    const char *text = getenv(name);
+    return text != NULL ? atol(text) : fallback;
+}
+
+static cudaError_t answer(cudaError_t error)
+{
+    if (error != cudaSuccess) last = error;
+    return error;
+}
+
+/* One more launch or copy: lost from some number on? */
+static cudaError_t count_call(void)
+{
+    long lost = setting("DROVE_STAND_IN_LOST", 0);
+    return lost > 0 && atomic_fetch_add(&n_calls, 1) + 1 >= lost ? cudaErrorLaunchFailure
+                                                                 : cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = last;
+    last = cudaSuccess;
+    return error;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory"
+           : error == cudaErrorLaunchFailure  ? "unspecified launch failure"
+           : error == cudaErrorInvalidDevice  ? "invalid device ordinal"
+                                              : "an error";
+}
+
+/* ---- devices ---- */
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = (int)setting("DROVE_STAND_IN_DEVICES", 1);
+    return *n > 0 ? cudaSuccess : answer(cudaErrorNoDevice);
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+static size_t total_memory(void)
+{
+    return (size_t)setting("DROVE_STAND_IN_BYTES", 1L << 30);
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    int n;
+    cudaGetDeviceCount(&n);
+    if (device < 0 || device >= n) return answer(cudaErrorInvalidDevice);
+    *properties = (struct cudaDeviceProp){.totalGlobalMem = total_memory(),
+                                          .multiProcessorCount = 1,
+                                          .major = 9};
+    snprintf(properties->name, sizeof properties->name, "stand-in for a GPU");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)attribute;
+    (void)device;
+    *value = 9;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    int n;
+    cudaGetDeviceCount(&n);
+    return device >= 0 && device < n ? cudaSuccess : answer(cudaErrorInvalidDevice);
+}
+
+/* ---- memory: each block knows its size, and is exact, so that a sanitizer sees its ends ---- */
+
+enum { HEADER = 64 };
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    pthread_mutex_lock(&lock);
+    *total_bytes = total_memory();
+    *free_bytes = *total_bytes - used_bytes;
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t size_bytes)
+{
+    cudaError_t error = cudaErrorMemoryAllocation;
+    pthread_mutex_lock(&lock);
+    if (size_bytes <= total_memory() - used_bytes) {
+        char *block = malloc(HEADER + size_bytes);
+        if (block != NULL) {
+            *(size_t *)(void *)block = size_bytes;
+            memset(block + HEADER, 0xff, size_bytes); /* NaN: not to be read before written */
+            *memory = block + HEADER;
+            used_bytes += size_bytes;
+            error = cudaSuccess;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return answer(error);
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    if (memory == NULL) return cudaSuccess;
+    char *block = (char *)memory - HEADER;
+    pthread_mutex_lock(&lock);
+    used_bytes -= *(size_t *)(void *)block;
+    pthread_mutex_unlock(&lock);
+    free(block);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t size_bytes, unsigned flags)
+{
+    (void)flags;
+    *memory = aligned_alloc(64, (size_bytes + 63) / 64 * 64);
+    return *memory != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
+/* ---- streams and events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = calloc(1, sizeof **stream);
+    return *stream != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    (void)stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    return stream != NULL && event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = calloc(1, sizeof **event);
+    return *event != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    (void)stream;
+    event->is_recorded = 1;
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    (void)event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    if (setting("DROVE_STAND_IN_SILENT", 0)) return answer(cudaErrorNotReady);
+    return event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    if (!from->is_recorded || !to->is_recorded) return answer(cudaErrorInvalidValue);
+    *ms = (float)((double)(to->at.tv_sec - from->at.tv_sec) * 1e3 +
+                  (double)(to->at.tv_nsec - from->at.tv_nsec) * 1e-6);
+    return cudaSuccess;
+}
+
+/* ---- graphs: what a stream is given would have to be kept; refused ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
+{
+    (void)stream;
+    (void)mode;
+    return answer(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    (void)stream;
+    (void)graph;
+    return answer(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *sequence, cudaGraph_t graph,
+                                          unsigned long long flags)
+{
+    (void)sequence;
+    (void)graph;
+    (void)flags;
+    return answer(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    (void)graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t sequence, cudaStream_t stream)
+{
+    (void)sequence;
+    (void)stream;
+    return answer(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t sequence)
+{
+    (void)sequence;
+    return cudaSuccess;
+}
+
+/* ---- copies and kernels ---- */
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size_bytes, int kind,
+                            cudaStream_t stream)
+{
+    (void)kind;
+    (void)stream;
+    cudaError_t error = count_call();
+    if (error == cudaSuccess) memcpy(to, from, size_bytes);
+    return answer(error);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t size_bytes, cudaStream_t stream)
+{
+    (void)stream;
+    memset(to, value, size_bytes);
+    return cudaSuccess;
+}
+
+int stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream)
+{
+    unsigned threads = block.x * block.y * block.z;
+    cudaError_t error = count_call();
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > 65535 ||
+        threads == 0 || threads > 1024 || stream == NULL) {
+        error = cudaErrorInvalidValue;
+    }
+    answer(error);
+    blockIdx = (dim3){0, 0, 0};
+    threadIdx = (dim3){0, 0, 0};
+    blockDim = block;
+    return error == cudaSuccess;
+}
+
+/* Counts threads and blocks up, threads first; 0 after the last. */
+int stand_in_next(dim3 grid, dim3 block)
+{
+    if (++threadIdx.x < block.x) return 1;
+    threadIdx.x = 0;
+    if (++threadIdx.y < block.y) return 1;
+    threadIdx.y = 0;
+    if (++blockIdx.x < grid.x) return 1;
+    blockIdx.x = 0;
+    return ++blockIdx.y < grid.y;
+}
+
+/* ---- products ---- */
+
+const char *cublasGetStatusString(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_ALLOC_FAILED ? "out of memory" : "an error";
+}
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle)
+{
+    *handle = calloc(1, sizeof **handle);
+    return *handle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
+{
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *memory, size_t size_bytes)
+{
+    (void)handle;
+    return memory != NULL && size_bytes > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, int mode)
+{
+    (void)handle;
+    (void)mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, int k, const float *alpha, const float *a, int lda,
+                           const float *b, int ldb, const float *beta, float *c, int ldc)
+{
+    int a_rows = op_a == CUBLAS_OP_N ? m : k, b_rows = op_b == CUBLAS_OP_N ? k : n;
+    if (handle->stream == NULL || lda < a_rows || ldb < b_rows || ldc < m || m < 0 || n < 0 ||
+        k < 0) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < m; i++) {
+            size_t at = (size_t)j * (size_t)ldc + (size_t)i;
+            float sum = 0.0f;
+            for (int p = 0; p < k; p++) {
+                size_t from_a = op_a == CUBLAS_OP_N ? (size_t)p * (size_t)lda + (size_t)i
+                                                    : (size_t)i * (size_t)lda + (size_t)p;
+                size_t from_b = op_b == CUBLAS_OP_N ? (size_t)j * (size_t)ldb + (size_t)p
+                                                    : (size_t)p * (size_t)ldb + (size_t)j;
+                sum += a[from_a] * b[from_b];
+            }
+            c[at] = *beta == 0.0f ? *alpha * sum : *alpha * sum + *beta * c[at];
+        }
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
