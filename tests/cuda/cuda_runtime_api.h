@@ -1,5 +1,5 @@
-/* tests/cuda/cuda_runtime_api.h - stands for CUDA's header of this name: what the CUDA module uses of
- * it, declared by us, so that the module can be built and run where there is no CUDA and no GPU.
+/* tests/cuda/cuda_runtime_api.h - stands for CUDA's header of this name: what the CUDA module uses
+ * of it, declared by us, so that the module can be built and run where there is no CUDA and no GPU.
  *
  * runtime.c carries everything out at once, on the processor, in plain memory.  What that cannot
  * show: the speed, races between streams, and what the real compiler makes of the kernels.

@@ -1,8 +1,9 @@
-/* tests/cuda/runtime.c - see cuda_runtime_api.h: one device whose memory is the host's, and on which
- * everything happens at once.
+/* tests/cuda/runtime.c - see cuda_runtime_api.h: one device whose memory is the host's, and on
+ * which everything happens at once.
  *
  * Environment: DROVE_STAND_IN_DEVICES=N devices instead of 1; DROVE_STAND_IN_BYTES=N of memory
- * instead of 1 GiB; DROVE_STAND_IN_LOST=N: from the N-th launch or copy on the device is lost.
+ * instead of 1 GiB; DROVE_STAND_IN_LOST=N: from the N-th launch or copy on the device is lost;
+ * DROVE_STAND_IN_SILENT=1: no event happens.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -371,6 +372,13 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, int mode)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Where op(M)[row][column] is. */
+static size_t place_of(cublasOperation_t op, int row, int column, int ld)
+{
+    return op == CUBLAS_OP_N ? (size_t)column * (size_t)ld + (size_t)row
+                             : (size_t)row * (size_t)ld + (size_t)column;
+}
+
 cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                            int m, int n, int k, const float *alpha, const float *a, int lda,
                            const float *b, int ldb, const float *beta, float *c, int ldc)
@@ -381,17 +389,18 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublas
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     for (int j = 0; j < n; j++) {
-        for (int i = 0; i < m; i++) {
-            size_t at = (size_t)j * (size_t)ldc + (size_t)i;
+        float *column = c + (size_t)j * (size_t)ldc;
+        for (int i = 0; i < m; i++) column[i] = *beta == 0.0f ? 0.0f : *beta * column[i];
+        for (int p = 0; p < k && op_a == CUBLAS_OP_N; p++) {
+            float factor = *alpha * b[place_of(op_b, p, j, ldb)];
+            for (int i = 0; i < m; i++)
+                column[i] += factor * a[(size_t)p * (size_t)lda + (size_t)i];
+        }
+        for (int i = 0; i < m && op_a == CUBLAS_OP_T; i++) {
             float sum = 0.0f;
-            for (int p = 0; p < k; p++) {
-                size_t from_a = op_a == CUBLAS_OP_N ? (size_t)p * (size_t)lda + (size_t)i
-                                                    : (size_t)i * (size_t)lda + (size_t)p;
-                size_t from_b = op_b == CUBLAS_OP_N ? (size_t)j * (size_t)ldb + (size_t)p
-                                                    : (size_t)p * (size_t)ldb + (size_t)j;
-                sum += a[from_a] * b[from_b];
-            }
-            c[at] = *beta == 0.0f ? *alpha * sum : *alpha * sum + *beta * c[at];
+            for (int p = 0; p < k; p++)
+                sum += a[place_of(op_a, i, p, lda)] * b[place_of(op_b, p, j, ldb)];
+            column[i] += *alpha * sum;
         }
     }
     return CUBLAS_STATUS_SUCCESS;

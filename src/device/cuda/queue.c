@@ -143,11 +143,9 @@ drove_status drove_cuda_wait(drove_accel_event *event, uint64_t timeout_ns)
         cudaGetLastError(); /* some versions keep "not ready" as an error */
         uint64_t waited_ns = now_ns() - start;
         if (waited_ns >= timeout_ns) {
-            return drove_cuda_host->fail(DROVE_E_SYSTEM,
-                                         "cuda:%d (%s): expected an answer within %.3g s, found "
-                                         "none",
+            return drove_cuda_host->fail(DROVE_E_SYSTEM, "cuda:%d (%s): silent for %.3g s",
                                          event->a->device, event->a->facts.name,
-                                         (double)timeout_ns * 1e-9);
+                                         (double)waited_ns * 1e-9);
         }
         struct timespec nap = {.tv_nsec = nap_ns};
         nanosleep(&nap, NULL);

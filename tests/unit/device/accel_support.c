@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Largest difference of a layer's gradient, of W or of b, from the host's: this part of its largest
@@ -21,10 +22,11 @@ static const double LOSS_BOUND = 1e-5;
 drove_device *accel_open_device(const char *kind, const char *argument)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    print_message("%s: skipped: drivers do not run in a sanitized program\n", kind);
-    (void)argument;
-    return NULL;
-#else
+    if (getenv("DROVE_TEST_STAND_IN") == NULL) { /* that of tests/cuda/ does */
+        print_message("%s: skipped: drivers do not run in a sanitized program\n", kind);
+        return NULL;
+    }
+#endif
     char text[64], why[256] = "";
     drove_spec spec;
     drove_device *device = NULL;
@@ -43,7 +45,6 @@ drove_device *accel_open_device(const char *kind, const char *argument)
     }
     drove__spec_fini(&spec);
     return device;
-#endif
 }
 
 static void *zeroed(size_t count, size_t size_bytes)
