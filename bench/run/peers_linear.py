@@ -156,6 +156,7 @@ def saved_parameters(path):
 def drove_time(args, spec, x, y, decay, goal, precision, threads, strategy):
     best = None
     for lr in (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
+        reached = False
         for epochs in (0.5, 1, 2, 3, 5, 8, 12, 20):
             with tempfile.TemporaryDirectory(dir=args.work) as folder:
                 out = os.path.join(folder, "run")
@@ -167,9 +168,14 @@ def drove_time(args, spec, x, y, decay, goal, precision, threads, strategy):
                 w, b = saved_parameters(os.path.join(out, "model.safetensors"))
             value, seconds = objective(x, y, w, b, decay), json.loads(text)["train_s"]
             if value <= goal:
+                reached = True
                 if best is None or seconds < best["s"]:
                     best = {"s": seconds, "objective": value, "setting": f"lr {lr}, {epochs} epochs"}
                 break
+            if best is not None and seconds > best["s"]:
+                break
+        if best is not None and not reached:
+            break  # larger steps do no better
     return best
 
 
