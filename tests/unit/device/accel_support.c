@@ -13,6 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define IS_SANITIZED 0
+#endif
+
 /* Largest difference of a layer's gradient, of W or of b, from the host's: this part of its largest
  * element.  Both sum up to 8192 float products in orders of their own. */
 static const double GRADIENT_BOUND = 1e-4;
@@ -21,7 +29,7 @@ static const double LOSS_BOUND = 1e-5;
 
 drove_device *accel_open_device(const char *kind, const char *argument)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if IS_SANITIZED
     if (getenv("DROVE_TEST_STAND_IN") == NULL) { /* that of tests/cuda/ does */
         print_message("%s: skipped: drivers do not run in a sanitized program\n", kind);
         return NULL;

@@ -1,9 +1,11 @@
-/* tests/unit/device/test_accel.c - the engine of accelerators against the host's, on each kind of
- * device that is here: gradients of every activation, loss, storage and batch size, scores,
- * predictions, order of layers, batches that were staged, two parts of a device at once, refusals.
+/* tests/unit/device/test_accel.c - the engine of accelerators against the host's: gradients
+ * of every activation, loss, storage and batch size, scores, predictions, order of layers, batches
+ * that were staged, two parts of a device at once, refusals, failures.
  *
- * Skipped with the reason where there is no device.
+ * On operations in plain C, and on each kind of device that is here; of the others the reason is
+ * printed.
  */
+#include "unit/device/accel_plain.h"
 #include "unit/device/accel_support.h"
 
 #include "base/mem.h"
@@ -21,8 +23,8 @@
 
 enum { MAX_ROWS = 128 };
 
-static const char *const kinds[] = {"opencl", "cuda"};
-static drove_device *devices[2]; /* NULL: not here */
+enum { PLAIN, OPENCL, CUDA, N_DEVICES };
+static drove_device *devices[N_DEVICES]; /* NULL: not here */
 
 static int open_devices(void **state)
 {
@@ -30,27 +32,24 @@ static int open_devices(void **state)
     char folder[512];
     assert_non_null(realpath(".", folder));
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
-    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) devices[i] = accel_open_device(kinds[i], "0");
+    devices[PLAIN] = accel_plain_open();
+    devices[OPENCL] = accel_open_device("opencl", "0");
+    devices[CUDA] = accel_open_device("cuda", "0");
     return 0;
 }
 
 static int close_devices(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) drove__device_close(devices[i]);
+    for (size_t i = 0; i < N_DEVICES; i++) drove__device_close(devices[i]);
     return 0;
 }
 
-/* Runs a test on each device; skipped if there is none. */
 static void on_each(void (*test)(drove_device *device))
 {
-    size_t n = 0;
-    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
-        if (devices[i] == NULL) continue;
-        test(devices[i]);
-        n++;
+    for (size_t i = 0; i < N_DEVICES; i++) {
+        if (devices[i] != NULL) test(devices[i]);
     }
-    if (n == 0) skip();
 }
 
 #define BASE                                                                                       \
@@ -426,7 +425,73 @@ static void silent_on(drove_device *device)
 static void a_silent_device_is_lost(void **state)
 {
     (void)state;
-    on_each(silent_on);
+    if (devices[OPENCL] == NULL && devices[CUDA] == NULL) skip();
+    for (size_t i = OPENCL; i < N_DEVICES; i++) {
+        if (devices[i] != NULL) silent_on(devices[i]);
+    }
+}
+
+/* ---- failures, one by one ---- */
+
+/* Two steps with batches in advance. */
+static drove_status two_steps(accel_problem *p)
+{
+    const drove_engine_ops *engine = p->device->engine;
+    for (uint64_t step = 0; step < 2; step++) {
+        drove_gradient g = {.value = p->grad[1]};
+        drove_batch batch = p->batch;
+        DROVE_TRY(engine->submit(p->accel, p->theta, &batch, true));
+        DROVE_TRY(engine->stage(p->accel, &p->batch));
+        DROVE_TRY(engine->collect(p->accel, &g, NULL, NULL, 1000000000u));
+    }
+    return DROVE_OK;
+}
+
+/* Whichever call fails first: its line is the answer, then and later, and nothing stays behind. */
+static void failures_of(const accel_case *how)
+{
+    accel_problem p;
+    char line[256];
+    unsigned before = accel_plain_objects, n_failures = 0;
+    for (unsigned fails_at = 1;; fails_at++) {
+        accel_setup(&p, how, NULL, MAX_ROWS);
+        p.device = devices[PLAIN];
+        const drove_engine_options opt = {.model = p.model,
+                                          .kernels = &p.kernels,
+                                          .data = &p.data,
+                                          .max_rows = MAX_ROWS,
+                                          .device = p.device};
+        accel_choose(&p, 50, fails_at);
+        accel_plain_calls = 0;
+        accel_plain_fails_at = fails_at;
+        drove_status status = p.device->engine->create(&opt, &p.accel);
+        bool is_made = status == DROVE_OK;
+        if (!is_made) assert_null(p.accel);
+        if (is_made) status = two_steps(&p);
+        snprintf(line, sizeof line, "plain: lost at call %u", fails_at);
+        if (status != DROVE_OK) assert_string_equal(drove_error_text(), line);
+        if (is_made && status != DROVE_OK) {
+            assert_int_equal(p.device->engine->submit(p.accel, p.theta, &p.batch, true),
+                             DROVE_E_SYSTEM);
+            assert_string_equal(drove_error_text(), line);
+            assert_int_equal(p.device->engine->collect(p.accel, NULL, NULL, NULL, 1),
+                             DROVE_E_SYSTEM);
+        }
+        accel_plain_fails_at = 0;
+        accel_teardown(&p);
+        assert_int_equal(accel_plain_objects, before);
+        if (status == DROVE_OK) break;
+        assert_int_equal(status, DROVE_E_SYSTEM);
+        n_failures++;
+    }
+    assert_true(n_failures > 80);
+}
+
+static void a_lost_device_says_so_and_leaves_nothing(void **state)
+{
+    (void)state;
+    failures_of(&plain);
+    failures_of(&sparse);
 }
 
 /* ---- OpenCL alone ---- */
@@ -452,11 +517,11 @@ static void two_parts_of_a_device_compute_at_once(void **state)
     drove_device *part[2] = {NULL, NULL};
     pthread_t thread;
     accel_problem p[2];
-    if (devices[0] == NULL || !devices[0]->facts.can_split) skip();
+    if (devices[OPENCL] == NULL || !devices[OPENCL]->facts.can_split) skip();
     part[0] = accel_open_device("opencl", "0.0?parts=2");
     part[1] = accel_open_device("opencl", "0.1?parts=2");
     assert_true(part[0] != NULL && part[1] != NULL);
-    assert_true(part[0]->facts.n_units < devices[0]->facts.n_units);
+    assert_true(part[0]->facts.n_units < devices[OPENCL]->facts.n_units);
     accel_setup(&p[0], &plain, part[0], MAX_ROWS);
     accel_setup(&p[1], &sparse, part[1], MAX_ROWS);
     assert_int_equal(pthread_create(&thread, NULL, compare_often, &p[0]), 0);
@@ -504,7 +569,7 @@ static void a_damaged_program_on_disk_is_made_anew(void **state)
     (void)state;
     char path[1024];
     long whole, size;
-    if (devices[0] == NULL) skip();
+    if (devices[OPENCL] == NULL) skip();
     system("rm -f drove/opencl-*");
     open_again_and_compare();
     assert_true(cache_file(path, &whole));
@@ -537,6 +602,7 @@ int main(void)
         cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
         cmocka_unit_test(a_wrong_order_is_refused),
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
+        cmocka_unit_test(a_lost_device_says_so_and_leaves_nothing),
         cmocka_unit_test(two_parts_of_a_device_compute_at_once),
         cmocka_unit_test(a_damaged_program_on_disk_is_made_anew),
         cmocka_unit_test(a_silent_device_is_lost),
