@@ -86,14 +86,25 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t size_bytes, cudaStream_t
 #define cudaFuncGetAttributes(attributes, function)                                                \
     ((void)(function), (attributes)->binaryVersion = 90, cudaSuccess)
 
-/* ---- kernels: every thread of every block, one after the other ---- */
+/* ---- kernels: every thread of every block, one after the other; but with OpenMP the threads of a
+ * block of one warp at once, so that they can meet at barriers ---- */
 
 extern _Thread_local dim3 blockIdx, blockDim, threadIdx;
 
 #define __device__
 #define __forceinline__ inline
+#ifdef _OPENMP /* the threads of a block of 32 are threads */
+#include <omp.h>
+#define __shared__      static
+#define __syncthreads() stand_in_barrier()
+static inline void stand_in_barrier(void)
+{
+#pragma omp barrier
+}
+#else /* blocks have no barrier: DROVE_LANES is 1 */
 #define __shared__
 #define __syncthreads() ((void)0)
+#endif
 
 static inline unsigned __float_as_uint(float x)
 {
@@ -113,11 +124,33 @@ static inline float __uint_as_float(unsigned bits)
 int stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream);
 int stand_in_next(dim3 grid, dim3 block);
 
+#define STAND_IN_SERIAL(grid, block, call)                                                         \
+    do call;                                                                                       \
+    while (stand_in_next(grid, block))
+
+#ifdef _OPENMP
+#define STAND_IN_BLOCKS(grid, block, call)                                                         \
+    if ((block).x == DROVE_LANES && (block).y == 1) {                                              \
+        const dim3 grid_ = (grid), block_ = (block);                                               \
+        _Pragma("omp parallel num_threads(DROVE_LANES)")                                           \
+        {                                                                                          \
+            threadIdx = (dim3){(unsigned)omp_get_thread_num(), 0, 0};                              \
+            blockDim = block_;                                                                     \
+            for (unsigned at_ = 0; at_ < grid_.x * grid_.y; at_++) {                               \
+                blockIdx = (dim3){at_ % grid_.x, at_ / grid_.x, 0};                                \
+                call;                                                                              \
+                stand_in_barrier();                                                                \
+            }                                                                                      \
+        }                                                                                          \
+    } else STAND_IN_SERIAL(grid, block, call)
+#else
+#define STAND_IN_BLOCKS(grid, block, call) STAND_IN_SERIAL(grid, block, call)
+#endif
+
 #define DROVE_STAND_IN_LAUNCH(grid, block, stream, call)                                           \
     do {                                                                                           \
         if (!stand_in_begin(grid, block, stream)) break;                                           \
-        do call;                                                                                   \
-        while (stand_in_next(grid, block));                                                        \
+        STAND_IN_BLOCKS(grid, block, call);                                                        \
     } while (0)
 
 #endif

@@ -607,5 +607,6 @@ int main(void)
         cmocka_unit_test(a_damaged_program_on_disk_is_made_anew),
         cmocka_unit_test(a_silent_device_is_lost),
     };
+    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
