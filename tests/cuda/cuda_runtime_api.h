@@ -20,6 +20,7 @@ typedef enum cudaError {
     cudaErrorInsufficientDriver,
     cudaErrorInvalidDevice,
     cudaErrorNotReady,
+    cudaErrorInvalidDeviceFunction,
     cudaErrorNoKernelImageForDevice,
     cudaErrorUnsupportedPtxVersion,
     cudaErrorStreamCaptureUnsupported,

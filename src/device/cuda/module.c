@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { QUEUES = 2 }; /* for whose scratch memory is left */
+
 const drove_accel_host *drove_cuda_host;
 
 /* ---- errors ---- */
@@ -17,6 +19,7 @@ static drove_status status_of(cudaError_t error)
     case cudaErrorMemoryAllocation: return DROVE_E_NOMEM;
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
+    case cudaErrorInvalidDeviceFunction:
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
     case cudaErrorStreamCaptureUnsupported:
@@ -107,9 +110,11 @@ static drove_status prepare(drove_accel *a)
     if (status != DROVE_OK) return status;
     DROVE_CUDA_TRY(a, drove_cuda_probe());
     DROVE_CUDA_TRY(a, cudaMemGetInfo(&free_bytes, &total_bytes));
-    a->facts.memory_bytes = free_bytes; /* others may be on this device, too */
-    a->facts.most_buffer_bytes = free_bytes;
     a->workspace_bytes = workspace_of(a->device);
+    size_t kept_bytes = QUEUES * (a->workspace_bytes + DROVE_CUDA_SUMS * sizeof(float));
+    if (kept_bytes > free_bytes / 2) kept_bytes = free_bytes / 2;
+    a->facts.memory_bytes = free_bytes - kept_bytes; /* others may be on this device, too */
+    a->facts.most_buffer_bytes = a->facts.memory_bytes;
     DROVE_CUDA_TRY(a, cudaEventCreate(&a->base));
     DROVE_CUDA_TRY(a, cudaEventRecord(a->base, 0));
     DROVE_CUDA_TRY(a, cudaEventSynchronize(a->base));

@@ -36,7 +36,7 @@ static drove_status begin_blas(drove_accel_queue *q)
                             "cublasSetWorkspace");
     }
     if (status == DROVE_OK) {
-        /* 32-bit floats throughout, whatever NVIDIA_TF32_OVERRIDE's default becomes */
+        /* 32-bit floats throughout: no products of shortened ones */
         status =
             check_blas(a, cublasSetMathMode(q->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
     }
