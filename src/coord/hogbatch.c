@@ -109,7 +109,8 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
 }
 
 static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed",
-                                                "hogbatch?merge=replace", NULL};
+                                                "hogbatch?merge=replace",
+                                                "hogbatch?update=coordinator", NULL};
 static const char *const adaptive_variants[] = {"adaptive", NULL};
 
 const drove_sync_ops drove__sync_hogbatch = {

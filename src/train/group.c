@@ -77,6 +77,20 @@ static float eta_of(const drove_run *run, drove_range range)
     return (float)((double)drove__optim_eta(run->optim, epoch) * factor);
 }
 
+static uint64_t timeout_ns(const drove_group *g)
+{
+    return g->plan->timeout_s > 0.0 ? (uint64_t)(g->plan->timeout_s * 1e9) : UINT64_MAX;
+}
+
+static drove_status score_batch(drove_worker *w, const float *theta, const drove_batch *batch,
+                                drove_score *score)
+{
+    const drove_engine_ops *ops = w->engine_ops;
+    if (ops->submit == NULL) return ops->score(w->engine, theta, batch, score);
+    DROVE_TRY(ops->submit(w->engine, theta, batch, false));
+    return ops->collect(w->engine, NULL, score, NULL, timeout_ns(w->group));
+}
+
 static drove_status score_rows(drove_worker *w, drove_range range, drove_score *score)
 {
     const drove_scoring *sc = &w->run->scoring;
@@ -86,7 +100,7 @@ static drove_status score_rows(drove_worker *w, drove_range range, drove_score *
         for (size_t i = 0; i < n; i++)
             w->row[i] = (uint32_t)((range.first + done + i) * sc->data->n_rows / sc->n_rows);
         drove_batch batch = {.data = sc->data, .row = w->row, .n_rows = n};
-        DROVE_TRY(w->engine_ops->score(w->engine, sc->theta, &batch, score));
+        DROVE_TRY(score_batch(w, sc->theta, &batch, score));
         done += n;
     }
     return DROVE_OK;
@@ -234,11 +248,6 @@ static void stage_next(drove_worker *w)
         return;
     drove_batch batch = take_rows(w, next->action.range, next->action.id);
     (void)g->engine_ops->stage(w->engine, &batch); /* what fails here fails again at submit */
-}
-
-static uint64_t timeout_ns(const drove_group *g)
-{
-    return g->plan->timeout_s > 0.0 ? (uint64_t)(g->plan->timeout_s * 1e9) : UINT64_MAX;
 }
 
 /* Gradient of a batch into w->grad. */

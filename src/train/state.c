@@ -28,10 +28,10 @@ enum {
 };
 
 /* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data",       "test",     "features",    "model",
-                                            "activation", "loss",     "strategy",    "rule",
-                                            "rule_state", "batch",    "order",       "seed",
-                                            "precision",  "rounding", "model_range", "workers"};
+static const char *const fixed_options[] = {"data",       "test",     "features",   "model",
+                                            "activation", "loss",     "strategy",   "rule",
+                                            "rule_state", "batch",    "order",      "seed",
+                                            "precision",  "rounding", "model_range"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
 static drove_status get_fixed(const drove_run *run, const char *name, char *value)
@@ -105,15 +105,16 @@ static void pack_crew(const drove_run *run, double *v)
     }
 }
 
-static drove_status load_crew(drove_run *run, const drove_safetensors *st)
+/* The same groups go on with the sizes and counts that they had; others begin with their own. */
+static drove_status load_groups(drove_run *run, const drove_safetensors *st)
 {
     const void *bytes;
     double v[DROVE_MOST_GROUPS * N_GROUP];
     size_t n = (size_t)run->crew.n_groups * N_GROUP;
-    if (n == 0) return DROVE_OK;
+    const char *workers = drove__safetensors_meta(st, "workers");
+    if (workers == NULL || strcmp(workers, run->opt.workers) != 0) return DROVE_OK;
     DROVE_TRY(drove__safetensors_want(st, "crew", DROVE_T_F64, n, &bytes));
     memcpy(v, bytes, n * sizeof *v);
-    drove__coord_restore(run->crew.coord, atomic_load(&run->batcher.next));
     for (unsigned i = 0; i < run->crew.n_groups; i++) {
         double u = v[i * N_GROUP], batch = v[i * N_GROUP + 1];
         if (!(u >= 0.0 && u < 1e18 && batch >= 1.0 && batch < 1e18))
@@ -124,6 +125,38 @@ static drove_status load_crew(drove_run *run, const drove_safetensors *st)
         drove__coord_restore_worker(run->crew.coord, i, u, (uint64_t)batch);
     }
     return DROVE_OK;
+}
+
+/* Where the coordinator goes on, and what lost workers had left undone. */
+static drove_status load_crew(drove_run *run, const drove_safetensors *st)
+{
+    uint64_t next = atomic_load(&run->batcher.next), n_rows = run->train->n_rows;
+    const drove_tensor *t = drove__safetensors_find(st, "undone");
+    if (run->crew.n_groups == 0) return DROVE_OK;
+    drove__coord_restore(run->crew.coord, next);
+    DROVE_TRY(load_groups(run, st));
+    if (t == NULL) return DROVE_OK;
+    if (t->type != DROVE_T_U64 || t->rank != 1 || t->shape[0] % 2 != 0)
+        return drove__fail(DROVE_E_DATA, "tensor \"undone\": expected pairs of U64");
+    size_t n = (size_t)t->shape[0] / 2;
+    drove_range *range = calloc(n, sizeof *range);
+    if (range == NULL) return drove__fail_nomem("what was left undone", n * sizeof *range);
+    memcpy(range, t->bytes, n * sizeof *range);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        const drove_range *r = &range[i];
+        if (r->n == 0 || r->n > n_rows || r->first > next - (next < r->n ? next : r->n) ||
+            r->first / n_rows != (r->first + r->n - 1) / n_rows) {
+            status = drove__fail(DROVE_E_DATA,
+                                 "tensor \"undone\": expected positions of one epoch below %llu, "
+                                 "found %llu and %llu more",
+                                 (unsigned long long)next, (unsigned long long)r->first,
+                                 (unsigned long long)r->n);
+        }
+    }
+    if (status == DROVE_OK) status = drove__coord_restore_undone(run->crew.coord, range, n);
+    free(range);
+    return status;
 }
 
 static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
@@ -193,7 +226,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (DROVE_COUNT(fixed_options) + 3) + 1];
+    const char *word[2 * (DROVE_COUNT(fixed_options) + 4) + 1];
     size_t n;
 } metadata;
 
@@ -202,6 +235,15 @@ static void append(metadata *meta, const char *key, const char *value)
     assert(meta->n + 2 < DROVE_COUNT(meta->word));
     meta->word[meta->n++] = key;
     meta->word[meta->n++] = value;
+}
+
+static size_t list_crew(const drove_run *run, const double *crew, drove_tensor *t)
+{
+    const drove_range *undone;
+    size_t n = 0, n_undone = drove__coord_undone(run->crew.coord, &undone);
+    t[n++] = flat("crew", DROVE_T_F64, (size_t)run->crew.n_groups * N_GROUP, crew);
+    if (n_undone > 0) t[n++] = flat("undone", DROVE_T_U64, 2 * n_undone, undone);
+    return n;
 }
 
 static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
@@ -220,8 +262,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
     if (run->sync->ops->tensors != NULL)
         n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
-    if (run->crew.n_groups > 0)
-        t[n++] = flat("crew", DROVE_T_F64, (size_t)run->crew.n_groups * N_GROUP, crew);
+    if (run->crew.n_groups > 0) n += list_crew(run, crew, t + n);
     for (unsigned i = 0; i < run->n_workers; i++) {
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
@@ -235,6 +276,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     }
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->batcher.batch);
     append(&meta, "turn_rows", turn);
+    append(&meta, "workers", run->opt.workers);
     if (run->shared != NULL) {
         drove_engine_facts facts;
         run->engine_ops->facts(run->shared, &facts);
@@ -246,7 +288,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
 
 drove_status drove__state_save(const drove_run *run, const char *path)
 {
-    size_t most = 5 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    size_t most = 6 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
     drove_status status = tensor != NULL && trace != NULL

@@ -205,6 +205,8 @@ static drove_status wait_for_end(drove_engine *e, uint64_t timeout_ns)
     uint64_t now_ns = drove__now_ns();
     uint64_t end_ns =
         e->outcome.fate == DROVE_FAKE_HANGS ? UINT64_MAX : e->begin_ns + e->outcome.duration_ns;
+    bool is_deaf = e->script.is_deaf && e->outcome.fate == DROVE_FAKE_HANGS;
+    if (is_deaf) timeout_ns = UINT64_MAX;
     uint64_t over_ns = timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
     if (!sleep_until(e->device, end_ns < over_ns ? end_ns : over_ns))
         return drove__fail(DROVE_E_SYSTEM, "fake: the device was closed");
@@ -280,7 +282,7 @@ const drove_engine_ops drove__engine_fake = {
 const drove_device_kind drove__device_kind_fake = {
     .name = "fake",
     .help = "fake:?speed=250 sleeps: speed (thousand examples/s), delay_us, memory, fail_after, "
-            "hang_after (batches), jitter, seed, compute=yes|no",
+            "hang_after (batches), jitter, seed, compute=yes|no, deaf=no|yes",
     .source = "drove",
     .keys = drove__fake_keys,
     .count = count_fake,

@@ -8,7 +8,7 @@
 #include <math.h>
 
 const char *const drove__fake_keys[] = {"speed",  "delay_us", "memory",  "fail_after", "hang_after",
-                                        "jitter", "seed",     "compute", NULL};
+                                        "jitter", "seed",     "compute", "deaf",       NULL};
 
 drove_fake_script drove__fake_script_default(void)
 {
@@ -21,7 +21,7 @@ drove_status drove__fake_script_parse(const drove_spec *spec, drove_fake_script 
     static const char *const answers[] = {"no", "yes"};
     drove_fake_script s = drove__fake_script_default();
     double speed = s.speed / 1e3, delay_us = 0.0;
-    unsigned computes = s.computes;
+    unsigned computes = s.computes, deaf = s.is_deaf;
     const char *memory = drove__spec_get(spec, "memory", NULL);
     DROVE_TRY(drove__spec_real(spec, "speed", DBL_MIN, 1e9, &speed));
     DROVE_TRY(drove__spec_real(spec, "delay_us", 0.0, 1e9, &delay_us));
@@ -31,9 +31,11 @@ drove_status drove__fake_script_parse(const drove_spec *spec, drove_fake_script 
     DROVE_TRY(drove__spec_real(spec, "jitter", 0.0, 1.0 - DBL_EPSILON / 2, &s.jitter));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &s.seed));
     DROVE_TRY(drove__spec_word(spec, "compute", answers, DROVE_COUNT(answers), &computes));
+    DROVE_TRY(drove__spec_word(spec, "deaf", answers, DROVE_COUNT(answers), &deaf));
     s.speed = speed * 1e3;
     s.delay_s = delay_us / 1e6;
     s.computes = computes != 0;
+    s.is_deaf = deaf != 0;
     *out = s;
     return DROVE_OK;
 }

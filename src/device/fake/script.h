@@ -22,6 +22,7 @@ typedef struct drove_fake_script {
     double   jitter;       /* a batch takes up to so much of its time more or less, 0 .. < 1 */
     uint64_t seed;         /* of the jitter */
     bool     computes;     /* gradients are real; else zero */
+    bool     is_deaf;      /* who hangs does not heed a time-out: a driver that never returns */
 } drove_fake_script;
 
 typedef enum drove_fake_fate {
@@ -40,7 +41,8 @@ extern const char *const drove__fake_keys[]; /* NULL-terminated */
 /* 100,000 examples/s, no delay, no failure, real gradients. */
 drove_fake_script drove__fake_script_default(void);
 /* From the keys of a spec: speed (thousand examples/s), delay_us, memory (bytes, or with KiB, MiB,
- * GiB), fail_after, hang_after, jitter, seed, compute=yes|no; other keys are left alone.
+ * GiB), fail_after, hang_after, jitter, seed, compute=yes|no, deaf=no|yes; other keys are left
+ * alone.
  * Errors: DROVE_E_ARG. */
 drove_status drove__fake_script_parse(const drove_spec *spec, drove_fake_script *out);
 

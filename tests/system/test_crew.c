@@ -1,0 +1,282 @@
+/* Workers that a coordinator gives batches to: cores and fake devices in whole runs, lost ones
+ * among them. */
+#include "system/run_support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+static char messages[4096];
+
+static void keep_message(void *context, const char *line)
+{
+    (void)context;
+    size_t n = strlen(messages);
+    snprintf(messages + n, sizeof messages - n, "%s\n", line);
+}
+
+/* Runs it; the summary, or NULL with the error's text left where drove_error_text finds it. */
+static json_t *run(const drove_options *opt)
+{
+    drove_result *result = NULL;
+    drove_callbacks callbacks = {.message = keep_message};
+    messages[0] = '\0';
+    if (drove_train(opt, &callbacks, &result) != DROVE_OK) return NULL;
+    json_t *summary = json_loads(drove_result_json(result), 0, NULL);
+    drove_result_destroy(result);
+    assert_non_null(summary);
+    return summary;
+}
+
+static json_t *run_well(const drove_options *opt)
+{
+    json_t *summary = run(opt);
+    if (summary == NULL) fail_msg("%s", drove_error_text());
+    return summary;
+}
+
+static drove_options crew_run(const char *strategy, const char *workers)
+{
+    drove_options opt = small_run();
+    set(&opt, "strategy", strategy);
+    set(&opt, "workers", workers);
+    set(&opt, "until", "epochs=3");
+    return opt;
+}
+
+static int64_t number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value)) fail_msg("no whole number \"%s\"", key);
+    return json_integer_value(value);
+}
+
+static double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) fail_msg("no number \"%s\"", key);
+    return json_number_value(value);
+}
+
+/* Every example of every epoch was used once, and the workers' parts are the whole. */
+static void assert_whole(const json_t *summary, int64_t n_rows, int epochs)
+{
+    int64_t examples = 0, updates = 0;
+    double share = 0.0;
+    size_t i;
+    const json_t *worker;
+    assert_int_equal(number(summary, "examples"), n_rows * epochs);
+    json_array_foreach(json_object_get(summary, "workers"), i, worker)
+    {
+        examples += number(worker, "examples");
+        updates += number(worker, "updates");
+        share += real(worker, "share");
+        assert_true(real(worker, "busy") >= 0.0 && real(worker, "busy") <= 1.01);
+        assert_true(number(worker, "batch") >= number(worker, "batch_min"));
+        assert_true(number(worker, "batch") <= number(worker, "batch_max"));
+    }
+    assert_int_equal(examples, n_rows * epochs);
+    assert_int_equal(updates, number(summary, "updates"));
+    assert_true(fabs(share - 1.0) < 1e-9);
+}
+
+static int64_t n_rows_of(const drove_options *opt)
+{
+    drove_options one = *opt;
+    set(&one, "strategy", "sequential");
+    set(&one, "workers", "threads:1");
+    set(&one, "until", "epochs=1");
+    json_t *summary = run_well(&one);
+    int64_t n = number(summary, "examples");
+    json_decref(summary);
+    return n;
+}
+
+static void test_every_example_once(void **state)
+{
+    (void)state;
+    static const char *const strategy[] = {"hogbatch",
+                                           "hogbatch:mixed",
+                                           "adaptive",
+                                           "adaptive?update=coordinator",
+                                           "adaptive?merge=replace",
+                                           "adaptive?alpha=3&beta=0.5&utilisation=0.5&tail=as-is"};
+    static const char *const workers[] = {
+        "cpu:all", "cpu:all?gradient=one", "fake:?speed=20", "cpu:all?max=8+fake:?speed=50",
+        "fake:?speed=5&compute=no+fake:?speed=50+fake:?speed=500&max=64"};
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    for (size_t s = 0; s < sizeof strategy / sizeof *strategy; s++) {
+        for (size_t w = 0; w < sizeof workers / sizeof *workers; w++) {
+            drove_options opt = crew_run(strategy[s], workers[w]);
+            json_t *summary = run_well(&opt);
+            assert_whole(summary, n_rows, 3);
+            assert_true(real(summary, "loss") < real(summary, "loss_initial"));
+            json_decref(summary);
+        }
+    }
+}
+
+/* The part of each group in an evaluation is only another order of summing. */
+static void test_same_evaluation(void **state)
+{
+    (void)state;
+    drove_options one = small_run();
+    set(&one, "strategy", "sequential");
+    set(&one, "until", "epochs=0.01");
+    json_t *expected = run_well(&one);
+    drove_options opt = crew_run("adaptive", "cpu:all+fake:?speed=100&memory=1MiB&min=8&max=16");
+    set(&opt, "until", "epochs=0.01");
+    json_t *found = run_well(&opt);
+    double loss = real(expected, "loss_initial");
+    assert_true(fabs(real(found, "loss_initial") - loss) < 1e-6 * loss);
+    json_decref(expected);
+    json_decref(found);
+}
+
+/* A gradient by several threads, or in the pieces that a device's memory holds, is that of the
+ * whole batch: one update each, and the parameters of sequential SGD but for the order of sums. */
+static void assert_like_sequential(const char *workers)
+{
+    const double bound = 1e-4; /* of the largest parameter, after 30 steps in float */
+    drove_options opt = crew_run("hogbatch", workers);
+    set(&opt, "batch", "54");
+    set(&opt, "out", fresh_folder("crew"));
+    json_t *summary = run_well(&opt);
+    int64_t updates = number(summary, "updates");
+    json_decref(summary);
+    set(&opt, "strategy", "sequential");
+    set(&opt, "workers", "threads:1");
+    set(&opt, "out", fresh_folder("sequential"));
+    summary = run_well(&opt);
+    assert_int_equal(updates, number(summary, "updates"));
+    json_decref(summary);
+    drove_modelfile a, b;
+    load_model("crew", "model.safetensors", &a);
+    load_model("sequential", "model.safetensors", &b);
+    double largest = 0.0, apart = 0.0;
+    for (size_t i = 0; i < a.model->n_params; i++) {
+        largest = fmax(largest, fabs((double)b.theta[i]));
+        apart = fmax(apart, fabs((double)a.theta[i] - (double)b.theta[i]));
+    }
+    if (!(apart <= bound * largest)) fail_msg("%s: %g apart, largest %g", workers, apart, largest);
+    drove__modelfile_fini(&a);
+    drove__modelfile_fini(&b);
+}
+
+static void test_one_gradient(void **state)
+{
+    (void)state;
+    assert_like_sequential("cpu:all?gradient=one");
+    assert_like_sequential("fake:?speed=1000");
+    assert_like_sequential("fake:?speed=1000&memory=250KiB"); /* not 54 examples at once */
+}
+
+/* A device that is lost at any of its batches costs nothing but itself. */
+static void test_lost_device(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    static const char *const how[] = {"fail_after", "hang_after"};
+    for (int k = 0; k < 2; k++) {
+        for (int after = 0; after < 9; after += 2) {
+            char workers[160];
+            snprintf(workers, sizeof workers,
+                     "cpu:all?max=4+fake:?speed=10&min=4&max=32&timeout=0.1&%s=%d", how[k], after);
+            drove_options opt = crew_run("adaptive", workers);
+            json_t *summary = run_well(&opt);
+            assert_whole(summary, n_rows, 3);
+            const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
+            assert_true(json_is_string(json_object_get(fake, "lost")));
+            assert_non_null(strstr(messages, "worker fake is lost"));
+            json_decref(summary);
+        }
+    }
+}
+
+/* A driver that never returns: the coordinator takes its batch away, and its thread is left
+ * behind. */
+static void test_silent_device(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    drove_options opt =
+        crew_run("adaptive",
+                 "cpu:all?max=4+fake:?speed=10&min=4&max=32&timeout=0.05&hang_after=3&deaf=yes");
+    json_t *summary = run_well(&opt);
+    assert_whole(summary, n_rows, 3);
+    const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
+    const char *lost = json_string_value(json_object_get(fake, "lost"));
+    assert_non_null(lost);
+    assert_non_null(strstr(lost, "no answer for 0.1 s"));
+    json_decref(summary);
+}
+
+/* With nobody left the run fails, its state is there, and others take it to the end. */
+static void test_deserted(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    const char *folder = fresh_folder("deserted");
+    drove_options opt = crew_run("adaptive", "fake:?speed=100&min=16&max=16&fail_after=40"
+                                             "+fake:?speed=100&min=16&max=16&fail_after=50");
+    set(&opt, "out", folder);
+    assert_null(run(&opt));
+    assert_non_null(strstr(drove_error_text(), "no worker is left of 2"));
+    assert_non_null(strstr(drove_error_text(), "--resume"));
+    drove_options again = drove_options_default();
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "workers", "cpu:all");
+    json_t *summary = run_well(&again);
+    assert_int_equal(number(summary, "examples"), 3 * n_rows);
+    json_decref(summary);
+}
+
+/* Sizes and counts go on where they were. */
+static void test_resume(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    const char *folder = fresh_folder("resumed");
+    drove_options opt = crew_run("adaptive", "cpu:all?max=8+fake:?speed=50&min=8&max=128");
+    set(&opt, "out", folder);
+    json_t *first = run_well(&opt);
+    drove_options again = drove_options_default();
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "until", "epochs=5");
+    json_t *second = run_well(&again);
+    assert_whole(second, n_rows, 5);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *then = json_array_get(json_object_get(first, "workers"), i);
+        const json_t *now = json_array_get(json_object_get(second, "workers"), i);
+        assert_true(real(now, "counted_updates") >= real(then, "counted_updates"));
+        assert_true(number(now, "updates") >= number(then, "updates"));
+    }
+    json_decref(first);
+    json_decref(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_example_once),
+        cmocka_unit_test(test_same_evaluation),
+        cmocka_unit_test(test_one_gradient),
+        cmocka_unit_test(test_lost_device),
+        cmocka_unit_test(test_silent_device),
+        cmocka_unit_test(test_deserted),
+        cmocka_unit_test(test_resume),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
