@@ -1,6 +1,6 @@
 /* tests/unit/device/test_accel.c - the engine of accelerators against the host's: gradients
  * of every activation, loss, storage and batch size, scores, predictions, order of layers, batches
- * that were staged, two parts of a device at once, refusals, failures.
+ * that were staged, refusals.
  *
  * On operations in plain C, and on each kind of device that is here; of the others the reason is
  * printed.
@@ -11,13 +11,10 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -399,198 +396,6 @@ static void other_shapes_and_sizes_are_refused(void **state)
     on_each(refusals_on);
 }
 
-/* A device that says nothing in time is lost: the same line from then on, and destroy returns. */
-static void silent_on(drove_device *device)
-{
-    accel_problem p;
-    accel_case how = {BASE};
-    drove_gradient g = {0};
-    char line[256];
-    how.model = "mlp:512,512";
-    accel_setup(&p, &how, device, 8192);
-    accel_choose(&p, 8192, 0);
-    g.value = p.grad[1];
-    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_OK);
-    assert_int_equal(setenv("DROVE_STAND_IN_SILENT", "1", 1), 0); /* tests/cuda: it is too quick */
-    assert_int_equal(device->engine->collect(p.accel, &g, NULL, NULL, 1000), DROVE_E_SYSTEM);
-    unsetenv("DROVE_STAND_IN_SILENT");
-    snprintf(line, sizeof line, "%s", drove_error_text());
-    assert_non_null(strstr(line, "silent"));
-    assert_int_equal(device->engine->stage(p.accel, &p.batch), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(), line);
-    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_E_SYSTEM);
-    accel_teardown(&p);
-}
-
-static void a_silent_device_is_lost(void **state)
-{
-    (void)state;
-    if (devices[OPENCL] == NULL && devices[CUDA] == NULL) skip();
-    for (size_t i = OPENCL; i < N_DEVICES; i++) {
-        if (devices[i] != NULL) silent_on(devices[i]);
-    }
-}
-
-/* ---- failures, one by one ---- */
-
-/* Two steps with batches in advance. */
-static drove_status two_steps(accel_problem *p)
-{
-    const drove_engine_ops *engine = p->device->engine;
-    for (uint64_t step = 0; step < 2; step++) {
-        drove_gradient g = {.value = p->grad[1]};
-        drove_batch batch = p->batch;
-        DROVE_TRY(engine->submit(p->accel, p->theta, &batch, true));
-        DROVE_TRY(engine->stage(p->accel, &p->batch));
-        DROVE_TRY(engine->collect(p->accel, &g, NULL, NULL, 1000000000u));
-    }
-    return DROVE_OK;
-}
-
-/* Whichever call fails first: its line is the answer, then and later, and nothing stays behind. */
-static void failures_of(const accel_case *how)
-{
-    accel_problem p;
-    char line[256];
-    unsigned before = accel_plain_objects, n_failures = 0;
-    for (unsigned fails_at = 1;; fails_at++) {
-        accel_setup(&p, how, NULL, MAX_ROWS);
-        p.device = devices[PLAIN];
-        const drove_engine_options opt = {.model = p.model,
-                                          .kernels = &p.kernels,
-                                          .data = &p.data,
-                                          .max_rows = MAX_ROWS,
-                                          .device = p.device};
-        accel_choose(&p, 50, fails_at);
-        accel_plain_calls = 0;
-        accel_plain_fails_at = fails_at;
-        drove_status status = p.device->engine->create(&opt, &p.accel);
-        bool is_made = status == DROVE_OK;
-        if (!is_made) assert_null(p.accel);
-        if (is_made) status = two_steps(&p);
-        snprintf(line, sizeof line, "plain: lost at call %u", fails_at);
-        if (status != DROVE_OK) assert_string_equal(drove_error_text(), line);
-        if (is_made && status != DROVE_OK) {
-            assert_int_equal(p.device->engine->submit(p.accel, p.theta, &p.batch, true),
-                             DROVE_E_SYSTEM);
-            assert_string_equal(drove_error_text(), line);
-            assert_int_equal(p.device->engine->collect(p.accel, NULL, NULL, NULL, 1),
-                             DROVE_E_SYSTEM);
-        }
-        accel_plain_fails_at = 0;
-        accel_teardown(&p);
-        assert_int_equal(accel_plain_objects, before);
-        if (status == DROVE_OK) break;
-        assert_int_equal(status, DROVE_E_SYSTEM);
-        n_failures++;
-    }
-    assert_true(n_failures > 80);
-}
-
-static void a_lost_device_says_so_and_leaves_nothing(void **state)
-{
-    (void)state;
-    failures_of(&plain);
-    failures_of(&sparse);
-}
-
-/* ---- OpenCL alone ---- */
-
-static void *compare_often(void *context)
-{
-    accel_problem *p = context;
-    for (uint64_t i = 0; i < 20; i++) {
-        drove_gradient g = {.value = p->grad[1]};
-        accel_choose(p, 100 + i, i);
-        assert_int_equal(p->device->engine->gradient(p->accel, p->theta, &p->batch, &g, NULL, NULL,
-                                                     NULL),
-                         DROVE_OK);
-        host_gradient(p);
-        accel_compare_gradients(p, &g);
-    }
-    return NULL;
-}
-
-static void two_parts_of_a_device_compute_at_once(void **state)
-{
-    (void)state;
-    drove_device *part[2] = {NULL, NULL};
-    pthread_t thread;
-    accel_problem p[2];
-    if (devices[OPENCL] == NULL || !devices[OPENCL]->facts.can_split) skip();
-    part[0] = accel_open_device("opencl", "0.0?parts=2");
-    part[1] = accel_open_device("opencl", "0.1?parts=2");
-    assert_true(part[0] != NULL && part[1] != NULL);
-    assert_true(part[0]->facts.n_units < devices[OPENCL]->facts.n_units);
-    accel_setup(&p[0], &plain, part[0], MAX_ROWS);
-    accel_setup(&p[1], &sparse, part[1], MAX_ROWS);
-    assert_int_equal(pthread_create(&thread, NULL, compare_often, &p[0]), 0);
-    compare_often(&p[1]);
-    pthread_join(thread, NULL);
-    for (size_t i = 0; i < 2; i++) {
-        accel_teardown(&p[i]);
-        drove__device_close(part[i]);
-    }
-}
-
-/* The first file of the cache; false: none.  *size_bytes of it. */
-static bool cache_file(char path[1024], long *size_bytes)
-{
-    bool is_there = false;
-    DIR *folder = opendir("drove");
-    if (folder == NULL) return false;
-    for (struct dirent *f = readdir(folder); f != NULL && !is_there; f = readdir(folder)) {
-        is_there = strncmp(f->d_name, "opencl-", 7) == 0;
-        if (is_there) snprintf(path, 1024, "drove/%s", f->d_name);
-    }
-    closedir(folder);
-    FILE *f = is_there ? fopen(path, "rb") : NULL;
-    if (f == NULL) return false;
-    fseek(f, 0, SEEK_END);
-    *size_bytes = ftell(f);
-    fclose(f);
-    return true;
-}
-
-static void open_again_and_compare(void)
-{
-    accel_problem p;
-    drove_device *device = accel_open_device("opencl", "0");
-    assert_non_null(device);
-    accel_setup(&p, &plain, device, MAX_ROWS);
-    accel_choose(&p, 30, 1);
-    accel_compare(&p, false);
-    accel_teardown(&p);
-    drove__device_close(device);
-}
-
-static void a_damaged_program_on_disk_is_made_anew(void **state)
-{
-    (void)state;
-    char path[1024];
-    long whole, size;
-    if (devices[OPENCL] == NULL) skip();
-    system("rm -f drove/opencl-*");
-    open_again_and_compare();
-    assert_true(cache_file(path, &whole));
-    FILE *f = fopen(path, "r+b"); /* a changed byte in the middle */
-    assert_non_null(f);
-    assert_int_equal(fseek(f, whole / 2, SEEK_SET), 0);
-    int byte = fgetc(f);
-    assert_int_equal(fseek(f, whole / 2, SEEK_SET), 0);
-    assert_true(fputc(byte ^ 1, f) != EOF);
-    assert_int_equal(fclose(f), 0);
-    open_again_and_compare();
-    f = fopen(path, "wb"); /* cut */
-    assert_non_null(f);
-    fputs("drovecl1", f);
-    fclose(f);
-    open_again_and_compare();
-    assert_true(cache_file(path, &size));
-    assert_true(size > whole / 2);
-    open_again_and_compare(); /* from the cache */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,10 +407,6 @@ int main(void)
         cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
         cmocka_unit_test(a_wrong_order_is_refused),
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
-        cmocka_unit_test(a_lost_device_says_so_and_leaves_nothing),
-        cmocka_unit_test(two_parts_of_a_device_compute_at_once),
-        cmocka_unit_test(a_damaged_program_on_disk_is_made_anew),
-        cmocka_unit_test(a_silent_device_is_lost),
     };
     if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, open_devices, close_devices);
