@@ -3,7 +3,8 @@
  *
  * Environment: DROVE_STAND_IN_DEVICES=N devices instead of 1; DROVE_STAND_IN_BYTES=N of memory
  * instead of 1 GiB; DROVE_STAND_IN_LOST=N: from the N-th launch or copy on the device is lost;
- * DROVE_STAND_IN_SILENT=1: no event happens.
+ * DROVE_STAND_IN_SILENT=1: no event happens; DROVE_STAND_IN_SHIFT_MS=N: events happen so much
+ * later.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -221,6 +222,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     (void)stream;
     event->is_recorded = 1;
     clock_gettime(CLOCK_MONOTONIC, &event->at);
+    long shift_ms = setting("DROVE_STAND_IN_SHIFT_MS", 0);
+    event->at.tv_sec += shift_ms / 1000;
+    event->at.tv_nsec += shift_ms % 1000 * 1000000;
     return cudaSuccess;
 }
 
