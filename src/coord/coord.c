@@ -81,7 +81,7 @@ static drove_status fill(drove_coord *c, const drove_coord_options *opt)
         drove__sizes_init(&m->sizes, m->is.least, m->is.most, opt->alpha);
         c->n_slots += m->is.depth;
         c->n_slots_alive += m->is.depth;
-        m->history = drove__alloc(DROVE_COORD_HISTORY, sizeof *m->history);
+        m->history = malloc(DROVE_COORD_HISTORY * sizeof *m->history);
         if (m->history == NULL)
             return drove__fail_nomem("batch sizes", DROVE_COORD_HISTORY * sizeof *m->history);
     }
@@ -113,7 +113,7 @@ void drove__coord_destroy(drove_coord *c)
 {
     if (c == NULL) return;
     for (unsigned w = 0; c->member != NULL && w < c->opt.n_workers; w++)
-        drove__free(c->member[w].history);
+        free(c->member[w].history);
     for (unsigned j = 0; j < N_JOBS; j++) free(c->returned[j].range);
     drove__free(c->member);
     drove__free(c->u);
