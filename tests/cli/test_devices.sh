@@ -39,6 +39,17 @@ grep -qE ' cuda +none: .*/none/drove_cuda\.so: ' out.txt || fail "no reason for 
 run_for 2 info --measure --precision D8M8 --model logistic
 run_for 2 info --measure --data synth:nothing
 
+# The processor and a GPU train one model; the GPU is the stand-in of tests/cuda/.
+stand_in=$DROVE_BUILD_DIR/tests/stand-in
+# shellcheck disable=SC2086
+DROVE_MODULE_PATH=$stand_in run_for 0 train $small --strategy hogbatch --workers cpu:0+cuda:0 --batch 8 \
+    --until epochs=20 --quiet --json
+grep -qE '"name": *"cuda:0"' out.txt || fail "no worker cuda:0 in the summary: $(cat out.txt)"
+grep -qE '"examples": *6000\b' out.txt || fail "expected 20 epochs of 300 examples: $(cat out.txt)"
+# shellcheck disable=SC2086
+DROVE_MODULE_PATH=$stand_in run_for 2 train $small --strategy hogbatch --workers cuda:1 --until epochs=1 --quiet
+grep -q 'cuda:0 (stand-in for a GPU)' err.txt || fail "which devices exist was not said: $(cat err.txt)"
+
 # As built: every device is known by kind, index, name and memory, or its kind says why not.
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }
 # shellcheck disable=SC2086
