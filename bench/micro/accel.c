@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ROWS = 60000, SEED = 1, ROUND_NS = 60000000, MAX_BATCHES = 16, N_LINES = 4 };
+enum { N_ROWS = 60000, SEED = 1, ROUND_NS = 20000000, MAX_BATCHES = 16, N_LINES = 4 };
 static const uint64_t TIMEOUT_NS = 60000000000u;
 
 typedef struct network {

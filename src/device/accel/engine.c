@@ -334,7 +334,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
 const drove_engine_ops drove__engine_accel = {
     .name = "accel",
     .help = "a device of its own computes: the whole pass is put on its queues at once",
-    .source = "Ma, Rusu, Wu, Sim, IPDPSW 2021",
+    .source = "Ma and Rusu, section 5",
     .create = create,
     .destroy = destroy,
     .gradient = gradient,

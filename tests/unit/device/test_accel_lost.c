@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 enum { MAX_ROWS = 128 };
 
@@ -54,14 +57,14 @@ static void failures_of(const accel_case *how, drove_device *device)
     accel_problem p;
     char line[256];
     unsigned before = accel_plain_objects, n_failures = 0;
+    accel_setup(&p, how, NULL, MAX_ROWS);
+    p.device = device;
+    const drove_engine_options opt = {.model = p.model,
+                                      .kernels = &p.kernels,
+                                      .data = &p.data,
+                                      .max_rows = MAX_ROWS,
+                                      .device = p.device};
     for (unsigned fails_at = 1;; fails_at++) {
-        accel_setup(&p, how, NULL, MAX_ROWS);
-        p.device = device;
-        const drove_engine_options opt = {.model = p.model,
-                                          .kernels = &p.kernels,
-                                          .data = &p.data,
-                                          .max_rows = MAX_ROWS,
-                                          .device = p.device};
         accel_choose(&p, 50, fails_at);
         accel_plain_calls = 0;
         accel_plain_fails_at = fails_at;
@@ -79,12 +82,14 @@ static void failures_of(const accel_case *how, drove_device *device)
                              DROVE_E_SYSTEM);
         }
         accel_plain_fails_at = 0;
-        accel_teardown(&p);
+        p.device->engine->destroy(p.accel);
+        p.accel = NULL;
         assert_int_equal(accel_plain_objects, before);
         if (status == DROVE_OK) break;
         assert_int_equal(status, DROVE_E_SYSTEM);
         n_failures++;
     }
+    accel_teardown(&p);
     assert_true(n_failures > 80);
 }
 
@@ -95,6 +100,16 @@ static void a_lost_device_says_so_and_leaves_nothing(void **state)
     failures_of(&plain, device);
     failures_of(&sparse, device);
     drove__device_close(device);
+}
+
+/* What a silent device may still use is never freed: no leak to be reported. */
+static void leave(bool is_left)
+{
+#ifdef __SANITIZE_ADDRESS__
+    if (is_left) __lsan_disable();
+    else __lsan_enable();
+#endif
+    (void)is_left;
 }
 
 /* A device that says nothing in time is lost: the same line from then on, and destroy returns. */
@@ -126,10 +141,11 @@ static void a_silent_device_is_lost(void **state)
     static const char *const kinds[] = {"opencl", "cuda"};
     size_t n = 0;
     for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
+        leave(true);
         drove_device *device = accel_open_device(kinds[i], "0");
-        if (device == NULL) continue;
-        silent_on(device); /* never closed: what it may still use is left to it */
-        n++;
+        if (device != NULL) silent_on(device); /* never closed */
+        leave(false);
+        n += device != NULL;
     }
     if (n == 0) skip();
 }
