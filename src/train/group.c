@@ -189,6 +189,13 @@ static void end_lanes(drove_worker *w)
 
 /* ---- cores: orders ---- */
 
+static void add_busy(drove_worker *w, uint64_t begin, uint64_t end)
+{
+    const drove_crew *crew = &w->run->crew;
+    drove__timeline_add(&w->group->busy, crew->clock_ns + (begin - crew->started_ns),
+                        crew->clock_ns + (end - crew->started_ns));
+}
+
 static unsigned lanes_for(const drove_group *g, uint64_t n_rows)
 {
     return n_rows < g->n_threads ? (unsigned)n_rows : g->n_threads;
@@ -214,6 +221,7 @@ static drove_status train_cores(drove_worker *w, const drove_coord_action *a)
 {
     drove_group *g = w->group;
     unsigned n = lanes_for(g, a->range.n);
+    uint64_t begin = drove__now_ns();
     drove_coord_message done = done_message(g, a);
     done.n_updates = g->plan->one_gradient ? 1 : n;
     if (g->plan->one_gradient) {
@@ -222,6 +230,7 @@ static drove_status train_cores(drove_worker *w, const drove_coord_action *a)
         DROVE_TRY(all_lanes(
             w, n, (drove_lane_job){.verb = DROVE_LANE_STEP, .range = a->range, .id = a->id}, NULL));
     }
+    add_busy(w, begin, drove__now_ns());
     send(g, &done);
     return DROVE_OK;
 }
@@ -252,28 +261,21 @@ static void stage_next(drove_worker *w)
 
 /* Gradient of a batch into w->grad. */
 static drove_status device_gradient(drove_worker *w, const float *theta, const drove_batch *batch,
-                                    bool is_last, drove_score *score)
+                                    bool is_last, drove_score *score, drove_engine_times *times)
 {
     drove_group *g = w->group;
     drove_gradient grad = {.value = w->grad};
-    drove_engine_times times = {0};
     if (g->engine_ops->submit == NULL)
         return g->engine_ops->gradient(w->engine, theta, batch, &grad, score, NULL, NULL);
     DROVE_TRY(g->engine_ops->submit(w->engine, theta, batch, true));
     if (is_last) stage_next(w);
-    DROVE_TRY(g->engine_ops->collect(w->engine, &grad, score, &times, timeout_ns(g)));
-    g->times.copy_ns += times.copy_ns;
-    g->times.compute_ns += times.compute_ns;
-    g->times.hidden_ns += times.hidden_ns;
-    g->times.wait_ns += times.wait_ns;
-    w->trace.phase_ns[DROVE_PHASE_BACKWARD] += times.compute_ns;
-    w->trace.phase_ns[DROVE_PHASE_EXCHANGE] += times.copy_ns - times.hidden_ns;
-    return DROVE_OK;
+    return g->engine_ops->collect(w->engine, &grad, score, times, timeout_ns(g));
 }
 
 /* A batch that is larger than what the device holds: the mean of its pieces' gradients. */
 static drove_status gradient_in_pieces(drove_worker *w, const float *theta,
-                                       const drove_coord_action *a, drove_score *score)
+                                       const drove_coord_action *a, drove_score *score,
+                                       drove_engine_times *times)
 {
     drove_group *g = w->group;
     drove_run *run = w->run;
@@ -282,7 +284,7 @@ static drove_status gradient_in_pieces(drove_worker *w, const float *theta,
         uint64_t n = a->range.n - done < g->engine_rows ? a->range.n - done : g->engine_rows;
         drove_batch batch =
             take_rows(w, (drove_range){.first = a->range.first + done, .n = n}, a->id);
-        DROVE_TRY(device_gradient(w, theta, &batch, false, score));
+        DROVE_TRY(device_gradient(w, theta, &batch, false, score, times));
         if (done == 0) memset(g->sum, 0, n_params * sizeof *g->sum);
         run->kernels.axpy_f32(g->sum, w->grad, n_params, (float)n / (float)a->range.n);
         done += n;
@@ -291,27 +293,52 @@ static drove_status gradient_in_pieces(drove_worker *w, const float *theta,
     return DROVE_OK;
 }
 
-/* The step of a device into the parameters and the message that says so, together: nobody can take
- * the batch away in between. */
-static drove_status publish_device(drove_worker *w, const drove_step *step, size_t n_rows,
-                                   const drove_coord_message *done)
+typedef struct device_batch { /* that is about to be published */
+    drove_step step;
+    drove_engine_times times;
+    uint64_t n_rows, begin_ns;
+    drove_coord_message done;
+} device_batch;
+
+/* What a batch of a device has cost; by a leader whose group is not lost. */
+static void record(drove_worker *w, const device_batch *b, const drove_publish_info *info)
+{
+    drove_engine_times *sum = &w->group->times;
+    uint64_t now = drove__now_ns();
+    sum->copy_ns += b->times.copy_ns;
+    sum->compute_ns += b->times.compute_ns;
+    sum->hidden_ns += b->times.hidden_ns;
+    sum->wait_ns += b->times.wait_ns;
+    w->trace.phase_ns[DROVE_PHASE_BACKWARD] += b->times.compute_ns;
+    w->trace.phase_ns[DROVE_PHASE_EXCHANGE] += b->times.copy_ns - b->times.hidden_ns;
+    w->trace.busy_ns += now - b->begin_ns;
+    add_busy(w, b->begin_ns, now);
+    drove__worker_count(w, (size_t)b->n_rows, 1, info);
+}
+
+/* The step of a device into the parameters, what is known of it into the trace, and the message
+ * that says so, together: nobody can take the batch away in between, and who has lost it writes
+ * nothing. */
+static drove_status publish_device(drove_worker *w, const device_batch *b)
 {
     drove_run *run = w->run;
     drove_group *g = w->group;
     drove_publish_info info = {0};
     if (run->crew.method.by_coordinator) {
-        DROVE_TRY(drove__crew_publish(w, step, done, &info));
-    } else {
-        pthread_mutex_lock(&g->lock);
-        bool is_ours = atomic_load(&g->fate) == DROVE_FATE_WORKING;
-        drove_status status =
-            is_ours ? run->sync->ops->publish(run->sync, w->index, step, &info) : DROVE_E_SYSTEM;
-        if (status == DROVE_OK) send(g, done);
-        pthread_mutex_unlock(&g->lock);
-        DROVE_TRY(status);
+        DROVE_TRY(drove__crew_publish(w, &b->step, &b->done, &info));
+        record(w, b, &info); /* no other batch is in hand: nothing to be late with */
+        return DROVE_OK;
     }
-    drove__worker_count(w, n_rows, 1, &info);
-    return DROVE_OK;
+    pthread_mutex_lock(&g->lock);
+    bool is_ours = atomic_load(&g->fate) == DROVE_FATE_WORKING;
+    drove_status status =
+        is_ours ? run->sync->ops->publish(run->sync, w->index, &b->step, &info) : DROVE_E_SYSTEM;
+    if (status == DROVE_OK) {
+        record(w, b, &info);
+        send(g, &b->done);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return status;
 }
 
 static drove_status train_device(drove_worker *w, const drove_coord_action *a)
@@ -321,26 +348,27 @@ static drove_status train_device(drove_worker *w, const drove_coord_action *a)
     drove_sync *s = run->sync;
     drove_view view = {0};
     drove_score score = {0};
-    drove_step step;
+    device_batch b = {.n_rows = a->range.n,
+                      .begin_ns = drove__now_ns(),
+                      .done = done_message(g, a)};
+    b.done.n_updates = 1;
     DROVE_TRY(s->ops->acquire(s, w->index, &view));
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
     drove_status status;
     if (a->range.n <= g->engine_rows) {
         drove_batch batch = take_rows(w, a->range, a->id);
-        status = device_gradient(w, theta, &batch, true, &score);
+        status = device_gradient(w, theta, &batch, true, &score, &b.times);
     } else {
-        status = gradient_in_pieces(w, theta, a, &score);
+        status = gradient_in_pieces(w, theta, a, &score, &b.times);
     }
     if (status == DROVE_OK) {
         drove__optim_prepare(run->optim, &w->optim, view.vector, w->grad, NULL, 0,
-                             eta_of(run, a->range), &step);
+                             eta_of(run, a->range), &b.step);
     }
     s->ops->release(s, w->index);
     DROVE_TRY(status);
     drove__worker_check_finite(w, score.loss);
-    drove_coord_message done = done_message(g, a);
-    done.n_updates = 1;
-    return publish_device(w, &step, (size_t)a->range.n, &done);
+    return publish_device(w, &b);
 }
 
 /* ---- the leader's loop ---- */
@@ -370,15 +398,6 @@ static bool give_up(drove_worker *w, drove_status status)
     return is_first;
 }
 
-static void add_busy(drove_worker *w, drove_job job, uint64_t begin, uint64_t end)
-{
-    const drove_crew *crew = &w->run->crew;
-    if (job != DROVE_JOB_TRAIN) return;
-    drove__timeline_add(&w->group->busy, crew->clock_ns + (begin - crew->started_ns),
-                        crew->clock_ns + (end - crew->started_ns));
-    if (w->group->device != NULL) w->trace.busy_ns += end - begin;
-}
-
 static bool work(drove_worker *w)
 {
     drove_group *g = w->group;
@@ -387,10 +406,8 @@ static bool work(drove_worker *w)
     while (atomic_load(&g->fate) == DROVE_FATE_WORKING) {
         next_task(g, &task);
         if (task.verb == DROVE_TASK_PARK) return true;
-        uint64_t begin = drove__now_ns();
         drove_status status = execute(w, &task.action);
         if (status != DROVE_OK) return give_up(w, status);
-        add_busy(w, task.action.job, begin, drove__now_ns());
     }
     return atomic_load(&g->fate) != DROVE_FATE_SILENT;
 }

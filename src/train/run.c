@@ -249,6 +249,7 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL;
     run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
     if (run->shared != NULL) run->use_live = true;
+    if (run->crew.n_groups > 0) run->use_live = false; /* each batch goes its own way */
     run->spans_wanted = run->optim->spans_ok && !(run->sync->needs & DROVE_SYNC_DENSE);
     if (every_batch && !run->use_live) {
         return drove__fail(

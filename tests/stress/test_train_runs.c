@@ -88,11 +88,32 @@ static void sixty_four_workers_share_a_small_model(void **state)
     }
 }
 
+/* Cores and devices, lost ones among them, under a coordinator. */
+static void crews(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"hogbatch", "adaptive", "adaptive?merge=replace",
+                                             "hogbatch:mixed?update=coordinator"};
+    static const char *const workers[] = {
+        "threads:4", "cpu:all?gradient=one&max=8+fake:?speed=10&min=8&max=32",
+        "cpu:all?max=2+fake:?speed=4&min=4&max=16&fail_after=4&timeout=60",
+        "cpu:all?max=2+fake:?speed=4&min=4&max=8&hang_after=3&timeout=1",
+        "fake:?speed=9&min=4&max=9+fake:?speed=90&min=4&max=16+fake:?memory=40KiB&max=64"};
+    for (size_t s = 0; s < DROVE_COUNT(strategies); s++) {
+        for (size_t w = 0; w < DROVE_COUNT(workers); w++) {
+            drove_options opt = many_workers(strategies[s]);
+            set(&opt, "workers", workers[w]);
+            expect_every_example(&opt);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_trains_with_every_rule),
         cmocka_unit_test(sixty_four_workers_share_a_small_model),
+        cmocka_unit_test(crews),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
