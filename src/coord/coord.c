@@ -112,8 +112,7 @@ drove_status drove__coord_create(const drove_coord_options *opt, drove_coord **o
 void drove__coord_destroy(drove_coord *c)
 {
     if (c == NULL) return;
-    for (unsigned w = 0; c->member != NULL && w < c->opt.n_workers; w++)
-        free(c->member[w].history);
+    for (unsigned w = 0; c->member != NULL && w < c->opt.n_workers; w++) free(c->member[w].history);
     for (unsigned j = 0; j < N_JOBS; j++) free(c->returned[j].range);
     drove__free(c->member);
     drove__free(c->u);
