@@ -1,3 +1,4 @@
+# ctest: timeout=300
 # The run files of examples/ are valid, and each option that docs/formats.md shows in one is.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -14,3 +15,24 @@ run_for 0 info shown.yaml
 # The thesis's settings, with less data: they train unscaled pixels.
 run_for 0 train "$DROVE_SOURCE_DIR/examples/thesis.yaml" --data 'synth:digits?scale=none&n=4000&n_test=500' \
     --until loss=50%,epochs=60 --quiet
+
+# The networks that cores and a device train: each begins to train on the cores alone with other data, and on its own
+# data where these are there (DROVE_TEST_DATA, or ../shared/data); their batches are those that the file names.
+folder=${DROVE_TEST_DATA:-$DROVE_SOURCE_DIR/../shared/data}
+small="--workers cpu:0?min=1&max=8+fake:?speed=10&min=16&max=64 --until updates=6 --eval-examples 100 --quiet --json"
+n_networks=0
+for file in "$DROVE_SOURCE_DIR"/examples/heterogeneous-*.yaml; do
+    # shellcheck disable=SC2086
+    run_for 0 train "$file" --data 'synth:digits?n=300' $small
+    grep -q '"strategy": *"adaptive"' out.txt || fail "$file: $(cat out.txt)"
+    data=$(sed -n 's/^data: libsvm:data\///p' "$file")
+    [ -n "$data" ] || fail "$file: expected data beneath data/"
+    n_networks=$((n_networks + 1))
+    if [ ! -e "$folder/$data" ]; then
+        echo "$(basename "$file"): no $folder/$data: skipped"
+        continue
+    fi
+    # shellcheck disable=SC2086
+    run_for 0 train "$file" --data "libsvm:$folder/$data" $small
+done
+[ "$n_networks" = 4 ] || fail "expected four networks, found $n_networks"
