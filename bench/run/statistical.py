@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What low precision costs in loss and accuracy: python3 bench/run/statistics.py [options] PART...
+"""What low precision costs in loss and accuracy: python3 bench/run/statistical.py [options] PART...
 
 Parts, each a JSON line a run and a printed table at its end:
   dense     the paper's generative model, 100,000 examples of 2^14 features: the best step size, schedule and range of each
@@ -51,7 +51,7 @@ def drove(part, options, curve=False):
             command += ["--out", os.path.join(folder, "run"), "--save-every", "never"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode not in (0, 3):
-            sys.exit("statistics: " + " ".join(command) + "\n" + done.stderr)
+            sys.exit("statistical: " + " ".join(command) + "\n" + done.stderr)
         summary = json.loads(done.stdout)
         keys = ("loss", "accuracy", "test_loss", "test_accuracy", "train_s", "gnps", "model_range", "clamped", "outcome",
                 "epochs")
