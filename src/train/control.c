@@ -250,7 +250,8 @@ static bool target_met(const drove_run *run)
 
 static bool budget_used(const drove_run *run)
 {
-    return atomic_load(&run->batcher.next) >= batches_for(run, run->until.epochs) ||
+    bool all_given = atomic_load(&run->batcher.next) >= batches_for(run, run->until.epochs);
+    return (all_given && !drove__crew_has_undone(run)) ||
            atomic_load(&run->sync->published) >= run->until.updates ||
            seconds(run->standing.train_ns) >= run->until.seconds ||
            (run->until.patience > 0 && run->standing.since_best >= run->until.patience);
@@ -339,6 +340,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     drove__batcher_open(&run->batcher, limit);
     run->theta_is_current = false;
     run->crew.most_updates = most_updates(run);
+    if (run->crew.n_groups > 0) drove__crew_clear(run);
     drove__gang_go(run, DROVE_DO_TRAIN);
     for (;;) {
         uint64_t now = drove__now_ns();
@@ -391,20 +393,6 @@ static uint64_t next_stop(const drove_run *run)
     return stop;
 }
 
-/* The run ended between two evaluations: measure the end, which may be what meets the target.  The
- * plan of evaluations and the patience stay as they were, so that a run continued from here
- * evaluates where an unbroken one does. */
-static drove_status evaluate_end(drove_run *run)
-{
-    drove_standing before = run->standing;
-    DROVE_TRY(evaluate(run));
-    (void)run_is_over(run);
-    run->standing.evaluation_slot = before.evaluation_slot;
-    run->standing.since_best = before.since_best;
-    run->standing.patience_loss = before.patience_loss;
-    return DROVE_OK;
-}
-
 /* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
 static drove_status check_crew(drove_run *run)
 {
@@ -420,16 +408,39 @@ static drove_status check_crew(drove_run *run)
                        saves ? run->opt.out : "");
 }
 
+/* The last workers may be lost in an evaluation too. */
+static drove_status evaluate_or_save(drove_run *run)
+{
+    drove_status status = evaluate(run);
+    if (status == DROVE_OK || run->crew.n_groups == 0) return status;
+    drove_status lost = check_crew(run);
+    return lost != DROVE_OK ? lost : status;
+}
+
+/* The run ended between two evaluations: measure the end, which may be what meets the target.  The
+ * plan of evaluations and the patience stay as they were, so that a run continued from here
+ * evaluates where an unbroken one does. */
+static drove_status evaluate_end(drove_run *run)
+{
+    drove_standing before = run->standing;
+    DROVE_TRY(evaluate_or_save(run));
+    (void)run_is_over(run);
+    run->standing.evaluation_slot = before.evaluation_slot;
+    run->standing.since_best = before.since_best;
+    run->standing.patience_loss = before.patience_loss;
+    return DROVE_OK;
+}
+
 drove_status drove__run_control(drove_run *run)
 {
     bool evaluated = true;
-    if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate(run));
+    if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate_or_save(run));
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
         if (run->crew.n_groups > 0) DROVE_TRY(check_crew(run));
         evaluated =
             atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
-        if (evaluated) DROVE_TRY(evaluate(run));
+        if (evaluated) DROVE_TRY(evaluate_or_save(run));
         if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }
     if (!evaluated) DROVE_TRY(evaluate_end(run));

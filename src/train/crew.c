@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    INBOX = 16,        /* orders to one leader: at most depth and PARK */
-    REQUESTS_EACH = 8, /* of each thread: at most depth, a step and a failure */
+    INBOX = 16,        /* orders to one leader: at most depth, PARK and, to a silent one, another */
+    REQUESTS_EACH = 8, /* of each thread: at most depth, a halt for each, a step and a failure */
     DEPTH = 2          /* the next batch is there, or being copied, while this one is computed */
 };
 static const uint64_t MOST_DEVICE_BATCH = 8192; /* Table 2 of the paper */
@@ -101,6 +101,7 @@ drove_status drove__crew_size_engines(drove_run *run)
         uint64_t most = g->device != NULL ? MOST_DEVICE_BATCH : MOST_CORE_BATCH;
         if (g->plan->most > most) most = g->plan->most;
         if (g->plan->batch > most) most = g->plan->batch;
+        if (g->plan->least > most) most = g->plan->least;
         if (run->opt.batch > most) most = run->opt.batch;
         if (most > run->train->n_rows) most = run->train->n_rows;
         if (most < DROVE_SCORE_ROWS) most = DROVE_SCORE_ROWS;
@@ -123,21 +124,22 @@ drove_status drove__crew_size_engines(drove_run *run)
 }
 
 /* Algorithm 1: the same b everywhere.  Else section 6: cores begin at their least, one example
- * each, devices at their most. */
+ * each, devices at their most.  What was asked for of this group goes before what was not. */
 static void settle_group(drove_run *run, drove_group *g)
 {
     const drove_group_plan *p = g->plan;
-    const drove_method *method = &run->crew.method;
-    uint64_t each = g->device != NULL ? 1 : g->n_threads, n = run->train->n_rows;
-    if (method->is_equal && p->batch == 0 && p->least == 0 && p->most == 0) {
-        g->least = g->most = g->batch = clamp(run->opt.batch, 1, n);
-        return;
+    bool is_equal = run->crew.method.is_equal, is_device = g->device != NULL;
+    uint64_t each = is_device ? 1 : g->n_threads, n = run->train->n_rows;
+    uint64_t batch = p->batch * each;
+    if (is_equal && batch == 0) batch = run->opt.batch;
+    if (is_equal || !is_device) {
+        g->least = is_equal ? batch : each;
+        g->most = is_equal ? batch : each * MOST_CORE_BATCH;
     }
     if (p->least != 0) g->least = p->least * each;
     if (p->most != 0) g->most = p->most * each;
-    if (g->device == NULL && p->least == 0) g->least = each;
-    if (g->device == NULL && p->most == 0) g->most = each * MOST_CORE_BATCH;
-    uint64_t batch = p->batch != 0 ? p->batch * each : g->device != NULL ? g->most : g->least;
+    if (batch == 0) batch = is_device ? g->most : g->least;
+    if (p->most == 0 && g->least > g->most) g->most = g->least;
     if (p->most == 0 && batch > g->most) g->most = batch;
     if (p->least == 0 && batch < g->least) g->least = batch;
     g->most = clamp(g->most, 1, n);
@@ -180,22 +182,66 @@ static drove_status make_coordinator(drove_run *run)
                                 : drove__fail_nomem("actions", most * sizeof *crew->action);
 }
 
+/* A silent group: whatever its leader does now, it will not publish, and it ends when it looks into
+ * its inbox.  The caller holds its lock. */
+static void silence(drove_run *run, drove_group *g)
+{
+    const drove_task parking = {.verb = DROVE_TASK_PARK};
+    if (atomic_load(&g->fate) != DROVE_FATE_WORKING) return;
+    snprintf(g->error, sizeof g->error, "no answer for %g s", 2.0 * g->plan->timeout_s);
+    atomic_store(&g->fate, DROVE_FATE_SILENT);
+    drove__queue_put(g->inbox, &parking);
+    drove__gang_silence(run);
+}
+
+/* All devices measure; who has not come to an end long after its time-out is lost. */
+static void probe_all(drove_run *run)
+{
+    drove_crew *crew = &run->crew;
+    uint64_t start_ns = drove__now_ns();
+    drove__gang_go(run, DROVE_DO_PROBE);
+    for (unsigned i = 0; i < crew->n_groups; i++) {
+        drove_group *g = &crew->group[i];
+        double most_s = DROVE_PROBE_MOST_S + 2.0 * g->plan->timeout_s;
+        if (g->plan->timeout_s <= 0.0 || most_s > 1e9) continue;
+        if (drove__gang_wait(run, start_ns + (uint64_t)(most_s * 1e9))) return;
+        pthread_mutex_lock(&g->lock);
+        if (!g->is_measured) silence(run, g);
+        pthread_mutex_unlock(&g->lock);
+    }
+    drove__gang_wait(run, UINT64_MAX);
+}
+
+/* To the coordinator: those that were lost while they measured. */
+static void retire_lost(drove_run *run)
+{
+    drove_crew *crew = &run->crew;
+    for (unsigned i = 0; i < crew->n_groups; i++) {
+        const drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = i};
+        size_t n;
+        if (atomic_load(&crew->group[i].fate) == DROVE_FATE_WORKING) continue;
+        drove__coord_handle(crew->coord, &failed, drove__now_ns(), crew->action, &n);
+        crew->last_lost = i;
+    }
+}
+
 drove_status drove__crew_settle(drove_run *run)
 {
     drove_crew *crew = &run->crew;
     bool probes = false;
     for (unsigned i = 0; i < crew->n_groups; i++) {
-        const drove_group *g = &crew->group[i];
+        drove_group *g = &crew->group[i];
         bool is_known = g->plan->least != 0 && g->plan->most != 0;
-        probes |= g->device != NULL && !is_known && !crew->method.is_equal;
+        g->is_measured = g->device == NULL || is_known || crew->method.is_equal;
+        probes |= !g->is_measured;
     }
-    if (probes) {
-        drove__gang_go(run, DROVE_DO_PROBE);
-        drove__gang_wait(run, UINT64_MAX);
-        DROVE_TRY(drove__gang_status(run));
-    }
+    if (probes) probe_all(run);
+    DROVE_TRY(drove__gang_status(run));
     for (unsigned i = 0; i < crew->n_groups; i++) settle_group(run, &crew->group[i]);
-    return make_coordinator(run);
+    DROVE_TRY(make_coordinator(run));
+    retire_lost(run);
+    drove__crew_tell(run);
+    return DROVE_OK;
 }
 
 void drove__crew_close(drove_run *run)
@@ -222,7 +268,7 @@ void drove__crew_close(drove_run *run)
 void drove__crew_halt(drove_run *run)
 {
     drove_request request = {.message = {.verb = DROVE_COORD_HALT}};
-    (void)drove__queue_try_put(run->crew.requests, &request); /* full of requests: soon parked */
+    (void)drove__queue_try_put(run->crew.requests, &request); /* REQUESTS_EACH: there is room */
 }
 
 drove_status drove__crew_publish(drove_worker *w, const drove_step *step,
@@ -244,6 +290,12 @@ unsigned drove__crew_n_working(const drove_run *run)
     for (unsigned i = 0; i < run->crew.n_groups; i++)
         n += atomic_load(&run->crew.group[i].fate) == DROVE_FATE_WORKING;
     return n;
+}
+
+bool drove__crew_has_undone(const drove_run *run)
+{
+    const drove_range *undone;
+    return run->crew.n_groups > 0 && drove__coord_undone(run->crew.coord, &undone) > 0;
 }
 
 drove_status drove__crew_status(const drove_run *run)
@@ -271,15 +323,6 @@ void drove__crew_tell(drove_run *run)
 static void hand(const drove_group *g, const drove_task *task)
 {
     drove__queue_put(g->inbox, task);
-}
-
-/* A silent group: whatever its leader does now, it will not publish.  The caller holds its lock. */
-static void silence(drove_run *run, drove_group *g)
-{
-    if (atomic_load(&g->fate) != DROVE_FATE_WORKING) return;
-    snprintf(g->error, sizeof g->error, "no answer for %g s", 2.0 * g->plan->timeout_s);
-    atomic_store(&g->fate, DROVE_FATE_SILENT);
-    drove__gang_silence(run);
 }
 
 static void park(drove_run *run)
@@ -372,12 +415,17 @@ static drove_coord_message opening(drove_run *run, drove_job job)
     return m;
 }
 
+void drove__crew_clear(drove_run *run)
+{
+    drove_request request;
+    while (drove__queue_try_get(run->crew.requests, &request))
+        if (request.verb == DROVE_REQUEST_PUBLISH) apply(run, &request); /* refused: it is lost */
+}
+
 void drove__crew_coordinate(drove_run *run, drove_job job)
 {
     drove_crew *crew = &run->crew;
     drove_request request;
-    while (drove__queue_try_get(crew->requests, &request))
-        continue; /* a halt of the last stretch */
     drove_coord_message open = opening(run, job);
     bool parked = handle(run, &open);
     while (!parked) {

@@ -65,7 +65,8 @@ typedef struct drove_group {
     drove_queue            *done;               /* of drove_lane_done; the leader takes */
     drove_task              ahead;              /* taken before its time; if has_ahead */
     bool                    has_ahead;
-    float                  *sum; /* [n_params] of a batch in pieces; NULL: never needed */
+    bool                    is_measured; /* batch sizes are known; changed under the lock */
+    float                  *sum;         /* [n_params] of a batch in pieces; NULL: never needed */
     drove_timeline          busy;
     uint64_t                told_busy_ns;                 /* at the last record of the log ... */
     double                  utilisation;                  /* ... and between the last two */
@@ -140,6 +141,11 @@ drove_status drove__crew_publish(drove_worker *w, const drove_step *step,
                                  const drove_coord_message *done, drove_publish_info *info);
 /* Those that still work. */
 unsigned drove__crew_n_working(const drove_run *run);
+/* What came too late for the last command, before the next one is given: a halt, the word of a
+ * silent leader that has come back. */
+void drove__crew_clear(drove_run *run);
+/* Are there examples that lost groups left undone? */
+bool drove__crew_has_undone(const drove_run *run);
 
 /* crew.c; the coordinator's own thread: one command from parked to parked. */
 void drove__crew_coordinate(drove_run *run, drove_job job);
@@ -150,8 +156,16 @@ bool         drove__group_work(drove_worker *w);
 void         drove__group_lane(drove_worker *w); /* threads other than the leader's */
 drove_group *drove__group_of(const drove_worker *w);
 bool         drove__group_leads(const drove_worker *w);
-/* probe.c; on the leader's thread: examples/s of the group's device by batch size, then least, most
- * and batch where they were not given. */
-void drove__group_probe(drove_worker *w);
+/* Of one batch of its device; UINT64_MAX: none. */
+uint64_t drove__group_timeout_ns(const drove_group *g);
+/* group.c; a leader whose group cannot go on says why, to the coordinator with `failed` (NULL: to
+ * nobody yet).  false: it had been taken off before. */
+bool drove__group_fail(drove_group *g, const drove_coord_message *failed);
+/* probe.c; on the leader's thread: examples/s of the group's device by batch size, then least and
+ * most where they were not given; a device that fails is lost.  false: the thread is to end without
+ * parking (a silent leader). */
+bool drove__group_probe(drove_worker *w);
+/* Longest measurement, without its first and its last batch. */
+#define DROVE_PROBE_MOST_S 2.0
 
 #endif

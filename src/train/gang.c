@@ -81,7 +81,9 @@ static void *worker_main(void *argument)
         case DROVE_DO_SCORE:
             if (!score(w)) return NULL;
             break;
-        case DROVE_DO_PROBE: drove__group_probe(w); break;
+        case DROVE_DO_PROBE:
+            if (!drove__group_probe(w)) return NULL;
+            break;
         case DROVE_DO_QUIT: return NULL;
         }
         finish(w->run);
@@ -210,8 +212,10 @@ void drove__gang_stop(drove_run *run)
 /* Split over the groups by the coordinator, in proportion to their speed, and summed there. */
 static drove_status score_by_crew(drove_run *run, drove_score *out)
 {
+    drove__crew_clear(run);
     drove__gang_go(run, DROVE_DO_SCORE);
     drove__gang_wait(run, UINT64_MAX);
+    drove__crew_tell(run);
     DROVE_TRY(drove__gang_status(run));
     DROVE_TRY(drove__crew_status(run));
     *out = drove__coord_score(run->crew.coord);

@@ -77,7 +77,7 @@ static float eta_of(const drove_run *run, drove_range range)
     return (float)((double)drove__optim_eta(run->optim, epoch) * factor);
 }
 
-static uint64_t timeout_ns(const drove_group *g)
+uint64_t drove__group_timeout_ns(const drove_group *g)
 {
     return g->plan->timeout_s > 0.0 ? (uint64_t)(g->plan->timeout_s * 1e9) : UINT64_MAX;
 }
@@ -88,7 +88,7 @@ static drove_status score_batch(drove_worker *w, const float *theta, const drove
     const drove_engine_ops *ops = w->engine_ops;
     if (ops->submit == NULL) return ops->score(w->engine, theta, batch, score);
     DROVE_TRY(ops->submit(w->engine, theta, batch, false));
-    return ops->collect(w->engine, NULL, score, NULL, timeout_ns(w->group));
+    return ops->collect(w->engine, NULL, score, NULL, drove__group_timeout_ns(w->group));
 }
 
 static drove_status score_rows(drove_worker *w, drove_range range, drove_score *score)
@@ -269,7 +269,7 @@ static drove_status device_gradient(drove_worker *w, const float *theta, const d
         return g->engine_ops->gradient(w->engine, theta, batch, &grad, score, NULL, NULL);
     DROVE_TRY(g->engine_ops->submit(w->engine, theta, batch, true));
     if (is_last) stage_next(w);
-    return g->engine_ops->collect(w->engine, &grad, score, times, timeout_ns(g));
+    return g->engine_ops->collect(w->engine, &grad, score, times, drove__group_timeout_ns(g));
 }
 
 /* A batch that is larger than what the device holds: the mean of its pieces' gradients. */
@@ -297,6 +297,7 @@ typedef struct device_batch { /* that is about to be published */
     drove_step step;
     drove_engine_times times;
     uint64_t n_rows, begin_ns;
+    double loss;
     drove_coord_message done;
 } device_batch;
 
@@ -314,6 +315,7 @@ static void record(drove_worker *w, const device_batch *b, const drove_publish_i
     w->trace.busy_ns += now - b->begin_ns;
     add_busy(w, b->begin_ns, now);
     drove__worker_count(w, (size_t)b->n_rows, 1, info);
+    drove__worker_check_finite(w, b->loss); /* what a lost device computes is nobody's affair */
 }
 
 /* The step of a device into the parameters, what is known of it into the trace, and the message
@@ -367,7 +369,7 @@ static drove_status train_device(drove_worker *w, const drove_coord_action *a)
     }
     s->ops->release(s, w->index);
     DROVE_TRY(status);
-    drove__worker_check_finite(w, score.loss);
+    b.loss = score.loss;
     return publish_device(w, &b);
 }
 
@@ -379,21 +381,26 @@ static drove_status execute(drove_worker *w, const drove_coord_action *a)
     return w->group->device != NULL ? train_device(w, a) : train_cores(w, a);
 }
 
-/* The group cannot go on.  A lost device costs its batch, which others get; on cores it is the run
- * that has failed.  false: the coordinator had taken it off before. */
-static bool give_up(drove_worker *w, drove_status status)
+bool drove__group_fail(drove_group *g, const drove_coord_message *failed)
 {
-    drove_group *g = w->group;
-    drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = g->index};
-    bool is_first;
     pthread_mutex_lock(&g->lock);
-    is_first = atomic_load(&g->fate) == DROVE_FATE_WORKING;
+    bool is_first = atomic_load(&g->fate) == DROVE_FATE_WORKING;
     if (is_first) {
         drove__error_copy(g->error);
         atomic_store(&g->fate, DROVE_FATE_FAILED);
-        send(g, &failed);
+        if (failed != NULL) send(g, failed);
     }
     pthread_mutex_unlock(&g->lock);
+    return is_first;
+}
+
+/* A lost device costs its batch, which others get; on cores it is the run that has failed.  false:
+ * the coordinator had taken it off before. */
+static bool give_up(drove_worker *w, drove_status status)
+{
+    drove_group *g = w->group;
+    const drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = g->index};
+    bool is_first = drove__group_fail(g, &failed);
     if (is_first && g->device == NULL) drove__worker_fail(w, status);
     return is_first;
 }
@@ -405,7 +412,7 @@ static bool work(drove_worker *w)
     drove__cursor_init(&w->cursor, &w->run->batcher);
     while (atomic_load(&g->fate) == DROVE_FATE_WORKING) {
         next_task(g, &task);
-        if (task.verb == DROVE_TASK_PARK) return true;
+        if (task.verb == DROVE_TASK_PARK) break;
         drove_status status = execute(w, &task.action);
         if (status != DROVE_OK) return give_up(w, status);
     }

@@ -214,7 +214,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
     const size_t n = sizeof threads - 1;
     if (strncmp(value, threads, n) != 0) {
         drove_crew_plan plan;
-        DROVE_TRY(drove__crew_plan_parse(value, NULL, 1, &plan));
+        DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, &plan));
         drove__crew_plan_fini(&plan);
         return set_text(options->workers, info, value);
     }

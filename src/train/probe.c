@@ -11,7 +11,6 @@
 
 enum { LEAST_PROBE = 32, MOST_SIZES = 24 };
 static const double LOWER = 0.5, UPPER = 0.95; /* of the best rate */
-static const double MOST_S = 2.0; /* for one device; the size that passes it is the last */
 
 static drove_status time_batch(drove_worker *w, size_t n, double *out_s)
 {
@@ -22,7 +21,8 @@ static drove_status time_batch(drove_worker *w, size_t n, double *out_s)
     drove_batch batch = {.data = run->train, .row = w->row, .n_rows = n, .number = 0};
     drove__batcher_span(&run->batcher, &w->cursor, 0, n, w->row);
     uint64_t start = drove__now_ns();
-    DROVE_TRY(g->engine_ops->gradient(w->engine, theta, &batch, &grad, NULL, NULL, NULL));
+    DROVE_TRY(g->engine_ops->submit(w->engine, theta, &batch, true));
+    DROVE_TRY(g->engine_ops->collect(w->engine, &grad, NULL, NULL, drove__group_timeout_ns(g)));
     *out_s = (double)(drove__now_ns() - start) * 1e-9;
     return DROVE_OK;
 }
@@ -37,30 +37,50 @@ static uint64_t size_for(const double *rate, unsigned n_sizes, double part)
     return (uint64_t)LEAST_PROBE << k;
 }
 
-static drove_status probe(drove_worker *w)
+/* The sizes into *least and *most.  The size that takes the time is the last. */
+static drove_status probe(drove_worker *w, uint64_t *least_out, uint64_t *most_out)
 {
-    drove_group *g = w->group;
+    const drove_group *g = w->group;
     size_t most = g->engine_rows < w->run->train->n_rows ? g->engine_rows : w->run->train->n_rows;
     double rate[MOST_SIZES] = {0}, spent = 0.0, seconds;
     unsigned n = 0;
     drove__cursor_init(&w->cursor, &w->run->batcher);
     DROVE_TRY(time_batch(w, most < LEAST_PROBE ? most : LEAST_PROBE, &seconds)); /* warms up */
-    for (; n < MOST_SIZES && ((size_t)LEAST_PROBE << n) <= most && spent < MOST_S; n++) {
+    for (; n < MOST_SIZES && ((size_t)LEAST_PROBE << n) <= most && spent < DROVE_PROBE_MOST_S;
+         n++) {
         size_t size = (size_t)LEAST_PROBE << n;
         DROVE_TRY(time_batch(w, size, &seconds));
         rate[n] = (double)size / seconds;
         spent += seconds;
     }
-    if (g->plan->least == 0) g->least = n > 0 ? size_for(rate, n, LOWER) : most;
-    if (g->plan->most == 0) g->most = n > 0 ? size_for(rate, n, UPPER) : most;
-    if (g->plan->most != 0 && g->least > g->plan->most) g->least = g->plan->most;
-    if (g->plan->least != 0 && g->most < g->plan->least) g->most = g->plan->least;
+    *least_out = n > 0 ? size_for(rate, n, LOWER) : most;
+    *most_out = n > 0 ? size_for(rate, n, UPPER) : most;
     return DROVE_OK;
 }
 
-void drove__group_probe(drove_worker *w)
+static void keep_sizes(drove_group *g, uint64_t least, uint64_t most)
 {
-    if (w->group == NULL || w->group->device == NULL) return;
-    drove_status status = probe(w);
-    if (status != DROVE_OK) drove__worker_keep_error(w, status);
+    const drove_group_plan *p = g->plan;
+    if (p->least == 0) g->least = p->most != 0 && least > p->most ? p->most : least;
+    if (p->most == 0) g->most = p->least != 0 && most < p->least ? p->least : most;
+}
+
+bool drove__group_probe(drove_worker *w)
+{
+    drove_group *g = w->group;
+    uint64_t least, most;
+    if (g->device == NULL || g->is_measured || !drove__group_leads(w)) return true;
+    drove_status status = probe(w, &least, &most);
+    if (status == DROVE_OK) {
+        pthread_mutex_lock(&g->lock);
+        bool is_ours = atomic_load(&g->fate) == DROVE_FATE_WORKING;
+        if (is_ours) keep_sizes(g, least, most);
+        g->is_measured = true;
+        pthread_mutex_unlock(&g->lock);
+        if (is_ours) return true;
+    } else if (drove__group_fail(g, NULL)) {
+        return true;
+    }
+    atomic_store(&g->has_ended, 1);
+    return false;
 }

@@ -331,9 +331,9 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
     if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 &&
         !own_state)
         return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--threads: expected %llu as in the run to be continued, found %u",
-                       (unsigned long long)n_saved, run->n_workers);
+    return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
+                       run->crew.n_groups > 0 ? "workers" : "threads", (unsigned long long)n_saved,
+                       run->crew.n_groups > 0 ? "threads in all " : "", run->n_workers);
 }
 
 static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i)

@@ -25,7 +25,9 @@ static drove_status join_group(drove_worker *w, drove_engine_options *opt)
     if (!drove__group_leads(w))
         return drove__queue_create(DROVE_LANE_JOBS, sizeof(drove_lane_job), &w->jobs);
     bool in_pieces = g->device != NULL && w->run->opt.batch > g->engine_rows;
-    in_pieces |= g->plan->batch > g->engine_rows || g->plan->most > g->engine_rows;
+    in_pieces |=
+        g->device != NULL && (g->plan->batch > g->engine_rows || g->plan->most > g->engine_rows ||
+                              g->plan->least > g->engine_rows);
     if (!in_pieces) return DROVE_OK;
     g->sum = drove__alloc(n_params, sizeof *g->sum);
     return g->sum != NULL ? DROVE_OK

@@ -47,7 +47,7 @@ static drove_status check_processor(const drove_topo *topo, const char *name, ui
     drove__topo_facts(topo, &facts);
     return drove__fail(DROVE_E_ARG,
                        "--workers %s: expected processors of the %u that this process may use, "
-                       "found %llu",
+                       "found number %llu",
                        name, facts.n_pus, (unsigned long long)pu);
 }
 
@@ -87,9 +87,10 @@ static drove_status plan_host(drove_group_plan *g, const drove_topo *topo, unsig
 {
     uint64_t part = 0, parts = n_hosts;
     drove_group_plan all = {0};
-    DROVE_TRY(drove__spec_u64(&g->spec, "parts", 1, MOST_PROCESSORS, &parts));
-    DROVE_TRY(drove__spec_arg_u64(&g->spec, 0, 0, parts - 1, &part));
-    drove_status status = add_all(&all, topo, n_threads);
+    drove_status status = drove__spec_u64(&g->spec, "parts", 1, MOST_PROCESSORS, &parts);
+    if (status == DROVE_OK) status = drove__spec_arg_u64(&g->spec, 0, 0, parts - 1, &part);
+    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
+    status = add_all(&all, topo, n_threads);
     if (status == DROVE_OK && all.n_threads < parts) {
         status = drove__fail(DROVE_E_ARG,
                              "--workers %s: expected at most %u groups of cores, found %llu",
@@ -139,9 +140,24 @@ static drove_status read_keys(drove_group_plan *g)
     if (g->is_device) DROVE_TRY(drove__spec_real(&g->spec, "timeout", 0.0, 1e9, &g->timeout_s));
     else DROVE_TRY(drove__spec_word(&g->spec, "gradient", gradients, 2, &gradient));
     g->one_gradient = gradient == 1;
+    return DROVE_OK;
+}
+
+/* A size to begin with lies within bounds that were given. */
+static drove_status check_sizes(const drove_group_plan *g)
+{
     if (g->least != 0 && g->most != 0 && g->least > g->most) {
         return drove__fail(DROVE_E_ARG, "%s: expected min of at most max, found %llu and %llu",
                            g->name, (unsigned long long)g->least, (unsigned long long)g->most);
+    }
+    if (g->batch == 0) return DROVE_OK;
+    if (g->batch < g->least) {
+        return drove__fail(DROVE_E_ARG, "%s: expected batch of at least min, found %llu and %llu",
+                           g->name, (unsigned long long)g->batch, (unsigned long long)g->least);
+    }
+    if (g->most != 0 && g->batch > g->most) {
+        return drove__fail(DROVE_E_ARG, "%s: expected batch of at most max, found %llu and %llu",
+                           g->name, (unsigned long long)g->batch, (unsigned long long)g->most);
     }
     return DROVE_OK;
 }
@@ -180,6 +196,7 @@ static drove_status plan_group(const char *text, const drove_topo *topo, unsigne
     g->is_device = kind != NULL;
     status = check_keys(g, kind);
     if (status == DROVE_OK) status = read_keys(g);
+    if (status == DROVE_OK) status = check_sizes(g);
     if (status != DROVE_OK) return drove__fail_in(status, "--workers");
     if (is_cpu) return plan_cores(g, topo, n_threads);
     if (is_host) return plan_host(g, topo, n_threads, n_hosts);
@@ -187,6 +204,13 @@ static drove_status plan_group(const char *text, const drove_topo *topo, unsigne
 }
 
 /* ---- the list ---- */
+
+/* As against those that stand for a part of all there are, whatever these are. */
+static bool names_processors(const drove_group_plan *g)
+{
+    return strcmp(g->spec.name, "cpu") == 0 && g->spec.n_args > 0 &&
+           strcmp(g->spec.arg[0], "all") != 0;
+}
 
 static bool share_processor(const drove_group_plan *a, const drove_group_plan *b, int *out)
 {
@@ -199,25 +223,36 @@ static bool share_processor(const drove_group_plan *a, const drove_group_plan *b
     return false;
 }
 
-/* The same device, or a part of it and all of it. */
-static bool share_device(const drove_group_plan *a, const drove_group_plan *b)
+/* "1.2" is part 2 of device 1, "1" all of it (part: UINT64_MAX), nothing device 0.  false: neither,
+ * which its kind will say. */
+static bool read_device(const drove_group_plan *g, uint64_t *device, uint64_t *part)
 {
-    if (a == b || !a->is_device || !b->is_device || a->spec.n_args == 0 || b->spec.n_args == 0)
-        return false;
-    if (strcmp(a->spec.name, b->spec.name) != 0) return false;
-    const char *x = a->spec.arg[0], *y = b->spec.arg[0];
-    size_t n = strcspn(x, "."), m = strcspn(y, ".");
-    if (n != m || strncmp(x, y, n) != 0) return false;
-    return x[n] == '\0' || y[n] == '\0' || strcmp(x, y) == 0;
+    const char *text = g->spec.n_args > 0 ? g->spec.arg[0] : "0", *end = text + strlen(text), *at;
+    *part = UINT64_MAX;
+    if (!drove__scan_u64(text, end, &at, device)) return false;
+    return *at != '.' || drove__scan_u64(at + 1, end, &at, part);
 }
 
-static drove_status check_overlaps(const drove_crew_plan *plan)
+/* The same device, or a part of it and all of it.  Of fakes there are as many as are named. */
+static bool share_device(const drove_group_plan *a, const drove_group_plan *b)
+{
+    uint64_t device_a, device_b, part_a, part_b;
+    if (a == b || !a->is_device || strcmp(a->spec.name, b->spec.name) != 0) return false;
+    if (strcmp(a->spec.name, "fake") == 0) return false;
+    if (!read_device(a, &device_a, &part_a) || !read_device(b, &device_b, &part_b)) return false;
+    if (device_a != device_b) return false;
+    return part_a == part_b || part_a == UINT64_MAX || part_b == UINT64_MAX;
+}
+
+/* Where the machine is not known yet, only processors that are named can be compared. */
+static drove_status check_overlaps(const drove_crew_plan *plan, const drove_topo *topo)
 {
     for (unsigned i = 0; i < plan->n_groups; i++) {
         for (unsigned j = i; j < plan->n_groups; j++) {
             const drove_group_plan *a = &plan->group[i], *b = &plan->group[j];
             int pu;
-            if (share_processor(a, b, &pu)) {
+            bool known = topo != NULL || (names_processors(a) && names_processors(b));
+            if (known && share_processor(a, b, &pu)) {
                 return drove__fail(DROVE_E_ARG,
                                    "--workers: expected each processor once, found %d in %s and %s",
                                    pu, a->name, b->name);
@@ -242,11 +277,22 @@ static unsigned count_hosts(const char *text)
     return n > 0 ? n : 1;
 }
 
+/* "cpu:0+", "+cpu:0" or "cpu:0++cpu:1" */
+static bool has_empty_part(const char *text)
+{
+    size_t n = strlen(text);
+    return text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
+}
+
 static drove_status plan_list(const char *text, const drove_topo *topo, unsigned n_threads,
                               drove_crew_plan *plan)
 {
     char *copy = strdup(text), *rest = copy;
     drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
+    if (status == DROVE_OK && has_empty_part(text))
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "--workers: expected a worker on each side of '+', found \"%s\"", text);
     for (char *one; status == DROVE_OK && (one = strsep(&rest, "+")) != NULL;) {
         if (plan->n_groups == DROVE_MOST_GROUPS) {
             status = drove__fail(DROVE_E_ARG, "--workers: expected at most %d, found more",
@@ -258,7 +304,7 @@ static drove_status plan_list(const char *text, const drove_topo *topo, unsigned
         plan->n_threads += g->n_threads;
     }
     free(copy);
-    return status == DROVE_OK ? check_overlaps(plan) : status;
+    return status == DROVE_OK ? check_overlaps(plan, topo) : status;
 }
 
 /* One group of threads that nobody has bound. */

@@ -242,6 +242,108 @@ static void test_deserted(void **state)
     json_decref(summary);
 }
 
+/* A device may be lost while its batch sizes are measured: in its first batch, or in a later one,
+ * by its own word, by its time-out, or without another word. */
+static void test_lost_in_measurement(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    static const char *const how[] = {"fail_after=0", "fail_after=3", "hang_after=2",
+                                      "hang_after=0&deaf=yes"};
+    for (size_t k = 0; k < sizeof how / sizeof *how; k++) {
+        char workers[120];
+        snprintf(workers, sizeof workers, "cpu:all?max=4+fake:?speed=50&timeout=0.05&%s", how[k]);
+        drove_options opt = crew_run("adaptive", workers);
+        json_t *summary = run_well(&opt);
+        assert_whole(summary, n_rows, 3);
+        const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
+        assert_true(json_is_string(json_object_get(fake, "lost")));
+        assert_int_equal(number(fake, "examples"), 0);
+        assert_non_null(strstr(messages, "worker fake is lost"));
+        json_decref(summary);
+    }
+}
+
+/* The run of these workers fails, with its state saved; cores take it to the end. */
+static void assert_saved(const char *workers, int64_t n_rows)
+{
+    const char *folder = fresh_folder("deserted");
+    drove_options opt = crew_run("adaptive", workers);
+    set(&opt, "until", "epochs=1");
+    set(&opt, "out", folder);
+    assert_null(run(&opt));
+    assert_non_null(strstr(drove_error_text(), "--resume"));
+    drove_options again = drove_options_default();
+    assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
+    set(&again, "workers", "cpu:all");
+    json_t *summary = run_well(&again);
+    assert_int_equal(number(summary, "examples"), n_rows);
+    json_decref(summary);
+}
+
+/* The first evaluation takes two batches of the one device. */
+static void test_deserted_at_the_ends(void **state)
+{
+    (void)state;
+    drove_options bare = small_run();
+    int64_t n_rows = n_rows_of(&bare);
+    assert_saved("fake:?min=8&max=8&fail_after=1", n_rows);       /* before any training */
+    assert_saved("fake:?fail_after=2", n_rows);                   /* in the measurement */
+    assert_saved("fake:?min=1000&max=1000&fail_after=2", n_rows); /* everything in hand */
+    assert_saved("fake:?min=300&max=300&fail_after=3", n_rows);   /* the second half */
+}
+
+/* A budget that is over before the coordinator has begun is over: not at the next evaluation. */
+static void test_early_halt(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        drove_options opt = crew_run("adaptive", "fake:?speed=100&min=8&max=8&compute=no");
+        set(&opt, "until", "seconds=0.000001");
+        json_t *summary = run_well(&opt);
+        assert_true(number(summary, "updates") <= 8); /* of 75 */
+        json_decref(summary);
+    }
+}
+
+/* Sizes that were asked for are used, also where they are more than the engine of a device, or of a
+ * thread, would have been given. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *workers;
+        int batch, least, most;
+    } row[] = {
+        {"hogbatch", "fake", 32, 32, 32},
+        {"hogbatch", "fake:?min=4", 32, 4, 32},
+        {"hogbatch", "fake:?max=8", 8, 8, 8},
+        {"hogbatch", "cpu:0?max=64", 32, 32, 64},
+        {"hogbatch", "cpu:0?min=40", 40, 40, 40},
+        {"hogbatch:mixed", "cpu:0", 1, 1, 64},
+        {"hogbatch:mixed", "cpu:0?min=590", 590, 590, 590},
+        {"hogbatch:mixed", "fake:?batch=7&min=2&max=9", 7, 2, 9},
+        {"hogbatch:mixed", "fake:?memory=250KiB&min=590", 590, 590, 590},
+        {"hogbatch:mixed", "cpu:0?batch=10000", 600, 1, 600},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        drove_options opt = crew_run(row[i].strategy, row[i].workers);
+        set(&opt, "batch", "32");
+        set(&opt, "until", "epochs=1");
+        json_t *summary = run_well(&opt);
+        assert_whole(summary, 600, 1);
+        const json_t *worker = json_array_get(json_object_get(summary, "workers"), 0);
+        if (number(worker, "batch") != row[i].batch ||
+            number(worker, "batch_min") != row[i].least ||
+            number(worker, "batch_max") != row[i].most)
+            fail_msg("%s %s: %lld, %lld to %lld", row[i].strategy, row[i].workers,
+                     (long long)number(worker, "batch"), (long long)number(worker, "batch_min"),
+                     (long long)number(worker, "batch_max"));
+        json_decref(summary);
+    }
+}
+
 /* Sizes and counts go on where they were. */
 static void test_resume(void **state)
 {
@@ -276,6 +378,10 @@ int main(void)
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_silent_device),
         cmocka_unit_test(test_deserted),
+        cmocka_unit_test(test_lost_in_measurement),
+        cmocka_unit_test(test_deserted_at_the_ends),
+        cmocka_unit_test(test_early_halt),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_resume),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,25 @@ static void test_workers_is_threads(void **state)
     assert_int_equal(drove_options_set(&o, "workers", "threads"), DROVE_OK);
     assert_string_equal(o.workers, "");
     assert_fails(drove_options_set(&o, "workers", "threads:0"), DROVE_E_ARG, "--threads");
+    /* how many cores there are shows later, on the machine that trains */
+    assert_int_equal(drove_options_set(&o, "workers", "host:0+host:1"), DROVE_OK);
+    assert_int_equal(drove_options_set(&o, "workers", "host:0?parts=2+cpu:40"), DROVE_OK);
+    assert_int_equal(drove_options_set(&o, "workers", "opencl:0.0+opencl:0.1+fake+fake"), DROVE_OK);
+    static const char *const bad[][2] = {
+        {"cpu:0-2+cpu:2", "found 2 in cpu:0-2 and cpu:2"},
+        {"opencl:1+opencl:01", "each device once"},
+        {"opencl+opencl:0.1", "each device once"},
+        {"cuda:0+cuda:0", "each device once"},
+        {"cpu:0+", "each side of '+'"},
+        {"+cpu:0", "each side of '+'"},
+        {"cpu:0++cpu:1", "each side of '+'"},
+        {"host:2?parts=2", "--workers: host"},
+        {"fake:?min=5&max=4", "min of at most max"},
+        {"fake:?batch=5&max=4", "batch of at most max"},
+        {"cpu:0?batch=5&min=6", "batch of at least min"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(drove_options_set(&o, "workers", bad[i][0]), DROVE_E_ARG, bad[i][1]);
     assert_string_equal(o.threads, "3");
 }
 
