@@ -82,13 +82,17 @@ def measure(args, network, algorithm, keys):
         step = max(1, -(-len(line["utilisation"]) // BUCKETS))
         used = [line["utilisation"][i:i + step] for i in range(0, len(line["utilisation"]), step)]
         worker["timeline"] = {"width_s": line["width_s"] * step, "utilisation": [round(sum(u) / len(u), 3) for u in used]}
-    name = algorithm + ("?" + keys if keys else "")
+    name = joined(algorithm, keys) if ";" in args.keys else algorithm
     return {"bench": "heterogeneous", "network": network.name, "algorithm": name, "seed": args.seed, "budget": budget,
             **record}
 
 
 def good(loss):
     return loss if loss is not None and loss == loss else float("inf")
+
+
+def least(record):
+    return min(good(point[2]) for point in record["curve"])
 
 
 def first(record, limit, what):
@@ -101,13 +105,13 @@ def per_worker(record, text):
 
 
 def tables(name, records):
-    best = min(good(point[2]) for r in records for point in r["curve"])
+    best = min(map(least, records))
     initial = records[0]["loss_initial"]
     limit = best + 0.1 * (initial - best)  # nine tenths of the way
     dmgc.table(f"{name}: initial loss {initial:.4g}, least {best:.4g}; to 90 %: to a loss of {limit:.4g}",
-               ["", "outcome", "examples/s", "epochs", "updates", "loss", "/ least", "s to 90 %", "epochs to 90 %",
+               ["", "outcome", "examples/s", "epochs", "updates", "loss", "its least", "/ least", "s to 90 %", "epochs to 90 %",
                 "shares, %", "batch", "busy"],
-               [[r["algorithm"], r["outcome"], r["examples_per_s"], r["epochs"], r["updates"], r["loss"], good(r["loss"]) / best,
+               [[r["algorithm"], r["outcome"], r["examples_per_s"], r["epochs"], r["updates"], r["loss"], least(r), least(r) / best,
                  first(r, limit, 0), first(r, limit, 1), per_worker(r, lambda w: f"{100 * w['share']:.1f}"),
                  per_worker(r, lambda w: str(w["batch"])), per_worker(r, lambda w: f"{w['busy']:.2f}")] for r in records])
     return best
@@ -148,6 +152,12 @@ def pictures(args, name, records, best):
          "seconds", "examples", style="lines", settings="set logscale y 2")
 
 
+def record(args, row):
+    if args.out:
+        with open(os.path.join(args.out, "heterogeneous.jsonl"), "a") as f:
+            f.write(json.dumps(row) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drove", default="build/release/drove")
@@ -179,22 +189,17 @@ def main():
     print(f"commit {machine['commit']}; {machine['info'].get('processor')} {machine['info'].get('isa')}; {machine['command']}")
     if args.out:
         os.makedirs(args.out, exist_ok=True)
-    everything = [machine]
-    try:
-        for network in networks.networks(args.networks, args.data):
-            records = []
-            for algorithm in args.only.split(","):
-                for keys in args.keys.split(";"):
-                    records.append(measure(args, network, algorithm, keys))
-                    everything.append(records[-1])
-                    networks.progress(f"{network.name} {records[-1]['algorithm']}: loss {records[-1]['loss']}")
-            best = tables(network.name, records)
-            if args.out:
-                pictures(args, network.name, records, best)
-    finally:
+    record(args, machine)
+    for network in networks.networks(args.networks, args.data):
+        records = []
+        for algorithm in args.only.split(","):
+            for keys in args.keys.split(";"):
+                records.append(measure(args, network, algorithm, keys))
+                record(args, records[-1])
+                networks.progress(f"{network.name} {records[-1]['algorithm']}: loss {records[-1]['loss']}")
+        best = tables(network.name, records)
         if args.out:
-            with open(os.path.join(args.out, "heterogeneous.jsonl"), "w") as f:
-                f.writelines(json.dumps(r) + "\n" for r in everything)
+            pictures(args, network.name, records, best)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """What initialisations do on the deep sigmoid networks of the heterogeneous paper: first loss, gradients, loss reached.
 
     python3 bench/run/init.py [--drove build/release/drove] [--data DIR] [--networks covtype,w8a,delicious,sector]
-                              [--inits normal:512,normal:0.01,...] [--rates 0.0001,0.001,...] [--updates N] [--quick] [--out FILE]
+                              [--inits normal:512,normal:0.01,...] [--rates 0.001,0.01,...] [--updates N] [--quick] [--out FILE]
 
 Plain sequential SGD in one thread, batches of 64, so that figures repeat to the bit.  Each initialisation is run with each
 step size (powers of ten, as the paper grids them) and the one with the least loss at the end is shown, loss of a crashed
@@ -23,7 +23,7 @@ import tempfile
 import dmgc
 import networks
 
-INITS = "normal:512,normal:1,normal:0.1,normal:0.01,he:1,xavier:1,xavier:2,xavier:4,xavier:8,xavier:16"
+INITS = "normal:512,normal:1,normal:0.01,he:1,xavier:1,xavier:2,xavier:4,xavier:6,xavier:8,xavier:12"
 SAMPLED = 1 << 20  # elements of a tensor that are looked at, at most
 
 
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--data", default="../shared/data", help="folder that the run files call data/")
     parser.add_argument("--networks", default=",".join(networks.NAMES))
     parser.add_argument("--inits", default=INITS)
-    parser.add_argument("--rates", default="0.0001,0.001,0.01,0.1")
+    parser.add_argument("--rates", default="0.001,0.01,0.1")
     parser.add_argument("--updates", type=int, default=None, help="[300; quick 30]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true")

@@ -25,7 +25,7 @@ for file in "$DROVE_SOURCE_DIR"/examples/heterogeneous-*.yaml; do
     # shellcheck disable=SC2086
     run_for 0 train "$file" --data 'synth:digits?n=300' $small
     grep -q '"strategy": *"adaptive"' out.txt || fail "$file: $(cat out.txt)"
-    data=$(sed -n 's/^data: libsvm:data\///p' "$file")
+    data=$(sed -n 's/^data: libsvm:data\/\([^? ]*\).*/\1/p' "$file")
     [ -n "$data" ] || fail "$file: expected data beneath data/"
     n_networks=$((n_networks + 1))
     if [ ! -e "$folder/$data" ]; then
