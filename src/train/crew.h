@@ -113,6 +113,7 @@ typedef struct drove_crew {
     pthread_t           thread;
     bool                thread_started;
     uint64_t            most_updates; /* of the run; UINT64_MAX: no limit; set while parked */
+    uint64_t            since_ns;     /* training time when these workers began; before: others */
     uint64_t            told_ns;      /* training time at the last record of the log */
     uint64_t            clock_ns;     /* training time when this stretch began, for time lines */
     uint64_t            started_ns;   /* drove__now_ns then */

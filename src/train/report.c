@@ -33,6 +33,12 @@ static uint64_t updates_of_all(const drove_run *run)
     return sum;
 }
 
+/* Training time of these workers. */
+static uint64_t time_of_all(const drove_run *run)
+{
+    return run->standing.train_ns - run->crew.since_ns;
+}
+
 /* Part of so much training time in which the group's threads computed, 0 to 1. */
 static double busy(const drove_group *g, uint64_t busy_ns, uint64_t train_ns)
 {
@@ -89,7 +95,7 @@ static json_t *group_json(const drove_run *run, const drove_group *g, uint64_t u
                   (json_int_t)t.examples, "share", ratio((double)t.updates, (double)updates_of_all),
                   "batch", (json_int_t)f.batch, "batch_min", (json_int_t)f.least, "batch_max",
                   (json_int_t)f.most, "batches", (json_int_t)f.n_batches, "counted_updates", f.u,
-                  "busy", busy(g, t.busy_ns, run->standing.train_ns), "staleness",
+                  "busy", busy(g, t.busy_ns, time_of_all(run)), "staleness",
                   drove__hist_mean(&t.staleness), "examples_per_s", f.examples_per_s, "threads",
                   (int)g->n_threads);
     json_object_set_new(object, "lost",
@@ -178,7 +184,7 @@ void drove__report_print(const drove_run *run, FILE *f)
                 g->plan->name, 100.0 * ratio((double)t.updates, (double)all),
                 100.0 * ratio((double)t.examples, (double)run->final.examples),
                 (unsigned long long)facts.batch, (unsigned long long)facts.least,
-                (unsigned long long)facts.most, 100.0 * busy(g, t.busy_ns, run->standing.train_ns),
+                (unsigned long long)facts.most, 100.0 * busy(g, t.busy_ns, time_of_all(run)),
                 atomic_load(&g->fate) == DROVE_FATE_WORKING ? "" : ", lost");
     }
 }

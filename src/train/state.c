@@ -105,14 +105,24 @@ static void pack_crew(const drove_run *run, double *v)
     }
 }
 
+/* What others had done counts in the run's sums, but the time was theirs. */
+static void begin_as_others(drove_run *run)
+{
+    for (unsigned i = 0; i < run->n_workers; i++) run->worker[i].trace.busy_ns = 0;
+    run->crew.since_ns = run->crew.told_ns = run->standing.train_ns;
+}
+
 /* The same groups go on with the sizes and counts that they had; others begin with their own. */
-static drove_status load_groups(drove_run *run, const drove_safetensors *st)
+static drove_status load_groups(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
 {
     const void *bytes;
     double v[DROVE_MOST_GROUPS * N_GROUP];
     size_t n = (size_t)run->crew.n_groups * N_GROUP;
     const char *workers = drove__safetensors_meta(st, "workers");
-    if (workers == NULL || strcmp(workers, run->opt.workers) != 0) return DROVE_OK;
+    if (workers == NULL || strcmp(workers, run->opt.workers) != 0 || n_saved != run->n_workers) {
+        begin_as_others(run);
+        return DROVE_OK;
+    }
     DROVE_TRY(drove__safetensors_want(st, "crew", DROVE_T_F64, n, &bytes));
     memcpy(v, bytes, n * sizeof *v);
     for (unsigned i = 0; i < run->crew.n_groups; i++) {
@@ -127,14 +137,15 @@ static drove_status load_groups(drove_run *run, const drove_safetensors *st)
     return DROVE_OK;
 }
 
-/* Where the coordinator goes on, and what lost workers had left undone. */
-static drove_status load_crew(drove_run *run, const drove_safetensors *st)
+/* Where the coordinator goes on, and what lost workers had left undone.  n_saved: threads that the
+ * saved run had. */
+static drove_status load_crew(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
 {
     uint64_t next = atomic_load(&run->batcher.next), n_rows = run->train->n_rows;
     const drove_tensor *t = drove__safetensors_find(st, "undone");
     if (run->crew.n_groups == 0) return DROVE_OK;
     drove__coord_restore(run->crew.coord, next);
-    DROVE_TRY(load_groups(run, st));
+    DROVE_TRY(load_groups(run, st, n_saved));
     if (t == NULL) return DROVE_OK;
     if (t->type != DROVE_T_U64 || t->rank != 1 || t->shape[0] % 2 != 0)
         return drove__fail(DROVE_E_DATA, "tensor \"undone\": expected pairs of U64");
@@ -403,7 +414,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
     DROVE_TRY(convert_turns(run, st));
-    DROVE_TRY(load_crew(run, st));
+    DROVE_TRY(load_crew(run, st, counters[6]));
     unpack_standing(&run->standing, standing);
     run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = counters[1];

@@ -236,9 +236,9 @@ static void test_deserted(void **state)
     assert_non_null(strstr(drove_error_text(), "--resume"));
     drove_options again = drove_options_default();
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
-    set(&again, "workers", "cpu:all");
+    set(&again, "workers", "cpu:0");
     json_t *summary = run_well(&again);
-    assert_int_equal(number(summary, "examples"), 3 * n_rows);
+    assert_whole(summary, n_rows, 3);
     json_decref(summary);
 }
 
