@@ -10,7 +10,6 @@
  */
 #include "linear/fit.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -115,6 +114,8 @@ double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput
 
 /* ---- parallel ---- */
 
+static const double MOST_EXPONENT = 600.0; /* of ln(zero_features), beside that of a size */
+
 typedef struct line { /* p = most + slope min(0, ln n - bend) */
     double most, slope, bend, error;
 } line;
@@ -180,8 +181,10 @@ void drove__fit_parallel(const drove_parallel_point *point, size_t n,
         low = fmax(least, best.bend - step);
         high = fmin(most, best.bend + step);
     }
-    /* p = most from the bend on; without a slope any will do that has reached it by `least` */
-    if (!(best.slope > DBL_MIN)) best = (line){.most = best.most, .slope = 1.0, .bend = least};
+    /* p = most from the bend on; without a slope (or next to none: the size at which p would be 0
+     * is no number any more) any will do that has reached it by `least` */
+    if (!(fabs(best.most) <= MOST_EXPONENT * best.slope))
+        best = (line){.most = best.most, .slope = 1.0, .bend = least};
     *out = (drove_throughput_parallel){
         .slope = best.slope,
         .zero_features = exp(best.bend - best.most / best.slope),

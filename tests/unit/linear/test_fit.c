@@ -135,6 +135,29 @@ static void test_parallel_flat(void **state)
                     exact);
 }
 
+/* Next to no slope: what is fitted can be written to a file and read back. */
+static void test_parallel_nearly_flat(void **state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        drove_parallel_point point[POINTS];
+        drove_throughput_parallel found;
+        for (int i = 0; i < POINTS; i++)
+            point[i] = (drove_parallel_point){.n_features = ldexp(1.0, 8 + i),
+                                              .n_threads = 2,
+                                              .one_gnps = 2.0,
+                                              .many_gnps = sign > 0 ? 3.2 : 1.0};
+        point[POINTS - 1].many_gnps *= 1.0 + 1e-5;
+        drove__fit_parallel(point, POINTS, &found);
+        assert_true(found.slope > 0.0);
+        assert_true(found.zero_features > 1e-300 && found.zero_features < 1e300);
+        for (int i = 0; i < POINTS; i++) {
+            double p = drove__throughput_parallel_fraction(&found, UINT64_C(1) << (8 + i));
+            expect_near(p, sign > 0 ? 0.75 : -2.0, 1e-3);
+        }
+    }
+}
+
 /* Two threads that are more than twice as fast as one are measured, but not believed. */
 static void test_parallel_at_most_one(void **state)
 {
@@ -154,9 +177,13 @@ static void test_parallel_at_most_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),           cmocka_unit_test(test_base_noise),
-        cmocka_unit_test(test_base_one_point), cmocka_unit_test(test_parallel),
-        cmocka_unit_test(test_parallel_flat),  cmocka_unit_test(test_parallel_at_most_one),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base_noise),
+        cmocka_unit_test(test_base_one_point),
+        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_parallel_flat),
+        cmocka_unit_test(test_parallel_nearly_flat),
+        cmocka_unit_test(test_parallel_at_most_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

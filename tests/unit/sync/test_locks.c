@@ -48,7 +48,7 @@ typedef struct actor {
     unsigned worker;
     deed what;
     bool stops;
-    _Atomic int done;
+    _Atomic int begun, done; /* begun: its next instruction tries */
     drove_view view;
     drove_publish_info info;
     pthread_t thread;
@@ -59,6 +59,7 @@ static void *act(void *arg)
     actor *a = arg;
     drove_step step = {.value = gradient, .eta = 1.0f};
     stops_here = a->stops;
+    atomic_store(&a->begun, 1);
     if (a->what == READ) {
         (void)a->r->sync->ops->acquire(a->r->sync, a->worker, &a->view);
         a->r->sync->ops->release(a->r->sync, a->worker);
@@ -78,6 +79,7 @@ static bool excludes(rig *r, deed first, deed second, actor *other)
     assert_int_equal(pthread_create(&holder.thread, NULL, act, &holder), 0);
     sem_wait(&inside);
     assert_int_equal(pthread_create(&other->thread, NULL, act, other), 0);
+    while (atomic_load(&other->begun) == 0) rest_us(100); /* a busy machine starts it late */
     for (unsigned i = 0; i < 20 && atomic_load(&other->done) == 0; i++) rest_us(HELD_US / 20);
     bool waited = atomic_load(&other->done) == 0;
     sem_post(&go_on);

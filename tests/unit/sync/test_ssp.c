@@ -8,7 +8,7 @@ static const float gradient[64] = {1.0f};
 typedef struct runner { /* takes one step on a thread of its own */
     rig *r;
     unsigned worker;
-    _Atomic int done;
+    _Atomic int begun, done;
     drove_status status;
     drove_view view;
     pthread_t thread;
@@ -17,6 +17,7 @@ typedef struct runner { /* takes one step on a thread of its own */
 static void *run_one(void *arg)
 {
     runner *a = arg;
+    atomic_store(&a->begun, 1);
     a->status = take_step(a->r, a->worker, gradient, 1.0f, &a->view, NULL);
     atomic_store(&a->done, 1);
     return NULL;
@@ -26,8 +27,10 @@ static void start(runner *a, rig *r, unsigned worker)
 {
     a->r = r;
     a->worker = worker;
+    atomic_init(&a->begun, 0);
     atomic_init(&a->done, 0);
     assert_int_equal(pthread_create(&a->thread, NULL, run_one, a), 0);
+    while (atomic_load(&a->begun) == 0) rest_us(100); /* a busy machine starts it late */
 }
 
 static void step_ok(rig *r, unsigned worker)
