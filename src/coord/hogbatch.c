@@ -118,7 +118,7 @@ const drove_sync_ops drove__sync_hogbatch = {
     .help =
         "a coordinator gives batches to cores and devices: --batch for each; :mixed: one example "
         "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
-        "lr=linear|sqrt|same&lr_most=16&tail=fit|as-is",
+        "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
     .promises = DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_ASSIGNED,

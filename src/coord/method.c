@@ -17,7 +17,7 @@ static const char *const tails[] = {"fit", "as-is"};
 
 static drove_status parse_common(const drove_spec *spec, drove_method *m)
 {
-    unsigned side = 0, merge = 0, scaling = m->is_equal ? DROVE_LR_SAME : DROVE_LR_LINEAR, tail = 0;
+    unsigned side = 0, merge = 0, scaling = m->is_equal ? DROVE_LR_SAME : DROVE_LR_SQRT, tail = 0;
     DROVE_TRY(drove__spec_word(spec, "update", sides, DROVE_COUNT(sides), &side));
     DROVE_TRY(drove__spec_word(spec, "merge", merges, DROVE_COUNT(merges), &merge));
     DROVE_TRY(drove__spec_word(spec, "lr", scalings, DROVE_COUNT(scalings), &scaling));
@@ -61,7 +61,7 @@ static drove_status parse_adaptive(const drove_spec *spec, drove_method *m)
 
 drove_status drove__method_parse(const drove_spec *spec, drove_method *out)
 {
-    drove_method m = {.alpha = 2.0, .beta = 1.0, .lr_most = 16.0};
+    drove_method m = {.alpha = 2.0, .beta = 1.0, .lr_most = 4.0};
     DROVE_TRY(strcmp(spec->name, "adaptive") == 0 ? parse_adaptive(spec, &m)
                                                   : parse_hogbatch(spec, &m));
     *out = m;

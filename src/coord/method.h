@@ -10,7 +10,8 @@
 
 /* How the step size follows the rows n of a (sub-)batch, against the rows r that --lr is meant for:
  * lr, lr sqrt(n / r), lr n / r (section 6.2), the factor at most lr_most.  Unless a spec says
- * otherwise: same where all batches are equal, else linear. */
+ * otherwise: same where all batches are equal, else sqrt, at most 4 times; the paper's linear
+ * throws these networks back (docs/results/heterogeneous.md). */
 typedef enum drove_lr_scaling { DROVE_LR_SAME, DROVE_LR_SQRT, DROVE_LR_LINEAR } drove_lr_scaling;
 
 typedef struct drove_method {
