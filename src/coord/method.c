@@ -54,7 +54,7 @@ static drove_status parse_adaptive(const drove_spec *spec, drove_method *m)
     if (!(m->alpha > 1.0))
         return drove__fail(DROVE_E_ARG, "adaptive?alpha: expected a number above 1, found %g",
                            m->alpha);
-    DROVE_TRY(drove__spec_real(spec, "beta", DBL_MIN, 1.0, &m->beta));
+    DROVE_TRY(drove__spec_real(spec, "beta", 0.0, 1.0, &m->beta));
     DROVE_TRY(drove__spec_real(spec, "utilisation", 0.0, 1.0, &m->utilisation));
     return parse_common(spec, m);
 }
