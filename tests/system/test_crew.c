@@ -344,6 +344,37 @@ static void test_sizes(void **state)
     }
 }
 
+/* A limit of updates holds over the stretches between evaluations, but for what is in hand. */
+static void test_limit_of_updates(void **state)
+{
+    (void)state;
+    drove_options opt =
+        crew_run("adaptive", "fake:?speed=100&min=8&max=8+fake:?speed=50&min=8&max=8");
+    set(&opt, "until", "updates=100");
+    set(&opt, "eval_every", "0.2");
+    json_t *summary = run_well(&opt);
+    assert_in_range(number(summary, "updates"), 100, 103);
+    json_decref(summary);
+}
+
+/* The time line goes through all stretches of training. */
+static void test_timeline(void **state)
+{
+    (void)state;
+    drove_options opt = crew_run("hogbatch", "fake:?speed=5");
+    set(&opt, "eval_every", "0.2");
+    json_t *summary = run_well(&opt);
+    const json_t *worker = json_array_get(json_object_get(summary, "workers"), 0);
+    const json_t *list = json_object_get(json_object_get(worker, "timeline"), "utilisation");
+    double busy = 0.0;
+    size_t i, n = json_array_size(list);
+    const json_t *part;
+    assert_true(n > 10);
+    json_array_foreach(list, i, part) if (i >= n / 2) busy += json_number_value(part);
+    assert_true(busy > 0.25 * (double)n); /* half of the second half */
+    json_decref(summary);
+}
+
 /* Sizes and counts go on where they were. */
 static void test_resume(void **state)
 {
@@ -382,6 +413,8 @@ int main(void)
         cmocka_unit_test(test_deserted_at_the_ends),
         cmocka_unit_test(test_early_halt),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_limit_of_updates),
+        cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_resume),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
