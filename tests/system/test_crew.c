@@ -319,6 +319,7 @@ static void test_sizes(void **state)
         {"hogbatch", "fake", 32, 32, 32},
         {"hogbatch", "fake:?min=4", 32, 4, 32},
         {"hogbatch", "fake:?max=8", 8, 8, 8},
+        {"hogbatch", "fake:?batch=600", 600, 600, 600}, /* as many as its engine holds */
         {"hogbatch", "cpu:0?max=64", 32, 32, 64},
         {"hogbatch", "cpu:0?min=40", 40, 40, 40},
         {"hogbatch:mixed", "cpu:0", 1, 1, 64},
