@@ -13,6 +13,9 @@
 /* Rows of the smallest SCORE range: less is more messages than work. */
 #define LEAST_SCORE 512u
 
+/* Batches of one assignment: so few that a speed which was far off does no harm for long. */
+#define MOST_STRETCH UINT64_C(1024)
+
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -112,10 +115,19 @@ static uint64_t score_size(const drove_coord *c, unsigned worker, uint64_t now_n
     return fit(c, worker, now_ns, least_of(n, m->is.most_score), least);
 }
 
+/* b, or several of them, by the speed of the last ones. */
+static uint64_t train_size(const drove_coord *c, unsigned worker)
+{
+    const drove_coord_member *m = &c->member[worker];
+    double n = m->is.stretch_s * m->rate[DROVE_JOB_TRAIN] / (double)m->batch;
+    if (c->most_updates != UINT64_MAX || !(n >= 2.0)) return m->batch;
+    return m->batch * (n < (double)MOST_STRETCH ? (uint64_t)n : MOST_STRETCH);
+}
+
 static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
 {
     const drove_coord_member *m = &c->member[worker];
-    uint64_t left = drove__coord_left(c), n = m->batch;
+    uint64_t left = drove__coord_left(c), n = train_size(c, worker);
     if (left == 0) return 0;
     if (c->job == DROVE_JOB_SCORE) {
         look_at_all(c, now_ns);

@@ -187,7 +187,8 @@ static bool finish(drove_coord_member *m, const drove_coord_message *message, dr
     if (took_ns > 0) {
         double rate = (double)out->range.n / ((double)took_ns / 1e9);
         m->rate[job] = drove__rate_mean(m->rate[job], rate);
-        if (job == DROVE_JOB_TRAIN) drove__sizes_add(&m->sizes, out->range.n, rate);
+        if (job == DROVE_JOB_TRAIN)
+            drove__sizes_add(&m->sizes, out->range.n < m->batch ? out->range.n : m->batch, rate);
     }
     return true;
 }

@@ -44,10 +44,13 @@ typedef struct drove_coord_worker { /* what the coordinator is told about one wo
     uint64_t batch;                 /* b to begin with, least <= batch <= most */
     uint64_t least, most;           /* min_b and max_b: examples of a batch */
     uint64_t most_score;            /* rows of one SCORE range */
-    unsigned depth;     /* assignments in hand at once: 1; 2 where the next batch is copied while
+    unsigned depth;    /* assignments in hand at once: 1; 2 where the next batch is copied while
                             * this one is computed */
-    double   survival;  /* beta for a worker of several threads; 1 for all others */
-    double   timeout_s; /* an assignment that takes longer is lost; 0: for ever */
+    double   survival; /* beta for a worker of several threads; 1 for all others */
+    /* TRAIN: so many batches in one assignment that they take about so long, for workers whose
+     * batches are shorter than a message; 0: one.  One too where `most_updates` is to be kept. */
+    double stretch_s;
+    double timeout_s; /* an assignment that takes longer is lost; 0: for ever */
 } drove_coord_worker;
 
 /* How b changes; one row of coord/policy.c each. */

@@ -18,7 +18,9 @@ enum {
     DEPTH = 2          /* the next batch is there, or being copied, while this one is computed */
 };
 static const uint64_t MOST_DEVICE_BATCH = 8192; /* Table 2 of the paper */
-static const uint64_t MOST_CORE_BATCH = 64;     /* of each thread, Table 2 */
+/* Of cores, in one assignment: long beside a message and beside waiting for the last thread. */
+static const double CORE_STRETCH_S = 0.005;
+static const uint64_t MOST_CORE_BATCH = 64; /* of each thread, Table 2 */
 
 /* ---- opening ---- */
 
@@ -161,6 +163,7 @@ static drove_status make_coordinator(drove_run *run)
             .most_score = at_least_1((uint64_t)g->engine_rows * g->n_threads),
             .depth = crew->method.by_coordinator ? 1 : DEPTH,
             .survival = g->device != NULL || g->n_threads == 1 ? 1.0 : crew->method.beta,
+            .stretch_s = g->device == NULL && !g->plan->one_gradient ? CORE_STRETCH_S : 0.0,
             /* twice: the engine's own word comes first */
             .timeout_s = 2.0 * g->plan->timeout_s,
         };

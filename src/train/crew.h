@@ -66,13 +66,15 @@ typedef struct drove_group {
     drove_task              ahead;              /* taken before its time; if has_ahead */
     bool                    has_ahead;
     bool                    is_measured; /* batch sizes are known; changed under the lock */
-    float                  *sum;         /* [n_params] of a batch in pieces; NULL: never needed */
-    drove_timeline          busy;
-    uint64_t                told_busy_ns;                 /* at the last record of the log ... */
-    double                  utilisation;                  /* ... and between the last two */
-    drove_engine_times      times;                        /* of a device, added up */
-    char                    error[DROVE_ERROR_TEXT_SIZE]; /* of a lost group */
-    bool                    error_is_told;
+    /* STEP: sub-batches that were taken; relaxed, the number is all that is passed on */
+    _Atomic uint64_t   n_taken;
+    float             *sum; /* [n_params] of a batch in pieces; NULL: never needed */
+    drove_timeline     busy;
+    uint64_t           told_busy_ns;                 /* at the last record of the log ... */
+    double             utilisation;                  /* ... and between the last two */
+    drove_engine_times times;                        /* of a device, added up */
+    char               error[DROVE_ERROR_TEXT_SIZE]; /* of a lost group */
+    bool               error_is_told;
     /* Of a device: held from the look at `fate` until the step is in the parameters and its message
      * in the queue, and while the coordinator looks for silent groups: a batch that was published
      * is never given to another. */
@@ -90,7 +92,8 @@ typedef struct drove_lane_job { /* from a leader to the other threads of its gro
         DROVE_LANE_SCORE,
         DROVE_LANE_END
     } verb;
-    drove_range range; /* of this thread; SUM: elements of the gradient */
+    drove_range range; /* of this thread; STEP: of all; SUM: elements of the gradient */
+    uint64_t    each;  /* STEP: rows of a sub-batch; each thread takes the next that is left */
     uint64_t    id;
 } drove_lane_job;
 

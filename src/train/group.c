@@ -128,13 +128,24 @@ static drove_status lane_gradient(drove_worker *w, drove_range range, uint64_t i
     return drove__worker_gradient(w, &batch);
 }
 
+/* Algorithm 2, lines 1 to 5: one sub-batch after the other, whoever is free takes the next. */
+static drove_status lane_steps(drove_worker *w, const drove_lane_job *job)
+{
+    for (;;) {
+        uint64_t i = atomic_fetch_add_explicit(&w->group->n_taken, 1, memory_order_relaxed);
+        uint64_t first = i * job->each;
+        if (first >= job->range.n) return DROVE_OK;
+        drove_range range = {.first = job->range.first + first, .n = job->range.n - first};
+        if (range.n > job->each) range.n = job->each;
+        drove_batch batch = take_rows(w, range, job->id);
+        DROVE_TRY(drove__worker_step(w, &batch, eta_of(w->run, range)));
+    }
+}
+
 static drove_status do_lane(drove_worker *w, const drove_lane_job *job, drove_score *score)
 {
     switch (job->verb) {
-    case DROVE_LANE_STEP: {
-        drove_batch batch = take_rows(w, job->range, job->id);
-        return drove__worker_step(w, &batch, eta_of(w->run, job->range));
-    }
+    case DROVE_LANE_STEP: return lane_steps(w, job);
     case DROVE_LANE_GRADIENT: return lane_gradient(w, job->range, job->id);
     case DROVE_LANE_SUM: sum_part(w, job->range); return DROVE_OK;
     case DROVE_LANE_SCORE: return score_rows(w, job->range, score);
@@ -157,18 +168,18 @@ void drove__group_lane(drove_worker *w)
     }
 }
 
-/* Has `n` threads do a slice each of `whole`, the leader the first; the first failure, the sum of
- * the scores. */
+/* Has `n` threads do a slice each of the range (STEP: what they take of it), the leader the first;
+ * the first failure, the sum of the scores. */
 static drove_status all_lanes(drove_worker *w, unsigned n, drove_lane_job job, drove_score *score)
 {
     drove_group *g = w->group;
     drove_range whole = job.range;
     drove_score mine = {0};
     for (unsigned i = 1; i < n; i++) {
-        job.range = slice(whole, i, n);
+        if (job.verb != DROVE_LANE_STEP) job.range = slice(whole, i, n);
         drove__queue_put(w->run->worker[g->first + i].jobs, &job);
     }
-    job.range = slice(whole, 0, n);
+    if (job.verb != DROVE_LANE_STEP) job.range = slice(whole, 0, n);
     drove_status status = do_lane(w, &job, &mine);
     if (score != NULL) drove__score_add(score, &mine);
     for (unsigned i = 1; i < n; i++) {
@@ -217,18 +228,28 @@ static drove_status one_gradient(drove_worker *w, const drove_coord_action *a, u
     return drove__worker_publish_gradient(w, (size_t)a->range.n, eta_of(run, a->range));
 }
 
+/* Every thread steps for itself.  The range may be several batches: then no thread waits for the
+ * others between them. */
+static drove_status steps_of_each(drove_worker *w, const drove_coord_action *a, uint64_t *n_updates)
+{
+    drove_group *g = w->group;
+    uint64_t each = (a->batch + g->n_threads - 1) / g->n_threads;
+    drove_lane_job job = {.verb = DROVE_LANE_STEP, .range = a->range, .each = each, .id = a->id};
+    *n_updates = (a->range.n + each - 1) / each;
+    atomic_store_explicit(&g->n_taken, 0, memory_order_relaxed); /* the queues order it */
+    return all_lanes(w, lanes_for(g, *n_updates), job, NULL);
+}
+
 static drove_status train_cores(drove_worker *w, const drove_coord_action *a)
 {
     drove_group *g = w->group;
-    unsigned n = lanes_for(g, a->range.n);
     uint64_t begin = drove__now_ns();
     drove_coord_message done = done_message(g, a);
-    done.n_updates = g->plan->one_gradient ? 1 : n;
     if (g->plan->one_gradient) {
-        DROVE_TRY(one_gradient(w, a, n));
+        done.n_updates = 1;
+        DROVE_TRY(one_gradient(w, a, lanes_for(g, a->range.n)));
     } else {
-        DROVE_TRY(all_lanes(
-            w, n, (drove_lane_job){.verb = DROVE_LANE_STEP, .range = a->range, .id = a->id}, NULL));
+        DROVE_TRY(steps_of_each(w, a, &done.n_updates));
     }
     add_busy(w, begin, drove__now_ns());
     send(g, &done);
