@@ -190,7 +190,8 @@ static void test_lost_device(void **state)
         for (int after = 0; after < 9; after += 2) {
             char workers[160];
             snprintf(workers, sizeof workers,
-                     "cpu:all?max=4+fake:?speed=10&min=4&max=32&timeout=0.1&%s=%d", how[k], after);
+                     "fake:?speed=20&min=4&max=4+fake:?speed=200&min=4&max=4&timeout=0.1&%s=%d",
+                     how[k], after);
             drove_options opt = crew_run("adaptive", workers);
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
@@ -210,8 +211,8 @@ static void test_silent_device(void **state)
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     drove_options opt =
-        crew_run("adaptive",
-                 "cpu:all?max=4+fake:?speed=10&min=4&max=32&timeout=0.05&hang_after=3&deaf=yes");
+        crew_run("adaptive", "fake:?speed=20&min=4&max=4"
+                             "+fake:?speed=200&min=4&max=4&timeout=0.05&hang_after=3&deaf=yes");
     json_t *summary = run_well(&opt);
     assert_whole(summary, n_rows, 3);
     const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);

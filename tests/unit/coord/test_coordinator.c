@@ -163,6 +163,38 @@ static void two_assignments_in_hand(void **state)
     hand_destroy(h);
 }
 
+/* ---- several batches at once ---- */
+
+/* 2 examples in 10 ms are 20 in the 0.1 s that an assignment should take: ten batches. */
+static void short_batches_come_several_at_once(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[] = {a_worker("A", 1, 2, 64), a_worker("B", 1, 20, 64)};
+    workers[0].stretch_s = 0.1;
+    drove_coord_options opt = two(workers);
+    hand *h = hand_create(&opt);
+    hand_open(h, 1000);
+    assert_int_equal(given(h, 0)->range.n, 2); /* no speed is known yet */
+    hand_done(h, 0, 1, 10000000);
+    assert_int_equal(given(h, 0)->range.n, 20);
+    assert_int_equal(given(h, 0)->batch, 2);
+    hand_done(h, 0, 10, 100000000);
+    assert_int_equal(given(h, 0)->range.n, 20);
+    assert_int_equal(hand_facts(h, 0).n_updates, 11);
+    hand_done(h, 0, 10, 1000); /* 20 in 1 us: more than the epoch has left */
+    assert_int_equal(given(h, 0)->range.first + given(h, 0)->range.n, 100);
+    hand_send(h, &(drove_coord_message){.verb = DROVE_COORD_HALT});
+    hand_done(h, 1, 1, 10);
+    hand_done(h, 0, 19, 10);
+    assert_int_equal(h->n_parked, 1);
+    hand_check_all_done(h, 100);
+    /* A limit of updates is not overrun by batches that were given out at once. */
+    hand_send(h,
+              &(drove_coord_message){.verb = DROVE_COORD_OPEN, .limit = 1000, .most_updates = 5});
+    assert_int_equal(given(h, 0)->range.n, 2);
+    hand_destroy(h);
+}
+
 /* ---- lost workers ---- */
 
 static void a_silent_worker_is_retired_in_time(void **state)
@@ -497,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_halt_leaves_no_gap),
         cmocka_unit_test(updates_have_a_limit),
         cmocka_unit_test(two_assignments_in_hand),
+        cmocka_unit_test(short_batches_come_several_at_once),
         cmocka_unit_test(a_silent_worker_is_retired_in_time),
         cmocka_unit_test(an_idle_worker_takes_what_comes_back),
         cmocka_unit_test(without_a_worker_the_job_is_deserted),
