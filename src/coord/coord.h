@@ -46,7 +46,7 @@ typedef struct drove_coord_worker { /* what the coordinator is told about one wo
     uint64_t most_score;            /* rows of one SCORE range */
     unsigned depth;    /* assignments in hand at once: 1; 2 where the next batch is copied while
                             * this one is computed */
-    double   survival; /* beta for a worker of several threads; 1 for all others */
+    double   survival; /* beta where threads step for themselves; 1 for all others */
     /* TRAIN: so many batches in one assignment that they take about so long, for workers whose
      * batches are shorter than a message; 0: one.  One too where `most_updates` is to be kept. */
     double stretch_s;

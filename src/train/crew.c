@@ -156,14 +156,15 @@ static drove_status make_coordinator(drove_run *run)
     if (worker == NULL) return drove__fail_nomem("a coordinator", crew->n_groups * sizeof *worker);
     for (unsigned i = 0; i < crew->n_groups; i++) {
         const drove_group *g = &crew->group[i];
+        bool steps_of_threads = g->device == NULL && !g->plan->one_gradient;
         worker[i] = (drove_coord_worker){
             .batch = g->batch,
             .least = g->least,
             .most = g->most,
             .most_score = at_least_1((uint64_t)g->engine_rows * g->n_threads),
             .depth = crew->method.by_coordinator ? 1 : DEPTH,
-            .survival = g->device != NULL || g->n_threads == 1 ? 1.0 : crew->method.beta,
-            .stretch_s = g->device == NULL && !g->plan->one_gradient ? CORE_STRETCH_S : 0.0,
+            .survival = steps_of_threads ? crew->method.beta : 1.0,
+            .stretch_s = steps_of_threads ? CORE_STRETCH_S : 0.0,
             /* twice: the engine's own word comes first */
             .timeout_s = 2.0 * g->plan->timeout_s,
         };
@@ -285,14 +286,6 @@ drove_status drove__crew_publish(drove_worker *w, const drove_step *step,
     drove__queue_put(w->run->crew.requests, &request);
     while (sem_wait(&w->answered) != 0) continue; /* a signal handler may have run */
     return w->answer;
-}
-
-unsigned drove__crew_n_working(const drove_run *run)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < run->crew.n_groups; i++)
-        n += atomic_load(&run->crew.group[i].fate) == DROVE_FATE_WORKING;
-    return n;
 }
 
 bool drove__crew_has_undone(const drove_run *run)

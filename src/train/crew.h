@@ -143,8 +143,6 @@ void drove__crew_tell(drove_run *run);
 /* The step is applied by the coordinator's thread, and done (id 0: nothing) handled with it. */
 drove_status drove__crew_publish(drove_worker *w, const drove_step *step,
                                  const drove_coord_message *done, drove_publish_info *info);
-/* Those that still work. */
-unsigned drove__crew_n_working(const drove_run *run);
 /* What came too late for the last command, before the next one is given: a halt, the word of a
  * silent leader that has come back. */
 void drove__crew_clear(drove_run *run);
@@ -156,10 +154,9 @@ void drove__crew_coordinate(drove_run *run, drove_job job);
 
 /* group.c; on the threads of a group, one command from parked to parked.  false: the thread is to
  * end without parking (a silent leader). */
-bool         drove__group_work(drove_worker *w);
-void         drove__group_lane(drove_worker *w); /* threads other than the leader's */
-drove_group *drove__group_of(const drove_worker *w);
-bool         drove__group_leads(const drove_worker *w);
+bool drove__group_work(drove_worker *w);
+void drove__group_lane(drove_worker *w); /* threads other than the leader's */
+bool drove__group_leads(const drove_worker *w);
 /* Of one batch of its device; UINT64_MAX: none. */
 uint64_t drove__group_timeout_ns(const drove_group *g);
 /* group.c; a leader whose group cannot go on says why, to the coordinator with `failed` (NULL: to

@@ -14,11 +14,6 @@
 
 /* ---- talking ---- */
 
-drove_group *drove__group_of(const drove_worker *w)
-{
-    return w->group;
-}
-
 bool drove__group_leads(const drove_worker *w)
 {
     return w->group != NULL && w->index == w->group->first;

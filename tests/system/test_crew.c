@@ -99,6 +99,19 @@ static int64_t n_rows_of(const drove_options *opt)
     return n;
 }
 
+/* Algorithm 2, line 6: the steps of threads that step for themselves count beta, all others 1. */
+static void assert_counted(const json_t *summary, double beta)
+{
+    size_t i;
+    const json_t *worker;
+    json_array_foreach(json_object_get(summary, "workers"), i, worker)
+    {
+        const char *name = json_string_value(json_object_get(worker, "name"));
+        double counts = strcmp(name, "cpu:all") == 0 ? beta : 1.0;
+        assert_true(real(worker, "counted_updates") == counts * (double)number(worker, "updates"));
+    }
+}
+
 static void test_every_example_once(void **state)
 {
     (void)state;
@@ -119,6 +132,9 @@ static void test_every_example_once(void **state)
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
             assert_true(real(summary, "loss") < real(summary, "loss_initial"));
+            bool is_half =
+                strstr(strategy[s], "beta=0.5") != NULL && strstr(workers[w], "one") == NULL;
+            assert_counted(summary, is_half ? 0.5 : 1.0);
             json_decref(summary);
         }
     }

@@ -13,6 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+const accel_case accel_case_dense = {.name = "u8",
+                                     .x_kind = DROVE_X_U8,
+                                     .y_kind = DROVE_Y_CLASS,
+                                     .n_classes = 5,
+                                     .model = "mlp:33,20",
+                                     .activation = "tanh",
+                                     .loss = "softmax"};
+const accel_case accel_case_sparse = {.name = "sparse",
+                                      .x_kind = DROVE_X_CSR,
+                                      .has_values = true,
+                                      .has_view = true,
+                                      .is_scaled = true,
+                                      .y_kind = DROVE_Y_CLASS,
+                                      .n_classes = 5,
+                                      .model = "mlp:33,20",
+                                      .activation = "sigmoid",
+                                      .loss = "softmax"};
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)

@@ -17,6 +17,9 @@ typedef struct accel_case {
     const char  *model, *activation, *loss;
 } accel_case;
 
+/* One of each kind of input, for tests of what does not depend on the case. */
+extern const accel_case accel_case_dense, accel_case_sparse;
+
 typedef struct accel_problem {
     const accel_case *how;
     drove_storage     storage;

@@ -16,24 +16,6 @@
 
 enum { MAX_ROWS = 128 };
 
-static const accel_case plain = {.name = "u8",
-                                 .x_kind = DROVE_X_U8,
-                                 .y_kind = DROVE_Y_CLASS,
-                                 .n_classes = 5,
-                                 .model = "mlp:33,20",
-                                 .activation = "tanh",
-                                 .loss = "softmax"};
-static const accel_case sparse = {.name = "sparse",
-                                  .x_kind = DROVE_X_CSR,
-                                  .has_values = true,
-                                  .has_view = true,
-                                  .is_scaled = true,
-                                  .y_kind = DROVE_Y_CLASS,
-                                  .n_classes = 5,
-                                  .model = "mlp:33,20",
-                                  .activation = "sigmoid",
-                                  .loss = "softmax"};
-
 /* Two steps with batches in advance. */
 static drove_status two_steps(accel_problem *p)
 {
@@ -94,8 +76,8 @@ static void a_lost_device_says_so_and_leaves_nothing(void **state)
 {
     (void)state;
     drove_device *device = accel_plain_open();
-    failures_of(&plain, device);
-    failures_of(&sparse, device);
+    failures_of(&accel_case_dense, device);
+    failures_of(&accel_case_sparse, device);
     drove__device_close(device);
 }
 
@@ -103,7 +85,7 @@ static void a_lost_device_says_so_and_leaves_nothing(void **state)
 static void silent_on(drove_device *device)
 {
     accel_problem p;
-    accel_case how = plain;
+    accel_case how = accel_case_dense;
     drove_gradient g = {0};
     char line[256];
     how.model = "mlp:512,512";

@@ -21,24 +21,6 @@ enum { MAX_ROWS = 128 };
 
 static drove_device *opened; /* NULL: not here */
 
-static const accel_case plain = {.name = "u8",
-                                 .x_kind = DROVE_X_U8,
-                                 .y_kind = DROVE_Y_CLASS,
-                                 .n_classes = 5,
-                                 .model = "mlp:33,20",
-                                 .activation = "tanh",
-                                 .loss = "softmax"};
-static const accel_case sparse = {.name = "sparse",
-                                  .x_kind = DROVE_X_CSR,
-                                  .has_values = true,
-                                  .has_view = true,
-                                  .is_scaled = true,
-                                  .y_kind = DROVE_Y_CLASS,
-                                  .n_classes = 5,
-                                  .model = "mlp:33,20",
-                                  .activation = "sigmoid",
-                                  .loss = "softmax"};
-
 static void host_gradient(accel_problem *p)
 {
     drove_gradient g = {.value = p->grad[0]};
@@ -72,8 +54,8 @@ static void two_parts_of_a_device_compute_at_once(void **state)
     part[1] = accel_open_device("opencl", "0.1?parts=2");
     assert_true(part[0] != NULL && part[1] != NULL);
     assert_true(part[0]->facts.n_units < opened->facts.n_units);
-    accel_setup(&p[0], &plain, part[0], MAX_ROWS);
-    accel_setup(&p[1], &sparse, part[1], MAX_ROWS);
+    accel_setup(&p[0], &accel_case_dense, part[0], MAX_ROWS);
+    accel_setup(&p[1], &accel_case_sparse, part[1], MAX_ROWS);
     assert_int_equal(pthread_create(&thread, NULL, compare_often, &p[0]), 0);
     compare_often(&p[1]);
     pthread_join(thread, NULL);
@@ -107,7 +89,7 @@ static void open_again_and_compare(void)
     accel_problem p;
     drove_device *device = accel_open_device("opencl", "0");
     assert_non_null(device);
-    accel_setup(&p, &plain, device, MAX_ROWS);
+    accel_setup(&p, &accel_case_dense, device, MAX_ROWS);
     accel_choose(&p, 30, 1);
     accel_compare(&p, false);
     accel_teardown(&p);

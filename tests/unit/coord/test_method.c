@@ -1,0 +1,70 @@
+/* What the specs of hogbatch and adaptive say, and how the step size follows the batch. */
+#include "coord/method.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static drove_status parse(const char *text, drove_method *out)
+{
+    drove_spec spec;
+    assert_int_equal(drove__spec_parse(text, &spec), DROVE_OK);
+    drove_status status = drove__method_parse(&spec, out);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static void expect_factor(const char *text, size_t n, double expected)
+{
+    drove_method m;
+    assert_int_equal(parse(text, &m), DROVE_OK);
+    double found = drove__method_lr_factor(&m, n, 64);
+    if (fabs(found - expected) > 1e-12) fail_msg("%s, %zu: %g, not %g", text, n, found, expected);
+}
+
+/* --batch 64 */
+static void test_step_size(void **state)
+{
+    (void)state;
+    expect_factor("hogbatch", 1, 1.0);
+    expect_factor("hogbatch", 8192, 1.0);
+    expect_factor("hogbatch:mixed", 1, 0.125); /* root of 1 / 64 */
+    expect_factor("hogbatch:mixed", 256, 2.0);
+    expect_factor("adaptive", 8192, 4.0); /* not the root of 128 */
+    expect_factor("adaptive?lr_most=100", 6400, 10.0);
+    expect_factor("adaptive?lr=linear&lr_most=100", 6400, 100.0);
+    expect_factor("adaptive?lr=linear&lr_most=100", 16, 0.25);
+    expect_factor("adaptive?lr=same", 16, 1.0);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    drove_method m;
+    assert_int_equal(parse("hogbatch", &m), DROVE_OK);
+    assert_true(m.policy == &drove__policy_fixed && m.is_equal && m.fit_tail);
+    assert_false(m.by_coordinator || m.replaces);
+    assert_int_equal(parse("hogbatch:mixed?update=coordinator&merge=replace&tail=as-is", &m),
+                     DROVE_OK);
+    assert_true(m.policy == &drove__policy_fixed && m.by_coordinator && m.replaces);
+    assert_false(m.is_equal || m.fit_tail);
+    assert_int_equal(parse("adaptive?alpha=3&beta=0.25&utilisation=0.5", &m), DROVE_OK);
+    assert_true(m.policy == &drove__policy_adaptive && !m.is_equal);
+    assert_true(m.alpha == 3.0 && m.beta == 0.25 && m.utilisation == 0.5);
+    static const char *const wrong[] = {"adaptive?alpha=1",   "adaptive?beta=1.5",
+                                        "adaptive:mixed",     "hogbatch:equal",
+                                        "hogbatch?alpha=2",   "hogbatch?lr=cubic",
+                                        "adaptive?lr_most=0", "adaptive?utilisation=2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (parse(wrong[i], &m) != DROVE_E_ARG) fail_msg("%s was taken", wrong[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_step_size),
+                                       cmocka_unit_test(test_words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
