@@ -52,6 +52,22 @@ typedef struct drove_engine_times { /* of one batch on a device, in ns */
     uint64_t wait_ns;               /* the caller was asleep in collect */
 } drove_engine_times;
 
+/* ---- devices that keep parameters of their own, and update them ---- */
+
+/* A rule of optim/rules.c as a device carries it out: the same formulas, state and order. */
+typedef struct drove_device_rule {
+    const char *name;    /* "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam" */
+    unsigned    n_state; /* vectors [n_params] that follow theta */
+    float       mu, beta1, beta2, epsilon;
+    float       weight_decay, clip; /* of the mean gradient, in this order; clip 0: none */
+} drove_device_rule;
+
+typedef struct drove_device_update {
+    float    scale; /* what was given is multiplied by it first: 1 / number of devices */
+    float    eta;
+    uint64_t t; /* the update's number, from 1 */
+} drove_device_update;
+
 /* ---- engines that keep the shared parameters in numbers of their own ---- */
 
 typedef struct drove_prepare_options { /* all borrowed until dismiss, but for the texts */
@@ -119,6 +135,34 @@ typedef struct drove_engine_ops {
     /* Most examples of a batch of these data that the device's memory holds beside the model and
      * the scratch for both; 0: not one.  Needs no engine; max_rows is the answer's upper bound. */
     size_t (*most_rows)(const drove_engine_options *opt);
+
+    /* ---- all or none: the device has parameters of its own (accumulation, accum/) ----
+     *
+     *     set_params;  then for each batch:  begin;  arrived, give ... ;  update
+     *
+     * Copies down stand on a queue of their own behind each layer's backward, copies up on another,
+     * so that both run while backward goes on.  stage is usable between begin and update.  Errors
+     * of all: DROVE_E_SYSTEM (the device is lost), DROVE_E_UNSUPPORTED (a rule it does not have),
+     * DROVE_E_NOMEM. */
+    /* vector[n_params (1 + n_state)]: theta, then the rule's state; has been read on return. */
+    drove_status (*set_params)(drove_engine *e, const drove_device_rule *rule, const float *vector);
+    /* The same back, behind every update that was begun. */
+    drove_status (*get_params)(drove_engine *e, float *vector);
+    /* Begins the gradient of the batch at the device's parameters; returns while it computes. */
+    drove_status (*begin)(drove_engine *e, const drove_batch *batch);
+    /* Waits, at most timeout_ns (0: only looks), until the gradient of one more layer has come to
+     * host memory: *layer, from the last that has parameters to the first, and *gradient [n_params]
+     * of all layers, in which its part stands until the next begin and may be overwritten.  *layer
+     * SIZE_MAX: none came in that time.  *n_left: how many are still to come. */
+    drove_status (*arrived)(drove_engine *e, uint64_t timeout_ns, size_t *layer, float **gradient,
+                            size_t *n_left);
+    /* Begins to copy sum[length] to the part of the gradient at offset; sum is left alone until
+     * update has returned. */
+    drove_status (*give)(drove_engine *e, size_t offset, size_t length, const float *sum);
+    /* All of the gradient was given: waits until it is there (at most timeout_ns), begins the
+     * update, adds to *score and *times (NULL: not wanted). */
+    drove_status (*update)(drove_engine *e, const drove_device_update *how, drove_score *score,
+                           drove_engine_times *times, uint64_t timeout_ns);
 
     /* ---- all or none: the shared parameters are words[n_words], not theta[n_params] ---- */
     /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
