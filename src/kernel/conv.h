@@ -43,8 +43,14 @@ typedef struct drovek_conv_shape {
     drovek_window window;
 } drovek_conv_shape;
 
-/* What a convolution does in a training step; a bit each. */
-enum { DROVEK_CONV_FORWARD = 1, DROVEK_CONV_DATA = 2, DROVEK_CONV_WEIGHTS = 4 };
+/* What a convolution does in a training step; a bit each.  ADDS: drovek_conv_data will mostly be
+ * asked to add (it can without, but more slowly). */
+enum {
+    DROVEK_CONV_FORWARD = 1,
+    DROVEK_CONV_DATA = 2,
+    DROVEK_CONV_WEIGHTS = 4,
+    DROVEK_CONV_ADDS = 8
+};
 
 typedef struct drovek_conv drovek_conv;
 

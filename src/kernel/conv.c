@@ -1,0 +1,126 @@
+/* kernel/conv.c - convolutions: the table of the ways to compute them, and the calls that all of
+ * them share. */
+#include "kernel/conv.h"
+#include "kernel/conv_ops.h"
+#include "kernel/tiers.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const drovek_conv_ops *const all_ways[] = {
+    &drovek_conv_gemm,
+#if DROVEK_ONEDNN
+    &drovek_conv_onednn,
+#endif
+    &drovek_conv_ref,
+};
+
+const drovek_conv_ops *drovek_conv_find_way(const char *name)
+{
+    for (size_t i = 0; i < DROVE_COUNT(all_ways); i++) {
+        if (strcmp(all_ways[i]->name, name) == 0) return all_ways[i];
+    }
+    return NULL;
+}
+
+bool drovek_conv_has_library(const drovek_table *kernels)
+{
+    return DROVEK_ONEDNN && strstr(kernels->gemm_source, "oneDNN") != NULL;
+}
+
+drove_status drovek_conv_check(const drovek_conv_options *opt)
+{
+    const drovek_conv_shape *s = &opt->shape;
+    assert(s->groups >= 1 && s->c % s->groups == 0 && s->o % s->groups == 0);
+    assert(opt->rows >= 1 && opt->max_rows >= opt->rows);
+    if (opt->out == DROVEK_NCHW || (opt->in == DROVEK_NCHW16 && s->c % 16 != 0) ||
+        (opt->out == DROVEK_NCHW16 && s->o % 16 != 0)) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way for these formats");
+    }
+    return DROVE_OK;
+}
+
+/* The fastest way for the formats of the options. */
+static drove_status choose_way(const drovek_conv_options *opt, const drovek_conv_ops **out)
+{
+    drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];
+    size_t n_choices;
+    DROVE_TRY(drovek_conv_choose(opt, choice, DROVE_COUNT(choice), &n_choices));
+    for (size_t i = 0; i < n_choices; i++) {
+        if (choice[i].in != opt->in || choice[i].out != opt->out) continue;
+        *out = drovek_conv_find_way(choice[i].way);
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way for these formats");
+}
+
+drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **out)
+{
+    const drovek_conv_ops *ops = NULL;
+    *out = NULL;
+    DROVE_TRY(drovek_conv_check(opt));
+    if (opt->way == NULL) {
+        DROVE_TRY(choose_way(opt, &ops));
+    } else {
+        ops = drovek_conv_find_way(opt->way);
+        if (ops == NULL) {
+            return drove__fail(DROVE_E_UNSUPPORTED, "convolution: '%s' is not in this build",
+                               opt->way);
+        }
+    }
+    drovek_conv *conv = drove__alloc(1, sizeof *conv);
+    if (conv == NULL) return drove__fail_nomem("convolution", sizeof *conv);
+    conv->ops = ops;
+    conv->opt = *opt;
+    conv->opt.way = NULL;
+    snprintf(conv->name, sizeof conv->name, "%s", ops->name);
+    drove_status status = ops->create(conv);
+    if (status != DROVE_OK) {
+        drovek_conv_destroy(conv);
+        return status;
+    }
+    *out = conv;
+    return DROVE_OK;
+}
+
+void drovek_conv_destroy(drovek_conv *conv)
+{
+    if (conv == NULL) return;
+    conv->ops->destroy(conv);
+    drove__free(conv);
+}
+
+const char *drovek_conv_way(const drovek_conv *conv)
+{
+    return conv->name;
+}
+
+size_t drovek_conv_bytes(const drovek_conv *conv)
+{
+    return sizeof *conv + conv->size_bytes;
+}
+
+void drovek_conv_forward(drovek_conv *conv, const float *x, const float *w, const float *b,
+                         float *y, size_t n_rows)
+{
+    assert(n_rows <= conv->opt.max_rows && (conv->opt.passes & DROVEK_CONV_FORWARD));
+    if (n_rows > 0) conv->ops->forward(conv, x, w, b, y, n_rows);
+}
+
+void drovek_conv_data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
+                      bool adds)
+{
+    assert(n_rows <= conv->opt.max_rows && (conv->opt.passes & DROVEK_CONV_DATA));
+    if (n_rows > 0) conv->ops->data(conv, dy, w, dx, n_rows, adds);
+}
+
+void drovek_conv_weights(drovek_conv *conv, const float *x, const float *dy, float *dw,
+                         size_t n_rows)
+{
+    assert(n_rows <= conv->opt.max_rows && (conv->opt.passes & DROVEK_CONV_WEIGHTS));
+    if (n_rows > 0) conv->ops->weights(conv, x, dy, dw, n_rows);
+    else memset(dw, 0, drovek_conv_n_weights(&conv->opt.shape) * sizeof *dw);
+}

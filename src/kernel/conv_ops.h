@@ -1,0 +1,63 @@
+/* kernel/conv_ops.h - what the ways to compute a convolution show to conv.c and conv_choose.c: one
+ * row each.
+ */
+#ifndef DROVEK_CONV_OPS_H
+#define DROVEK_CONV_OPS_H
+
+#include "kernel/conv.h"
+
+typedef struct drovek_conv_ops {
+    const char *name;
+    /* Prepares conv->state and what else is needed, from conv->opt; adds to conv->size_bytes.
+     * Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED.  destroy accepts what a failed create left. */
+    drove_status (*create)(drovek_conv *conv);
+    void (*destroy)(drovek_conv *conv);
+    /* n_rows >= 1 */
+    void (*forward)(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
+                    size_t n_rows);
+    void (*data)(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
+                 bool adds);
+    void (*weights)(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows);
+} drovek_conv_ops;
+
+struct drovek_conv {
+    const drovek_conv_ops *ops;
+    drovek_conv_options    opt;        /* .way: NULL */
+    void                  *state;      /* the way's */
+    size_t                 size_bytes; /* of scratch and copies */
+    char                   name[64];   /* what drovek_conv_way tells */
+};
+
+extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm;
+extern const drovek_conv_ops drovek_conv_onednn; /* where the build has the library */
+
+/* Whether the table's tier may use the library, which its matrix product then names. */
+bool drovek_conv_has_library(const drovek_table *kernels);
+
+/* NULL: no such way in this build. */
+const drovek_conv_ops *drovek_conv_find_way(const char *name);
+
+/* DROVE_OK, or DROVE_E_UNSUPPORTED with the reason: what no way can do. */
+drove_status drovek_conv_check(const drovek_conv_options *opt);
+
+static inline size_t drovek_conv_n_weights(const drovek_conv_shape *s)
+{
+    return s->window.kh * s->window.kw * (s->c / s->groups) * s->o;
+}
+
+/* Images as [c / block][h * w][block], which all three formats are. */
+static inline size_t drovek_block(drovek_format format, size_t c)
+{
+    return format == DROVEK_NCHW ? 1 : format == DROVEK_NHWC ? c : 16;
+}
+
+/* Where element `at` of a window that begins at `begin` (of the padded image) lies in the image:
+ * false: in the padding. */
+static inline bool drovek_window_inside(size_t begin, size_t at, size_t padding, size_t size,
+                                        size_t *place)
+{
+    *place = begin + at - padding;
+    return begin + at >= padding && *place < size;
+}
+
+#endif

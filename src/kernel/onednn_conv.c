@@ -1,0 +1,503 @@
+/* kernel/onednn_conv.c - convolution by oneDNN's primitives, on plain ([h][w][c]) or blocked
+ * ([c / 16][h][w][16]) images; the model's input also as [c][h][w].
+ *
+ * A primitive is made for a fixed number of images.  There are primitives for the usual number, an
+ * eighth of it, and one image; a call is cut into these.  Weights stand in theta in drove's order:
+ * each call copies them into the primitive's (a reorder primitive), and the gradient back.
+ *
+ * Threads: as in onednn.c; a primitive made by a thread that computes alone computes alone.  All
+ * scratch is allocated at creation.  Weights may be changing: the library's machine code reads them
+ * as it does; biases too.
+ */
+#include "kernel/conv_ops.h"
+#include "kernel/tiers.h"
+
+#include "base/mem.h"
+
+#include <dnnl.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_SIZES = 3, MAX_ARGS = 5, N_PASSES = 3 };
+typedef enum pass { FORWARD, DATA, WEIGHTS } pass;
+
+/* A primitive with the memories that it works on, whose addresses are set at each call. */
+typedef struct call {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[MAX_ARGS];
+    size_t n_args;
+} call;
+
+/* One of the three passes. */
+typedef struct stage {
+    call conv[MAX_SIZES];       /* for state.n_images[] */
+    dnnl_memory_desc_t weights; /* as the primitives want them */
+    call reorder;               /* between theta's order and that; none: it is the same */
+} stage;
+
+typedef struct state {
+    dnnl_stream_t stream;
+    size_t n_images[MAX_SIZES], n_sizes;
+    dnnl_memory_desc_t plain; /* weights as in theta */
+    stage stage[N_PASSES];
+    float *packed, *part; /* weights in a primitive's order; a part of their gradient */
+    size_t n_packed;      /* floats of each */
+    float *images;        /* dx that is to be added */
+    size_t n_added;       /* images there */
+    void *scratch;
+    size_t scratch_bytes;
+} state;
+
+/* The engine has no state of its own: one for the process. */
+static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
+static dnnl_engine_t engine;
+
+static void make_engine(void)
+{
+    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = NULL;
+}
+
+static drove_status fail(dnnl_status_t status)
+{
+    if (status == dnnl_success) return DROVE_OK;
+    if (status == dnnl_out_of_memory) {
+        return drove__fail(DROVE_E_NOMEM, "convolution: oneDNN is out of memory");
+    }
+    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: oneDNN has none for this shape");
+}
+
+#define LIBRARY(call_) DROVE_TRY(fail(call_))
+
+/* ---- descriptions ---- */
+
+static dnnl_format_tag_t tag_of(drovek_format format)
+{
+    return format == DROVEK_NCHW ? dnnl_nchw : format == DROVEK_NHWC ? dnnl_nhwc : dnnl_nChw16c;
+}
+
+static dnnl_status_t describe_images(dnnl_memory_desc_t *out, drovek_format format, size_t n,
+                                     size_t c, size_t h, size_t w)
+{
+    dnnl_dims_t dims = {(dnnl_dim_t)n, (dnnl_dim_t)c, (dnnl_dim_t)h, (dnnl_dim_t)w};
+    return dnnl_memory_desc_init_by_tag(out, 4, dims, dnnl_f32, tag_of(format));
+}
+
+/* W[groups][kh][kw][c / groups][o / groups]; NULL strides: in the primitive's order. */
+static dnnl_status_t describe_weights(dnnl_memory_desc_t *out, const drovek_conv_shape *s,
+                                      bool is_plain)
+{
+    dnnl_dim_t g = (dnnl_dim_t)s->groups, cg = (dnnl_dim_t)s->c / g, og = (dnnl_dim_t)s->o / g;
+    dnnl_dim_t kh = (dnnl_dim_t)s->window.kh, kw = (dnnl_dim_t)s->window.kw;
+    const dnnl_dims_t dims = {g, og, cg, kh, kw};
+    const dnnl_dims_t strides = {kh * kw * cg * og, 1, og, kw * cg * og, cg * og};
+    int skip = g == 1; /* one group has four dimensions */
+    if (is_plain) {
+        return dnnl_memory_desc_init_by_strides(out, 5 - skip, dims + skip, dnnl_f32,
+                                                strides + skip);
+    }
+    return dnnl_memory_desc_init_by_tag(out, 5 - skip, dims + skip, dnnl_f32, dnnl_format_tag_any);
+}
+
+/* What a convolution of n images is made of. */
+typedef struct parts {
+    dnnl_memory_desc_t in, weights, bias, out;
+    dnnl_dims_t step, dilation, before, after;
+    bool has_bias; /* added by the primitive */
+} parts;
+
+/* Zeros below (or right of) the image that the last window needs. */
+static dnnl_dim_t after(size_t size, size_t n_out, size_t step, size_t k, size_t distance,
+                        size_t before)
+{
+    size_t need = (n_out - 1) * step + (k - 1) * distance + 1, have = size + before;
+    return need > have ? (dnnl_dim_t)(need - have) : 0;
+}
+
+static drove_status describe(const drovek_conv_options *opt, size_t n, parts *p)
+{
+    const drovek_conv_shape *s = &opt->shape;
+    const drovek_window *w = &s->window;
+    const dnnl_dims_t n_out = {(dnnl_dim_t)s->o};
+    LIBRARY(describe_images(&p->in, opt->in, n, s->c, s->h, s->w));
+    LIBRARY(describe_images(&p->out, opt->out, n, s->o, s->oh, s->ow));
+    LIBRARY(describe_weights(&p->weights, s, false));
+    LIBRARY(dnnl_memory_desc_init_by_tag(&p->bias, 1, n_out, dnnl_f32, dnnl_x));
+    p->has_bias = opt->act == DROVEK_LINEAR || opt->act == DROVEK_RELU;
+    p->step[0] = (dnnl_dim_t)w->sh, p->step[1] = (dnnl_dim_t)w->sw;
+    p->dilation[0] = (dnnl_dim_t)w->dh - 1, p->dilation[1] = (dnnl_dim_t)w->dw - 1;
+    p->before[0] = (dnnl_dim_t)w->ph, p->before[1] = (dnnl_dim_t)w->pw;
+    p->after[0] = after(s->h, s->oh, w->sh, w->kh, w->dh, w->ph);
+    p->after[1] = after(s->w, s->ow, w->sw, w->kw, w->dw, w->pw);
+    return DROVE_OK;
+}
+
+/* ---- primitives ---- */
+
+/* Scratch comes from us; the activation, if the primitive applies it. */
+static dnnl_status_t make_attributes(drovek_act act, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(out);
+    if (status != dnnl_success) return status;
+    status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (status != dnnl_success || act != DROVEK_RELU) return status;
+    status = dnnl_post_ops_create(&ops);
+    if (status != dnnl_success) return status;
+    status = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(*out, ops);
+    dnnl_post_ops_destroy(ops);
+    return status;
+}
+
+static dnnl_status_t make_forward(const parts *p, const dnnl_primitive_attr_t attr,
+                                  dnnl_primitive_desc_t *out)
+{
+    dnnl_convolution_desc_t desc;
+    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
+        &desc, dnnl_forward_training, dnnl_convolution_direct, &p->in, &p->weights,
+        p->has_bias ? &p->bias : NULL, &p->out, p->step, p->dilation, p->before, p->after);
+    return status != dnnl_success ? status
+                                  : dnnl_primitive_desc_create(out, &desc, attr, engine, NULL);
+}
+
+static dnnl_status_t make_backward(pass which, const parts *p, const dnnl_primitive_attr_t attr,
+                                   dnnl_primitive_desc_t forward, dnnl_primitive_desc_t *out)
+{
+    dnnl_convolution_desc_t desc;
+    dnnl_status_t status;
+    if (which == DATA) {
+        status =
+            dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &p->in,
+                                                             &p->weights, &p->out, p->step,
+                                                             p->dilation, p->before, p->after);
+    } else {
+        status = dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct,
+                                                                     &p->in, &p->weights, NULL,
+                                                                     &p->out, p->step, p->dilation,
+                                                                     p->before, p->after);
+    }
+    return status != dnnl_success ? status
+                                  : dnnl_primitive_desc_create(out, &desc, attr, engine, forward);
+}
+
+/* A plain loop of the library's is nothing to choose. */
+static drove_status check_kind(dnnl_primitive_desc_t desc, drovek_conv *conv)
+{
+    const char *kind = "";
+    LIBRARY(dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &kind));
+    if (strncmp(kind, "ref", 3) == 0 || strncmp(kind, "simple", 6) == 0) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: oneDNN is slow at this shape");
+    }
+    snprintf(conv->name, sizeof conv->name, "onednn %s", kind);
+    return DROVE_OK;
+}
+
+static drove_status add_argument(call *c, int name, const dnnl_memory_desc_t *desc)
+{
+    LIBRARY(dnnl_memory_create(&c->arg[c->n_args].memory, desc, engine, NULL));
+    c->arg[c->n_args++].arg = name;
+    return DROVE_OK;
+}
+
+/* The primitive of a description, and room for its scratch. */
+static drove_status make_call(state *st, dnnl_primitive_desc_t desc, call *c)
+{
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+    size_t size_bytes = scratch == NULL ? 0 : dnnl_memory_desc_get_size(scratch);
+    LIBRARY(dnnl_primitive_create(&c->primitive, desc));
+    if (size_bytes > st->scratch_bytes) st->scratch_bytes = size_bytes;
+    return size_bytes > 0 ? add_argument(c, DNNL_ARG_SCRATCHPAD, scratch) : DROVE_OK;
+}
+
+/* Arguments in the order in which run_conv sets them: read, read, written; then bias and
+ * scratch. */
+static drove_status add_arguments(pass which, const parts *p, call *c,
+                                  const dnnl_memory_desc_t *weights)
+{
+    static const int name[N_PASSES][3] = {
+        {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+        {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+        {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
+    };
+    const dnnl_memory_desc_t *desc[N_PASSES][3] = {
+        {&p->in, weights, &p->out},
+        {&p->out, weights, &p->in},
+        {&p->in, &p->out, weights},
+    };
+    for (size_t i = 0; i < 3; i++) DROVE_TRY(add_argument(c, name[which][i], desc[which][i]));
+    if (which == FORWARD && p->has_bias) DROVE_TRY(add_argument(c, DNNL_ARG_BIAS, &p->bias));
+    return DROVE_OK;
+}
+
+/* One pass for one number of images.  The first number decides the weights' order. */
+static drove_status make_conv(drovek_conv *conv, pass which, size_t size,
+                              dnnl_primitive_attr_t attr, dnnl_primitive_attr_t forward_attr)
+{
+    state *st = conv->state;
+    stage *mine = &st->stage[which];
+    call *c = &mine->conv[size];
+    dnnl_primitive_desc_t forward = NULL, desc = NULL;
+    parts p;
+    DROVE_TRY(describe(&conv->opt, st->n_images[size], &p));
+    if (which == FORWARD && size > 0) p.weights = mine->weights;
+    drove_status status = fail(make_forward(&p, forward_attr, &forward));
+    if (status == DROVE_OK && which != FORWARD) {
+        if (size > 0) p.weights = mine->weights;
+        status = fail(make_backward(which, &p, attr, forward, &desc));
+    } else {
+        desc = forward, forward = NULL;
+    }
+    if (status == DROVE_OK) status = check_kind(desc, conv);
+    if (status == DROVE_OK) {
+        mine->weights = *dnnl_primitive_desc_query_md(
+            desc, which == WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+        status = add_arguments(which, &p, c, &mine->weights);
+    }
+    if (status == DROVE_OK) status = make_call(st, desc, c);
+    if (forward != NULL) dnnl_primitive_desc_destroy(forward);
+    if (desc != NULL) dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static drove_status make_reorder(state *st, pass which, dnnl_primitive_attr_t attr)
+{
+    stage *mine = &st->stage[which];
+    const bool is_back = which == WEIGHTS;
+    const dnnl_memory_desc_t *from = is_back ? &mine->weights : &st->plain;
+    const dnnl_memory_desc_t *to = is_back ? &st->plain : &mine->weights;
+    size_t n = dnnl_memory_desc_get_size(&mine->weights) / sizeof(float);
+    if (n > st->n_packed) st->n_packed = n;
+    if (dnnl_memory_desc_equal(from, to)) return DROVE_OK;
+    dnnl_primitive_desc_t desc = NULL;
+    LIBRARY(dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, attr));
+    drove_status status = add_argument(&mine->reorder, DNNL_ARG_FROM, from);
+    if (status == DROVE_OK) status = add_argument(&mine->reorder, DNNL_ARG_TO, to);
+    if (status == DROVE_OK) status = make_call(st, desc, &mine->reorder);
+    dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+/* ---- creation ---- */
+
+static void choose_sizes(state *st, size_t rows)
+{
+    st->n_images[st->n_sizes++] = rows;
+    if (rows >= 16) st->n_images[st->n_sizes++] = rows / 8;
+    if (rows > 1) st->n_images[st->n_sizes++] = 1;
+}
+
+static drove_status make_stages(drovek_conv *conv)
+{
+    state *st = conv->state;
+    dnnl_primitive_attr_t attr = NULL, forward_attr = NULL;
+    drove_status status = fail(make_attributes(DROVEK_LINEAR, &attr));
+    if (status == DROVE_OK) status = fail(make_attributes(conv->opt.act, &forward_attr));
+    for (pass which = FORWARD; status == DROVE_OK && which <= WEIGHTS; which++) {
+        if (!(conv->opt.passes & 1u << which)) continue;
+        for (size_t i = 0; status == DROVE_OK && i < st->n_sizes; i++)
+            status = make_conv(conv, which, i, attr, forward_attr);
+        if (status == DROVE_OK) status = make_reorder(st, which, attr);
+    }
+    if (attr != NULL) dnnl_primitive_attr_destroy(attr);
+    if (forward_attr != NULL) dnnl_primitive_attr_destroy(forward_attr);
+    return status;
+}
+
+static drove_status allocate(drovek_conv *conv, void *pointer, size_t size_bytes)
+{
+    void *memory = drove__alloc(size_bytes, 1);
+    if (memory == NULL) return drove__fail_nomem("convolution", size_bytes);
+    memcpy(pointer, &memory, sizeof memory);
+    conv->size_bytes += size_bytes;
+    return DROVE_OK;
+}
+
+static void give_scratch(state *st, call *c)
+{
+    for (size_t i = 0; i < c->n_args; i++) {
+        if (c->arg[i].arg == DNNL_ARG_SCRATCHPAD)
+            dnnl_memory_set_data_handle(c->arg[i].memory, st->scratch);
+    }
+}
+
+static drove_status make_memory(drovek_conv *conv)
+{
+    state *st = conv->state;
+    const drovek_conv_shape *s = &conv->opt.shape;
+    DROVE_TRY(allocate(conv, &st->packed, st->n_packed * sizeof(float)));
+    if ((conv->opt.passes & DROVEK_CONV_WEIGHTS) && conv->opt.max_rows > 1)
+        DROVE_TRY(allocate(conv, &st->part, st->n_packed * sizeof(float)));
+    if (conv->opt.passes & DROVEK_CONV_DATA) {
+        st->n_added = conv->opt.passes & DROVEK_CONV_ADDS ? conv->opt.rows : 1;
+        DROVE_TRY(allocate(conv, &st->images, st->n_added * s->c * s->h * s->w * sizeof(float)));
+    }
+    DROVE_TRY(allocate(conv, &st->scratch, st->scratch_bytes));
+    for (size_t which = 0; which < N_PASSES; which++) {
+        for (size_t i = 0; i < st->n_sizes; i++) give_scratch(st, &st->stage[which].conv[i]);
+        give_scratch(st, &st->stage[which].reorder);
+    }
+    return DROVE_OK;
+}
+
+static drove_status create(drovek_conv *conv)
+{
+    if (!drovek_conv_has_library(conv->opt.kernels)) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: oneDNN is not used here");
+    }
+    pthread_once(&engine_once, make_engine);
+    if (engine == NULL) return drove__fail(DROVE_E_UNSUPPORTED, "oneDNN: no engine");
+    drovek_thread_init(); /* primitives are made for as many threads as the maker may use */
+    state *st = conv->state = drove__alloc(1, sizeof *st);
+    if (st == NULL) return drove__fail_nomem("convolution", sizeof *st);
+    conv->size_bytes = sizeof *st;
+    LIBRARY(dnnl_stream_create(&st->stream, engine, dnnl_stream_default_flags));
+    LIBRARY(describe_weights(&st->plain, &conv->opt.shape, true));
+    choose_sizes(st, conv->opt.rows);
+    DROVE_TRY(make_stages(conv));
+    return make_memory(conv);
+}
+
+static void destroy_call(call *c)
+{
+    for (size_t i = 0; i < c->n_args; i++) dnnl_memory_destroy(c->arg[i].memory);
+    if (c->primitive != NULL) dnnl_primitive_destroy(c->primitive);
+}
+
+static void destroy(drovek_conv *conv)
+{
+    state *st = conv->state;
+    if (st == NULL) return;
+    for (size_t which = 0; which < N_PASSES; which++) {
+        for (size_t i = 0; i < MAX_SIZES; i++) destroy_call(&st->stage[which].conv[i]);
+        destroy_call(&st->stage[which].reorder);
+    }
+    if (st->stream != NULL) dnnl_stream_destroy(st->stream);
+    drove__free(st->packed);
+    drove__free(st->part);
+    drove__free(st->images);
+    drove__free(st->scratch);
+    drove__free(st);
+}
+
+/* ---- calls ---- */
+
+/* The library reads through a pointer that is not const; it writes to the argument that says so. */
+static void set_handle(dnnl_exec_arg_t *arg, const float *p)
+{
+    union {
+        const float *read;
+        void *any;
+    } handle = {p};
+    dnnl_memory_set_data_handle(arg->memory, handle.any);
+}
+
+static void execute(state *st, call *c)
+{
+    dnnl_primitive_execute(c->primitive, st->stream, (int)c->n_args, c->arg);
+    dnnl_stream_wait(st->stream);
+}
+
+/* Weights in the order that the stage wants. */
+static const float *pack(state *st, pass which, const float *w)
+{
+    call *c = &st->stage[which].reorder;
+    if (c->primitive == NULL) return w;
+    set_handle(&c->arg[0], w);
+    set_handle(&c->arg[1], st->packed);
+    execute(st, c);
+    return st->packed;
+}
+
+/* The place in n_images of the most images that one call computes, `left` at most. */
+static size_t pick_size(const state *st, size_t left)
+{
+    size_t i = 0;
+    while (st->n_images[i] > left) i++;
+    return i;
+}
+
+/* Activations that the primitives do not apply. */
+static void finish(const drovek_conv *conv, const float *b, float *y, size_t n_rows)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const size_t block = drovek_block(conv->opt.out, s->o), n = s->oh * s->ow;
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t o = 0; o < s->o; o += block, y += block * n)
+            conv->opt.kernels->bias_act_f32(y, b + o, n, block, conv->opt.act);
+    }
+}
+
+static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
+                    size_t n_rows)
+{
+    state *st = conv->state;
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const float *packed = pack(st, FORWARD, w);
+    const bool has_bias = conv->opt.act == DROVEK_LINEAR || conv->opt.act == DROVEK_RELU;
+    for (size_t done = 0; done < n_rows;) {
+        size_t size = pick_size(st, n_rows - done);
+        call *c = &st->stage[FORWARD].conv[size];
+        set_handle(&c->arg[0], x + done * s->c * s->h * s->w);
+        set_handle(&c->arg[1], packed);
+        set_handle(&c->arg[2], y + done * s->o * s->oh * s->ow);
+        if (has_bias) set_handle(&c->arg[3], b);
+        execute(st, c);
+        done += st->n_images[size];
+    }
+    if (!has_bias) finish(conv, b, y, n_rows);
+}
+
+static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
+                 bool adds)
+{
+    state *st = conv->state;
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const float *packed = pack(st, DATA, w);
+    const size_t n_in = s->c * s->h * s->w, n_out = s->o * s->oh * s->ow;
+    for (size_t done = 0; done < n_rows;) {
+        size_t left = n_rows - done;
+        size_t size = pick_size(st, adds && left > st->n_added ? st->n_added : left);
+        float *to = dx + done * n_in;
+        call *c = &st->stage[DATA].conv[size];
+        set_handle(&c->arg[0], dy + done * n_out);
+        set_handle(&c->arg[1], packed);
+        set_handle(&c->arg[2], adds ? st->images : to);
+        execute(st, c);
+        if (adds) conv->opt.kernels->axpy_f32(to, st->images, st->n_images[size] * n_in, 1.0f);
+        done += st->n_images[size];
+    }
+}
+
+static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
+{
+    state *st = conv->state;
+    stage *mine = &st->stage[WEIGHTS];
+    const drovek_conv_shape *s = &conv->opt.shape;
+    call *back = &mine->reorder;
+    float *sum = back->primitive == NULL ? dw : st->packed;
+    const size_t n = dnnl_memory_desc_get_size(&mine->weights) / sizeof(float);
+    for (size_t done = 0; done < n_rows;) {
+        size_t size = pick_size(st, n_rows - done);
+        call *c = &mine->conv[size];
+        set_handle(&c->arg[0], x + done * s->c * s->h * s->w);
+        set_handle(&c->arg[1], dy + done * s->o * s->oh * s->ow);
+        set_handle(&c->arg[2], done == 0 ? sum : st->part);
+        execute(st, c);
+        if (done > 0) conv->opt.kernels->axpy_f32(sum, st->part, n, 1.0f);
+        done += st->n_images[size];
+    }
+    if (back->primitive == NULL) return;
+    set_handle(&back->arg[0], st->packed);
+    set_handle(&back->arg[1], dw);
+    execute(st, back);
+}
+
+const drovek_conv_ops drovek_conv_onednn = {.name = "onednn",
+                                            .create = create,
+                                            .destroy = destroy,
+                                            .forward = forward,
+                                            .data = data,
+                                            .weights = weights};
