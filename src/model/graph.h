@@ -1,0 +1,68 @@
+/* model/graph.h - the description of a network: layers with named inputs and outputs, before shapes
+ * are known.
+ *
+ * The networks of the zoo, model files (YAML) and Caffe's prototxt all fill one of these;
+ * drove__graph_build turns it into the layers of a model.
+ */
+#ifndef DROVE_MODEL_GRAPH_H
+#define DROVE_MODEL_GRAPH_H
+
+#include "model/layer.h"
+
+typedef struct drove_node {
+    char                   name[DROVE_LAYER_NAME_SIZE];
+    const drove_layer_ops *ops;
+    drove_layer_options    opt;
+    drovek_act             act; /* of the layer, or of a stand-alone activation */
+    unsigned               n_bottoms;
+    char                   bottom[DROVE_LAYER_MOST_BOTTOMS][DROVE_LAYER_NAME_SIZE];
+    char                   top[DROVE_LAYER_NAME_SIZE]; /* "": as the name */
+    int                    line;                       /* in its file; 0: none */
+} drove_node;
+
+typedef struct drove_graph_head { /* a loss; the last one is the main head */
+    char  bottom[DROVE_LAYER_NAME_SIZE];
+    float weight;
+    int   line;
+} drove_graph_head;
+
+typedef struct drove_graph {
+    char             name[DROVE_LAYER_NAME_SIZE];
+    const char      *file;                         /* for errors, borrowed; NULL: none */
+    char             input[DROVE_LAYER_NAME_SIZE]; /* blob 0's name; "" = "data" */
+    size_t           n_nodes, n_room;
+    drove_node      *node;
+    unsigned         n_heads; /* 0: the one output that nobody reads */
+    drove_graph_head head[DROVE_MODEL_MOST_HEADS];
+} drove_graph;
+
+void drove__graph_init(drove_graph *graph, const char *name);
+void drove__graph_fini(drove_graph *graph); /* a zeroed one is accepted */
+/* Appends a zeroed node with this name and bottom (NULL: the last node's top, or the input) for the
+ * caller to fill in.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (a name that is too long). */
+drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, const char *name,
+                              const char *bottom, drove_node **out);
+
+/* Fills layer, n_layers, heads, input, is_chain, is_random of a model whose n_inputs, n_outputs and
+ * spec are set (offsets into theta are its caller's affair): puts the nodes in order, merges
+ * activations into the layers before them where these take one and nobody else reads in between,
+ * leaves out what no head needs, infers shapes.  Errors, each with file, line and layer where
+ * known: DROVE_E_ARG (a cycle, a missing or doubled blob name, a blob that nobody reads and that
+ * is no head, no head), DROVE_E_SHAPE (data that are not images, shapes that cannot match, a
+ * window larger than its input), DROVE_E_NOMEM. */
+drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *io,
+                                drove_model *model);
+
+/* ---- files ---- */
+
+/* A model file by its name's end: .yaml, .yml, .prototxt. */
+bool drove__graph_is_file(const char *spec);
+/* Errors: DROVE_E_IO, DROVE_E_DATA (file, line, expected, found), DROVE_E_NOMEM. */
+drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
+                                    drove_graph *out);
+drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,
+                                        drove_graph *out);
+/* The description that drove__graph_read_yaml reads back as an equal one; free(). */
+drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
+
+#endif
