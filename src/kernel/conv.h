@@ -72,14 +72,16 @@ void         drovek_conv_destroy(drovek_conv *conv);     /* NULL accepted */
 const char  *drovek_conv_way(const drovek_conv *conv);   /* "gemm", "onednn jit:avx512_core" ... */
 size_t       drovek_conv_bytes(const drovek_conv *conv); /* scratch and copies that it holds */
 
-/* n_rows <= max_rows images.  x, y, dx, dy in the formats of the options. [racy: w, b] */
+/* n_rows <= max_rows images.  x, y, dx, dy in the formats of the options; b NULL: none.
+ * [racy: w, b] */
 void drovek_conv_forward(drovek_conv *conv, const float *x, const float *w, const float *b,
                          float *y, size_t n_rows);
 /* dy is the derivative before the activation.  dx = (adds: +=) its derivative at the input. */
 void drovek_conv_data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
                       bool adds);
-/* dw, in the layout of w, is written: summed over images and positions.  (The bias's gradient and
- * the activation's derivative are act_grad_f32's affair: dy as rows of channels.) */
+/* dw, in the layout of w, is written: summed over images and positions (zeros for no images).
+ * (The bias's gradient and the activation's derivative are act_grad_f32's affair: dy as rows of
+ * channels.) */
 void drovek_conv_weights(drovek_conv *conv, const float *x, const float *dy, float *dw,
                          size_t n_rows);
 

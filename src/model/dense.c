@@ -1,4 +1,6 @@
-/* model/dense.c - the fully connected layer: y = act(x W + b), W[n_in][n_out], x[n_rows][n_in].
+/* model/dense.c - the fully connected layer: y = act(x W + b), W[n_in][n_out], x[n_rows][n_in].  An
+ * image is read as the vector [h][w][c] that it is in memory; the model's input as the data have
+ * it.
  *
  * Backward, with d = dy * act'(y):  dx = d W^T,  dW = x^T d,  db = sum over rows of d.
  *
@@ -8,20 +10,56 @@
  *   several rows  matrix products
  *   one output    W is a vector: the examples are the matrix
  *
- * Threads: nothing is kept.  With sparse input or few rows, theta is touched through [racy] kernels
- * only; matrix products, and W where it is a vector, are read as they are.
+ * Several parts: a large W is shared out, columns forward, rows backward, so that each part reads
+ * its share of it once; a small one is read by all, and the examples are shared out.  Sparse input
+ * and few rows are part 0's.
+ *
+ * Threads: nothing is kept but the parts' bias gradients.  With sparse input or few rows, theta is
+ * touched through [racy] kernels only; matrix products, and W where it is a vector, are read as
+ * they are.
  */
 #include "model/layer.h"
 #include "model/support.h"
 
 #include "base/mem.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Up to here matrix-vector kernels win, measured with images, four fifths of whose pixels are 0;
  * with inputs that are never 0 the two are equal at 2 rows. */
 enum { FEW_ROWS = 2 };
+/* From here on a weight matrix is shared out: it no longer fits a core's own cache. */
+enum { LARGE_W = 1 << 18 };
+enum { LINE = 16 }; /* floats of a cache line: shares begin on one */
+
+/* What input_gradient and others read of a call. */
+static drove_input input_of(const drove_call *c)
+{
+    if (c->bottom[0].x == NULL) return *c->input;
+    return (drove_input){.n_rows = c->n_rows, .dense = c->bottom[0].x};
+}
+
+/* The part-th of n_parts shares of n, beginning on cache lines. */
+static void share_of(size_t n, unsigned part, unsigned n_parts, size_t *first, size_t *end)
+{
+    size_t lines = (n + LINE - 1) / LINE;
+    *first = lines * part / n_parts * LINE;
+    *end = lines * (part + 1) / n_parts * LINE;
+    if (*end > n) *end = n;
+    if (*first > n) *first = n;
+}
+
+/* Is it part 0 that does it all? */
+static bool is_whole(const drove_call *c)
+{
+    return c->n_parts == 1 || c->bottom[0].x == NULL || c->n_rows <= FEW_ROWS ||
+           c->layer->n_out == 1;
+}
+
+static bool shares_w(const drove_call *c)
+{
+    return c->layer->n_w >= LARGE_W;
+}
 
 static size_t row_length(const drove_input *in, size_t i)
 {
@@ -56,8 +94,8 @@ static void forward_row(const drove_layer *l, const drovek_table *k, const float
     }
 }
 
-static void forward(const drove_layer *l, const drovek_table *k, const float *theta,
-                    const drove_input *in, float *y)
+static void forward_whole(const drove_layer *l, const drovek_table *k, const float *theta,
+                          const drove_input *in, float *y)
 {
     if (in->dense != NULL && l->n_out == 1) {
         forward_column(l, k, theta, in, y);
@@ -74,14 +112,46 @@ static void forward(const drove_layer *l, const drovek_table *k, const float *th
     drove__act_apply(k, y, in->n_rows * l->n_out, l->act);
 }
 
-/* dx[n_rows][n_in] = d W^T */
+static void bias_rows(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    c->k->bias_act_f32(c->y + c->first_row * l->n_out, c->theta + l->b_offset,
+                       c->last_row - c->first_row, l->n_out, l->act);
+}
+
+static void forward(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    const drove_input in = input_of(c);
+    if (is_whole(c)) {
+        if (c->part == 0) forward_whole(l, c->k, c->theta, &in, c->y);
+        return;
+    }
+    size_t first = c->first_row, n_rows = c->last_row - first, from = 0, to = l->n_out;
+    if (shares_w(c)) {
+        share_of(l->n_out, c->part, c->n_parts, &from, &to);
+        first = 0;
+        n_rows = c->n_rows;
+    }
+    c->k->gemm_f32(false, false, n_rows, to - from, l->n_in, 1.0f, in.dense + first * l->n_in,
+                   l->n_in, c->theta + l->w_offset + from, l->n_out, 0.0f,
+                   c->y + first * l->n_out + from, l->n_out);
+    if (!shares_w(c)) bias_rows(c);
+}
+
+static void forward_finish(const drove_call *c)
+{
+    if (!is_whole(c) && shares_w(c)) bias_rows(c);
+}
+
+/* dx[n_rows][n_in] = d W^T, or += */
 static void input_gradient(const drove_layer *l, const drovek_table *k, const float *theta,
-                           size_t n_rows, const float *d, float *dx)
+                           size_t n_rows, const float *d, float *dx, bool adds)
 {
     const float *w = theta + l->w_offset;
-    if (n_rows > FEW_ROWS) {
-        k->gemm_f32(false, true, n_rows, l->n_in, l->n_out, 1.0f, d, l->n_out, w, l->n_out, 0.0f,
-                    dx, l->n_in);
+    if (n_rows > FEW_ROWS || adds) {
+        k->gemm_f32(false, true, n_rows, l->n_in, l->n_out, 1.0f, d, l->n_out, w, l->n_out,
+                    adds ? 1.0f : 0.0f, dx, l->n_in);
         return;
     }
     for (size_t i = 0; i < n_rows; i++) {
@@ -140,58 +210,145 @@ static void sparse_gradient(const drove_layer *l, const drovek_table *k, const d
     }
 }
 
-/* The gaps behind W and behind b: a gradient of zero keeps them zero in theta. */
-static void zero_gaps(const drove_layer *l, float *grad)
+static void backward_whole(const drove_call *c)
 {
-    size_t w_end = l->w_offset + l->n_in * l->n_out, b_end = l->b_offset + l->n_out;
-    for (size_t i = w_end; i < l->b_offset; i++) grad[i] = 0.0f;
-    for (size_t i = b_end; i < drove__pad_floats(b_end); i++) grad[i] = 0.0f;
-}
-
-static void backward(const drove_layer *l, const drovek_table *k, const float *theta,
-                     const drove_input *in, const float *y, float *dy, float *dx, float *grad,
-                     bool spans_wanted)
-{
-    float *dw = grad + l->w_offset;
-    k->act_grad_f32(dy, grad + l->b_offset, y, in->n_rows, l->n_out, l->act);
-    if (dx != NULL) input_gradient(l, k, theta, in->n_rows, dy, dx);
-    if (in->dense == NULL) {
-        sparse_gradient(l, k, in, dy, dw, spans_wanted);
-    } else if (in->n_rows <= FEW_ROWS) {
-        few_rows_gradient(l, k, in, dy, dw);
+    const drove_layer *l = c->layer;
+    const drovek_table *k = c->k;
+    const drove_input in = input_of(c);
+    float *dw = c->grad + l->w_offset, *dx = c->bottom[0].dx;
+    k->act_grad_f32(c->dy, c->grad + l->b_offset, c->y, c->n_rows, l->n_out, l->act);
+    if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
+    if (in.dense == NULL) {
+        sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
+    } else if (in.n_rows <= FEW_ROWS) {
+        few_rows_gradient(l, k, &in, c->dy, dw);
     } else {
-        k->gemm_f32(true, false, l->n_in, l->n_out, in->n_rows, 1.0f, in->dense, l->n_in, dy,
+        k->gemm_f32(true, false, l->n_in, l->n_out, in.n_rows, 1.0f, in.dense, l->n_in, c->dy,
                     l->n_out, 0.0f, dw, l->n_out);
     }
-    zero_gaps(l, grad);
+    drove__layer_zero_gaps(l, c->grad);
 }
 
-static void backward_fused(const drove_layer *l, const drovek_table *k, float *theta,
-                           const drove_input *in, const float *y, float *dy, float *dx, float *db,
-                           float eta)
+/* own: [n_parts][n_out] bias gradients of the parts' rows. */
+static void backward(const drove_call *c)
 {
-    float *w = theta + l->w_offset, *b = theta + l->b_offset;
-    k->act_grad_f32(dy, db, y, in->n_rows, l->n_out, l->act);
-    if (dx != NULL) input_gradient(l, k, theta, in->n_rows, dy, dx); /* with W as it was */
-    if (in->dense == NULL) {
-        for (size_t i = 0; i < in->n_rows; i++) {
-            k->spger_f32(w, in->index + in->first[i], row_values(in, i), row_length(in, i),
-                         dy + i * l->n_out, l->n_out, eta);
+    const drove_layer *l = c->layer;
+    if (is_whole(c)) {
+        if (c->part == 0) backward_whole(c);
+        return;
+    }
+    float *db = (float *)c->own + c->part * drove__pad_floats(l->n_out);
+    size_t first = c->first_row * l->n_out;
+    c->k->act_grad_f32(c->dy + first, db, c->y + first, c->last_row - c->first_row, l->n_out,
+                       l->act);
+}
+
+/* This part's rows of W, and the columns of x and dx that go with them. */
+static void backward_finish(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    size_t from, to;
+    if (is_whole(c)) return;
+    share_of(l->n_in, c->part, c->n_parts, &from, &to);
+    const drove_bottom *b = &c->bottom[0];
+    const float *w = c->theta + l->w_offset + from * l->n_out;
+    if (b->dx != NULL)
+        c->k->gemm_f32(false, true, c->n_rows, to - from, l->n_out, 1.0f, c->dy, l->n_out, w,
+                       l->n_out, b->adds ? 1.0f : 0.0f, b->dx + from, l->n_in);
+    c->k->gemm_f32(true, false, to - from, l->n_out, c->n_rows, 1.0f, b->x + from, l->n_in, c->dy,
+                   l->n_out, 0.0f, c->grad + l->w_offset + from * l->n_out, l->n_out);
+    if (c->part != 0) return;
+    drove__layer_sum_parts(c, (const float *)c->own, drove__pad_floats(l->n_out), l->n_out,
+                           c->grad + l->b_offset);
+    drove__layer_zero_gaps(l, c->grad);
+}
+
+static void backward_fused(const drove_call *c, float *theta, float *db, float eta)
+{
+    const drove_layer *l = c->layer;
+    const drovek_table *k = c->k;
+    const drove_input in = input_of(c);
+    float *w = theta + l->w_offset, *b = theta + l->b_offset, *dx = c->bottom[0].dx;
+    k->act_grad_f32(c->dy, db, c->y, in.n_rows, l->n_out, l->act);
+    /* with W as it was */
+    if (dx != NULL) input_gradient(l, k, theta, in.n_rows, c->dy, dx, c->bottom[0].adds);
+    if (in.dense == NULL) {
+        for (size_t i = 0; i < in.n_rows; i++) {
+            k->spger_f32(w, in.index + in.first[i], row_values(&in, i), row_length(&in, i),
+                         c->dy + i * l->n_out, l->n_out, eta);
         }
-    } else if (in->n_rows <= FEW_ROWS) {
-        for (size_t i = 0; i < in->n_rows; i++) {
-            step_row(l, k, w, in->dense + i * l->n_in, dy + i * l->n_out, eta);
+    } else if (in.n_rows <= FEW_ROWS) {
+        for (size_t i = 0; i < in.n_rows; i++) {
+            step_row(l, k, w, in.dense + i * l->n_in, c->dy + i * l->n_out, eta);
         }
     } else {
-        k->gemm_f32(true, false, l->n_in, l->n_out, in->n_rows, -eta, in->dense, l->n_in, dy,
+        k->gemm_f32(true, false, l->n_in, l->n_out, in.n_rows, -eta, in.dense, l->n_in, c->dy,
                     l->n_out, 1.0f, w, l->n_out);
     }
     k->sgd_f32(b, b, db, l->n_out, eta);
 }
 
+/* ---- shape and scratch ---- */
+
+static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                          size_t n_outputs)
+{
+    (void)n_bottoms;
+    l->in = bottom[0];
+    l->n_in = drove__shape_floats(l->in);
+    l->n_out = l->opt.n_out > 0 ? l->opt.n_out : n_outputs;
+    l->out = (drove_shape){l->n_out, 1, 1};
+    if (l->n_in > SIZE_MAX / 64 / l->n_out)
+        return drove__fail(DROVE_E_ARG, "dense layer of %zu x %zu is too large", l->n_in, l->n_out);
+    l->n_w = l->n_in * l->n_out;
+    l->n_b = l->n_out;
+    l->w_rank = 2;
+    l->w_shape[0] = l->fan_in = l->n_in;
+    l->w_shape[1] = l->fan_out = l->n_out;
+    return DROVE_OK;
+}
+
+static uint64_t multiply_adds(const drove_layer *l)
+{
+    return (uint64_t)l->n_w;
+}
+
+static size_t scratch_bytes(const drove_pass_options *opt, const drove_layer *l)
+{
+    return opt->n_parts > 1 ? opt->n_parts * drove__pad_floats(l->n_out) * sizeof(float) : 0;
+}
+
+static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
+                            void **own)
+{
+    (void)pass;
+    size_t n_bytes = scratch_bytes(opt, &opt->model->layer[index]);
+    if (n_bytes == 0) return DROVE_OK;
+    *own = drove__alloc(n_bytes, 1);
+    return *own != NULL ? DROVE_OK : drove__fail_nomem("bias gradients", n_bytes);
+}
+
+static void release(void *own)
+{
+    drove__free(own);
+}
+
 const drove_layer_ops drove__layer_dense = {
     .name = "dense",
+    .help = "fully connected: y = act(x W + b)",
+    .source = "Rosenblatt, Psychological Review 1958",
+    .least_bottoms = 1,
+    .most_bottoms = 1,
+    .format = DROVE_FORMAT_PLAIN,
+    .takes_act = true,
+    .shape = shape,
+    .multiply_adds = multiply_adds,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .release = release,
     .forward = forward,
+    .forward_finish = forward_finish,
     .backward = backward,
+    .backward_finish = backward_finish,
     .backward_fused = backward_fused,
 };

@@ -1,11 +1,14 @@
 /* model/init.c - initial parameters.
  *
- *   xavier:g  W uniform in (-a, a), a = g sqrt(6 / (n_in + n_out)); b = 0
+ *   xavier:g  W uniform in (-a, a), a = g sqrt(6 / (fan_in + fan_out)); b = 0
  *             Glorot, Bengio, AISTATS 2010, equation 16
- *   he:g      W normal with deviation g sqrt(2 / n_in); b = 0
+ *   he:g      W normal with deviation g sqrt(2 / fan_in); b = 0
  *             He et al., ICCV 2015, equation 10
  *   normal:s  W and b normal with deviation s, 0.01 by default
  *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
+ *
+ * A layer of a network whose description says how its numbers start (Caffe's fillers) goes by that,
+ * unless an initialiser was asked for.  Batch normalisation starts with factors of 1 and no shift.
  *
  * Each layer has its own stream of random numbers, so a layer's numbers do not depend on the sizes
  * of the others.
@@ -15,6 +18,7 @@
 #include "model/support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static drove_status only_number(const drove_spec *spec, double *out)
@@ -28,9 +32,9 @@ static drove_status fill_xavier(const drove_spec *spec, const drove_layer *layer
 {
     double gain = 1.0;
     DROVE_TRY(only_number(spec, &gain));
-    double bound = gain * sqrt(6.0 / ((double)layer->n_in + (double)layer->n_out));
+    double bound = gain * sqrt(6.0 / ((double)layer->fan_in + (double)layer->fan_out));
     float *w = theta + layer->w_offset;
-    for (size_t i = 0; i < layer->n_in * layer->n_out; i++) {
+    for (size_t i = 0; i < layer->n_w; i++) {
         w[i] = (float)(bound * (2.0 * drove__rng_uniform(rng) - 1.0));
     }
     return DROVE_OK;
@@ -46,8 +50,7 @@ static drove_status fill_he(const drove_spec *spec, const drove_layer *layer, dr
 {
     double gain = 1.0;
     DROVE_TRY(only_number(spec, &gain));
-    fill_normal(theta + layer->w_offset, layer->n_in * layer->n_out,
-                gain * sqrt(2.0 / (double)layer->n_in), rng);
+    fill_normal(theta + layer->w_offset, layer->n_w, gain * sqrt(2.0 / (double)layer->fan_in), rng);
     return DROVE_OK;
 }
 
@@ -56,8 +59,8 @@ static drove_status fill_plain(const drove_spec *spec, const drove_layer *layer,
 {
     double deviation = 0.01;
     DROVE_TRY(only_number(spec, &deviation));
-    fill_normal(theta + layer->w_offset, layer->n_in * layer->n_out, deviation, rng);
-    fill_normal(theta + layer->b_offset, layer->n_out, deviation, rng);
+    fill_normal(theta + layer->w_offset, layer->n_w, deviation, rng);
+    fill_normal(theta + layer->b_offset, layer->n_b, deviation, rng);
     return DROVE_OK;
 }
 
@@ -98,22 +101,67 @@ static drove_status find_init(const char *name, const drove_init_ops **out)
     return drove__fail_unknown("initialisation", name, names, n);
 }
 
-drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
-                               float *theta)
+static drove_status fill_by(const char *text, const drove_layer *layer, drove_rng *rng,
+                            float *theta)
 {
     const drove_init_ops *ops = NULL;
     drove_spec spec;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    drove_status status = find_init(spec.name, &ops);
+    if (status == DROVE_OK) status = ops->fill(&spec, layer, rng, theta);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static void fill_constant(float *to, size_t n, float value)
+{
+    for (size_t i = 0; i < n; i++) to[i] = value;
+}
+
+/* What a model says of its own layers' numbers; the rest as `text` says. */
+static drove_status fill_as_described(const char *text, const drove_layer *layer, drove_rng *rng,
+                                      float *theta)
+{
+    const drove_filler *w = &layer->opt.w_filler, *b = &layer->opt.b_filler;
+    char own[64];
+    if (w->kind == NULL) {
+        DROVE_TRY(fill_by(text, layer, rng, theta));
+    } else if (strcmp(w->kind, "constant") == 0) {
+        fill_constant(theta + layer->w_offset, layer->n_w, w->value);
+    } else {
+        snprintf(own, sizeof own, "%s:%.9g", w->kind, (double)w->value);
+        DROVE_TRY(fill_by(own, layer, rng, theta));
+        fill_constant(theta + layer->b_offset, layer->n_b, 0.0f);
+    }
+    if (b->kind == NULL) return DROVE_OK;
+    if (strcmp(b->kind, "constant") != 0)
+        fill_normal(theta + layer->b_offset, layer->n_b, b->value, rng);
+    else fill_constant(theta + layer->b_offset, layer->n_b, b->value);
+    return DROVE_OK;
+}
+
+/* Normalisation starts with factors of 1 and no shift, the population as N(0, 1). */
+static void fill_normalisation(const drove_layer *layer, float *theta)
+{
+    fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);
+    fill_constant(theta + layer->s_offset + layer->n_statistics / 2, layer->n_statistics / 2, 1.0f);
+}
+
+drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
+                               float *theta)
+{
     bool by_default = init == NULL || init[0] == '\0';
     memset(theta, 0, model->n_params * sizeof *theta);
     if (by_default && model->n_layers == 1) return DROVE_OK;
     if (by_default) init = strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";
-    DROVE_TRY(drove__spec_parse(init, &spec));
-    drove_status status = find_init(spec.name, &ops);
-    for (size_t l = 0; l < model->n_layers && status == DROVE_OK; l++) {
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
         drove_rng rng;
         drove__rng_seed(&rng, seed, DROVE_RNG_INIT, l);
-        status = ops->fill(&spec, &model->layer[l], &rng, theta);
+        if (layer->n_w == 0) continue;
+        if (layer->fan_in == 0) fill_normalisation(layer, theta);
+        else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));
+        else DROVE_TRY(fill_by(init, layer, &rng, theta));
     }
-    drove__spec_fini(&spec);
-    return status;
+    return DROVE_OK;
 }

@@ -89,6 +89,10 @@ static inline size_t drove__block(drovek_format format, size_t c)
     return format == DROVEK_NCHW16 ? 16 : c;
 }
 
+/* to[n] = the sum of from[n_parts][stride]'s first n, in the order of the parts. */
+void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,
+                            float *to);
+
 /* Writes zeros into the gaps behind the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);
 

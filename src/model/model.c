@@ -78,23 +78,38 @@ static const char *default_loss(const drove_model_ops *family, const drove_model
     return io->n_classes > 0 ? "softmax" : "squared";
 }
 
-/* Gives every layer its place in theta and counts. */
+/* Gives every layer its place in theta and counts; the statistics stand behind all of them. */
 static drove_status lay_out(drove_model *m)
 {
     const size_t most = SIZE_MAX / 64; /* floats; leaves room for sizes in bytes and padding */
     for (size_t l = 0; l < m->n_layers; l++) {
         drove_layer *layer = &m->layer[l];
-        if (layer->n_in > most / layer->n_out || layer->n_in * layer->n_out > most - m->n_params) {
-            return drove__fail(DROVE_E_ARG, "model %s: layer %zu of %zu x %zu is too large",
-                               m->spec, l + 1, layer->n_in, layer->n_out);
+        if (layer->n_w > most - m->n_params || layer->n_b > most - m->n_params - layer->n_w) {
+            return drove__fail(DROVE_E_ARG, "model %s: layer %s of %zu x %zu is too large", m->spec,
+                               layer->name, layer->n_in, layer->n_out);
         }
-        layer->n_params = layer->n_in * layer->n_out + layer->n_out;
+        layer->n_params = layer->n_w + layer->n_b;
         layer->w_offset = m->n_params;
-        layer->b_offset = layer->w_offset + drove__pad_floats(layer->n_in * layer->n_out);
-        m->n_params = layer->b_offset + drove__pad_floats(layer->n_out);
+        layer->b_offset = layer->w_offset + drove__pad_floats(layer->n_w);
+        m->n_params = layer->b_offset + drove__pad_floats(layer->n_b);
         m->n_weights += layer->n_params;
     }
+    size_t trained = m->n_params;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        m->layer[l].s_offset = m->n_params;
+        m->n_params += drove__pad_floats(m->layer[l].n_statistics);
+    }
+    m->n_statistics = m->n_params - trained;
     return DROVE_OK;
+}
+
+void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n)
+{
+    bool is_last = layer + 1 == model->n_layers;
+    size_t begin = model->layer[layer].w_offset;
+    size_t end = is_last ? model->n_params - model->n_statistics : model->layer[layer + 1].w_offset;
+    *offset = begin;
+    *n = end - begin;
 }
 
 static drove_status build(drove_model *m, const drove_spec *spec, const char *activation,
@@ -111,6 +126,7 @@ static drove_status build(drove_model *m, const drove_spec *spec, const char *ac
     if (io->n_features == 0)
         return drove__fail(DROVE_E_SHAPE, "model %s: the data have no features", m->spec);
     m->n_inputs = io->n_features;
+    m->input = (drove_shape){io->n_features, 1, 1};
     m->n_outputs = m->loss->n_outputs(io, &why);
     if (m->n_outputs == 0) {
         return drove__fail(DROVE_E_SHAPE, "model %s: loss %s does not fit the data: %s", m->spec,
@@ -151,10 +167,9 @@ void drove__model_destroy(drove_model *model)
 {
     if (model == NULL) return;
     free(model->layer);
+    free(model->graph_text);
     free(model);
 }
-
-/* ---- a worker's scratch ---- */
 
 void drove__score_add(drove_score *to, const drove_score *from)
 {
@@ -166,103 +181,198 @@ void drove__score_add(drove_score *to, const drove_score *from)
     to->false_negative += from->false_negative;
 }
 
-drove_status drove__pass_init(drove_pass *pass, const drove_model *model, size_t max_rows)
-{
-    size_t widest = 0, n_floats = 0;
-    memset(pass, 0, sizeof *pass);
-    for (size_t l = 0; l < model->n_layers; l++) {
-        size_t n_out = model->layer[l].n_out;
-        if (max_rows > SIZE_MAX / 64 / n_out || 2 * max_rows * n_out > SIZE_MAX / 64 - n_floats) {
-            return drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large for model %s",
-                               max_rows, model->spec);
-        }
-        n_floats += 2 * drove__pad_floats(max_rows * n_out);
-        widest = n_out > widest ? n_out : widest;
-    }
-    n_floats += drove__pad_floats(widest);
-    pass->out = calloc(2 * model->n_layers, sizeof *pass->out);
-    pass->memory = drove__alloc(n_floats, sizeof *pass->memory);
-    if (pass->out == NULL || pass->memory == NULL) {
-        drove__pass_fini(pass);
-        return drove__fail_nomem("outputs of a batch", n_floats * sizeof *pass->memory);
-    }
-    pass->max_rows = max_rows;
-    pass->delta = pass->out + model->n_layers;
-    float *next = pass->memory;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        size_t size = drove__pad_floats(max_rows * model->layer[l].n_out);
-        pass->out[l] = next;
-        pass->delta[l] = next + size;
-        next += 2 * size;
-    }
-    pass->db = next;
-    return DROVE_OK;
-}
-
-void drove__pass_fini(drove_pass *pass)
-{
-    if (pass == NULL) return;
-    drove__free(pass->memory);
-    free(pass->out);
-    memset(pass, 0, sizeof *pass);
-}
-
 /* ---- one pass ---- */
 
-/* What layer l reads: the model's input, or the outputs of the layer below. */
-static drove_input layer_input(const drove_input *in, const drove_pass *pass, size_t l)
+static const drove_part alone = {.part = 0, .n_parts = 1};
+
+static void meet(const drove_part *part)
 {
-    return l == 0 ? *in : (drove_input){.n_rows = in->n_rows, .dense = pass->out[l - 1]};
+    if (part->n_parts > 1) part->meet(part->context, part->part);
+}
+
+/* One pass of layer l.  bottom[]: room for the layer's bottoms. */
+static drove_call make_call(const drove_model *model, const drovek_table *k, const float *theta,
+                            const drove_input *in, drove_pass *pass, size_t l,
+                            const drove_part *part, drove_bottom *bottom)
+{
+    const drove_layer *layer = &model->layer[l];
+    const drove_bottom *planned = pass->bottom + l * DROVE_LAYER_MOST_BOTTOMS;
+    for (unsigned i = 0; i < layer->n_bottoms; i++) {
+        bottom[i] = planned[i];
+        if (bottom[i].x == NULL) bottom[i].x = in->dense;
+    }
+    return (drove_call){
+        .layer = layer,
+        .index = l,
+        .k = k,
+        .theta = theta,
+        .input = in,
+        .pass = pass,
+        .own = pass->own[l],
+        .n_rows = in->n_rows,
+        .part = part->part,
+        .n_parts = part->n_parts,
+        .first_row = in->n_rows * part->part / part->n_parts,
+        .last_row = in->n_rows * (part->part + 1) / part->n_parts,
+        .bottom = bottom,
+        .format = pass->format[l + 1],
+        .y = pass->out[l],
+        .dy = pass->delta[l],
+    };
+}
+
+/* Brings this part's rows of a bottom into the format that the layer works on. */
+static bool convert_bottoms(const drove_call *c)
+{
+    bool any = false;
+    for (unsigned i = 0; i < c->layer->n_bottoms; i++) {
+        uint32_t blob = c->layer->bottom[i];
+        if (c->bottom[i].copy == NULL) continue;
+        drove_shape s = drove__blob_shape(c->pass->model, blob);
+        size_t first = c->first_row * drove__shape_floats(s);
+        const float *from = blob == 0 ? c->input->dense : c->pass->out[blob - 1];
+        drovek_reformat(from + first, c->pass->format[blob], c->bottom[i].copy + first,
+                        c->bottom[i].format, c->last_row - c->first_row, s.c, s.h, s.w, false);
+        any = true;
+    }
+    return any;
+}
+
+/* The way back: into the derivatives of the blobs. */
+static bool convert_deltas(const drove_call *c)
+{
+    bool any = false;
+    for (unsigned i = 0; i < c->layer->n_bottoms; i++) {
+        uint32_t blob = c->layer->bottom[i];
+        if (c->bottom[i].copy_delta == NULL) continue;
+        drove_shape s = drove__blob_shape(c->pass->model, blob);
+        size_t first = c->first_row * drove__shape_floats(s);
+        drovek_reformat(c->bottom[i].copy_delta + first, c->bottom[i].format,
+                        c->pass->delta[blob - 1] + first, c->pass->format[blob],
+                        c->last_row - c->first_row, s.c, s.h, s.w, c->layer->adds[i]);
+        any = true;
+    }
+    return any;
+}
+
+void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,
+                               const drove_input *in, drove_pass *pass, const drove_part *part)
+{
+    drove_bottom bottom[DROVE_LAYER_MOST_BOTTOMS];
+    assert(in->n_rows <= pass->max_rows && part->n_parts == pass->n_parts);
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
+        if (layer->trains_only && !pass->is_training) continue;
+        drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
+        if (convert_bottoms(&call)) meet(part);
+        layer->ops->forward(&call);
+        meet(part);
+        if (layer->ops->forward_finish == NULL) continue;
+        layer->ops->forward_finish(&call);
+        meet(part);
+    }
 }
 
 void drove__model_forward(const drove_model *model, const drovek_table *k, const float *theta,
                           const drove_input *in, drove_pass *pass)
 {
-    assert(in->n_rows <= pass->max_rows);
-    for (size_t l = 0; l < model->n_layers; l++) {
-        const drove_layer *layer = &model->layer[l];
-        drove_input view = layer_input(in, pass, l);
-        layer->ops->forward(layer, k, theta, &view, pass->out[l]);
-    }
+    drove__model_forward_part(model, k, theta, in, pass, &alone);
 }
 
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score)
 {
-    size_t last = model->n_layers - 1;
-    float *dz = scale > 0.0f ? pass->delta[last] : NULL;
-    model->loss->eval(k, pass->out[last], target, n_rows, model->n_outputs, scale, dz, score);
+    for (unsigned h = 0; h < model->n_heads; h++) {
+        bool is_main = h + 1 == model->n_heads;
+        drove_score aside = {0};
+        size_t l = model->head[h].layer;
+        float *dz = scale > 0.0f ? pass->delta[l] : NULL;
+        if (!is_main && dz == NULL) continue;
+        model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs,
+                          scale * model->head[h].weight, dz, is_main ? score : &aside);
+    }
     score->n_rows += n_rows;
+}
+
+/* Factors of the step size that a model file gives to a layer's weights or biases. */
+static void scale_gradient(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    float w = l->opt.w_lr, b = l->opt.b_lr;
+    if (c->part != 0) return;
+    if (w != 0.0f && w != 1.0f) c->k->scale_f32(c->grad + l->w_offset, l->n_w, w);
+    if (b != 0.0f && b != 1.0f) c->k->scale_f32(c->grad + l->b_offset, l->n_b, b);
+}
+
+void drove__model_backward_part(const drove_model *model, const drovek_table *k, const float *theta,
+                                const drove_input *in, drove_pass *pass, float *grad,
+                                bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
+                                const drove_part *part)
+{
+    drove_bottom bottom[DROVE_LAYER_MOST_BOTTOMS];
+    if (part->part == 0 && model->n_statistics > 0)
+        memset(grad + model->n_params - model->n_statistics, 0, model->n_statistics * sizeof *grad);
+    for (size_t l = model->n_layers; l-- > 0;) {
+        const drove_layer *layer = &model->layer[l];
+        drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
+        call.grad = grad;
+        call.spans_wanted = spans_wanted;
+        layer->ops->backward(&call);
+        meet(part);
+        if (layer->ops->backward_finish != NULL) {
+            layer->ops->backward_finish(&call);
+            meet(part);
+        }
+        scale_gradient(&call);
+        if (convert_deltas(&call)) meet(part);
+        if (after_layer != NULL && part->part == 0) after_layer(context, l);
+    }
 }
 
 void drove__model_backward(const drove_model *model, const drovek_table *k, const float *theta,
                            const drove_input *in, drove_pass *pass, float *grad, bool spans_wanted,
                            drove_layer_done_fn *after_layer, void *context)
 {
-    for (size_t l = model->n_layers; l-- > 0;) {
+    drove__model_backward_part(model, k, theta, in, pass, grad, spans_wanted, after_layer, context,
+                               &alone);
+}
+
+bool drove__model_fuses(const drove_model *model)
+{
+    for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        drove_input view = layer_input(in, pass, l);
-        float *dx = l > 0 ? pass->delta[l - 1] : NULL;
-        layer->ops->backward(layer, k, theta, &view, pass->out[l], pass->delta[l], dx, grad,
-                             spans_wanted);
-        if (after_layer != NULL) after_layer(context, l);
+        if (layer->ops->backward_fused == NULL || layer->opt.w_lr > 0.0f || layer->opt.b_lr > 0.0f)
+            return false;
     }
+    return true;
 }
 
 void drove__model_backward_fused(const drove_model *model, const drovek_table *k, float *theta,
                                  const drove_input *in, drove_pass *pass, float eta)
 {
+    drove_bottom bottom[DROVE_LAYER_MOST_BOTTOMS];
     for (size_t l = model->n_layers; l-- > 0;) {
+        drove_call call = make_call(model, k, theta, in, pass, l, &alone, bottom);
+        model->layer[l].ops->backward_fused(&call, theta, pass->db, eta);
+        convert_deltas(&call);
+    }
+}
+
+void drove__model_add_statistics(const drove_model *model, const drove_pass *pass, float share,
+                                 float *theta)
+{
+    for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        drove_input view = layer_input(in, pass, l);
-        float *dx = l > 0 ? pass->delta[l - 1] : NULL;
-        layer->ops->backward_fused(layer, k, theta, &view, pass->out[l], pass->delta[l], dx,
-                                   pass->db, eta);
+        if (layer->n_statistics == 0) continue;
+        const float *from = layer->ops->statistics(pass->own[l]);
+        for (size_t i = 0; i < layer->n_statistics; i++)
+            theta[layer->s_offset + i] += share * from[i];
     }
 }
 
 void drove__model_predict(const drove_model *model, size_t n_rows, const drove_pass *pass,
                           float *prob)
 {
-    model->loss->predict(pass->out[model->n_layers - 1], n_rows, model->n_outputs, prob);
+    size_t main_head = model->head[model->n_heads - 1].layer;
+    model->loss->predict(pass->out[main_head], n_rows, model->n_outputs, prob);
 }

@@ -146,6 +146,12 @@ drove_status drove__model_create(const char *spec, const char *activation, const
                                  const drove_model_io *io, drove_model **out);
 void         drove__model_destroy(drove_model *model); /* may be NULL */
 
+/* Of an example in blob 0 (the input) or l + 1 (the output of layer l). */
+static inline drove_shape drove__blob_shape(const drove_model *model, uint32_t blob)
+{
+    return blob == 0 ? model->input : model->layer[blob - 1].out;
+}
+
 /* The part of theta that a layer's gradient fills: from its weights to the next layer's (0 numbers
  * where it has no parameters); the last layer's goes to the statistics. */
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n);

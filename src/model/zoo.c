@@ -18,17 +18,25 @@ static drove_status stack_dense(drove_model *model, const size_t *hidden, size_t
     if (model->layer == NULL)
         return drove__fail_nomem("layers", (n_hidden + 1) * sizeof *model->layer);
     model->n_layers = n_hidden + 1;
-    size_t n_in = model->n_inputs;
+    model->is_chain = true;
+    drove_shape in = model->input;
     for (size_t l = 0; l <= n_hidden; l++) {
         bool is_output = l == n_hidden;
-        model->layer[l] = (drove_layer){
+        drove_layer *layer = &model->layer[l];
+        *layer = (drove_layer){
             .ops = &drove__layer_dense,
-            .n_in = n_in,
-            .n_out = is_output ? model->n_outputs : hidden[l],
+            .n_bottoms = 1,
+            .bottom = {(uint32_t)l},
             .act = is_output ? DROVEK_LINEAR : act,
+            .opt = {.n_out = is_output ? 0 : hidden[l]},
         };
-        n_in = model->layer[l].n_out;
+        snprintf(layer->name, sizeof layer->name, "layer%zu", l);
+        drove_status status = layer->ops->shape(layer, &in, 1, model->n_outputs);
+        if (status != DROVE_OK)
+            return drove__fail_in(status, "model %s: %s", model->spec, layer->name);
+        in = layer->out;
     }
+    model->head[model->n_heads++] = (drove_head){.layer = n_hidden, .weight = 1.0f};
     return DROVE_OK;
 }
 
