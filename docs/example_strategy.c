@@ -1,5 +1,5 @@
 /* A whole strategy: asynchronous SGD under a spin lock; explained in docs/adding-a-strategy.md. */
-#include "strategy/relax.h"
+#include "base/relax.h"
 #include "strategy/strategy.h"
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "coord/wait.h"
-#include "strategy/relax.h"
+#include "base/relax.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -37,8 +37,16 @@ typedef struct drove_gradient {
 typedef struct drove_engine_options {
     const drove_model  *model; /* borrowed, as is the table: both outlive the engine */
     const drovek_table *kernels;
-    const drove_data   *data;     /* shapes of what will be loaded (scratch for gathering) */
-    size_t              max_rows; /* largest batch */
+    const drove_data   *data;        /* shapes of what will be loaded (scratch for gathering) */
+    size_t              max_rows;    /* largest batch */
+    size_t              rows;        /* usual number of examples of a batch; 0: max_rows */
+    uint64_t            seed;        /* of dropout's masks */
+    bool                infers_only; /* score and predict alone will be called */
+    /* Cores that compute as one device: threads with the caller's; 0 counts as 1.  bind (may be
+     * NULL) is called by each of them but the caller. */
+    unsigned n_threads;
+    drove_status (*bind)(void *context, unsigned part);
+    void *bind_context;
     /* Of an engine with numbers of its own: made by prepare, borrowed. */
     const drove_engine_shared *shared;
     /* Of an engine that computes on a device (device/device.h): opened, borrowed. */
@@ -118,6 +126,11 @@ typedef struct drove_engine_ops {
     /* prob[n_rows][n_outputs] */
     drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob);
+
+    /* Adds share * what batch normalisation sees of the batch, in a pass of training at theta, to
+     * the statistics in into[n_params] (model.h).  NULL: not offered. */
+    drove_status (*statistics)(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into);
 
     /* ---- all or none: a device that works while its caller does something else ---- */
     /* Begins gradient (or, not wants_gradient, score) of the batch at theta[n_params], which has

@@ -46,8 +46,8 @@ static drove_status allocate(drove_engine *e)
     if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
         return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
     DROVE_TRY(drove__targets_init(&e->targets, rows));
-    return e->p->short_loss == DROVE_LONG_LOSS ? drove__pass_init(&e->pass, e->p->model, rows)
-                                               : DROVE_OK;
+    if (e->p->short_loss != DROVE_LONG_LOSS) return DROVE_OK;
+    return drove__pass_init(&e->pass, e->p->model, e->p->kernels, rows);
 }
 
 static drove_status allocate_sums(drove_engine *e)

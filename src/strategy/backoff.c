@@ -8,7 +8,7 @@
  * A drove_backoff belongs to one worker.
  */
 #include "base/clock.h"
-#include "strategy/relax.h"
+#include "base/relax.h"
 #include "strategy/strategy.h"
 
 #include <float.h>

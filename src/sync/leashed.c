@@ -33,7 +33,7 @@
  */
 #include "sync/leashed.h"
 
-#include "strategy/relax.h"
+#include "base/relax.h"
 #include "sync/sync.h"
 
 #include <assert.h>

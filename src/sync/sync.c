@@ -16,7 +16,7 @@
  * second meeting cannot be stopped, since all who passed the first are on their way.
  */
 #include "base/clock.h"
-#include "strategy/relax.h"
+#include "base/relax.h"
 #include "sync/sync.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* device/host/host.c - the engine of the calling thread: gathers the examples of a batch, then one
- * pass of the model.
+/* device/host/host.c - the engine of the calling thread, alone or with a team: gathers the examples
+ * of a batch, then one pass of the model.
  *
  * Where a sparse batch's gradient is given in spans, a step costs what the non-zeros cost, whatever
  * n_features is.
@@ -9,13 +9,15 @@
  *
  * Memory: everything a training step needs is allocated at creation for the data named there; a
  * batch of other data (evaluation) that needs more makes a scratch array grow once.
- * Threads: an engine is used by one thread at a time; model, kernels and data are only read.
+ * Threads: an engine is used by one thread at a time, which is part 0 of its team; model, kernels
+ * and data are only read.
  */
 #include "device/engine.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "device/gather.h"
+#include "device/host/team.h"
 #include "device/touched.h"
 
 #include <stdlib.h>
@@ -26,6 +28,7 @@ struct drove_engine {
     const drovek_table *kernels;
     size_t max_rows;
     drove_pass pass;
+    drove_team *team; /* NULL: alone */
     drove_gather gather;
     drove_touched touched;
     drove_span *span; /* [n_features / 2 + 2] at most              */
@@ -62,6 +65,7 @@ static drove_status reserve_sparse(drove_engine *e, const drove_data *data)
 static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
+    drove__team_destroy(e->team);
     drove__pass_fini(&e->pass);
     drove__touched_fini(&e->touched);
     drove__gather_fini(&e->gather);
@@ -69,9 +73,19 @@ static void destroy(drove_engine *e)
     free(e);
 }
 
-static drove_status allocate(drove_engine *e, const drove_data *data)
+static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
 {
-    DROVE_TRY(drove__pass_init(&e->pass, e->model, e->max_rows));
+    const drove_data *data = opt->data;
+    const drove_pass_options pass = {.model = e->model,
+                                     .kernels = e->kernels,
+                                     .rows = opt->rows,
+                                     .max_rows = e->max_rows,
+                                     .n_parts = opt->n_threads,
+                                     .trains = !opt->infers_only,
+                                     .seed = opt->seed};
+    DROVE_TRY(drove__pass_create(&pass, &e->pass));
+    if (opt->n_threads > 1)
+        DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
     DROVE_TRY(
         drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, true));
     return drove__storage_is_sparse(data->storage) ? reserve_sparse(e, data) : DROVE_OK;
@@ -81,6 +95,10 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 {
     *out = NULL;
     if (opt->max_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
+    if (drove__storage_is_sparse(opt->data->storage) && !opt->model->is_chain) {
+        return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
+                           opt->model->spec);
+    }
     if (opt->data->storage->n_features != opt->model->n_inputs) {
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
                            opt->data->storage->n_features, opt->model->n_inputs);
@@ -90,7 +108,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     e->model = opt->model;
     e->kernels = opt->kernels;
     e->max_rows = opt->max_rows;
-    drove_status status = allocate(e, opt->data);
+    drove_status status = allocate(e, opt);
     if (status != DROVE_OK) {
         destroy(e);
         return status;
@@ -131,6 +149,40 @@ static drove_status find_spans(drove_engine *e, const drove_input *in, drove_gra
     return DROVE_OK;
 }
 
+/* One pass, by whoever works for the engine. */
+typedef struct job {
+    drove_engine *e;
+    const float *theta;
+    const drove_input *in;
+    const drove_target *target; /* NULL: forward alone */
+    drove_gradient *grad;
+    drove_score *score;
+    uint64_t middle_ns; /* forward's end */
+} job;
+
+static void do_part(void *context, const drove_part *part)
+{
+    job *j = context;
+    drove_engine *e = j->e;
+    drove__model_forward_part(e->model, e->kernels, j->theta, j->in, &e->pass, part);
+    if (j->target == NULL) return;
+    if (part->part == 0) {
+        drove__model_loss(e->model, e->kernels, j->target, j->in->n_rows,
+                          1.0f / (float)j->in->n_rows, &e->pass, j->score);
+        j->middle_ns = drove__now_ns();
+    }
+    if (part->n_parts > 1) part->meet(part->context, part->part);
+    drove__model_backward_part(e->model, e->kernels, j->theta, j->in, &e->pass, j->grad->value,
+                               j->grad->span != NULL, j->grad->after_layer, j->grad->context, part);
+}
+
+static void do_pass(job *j)
+{
+    static const drove_part alone = {.part = 0, .n_parts = 1};
+    if (j->e->team != NULL) drove__team_run(j->e->team, do_part, j);
+    else do_part(j, &alone);
+}
+
 static drove_status gradient(drove_engine *e, const float *theta, const drove_batch *batch,
                              drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
                              uint64_t *backward_ns)
@@ -145,14 +197,12 @@ static drove_status gradient(drove_engine *e, const float *theta, const drove_ba
     DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
     load_target(e, batch, &target);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
-    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
-    drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
-                      &sum);
-    uint64_t middle = is_timed ? drove__now_ns() : 0;
-    drove__model_backward(e->model, e->kernels, theta, &in, &e->pass, grad->value,
-                          grad->span != NULL, grad->after_layer, grad->context);
-    if (forward_ns != NULL) *forward_ns += middle - start;
-    if (backward_ns != NULL) *backward_ns += drove__now_ns() - middle;
+    e->pass.is_training = true;
+    e->pass.batch = batch->number;
+    job j = {.e = e, .theta = theta, .in = &in, .target = &target, .grad = grad, .score = &sum};
+    do_pass(&j);
+    if (forward_ns != NULL) *forward_ns += j.middle_ns - start;
+    if (backward_ns != NULL) *backward_ns += drove__now_ns() - j.middle_ns;
     if (score != NULL) drove__score_add(score, &sum);
     return DROVE_OK;
 }
@@ -165,12 +215,20 @@ static drove_status step_fused(drove_engine *e, float *theta, const drove_batch 
     drove_score sum = {0};
     DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
     load_target(e, batch, &target);
+    e->pass.is_training = true;
     drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
                       &sum);
     drove__model_backward_fused(e->model, e->kernels, theta, &in, &e->pass, eta);
     if (score != NULL) drove__score_add(score, &sum);
     return DROVE_OK;
+}
+
+static void infer(drove_engine *e, const float *theta, const drove_input *in)
+{
+    job j = {.e = e, .theta = theta, .in = in};
+    e->pass.is_training = false;
+    do_pass(&j);
 }
 
 static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
@@ -180,7 +238,7 @@ static drove_status score_batch(drove_engine *e, const float *theta, const drove
     drove_target target;
     DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
     load_target(e, batch, &target);
-    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
+    infer(e, theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, score);
     return DROVE_OK;
 }
@@ -190,8 +248,22 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
 {
     drove_input in;
     DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
-    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
+    infer(e, theta, &in);
     drove__model_predict(e->model, in.n_rows, &e->pass, prob);
+    return DROVE_OK;
+}
+
+/* A pass of training whose outputs nobody asks for: what batch normalisation saw of it. */
+static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into)
+{
+    drove_input in;
+    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    job j = {.e = e, .theta = theta, .in = &in};
+    e->pass.is_training = true;
+    e->pass.batch = batch->number;
+    do_pass(&j);
+    drove__model_add_statistics(e->model, &e->pass, share, into);
     return DROVE_OK;
 }
 
@@ -205,4 +277,5 @@ const drove_engine_ops drove__engine_host = {
     .step_fused = step_fused,
     .score = score_batch,
     .predict = predict,
+    .statistics = statistics,
 };

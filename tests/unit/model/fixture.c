@@ -135,7 +135,7 @@ void fixture_init(fixture *f, const fixture_options *opt)
     } else {
         make_value_targets(f, &rng);
     }
-    status = drove__pass_init(&f->pass, f->model, f->n_rows);
+    status = drove__pass_init(&f->pass, f->model, NULL, f->n_rows);
     assert(status == DROVE_OK);
     (void)status;
 }

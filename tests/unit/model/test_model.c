@@ -218,8 +218,8 @@ static void a_pass_that_is_too_large_is_refused(void **state)
     (void)state;
     drove_model *m = make("mlp:128", "", &digits);
     drove_pass pass;
-    assert_int_equal(drove__pass_init(&pass, m, SIZE_MAX / 100), DROVE_E_ARG);
-    assert_int_equal(drove__pass_init(&pass, m, 3), DROVE_OK);
+    assert_int_equal(drove__pass_init(&pass, m, NULL, SIZE_MAX / 100), DROVE_E_ARG);
+    assert_int_equal(drove__pass_init(&pass, m, NULL, 3), DROVE_OK);
     for (size_t l = 0; l < 2; l++) {
         assert_int_equal((uintptr_t)pass.out[l] % 64, 0);
         assert_int_equal((uintptr_t)pass.delta[l] % 64, 0);

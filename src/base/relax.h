@@ -1,6 +1,6 @@
-/* strategy/relax.h - one short rest inside a loop that waits for another thread. */
-#ifndef DROVE_STRATEGY_RELAX_H
-#define DROVE_STRATEGY_RELAX_H
+/* base/relax.h - one short rest inside a loop that waits for another thread. */
+#ifndef DROVE_BASE_RELAX_H
+#define DROVE_BASE_RELAX_H
 
 static inline void drove__relax(void)
 {
