@@ -3,7 +3,8 @@
  * A data set is named by a spec (DESIGN of the command line: docs/formats.md):
  *   mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y  cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
- * with ?scale=none|unit|standard and ?split=0.1 on any of them; every file may be gzip-compressed.
+ * with ?scale=none|unit|standard|mean and ?split=0.1 on any of them, and of images ?crop=28&pad=4
+ * and mirror=1; every file may be gzip-compressed.
  */
 #ifndef DROVE_DATA_H
 #define DROVE_DATA_H
@@ -42,7 +43,7 @@ typedef struct drove_data_facts {
     size_t      channels, height, width; /* of images; 0 = not images */
     const char *storage;                 /* "u8", "f32", "sparse f32", "sparse ones", "D8i16" */
     const char *target;                  /* "class", "value", "labels" */
-    const char *scale;                   /* "none", "unit", "standard" */
+    const char *scale;                   /* "none", "unit", "standard", "mean" ... */
     /* what the reader found worth saying ("indices start at 1"); never NULL */
     const char *notes;
     size_t      memory_bytes;
@@ -50,6 +51,11 @@ typedef struct drove_data_facts {
      * range, and pairs that only bridge gaps between indices; else 0 */
     double   quantum;
     uint64_t n_clamped, n_bridges;
+    /* numbers of an example as a model sees it, after ?crop and ?pad; crop_height 0: images are
+     * loaded as they are */
+    size_t n_inputs;
+    size_t crop_height, crop_width, pad;
+    int    mirror; /* in training, half of the images are turned round */
 } drove_data_facts;
 /* strings live as long as data */
 void drove_data_describe(const drove_data *data, drove_data_facts *out);

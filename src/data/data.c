@@ -20,21 +20,24 @@
 typedef struct source { /* a spec, taken apart */
     drove_spec spec;
     const drove_format_ops *format;
-    int part; /* ?part=test: 1 */
-    bool has_scale;
+    int part;                    /* ?part=test: 1 */
+    bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
     drove_scaling scaling;
 } source;
 
 static drove_status read_common_keys(source *from)
 {
-    static const char *const scalings[] = {"none", "unit", "standard"};
     static const char *const parts[] = {"train", "test"};
     unsigned scaling = from->format->default_scaling, part = 0;
-    DROVE_TRY(drove__spec_word(&from->spec, "scale", scalings, DROVE_COUNT(scalings), &scaling));
+    DROVE_TRY(
+        drove__spec_word(&from->spec, "scale", drove__scaling_names, DROVE_N_SCALINGS, &scaling));
     DROVE_TRY(drove__spec_word(&from->spec, "part", parts, DROVE_COUNT(parts), &part));
     from->has_scale = drove__spec_get(&from->spec, "scale", NULL) != NULL;
     from->scaling = (drove_scaling)scaling;
     from->part = (int)part;
+    from->has_augment = drove__spec_get(&from->spec, "crop", NULL) != NULL ||
+                        drove__spec_get(&from->spec, "pad", NULL) != NULL ||
+                        drove__spec_get(&from->spec, "mirror", NULL) != NULL;
     return DROVE_OK;
 }
 
@@ -128,11 +131,41 @@ static drove_status split_view(drove_data *train, double fraction, uint64_t seed
     }
     train->n_rows = n - n_test;
     test->n_rows = n_test;
+    test->augment = train->augment;
     *test_out = test;
     return DROVE_OK;
 }
 
 /* ---- opening ---- */
+
+/* What a spec wants to be done to the images of a storage. */
+static drove_status read_augment(const source *from, const drove_storage *s, uint64_t seed,
+                                 drove_augment *out)
+{
+    if (from->has_augment && s->x_kind != DROVE_X_U8 && s->x_kind != DROVE_X_F32) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected images of bytes or floats for crop, pad and mirror, found "
+                           "%s data",
+                           from->spec.name, drove__storage_name(s));
+    }
+    return drove__augment_parse(&from->spec, s->channels, s->height, s->width, seed, out);
+}
+
+/* Test data take what is done to the training data; a spec may say the same once more. */
+static drove_status copy_augment(const source *from, const drove_data *train, drove_data *test)
+{
+    drove_augment own;
+    test->augment = train->augment;
+    if (!from->has_augment) return DROVE_OK;
+    DROVE_TRY(read_augment(from, test->storage, train->augment.seed, &own));
+    own.mirror = train->augment.mirror;
+    if (drove__augment_equal(&own, &train->augment)) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "%s: test data take crop and pad of the training data; expected none, or the "
+        "same",
+        from->spec.name);
+}
 
 /* Adds a key to a spec unless it is there or the format does not know it. */
 static void add_key(source *from, const char *key, const char *value)
@@ -176,6 +209,11 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
         return status;
     }
     DROVE_TRY(create_view(storage, &test));
+    status = copy_augment(from, train, test);
+    if (status != DROVE_OK) {
+        drove_data_destroy(test);
+        return status;
+    }
     *out = test;
     return DROVE_OK;
 }
@@ -208,6 +246,7 @@ static drove_status open_source(source *from, const char *test, uint64_t seed, d
     DROVE_TRY(from->format->read(&from->spec, from->part, &storage));
     DROVE_TRY(create_view(storage, train));
     (*train)->scaling = from->scaling;
+    DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
     DROVE_TRY(drove__scale_fit(*train));
     return *held_out != NULL ? drove__scale_copy(*train, *held_out) : DROVE_OK;
@@ -338,6 +377,11 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out)
         .quantum = q != NULL ? (double)q->scale : 0,
         .n_clamped = q != NULL ? q->n_clamped : 0,
         .n_bridges = q != NULL ? q->n_bridges : 0,
+        .n_inputs = drove__data_n_inputs(data),
+        .crop_height = data->augment.crop_height,
+        .crop_width = data->augment.crop_width,
+        .pad = data->augment.pad,
+        .mirror = data->augment.mirror,
     };
 }
 
@@ -350,6 +394,12 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
                              "%s: data cannot be written in this format; expected libsvm, csv, "
                              "npy, idx or quant",
                              target.format->name);
+    }
+    if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "crop, pad and mirror: done when a model loads images; expected data to "
+                        "be converted, and their new file, without them");
     }
     if (status == DROVE_OK) status = target.format->write(data, &target.spec);
     drove__spec_fini(&target.spec);

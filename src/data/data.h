@@ -11,6 +11,7 @@
 
 #include "base/spec.h"
 #include "base/status.h"
+#include "data/augment.h"
 
 #include <stdbool.h>
 
@@ -19,7 +20,12 @@ typedef enum drove_y_kind { DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS } drove
 typedef enum drove_scaling {
     DROVE_SCALE_NONE,
     DROVE_SCALE_UNIT,
-    DROVE_SCALE_STANDARD
+    DROVE_SCALE_STANDARD,
+    DROVE_SCALE_MEAN,
+    DROVE_SCALE_MEAN_CHANNEL,
+    DROVE_SCALE_UNIT_MEAN,
+    DROVE_SCALE_UNIT_MEAN_CHANNEL,
+    DROVE_N_SCALINGS
 } drove_scaling;
 
 /* What a reader fills.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc;
@@ -60,7 +66,8 @@ struct drove_data {
     /* What an engine applies when it loads an example: x' = (x - shift[f]) * factor[f]; both
      * NULL: nothing to do. Sparse data are only multiplied (shift stays 0), so that zeros stay
      * zeros. */
-    float *shift, *factor; /* [n_features], owned by this view                    */
+    float        *shift, *factor; /* [n_features], owned by this view                    */
+    drove_augment augment;        /* and then, of images                                 */
     /* Where it comes from: what drove_data_open(spec, "split", seed) gives, or, of all rows,
      * drove_data_open(spec, NULL, ..).  NULL: not known. */
     char         *spec;
@@ -73,14 +80,33 @@ static inline size_t drove__data_row(const drove_data *d, size_t i)
     return d->row != NULL ? d->row[i] : i;
 }
 
+/* Numbers of an example as a model sees it. */
+static inline size_t drove__data_n_inputs(const drove_data *d)
+{
+    const drove_augment *a = &d->augment;
+    if (!drove__augment_is_on(a)) return d->storage->n_features;
+    return a->channels * a->crop_height * a->crop_width;
+}
+
+/* Channels, height and width of an example as a model sees it; zeros where it is no image. */
+static inline void drove__data_image(const drove_data *d, size_t shape[3])
+{
+    const drove_augment *a = &d->augment;
+    bool                 is_on = drove__augment_is_on(a);
+    shape[0] = d->storage->channels;
+    shape[1] = is_on ? a->crop_height : d->storage->height;
+    shape[2] = is_on ? a->crop_width : d->storage->width;
+    if (is_on) shape[0] = a->channels;
+}
+
 /* A format: one row of the table in data/formats.c; `drove list data` walks it. */
 typedef struct drove_format_ops {
     const char *name, *help,
         *source;           /* name "synth:digits": spec name and first argument           */
     const char *arguments; /* "IMAGES,LABELS", for help and errors                           */
     unsigned    least_args, most_args;
-    const char *const
-        *keys; /* option keys it knows besides scale, split and part; NULL-terminated */
+    /* option keys besides scale, crop, pad, mirror, split and part; NULL-terminated */
+    const char *const *keys;
     /* Reads the training part (part 0) or the format's own test part (part 1; only where
      * has_test). *out is one storage from drove__storage_create.  The spec has been checked
      * against the table. */

@@ -100,6 +100,7 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out)
     *out = NULL;
     DROVE_TRY(create_empty(data, &outline));
     drove_status status = drove__scale_copy(data, outline);
+    outline->augment = data->augment;
     if (status != DROVE_OK) {
         drove_data_destroy(outline);
         return status;

@@ -156,6 +156,11 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
                 facts.width);
     }
     putc('\n', stream);
+    if (facts.crop_height > 0) {
+        fprintf(stream, "loaded as %zu (%zu x %zu x %zu), %zu zeros round them%s\n", facts.n_inputs,
+                data->augment.channels, facts.crop_height, facts.crop_width, facts.pad,
+                facts.mirror ? ", half of them mirrored" : "");
+    }
     print_x(data, &facts, stream);
     if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
     else DROVE_TRY(print_classes(data, stream));

@@ -147,7 +147,6 @@ static drove_status read_examples(cache *c)
 static drove_status read_shape(cache *c)
 {
     static const char *const bases[] = {"-1", "0", "1"};
-    static const char *const scalings[] = {"none", "unit", "standard"};
     drove_storage *s = c->s;
     uint64_t channels, height, width;
     size_t base, scaling;
@@ -163,7 +162,7 @@ static drove_status read_shape(cache *c)
     s->height = (size_t)height;
     s->width = (size_t)width;
     DROVE_TRY(want_word(c, "index_base", bases, DROVE_COUNT(bases), &base));
-    DROVE_TRY(want_word(c, "scale", scalings, DROVE_COUNT(scalings), &scaling));
+    DROVE_TRY(want_word(c, "scale", drove__scaling_names, DROVE_N_SCALINGS, &scaling));
     s->index_base = (int)base - 1;
     s->scaling = (drove_scaling)scaling;
     DROVE_TRY(want_meta(c, "notes", &notes));
@@ -324,6 +323,12 @@ static drove_status check_from(const cache *c, const char *from)
     drove_status status =
         drove_data_open(from, part == DROVE_ROWS_ALL ? NULL : "split", seed, &data, &test);
     if (status != DROVE_OK) return drove__fail_in(status, "?from");
+    if (drove__augment_is_on(&data->augment)) {
+        drove_data_destroy(data);
+        drove_data_destroy(test);
+        return drove__fail(DROVE_E_ARG,
+                           "?from: expected data without crop, pad and mirror, found %s", from);
+    }
     const char *difference =
         find_difference(c, part == DROVE_ROWS_TEST ? test : data, n_stored, fingerprint, text);
     drove_data_destroy(data);

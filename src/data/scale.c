@@ -8,10 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const drove__scaling_names[DROVE_N_SCALINGS] = {
+    [DROVE_SCALE_NONE] = "none",
+    [DROVE_SCALE_UNIT] = "unit",
+    [DROVE_SCALE_STANDARD] = "standard",
+    [DROVE_SCALE_MEAN] = "mean",
+    [DROVE_SCALE_MEAN_CHANNEL] = "mean-channel",
+    [DROVE_SCALE_UNIT_MEAN] = "unit-mean",
+    [DROVE_SCALE_UNIT_MEAN_CHANNEL] = "unit-mean-channel",
+};
+
 const char *drove__scaling_name(drove_scaling scaling)
 {
-    static const char *const names[] = {"none", "unit", "standard"};
-    return names[scaling];
+    return drove__scaling_names[scaling];
 }
 
 /* One feature's factor: 1 / spread, or 1 where there is none, or where 1 / spread is no finite
@@ -85,8 +94,8 @@ static drove_status fit_standard(drove_data *data)
     return DROVE_OK;
 }
 
-/* shift and factor hold the smallest and the largest value until the last loop. */
-static void fit_range(drove_data *data)
+/* Floats: the smallest value of each feature into shift, the largest into factor. */
+static void find_range(drove_data *data)
 {
     const drove_storage *s = data->storage;
     size_t n = s->n_features;
@@ -101,8 +110,20 @@ static void fit_range(drove_data *data)
             data->factor[f] = x[f] > data->factor[f] ? x[f] : data->factor[f];
         }
     }
+}
+
+/* Of the n features at `first`: the factor that follows from their range, or, of_all, from the
+ * range that all of them share. */
+static void finish_range(drove_data *data, size_t first, size_t n, bool of_all)
+{
+    float *shift = data->shift + first, *factor = data->factor + first;
+    double low = INFINITY, high = -INFINITY;
     for (size_t f = 0; f < n; f++) {
-        data->factor[f] = inverse((double)data->factor[f] - (double)data->shift[f]);
+        low = fmin(low, (double)shift[f]);
+        high = fmax(high, (double)factor[f]);
+    }
+    for (size_t f = 0; f < n; f++) {
+        factor[f] = inverse(of_all ? high - low : (double)factor[f] - (double)shift[f]);
     }
 }
 
@@ -120,6 +141,78 @@ static void fit_largest(drove_data *data)
     for (size_t f = 0; f < s->n_features; f++) data->factor[f] = inverse((double)data->factor[f]);
 }
 
+/* factor of unit, and the shift that belongs to it; of_channels: one range for each channel. */
+static void fit_unit(drove_data *data, bool of_channels)
+{
+    const drove_storage *s = data->storage;
+    if (s->x_kind == DROVE_X_CSR) {
+        fit_largest(data);
+    } else if (s->x_kind == DROVE_X_U8) {
+        for (size_t f = 0; f < s->n_features; f++) data->factor[f] = 1.0f / 255.0f;
+    } else {
+        size_t n_parts = of_channels ? s->channels : 1, n = s->n_features / n_parts;
+        find_range(data);
+        for (size_t c = 0; c < n_parts; c++) finish_range(data, c * n, n, of_channels);
+    }
+}
+
+/* ---- means ---- */
+
+static bool is_of_channels(drove_scaling scaling)
+{
+    return scaling == DROVE_SCALE_MEAN_CHANNEL || scaling == DROVE_SCALE_UNIT_MEAN_CHANNEL;
+}
+
+static bool is_mean(drove_scaling scaling)
+{
+    return scaling >= DROVE_SCALE_MEAN;
+}
+
+static drove_status check_mean(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    const char *word = drove__scaling_name(data->scaling);
+    if (drove__storage_is_sparse(s)) {
+        return drove__fail(DROVE_E_ARG,
+                           "?scale=%s: would make a number of every zero of sparse data; expected "
+                           "none, unit or standard",
+                           word);
+    }
+    if (is_of_channels(data->scaling) && s->channels == 0) {
+        return drove__fail(DROVE_E_ARG,
+                           "?scale=%s: expected images, found examples without a shape", word);
+    }
+    return DROVE_OK;
+}
+
+/* value[f] of a channel's pixels becomes their mean. */
+static void average_channel(double *value, size_t n)
+{
+    double sum = 0;
+    for (size_t f = 0; f < n; f++) sum += value[f];
+    for (size_t f = 0; f < n; f++) value[f] = sum / (double)n;
+}
+
+static drove_status fit_mean(drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    bool of_channels = is_of_channels(data->scaling);
+    size_t n = s->n_features, plane = of_channels ? n / s->channels : n;
+    double *mean = calloc(n, sizeof *mean);
+    if (mean == NULL) return drove__fail_nomem("scaling", n * sizeof *mean);
+    add_dense(data, NULL, false, mean);
+    for (size_t f = 0; f < n; f++) mean[f] /= (double)data->n_rows;
+    for (size_t f = 0; f < n && of_channels; f += plane) average_channel(mean + f, plane);
+    if (data->scaling == DROVE_SCALE_MEAN || data->scaling == DROVE_SCALE_MEAN_CHANNEL) {
+        for (size_t f = 0; f < n; f++) data->factor[f] = 1.0f;
+    } else {
+        fit_unit(data, of_channels);
+    }
+    for (size_t f = 0; f < n; f++) data->shift[f] = (float)mean[f];
+    free(mean);
+    return DROVE_OK;
+}
+
 static drove_status allocate(drove_data *data)
 {
     size_t n = data->storage->n_features;
@@ -135,15 +228,11 @@ drove_status drove__scale_fit(drove_data *data)
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
     if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)
         return DROVE_OK;
+    if (is_mean(data->scaling)) DROVE_TRY(check_mean(data));
     DROVE_TRY(allocate(data));
     if (data->scaling == DROVE_SCALE_STANDARD) return fit_standard(data);
-    if (s->x_kind == DROVE_X_F32) {
-        fit_range(data);
-    } else if (s->x_kind == DROVE_X_CSR) {
-        fit_largest(data);
-    } else {
-        for (size_t f = 0; f < s->n_features; f++) data->factor[f] = 1.0f / 255.0f;
-    }
+    if (is_mean(data->scaling)) return fit_mean(data);
+    fit_unit(data, false);
     return DROVE_OK;
 }
 

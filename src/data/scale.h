@@ -8,13 +8,19 @@
  *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse:
  *             x / largest |x|
  *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
- * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_NOMEM. */
+ * mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
+ *   mean-channel  x - mean of each channel's pixels
+ *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats
+ *             1 / range of each feature, or of each channel
+ * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_ARG (a mean
+ * of sparse data, a channel's of what are no images), DROVE_E_NOMEM. */
 drove_status drove__scale_fit(drove_data *data);
 
 /* Gives `test` a copy of the scaling of `train`; quantised test data must have it.  Errors:
  * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__scale_copy(const drove_data *train, drove_data *test);
 
-const char *drove__scaling_name(drove_scaling scaling);
+extern const char *const drove__scaling_names[DROVE_N_SCALINGS];
+const char              *drove__scaling_name(drove_scaling scaling);
 
 #endif

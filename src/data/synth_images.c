@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CHANNELS = 3, BLOBS = 5 };
+enum { CHANNELS = 3, BLOBS = 5, LEAST_SIDE = 4, MOST_SIDE = 4096, MOST_CLASSES = 65536 };
 
 #define TEST_PART  (UINT64_C(1) << 63) /* stream numbers: images of the test part   */
 #define CLASS_PART (UINT64_C(1) << 62) /* and of the classes' arrangements          */
@@ -29,49 +29,70 @@ static float uniform(drove_rng *rng, float least, float most)
     return least + (most - least) * (float)drove__rng_uniform(rng);
 }
 
-/* picture[CHANNELS][size][size] of a class, values around 0.5. */
-static void draw_class(uint64_t seed, uint64_t class, size_t size, float *picture)
+/* What a blob of this centre and radius leaves along one side, round the edges: [n]. */
+static void draw_profile(float centre, float radius, size_t n, float *profile)
+{
+    for (size_t i = 0; i < n; i++) {
+        float d = fabsf(((float)i + 0.5f) / (float)n - centre);
+        if (d > 0.5f) d = 1 - d;
+        profile[i] = expf(-(d * d) / (radius * radius));
+    }
+}
+
+static void draw_blobs(drove_rng *rng, blob blobs[BLOBS])
+{
+    for (size_t i = 0; i < BLOBS; i++) {
+        blobs[i].x = uniform(rng, 0, 1);
+        blobs[i].y = uniform(rng, 0, 1);
+        blobs[i].radius = uniform(rng, 0.08f, 0.25f);
+        for (size_t c = 0; c < CHANNELS; c++) blobs[i].colour[c] = uniform(rng, -0.5f, 0.5f);
+    }
+}
+
+/* picture[CHANNELS][height][width] of a class, values around 0.5.  A blob is the product of two
+ * profiles, [BLOBS][width] and [BLOBS][height] in `profile`: that takes few exponentials. */
+static void draw_class(uint64_t seed, uint64_t class, size_t height, size_t width, float *profile,
+                       float *picture)
 {
     drove_rng rng;
     blob blobs[BLOBS];
+    float *across = profile, *down = profile + BLOBS * width;
     drove__rng_seed(&rng, seed, DROVE_RNG_SYNTH, CLASS_PART | class);
+    draw_blobs(&rng, blobs);
     for (size_t i = 0; i < BLOBS; i++) {
-        blobs[i].x = uniform(&rng, 0, 1);
-        blobs[i].y = uniform(&rng, 0, 1);
-        blobs[i].radius = uniform(&rng, 0.08f, 0.25f);
-        for (size_t c = 0; c < CHANNELS; c++) blobs[i].colour[c] = uniform(&rng, -0.5f, 0.5f);
+        draw_profile(blobs[i].x, blobs[i].radius, width, across + i * width);
+        draw_profile(blobs[i].y, blobs[i].radius, height, down + i * height);
     }
     for (size_t c = 0; c < CHANNELS; c++) {
-        for (size_t p = 0; p < size * size; p++) {
-            float x = ((float)(p % size) + 0.5f) / (float)size,
-                  y = ((float)(p / size) + 0.5f) / (float)size;
-            float sum = 0.5f;
+        for (size_t y = 0; y < height; y++) {
+            float *row = picture + (c * height + y) * width;
+            for (size_t x = 0; x < width; x++) row[x] = 0.5f;
             for (size_t i = 0; i < BLOBS; i++) {
-                float dx = fabsf(x - blobs[i].x), dy = fabsf(y - blobs[i].y);
-                if (dx > 0.5f) dx = 1 - dx; /* round the edges */
-                if (dy > 0.5f) dy = 1 - dy;
-                sum += blobs[i].colour[c] *
-                       expf(-(dx * dx + dy * dy) / (blobs[i].radius * blobs[i].radius));
+                const float *profile_x = across + i * width;
+                float colour = blobs[i].colour[c] * down[i * height + y];
+                for (size_t x = 0; x < width; x++) row[x] += colour * profile_x[x];
             }
-            picture[c * size * size + p] = sum;
         }
     }
 }
 
-static void draw_image(drove_rng *rng, const float *picture, size_t size, uint8_t *image)
+static void draw_image(drove_rng *rng, const float *picture, size_t height, size_t width,
+                       uint8_t *image)
 {
-    size_t right = (size_t)drove__rng_below(rng, size), down = (size_t)drove__rng_below(rng, size);
+    size_t right = (size_t)drove__rng_below(rng, width),
+           down = (size_t)drove__rng_below(rng, height);
     bool mirrored = drove__rng_below(rng, 2) == 1;
     float contrast = 255 * uniform(rng, 0.5f, 1.0f), noise = 0.25f * uniform(rng, 0.2f, 1.0f);
     for (size_t c = 0; c < CHANNELS; c++) {
-        for (size_t y = 0; y < size; y++) {
-            const float *from = picture + (c * size + (y + down) % size) * size;
+        for (size_t y = 0; y < height; y++) {
+            const float *from = picture + (c * height + (y + down) % height) * width;
             uint64_t bits = 0;
-            for (size_t x = 0; x < size; x++) {
+            for (size_t x = 0; x < width; x++) {
                 if (x % 4 == 0) bits = drove__rng_u64(rng);
-                size_t column = (mirrored ? size - 1 - x : x) + right;
+                size_t column = (mirrored ? width - 1 - x : x) + right;
                 float grain = (float)((int)(bits & 255) + (int)(bits >> 8 & 255) - 255);
-                float value = 127.5f + contrast * (from[column % size] - 0.5f) + noise * grain;
+                float pixel = from[column < width ? column : column - width];
+                float value = 127.5f + contrast * (pixel - 0.5f) + noise * grain;
                 *image++ = (uint8_t)(value <= 0 ? 0 : value >= 255 ? 255 : (int)(value + 0.5f));
                 bits >>= 16;
             }
@@ -79,40 +100,80 @@ static void draw_image(drove_rng *rng, const float *picture, size_t size, uint8_
     }
 }
 
-static drove_status draw_rows(drove_storage *s, uint64_t seed, uint64_t part)
+/* The stream of image i, and its class, the first number drawn from it. */
+static size_t begin_image(uint64_t seed, uint64_t part, size_t i, size_t n_classes, drove_rng *rng)
 {
-    size_t size = s->width, n_picture = s->n_features;
-    float *pictures = drove__grow(NULL, s->n_classes * n_picture, sizeof *pictures);
-    if (pictures == NULL)
-        return drove__fail_nomem("pictures", s->n_classes * n_picture * sizeof *pictures);
-    for (size_t c = 0; c < s->n_classes; c++) draw_class(seed, c, size, pictures + c * n_picture);
-    for (size_t i = 0; i < s->n_rows; i++) {
-        drove_rng rng;
-        drove__rng_seed(&rng, seed, DROVE_RNG_SYNTH, part | i);
-        s->y_class[i] = (int32_t)drove__rng_below(&rng, s->n_classes);
-        draw_image(&rng, pictures + (size_t)s->y_class[i] * n_picture, size,
-                   s->x_u8 + i * n_picture);
+    drove__rng_seed(rng, seed, DROVE_RNG_SYNTH, part | i);
+    return (size_t)drove__rng_below(rng, n_classes);
+}
+
+/* order[n_rows]: the rows by class; end[c]: where class c ends in it. */
+static void sort_rows(const drove_storage *s, size_t *end, uint32_t *order)
+{
+    for (size_t i = 0; i < s->n_rows; i++) end[s->y_class[i]]++;
+    for (size_t c = 1; c < s->n_classes; c++) end[c] += end[c - 1];
+    for (size_t i = s->n_rows; i-- > 0;) order[--end[s->y_class[i]]] = (uint32_t)i;
+    for (size_t c = 0; c + 1 < s->n_classes; c++) end[c] = end[c + 1];
+    end[s->n_classes - 1] = s->n_rows;
+}
+
+typedef struct easel { /* scratch for the pictures */
+    size_t *end;       /* [n_classes] */
+    uint32_t *order;   /* [n_rows] */
+    float *profile;    /* [BLOBS][height + width] */
+    float *picture;    /* [n_features] of one class */
+} easel;
+
+/* Class by class, so that one picture is there at a time, whatever their number. */
+static void draw_rows(const easel *e, drove_storage *s, uint64_t seed, uint64_t part)
+{
+    drove_rng rng;
+    for (size_t i = 0; i < s->n_rows; i++)
+        s->y_class[i] = (int32_t)begin_image(seed, part, i, s->n_classes, &rng);
+    sort_rows(s, e->end, e->order);
+    for (size_t c = 0, k = 0; c < s->n_classes; c++) {
+        if (k < e->end[c]) draw_class(seed, c, s->height, s->width, e->profile, e->picture);
+        for (; k < e->end[c]; k++) {
+            size_t i = e->order[k];
+            (void)begin_image(seed, part, i, s->n_classes, &rng);
+            draw_image(&rng, e->picture, s->height, s->width, s->x_u8 + i * s->n_features);
+        }
     }
-    free(pictures);
-    return DROVE_OK;
+}
+
+static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
+{
+    easel e = {.end = calloc(s->n_classes, sizeof *e.end),
+               .order = drove__grow(NULL, s->n_rows, sizeof *e.order),
+               .profile = drove__grow(NULL, BLOBS * (s->height + s->width), sizeof *e.profile),
+               .picture = drove__grow(NULL, s->n_features, sizeof *e.picture)};
+    bool is_there = e.end != NULL && e.order != NULL && e.profile != NULL && e.picture != NULL;
+    if (is_there) draw_rows(&e, s, seed, part);
+    free(e.end);
+    free(e.order);
+    free(e.profile);
+    free(e.picture);
+    return is_there ? DROVE_OK : drove__fail_nomem("a picture", s->n_features * sizeof *e.picture);
 }
 
 static drove_status read_images(const drove_spec *spec, int part, drove_storage **out)
 {
-    uint64_t n = 10000, n_test = 2000, seed = 1, size = 32, classes = 10;
+    uint64_t n = 10000, n_test = 2000, seed = 1, classes = 10;
+    size_t height = 32, width = 32;
     drove_storage *s;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
     DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
-    DROVE_TRY(drove__spec_u64(spec, "size", 4, 1024, &size));
-    DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1000, &classes));
+    DROVE_TRY(drove__spec_sides(spec, "size", LEAST_SIDE, MOST_SIDE, &height, &width));
+    DROVE_TRY(drove__spec_u64(spec, "classes", 2, MOST_CLASSES, &classes));
     drove_synth_size of = {.n_rows = part == 1 ? n_test : n,
-                           .n_features = CHANNELS * size * size,
+                           .n_features = CHANNELS * height * width,
                            .x_kind = DROVE_X_U8};
     DROVE_TRY(drove__synth_create(spec, &of, (size_t)classes, &s));
     s->channels = CHANNELS;
-    s->height = s->width = (size_t)size;
-    drove_status status = draw_rows(s, seed, part == 1 ? TEST_PART : 0);
+    s->height = height;
+    s->width = width;
+    drove_status status = draw(s, seed, part == 1 ? TEST_PART : 0);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;
     return status;
@@ -122,7 +183,7 @@ static const char *const keys[] = {"n", "n_test", "seed", "size", "classes", NUL
 
 const drove_format_ops drove__format_synth_images = {
     .name = "synth:images",
-    .help = "generated colour images; ?size=32&classes=10&n=10000&n_test=2000&seed=1",
+    .help = "generated colour images; ?size=32 (or 24x32)&classes=10&n=10000&n_test=2000&seed=1",
     .source = "blobs drawn for drove",
     .arguments = "images",
     .least_args = 1,

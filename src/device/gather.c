@@ -198,6 +198,84 @@ static void load_f32(const drove_gather *g, const drove_batch *batch, float *to)
     }
 }
 
+/* ---- images ---- */
+
+/* n pixels from `from` on (of the storage) to to[n], scaled. */
+static void load_pixels(const drove_gather *g, const drove_data *data, size_t row, size_t from,
+                        size_t n, float *to)
+{
+    const drove_storage *s = data->storage;
+    const float *shift = data->factor != NULL ? data->shift + from : NULL;
+    const float *factor = data->factor != NULL ? data->factor + from : NULL;
+    size_t at = row * s->n_features + from;
+    if (s->x_kind == DROVE_X_U8) g->kernels->widen_u8_f32(to, s->x_u8 + at, shift, factor, n);
+    else if (factor != NULL) g->kernels->affine_f32(to, s->x_f32 + at, shift, factor, n);
+    else memcpy(to, s->x_f32 + at, n * sizeof *to);
+}
+
+static void turn_round(float *x, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        float left = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = left;
+    }
+}
+
+/* Of side `size` with `pad` zeros at both ends: how much of the `crop` from `begin` on are zeros
+ * before the image, and how much is of the image, from *first on. */
+static void cut(size_t size, size_t pad, size_t begin, size_t crop, size_t *n_zeros, size_t *first,
+                size_t *n)
+{
+    size_t low = begin > pad ? begin : pad, high = begin + crop;
+    if (high > pad + size) high = pad + size;
+    *n = high > low ? high - low : 0;
+    *n_zeros = *n > 0 ? low - begin : crop;
+    *first = low - pad;
+}
+
+/* One image through its window. */
+static void load_window(const drove_gather *g, const drove_data *data, size_t row,
+                        const drove_window *w, float *to)
+{
+    const drove_augment *a = &data->augment;
+    const size_t n = a->crop_width;
+    size_t above, top, rows, before, left, columns;
+    cut(a->height, a->pad, w->top, a->crop_height, &above, &top, &rows);
+    cut(a->width, a->pad, w->left, n, &before, &left, &columns);
+    for (size_t c = 0; c < a->channels; c++) {
+        for (size_t y = 0; y < a->crop_height; y++, to += n) {
+            if (y < above || y >= above + rows) {
+                memset(to, 0, n * sizeof *to);
+                continue;
+            }
+            size_t from = (c * a->height + top + y - above) * a->width + left;
+            if (columns < n) memset(to, 0, n * sizeof *to);
+            load_pixels(g, data, row, from, columns, to + before);
+            if (w->is_mirrored) turn_round(to, n);
+        }
+    }
+}
+
+static void load_images(const drove_gather *g, const drove_batch *batch, bool is_training,
+                        float *to)
+{
+    const drove_data *data = batch->data;
+    const drove_storage *s = data->storage;
+    const drove_augment *a = &data->augment;
+    const bool is_u8 = s->x_kind == DROVE_X_U8;
+    const void *x = is_u8 ? (const void *)s->x_u8 : (const void *)s->x_f32;
+    const size_t row_bytes = s->n_features * (is_u8 ? 1 : sizeof(float));
+    for (size_t i = 0; i < batch->n_rows; i++) {
+        prefetch(batch, i + 1, x, row_bytes);
+        drove_window w = is_training ? drove__augment_draw(a, batch->number, batch->row[i])
+                                     : drove__augment_centre(a);
+        load_window(g, data, drove__data_row(data, batch->row[i]), &w, to + i * g->n_features);
+    }
+}
+
+/* ---- sparse and quantised examples ---- */
+
 /* Packs the rows of *in, each value times its feature's factor, into the engine's own arrays. */
 static drove_status scale_sparse(drove_gather *g, const drove_data *data, size_t n_pairs,
                                  drove_input *in)
@@ -278,20 +356,22 @@ static const float *in_place(const drove_gather *g, const drove_batch *batch)
 {
     const drove_data *data = batch->data;
     if (data->storage->x_kind != DROVE_X_F32 || data->factor != NULL || !is_run(batch)) return NULL;
+    if (drove__augment_is_on(&data->augment)) return NULL;
     return data->storage->x_f32 + drove__data_row(data, batch->row[0]) * g->n_features;
 }
 
-drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, float *into,
-                                drove_input *in)
+drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
+                                float *into, drove_input *in)
 {
     const drove_storage *s = batch->data->storage;
+    const size_t n_inputs = drove__data_n_inputs(batch->data);
     if (batch->n_rows == 0 || batch->n_rows > g->max_rows) {
         return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu", batch->n_rows,
                            g->max_rows);
     }
-    if (s->n_features != g->n_features) {
+    if (n_inputs != g->n_features) {
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
-                           s->n_features, g->n_features);
+                           n_inputs, g->n_features);
     }
     *in = (drove_input){.n_rows = batch->n_rows};
     if (s->x_kind == DROVE_X_CSR) return load_sparse(g, batch, in);
@@ -302,7 +382,8 @@ drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, float
         DROVE_TRY(reserve_dense(g));
         into = g->x;
     }
-    if (s->x_kind == DROVE_X_U8) load_u8(g, batch, into);
+    if (drove__augment_is_on(&batch->data->augment)) load_images(g, batch, is_training, into);
+    else if (s->x_kind == DROVE_X_U8) load_u8(g, batch, into);
     else if (s->x_kind == DROVE_X_F32) load_f32(g, batch, into);
     else load_quantised(g, batch, into);
     in->dense = into;

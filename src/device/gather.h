@@ -1,6 +1,7 @@
 /* device/gather.h - the examples of a batch as a pass takes them, and their targets.
  *
- * Dense examples become rows of x[n_rows][n_features], widened and scaled on the way (one pass);
+ * Dense examples become rows of x[n_rows][n_features], widened, scaled, cut and mirrored
+ * (data/augment.h) on the way, in one pass; n_features counts what is left then;
  * where they already lie in memory as they are wanted, they are read in place.  Sparse examples are
  * read in place, unless they must be scaled or are quantised: then they are packed.
  *
@@ -50,10 +51,11 @@ void         drove__gather_fini(drove_gather *g);
 /* The most non-zeros of an example of the view; 0 for dense data. */
 size_t drove__gather_longest(const drove_data *data);
 
-/* into NULL: *in points into the data or into g.  Else dense examples are always written to
- * into[n_rows][n_features].  Errors: DROVE_E_ARG (too many rows, or none), DROVE_E_SHAPE,
- * DROVE_E_NOMEM. */
-drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, float *into,
-                                drove_input *in);
+/* is_training: crops and mirror images are drawn, as the number of the batch says; else images are
+ * cut from the middle.  into NULL: *in points into the data or into g.  Else dense examples are
+ * always written to into[n_rows][n_features].  Errors: DROVE_E_ARG (too many rows, or none),
+ * DROVE_E_SHAPE, DROVE_E_NOMEM. */
+drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
+                                float *into, drove_input *in);
 
 #endif

@@ -65,6 +65,8 @@ drove_status drove__run_features(drove_run *run)
     char text[DROVE_FEATURES_TEXT_SIZE], line[2 * DROVE_FEATURES_TEXT_SIZE];
     DROVE_TRY(settle(run));
     if (run->features.ops == NULL) return DROVE_OK;
+    if (drove__augment_is_on(&run->train->augment))
+        return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
     drove__topo_facts(run->topo, &facts);
     unsigned n_threads = run->n_workers < facts.n_pus ? run->n_workers : facts.n_pus;
     uint64_t begin = drove__now_ns();

@@ -38,13 +38,13 @@ static drove_status load_model(bench *b, const drove_options *opt)
 {
     drove_modelfile file;
     DROVE_TRY(drove__modelfile_load(opt->model, &file));
-    if (file.n_inputs != b->data->storage->n_features || file.features.ops != NULL) {
+    if (file.io.n_features != drove__data_n_inputs(b->data) || file.features.ops != NULL) {
         size_t n_inputs = file.n_inputs;
         bool has_map = file.features.ops != NULL;
         drove__modelfile_fini(&file);
         return drove__fail(DROVE_E_SHAPE,
                            "%s: expected a model of %zu features, found one of %zu%s", opt->model,
-                           b->data->storage->n_features, n_inputs,
+                           drove__data_n_inputs(b->data), n_inputs,
                            has_map ? " with a map of features" : "");
     }
     b->model = file.model;
@@ -58,7 +58,7 @@ static drove_status load_model(bench *b, const drove_options *opt)
 static drove_status make_model(bench *b, const drove_options *opt)
 {
     const drove_storage *s = b->data->storage;
-    drove_model_io io = {.n_features = s->n_features,
+    drove_model_io io = {.n_features = drove__data_n_inputs(b->data),
                          .n_classes = s->n_classes,
                          .is_multi_label = s->y_kind == DROVE_Y_LABELS};
     if (drove__names_model_file(opt->model)) return load_model(b, opt);

@@ -3,9 +3,10 @@
  * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor
  * [n_features] where inputs are scaled.  Metadata: format, model, activation, loss, n_features,
  * n_classes, multi_label, scale, class_names (a JSON array), storage, index_base; features where
- * there is a feature map, whose number of features is then layer0's n_in.  Described in
- * docs/formats.md.
+ * there is a feature map, image where the model sees a part of an image: layer0's n_in is then the
+ * number of its features, or of that part's numbers.  Described in docs/formats.md.
  */
+#include "data/scale.h"
 #include "model/loss.h"
 #include "train/run.h"
 
@@ -15,8 +16,6 @@
 
 #define MODEL_FORMAT "drove-model-1"
 
-static const char *const scaling_names[] = {
-    [DROVE_SCALE_NONE] = "none", [DROVE_SCALE_UNIT] = "unit", [DROVE_SCALE_STANDARD] = "standard"};
 /* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
     [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
@@ -79,7 +78,11 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const float *theta)
 {
     const drove_storage *s = data->storage;
+    const drove_augment *a = &data->augment;
     char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
+    char image[DROVE_AUGMENT_TEXT_SIZE];
+    bool is_cut = drove__augment_is_on(a); /* then there is no map */
+    drove__augment_print(a, image);
     drove__features_print(features, map);
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
@@ -105,15 +108,17 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               "multi_label",
                               s->y_kind == DROVE_Y_LABELS ? "1" : "0",
                               "scale",
-                              scaling_names[drove__data_scale(data).scaling],
+                              drove__scaling_name(drove__data_scale(data).scaling),
                               "class_names",
                               names,
                               "storage",
                               storage_word(s),
                               "index_base",
                               base,
-                              map[0] != '\0' ? "features" : NULL,
-                              map,
+                              is_cut           ? "image"
+                              : map[0] != '\0' ? "features"
+                                               : NULL,
+                              is_cut ? image : map,
                               NULL};
         status =
             drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
@@ -153,6 +158,24 @@ static drove_status read_features(const drove_safetensors *st, drove_features_op
     return drove__fail(DROVE_E_DATA, "features: expected gamma and seed, found \"%.80s\"", text);
 }
 
+/* What is cut out of the data's images: io.n_features numbers of n_inputs. */
+static drove_status read_image(const drove_safetensors *st, drove_modelfile *file)
+{
+    drove_augment *a = &file->augment;
+    const char *text = drove__safetensors_meta(st, "image");
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove__augment_scan(text, a);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "image");
+    if (a->channels * a->height * a->width != file->n_inputs || file->features.ops != NULL) {
+        return drove__fail(DROVE_E_DATA,
+                           "image: expected a part of images of %zu numbers, found "
+                           "\"%.80s\"",
+                           file->n_inputs, text);
+    }
+    file->io.n_features = a->channels * a->crop_height * a->crop_width;
+    return DROVE_OK;
+}
+
 static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *features, *classes, *multi, *scale, *storage, *base;
@@ -164,12 +187,13 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     DROVE_TRY(want_meta(st, "scale", &scale));
     DROVE_TRY(want_meta(st, "storage", &storage));
     DROVE_TRY(want_meta(st, "index_base", &base));
-    DROVE_TRY(word_index("scale", scale, scaling_names, DROVE_COUNT(scaling_names), &scaling));
+    DROVE_TRY(word_index("scale", scale, drove__scaling_names, DROVE_N_SCALINGS, &scaling));
     DROVE_TRY(word_index("storage", storage, storage_names, DROVE_COUNT(storage_names), &kind));
     DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
     file->n_inputs = (size_t)n;
     DROVE_TRY(read_features(st, &file->features));
     file->io.n_features = file->features.ops != NULL ? file->features.n_out : file->n_inputs;
+    DROVE_TRY(read_image(st, file));
     DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
     file->io.n_classes = (size_t)n;
     file->io.is_multi_label = strcmp(multi, "1") == 0;

@@ -121,14 +121,14 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
         drove__modelfile_fini(&file);
         return status;
     }
-    const drove_data *data = run->input != NULL ? run->input : run->train;
-    size_t n_inputs = data->storage->n_features;
-    if (file.n_inputs != n_inputs || file.io.n_classes != io->n_classes ||
+    bool is_mapped = run->input != NULL; /* else what counts is what is left of an image */
+    size_t n_inputs = is_mapped ? run->input->storage->n_features : io->n_features;
+    size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
+    if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
         !file.io.is_multi_label != !io->is_multi_label) {
-        status =
-            drove__fail(DROVE_E_SHAPE,
-                        "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                        run->opt.model, file.n_inputs, file.io.n_classes, n_inputs, io->n_classes);
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                             run->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
     } else {
         run->model = file.model;
         *theta = file.theta;
@@ -143,7 +143,7 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
 static drove_status setup_model(drove_run *run, float **theta)
 {
     const drove_storage *s = run->train->storage;
-    drove_model_io io = {.n_features = s->n_features,
+    drove_model_io io = {.n_features = drove__data_n_inputs(run->train),
                          .n_classes = s->n_classes,
                          .is_multi_label = s->y_kind == DROVE_Y_LABELS};
     if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
@@ -167,6 +167,11 @@ static drove_order order_of(const drove_options *opt)
 static drove_status setup_precision(drove_run *run, const float *theta)
 {
     if (run->engine_ops->prepare == NULL) return DROVE_OK;
+    if (drove__augment_is_on(&run->train->augment)) {
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected data without crop, pad and mirror",
+                           run->opt.precision);
+    }
     drove_prepare_options opt = {.model = run->model,
                                  .kernels = &run->kernels,
                                  .data = run->train,

@@ -239,6 +239,7 @@ typedef struct drove_modelfile {
     drove_model_io         io;       /* as the model sees it */
     size_t                 n_inputs; /* features of the data; io.n_features where there is no map */
     drove_features_options features;
+    drove_augment          augment; /* what is cut out of an image */
     drove_scaling          scaling;
     /* of the training data, with index_base: how to read further data */
     drove_x_kind x_kind;

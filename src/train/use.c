@@ -36,8 +36,15 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
         .index_base = file->index_base,
         .n_views = 1,
     };
-    *like = (drove_data){
-        .storage = storage, .scaling = file->scaling, .shift = file->shift, .factor = file->factor};
+    *like = (drove_data){.storage = storage,
+                         .scaling = file->scaling,
+                         .shift = file->shift,
+                         .factor = file->factor,
+                         .augment = file->augment};
+    if (!drove__augment_is_on(&file->augment)) return;
+    storage->channels = file->augment.channels;
+    storage->height = file->augment.height;
+    storage->width = file->augment.width;
 }
 
 /* The model's features of the data, by all processors. */

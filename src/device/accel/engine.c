@@ -127,9 +127,9 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
 static drove_status check_options(const drove_engine_options *opt)
 {
     if (opt->max_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
-    if (opt->data->storage->n_features != opt->model->n_inputs) {
+    if (drove__data_n_inputs(opt->data) != opt->model->n_inputs) {
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
-                           opt->data->storage->n_features, opt->model->n_inputs);
+                           drove__data_n_inputs(opt->data), opt->model->n_inputs);
     }
     DROVE_TRY(drove__accel_pass_supports(opt->model));
     DROVE_TRY(drove__accel_pass_accepts(opt->model, opt->data));
@@ -177,18 +177,19 @@ static drove_status stage(drove_engine *e, const drove_batch *next)
     DROVE_TRY(check_alive(e));
     drove_accel_slot *s = e->staged != NULL ? e->staged : free_slot(e);
     e->staged = NULL;
-    DROVE_TRY(drove__slot_fill(e, s, next));
+    DROVE_TRY(drove__slot_fill(e, s, next, true));
     e->staged = s;
     return DROVE_OK;
 }
 
 /* The batch's slot: the staged one if it is that, else one that is filled now. */
-static drove_status take_slot(drove_engine *e, const drove_batch *batch, drove_accel_slot **out)
+static drove_status take_slot(drove_engine *e, const drove_batch *batch, bool is_training,
+                              drove_accel_slot **out)
 {
     drove_accel_slot *s = e->staged;
-    if (s == NULL || !drove__slot_holds(s, batch)) {
+    if (s == NULL || !drove__slot_holds(s, batch, is_training)) {
         s = free_slot(e);
-        DROVE_TRY(drove__slot_fill(e, s, batch));
+        DROVE_TRY(drove__slot_fill(e, s, batch, is_training));
     }
     e->staged = NULL;
     *out = s;
@@ -202,7 +203,7 @@ static drove_status begin(drove_engine *e, const float *theta, const drove_batch
     DROVE_TRY(check_alive(e));
     if (e->present != NULL)
         return drove__fail(DROVE_E_ARG, "a batch was submitted before the last was collected");
-    DROVE_TRY(take_slot(e, batch, &s));
+    DROVE_TRY(take_slot(e, batch, wants_gradient, &s));
     e->present = s;
     e->wants_gradient = wants_gradient;
     e->is_predicting = is_predicting;

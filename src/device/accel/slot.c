@@ -69,8 +69,10 @@ void drove__slot_fini(drove_engine *e, drove_accel_slot *s)
     memset(s, 0, sizeof *s);
 }
 
-bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch)
+bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training)
 {
+    bool same_choices = s->number == batch->number && s->is_training == is_training;
+    if (drove__augment_is_on(&batch->data->augment) && !same_choices) return false;
     return s->is_full && s->data == batch->data && s->n_rows == batch->n_rows &&
            memcmp(s->row, batch->row, s->n_rows * sizeof *s->row) == 0;
 }
@@ -170,7 +172,8 @@ static drove_status empty(drove_engine *e, drove_accel_slot *s)
     return DROVE_OK;
 }
 
-static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_batch *batch)
+static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+                           bool is_training)
 {
     drove_input in;
     drove_target target;
@@ -182,7 +185,8 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
     }
     DROVE_TRY(drove__accel_pass_accepts(e->model, data));
     /* dense examples are the first part, whatever the batch */
-    DROVE_TRY(drove__gather_load(&e->gather, batch, is_sparse ? NULL : s->host, &in));
+    float *into = is_sparse ? NULL : s->host;
+    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, into, &in));
     drove__targets_load(&e->gather.targets, data, NULL, batch->row, batch->n_rows, &target);
     s->n_rows = batch->n_rows;
     size_t n_pairs = is_sparse ? count_pairs(&in) : 0;
@@ -191,7 +195,7 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
                                                 s->n_touched, count_labels(&target, s->n_rows));
     if (at.n > s->n_room) {
         DROVE_TRY(reserve(e, s, at.n));
-        if (!is_sparse) DROVE_TRY(drove__gather_load(&e->gather, batch, s->host, &in));
+        if (!is_sparse) DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, s->host, &in));
     }
     s->at = at;
     s->is_sparse = is_sparse;
@@ -201,10 +205,13 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
     return DROVE_OK;
 }
 
-drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch)
+drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+                              bool is_training)
 {
     DROVE_TRY(empty(e, s));
-    DROVE_TRY(gather(e, s, batch));
+    DROVE_TRY(gather(e, s, batch, is_training));
+    s->number = batch->number;
+    s->is_training = is_training;
     memcpy(s->row, batch->row, batch->n_rows * sizeof *s->row);
     s->data = batch->data;
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &s->begun));

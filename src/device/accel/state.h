@@ -45,6 +45,8 @@ typedef struct drove_accel_slot {
     const drove_data *data;
     uint32_t         *row; /* [max_rows] */
     size_t            n_rows;
+    uint64_t          number;      /* of the batch, and whether it was loaded to train: */
+    bool              is_training; /* both decide what becomes of an image              */
 
     drove_span *span; /* [n_spans] sparse: the touched features, ascending */
     size_t      n_spans, n_touched, n_span_room;
@@ -121,9 +123,10 @@ size_t drove__accel_most_rows(const drove_engine_options *opt);
 
 drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
 void         drove__slot_fini(drove_engine *e, drove_accel_slot *s);
-bool         drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch);
+bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training);
 /* Gathers the batch and begins to copy it.  Errors: those of drove__gather_load, the device's. */
-drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch);
+drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+                              bool is_training);
 
 /* ---- params.c ---- */
 

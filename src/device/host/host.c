@@ -99,9 +99,9 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
         return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
                            opt->model->spec);
     }
-    if (opt->data->storage->n_features != opt->model->n_inputs) {
+    if (drove__data_n_inputs(opt->data) != opt->model->n_inputs) {
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
-                           opt->data->storage->n_features, opt->model->n_inputs);
+                           drove__data_n_inputs(opt->data), opt->model->n_inputs);
     }
     drove_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
@@ -194,7 +194,7 @@ static drove_status gradient(drove_engine *e, const float *theta, const drove_ba
     uint64_t start = is_timed ? drove__now_ns() : 0;
     grad->span = NULL;
     grad->n_spans = 0;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
     load_target(e, batch, &target);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
@@ -213,7 +213,7 @@ static drove_status step_fused(drove_engine *e, float *theta, const drove_batch 
     drove_input in;
     drove_target target;
     drove_score sum = {0};
-    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
     load_target(e, batch, &target);
     e->pass.is_training = true;
     drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
@@ -236,7 +236,7 @@ static drove_status score_batch(drove_engine *e, const float *theta, const drove
 {
     drove_input in;
     drove_target target;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    DROVE_TRY(drove__gather_load(&e->gather, batch, false, NULL, &in));
     load_target(e, batch, &target);
     infer(e, theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, score);
@@ -247,7 +247,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
                             float *prob)
 {
     drove_input in;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    DROVE_TRY(drove__gather_load(&e->gather, batch, false, NULL, &in));
     infer(e, theta, &in);
     drove__model_predict(e->model, in.n_rows, &e->pass, prob);
     return DROVE_OK;

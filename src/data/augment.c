@@ -1,0 +1,151 @@
+/* data/augment.c - the keys crop, pad and mirror, and the windows that follow from them. */
+#include "data/augment.h"
+
+#include "base/rng.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SIDE_MOST = 1 << 20 };
+
+drove_status drove__spec_sides(const drove_spec *spec, const char *key, size_t least, size_t most,
+                               size_t *height, size_t *width)
+{
+    const char *text = drove__spec_get(spec, key, NULL), *next;
+    uint64_t rows = 0, columns = 0;
+    if (text == NULL) return DROVE_OK;
+    const char *end = text + strlen(text);
+    bool ok = drove__scan_u64(text, end, &next, &rows);
+    columns = rows;
+    if (ok && *next == 'x') ok = drove__scan_u64(next + 1, end, &next, &columns);
+    if (!ok || next != end || rows < least || rows > most || columns < least || columns > most) {
+        return drove__fail(
+            DROVE_E_ARG, "%s?%s: expected a side, or HEIGHTxWIDTH, of %zu to %zu, found \"%.40s\"",
+            spec->name, key, least, most, text);
+    }
+    *height = (size_t)rows;
+    *width = (size_t)columns;
+    return DROVE_OK;
+}
+
+static drove_status check_images(const drove_spec *spec, size_t channels)
+{
+    static const char *const keys[] = {"crop", "pad", "mirror"};
+    if (channels != 0) return DROVE_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (drove__spec_get(spec, keys[i], NULL) == NULL) continue;
+        return drove__fail(DROVE_E_ARG, "%s?%s: expected images, found examples without a shape",
+                           spec->name, keys[i]);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_t height,
+                                  size_t width, uint64_t seed, drove_augment *out)
+{
+    uint64_t pad = 0, mirror = 0;
+    size_t crop_height = height, crop_width = width;
+    memset(out, 0, sizeof *out);
+    DROVE_TRY(check_images(spec, channels));
+    if (channels == 0) return DROVE_OK;
+    DROVE_TRY(drove__spec_u64(spec, "pad", 0, SIDE_MOST, &pad));
+    DROVE_TRY(drove__spec_u64(spec, "mirror", 0, 1, &mirror));
+    DROVE_TRY(drove__spec_sides(spec, "crop", 1, SIDE_MOST, &crop_height, &crop_width));
+    if (crop_height > height + 2 * pad || crop_width > width + 2 * pad) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?crop: expected at most %llux%llu, the size of the images%s, found "
+                           "%zux%zu",
+                           spec->name, (unsigned long long)(height + 2 * pad),
+                           (unsigned long long)(width + 2 * pad),
+                           pad > 0 ? " and their padding" : "", crop_height, crop_width);
+    }
+    if (channels * crop_height * crop_width > UINT32_MAX) {
+        return drove__fail(DROVE_E_ARG, "%s?crop: expected at most %u numbers, found %zux%zux%zu",
+                           spec->name, UINT32_MAX, channels, crop_height, crop_width);
+    }
+    if (crop_height == height && crop_width == width && pad == 0 && mirror == 0) return DROVE_OK;
+    *out = (drove_augment){.channels = channels,
+                           .height = height,
+                           .width = width,
+                           .crop_height = crop_height,
+                           .crop_width = crop_width,
+                           .pad = (size_t)pad,
+                           .mirror = mirror == 1,
+                           .seed = seed};
+    return DROVE_OK;
+}
+
+void drove__augment_print(const drove_augment *a, char into[DROVE_AUGMENT_TEXT_SIZE])
+{
+    into[0] = '\0';
+    if (!drove__augment_is_on(a)) return;
+    snprintf(into, DROVE_AUGMENT_TEXT_SIZE, "%zux%zux%zu?crop=%zux%zu&pad=%zu", a->channels,
+             a->height, a->width, a->crop_height, a->crop_width, a->pad);
+}
+
+/* "3x32x32" */
+static drove_status scan_shape(const char *text, uint64_t shape[3])
+{
+    const char *end = text + strlen(text), *at = text;
+    for (size_t i = 0; i < 3; i++) {
+        if (i > 0 && *at++ != 'x') break;
+        if (!drove__scan_u64(at, end, &at, &shape[i]) || shape[i] < 1 || shape[i] > SIDE_MOST)
+            break;
+        if (i == 2 && at == end) return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "expected CHANNELSxHEIGHTxWIDTH, each from 1 to %d, found \"%.40s\"",
+                       SIDE_MOST, text);
+}
+
+drove_status drove__augment_scan(const char *text, drove_augment *out)
+{
+    static const char *const known[] = {"crop", "pad", NULL};
+    drove_spec spec;
+    uint64_t shape[3] = {0};
+    drove_augment a = {0};
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    drove_status status = drove__spec_check(&spec, 0, known);
+    if (status == DROVE_OK) status = scan_shape(spec.name, shape);
+    if (status == DROVE_OK) {
+        status = drove__augment_parse(&spec, (size_t)shape[0], (size_t)shape[1], (size_t)shape[2],
+                                      0, &a);
+    }
+    drove__spec_fini(&spec);
+    DROVE_TRY(status);
+    /* a mirror alone leaves nothing to be said */
+    a = drove__augment_is_on(&a) ? a
+                                 : (drove_augment){.channels = (size_t)shape[0],
+                                                   .height = (size_t)shape[1],
+                                                   .width = (size_t)shape[2],
+                                                   .crop_height = (size_t)shape[1],
+                                                   .crop_width = (size_t)shape[2]};
+    *out = a;
+    return DROVE_OK;
+}
+
+bool drove__augment_equal(const drove_augment *a, const drove_augment *b)
+{
+    return a->channels == b->channels && a->height == b->height && a->width == b->width &&
+           a->crop_height == b->crop_height && a->crop_width == b->crop_width && a->pad == b->pad &&
+           a->mirror == b->mirror;
+}
+
+drove_window drove__augment_centre(const drove_augment *a)
+{
+    return (drove_window){.top = (a->height + 2 * a->pad - a->crop_height) / 2,
+                          .left = (a->width + 2 * a->pad - a->crop_width) / 2};
+}
+
+/* Streams of neighbouring numbers are independent, so that both may simply be joined: rows are
+ * below 2^32, and a run has fewer than 2^32 batches or meets a choice again after that many. */
+drove_window drove__augment_draw(const drove_augment *a, uint64_t batch, uint32_t row)
+{
+    drove_rng rng;
+    drove_window w;
+    drove__rng_seed(&rng, a->seed, DROVE_RNG_AUGMENT, batch << 32 | row);
+    w.top = (size_t)drove__rng_below(&rng, a->height + 2 * a->pad - a->crop_height + 1);
+    w.left = (size_t)drove__rng_below(&rng, a->width + 2 * a->pad - a->crop_width + 1);
+    w.is_mirrored = a->mirror && drove__rng_below(&rng, 2) == 1;
+    return w;
+}
