@@ -77,10 +77,11 @@ drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_
 
 void drove__augment_print(const drove_augment *a, char into[DROVE_AUGMENT_TEXT_SIZE])
 {
-    into[0] = '\0';
+    int n =
+        snprintf(into, DROVE_AUGMENT_TEXT_SIZE, "%zux%zux%zu", a->channels, a->height, a->width);
     if (!drove__augment_is_on(a)) return;
-    snprintf(into, DROVE_AUGMENT_TEXT_SIZE, "%zux%zux%zu?crop=%zux%zu&pad=%zu", a->channels,
-             a->height, a->width, a->crop_height, a->crop_width, a->pad);
+    snprintf(into + n, DROVE_AUGMENT_TEXT_SIZE - (size_t)n, "?crop=%zux%zu&pad=%zu", a->crop_height,
+             a->crop_width, a->pad);
 }
 
 /* "3x32x32" */
@@ -113,13 +114,9 @@ drove_status drove__augment_scan(const char *text, drove_augment *out)
     }
     drove__spec_fini(&spec);
     DROVE_TRY(status);
-    /* a mirror alone leaves nothing to be said */
-    a = drove__augment_is_on(&a) ? a
-                                 : (drove_augment){.channels = (size_t)shape[0],
-                                                   .height = (size_t)shape[1],
-                                                   .width = (size_t)shape[2],
-                                                   .crop_height = (size_t)shape[1],
-                                                   .crop_width = (size_t)shape[2]};
+    a.channels = (size_t)shape[0];
+    a.height = (size_t)shape[1];
+    a.width = (size_t)shape[2];
     *out = a;
     return DROVE_OK;
 }

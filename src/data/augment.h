@@ -44,8 +44,8 @@ drove_status drove__spec_sides(const drove_spec *spec, const char *key, size_t l
 drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_t height,
                                   size_t width, uint64_t seed, drove_augment *out);
 
-/* "3x32x32?crop=28x28&pad=4": what evaluation has to know, as text and back; of one that is off the
- * text is "".  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
+/* What evaluation has to know, as text and back: "3x32x32?crop=28x28&pad=4", or "3x32x32" of one
+ * that is off.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
 enum { DROVE_AUGMENT_TEXT_SIZE = 160 };
 void         drove__augment_print(const drove_augment *a, char into[DROVE_AUGMENT_TEXT_SIZE]);
 drove_status drove__augment_scan(const char *text, drove_augment *out);

@@ -57,10 +57,7 @@ static drove_status load_model(bench *b, const drove_options *opt)
 
 static drove_status make_model(bench *b, const drove_options *opt)
 {
-    const drove_storage *s = b->data->storage;
-    drove_model_io io = {.n_features = drove__data_n_inputs(b->data),
-                         .n_classes = s->n_classes,
-                         .is_multi_label = s->y_kind == DROVE_Y_LABELS};
+    const drove_model_io io = drove__run_io(b->data);
     if (drove__names_model_file(opt->model)) return load_model(b, opt);
     DROVE_TRY(drove__model_create(opt->model, opt->activation, opt->loss, &io, &b->model));
     b->theta = drove__alloc(b->model->n_params, sizeof *b->theta);

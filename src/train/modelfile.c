@@ -78,11 +78,11 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const float *theta)
 {
     const drove_storage *s = data->storage;
-    const drove_augment *a = &data->augment;
+    const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
+    bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
     char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
     char image[DROVE_AUGMENT_TEXT_SIZE];
-    bool is_cut = drove__augment_is_on(a); /* then there is no map */
-    drove__augment_print(a, image);
+    drove__augment_print(is_cut ? &data->augment : &whole, image);
     drove__features_print(features, map);
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
@@ -115,10 +115,10 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               storage_word(s),
                               "index_base",
                               base,
-                              is_cut           ? "image"
-                              : map[0] != '\0' ? "features"
-                                               : NULL,
-                              is_cut ? image : map,
+                              map[0] != '\0' ? "features"
+                              : is_image     ? "image"
+                                             : NULL,
+                              map[0] != '\0' ? map : image,
                               NULL};
         status =
             drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
@@ -172,7 +172,11 @@ static drove_status read_image(const drove_safetensors *st, drove_modelfile *fil
                            "\"%.80s\"",
                            file->n_inputs, text);
     }
-    file->io.n_features = a->channels * a->crop_height * a->crop_width;
+    bool is_cut = drove__augment_is_on(a);
+    file->io.image = (drove_shape){.c = a->channels,
+                                   .h = is_cut ? a->crop_height : a->height,
+                                   .w = is_cut ? a->crop_width : a->width};
+    file->io.n_features = drove__shape_floats(file->io.image);
     return DROVE_OK;
 }
 

@@ -139,13 +139,21 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     return status;
 }
 
+drove_model_io drove__run_io(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    size_t image[3];
+    drove__data_image(data, image);
+    return (drove_model_io){.n_features = drove__data_n_inputs(data),
+                            .n_classes = s->n_classes,
+                            .is_multi_label = s->y_kind == DROVE_Y_LABELS,
+                            .image = {.c = image[0], .h = image[1], .w = image[2]}};
+}
+
 /* theta: [n_params], the caller frees it, also after a failure. */
 static drove_status setup_model(drove_run *run, float **theta)
 {
-    const drove_storage *s = run->train->storage;
-    drove_model_io io = {.n_features = drove__data_n_inputs(run->train),
-                         .n_classes = s->n_classes,
-                         .is_multi_label = s->y_kind == DROVE_Y_LABELS};
+    const drove_model_io io = drove__run_io(run->train);
     if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));

@@ -201,6 +201,9 @@ const float *drove__run_theta(drove_run *run);
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);
 
+/* run.c; what these data demand of a model */
+drove_model_io drove__run_io(const drove_data *data);
+
 /* run.c; a message for people, one line */
 void drove__run_say(const drove_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -239,7 +242,7 @@ typedef struct drove_modelfile {
     drove_model_io         io;       /* as the model sees it */
     size_t                 n_inputs; /* features of the data; io.n_features where there is no map */
     drove_features_options features;
-    drove_augment          augment; /* what is cut out of an image */
+    drove_augment          augment; /* images, and what is cut out of them; channels 0: none */
     drove_scaling          scaling;
     /* of the training data, with index_base: how to read further data */
     drove_x_kind x_kind;

@@ -41,7 +41,6 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
                          .shift = file->shift,
                          .factor = file->factor,
                          .augment = file->augment};
-    if (!drove__augment_is_on(&file->augment)) return;
     storage->channels = file->augment.channels;
     storage->height = file->augment.height;
     storage->width = file->augment.width;

@@ -258,7 +258,7 @@ static drove_status statistics(drove_engine *e, const float *theta, const drove_
                                float share, float *into)
 {
     drove_input in;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, NULL, &in));
+    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
     job j = {.e = e, .theta = theta, .in = &in};
     e->pass.is_training = true;
     e->pass.batch = batch->number;

@@ -330,6 +330,10 @@ static void test_text(void **state)
     drove__augment_print(&a, text);
     assert_int_equal(drove__augment_scan(text, &back), DROVE_OK);
     assert_true(drove__augment_equal(&a, &back));
+    assert_int_equal(drove__augment_scan("1x28x20", &a), DROVE_OK);
+    assert_true(a.channels == 1 && a.height == 28 && a.width == 20 && !drove__augment_is_on(&a));
+    drove__augment_print(&a, text);
+    assert_string_equal(text, "1x28x20");
     static const char *const bad[] = {"3x32?crop=3", "3x32x32x2",    "x3x32x32", "3x32x32?mirror=1",
                                       "0x3x3",       "3x3x3?crop=4", "3x3x3,4",  ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
