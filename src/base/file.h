@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -61,5 +62,11 @@ void         drove__writer_abort(drove_writer *w); /* removes the temporary file
 /* Whole small file in memory (config, headers), plain or gzip; refuses more than most_bytes
  * (DROVE_E_DATA).  NUL added after *size_bytes; free(). */
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes);
+
+/* ---- what may be lost: drove's folder of the user's cache ---- */
+
+/* XDG_CACHE_HOME/drove or ~/.cache/drove, made if it is missing.  false: there is none that can be
+ * written to. */
+bool drove__cache_folder(char *into, size_t size_bytes);
 
 #endif

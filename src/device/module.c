@@ -8,6 +8,7 @@
 #endif
 #include "device/module.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <dlfcn.h>
@@ -41,33 +42,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static module known[MOST_MODULES];
 static size_t n_known;
 static drove_accel_host host; /* fail NULL: not made yet; constant afterwards */
-
-/* ---- what a module is given ---- */
-
-/* Makes a folder and those above it.  false: it is not there and cannot be made. */
-static bool make_folder(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    struct stat about;
-    mkdir(path, 0777);
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
-}
-
-/* A relative XDG_CACHE_HOME is not valid by its specification, and is passed over. */
-static const char *find_cache_folder(void)
-{
-    static char path[PATH_MAX];
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = -1;
-    if (cache != NULL && cache[0] == '/') n = snprintf(path, sizeof path, "%s/drove", cache);
-    else if (home != NULL && home[0] == '/')
-        n = snprintf(path, sizeof path, "%s/.cache/drove", home);
-    return n > 0 && (size_t)n < sizeof path && make_folder(path) ? path : NULL;
-}
 
 /* ---- where modules are ---- */
 
@@ -168,9 +142,10 @@ static drove_status open_file(const char *path, const drove_accel_ops **out)
 
 static drove_status open_new(module *m)
 {
+    static char folder[PATH_MAX];
     char path[PATH_MAX];
     if (host.fail == NULL) {
-        host.cache_folder = find_cache_folder();
+        host.cache_folder = drove__cache_folder(folder, sizeof folder) ? folder : NULL;
         host.fail = drove__fail;
     }
     DROVE_TRY(find_module(m->name, path));

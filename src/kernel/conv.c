@@ -43,34 +43,9 @@ drove_status drovek_conv_check(const drovek_conv_options *opt)
     return DROVE_OK;
 }
 
-/* The fastest way for the formats of the options. */
-static drove_status choose_way(const drovek_conv_options *opt, const drovek_conv_ops **out)
+static drove_status create_by(const drovek_conv_options *opt, const drovek_conv_ops *ops,
+                              drovek_conv **out)
 {
-    drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];
-    size_t n_choices;
-    DROVE_TRY(drovek_conv_choose(opt, choice, DROVE_COUNT(choice), &n_choices));
-    for (size_t i = 0; i < n_choices; i++) {
-        if (choice[i].in != opt->in || choice[i].out != opt->out) continue;
-        *out = drovek_conv_find_way(choice[i].way);
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way for these formats");
-}
-
-drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **out)
-{
-    const drovek_conv_ops *ops = NULL;
-    *out = NULL;
-    DROVE_TRY(drovek_conv_check(opt));
-    if (opt->way == NULL) {
-        DROVE_TRY(choose_way(opt, &ops));
-    } else {
-        ops = drovek_conv_find_way(opt->way);
-        if (ops == NULL) {
-            return drove__fail(DROVE_E_UNSUPPORTED, "convolution: '%s' is not in this build",
-                               opt->way);
-        }
-    }
     drovek_conv *conv = drove__alloc(1, sizeof *conv);
     if (conv == NULL) return drove__fail_nomem("convolution", sizeof *conv);
     conv->ops = ops;
@@ -84,6 +59,34 @@ drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **ou
     }
     *out = conv;
     return DROVE_OK;
+}
+
+/* The fastest way for the formats of the options; should that not do it after all (a file may say
+ * anything), the next in the table. */
+static drove_status create_fastest(const drovek_conv_options *opt, drovek_conv **out)
+{
+    drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];
+    size_t n_choices;
+    drove_status status = DROVE_E_UNSUPPORTED;
+    DROVE_TRY(drovek_conv_choose(opt, choice, DROVE_COUNT(choice), &n_choices));
+    for (size_t i = 0; i < n_choices; i++) {
+        if (choice[i].in != opt->in || choice[i].out != opt->out) continue;
+        status = create_by(opt, drovek_conv_find_way(choice[i].way), out);
+        break;
+    }
+    for (size_t i = 0; i < DROVE_COUNT(all_ways) && status == DROVE_E_UNSUPPORTED; i++)
+        status = create_by(opt, all_ways[i], out);
+    return status;
+}
+
+drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **out)
+{
+    *out = NULL;
+    DROVE_TRY(drovek_conv_check(opt));
+    if (opt->way == NULL) return create_fastest(opt, out);
+    const drovek_conv_ops *ops = drovek_conv_find_way(opt->way);
+    if (ops != NULL) return create_by(opt, ops, out);
+    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: '%s' is not in this build", opt->way);
 }
 
 void drovek_conv_destroy(drovek_conv *conv)

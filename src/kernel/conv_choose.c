@@ -1,17 +1,288 @@
-/* kernel/conv_choose.c - which way to compute a convolution is fastest here. */
+/* kernel/conv_choose.c - which way to compute a convolution is fastest here.
+ *
+ * What was once measured is kept: in the process, so that all its workers choose the same, and in a
+ * file (conv_file.h), so that later runs do.  Measured are so many images that it takes some
+ * milliseconds, each candidate's passes in turn, the fastest of several times.
+ */
+#include "kernel/conv_file.h"
 #include "kernel/conv_ops.h"
 
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { N_PASSES = 3, LEAST_ROUNDS = 3, MOST_ROUNDS = 12, MOST_CANDIDATES = 8 };
+static const double IMAGES_OPERATIONS = 2.5e8; /* of one pass over the images that are measured */
+static const uint64_t ROUNDS_NS = 30000000;    /* after LEAST_ROUNDS: no more than that in all */
+static const double TIE = 0.98; /* the library must be that much faster than our own */
+
+/* choose_lock protects: known */
+static pthread_mutex_t choose_lock = PTHREAD_MUTEX_INITIALIZER;
+static drovek_conv_record *known; /* a list; stays until the process ends */
+
+/* ---- candidates ---- */
+
+static void add_candidate(drovek_conv_record *r, const char *way, drovek_format in,
+                          drovek_format out)
+{
+    drovek_conv_choice *c = &r->choice[r->n_choices++];
+    *c = (drovek_conv_choice){.in = in, .out = out};
+    snprintf(c->way, sizeof c->way, "%s", way);
+}
+
+/* All pairs of formats that the shape allows, by the library; plain images by our own. */
+static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *r)
+{
+    const drovek_conv_shape *s = &opt->shape;
+    const drovek_format plain = opt->in == DROVEK_NCHW ? DROVEK_NCHW : DROVEK_NHWC;
+    const bool is_ref = strcmp(opt->kernels->isa, "ref") == 0;
+    r->n_choices = 0;
+    add_candidate(r, is_ref ? "ref" : "gemm", plain, DROVEK_NHWC);
+    if (!drovek_conv_has_library(opt->kernels)) return;
+    add_candidate(r, "onednn", plain, DROVEK_NHWC);
+    if (s->o % 16 == 0) add_candidate(r, "onednn", plain, DROVEK_NCHW16);
+    if (plain == DROVEK_NCHW || s->c % 16 != 0) return;
+    add_candidate(r, "onednn", DROVEK_NCHW16, DROVEK_NHWC);
+    if (s->o % 16 == 0) add_candidate(r, "onednn", DROVEK_NCHW16, DROVEK_NCHW16);
+}
+
+/* ---- measuring ---- */
+
+typedef struct contest {
+    drovek_conv *conv[MOST_CANDIDATES]; /* NULL: cannot */
+    double best_ns[MOST_CANDIDATES][N_PASSES];
+    size_t n_rows;
+    float *x, *w, *b, *y, *dx, *dy, *dw;
+} contest;
+
+static size_t measured_rows(const drovek_conv_options *opt)
+{
+    const drovek_conv_shape *s = &opt->shape;
+    double n =
+        IMAGES_OPERATIONS / (2.0 * (double)(s->oh * s->ow) * (double)drovek_conv_n_weights(s));
+    return n < 1.0 ? 1 : n > (double)opt->rows ? opt->rows : (size_t)n;
+}
+
+/* Values like those of training: small, of both signs, none denormal. */
+static float *values(size_t n)
+{
+    float *x = drove__alloc(n, sizeof *x);
+    for (size_t i = 0; x != NULL && i < n; i++) x[i] = 0.1f * (float)((int)(i % 17) - 8) + 0.01f;
+    return x;
+}
+
+static drove_status allocate(const drovek_conv_options *opt, contest *t)
+{
+    const drovek_conv_shape *s = &opt->shape;
+    size_t n_in = t->n_rows * s->c * s->h * s->w, n_out = t->n_rows * s->o * s->oh * s->ow;
+    t->x = values(n_in);
+    t->dx = values(n_in);
+    t->y = values(n_out);
+    t->dy = values(n_out);
+    t->w = values(drovek_conv_n_weights(s));
+    t->dw = values(drovek_conv_n_weights(s));
+    t->b = values(s->o);
+    bool is_there = t->x != NULL && t->dx != NULL && t->y != NULL && t->dy != NULL &&
+                    t->w != NULL && t->dw != NULL && t->b != NULL;
+    return is_there
+               ? DROVE_OK
+               : drove__fail_nomem("measuring a convolution", 2 * (n_in + n_out) * sizeof(float));
+}
+
+static void end_contest(contest *t)
+{
+    float *all[] = {t->x, t->dx, t->y, t->dy, t->w, t->dw, t->b};
+    for (size_t i = 0; i < MOST_CANDIDATES; i++) drovek_conv_destroy(t->conv[i]);
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) drove__free(all[i]);
+}
+
+static drove_status begin_contest(const drovek_conv_options *opt, const drovek_conv_record *r,
+                                  contest *t)
+{
+    drovek_conv_options one = *opt;
+    one.rows = one.max_rows = t->n_rows;
+    for (size_t i = 0; i < r->n_choices; i++) {
+        one.way = r->choice[i].way;
+        one.in = r->choice[i].in;
+        one.out = r->choice[i].out;
+        drove_status status = drovek_conv_create(&one, &t->conv[i]);
+        if (status != DROVE_OK && status != DROVE_E_UNSUPPORTED) return status;
+        for (size_t pass = 0; pass < N_PASSES; pass++) t->best_ns[i][pass] = 1e18;
+    }
+    return allocate(opt, t);
+}
+
+static void run_pass(const drovek_conv_options *opt, contest *t, size_t i, size_t pass)
+{
+    drovek_conv *conv = t->conv[i];
+    uint64_t start = drove__now_ns();
+    if (pass == 0) drovek_conv_forward(conv, t->x, t->w, t->b, t->y, t->n_rows);
+    if (pass == 1)
+        drovek_conv_data(conv, t->dy, t->w, t->dx, t->n_rows, opt->passes & DROVEK_CONV_ADDS);
+    if (pass == 2) drovek_conv_weights(conv, t->x, t->dy, t->dw, t->n_rows);
+    double ns = (double)(drove__now_ns() - start);
+    if (ns < t->best_ns[i][pass]) t->best_ns[i][pass] = ns;
+}
+
+static void run_contest(const drovek_conv_options *opt, const drovek_conv_record *r, contest *t)
+{
+    uint64_t start = drove__now_ns();
+    for (size_t round = 0; round < MOST_ROUNDS; round++) {
+        if (round >= LEAST_ROUNDS && drove__now_ns() - start > ROUNDS_NS) break;
+        for (size_t i = 0; i < r->n_choices; i++) {
+            for (size_t pass = 0; pass < N_PASSES; pass++) {
+                if (t->conv[i] != NULL && (opt->passes & 1u << pass)) run_pass(opt, t, i, pass);
+            }
+        }
+    }
+}
+
+/* Seconds for one image; those that cannot are taken out. */
+static void take_times(const drovek_conv_options *opt, const contest *t, drovek_conv_record *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_choices; i++) {
+        double ns = 0.0;
+        if (t->conv[i] == NULL) continue;
+        for (size_t pass = 0; pass < N_PASSES; pass++)
+            if (opt->passes & 1u << pass) ns += t->best_ns[i][pass];
+        r->choice[n] = r->choice[i];
+        r->choice[n++].step_s = 1e-9 * ns / (double)t->n_rows;
+    }
+    r->n_choices = n;
+}
+
+static double rank_of(const drovek_conv_choice *c)
+{
+    return strcmp(c->way, "gemm") == 0 ? TIE * c->step_s : c->step_s;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = rank_of(a), y = rank_of(b);
+    return x < y ? -1 : x > y;
+}
+
+/* For each pair of formats the fastest way, fastest first. */
+static void rank_choices(drovek_conv_record *r)
+{
+    size_t n = 0;
+    qsort(r->choice, r->n_choices, sizeof r->choice[0], compare);
+    for (size_t i = 0; i < r->n_choices; i++) {
+        bool is_new = true;
+        for (size_t k = 0; k < n; k++) {
+            is_new &= r->choice[k].in != r->choice[i].in || r->choice[k].out != r->choice[i].out;
+        }
+        if (is_new) r->choice[n++] = r->choice[i];
+    }
+    r->n_choices = n;
+}
+
+static drove_status measure(const drovek_conv_options *opt, drovek_conv_record *r)
+{
+    contest t = {.n_rows = measured_rows(opt)};
+    list_candidates(opt, r);
+    drove_status status = begin_contest(opt, r, &t);
+    if (status == DROVE_OK) {
+        run_contest(opt, r, &t);
+        take_times(opt, &t, r);
+        rank_choices(r);
+    }
+    end_contest(&t);
+    return status;
+}
+
+/* ---- what is known ---- */
+
+static void name_case(const drovek_conv_options *opt, char key[DROVEK_CONV_KEY])
+{
+    const drovek_conv_shape *s = &opt->shape;
+    const drovek_window *w = &s->window;
+    snprintf(key, DROVEK_CONV_KEY,
+             "%s; %s; %s; %zu %zu %zu; %zu %zu %zu; %zu; %zu %zu %zu %zu %zu %zu %zu %zu; %zu; "
+             "%u; %s",
+             drove__cpu_model(), opt->kernels->isa, opt->kernels->gemm_source, s->c, s->h, s->w,
+             s->o, s->oh, s->ow, s->groups, w->kh, w->kw, w->sh, w->sw, w->ph, w->pw, w->dh, w->dw,
+             measured_rows(opt), opt->passes, opt->in == DROVEK_NCHW ? "input" : "inner");
+}
+
+/* What a file says is taken only if every line of it could have been measured here. */
+static bool is_possible(const drovek_conv_options *opt, const drovek_conv_record *r)
+{
+    drovek_conv_record all;
+    list_candidates(opt, &all);
+    for (size_t i = 0; i < r->n_choices; i++) {
+        const drovek_conv_choice *c = &r->choice[i];
+        size_t k = 0;
+        while (k < all.n_choices && (all.choice[k].in != c->in || all.choice[k].out != c->out ||
+                                     strcmp(all.choice[k].way, c->way) != 0))
+            k++;
+        if (k == all.n_choices || drovek_conv_find_way(c->way) == NULL) return false;
+    }
+    return r->n_choices > 0;
+}
+
+/* Known, read, or measured now; under the lock. */
+static drove_status find_record(const drovek_conv_options *opt, const drovek_conv_record **out)
+{
+    char key[DROVEK_CONV_KEY];
+    name_case(opt, key);
+    for (const drovek_conv_record *r = known; r != NULL; r = r->next) {
+        if (strcmp(r->key, key) != 0) continue;
+        *out = r;
+        return DROVE_OK;
+    }
+    drovek_conv_record *r = drove__alloc(1, sizeof *r);
+    if (r == NULL) return drove__fail_nomem("convolution", sizeof *r);
+    memcpy(r->key, key, sizeof key);
+    if (!drovek_conv_file_find(key, r) || !is_possible(opt, r)) {
+        drove_status status = measure(opt, r);
+        if (status != DROVE_OK) {
+            drove__free(r);
+            return status;
+        }
+        drovek_conv_file_add(r);
+    }
+    r->next = known;
+    known = r;
+    *out = r;
+    return DROVE_OK;
+}
 
 drove_status drovek_conv_choose(const drovek_conv_options *opt, drovek_conv_choice *out,
                                 size_t most, size_t *n_out)
 {
-    bool is_ref = strcmp(opt->kernels->isa, "ref") == 0;
-    *n_out = most > 0 ? 1 : 0;
-    if (most == 0) return DROVE_OK;
-    out[0] = (drovek_conv_choice){.in = opt->in == DROVEK_NCHW ? DROVEK_NCHW : DROVEK_NHWC,
-                                  .out = DROVEK_NHWC};
-    snprintf(out[0].way, sizeof out[0].way, "%s", is_ref ? "ref" : "gemm");
+    drovek_conv_record only;
+    const drovek_conv_record *r = &only;
+    drove_status status = DROVE_OK;
+    *n_out = 0;
+    list_candidates(opt, &only);
+    if (only.n_choices > 1) {
+        pthread_mutex_lock(&choose_lock);
+        status = find_record(opt, &r);
+        pthread_mutex_unlock(&choose_lock);
+        if (status != DROVE_OK) return status;
+    }
+    for (size_t i = 0; i < r->n_choices && i < most; i++) {
+        out[i] = r->choice[i];
+        out[i].step_s *= (double)opt->rows;
+        *n_out = i + 1;
+    }
     return DROVE_OK;
+}
+
+void drovek_conv_forget(void)
+{
+    pthread_mutex_lock(&choose_lock);
+    while (known != NULL) {
+        drovek_conv_record *next = known->next;
+        drove__free(known);
+        known = next;
+    }
+    pthread_mutex_unlock(&choose_lock);
 }

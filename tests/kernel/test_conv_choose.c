@@ -1,0 +1,297 @@
+/* The choice of a way: what is offered, that it is kept, and that no file harms. */
+#include "conv_support.h"
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "kernel/conv_file.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ALL = DROVEK_CONV_FORWARD | DROVEK_CONV_DATA | DROVEK_CONV_WEIGHTS, MOST = 9 };
+static char cache[PATH_MAX], file[PATH_MAX];
+static drovek_table widest;
+static bool has_library;
+
+/* A cache folder of this test's own. */
+static int set_up(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/drove-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    snprintf(cache, sizeof cache, "%s", folder);
+    snprintf(file, sizeof file, "%s/drove/convolutions", folder);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    assert_int_equal(drovek_select(&widest, drove__cpu_features(), NULL), DROVE_OK);
+    has_library = strstr(widest.gemm_source, "oneDNN") != NULL;
+    if (!has_library) print_message("this build has no library: nothing is measured\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char folder[PATH_MAX];
+    (void)state;
+    drovek_conv_forget();
+    snprintf(folder, sizeof folder, "%.*s/drove", PATH_MAX - 10, cache);
+    unlink(file);
+    rmdir(folder);
+    return rmdir(cache);
+}
+
+static drovek_conv_options options_of(drovek_conv_shape s, const drovek_table *kernels)
+{
+    return (drovek_conv_options){.shape = s,
+                                 .act = DROVEK_RELU,
+                                 .rows = 4,
+                                 .max_rows = 4,
+                                 .passes = ALL,
+                                 .in = DROVEK_NHWC,
+                                 .out = DROVEK_NHWC,
+                                 .kernels = kernels};
+}
+
+static size_t choose(const drovek_conv_options *opt, drovek_conv_choice out[MOST])
+{
+    size_t n = 0;
+    assert_int_equal(drovek_conv_choose(opt, out, MOST, &n), DROVE_OK);
+    assert_true(n > 0 && n < MOST);
+    return n;
+}
+
+static void put_file(const char *text, size_t n_bytes)
+{
+    FILE *f = fopen(file, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, n_bytes, f), n_bytes);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The file's text; valid until the next call but one. */
+static char *get_file(void)
+{
+    static char both[2][1 << 16];
+    static unsigned turn;
+    char *text = both[++turn % 2];
+    FILE *f = fopen(file, "rb");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof both[0] - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    return text;
+}
+
+/* ---- what is offered ---- */
+
+static void check_offer(const drovek_conv_options *opt)
+{
+    drovek_conv_choice c[MOST];
+    size_t n = choose(opt, c), n_plain = 0;
+    for (size_t i = 0; i < n; i++) {
+        drovek_conv_options one = *opt;
+        drovek_conv *conv;
+        assert_true(c[i].out != DROVEK_NCHW);
+        assert_int_equal(c[i].in == DROVEK_NCHW, opt->in == DROVEK_NCHW);
+        assert_true(i == 0 || c[i].step_s >= 0.9 * c[i - 1].step_s);
+        n_plain += c[i].in != DROVEK_NCHW16 && c[i].out == DROVEK_NHWC;
+        one.way = c[i].way, one.in = c[i].in, one.out = c[i].out;
+        assert_int_equal(drovek_conv_create(&one, &conv), DROVE_OK);
+        drovek_conv_destroy(conv);
+    }
+    assert_int_equal(n_plain, 1);
+}
+
+static void test_offers(void **state)
+{
+    (void)state;
+    for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++) {
+        drovek_conv_options opt = options_of(*s, &widest);
+        check_offer(&opt);
+        opt.in = DROVEK_NCHW;
+        opt.passes = DROVEK_CONV_FORWARD;
+        check_offer(&opt);
+        opt.kernels = &drovek_ref;
+        check_offer(&opt);
+    }
+}
+
+static void test_plain_c_is_not_measured(void **state)
+{
+    drovek_conv_options opt =
+        options_of(conv_shape(16, 6, 6, 16, 1, square(3, 1, 1, 1)), &drovek_ref);
+    drovek_conv_choice c[MOST];
+    drovek_conv *conv;
+    (void)state;
+    assert_int_equal(choose(&opt, c), 1);
+    assert_string_equal(c[0].way, "ref");
+    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
+    assert_string_equal(drovek_conv_way(conv), "ref");
+    drovek_conv_destroy(conv);
+}
+
+/* ---- the file ---- */
+
+static drovek_conv_options blocked(void)
+{
+    return options_of(conv_shape(32, 8, 8, 32, 1, square(3, 1, 1, 1)), &widest);
+}
+
+/* The line that the file has for blocked(). */
+static char *measured_line(char **text)
+{
+    drovek_conv_options opt = blocked();
+    drovek_conv_choice c[MOST];
+    drovek_conv_forget();
+    unlink(file);
+    choose(&opt, c);
+    *text = get_file();
+    return strchr(*text, '\n') + 1;
+}
+
+static void test_is_kept(void **state)
+{
+    drovek_conv_options opt = blocked();
+    drovek_conv_choice c[MOST];
+    char *text, other[2048];
+    (void)state;
+    if (!has_library) skip();
+    char *line = measured_line(&text), *tab = strchr(line, '\t');
+    /* another machine's line, and for this case what was not measured */
+    int n = snprintf(other, sizeof other,
+                     "%.*sanother machine\tgemm nhwc nhwc 1\n%.*s\tonednn nchw16 nchw16 0.25\tgemm "
+                     "nhwc nhwc 0.5\n",
+                     (int)(line - text), text, (int)(tab - line), line);
+    put_file(other, (size_t)n);
+    assert_true(choose(&opt, c) > 0 && c[0].step_s < 0.25); /* the process remembers */
+    drovek_conv_forget();
+    assert_int_equal(choose(&opt, c), 2);
+    assert_string_equal(c[0].way, "onednn");
+    assert_int_equal(c[0].in, DROVEK_NCHW16);
+    assert_true(c[0].step_s == 4 * 0.25 && c[1].step_s == 4 * 0.5);
+    /* another case is added, and nothing lost */
+    opt = options_of(conv_shape(20, 6, 6, 10, 1, square(3, 1, 1, 1)), &widest);
+    choose(&opt, c);
+    text = get_file();
+    assert_non_null(strstr(text, "\nanother machine\tgemm nhwc nhwc 1\n"));
+    assert_non_null(strstr(text, " nchw16 0.25\t"));
+    assert_non_null(strstr(text, "; 20 6 6; 10 6 6; "));
+}
+
+/* Each is measured anew, and the file is right again. */
+static void check_bad(const char *text, size_t n_bytes)
+{
+    drovek_conv_options opt = blocked();
+    drovek_conv_choice c[MOST];
+    drovek_conv *conv;
+    put_file(text, n_bytes);
+    drovek_conv_forget();
+    choose(&opt, c);
+    assert_true(c[0].step_s > 0.0 && c[0].step_s < 1.0);
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
+    drovek_conv_destroy(conv);
+    char *now = get_file(), *line = strstr(now, "; 32 8 8; 32 8 8; ");
+    assert_non_null(line);
+    assert_null(strstr(line + 1, "; 32 8 8; 32 8 8; "));
+}
+
+static void test_bad_choices(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "gemm",
+        "gemm nhwc nhwc",
+        "gemm nhwc nhwc ",
+        "gemm nhwc nhwc 5x",
+        "gemm nhwc nhwc -5",
+        "gemm nhwc nhwc 0",
+        "gemm nhwc nhwc nan",
+        "gemm nhwc nhwc inf",
+        "gemm nhwc nhwc 1e400",
+        "gemm nhwc nhwc 5 5",
+        "gemm  nhwc nhwc 5",
+        "gemm nchw16 nchw16 5",
+        "gemm nchw nhwc 5",
+        "onednn nhwc nchw 5",
+        "ref nhwc nhwc 5",
+        "quick nhwc nhwc 5",
+        "a_way_with_a_name_that_is_much_too_long nhwc nhwc 5",
+        "gemm nhwc nhwc 5\t",
+        "gemm nhwc nhwc 5\tgemm",
+        "gemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\t"
+        "gemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5",
+    };
+    char *text, good[2048], other[4096];
+    (void)state;
+    if (!has_library) skip();
+    char *line = measured_line(&text), *tab = strchr(line, '\t');
+    snprintf(good, sizeof good, "%.*s", (int)(tab - text), text);
+    for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
+        int n = snprintf(other, sizeof other, "%s\t%s\n", good, bad[i]);
+        check_bad(other, (size_t)n);
+    }
+}
+
+static void test_bad_files(void **state)
+{
+    enum { MANY = (1 << 20) + 100 };
+    static char text[4096];
+    char *now, *many = malloc(MANY);
+    (void)state;
+    if (!has_library) skip();
+    measured_line(&now);
+    snprintf(text, sizeof text, "%s", now);
+    size_t n = strlen(text);
+    assert_non_null(many);
+    for (size_t end = 0; end < n; end += 1 + n / 16) check_bad(text, end); /* cut off */
+    check_bad("\0\0\0\0", 4);
+    check_bad("\n\n\n", 3);
+    check_bad("another heading\n", 16);
+    memset(many, 'x', MANY);
+    check_bad(many, MANY);
+    memcpy(many, text, n);
+    check_bad(many, MANY); /* too large, though the line is there */
+    memcpy(many, text, (size_t)(strchr(text, '\n') + 1 - text));
+    check_bad(many, 1 << 19); /* one long line */
+    many[n / 2] = '\0';
+    check_bad(many, n);
+    free(many);
+}
+
+static void test_no_file(void **state)
+{
+    drovek_conv_options opt = blocked();
+    drovek_conv_choice c[MOST];
+    (void)state;
+    setenv("XDG_CACHE_HOME", "/dev/null/nowhere", 1);
+    drovek_conv_forget();
+    choose(&opt, c);
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    unsetenv("HOME");
+    drovek_conv_forget();
+    choose(&opt, c);
+    assert_int_equal(access("relative", F_OK), -1);
+    setenv("XDG_CACHE_HOME", cache, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_c_is_not_measured),
+        cmocka_unit_test(test_offers),
+        cmocka_unit_test(test_is_kept),
+        cmocka_unit_test(test_bad_choices),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_no_file),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
