@@ -183,8 +183,9 @@ static void plan_evaluation(drove_run *run)
 const float *drove__run_theta(drove_run *run)
 {
     const float *vector = run->sync->ops->peek(run->sync);
-    if (run->shared == NULL) return vector;
-    if (!run->theta_is_current)
+    if (run->theta == NULL) return vector;
+    if (!run->theta_is_current && run->shared == NULL) drove__run_population(run, vector);
+    else if (!run->theta_is_current)
         run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
     run->theta_is_current = true;
     return run->theta;

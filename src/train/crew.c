@@ -106,7 +106,7 @@ drove_status drove__crew_size_engines(drove_run *run)
         if (g->plan->least > most) most = g->plan->least;
         if (run->opt.batch > most) most = run->opt.batch;
         if (most > run->train->n_rows) most = run->train->n_rows;
-        if (most < DROVE_SCORE_ROWS) most = DROVE_SCORE_ROWS;
+        if (most < drove__run_score_rows(run)) most = drove__run_score_rows(run);
         g->engine_rows = (size_t)most;
         if (g->device == NULL || g->engine_ops->most_rows == NULL) continue;
         drove_engine_options opt = {.model = run->model,

@@ -59,6 +59,7 @@ static void *coordinator_main(void *argument)
         switch (next_command(&run->gang, &seen)) {
         case DROVE_DO_TRAIN: drove__crew_coordinate(run, DROVE_JOB_TRAIN); break;
         case DROVE_DO_SCORE: drove__crew_coordinate(run, DROVE_JOB_SCORE); break;
+        case DROVE_DO_STATISTICS:
         case DROVE_DO_PROBE: break;
         case DROVE_DO_QUIT: return NULL;
         }
@@ -81,6 +82,7 @@ static void *worker_main(void *argument)
         case DROVE_DO_SCORE:
             if (!score(w)) return NULL;
             break;
+        case DROVE_DO_STATISTICS: drove__worker_statistics(w); break;
         case DROVE_DO_PROBE:
             if (!drove__group_probe(w)) return NULL;
             break;
@@ -230,7 +232,8 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
     sc->theta = drove__run_theta(run);
     sc->n_rows = n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
     if (run->crew.n_groups > 0) return score_by_crew(run, out);
-    sc->n_chunks = (sc->n_rows + DROVE_SCORE_ROWS - 1) / DROVE_SCORE_ROWS;
+    sc->chunk_rows = drove__run_score_rows(run);
+    sc->n_chunks = (sc->n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
     if (sc->n_chunks > sc->capacity) {
         drove_score *chunk = drove__grow(sc->chunk, sc->n_chunks, sizeof *chunk);
         if (chunk == NULL)

@@ -157,6 +157,7 @@ static drove_status setup_model(drove_run *run, float **theta)
     if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    DROVE_TRY(drove__run_check_memory(run));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);
     if (*theta == NULL)
         return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
@@ -259,7 +260,8 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     drove__spec_fini(&spec);
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
     bool every_batch = (run->sync->needs & DROVE_SYNC_LIVE) != 0;
-    bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL;
+    bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL &&
+                   drove__model_fuses(run->model);
     run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
     if (run->shared != NULL) run->use_live = true;
     if (run->crew.n_groups > 0) run->use_live = false; /* each batch goes its own way */
@@ -349,6 +351,7 @@ static drove_status setup(drove_run *run)
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
     if (status == DROVE_OK) status = setup_precision(run, theta);
+    if (status == DROVE_OK) status = drove__run_prepare_population(run);
     if (status == DROVE_OK) status = setup_optim(run);
     if (status == DROVE_OK) status = setup_strategy(run, theta);
     drove__free(theta);

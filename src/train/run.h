@@ -6,6 +6,7 @@
  *   worker.c   the one loop of every worker
  *   crew.h     workers that a coordinator gives batches to
  *   output.c   the files of --out                         state.c   saving and resuming
+ *   size.c     memory, before it is asked for   population.c  batch normalisation's statistics
  *   prefetch.c the processor's prefetchers during the run
  *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
  *
@@ -35,7 +36,8 @@
 #include <semaphore.h>
 
 enum {
-    /* examples of one evaluation chunk: fixed, so that sums do not depend on the workers */
+    /* examples of one evaluation chunk of a chain of layers: fixed, so that sums do not depend on
+     * the workers */
     DROVE_SCORE_ROWS = 512,
     DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */
 };
@@ -66,7 +68,8 @@ struct drove_worker {
 typedef enum drove_command {
     DROVE_DO_TRAIN,
     DROVE_DO_SCORE,
-    DROVE_DO_PROBE, /* groups: measure */
+    DROVE_DO_STATISTICS, /* the first worker: batch normalisation's population */
+    DROVE_DO_PROBE,      /* groups: measure */
     DROVE_DO_QUIT
 } drove_command;
 
@@ -84,7 +87,8 @@ typedef struct drove_scoring { /* one evaluation in parts */
     const drove_data *data;
     const float      *theta;
     size_t            n_rows, n_chunks, capacity;
-    drove_score      *chunk; /* [capacity] */
+    size_t            chunk_rows; /* examples of a chunk */
+    drove_score      *chunk;      /* [capacity] */
     _Atomic size_t    next;
 } drove_scoring;
 
@@ -129,18 +133,20 @@ struct drove_run {
     const drove_engine_ops *engine_ops;
     /* of an engine whose parameters are words of its own; else NULL */
     drove_engine_shared *shared;
-    float               *theta; /* [n_params] those parameters as floats: drove__run_theta */
-    bool                 theta_is_current; /* no step since they were unpacked */
-    drove_batcher        batcher;     /* its batches are a worker's turns: one or more updates */
-    size_t               update_rows; /* examples of an update */
-    bool                 use_live;    /* fused steps straight into the shared parameters */
-    bool                 spans_wanted;
-    drove_worker        *worker; /* [n_workers] */
-    drove_gang           gang;
-    drove_scoring        scoring;
-    _Atomic int          halted; /* a worker failed or met a non-finite loss */
-    _Atomic int          nonfinite;
-    drove_standing       standing;
+    /* [n_params] those parameters as floats, or the parameters with batch normalisation's
+     * statistics: drove__run_theta; else NULL */
+    float         *theta;
+    bool           theta_is_current; /* no step since they were made */
+    drove_batcher  batcher;          /* its batches are a worker's turns: one or more updates */
+    size_t         update_rows;      /* examples of an update */
+    bool           use_live;         /* fused steps straight into the shared parameters */
+    bool           spans_wanted;
+    drove_worker  *worker; /* [n_workers] */
+    drove_gang     gang;
+    drove_scoring  scoring;
+    _Atomic int    halted; /* a worker failed or met a non-finite loss */
+    _Atomic int    nonfinite;
+    drove_standing standing;
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     drove_outcome  outcome;
@@ -197,6 +203,16 @@ void drove__run_halt(drove_run *run);
 
 /* The parameters as floats [n_params], workers parked; valid until they go on. */
 const float *drove__run_theta(drove_run *run);
+
+/* size.c; the model is there, the workers are not. */
+size_t drove__run_score_rows(const drove_run *run);
+/* Errors: DROVE_E_ARG: more memory than there is, with the need and what there is. */
+drove_status drove__run_check_memory(const drove_run *run);
+
+/* population.c */
+drove_status drove__run_prepare_population(drove_run *run);
+void         drove__run_population(drove_run *run, const float *vector);
+void         drove__worker_statistics(drove_worker *w); /* on the worker's thread */
 
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);

@@ -82,8 +82,11 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     if (u->batch > u->data->n_rows) u->batch = u->data->n_rows;
     u->row = drove__alloc(u->batch, sizeof *u->row);
     if (u->row == NULL) return drove__fail_nomem("a batch", u->batch * sizeof *u->row);
-    drove_engine_options opt = {
-        .model = u->file.model, .kernels = &u->kernels, .data = u->data, .max_rows = u->batch};
+    drove_engine_options opt = {.model = u->file.model,
+                                .kernels = &u->kernels,
+                                .data = u->data,
+                                .max_rows = u->batch,
+                                .infers_only = true};
     return drove__engine_host.create(&opt, &u->engine);
 }
 

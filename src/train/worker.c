@@ -39,11 +39,14 @@ drove_status drove__worker_setup(drove_worker *w)
     drove_run *run = w->run;
     DROVE_TRY(drove__topo_bind_self(run->topo, &run->place[w->index]));
     drovek_thread_init();
-    size_t rows = run->batcher.batch > DROVE_SCORE_ROWS ? run->batcher.batch : DROVE_SCORE_ROWS;
+    size_t rows = drove__run_score_rows(run);
+    if (run->batcher.batch > rows) rows = run->batcher.batch;
     drove_engine_options opt = {.model = run->model,
                                 .kernels = &run->kernels,
                                 .data = run->train,
                                 .max_rows = rows,
+                                .rows = run->update_rows,
+                                .seed = run->opt.seed,
                                 .shared = run->shared};
     w->engine_ops = run->engine_ops;
     if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
@@ -229,7 +232,8 @@ static bool is_live(const drove_worker *w, const drove_batch *batch)
     const drove_run *run = w->run;
     if (run->crew.n_groups == 0) return run->use_live;
     return batch->n_rows == 1 && run->sync->ops->live != NULL && run->optim->fusable &&
-           w->engine_ops->step_fused != NULL && !run->crew.method.by_coordinator;
+           w->engine_ops->step_fused != NULL && drove__model_fuses(run->model) &&
+           !run->crew.method.by_coordinator;
 }
 
 drove_status drove__worker_step(drove_worker *w, const drove_batch *batch, float eta)
@@ -312,8 +316,8 @@ void drove__worker_score(drove_worker *w)
     for (;;) {
         size_t chunk = atomic_fetch_add(&sc->next, 1);
         if (chunk >= sc->n_chunks) return;
-        size_t first = chunk * DROVE_SCORE_ROWS;
-        size_t n = sc->n_rows - first < DROVE_SCORE_ROWS ? sc->n_rows - first : DROVE_SCORE_ROWS;
+        size_t first = chunk * sc->chunk_rows;
+        size_t n = sc->n_rows - first < sc->chunk_rows ? sc->n_rows - first : sc->chunk_rows;
         for (size_t i = 0; i < n; i++) {
             w->row[i] = (uint32_t)((uint64_t)(first + i) * sc->data->n_rows / sc->n_rows);
         }
