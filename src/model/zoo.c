@@ -5,6 +5,7 @@
  */
 #include "model/layer.h"
 #include "model/model.h"
+#include "model/zoo.h"
 
 #include <stdlib.h>
 
@@ -99,4 +100,17 @@ static const drove_model_ops svm = {
     .build = build_one_layer,
 };
 
-const drove_model_ops *const drove__models[] = {&mlp, &logistic, &linear, &svm, NULL};
+const drove_model_ops *const drove__models[] = {
+    &mlp,
+    &logistic,
+    &linear,
+    &svm,
+    &drove__zoo_lenet,
+    &drove__zoo_cifar_quick,
+    &drove__zoo_alexnet,
+    &drove__zoo_alexnet_cifar,
+    &drove__zoo_googlenet,
+    &drove__zoo_vgg16,
+    &drove__zoo_vgg19,
+    NULL,
+};

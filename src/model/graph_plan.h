@@ -1,0 +1,54 @@
+/* model/graph_plan.h - a graph's names resolved: who reads whom, in which order, what is merged.
+ *
+ * Nothing here knows shapes.
+ */
+#ifndef DROVE_MODEL_GRAPH_PLAN_H
+#define DROVE_MODEL_GRAPH_PLAN_H
+
+#include "model/graph.h"
+
+#define DROVE_GRAPH_INPUT UINT32_MAX /* as a source: the model's input */
+
+typedef struct drove_graph_source {          /* of one node */
+    uint32_t from[DROVE_LAYER_MOST_BOTTOMS]; /* nodes, or DROVE_GRAPH_INPUT */
+} drove_graph_source;
+
+typedef struct drove_graph_plan {
+    const drove_graph  *graph;
+    size_t              n;        /* nodes */
+    drove_graph_source *source;   /* [n] */
+    uint32_t           *order;    /* [n] every node behind those that it reads; else as given */
+    uint32_t           *into;     /* [n] the node that it became part of, itself where none */
+    uint32_t           *readers;  /* [n] inputs that its output is */
+    drovek_act         *act;      /* [n] with what was merged */
+    bool               *is_head;  /* [n] */
+    bool               *for_main; /* [n] there is a way to the main head */
+    unsigned            n_heads;
+    uint32_t            head[DROVE_MODEL_MOST_HEADS];
+} drove_graph_plan;
+
+/* Errors: those of drove__graph_build that concern names.  *out is valid also after a failure. */
+drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *out);
+void         drove__graph_plan_fini(drove_graph_plan *plan);
+
+/* Returns status with the text "FILE:LINE: layer "NAME": ..."; name NULL: of no layer. */
+drove_status drove__graph_fail(const drove_graph *graph, drove_status status, int line,
+                               const char *name, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Puts the same before the present text. */
+drove_status drove__graph_fail_in(const drove_graph *graph, drove_status status, int line,
+                                  const char *name);
+
+/* The name of a node's output. */
+static inline const char *drove__graph_top(const drove_node *node)
+{
+    return node->top[0] != '\0' ? node->top : node->name;
+}
+
+/* The name of blob 0. */
+static inline const char *drove__graph_input(const drove_graph *graph)
+{
+    return graph->input[0] != '\0' ? graph->input : "data";
+}
+
+#endif
