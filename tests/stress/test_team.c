@@ -1,0 +1,82 @@
+/* A team: between two meetings every part sees what all parts wrote before the first of them, jobs
+ * are done once by each part, and a member that cannot be bound is an error.  Plain memory on
+ * purpose: ThreadSanitizer sees a meeting that does not order. */
+#include "device/host/team.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { MOST_PARTS = 5, ROUNDS = 1000 };
+
+typedef struct table {
+    unsigned n_parts;
+    unsigned rounds;
+    uint64_t slot[MOST_PARTS]; /* written by its part, read by all after a meeting */
+    uint64_t wrong[MOST_PARTS];
+    unsigned n_jobs[MOST_PARTS];
+} table;
+
+static void write_and_read(void *context, const drove_part *part)
+{
+    table *t = context;
+    t->n_jobs[part->part]++;
+    for (unsigned r = 0; r < t->rounds; r++) {
+        t->slot[part->part] += part->part + 1;
+        part->meet(part->context, part->part);
+        uint64_t sum = 0, expected = 0;
+        for (unsigned i = 0; i < t->n_parts; i++) {
+            sum += t->slot[i];
+            expected += t->slot[part->part] / (part->part + 1) * (i + 1);
+        }
+        t->wrong[part->part] += sum != expected;
+        part->meet(part->context, part->part);
+    }
+}
+
+static void every_part_sees_what_all_wrote(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= MOST_PARTS; n++) {
+        table t = {.n_parts = n, .rounds = ROUNDS / n};
+        drove_team *team;
+        assert_int_equal(drove__team_create(n, NULL, NULL, &team), DROVE_OK);
+        for (int job = 0; job < 20; job++) drove__team_run(team, write_and_read, &t);
+        drove__team_destroy(team);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(t.n_jobs[i], 20);
+            assert_int_equal(t.slot[i], (uint64_t)20 * t.rounds * (i + 1));
+            assert_int_equal(t.wrong[i], 0);
+        }
+    }
+}
+
+static drove_status refuse_second(void *context, unsigned part)
+{
+    unsigned *n_bound = context;
+    if (part == 2) return drove__fail(DROVE_E_SYSTEM, "no processor for part %u", part);
+    __atomic_fetch_add(n_bound, 1, __ATOMIC_RELAXED);
+    return DROVE_OK;
+}
+
+static void a_member_that_cannot_be_bound_is_an_error(void **state)
+{
+    (void)state;
+    drove_team *team = NULL;
+    unsigned n_bound = 0;
+    assert_int_equal(drove__team_create(4, refuse_second, &n_bound, &team), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "no processor for part 2");
+    assert_null(team);
+    assert_int_equal(n_bound, 2); /* parts 1 and 3: the owner binds itself */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_sees_what_all_wrote),
+        cmocka_unit_test(a_member_that_cannot_be_bound_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
