@@ -53,6 +53,11 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
 drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *io,
                                 drove_model *model);
 
+/* A model of a description alone, called `spec`; loss NULL or "": by the target.  Errors: those of
+ * drove__model_create and drove__graph_build. */
+drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,
+                                       const drove_model_io *io, drove_model **out);
+
 /* ---- files ---- */
 
 /* A model file by its name's end: .yaml, .yml, .prototxt. */

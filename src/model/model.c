@@ -7,7 +7,7 @@
 #include "model/model.h"
 
 #include "base/mem.h"
-#include "model/layer.h"
+#include "model/graph.h"
 #include "model/loss.h"
 #include "model/support.h"
 
@@ -112,17 +112,12 @@ void drove__model_layer_part(const drove_model *model, size_t layer, size_t *off
     *n = end - begin;
 }
 
-static drove_status build(drove_model *m, const drove_spec *spec, const char *activation,
-                          const char *loss, const drove_model_io *io)
+/* What every model begins with; the loss says how many outputs. */
+static drove_status settle_sizes(drove_model *m, const drove_activation *act, const char *loss,
+                                 const drove_model_io *io)
 {
-    const drove_model_ops *family = NULL;
-    const drove_activation *act = NULL;
     const char *why = NULL;
-    DROVE_TRY(find_family(spec->name, &family));
-    DROVE_TRY(
-        find_activation(activation != NULL && activation[0] != '\0' ? activation : "relu", &act));
-    DROVE_TRY(
-        find_loss(loss != NULL && loss[0] != '\0' ? loss : default_loss(family, io), &m->loss));
+    DROVE_TRY(find_loss(loss, &m->loss));
     if (io->n_features == 0)
         return drove__fail(DROVE_E_SHAPE, "model %s: the data have no features", m->spec);
     m->n_inputs = io->n_features;
@@ -133,28 +128,75 @@ static drove_status build(drove_model *m, const drove_spec *spec, const char *ac
                            m->loss->name, why);
     }
     strcpy(m->activation, act->name);
+    return DROVE_OK;
+}
+
+static bool is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static drove_status build(drove_model *m, const drove_spec *spec, const char *activation,
+                          const char *loss, const drove_model_io *io)
+{
+    const drove_model_ops *family = NULL;
+    const drove_activation *act = NULL;
+    DROVE_TRY(find_family(spec->name, &family));
+    DROVE_TRY(find_activation(is_given(activation) ? activation : "relu", &act));
+    DROVE_TRY(settle_sizes(m, act, is_given(loss) ? loss : default_loss(family, io), io));
     DROVE_TRY(family->build(spec, io, act->act, m));
     return lay_out(m);
+}
+
+static drove_status build_graph(drove_model *m, const drove_graph *graph, const char *loss,
+                                const drove_model_io *io)
+{
+    static const drove_model_ops family = {.default_loss = NULL};
+    DROVE_TRY(settle_sizes(m, &drove__activations[0],
+                           is_given(loss) ? loss : default_loss(&family, io), io));
+    DROVE_TRY(drove__graph_build(graph, io, m));
+    return lay_out(m);
+}
+
+static drove_status create_named(const char *spec, drove_model **out)
+{
+    drove_model *m = calloc(1, sizeof *m);
+    if (m == NULL) return drove__fail_nomem("model", sizeof *m);
+    if (strlen(spec) >= sizeof m->spec) {
+        free(m);
+        return drove__fail(DROVE_E_ARG, "model: the description is longer than %zu bytes",
+                           sizeof m->spec - 1);
+    }
+    strcpy(m->spec, spec);
+    *out = m;
+    return DROVE_OK;
 }
 
 drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
                                  const drove_model_io *io, drove_model **out)
 {
     drove_spec parsed;
+    drove_model *m = NULL;
     *out = NULL;
     DROVE_TRY(drove__spec_parse(spec, &parsed));
-    drove_status status = DROVE_OK;
-    drove_model *m = calloc(1, sizeof *m);
-    if (m == NULL) {
-        status = drove__fail_nomem("model", sizeof *m);
-    } else if (strlen(spec) >= sizeof m->spec) {
-        status = drove__fail(DROVE_E_ARG, "model: the description is longer than %zu bytes",
-                             sizeof m->spec - 1);
-    } else {
-        strcpy(m->spec, spec);
-        status = build(m, &parsed, activation, loss, io);
-    }
+    drove_status status = create_named(spec, &m);
+    if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
     drove__spec_fini(&parsed);
+    if (status != DROVE_OK) {
+        drove__model_destroy(m);
+        return status;
+    }
+    *out = m;
+    return DROVE_OK;
+}
+
+drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,
+                                       const drove_model_io *io, drove_model **out)
+{
+    drove_model *m = NULL;
+    *out = NULL;
+    DROVE_TRY(create_named(spec, &m));
+    drove_status status = build_graph(m, graph, loss, io);
     if (status != DROVE_OK) {
         drove__model_destroy(m);
         return status;
