@@ -36,48 +36,50 @@ static inline span inside(const drovek_conv_shape *s, size_t ox)
     return out;
 }
 
-/* Where a window's row lies: its first element inside, the span, and how far apart elements are. */
-typedef struct place {
-    size_t row;  /* first float of the image's row */
-    size_t step; /* floats between elements */
-    bool is_inside;
-} place;
+/* A line of output positions: where its windows begin in the images. */
+typedef struct line_place {
+    size_t image; /* first float */
+    size_t begin; /* row of the padded image */
+} line_place;
 
-static inline place find_row(const drovek_conv_shape *s, size_t line, size_t ky)
+static inline line_place find_line(const drovek_conv_shape *s, size_t line)
 {
-    const drovek_window *win = &s->window;
-    size_t y, image = line / s->oh;
-    place out = {.step = win->dw * s->c};
-    out.is_inside = drovek_window_inside(line % s->oh * win->sh, ky * win->dh, win->ph, s->h, &y);
-    if (out.is_inside) out.row = (image * s->h + y) * s->w * s->c;
-    return out;
+    return (line_place){line / s->oh * (s->h * s->w * s->c), line % s->oh * s->window.sh};
+}
+
+/* One window's row: elements [in.first, in.last) from `from` on, zeros around them. */
+static inline void put_row(float *col, const float *from, span in, size_t kw, size_t cg,
+                           size_t step, const float *end)
+{
+    if (in.first > 0) memset(col, 0, in.first * cg * sizeof *col);
+    if (step == cg) {
+        copy_piece(col + in.first * cg, from, (in.last - in.first) * cg, end);
+    } else {
+        for (size_t k = in.first; k < in.last; k++, from += step)
+            copy_piece(col + k * cg, from, cg, end);
+    }
+    if (in.last < kw) memset(col + in.last * cg, 0, (kw - in.last) * cg * sizeof *col);
 }
 
 void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_end, size_t group,
                     size_t line, size_t n_lines, float *col)
 {
     const drovek_window *win = &s->window;
-    const size_t cg = s->c / s->groups, row = win->kw * cg;
-    const bool is_solid = s->groups == 1 && win->dw == 1;
+    const size_t cg = s->c / s->groups, row = win->kw * cg, step = win->dw * s->c;
     for (size_t l = line; l < line + n_lines; l++) {
+        const line_place at = find_line(s, l);
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
+            const float *from =
+                x + at.image + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
             for (size_t ky = 0; ky < win->kh; ky++, col += row) {
-                place at = find_row(s, l, ky);
-                if (!at.is_inside || in.first == in.last) {
-                    memset(col, 0, row * sizeof *col);
-                    continue;
-                }
-                const float *from =
-                    x + at.row + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
-                memset(col, 0, in.first * cg * sizeof *col);
-                if (is_solid) {
-                    copy_piece(col + in.first * cg, from, (in.last - in.first) * cg, x_end);
+                size_t y;
+                if (drovek_window_inside(at.begin, ky * win->dh, win->ph, s->h, &y) &&
+                    in.first < in.last) {
+                    put_row(col, from + y * s->w * s->c, in, win->kw, cg, step, x_end);
                 } else {
-                    for (size_t k = in.first; k < in.last; k++, from += at.step)
-                        copy_piece(col + k * cg, from, cg, x_end);
+                    memset(col, 0, row * sizeof *col);
                 }
-                memset(col + in.last * cg, 0, (win->kw - in.last) * cg * sizeof *col);
             }
         }
     }
@@ -92,20 +94,21 @@ void drovek_columns_back(const drovek_conv_shape *s, const float *col, size_t gr
                          size_t n_lines, float *dx)
 {
     const drovek_window *win = &s->window;
-    const size_t cg = s->c / s->groups, row = win->kw * cg;
-    const bool is_solid = s->groups == 1 && win->dw == 1;
+    const size_t cg = s->c / s->groups, row = win->kw * cg, step = win->dw * s->c;
     for (size_t l = line; l < line + n_lines; l++) {
+        const line_place at = find_line(s, l);
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
+            float *image =
+                dx + at.image + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
             for (size_t ky = 0; ky < win->kh; ky++, col += row) {
-                place at = find_row(s, l, ky);
-                if (!at.is_inside || in.first == in.last) continue;
-                float *to =
-                    dx + at.row + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
-                if (is_solid) {
+                size_t y;
+                if (!drovek_window_inside(at.begin, ky * win->dh, win->ph, s->h, &y)) continue;
+                float *to = image + y * s->w * s->c;
+                if (step == cg) {
                     add_piece(to, col + in.first * cg, (in.last - in.first) * cg);
                 } else {
-                    for (size_t k = in.first; k < in.last; k++, to += at.step)
+                    for (size_t k = in.first; k < in.last; k++, to += step)
                         add_piece(to, col + k * cg, cg);
                 }
             }
