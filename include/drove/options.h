@@ -47,6 +47,7 @@ typedef struct drove_options {
     /* machine */
     char threads[DROVE_TEXT_SIZE];  /* number >= 1, or "all" */
     char workers[DROVE_TEXT_SIZE];  /* groups of cores and devices; "" = threads */
+    char loaders[DROVE_TEXT_SIZE];  /* number of threads, or "auto" */
     char bind[DROVE_TEXT_SIZE];     /* none, compact, spread */
     char isa[DROVE_TEXT_SIZE];      /* "" = best; or a cap */
     char prefetch[DROVE_TEXT_SIZE]; /* on, hardware, hints, off */

@@ -15,12 +15,21 @@ typedef struct drove_engine        drove_engine;
 typedef struct drove_engine_shared drove_engine_shared; /* what all engines of one run share */
 typedef struct drove_device        drove_device;        /* device/device.h */
 
+/* The examples of a batch as a pass takes them, and their targets. */
+typedef struct drove_loaded {
+    drove_input  in;
+    drove_target target;
+} drove_loaded;
+
 /* A choice of examples; row numbers are those of the view (0 .. data->n_rows-1). */
 typedef struct drove_batch {
     const drove_data *data;
     const uint32_t   *row;    /* [n_rows] */
     size_t            n_rows; /* 1 .. max_rows */
     uint64_t          number; /* of the batch in its run: what random numbers are keyed by */
+    /* The same examples, loaded to train by somebody else; NULL: the engine loads them.  An engine
+     * on an accelerator loads them itself in any case. */
+    const drove_loaded *loaded;
 } drove_batch;
 
 typedef struct drove_gradient {

@@ -18,6 +18,7 @@ typedef enum drove_phase {
     DROVE_PHASE_WAIT,    /* for a lock or for other workers, without back-off             */
     DROVE_PHASE_BACKOFF, /* in back-off                                                   */
     DROVE_PHASE_ACQUIRE, /* pull: taking the view, without waiting                        */
+    DROVE_PHASE_LOAD,    /* waiting for the batch to be loaded, or loading it             */
     DROVE_PHASE_FORWARD,
     DROVE_PHASE_BACKWARD,
     DROVE_PHASE_EXCHANGE,

@@ -84,6 +84,11 @@ static const drove_option_info table[] = {
      .help = "groups of cores and devices that a coordinator gives batches to, joined by +: "
              "cpu:0-3, cpu:all, host:K, opencl:0, opencl:0.1, cuda:0, fake:?speed=250, each with "
              "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads"},
+    {WHERE(loaders), .group = machine, TEXT, .default_text = "auto", .value_name = "N",
+     .words = "auto",
+     .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
+             "auto = 0 where loading is cheap, else one for each worker as far as there are "
+             "processors left"},
     {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
      .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},

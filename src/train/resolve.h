@@ -31,6 +31,9 @@ drove_status drove__one_of(const char *what, const char *text, const char *const
 /* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
 drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
 
+/* "auto", or a number of threads.  Errors: DROVE_E_ARG, naming --loaders. */
+drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out);
+
 /* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
  * Errors: DROVE_E_ARG. */
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,

@@ -297,6 +297,7 @@ static drove_status setup_workers(drove_run *run)
     unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
     DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, turn_rows(run), run->opt.seed,
                                   order_of(&run->opt), width));
+    DROVE_TRY(drove__run_loading(run));
     run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
     run->best = drove__alloc(run->model->n_params, sizeof *run->best);
     if (run->worker == NULL || run->best == NULL) {
@@ -373,6 +374,7 @@ static void teardown(drove_run *run)
         drove__worker_fini(&run->worker[i]);
     if (run->crew.n_groups > 0) drove__crew_close(run);
     drove__free(run->worker);
+    drove__loader_destroy(run->loader);
     drove__free(run->best);
     free(run->scoring.chunk);
     drove__batcher_fini(&run->batcher);

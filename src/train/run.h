@@ -5,6 +5,7 @@
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
  *   crew.h     workers that a coordinator gives batches to
+ *   loading.c  batches that are loaded ahead       loader.h   the threads that do it
  *   output.c   the files of --out                         state.c   saving and resuming
  *   size.c     memory, before it is asked for   population.c  batch normalisation's statistics
  *   prefetch.c the processor's prefetchers during the run
@@ -30,6 +31,7 @@
 #include "trace/trace.h"
 #include "train/batcher.h"
 #include "train/crew.h"
+#include "train/loader.h"
 #include "train/resolve.h"
 #include "train/until.h"
 
@@ -139,6 +141,8 @@ struct drove_run {
     bool           theta_is_current; /* no step since they were made */
     drove_batcher  batcher;          /* its batches are a worker's turns: one or more updates */
     size_t         update_rows;      /* examples of an update */
+    drove_loader  *loader;           /* NULL: engines load their batches themselves */
+    unsigned       n_loaders;        /* its threads */
     bool           use_live;         /* fused steps straight into the shared parameters */
     bool           spans_wanted;
     drove_worker  *worker; /* [n_workers] */
@@ -213,6 +217,14 @@ drove_status drove__run_check_memory(const drove_run *run);
 drove_status drove__run_prepare_population(drove_run *run);
 void         drove__run_population(drove_run *run, const float *vector);
 void         drove__worker_statistics(drove_worker *w); /* on the worker's thread */
+
+/* loading.c */
+/* After the batcher is there, before the workers are: run->loader, if the run has one.  Errors:
+ * DROVE_E_ARG (--loaders), those of drove__loader_create. */
+drove_status drove__run_loading(drove_run *run);
+/* On the worker's thread: its next batch; false: none until the next open.  One that could not be
+ * loaded is *status. */
+bool drove__worker_next(drove_worker *w, drove_batch *batch, drove_status *status);
 
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);

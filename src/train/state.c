@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT "drove-state-3"
+#define STATE_FORMAT "drove-state-4"
 
 enum {
     N_COUNTERS = 7,

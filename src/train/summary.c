@@ -111,6 +111,18 @@ static json_t *phases_json(const drove_totals *total)
     return phases;
 }
 
+/* Of this process: what an earlier one of a continued run did is not known. */
+static json_t *loader_json(const drove_run *run)
+{
+    uint64_t busy_ns, exposed_ns;
+    if (run->loader == NULL) return json_null();
+    double hidden = drove__loader_times(run->loader, &busy_ns, &exposed_ns);
+    return json_pack("{s:i, s:o, s:o, s:o}", "threads", (int)run->n_loaders, "busy_s",
+                     drove__json_real((double)busy_ns * 1e-9), "exposed_s",
+                     drove__json_real((double)exposed_ns * 1e-9), "hidden",
+                     drove__json_real(hidden));
+}
+
 static json_t *marks_json(const drove_run *run, int what)
 {
     json_t *object = json_object();
@@ -203,6 +215,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     json_object_set_new(object, "epochs_to", marks_json(run, 2));
     char features[DROVE_FEATURES_TEXT_SIZE];
     drove__features_print(&run->features, features);
+    json_object_set_new(object, "loader", loader_json(run));
     json_object_set_new(object, "features", features[0] ? json_string(features) : json_null());
     json_object_set_new(object, "isa", json_string(run->kernels.isa));
     json_object_set_new(object, "prefetch", json_string(run->opt.prefetch));
@@ -272,6 +285,18 @@ static void print_quality(FILE *f, const drove_run *run)
     fputc('\n', f);
 }
 
+static void print_loader(FILE *f, const drove_run *run)
+{
+    uint64_t busy_ns, exposed_ns;
+    if (run->loader == NULL) return;
+    double hidden = drove__loader_times(run->loader, &busy_ns, &exposed_ns);
+    fprintf(f, "  loading     %.2f s by ", (double)busy_ns * 1e-9);
+    if (run->n_loaders == 0) fputs("the workers", f);
+    else fprintf(f, "%u thread%s", run->n_loaders, run->n_loaders == 1 ? "" : "s");
+    fprintf(f, ", %.2f s of the workers' time: %.0f %% hidden\n", (double)exposed_ns * 1e-9,
+            100.0 * hidden);
+}
+
 static void print_precision(FILE *f, const drove_run *run, const drove_totals *total)
 {
     if (run->shared == NULL) return;
@@ -303,6 +328,7 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
             us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
             us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
             us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+    print_loader(f, run);
     if (strcmp(run->opt.prefetch, "on") != 0) {
         fprintf(f, "  prefetch    %s asked; the processor's prefetchers: %s\n", run->opt.prefetch,
                 drove__prefetch_state_name(run->prefetch_hardware));

@@ -173,6 +173,8 @@ drove_status drove_options_validate(const drove_options *o)
 {
     drove_until until;
     drove_save_every save_every;
+    bool unused_auto;
+    unsigned unused_n;
     DROVE_TRY(check_ranges(o));
     DROVE_TRY(check_data("--data", o->data));
     if (o->test[0] != '\0' && strcmp(o->test, "split") != 0)
@@ -181,6 +183,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o));
     DROVE_TRY(check_word(o, "order", "--order"));
+    DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     DROVE_TRY(check_precision(o));
     DROVE_TRY(check_isa(o->isa));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));

@@ -58,6 +58,7 @@ drove_status drove__worker_setup(drove_worker *w)
             return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
     }
     DROVE_TRY(drove__optim_worker_init(&w->optim, run->optim));
+    if (run->loader != NULL) DROVE_TRY(drove__loader_join(run->loader, w->index));
     return w->engine_ops->create(&opt, &w->engine);
 }
 
@@ -286,15 +287,15 @@ drove_status drove__worker_publish_gradient(drove_worker *w, size_t n_rows, floa
 void drove__worker_train(drove_worker *w)
 {
     drove_run *run = w->run;
-    uint64_t number;
+    drove_batch batch;
+    drove_status status;
     uint64_t before = 0, started = drove__now_ns();
     for (int p = 0; p < DROVE_N_PHASES; p++) before += w->trace.phase_ns[p];
     drove__cursor_init(&w->cursor, &run->batcher);
-    while (drove__batcher_claim(&run->batcher, &w->cursor, w->index, &number)) {
-        drove_batch batch = {.data = run->train, .row = w->row, .number = number};
-        batch.n_rows = drove__batcher_rows(&run->batcher, &w->cursor, number, w->row);
-        float eta = drove__optim_eta(run->optim, drove__batcher_epochs(&run->batcher, number));
-        drove_status status = drove__worker_step(w, &batch, eta);
+    while (drove__worker_next(w, &batch, &status)) {
+        double epoch = drove__batcher_epochs(&run->batcher, batch.number);
+        if (status == DROVE_OK)
+            status = drove__worker_step(w, &batch, drove__optim_eta(run->optim, epoch));
         if (status != DROVE_OK) {
             if (!atomic_load(&run->halted)) drove__worker_fail(w, status);
             break;

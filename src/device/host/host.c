@@ -119,9 +119,19 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- operations ---- */
 
-static void load_target(drove_engine *e, const drove_batch *batch, drove_target *target)
+/* target NULL: not wanted. */
+static drove_status load(drove_engine *e, const drove_batch *batch, bool is_training,
+                         drove_input *in, drove_target *target)
 {
+    if (is_training && batch->loaded != NULL) {
+        *in = batch->loaded->in;
+        if (target != NULL) *target = batch->loaded->target;
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, NULL, in));
+    if (target == NULL) return DROVE_OK;
     drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows, target);
+    return DROVE_OK;
 }
 
 /* Spans of the gradient of a sparse batch: the touched rows of the first layer's W, then all the
@@ -194,8 +204,7 @@ static drove_status gradient(drove_engine *e, const float *theta, const drove_ba
     uint64_t start = is_timed ? drove__now_ns() : 0;
     grad->span = NULL;
     grad->n_spans = 0;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
-    load_target(e, batch, &target);
+    DROVE_TRY(load(e, batch, true, &in, &target));
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
     e->pass.batch = batch->number;
@@ -213,8 +222,7 @@ static drove_status step_fused(drove_engine *e, float *theta, const drove_batch 
     drove_input in;
     drove_target target;
     drove_score sum = {0};
-    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
-    load_target(e, batch, &target);
+    DROVE_TRY(load(e, batch, true, &in, &target));
     e->pass.is_training = true;
     drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
@@ -236,8 +244,7 @@ static drove_status score_batch(drove_engine *e, const float *theta, const drove
 {
     drove_input in;
     drove_target target;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, false, NULL, &in));
-    load_target(e, batch, &target);
+    DROVE_TRY(load(e, batch, false, &in, &target));
     infer(e, theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, score);
     return DROVE_OK;
@@ -247,7 +254,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
                             float *prob)
 {
     drove_input in;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, false, NULL, &in));
+    DROVE_TRY(load(e, batch, false, &in, NULL));
     infer(e, theta, &in);
     drove__model_predict(e->model, in.n_rows, &e->pass, prob);
     return DROVE_OK;
@@ -258,7 +265,7 @@ static drove_status statistics(drove_engine *e, const float *theta, const drove_
                                float share, float *into)
 {
     drove_input in;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, true, NULL, &in));
+    DROVE_TRY(load(e, batch, true, &in, NULL));
     job j = {.e = e, .theta = theta, .in = &in};
     e->pass.is_training = true;
     e->pass.batch = batch->number;

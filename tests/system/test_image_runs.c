@@ -1,0 +1,196 @@
+/* Runs on images: the same bits whoever loads the batches, also after a stop; what a model file
+ * says of images; what cannot be asked for. */
+#include "system/run_support.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static drove_options image_run(void)
+{
+    drove_options opt = small_run();
+    set(&opt, "data",
+        "synth:images?n=300&size=12&classes=4&crop=10x9&pad=1&mirror=1&scale=unit-mean");
+    set(&opt, "until", "epochs=2");
+    set(&opt, "eval-every", "0.4");
+    return opt;
+}
+
+static void loaders_change_no_bit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *threads, *data;
+    } runs[] = {{"sequential", "1", NULL},
+                {"sync", "3", NULL},
+                {"hogwild:live", "1", NULL},
+                {"leashed:inf", "1", NULL},
+                {"sequential", "1", "synth:logistic?n=200&d=40&density=0.1"}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        static const char *const loaders[] = {"auto", "0", "1", "3"};
+        const char *first = fresh_folder("first");
+        for (size_t k = 0; k < sizeof loaders / sizeof *loaders; k++) {
+            drove_options opt = image_run();
+            const char *folder = k == 0 ? first : fresh_folder("other");
+            set(&opt, "strategy", runs[i].strategy);
+            set(&opt, "threads", runs[i].threads);
+            if (runs[i].data != NULL) set(&opt, "data", runs[i].data);
+            set(&opt, "loaders", loaders[k]);
+            set(&opt, "out", folder);
+            run_to(&opt, DROVE_FINISHED);
+            if (k > 0) assert_same_model(first, folder);
+        }
+    }
+}
+
+/* Claimed one ahead, but the run trains the same batches, neither more nor fewer. */
+static void the_same_batches_are_trained(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"sync", "hogwild", "leashed:inf", "ssp:2"};
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+        drove_progress p[2];
+        for (size_t k = 0; k < 2; k++) {
+            drove_options opt = image_run();
+            drove_result *result;
+            set(&opt, "strategy", strategies[i]);
+            set(&opt, "threads", "3");
+            set(&opt, "loaders", k == 0 ? "0" : "2");
+            set(&opt, "until", "updates=41");
+            assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
+            drove_result_final(result, &p[k]);
+            drove_result_destroy(result);
+        }
+        assert_int_equal(p[1].updates, p[0].updates);
+        assert_int_equal(p[1].examples, p[0].examples);
+        assert_in_range(p[1].updates, 41, 42); /* sync: whole rounds */
+    }
+}
+
+static void stopped_runs_go_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    for (unsigned n = 1; n <= 2; n++) {
+        const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
+        drove_options opt = image_run(), again = drove_options_default();
+        set(&opt, "strategy", n == 1 ? "sequential" : "sync");
+        set(&opt, "threads", n == 1 ? "1" : "2");
+        set(&opt, "loaders", "2");
+        set(&opt, "out", whole);
+        run_to(&opt, DROVE_FINISHED);
+        set(&opt, "until", "updates=7");
+        set(&opt, "out", parts);
+        run_to(&opt, DROVE_FINISHED);
+        assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
+        set(&again, "until", "epochs=2");
+        set(&again, "loaders", "1");
+        run_to(&again, DROVE_FINISHED);
+        assert_same_model(whole, parts);
+    }
+}
+
+static void evaluation_draws_nothing(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("eval");
+    drove_options opt = image_run();
+    drove_score_report report[2];
+    drove_result *result;
+    drove_progress p;
+    set(&opt, "threads", "2");
+    set(&opt, "out", folder);
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
+    drove_result_final(result, &p);
+    drove_result_destroy(result);
+    for (size_t i = 0; i < 2; i++) { /* the training data, by the model file alone */
+        const drove_use_options use = {.model = "eval/model.safetensors",
+                                       .data = "synth:images?n=300&size=12&classes=4",
+                                       .batch = i == 0 ? 300 : 7};
+        assert_int_equal(drove_eval(&use, &report[i]), DROVE_OK);
+        assert_true(fabs(report[i].loss - p.loss) < 1e-6);
+        assert_true(report[i].accuracy == p.accuracy);
+    }
+    drove_modelfile file;
+    load_model(folder, "model.safetensors", &file);
+    assert_int_equal(file.io.n_features, 3 * 10 * 9);
+    assert_int_equal(file.n_inputs, 3 * 12 * 12);
+    assert_true(file.io.image.c == 3 && file.io.image.h == 10 && file.io.image.w == 9);
+    drove__modelfile_fini(&file);
+}
+
+static void the_summary_tells_the_loaders_time(void **state)
+{
+    (void)state;
+    static const char *const loaders[] = {"0", "2"};
+    for (size_t i = 0; i < 2; i++) {
+        drove_options opt = image_run();
+        drove_result *result;
+        set(&opt, "threads", "1");
+        set(&opt, "loaders", loaders[i]);
+        assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
+        json_t *summary = json_loads(drove_result_json(result), 0, NULL);
+        const json_t *loader = json_object_get(summary, "loader");
+        double busy_s = json_number_value(json_object_get(loader, "busy_s"));
+        double exposed_s = json_number_value(json_object_get(loader, "exposed_s"));
+        double hidden = json_number_value(json_object_get(loader, "hidden"));
+        double load_s =
+            json_number_value(json_object_get(json_object_get(summary, "phases"), "load"));
+        double updates = json_number_value(json_object_get(summary, "updates"));
+        assert_int_equal(json_integer_value(json_object_get(loader, "threads")), i == 0 ? 0 : 2);
+        assert_true(busy_s > 0.0 && hidden >= 0.0 && hidden <= 1.0);
+        assert_true(fabs(load_s * updates - exposed_s) < 1e-6 + 1e-6 * exposed_s);
+        if (i == 0) assert_true(hidden == 0.0);
+        json_decref(summary);
+        drove_result_destroy(result);
+    }
+}
+
+static void expect_refusal(const drove_options *opt, const char *word)
+{
+    drove_result *result;
+    assert_int_equal(drove_train(opt, NULL, &result), DROVE_E_ARG);
+    if (strstr(drove_error_text(), word) == NULL)
+        fail_msg("\"%s\" is not in: %s", word, drove_error_text());
+}
+
+static void what_cannot_be_combined_is_refused(void **state)
+{
+    (void)state;
+    drove_options opt = image_run();
+    set(&opt, "features", "rff:32");
+    expect_refusal(&opt, "--features");
+    opt = image_run();
+    set(&opt, "model", "logistic");
+    set(&opt, "data", "synth:images?n=100&size=12&classes=2&crop=10");
+    set(&opt, "precision", "D8M8");
+    expect_refusal(&opt, "--precision");
+    set(&opt, "data", "synth:logistic?n=100");
+    set(&opt, "loaders", "2");
+    expect_refusal(&opt, "--loaders 2");
+    opt = image_run();
+    set(&opt, "strategy", "hogbatch");
+    set(&opt, "loaders", "1");
+    expect_refusal(&opt, "--loaders 1");
+    set(&opt, "loaders", "many");
+    expect_refusal(&opt, "--loaders");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loaders_change_no_bit),
+        cmocka_unit_test(the_same_batches_are_trained),
+        cmocka_unit_test(stopped_runs_go_on_to_the_same_bits),
+        cmocka_unit_test(evaluation_draws_nothing),
+        cmocka_unit_test(the_summary_tells_the_loaders_time),
+        cmocka_unit_test(what_cannot_be_combined_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
