@@ -18,6 +18,7 @@
 #define DROVE_KERNEL_H
 
 #include "base/status.h"
+#include "kernel/image.h"
 #include "kernel/linear.h"
 
 #include <stdbool.h>
@@ -69,6 +70,10 @@ typedef void drovek_bias_act_f32_fn(float *y, const float *bias, size_t rows, si
  * then db[o] = sum over rows of dy (row order ascending). */
 typedef void drovek_act_grad_f32_fn(float *dy, float *db, const float *y, size_t rows, size_t cols,
                                     drovek_act act);
+/* Without a bias: y = act(x), y may be x; dx = dy act'(.), dx may be dy, adds: dx += it. */
+typedef void drovek_act_f32_fn(float *y, const float *x, size_t n, drovek_act act);
+typedef void drovek_act_back_f32_fn(float *dx, const float *dy, const float *y, size_t n,
+                                    drovek_act act, bool adds);
 /* y = factor cos(y + phase[cols]), in place: the last step of random Fourier features.  The bound
  * on its error holds for |y + phase| up to 10^5; beyond, the result still is within the factor. */
 typedef void drovek_cos_f32_fn(float *y, const float *phase, size_t rows, size_t cols,
@@ -84,9 +89,12 @@ typedef double drovek_softmax_f32_fn(const float *z, const int32_t *label, float
 /* ---- whole vectors ---- */
 
 /* to = from [racy: both]; y += a x [racy: y]; y *= a; x y summed in double; no infinity, no NaN */
-typedef void   drovek_copy_f32_fn(float *to, const float *from, size_t n);
-typedef void   drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
-typedef void   drovek_scale_f32_fn(float *y, size_t n, float a);
+typedef void drovek_copy_f32_fn(float *to, const float *from, size_t n);
+typedef void drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
+typedef void drovek_scale_f32_fn(float *y, size_t n, float a);
+/* to = a x + b y; to may be x or y; y NULL: a x */
+typedef void   drovek_blend_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
+                                   float b);
 typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
 typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
 /* x[0] ^ x[1] ^ ... ^ x[n - 1]: nothing but reading, for measuring memory; x 8-byte aligned. */
@@ -117,9 +125,10 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 /* clang-format off */
 #define DROVEK_LIST(X)                                                                             \
     X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
-    X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(cos_f32) X(softmax_f32) X(copy_f32)           \
-    X(axpy_f32) X(scale_f32) X(dot_f32) X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32)     \
-    X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)
+    X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
+    X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(dot_f32) X(finite_f32)      \
+    X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32) X(adagrad_f32)             \
+    X(rmsprop_f32) X(adam_f32) DROVEK_IMAGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

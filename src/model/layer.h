@@ -93,6 +93,10 @@ static inline size_t drove__block(drovek_format format, size_t c)
 void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,
                             float *to);
 
+/* For kinds that take an activation, on this part's rows: y = act(y), and back: dy *= act'(y). */
+void drove__layer_act(const drove_call *c);
+void drove__layer_act_back(const drove_call *c);
+
 /* Writes zeros into the gaps behind the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);
 

@@ -8,6 +8,16 @@
 const drove_layer_ops *const drove__layer_kinds[] = {
     &drove__layer_dense,
     &drove__layer_convolution,
+    &drove__layer_max_pool,
+    &drove__layer_average_pool,
+    &drove__layer_lrn,
+    &drove__layer_dropout,
+    &drove__layer_batch_norm,
+    &drove__layer_concat,
+    &drove__layer_sum,
+    &drove__layer_flatten,
+    &drove__layer_activation,
+    &drove__layer_softmax,
     NULL,
 };
 
@@ -16,6 +26,21 @@ void drove__layer_sum_parts(const drove_call *c, const float *from, size_t strid
 {
     c->k->copy_f32(to, from, n);
     for (unsigned i = 1; i < c->n_parts; i++) c->k->axpy_f32(to, from + i * stride, n, 1.0f);
+}
+
+void drove__layer_act(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_out, last = c->last_row * c->layer->n_out;
+    if (c->layer->act == DROVEK_LINEAR) return;
+    c->k->act_f32(c->y + first, c->y + first, last - first, c->layer->act);
+}
+
+void drove__layer_act_back(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_out, last = c->last_row * c->layer->n_out;
+    if (c->layer->act == DROVEK_LINEAR) return;
+    c->k->act_back_f32(c->dy + first, c->dy + first, c->y + first, last - first, c->layer->act,
+                       false);
 }
 
 /* A gradient of zero keeps the gaps zero in theta. */

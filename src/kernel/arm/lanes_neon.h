@@ -293,4 +293,71 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 
+/* ---- conditions lane by lane ---- */
+
+typedef uint32x4_t vec_bool;
+
+/* a > b, or a is NaN */
+INLINE vec_bool vec_exceeds(vec a, vec b)
+{
+    return vorrq_u32(vcgtq_f32(a, b), vmvnq_u32(vceqq_f32(a, a)));
+}
+
+INLINE vec vec_select(vec_bool condition, vec then, vec other)
+{
+    return vbslq_f32(condition, then, other);
+}
+
+/* ---- bytes ---- */
+
+/* The lanes of v, whole numbers in [0, 255], as bytes */
+INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
+{
+    uint16x4_t half = vmovn_u32(vcvtq_u32_f32(v));
+    uint32_t   all = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(half, half))), 0);
+    if (count == LANES) __builtin_memcpy(p, &all, LANES);
+    else
+        for (size_t i = 0; i < count; i++) p[i] = (uint8_t)(all >> (8 * i));
+}
+
+/* v where the byte at p is `value`, else 0 */
+INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
+{
+    uint32x4_t same = vceqq_f32(vec_widen_u8(p, count), vdupq_n_f32(value));
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), same));
+}
+
+/* ---- words of 32 bits ---- */
+
+typedef uint32x4_t vec_u32;
+
+/* clang-format off */
+INLINE vec_u32 u32_set(uint32_t a) { return vdupq_n_u32(a); }
+INLINE vec_u32 u32_add(vec_u32 a, vec_u32 b) { return vaddq_u32(a, b); }
+INLINE vec_u32 u32_mul(vec_u32 a, vec_u32 b) { return vmulq_u32(a, b); }
+INLINE vec_u32 u32_xor(vec_u32 a, vec_u32 b) { return veorq_u32(a, b); }
+INLINE vec_u32 u32_count(void) { return lane_numbers(); } /* {0, 1, 2, ...} */
+/* clang-format on */
+
+/* a ^ (a >> bits), bits a constant */
+INLINE vec_u32 u32_fold(vec_u32 a, int bits)
+{
+    return veorq_u32(a, vshlq_u32(a, vdupq_n_s32(-bits)));
+}
+
+/* v where a >> 8 >= least, else 0; least < 2^31 */
+INLINE vec vec_where_least(vec_u32 a, vec_u32 least, vec v)
+{
+    uint32x4_t stays = vcgeq_u32(vshrq_n_u32(a, 8), least);
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), stays));
+}
+
+/* 1 / sqrt(a), a > 0 and normal: an estimate and two steps of Newton's method */
+INLINE vec vec_rsqrt(vec a)
+{
+    vec r = vrsqrteq_f32(a);
+    r = vmulq_f32(r, vrsqrtsq_f32(vmulq_f32(a, r), r));
+    return vmulq_f32(r, vrsqrtsq_f32(vmulq_f32(a, r), r));
+}
+
 #endif

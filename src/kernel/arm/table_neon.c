@@ -4,8 +4,11 @@
 
 #include "kernel/arm/lanes_neon.h"
 
+#include "kernel/lanes/columns.h"
 #include "kernel/lanes/gemm.h"
+#include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
+#include "kernel/lanes/pool.h"
 #include "kernel/lanes/rows.h"
 #include "kernel/lanes/update.h"
 #include "kernel/lanes/vector.h"
@@ -26,11 +29,14 @@ const drovek_table drovek_neon = {
     .spouter_f32 = spouter_f32,
     .bias_act_f32 = bias_act_f32,
     .act_grad_f32 = act_grad_f32,
+    .act_f32 = act_f32,
+    .act_back_f32 = act_back_f32,
     .cos_f32 = cos_f32,
     .softmax_f32 = softmax_f32,
     .copy_f32 = copy_f32,
     .axpy_f32 = axpy_f32,
     .scale_f32 = scale_f32,
+    .blend_f32 = blend_f32,
     .dot_f32 = dot_f32,
     .finite_f32 = finite_f32,
     .xor_u64 = xor_u64,
@@ -41,6 +47,9 @@ const drovek_table drovek_neon = {
     .adagrad_f32 = adagrad_f32,
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
-    .gemm_source = "drove",
+#define X(k) .k = k,
+    DROVEK_IMAGE_LIST(X)
+#undef X
+        .gemm_source = "drove",
     .linear_dense = &dense,
 };

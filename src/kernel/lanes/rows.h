@@ -164,6 +164,53 @@ static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size
     }
 }
 
+/* ---- without a bias ---- */
+
+INLINE void act_all(float *y, const float *x, size_t n, drovek_act act)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        if (count == LANES) vec_store(y + i, activate(vec_load(x + i, LANES), act), LANES);
+        else vec_store(y + i, activate(vec_load(x + i, count), act), count);
+    }
+}
+
+static void act_f32(float *y, const float *x, size_t n, drovek_act act)
+{
+    switch (act) {
+    case DROVEK_RELU: act_all(y, x, n, DROVEK_RELU); break;
+    case DROVEK_SIGMOID: act_all(y, x, n, DROVEK_SIGMOID); break;
+    case DROVEK_TANH: act_all(y, x, n, DROVEK_TANH); break;
+    case DROVEK_LINEAR: act_all(y, x, n, DROVEK_LINEAR); break;
+    }
+}
+
+INLINE void act_back_at(float *dx, const float *dy, const float *y, drovek_act act, bool adds,
+                        size_t count)
+{
+    vec d = derive(vec_load(dy, count), vec_load(y, count), act);
+    vec_store(dx, adds ? vec_add(vec_load(dx, count), d) : d, count);
+}
+
+INLINE void act_back_all(float *dx, const float *dy, const float *y, size_t n, drovek_act act,
+                         bool adds)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) act_back_at(dx + i, dy + i, y + i, act, adds, LANES);
+    if (i < n) act_back_at(dx + i, dy + i, y + i, act, adds, n - i);
+}
+
+static void act_back_f32(float *dx, const float *dy, const float *y, size_t n, drovek_act act,
+                         bool adds)
+{
+    switch (act) {
+    case DROVEK_RELU: act_back_all(dx, dy, y, n, DROVEK_RELU, adds); break;
+    case DROVEK_SIGMOID: act_back_all(dx, dy, y, n, DROVEK_SIGMOID, adds); break;
+    case DROVEK_TANH: act_back_all(dx, dy, y, n, DROVEK_TANH, adds); break;
+    case DROVEK_LINEAR: act_back_all(dx, dy, y, n, DROVEK_LINEAR, adds); break;
+    }
+}
+
 /* ---- cosine ---- */
 
 /* factor cos v = factor - 2 factor sin^2(v / 2), whose period is that of sin^2: v / 2 = k pi + r

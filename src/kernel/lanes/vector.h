@@ -83,6 +83,35 @@ static void scale_f32(float *y, size_t n, float a)
     if (i < n) vec_store(y + i, vec_mul(vec_load(y + i, n - i), factor), n - i);
 }
 
+/* a x + b y; y NULL: a x */
+INLINE vec blend_at(const float *x, const float *y, vec a, vec b, size_t i, size_t count)
+{
+    vec first = vec_load(x + i, count);
+    return y != NULL ? vec_fma(a, first, vec_mul(b, vec_load(y + i, count))) : vec_mul(a, first);
+}
+
+INLINE void blend(float *to, const float *x, const float *y, size_t n, float a, float b)
+{
+    vec    va = vec_set(a), vb = vec_set(b);
+    size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec part[4];
+        UNROLL
+        for (size_t v = 0; v < 4; v++) part[v] = blend_at(x, y, va, vb, i + v * LANES, LANES);
+        block_store(to + i, part, 4, LANES);
+    }
+    for (; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        vec_store(to + i, blend_at(x, y, va, vb, i, count), count);
+    }
+}
+
+static void blend_f32(float *to, const float *x, const float *y, size_t n, float a, float b)
+{
+    if (y != NULL) blend(to, x, y, n, a, b);
+    else blend(to, x, NULL, n, a, b);
+}
+
 /* Four running sums a lane, added up in a fixed tree. */
 static double dot_f32(const float *x, const float *y, size_t n)
 {

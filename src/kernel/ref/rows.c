@@ -56,6 +56,20 @@ void drovek_act_grad_f32_ref(float *dy, float *db, const float *y, size_t rows, 
     }
 }
 
+void drovek_act_f32_ref(float *y, const float *x, size_t n, drovek_act act)
+{
+    for (size_t i = 0; i < n; i++) y[i] = activate(x[i], act);
+}
+
+void drovek_act_back_f32_ref(float *dx, const float *dy, const float *y, size_t n, drovek_act act,
+                             bool adds)
+{
+    for (size_t i = 0; i < n; i++) {
+        float d = act != DROVEK_LINEAR ? derive(dy[i], y[i], act) : dy[i];
+        dx[i] = adds ? dx[i] + d : d;
+    }
+}
+
 void drovek_cos_f32_ref(float *y, const float *phase, size_t rows, size_t cols, float factor)
 {
     for (size_t i = 0; i < rows * cols; i++)

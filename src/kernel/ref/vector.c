@@ -21,6 +21,11 @@ void drovek_scale_f32_ref(float *y, size_t n, float a)
     for (size_t i = 0; i < n; i++) y[i] *= a;
 }
 
+void drovek_blend_f32_ref(float *to, const float *x, const float *y, size_t n, float a, float b)
+{
+    for (size_t i = 0; i < n; i++) to[i] = y != NULL ? fmaf(a, x[i], b * y[i]) : a * x[i];
+}
+
 double drovek_dot_f32_ref(const float *x, const float *y, size_t n)
 {
     double sum = 0.0;

@@ -333,4 +333,90 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes)));
 }
 
+/* ---- conditions lane by lane ---- */
+
+typedef __m256 vec_bool;
+
+/* a > b, or a is NaN */
+INLINE vec_bool vec_exceeds(vec a, vec b)
+{
+    return _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+}
+
+INLINE vec vec_select(vec_bool condition, vec then, vec other)
+{
+    return _mm256_blendv_ps(other, then, condition);
+}
+
+/* ---- bytes ---- */
+
+/* The lanes of v, whole numbers in [0, 255], as bytes */
+INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
+{
+    __m256i whole = _mm256_cvtps_epi32(v);
+    __m128i half =
+        _mm_packus_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+    __m128i bytes = _mm_packus_epi16(half, half);
+    if (count == LANES) {
+        _mm_storel_epi64((__m128i *)p, bytes);
+        return;
+    }
+    uint64_t all = (uint64_t)_mm_cvtsi128_si64(bytes);
+    for (size_t i = 0; i < count; i++) p[i] = (uint8_t)(all >> (8 * i));
+}
+
+INLINE __m128i load_bytes(const uint8_t *p, size_t count)
+{
+    if (count == LANES) return _mm_loadl_epi64((const __m128i *)p);
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++) all |= (uint64_t)p[i] << (8 * i);
+    return _mm_cvtsi64_si128((long long)all);
+}
+
+/* v where the byte at p is `value`, else 0 */
+INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
+{
+    __m256i wide = _mm256_cvtepu8_epi32(load_bytes(p, count));
+    __m256i same = _mm256_cmpeq_epi32(wide, _mm256_set1_epi32(value));
+    return _mm256_and_ps(v, _mm256_castsi256_ps(same));
+}
+
+/* ---- words of 32 bits ---- */
+
+typedef __m256i vec_u32;
+
+/* clang-format off */
+INLINE vec_u32 u32_set(uint32_t a) { return _mm256_set1_epi32((int)a); }
+INLINE vec_u32 u32_add(vec_u32 a, vec_u32 b) { return _mm256_add_epi32(a, b); }
+INLINE vec_u32 u32_mul(vec_u32 a, vec_u32 b) { return _mm256_mullo_epi32(a, b); }
+INLINE vec_u32 u32_xor(vec_u32 a, vec_u32 b) { return _mm256_xor_si256(a, b); }
+/* clang-format on */
+
+/* {0, 1, 2, ...} */
+INLINE vec_u32 u32_count(void)
+{
+    return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+/* a ^ (a >> bits), bits a constant */
+INLINE vec_u32 u32_fold(vec_u32 a, int bits)
+{
+    return _mm256_xor_si256(a, _mm256_srli_epi32(a, bits));
+}
+
+/* v where a >> 8 >= least, else 0; least < 2^31 */
+INLINE vec vec_where_least(vec_u32 a, vec_u32 least, vec v)
+{
+    __m256i below = _mm256_cmpgt_epi32(least, _mm256_srli_epi32(a, 8));
+    return _mm256_andnot_ps(_mm256_castsi256_ps(below), v);
+}
+
+/* 1 / sqrt(a), a > 0 and normal: an estimate and one step of Newton's method */
+INLINE vec vec_rsqrt(vec a)
+{
+    vec r = _mm256_rsqrt_ps(a);
+    vec half = _mm256_mul_ps(_mm256_mul_ps(a, r), _mm256_set1_ps(-0.5f));
+    return _mm256_mul_ps(r, _mm256_fmadd_ps(half, r, _mm256_set1_ps(1.5f)));
+}
+
 #endif

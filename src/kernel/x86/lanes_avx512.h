@@ -351,4 +351,75 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 
+/* ---- conditions lane by lane ---- */
+
+typedef __mmask16 vec_bool;
+
+/* a > b, or a is NaN */
+INLINE vec_bool vec_exceeds(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+
+INLINE vec vec_select(vec_bool condition, vec then, vec other)
+{
+    return _mm512_mask_mov_ps(other, condition, then);
+}
+
+/* ---- bytes ---- */
+
+/* The lanes of v, whole numbers in [0, 255], as bytes */
+INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
+{
+    __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v));
+    if (count == LANES) _mm_storeu_si128((__m128i *)p, bytes);
+    else _mm_mask_storeu_epi8(p, first(count), bytes);
+}
+
+/* v where the byte at p is `value`, else 0 */
+INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
+{
+    __m128i bytes = count == LANES ? _mm_loadu_si128((const __m128i *)p)
+                                   : _mm_maskz_loadu_epi8(first(count), p);
+    return _mm512_maskz_mov_ps(_mm_cmpeq_epi8_mask(bytes, _mm_set1_epi8((char)value)), v);
+}
+
+/* ---- words of 32 bits ---- */
+
+typedef __m512i vec_u32;
+
+/* clang-format off */
+INLINE vec_u32 u32_set(uint32_t a) { return _mm512_set1_epi32((int)a); }
+INLINE vec_u32 u32_add(vec_u32 a, vec_u32 b) { return _mm512_add_epi32(a, b); }
+INLINE vec_u32 u32_mul(vec_u32 a, vec_u32 b) { return _mm512_mullo_epi32(a, b); }
+INLINE vec_u32 u32_xor(vec_u32 a, vec_u32 b) { return _mm512_xor_si512(a, b); }
+/* clang-format on */
+
+/* {0, 1, 2, ...} */
+INLINE vec_u32 u32_count(void)
+{
+    return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+/* a ^ (a >> bits), bits a constant */
+INLINE vec_u32 u32_fold(vec_u32 a, unsigned bits)
+{
+    return _mm512_xor_si512(a, _mm512_srli_epi32(a, bits));
+}
+
+/* v where a >> 8 >= least, else 0; least < 2^31 */
+INLINE vec vec_where_least(vec_u32 a, vec_u32 least, vec v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(_mm512_srli_epi32(a, 8), least), v);
+}
+
+/* 1 / sqrt(a), a > 0 and normal, within RSQRT_ULPS of tests/kernel: an estimate and one step of
+ * Newton's method */
+INLINE vec vec_rsqrt(vec a)
+{
+    vec r = _mm512_rsqrt14_ps(a);
+    vec half = _mm512_mul_ps(_mm512_mul_ps(a, r), _mm512_set1_ps(-0.5f));
+    return _mm512_mul_ps(r, _mm512_fmadd_ps(half, r, _mm512_set1_ps(1.5f)));
+}
+
 #endif

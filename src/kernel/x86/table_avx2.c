@@ -4,8 +4,11 @@
 
 #include "kernel/x86/lanes_avx2.h"
 
+#include "kernel/lanes/columns.h"
 #include "kernel/lanes/gemm.h"
+#include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
+#include "kernel/lanes/pool.h"
 #include "kernel/lanes/rows.h"
 #include "kernel/lanes/update.h"
 #include "kernel/lanes/vector.h"
@@ -33,11 +36,14 @@ const drovek_table drovek_avx2 = {
     .spouter_f32 = spouter_f32,
     .bias_act_f32 = bias_act_f32,
     .act_grad_f32 = act_grad_f32,
+    .act_f32 = act_f32,
+    .act_back_f32 = act_back_f32,
     .cos_f32 = cos_f32,
     .softmax_f32 = softmax_f32,
     .copy_f32 = copy_f32,
     .axpy_f32 = axpy_f32,
     .scale_f32 = scale_f32,
+    .blend_f32 = blend_f32,
     .dot_f32 = dot_f32,
     .finite_f32 = finite_f32,
     .xor_u64 = xor_u64,
@@ -48,7 +54,10 @@ const drovek_table drovek_avx2 = {
     .adagrad_f32 = adagrad_f32,
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
-    .gemm_source = "drove",
+#define X(k) .k = k,
+    DROVEK_IMAGE_LIST(X)
+#undef X
+        .gemm_source = "drove",
     .linear_dense = &drovek_linear_dense_avx2,
     .linear_sparse = &drovek_linear_sparse_avx2,
 };

@@ -1,0 +1,77 @@
+/* model/pooling.c - see pooling.h. */
+#include "model/pooling.h"
+
+static size_t at_least_1(size_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+static drovek_window whole_window(const drove_layer_options *o, drove_shape in)
+{
+    const drovek_window *w = &o->window;
+    if (o->is_global)
+        return (drovek_window){.kh = in.h, .kw = in.w, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
+    return (drovek_window){.kh = at_least_1(w->kh),
+                           .kw = at_least_1(w->kw),
+                           .sh = at_least_1(w->sh),
+                           .sw = at_least_1(w->sw),
+                           .ph = w->ph,
+                           .pw = w->pw,
+                           .dh = at_least_1(w->dh),
+                           .dw = at_least_1(w->dw)};
+}
+
+/* k <= n + 2 p, p < k */
+static size_t n_windows(size_t n, size_t k, size_t s, size_t p, bool rounds_up)
+{
+    size_t rest = n + 2 * p - k, count = rest / s + 1;
+    if (rounds_up && rest % s != 0 && count * s < n + p) count++;
+    return count;
+}
+
+drove_status drove__pooling_shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                                  size_t n_outputs)
+{
+    const drovek_window w = whole_window(&l->opt, bottom[0]);
+    const drove_shape in = bottom[0];
+    (void)n_bottoms, (void)n_outputs;
+    if (w.dh != 1 || w.dw != 1)
+        return drove__fail(DROVE_E_ARG, "expected pooling without dilation, found %zu x %zu", w.dh,
+                           w.dw);
+    if (w.ph >= w.kh || w.pw >= w.kw)
+        return drove__fail(DROVE_E_SHAPE,
+                           "expected padding smaller than the window of %zu x %zu, found %zu x %zu",
+                           w.kh, w.kw, w.ph, w.pw);
+    if (w.kh > in.h + 2 * w.ph || w.kw > in.w + 2 * w.pw)
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "a window of %zu x %zu is larger than its input of %zu x %zu with padding %zu x %zu",
+            w.kh, w.kw, in.h, in.w, w.ph, w.pw);
+    if (w.kw > DROVEK_POOL_MOST / w.kh)
+        return drove__fail(DROVE_E_SHAPE,
+                           "expected a window of at most %d elements, found %zu x %zu",
+                           (int)DROVEK_POOL_MOST, w.kh, w.kw);
+    l->opt.window = w;
+    l->in = in;
+    l->out = (drove_shape){in.c, n_windows(in.h, w.kh, w.sh, w.ph, l->opt.rounds_up),
+                           n_windows(in.w, w.kw, w.sw, w.pw, l->opt.rounds_up)};
+    l->n_in = drove__shape_floats(l->in);
+    l->n_out = drove__shape_floats(l->out);
+    return DROVE_OK;
+}
+
+drovek_pool drove__pooling_geometry(const drove_layer *l, drovek_format format)
+{
+    const drovek_window *w = &l->opt.window;
+    return (drovek_pool){.c = drove__block(format, l->in.c),
+                         .h = l->in.h,
+                         .w = l->in.w,
+                         .oh = l->out.h,
+                         .ow = l->out.w,
+                         .kh = w->kh,
+                         .kw = w->kw,
+                         .sh = w->sh,
+                         .sw = w->sw,
+                         .ph = w->ph,
+                         .pw = w->pw};
+}

@@ -1,0 +1,75 @@
+/* model/softmax.c - over the channels of each place: y[c] = e^(x[c] - m) / sum e^(x[j] - m), m the
+ * largest, so that nothing overflows.  (The loss `softmax` has its own, joined with its logarithm;
+ * this layer is for networks that go on with probabilities.) */
+#include "model/layer.h"
+
+#include <math.h>
+
+static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                          size_t n_outputs)
+{
+    (void)n_bottoms, (void)n_outputs;
+    l->in = l->out = bottom[0];
+    l->n_in = l->n_out = drove__shape_floats(l->in);
+    return DROVE_OK;
+}
+
+static void softmax(float *y, const float *x, size_t n)
+{
+    float largest = x[0];
+    double sum = 0.0;
+    for (size_t i = 1; i < n; i++) largest = x[i] > largest ? x[i] : largest;
+    for (size_t i = 0; i < n; i++) sum += y[i] = expf(x[i] - largest);
+    for (size_t i = 0; i < n; i++) y[i] = (float)(y[i] / sum);
+}
+
+/* dx = y (dy - sum of dy y) */
+static void softmax_back(float *dx, const float *dy, const float *y, size_t n, bool adds)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += (double)dy[i] * (double)y[i];
+    for (size_t i = 0; i < n; i++) {
+        float d = (float)(y[i] * (dy[i] - sum));
+        dx[i] = adds ? dx[i] + d : d;
+    }
+}
+
+static void forward(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    const size_t hw = l->in.h * l->in.w;
+    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++)
+        softmax(c->y + at * l->in.c, c->bottom[0].x + at * l->in.c, l->in.c);
+}
+
+static void backward(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    const size_t hw = l->in.h * l->in.w;
+    if (c->bottom[0].dx == NULL) return;
+    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++)
+        softmax_back(c->bottom[0].dx + at * l->in.c, c->dy + at * l->in.c, c->y + at * l->in.c,
+                     l->in.c, c->bottom[0].adds);
+}
+
+/* Channels must lie side by side. */
+static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
+                            const drovek_format *in, drovek_format *want, drovek_format *out)
+{
+    (void)opt, (void)l, (void)in;
+    want[0] = *out = DROVEK_NHWC;
+    return DROVE_OK;
+}
+
+const drove_layer_ops drove__layer_softmax = {
+    .name = "softmax",
+    .help = "probabilities over the channels",
+    .source = "Bridle, NIPS 1989",
+    .least_bottoms = 1,
+    .most_bottoms = 1,
+    .format = DROVE_FORMAT_OWN,
+    .shape = shape,
+    .formats = formats,
+    .forward = forward,
+    .backward = backward,
+};
