@@ -83,7 +83,7 @@ bool drove__graph_is_file(const char *spec)
 
 /* ---- layers ---- */
 
-/* What a 0 stands for. */
+/* What a 0 stands for, and one form for each meaning. */
 static void fill_in_defaults(drove_layer *l)
 {
     drove_layer_options *o = &l->opt;
@@ -92,8 +92,8 @@ static void fill_in_defaults(drove_layer *l)
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
         if (*ones[i] == 0) *ones[i] = 1;
     }
-    if (o->w_lr == 0.0f) o->w_lr = 1.0f;
-    if (o->b_lr == 0.0f) o->b_lr = 1.0f;
+    if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that layers whose step is the run's can be told */
+    if (o->b_lr == 1.0f) o->b_lr = 0.0f;
     bool has_coefficient = false;
     for (unsigned b = 0; b < l->n_bottoms; b++) {
         has_coefficient = has_coefficient || o->coefficient[b] != 0.0f;

@@ -1,0 +1,167 @@
+/* model/graph_keys.c - see graph_keys.h. */
+#include "model/graph_keys.h"
+
+#include "model/support.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MOST_SIDE = 1 << 16, MOST_CHANNELS = 1 << 24 };
+
+enum {
+    DENSE = 1 << 0,
+    CONVOLUTION = 1 << 1,
+    MAX_POOL = 1 << 2,
+    AVERAGE_POOL = 1 << 3,
+    LRN = 1 << 4,
+    DROPOUT = 1 << 5,
+    BATCH_NORM = 1 << 6,
+    SUM = 1 << 7,
+    POOL = MAX_POOL | AVERAGE_POOL,
+    WEIGHTED = DENSE | CONVOLUTION
+};
+
+#define AT(field) offsetof(drove_layer_options, field), 0
+#define PAIR_AT(y, x)                                                                              \
+    offsetof(drove_layer_options, window) + offsetof(drovek_window, y),                            \
+        offsetof(drove_layer_options, window) + offsetof(drovek_window, x)
+
+const drove_graph_key drove__graph_keys[] = {
+    {"channels", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, CONVOLUTION},
+    {"units", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, DENSE},
+    {"kernel", DROVE_KEY_PAIR, PAIR_AT(kh, kw), 1, MOST_SIDE, CONVOLUTION | POOL},
+    {"stride", DROVE_KEY_PAIR, PAIR_AT(sh, sw), 1, MOST_SIDE, CONVOLUTION | POOL},
+    {"pad", DROVE_KEY_PAIR, PAIR_AT(ph, pw), 0, MOST_SIDE, CONVOLUTION | POOL},
+    {"dilation", DROVE_KEY_PAIR, PAIR_AT(dh, dw), 1, MOST_SIDE, CONVOLUTION},
+    {"groups", DROVE_KEY_COUNT, AT(groups), 1, MOST_CHANNELS, CONVOLUTION},
+    {"bias", DROVE_KEY_NO, AT(no_bias), 0, 0, WEIGHTED},
+    {"global", DROVE_KEY_FLAG, AT(is_global), 0, 0, POOL},
+    {"rounds_up", DROVE_KEY_FLAG, AT(rounds_up), 0, 0, POOL},
+    {"size", DROVE_KEY_COUNT, AT(size), 1, MOST_SIDE, LRN},
+    {"alpha", DROVE_KEY_REAL, AT(alpha), 0, 1e6, LRN},
+    {"beta", DROVE_KEY_REAL, AT(beta), 0, 100, LRN},
+    {"kappa", DROVE_KEY_REAL, AT(kappa), 1e-6, 1e6, LRN},
+    {"ratio", DROVE_KEY_REAL, AT(ratio), 0, 0.99, DROPOUT},
+    {"epsilon", DROVE_KEY_REAL, AT(epsilon), 1e-12, 1, BATCH_NORM},
+    {"coefficients", DROVE_KEY_REALS, AT(coefficient), -1e6, 1e6, SUM},
+    {"weight_init", DROVE_KEY_FILLER, AT(w_filler), 0, 0, WEIGHTED},
+    {"bias_init", DROVE_KEY_FILLER, AT(b_filler), 0, 0, WEIGHTED},
+    {"weight_lr", DROVE_KEY_REAL, AT(w_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM},
+    {"bias_lr", DROVE_KEY_REAL, AT(b_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM},
+    {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
+};
+
+unsigned drove__graph_kind_bit(const drove_layer_ops *ops)
+{
+    const struct {
+        const drove_layer_ops *ops;
+        unsigned bit;
+    } bits[] = {
+        {&drove__layer_dense, DENSE},       {&drove__layer_convolution, CONVOLUTION},
+        {&drove__layer_max_pool, MAX_POOL}, {&drove__layer_average_pool, AVERAGE_POOL},
+        {&drove__layer_lrn, LRN},           {&drove__layer_dropout, DROPOUT},
+        {&drove__layer_sum, SUM},           {&drove__layer_batch_norm, BATCH_NORM},
+    };
+    for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++) {
+        if (bits[i].ops == ops) return bits[i].bit;
+    }
+    return 0;
+}
+
+drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)
+{
+    drove_layer_options o = {.groups = 1, .w_lr = 1, .b_lr = 1};
+    o.window = (drovek_window){.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
+    switch (drove__graph_kind_bit(ops)) {
+    case LRN: /* AlexNet's, but for kappa, which is 2 there and 1 in Caffe */
+        o.size = 5;
+        o.alpha = 0.0001f;
+        o.beta = 0.75f;
+        o.kappa = 1.0f;
+        break;
+    case DROPOUT: o.ratio = 0.5f; break;
+    case BATCH_NORM: o.epsilon = 1e-5f; break;
+    case SUM:
+        for (int b = 0; b < DROVE_LAYER_MOST_BOTTOMS; b++) o.coefficient[b] = 1.0f;
+        break;
+    default: break;
+    }
+    return o;
+}
+
+/* ---- words ---- */
+
+drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME_SIZE])
+{
+    size_t n = strlen(text);
+    bool is_plain = n > 0 && n < DROVE_LAYER_NAME_SIZE;
+    for (const char *c = text; *c != '\0'; c++) {
+        is_plain = is_plain && (unsigned char)*c > ' ' && *c != 0x7f && *c != '"' && *c != '\\';
+    }
+    if (!is_plain) {
+        return drove__fail(DROVE_E_ARG,
+                           "expected a name of 1 to %d bytes without blanks, quotation marks and "
+                           "backslashes, found \"%.80s\"",
+                           DROVE_LAYER_NAME_SIZE - 1, text);
+    }
+    memcpy(into, text, n + 1);
+    return DROVE_OK;
+}
+
+drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    for (; drove__layer_kinds[n] != NULL; n++) {
+        names[n] = drove__layer_kinds[n]->name;
+        if (strcmp(names[n], word) != 0) continue;
+        *out = drove__layer_kinds[n];
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("type of layer", word, names, n);
+}
+
+drove_status drove__graph_find_act(const char *word, drovek_act *out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES] = {"linear"};
+    size_t n = 1;
+    *out = DROVEK_LINEAR;
+    if (strcmp(word, "linear") == 0) return DROVE_OK;
+    for (const drove_activation *a = drove__activations; a->name != NULL; a++) {
+        names[n++] = a->name;
+        if (strcmp(a->name, word) != 0) continue;
+        *out = a->act;
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("activation", word, names, n);
+}
+
+const char *drove__graph_act_name(drovek_act act)
+{
+    for (const drove_activation *a = drove__activations; a->name != NULL; a++) {
+        if (a->act == act) return a->name;
+    }
+    return "linear";
+}
+
+drove_status drove__graph_read_filler(const char *text, drove_filler *out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES] = {"constant"};
+    size_t n = 1, length = strcspn(text, ":");
+    char word[32];
+    double value;
+    for (size_t i = 0; drove__inits[i] != NULL; i++) names[n++] = drove__inits[i]->name;
+    snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : 31, text);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], word) != 0) continue;
+        bool is_constant = i == 0;
+        value = is_constant ? 0.0 : strcmp(word, "normal") == 0 ? 0.01 : 1.0;
+        if (text[length] == ':') {
+            DROVE_TRY(
+                drove__parse_real(word, text + length + 1, is_constant ? -1e6 : 0.0, 1e6, &value));
+        }
+        *out = (drove_filler){names[i], (float)value};
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("initialisation", word, names, n);
+}

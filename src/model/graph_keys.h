@@ -1,0 +1,46 @@
+/* model/graph_keys.h - the words by which model files describe a layer's options.
+ *
+ * One table gives a word its place in drove_layer_options, its range and the kinds of layers that
+ * have it; reading, printing and the documentation of model files go by it.
+ */
+#ifndef DROVE_MODEL_GRAPH_KEYS_H
+#define DROVE_MODEL_GRAPH_KEYS_H
+
+#include "model/graph.h"
+
+typedef enum drove_graph_key_kind {
+    DROVE_KEY_COUNT,  /* size_t */
+    DROVE_KEY_PAIR,   /* two size_t: one number for both, or [height, width] */
+    DROVE_KEY_REAL,   /* float */
+    DROVE_KEY_FLAG,   /* bool: true, false */
+    DROVE_KEY_NO,     /* bool that says the opposite */
+    DROVE_KEY_FILLER, /* drove_filler: an initialiser's name, or constant, with a number */
+    DROVE_KEY_REALS   /* float[DROVE_LAYER_MOST_BOTTOMS]: one for each input */
+} drove_graph_key_kind;
+
+typedef struct drove_graph_key {
+    const char          *name;
+    drove_graph_key_kind kind;
+    size_t               offset, offset2; /* in drove_layer_options; the second of a pair */
+    double               least, most;     /* of numbers, inclusive */
+    unsigned             uses;            /* kinds of layers: bits of drove__graph_kind_bit */
+} drove_graph_key;
+
+extern const drove_graph_key drove__graph_keys[]; /* ends with name NULL */
+
+unsigned drove__graph_kind_bit(const drove_layer_ops *ops);
+/* What a layer of this kind has where its description says nothing. */
+drove_layer_options drove__graph_default_options(const drove_layer_ops *ops);
+
+/* A name of a layer or blob as files may have it: no blanks, quotation marks, control characters;
+ * text is UTF-8.  Errors: DROVE_E_ARG. */
+drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME_SIZE]);
+/* Errors: DROVE_E_ARG (unknown, with the nearest). */
+drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out);
+/* "linear" is the word for none. */
+drove_status drove__graph_find_act(const char *word, drovek_act *out);
+const char  *drove__graph_act_name(drovek_act act);
+/* "xavier:1", "constant:0.1". */
+drove_status drove__graph_read_filler(const char *text, drove_filler *out);
+
+#endif

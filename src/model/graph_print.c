@@ -1,0 +1,106 @@
+/* model/graph_print.c - a graph's description as YAML that drove__graph_read_yaml reads back as an
+ * equal one: what a saved model carries of a network from a file. */
+#include "model/graph_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const void *field(const drove_layer_options *o, size_t offset)
+{
+    return (const char *)o + offset;
+}
+
+static bool same_filler(const drove_filler *a, const drove_filler *b)
+{
+    return a->kind == b->kind && a->value == b->value;
+}
+
+/* Is the option as it would be without a word? */
+static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
+                       const drove_layer_options *d, unsigned n_bottoms)
+{
+    const void *a = field(o, k->offset), *b = field(d, k->offset);
+    switch (k->kind) {
+    case DROVE_KEY_COUNT: return *(const size_t *)a == *(const size_t *)b;
+    case DROVE_KEY_PAIR:
+        return *(const size_t *)a == *(const size_t *)b &&
+               *(const size_t *)field(o, k->offset2) == *(const size_t *)field(d, k->offset2);
+    case DROVE_KEY_REAL: return *(const float *)a == *(const float *)b;
+    case DROVE_KEY_FILLER: return same_filler(a, b);
+    case DROVE_KEY_REALS: return memcmp(a, b, n_bottoms * sizeof(float)) == 0;
+    default: return *(const bool *)a == *(const bool *)b;
+    }
+}
+
+static void print_reals(FILE *f, const float *value, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) fprintf(f, "%s%.9g", i == 0 ? "[" : ", ", (double)value[i]);
+    fputc(']', f);
+}
+
+static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_options *o,
+                         unsigned n_bottoms)
+{
+    const void *a = field(o, k->offset);
+    fprintf(f, ", %s: ", k->name);
+    switch (k->kind) {
+    case DROVE_KEY_COUNT: fprintf(f, "%zu", *(const size_t *)a); break;
+    case DROVE_KEY_PAIR: {
+        size_t first = *(const size_t *)a, second = *(const size_t *)field(o, k->offset2);
+        if (first == second) fprintf(f, "%zu", first);
+        else fprintf(f, "[%zu, %zu]", first, second);
+        break;
+    }
+    case DROVE_KEY_REAL: fprintf(f, "%.9g", (double)*(const float *)a); break;
+    case DROVE_KEY_FILLER: {
+        const drove_filler *filler = a;
+        fprintf(f, "\"%s:%.9g\"", filler->kind, (double)filler->value);
+        break;
+    }
+    case DROVE_KEY_REALS: print_reals(f, a, n_bottoms); break;
+    case DROVE_KEY_FLAG: fputs(*(const bool *)a ? "true" : "false", f); break;
+    case DROVE_KEY_NO: fputs(*(const bool *)a ? "false" : "true", f); break;
+    }
+}
+
+static void print_node(FILE *f, const drove_node *node)
+{
+    drove_layer_options defaults = drove__graph_default_options(node->ops), o = node->opt;
+    unsigned bit = drove__graph_kind_bit(node->ops);
+    fprintf(f, "  - {name: \"%s\", type: %s, inputs: ", node->name, node->ops->name);
+    for (unsigned b = 0; b < node->n_bottoms; b++)
+        fprintf(f, "%s\"%s\"", b == 0 ? "[" : ", ", node->bottom[b]);
+    fputc(']', f);
+    if (node->top[0] != '\0') fprintf(f, ", output: \"%s\"", node->top);
+    if (node->act != DROVEK_LINEAR)
+        fprintf(f, ", activation: %s", drove__graph_act_name(node->act));
+    for (const drove_graph_key *k = drove__graph_keys; k->name != NULL; k++) {
+        if ((k->uses & bit) == 0 || is_default(k, &o, &defaults, node->n_bottoms)) continue;
+        print_option(f, k, &o, node->n_bottoms);
+    }
+    fputs("}\n", f);
+}
+
+drove_status drove__graph_print_yaml(const drove_graph *graph, char **out)
+{
+    char *text = NULL;
+    size_t size_bytes = 0;
+    FILE *f = open_memstream(&text, &size_bytes);
+    if (f == NULL) return drove__fail_nomem("the description of a model", 0);
+    fprintf(f, "name: \"%s\"\n", graph->name);
+    if (graph->input[0] != '\0') fprintf(f, "input: \"%s\"\n", graph->input);
+    fputs("layers:\n", f);
+    for (size_t i = 0; i < graph->n_nodes; i++) print_node(f, &graph->node[i]);
+    if (graph->n_heads > 0) fputs("heads:\n", f);
+    for (unsigned h = 0; h < graph->n_heads; h++) {
+        fprintf(f, "  - {input: \"%s\", weight: %.9g}\n", graph->head[h].bottom,
+                (double)graph->head[h].weight);
+    }
+    bool is_complete = ferror(f) == 0;
+    if (fclose(f) != 0 || !is_complete) {
+        free(text);
+        return drove__fail_nomem("the description of a model", size_bytes);
+    }
+    *out = text;
+    return DROVE_OK;
+}

@@ -1,0 +1,426 @@
+/* model/graph_yaml.c - model files in YAML: docs/models.md describes them.
+ *
+ *   name: small
+ *   layers:
+ *     - {name: conv1, type: convolution, channels: 8, kernel: 5, activation: relu}
+ *     - {name: out, type: dense, inputs: conv1}
+ *   heads:
+ *     - {input: out, weight: 1}
+ *
+ * Read strictly: a word that is unknown, given twice or does not belong to the layer's type is
+ * refused with its line, and so is a number out of range.
+ */
+#include "model/graph_keys.h"
+
+#include "base/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_KEYS = 32, KEY_SIZE = 32 };
+
+typedef struct reader {
+    drove_yaml *yaml;
+    drove_graph *graph;
+    const char *file;
+} reader;
+
+/* The words of one mapping so far. */
+typedef struct given {
+    size_t n;
+    char word[MOST_KEYS][KEY_SIZE];
+    int line[MOST_KEYS], column[MOST_KEYS];
+} given;
+
+/* ---- pieces ---- */
+
+/* Puts the place before the present text. */
+static drove_status at(const reader *r, drove_status status, int line, int column)
+{
+    if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
+    return drove__fail_in(DROVE_E_DATA, "%s:%d:%d", r->file, line, column);
+}
+
+/* The next key of a mapping, into key, or the end of it. */
+static drove_status next_key(const reader *r, given *g, const char *what, bool *ended,
+                             drove_yaml_item *item, char key[KEY_SIZE])
+{
+    DROVE_TRY(drove__yaml_next(r->yaml, item));
+    *ended = item->kind == DROVE_YAML_MAPPING_END;
+    if (*ended) return DROVE_OK;
+    if (item->kind != DROVE_YAML_VALUE) return drove__yaml_unexpected(r->yaml, item, what);
+    for (size_t i = 0; i < g->n; i++) {
+        if (strcmp(g->word[i], item->text) != 0) continue;
+        return drove__yaml_fail(r->yaml, item->line, item->column,
+                                "expected each word once, found \"%.80s\" again (first on line %d)",
+                                item->text, g->line[i]);
+    }
+    snprintf(key, KEY_SIZE, "%s", item->text);
+    if (g->n == MOST_KEYS || strlen(item->text) >= KEY_SIZE) {
+        return drove__yaml_fail(r->yaml, item->line, item->column, "unknown word \"%.80s\"",
+                                item->text);
+    }
+    strcpy(g->word[g->n], key);
+    g->line[g->n] = item->line;
+    g->column[g->n++] = item->column;
+    return DROVE_OK;
+}
+
+static drove_status unknown_key(const reader *r, const drove_yaml_item *item, const char *key,
+                                const char *const *words, size_t n_words)
+{
+    return at(r, drove__fail_unknown("word", key, words, n_words), item->line, item->column);
+}
+
+static drove_status read_value(const reader *r, const char *key, drove_yaml_item *item)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "one value for \"%s\"", key);
+    return drove__yaml_expect(r->yaml, DROVE_YAML_VALUE, expected, item);
+}
+
+/* A name from the present item. */
+static drove_status take_name(const reader *r, const drove_yaml_item *item,
+                              char into[DROVE_LAYER_NAME_SIZE])
+{
+    return at(r, drove__graph_take_name(item->text, into), item->line, item->column);
+}
+
+static drove_status read_name(const reader *r, const char *key, drove_yaml_item *item,
+                              char into[DROVE_LAYER_NAME_SIZE])
+{
+    DROVE_TRY(read_value(r, key, item));
+    return take_name(r, item, into);
+}
+
+/* ---- a layer's options ---- */
+
+static void *field(drove_layer_options *o, size_t offset)
+{
+    return (char *)o + offset;
+}
+
+static drove_status take_count(const reader *r, const drove_graph_key *k,
+                               const drove_yaml_item *item, size_t *out)
+{
+    uint64_t n = 0;
+    drove_status status =
+        drove__parse_u64(k->name, item->text, (uint64_t)k->least, (uint64_t)k->most, &n);
+    *out = (size_t)n;
+    return at(r, status, item->line, item->column);
+}
+
+static drove_status take_real(const reader *r, const drove_graph_key *k,
+                              const drove_yaml_item *item, float *out)
+{
+    double x = 0;
+    drove_status status = drove__parse_real(k->name, item->text, k->least, k->most, &x);
+    *out = (float)x;
+    return at(r, status, item->line, item->column);
+}
+
+/* One number for both, or [height, width]. */
+static drove_status read_pair(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                              size_t *first, size_t *second)
+{
+    DROVE_TRY(drove__yaml_next(r->yaml, item));
+    if (item->kind == DROVE_YAML_VALUE) {
+        DROVE_TRY(take_count(r, k, item, first));
+        *second = *first;
+        return DROVE_OK;
+    }
+    if (item->kind != DROVE_YAML_LIST)
+        return drove__yaml_unexpected(r->yaml, item, "a number, or [height, width]");
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_VALUE, "[height, width]", item));
+    DROVE_TRY(take_count(r, k, item, first));
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_VALUE, "[height, width]", item));
+    DROVE_TRY(take_count(r, k, item, second));
+    return drove__yaml_expect(r->yaml, DROVE_YAML_LIST_END, "[height, width]", item);
+}
+
+static drove_status read_reals(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                               float *out, unsigned *n_out)
+{
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_LIST, "a list of numbers", item));
+    for (*n_out = 0;; ++*n_out) {
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_LIST_END) return DROVE_OK;
+        if (item->kind != DROVE_YAML_VALUE || *n_out == DROVE_LAYER_MOST_BOTTOMS)
+            return drove__yaml_unexpected(r->yaml, item, "a list of at most 32 numbers");
+        DROVE_TRY(take_real(r, k, item, &out[*n_out]));
+    }
+}
+
+static drove_status take_flag(const reader *r, const drove_graph_key *k,
+                              const drove_yaml_item *item, bool *out)
+{
+    bool yes = strcmp(item->text, "true") == 0;
+    if (!yes && strcmp(item->text, "false") != 0) {
+        return drove__yaml_fail(r->yaml, item->line, item->column,
+                                "%s: expected true or false, found \"%.80s\"", k->name, item->text);
+    }
+    *out = k->kind == DROVE_KEY_NO ? !yes : yes;
+    return DROVE_OK;
+}
+
+static drove_status read_option(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                                drove_layer_options *o, unsigned *n_reals)
+{
+    void *to = field(o, k->offset);
+    if (k->kind == DROVE_KEY_PAIR) return read_pair(r, k, item, to, field(o, k->offset2));
+    if (k->kind == DROVE_KEY_REALS) return read_reals(r, k, item, to, n_reals);
+    DROVE_TRY(read_value(r, k->name, item));
+    switch (k->kind) {
+    case DROVE_KEY_COUNT: return take_count(r, k, item, to);
+    case DROVE_KEY_REAL: return take_real(r, k, item, to);
+    case DROVE_KEY_FILLER:
+        return at(r, drove__graph_read_filler(item->text, to), item->line, item->column);
+    default: return take_flag(r, k, item, to);
+    }
+}
+
+/* ---- layers ---- */
+
+typedef struct layer_text { /* one layer as it is read: its type may come last */
+    drove_layer_options options;
+    bool has[MOST_KEYS]; /* of drove__graph_keys */
+    int line[MOST_KEYS], column[MOST_KEYS];
+    const drove_layer_ops *ops;
+    drove_node node;
+    bool has_inputs;
+    unsigned n_reals;
+} layer_text;
+
+static const char *const layer_words[] = {"name", "type", "inputs", "output", "activation"};
+enum { N_LAYER_WORDS = sizeof layer_words / sizeof layer_words[0] };
+
+/* One name, or a list of them. */
+static drove_status read_inputs(const reader *r, drove_yaml_item *item, drove_node *node)
+{
+    DROVE_TRY(drove__yaml_next(r->yaml, item));
+    if (item->kind == DROVE_YAML_VALUE) {
+        node->n_bottoms = 1;
+        return take_name(r, item, node->bottom[0]);
+    }
+    if (item->kind != DROVE_YAML_LIST)
+        return drove__yaml_unexpected(r->yaml, item, "a name, or a list of names");
+    for (node->n_bottoms = 0;; node->n_bottoms++) {
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_LIST_END && node->n_bottoms > 0) return DROVE_OK;
+        if (item->kind != DROVE_YAML_VALUE || node->n_bottoms == DROVE_LAYER_MOST_BOTTOMS)
+            return drove__yaml_unexpected(r->yaml, item, "a list of 1 to 32 names");
+        DROVE_TRY(take_name(r, item, node->bottom[node->n_bottoms]));
+    }
+}
+
+static drove_status read_layer_option(const reader *r, const char *key, drove_yaml_item *item,
+                                      layer_text *t)
+{
+    const char *words[MOST_KEYS + N_LAYER_WORDS];
+    size_t n = 0;
+    for (; drove__graph_keys[n].name != NULL; n++) {
+        words[n] = drove__graph_keys[n].name;
+        if (strcmp(words[n], key) != 0) continue;
+        t->has[n] = true;
+        t->line[n] = item->line;
+        t->column[n] = item->column;
+        /* "channels" and "units" mean the same place */
+        return read_option(r, &drove__graph_keys[n], item, &t->options, &t->n_reals);
+    }
+    for (size_t i = 0; i < N_LAYER_WORDS; i++) words[n++] = layer_words[i];
+    return unknown_key(r, item, key, words, n);
+}
+
+static drove_status read_layer_value(const reader *r, const char *key, drove_yaml_item *item,
+                                     layer_text *t)
+{
+    if (strcmp(key, "name") == 0) return read_name(r, key, item, t->node.name);
+    if (strcmp(key, "output") == 0) return read_name(r, key, item, t->node.top);
+    if (strcmp(key, "inputs") == 0) {
+        t->has_inputs = true;
+        return read_inputs(r, item, &t->node);
+    }
+    if (strcmp(key, "type") != 0 && strcmp(key, "activation") != 0)
+        return read_layer_option(r, key, item, t);
+    DROVE_TRY(read_value(r, key, item));
+    drove_status status = key[0] == 't' ? drove__graph_find_kind(item->text, &t->ops)
+                                        : drove__graph_find_act(item->text, &t->node.act);
+    return at(r, status, item->line, item->column);
+}
+
+/* Options that were given, over the type's defaults; one that the type does not have is refused. */
+static drove_status settle_options(const reader *r, const layer_text *t, drove_layer_options *o)
+{
+    unsigned bit = drove__graph_kind_bit(t->ops);
+    *o = drove__graph_default_options(t->ops);
+    for (size_t i = 0; drove__graph_keys[i].name != NULL; i++) {
+        const drove_graph_key *k = &drove__graph_keys[i];
+        if (!t->has[i]) continue;
+        if ((k->uses & bit) == 0) {
+            return drove__yaml_fail(r->yaml, t->line[i], t->column[i], "%s has no \"%s\"",
+                                    t->ops->name, k->name);
+        }
+        size_t size = k->kind == DROVE_KEY_COUNT || k->kind == DROVE_KEY_PAIR ? sizeof(size_t)
+                      : k->kind == DROVE_KEY_REAL                             ? sizeof(float)
+                      : k->kind == DROVE_KEY_FILLER                           ? sizeof(drove_filler)
+                      : k->kind == DROVE_KEY_REALS ? sizeof o->coefficient
+                                                   : sizeof(bool);
+        memcpy(field(o, k->offset), (const char *)&t->options + k->offset, size);
+        if (k->kind == DROVE_KEY_PAIR)
+            memcpy(field(o, k->offset2), (const char *)&t->options + k->offset2, size);
+        if (k->kind == DROVE_KEY_REALS && t->n_reals != t->node.n_bottoms) {
+            return drove__yaml_fail(r->yaml, t->line[i], t->column[i],
+                                    "expected %u coefficients, one for each input, found %u",
+                                    t->node.n_bottoms, t->n_reals);
+        }
+    }
+    return DROVE_OK;
+}
+
+static drove_status add_layer(const reader *r, layer_text *t, int line, int column)
+{
+    drove_node *node = NULL;
+    if (t->node.name[0] == '\0')
+        return drove__yaml_fail(r->yaml, line, column, "expected a layer with a name");
+    if (t->ops == NULL) {
+        return drove__yaml_fail(r->yaml, line, column, "layer \"%s\": expected a type",
+                                t->node.name);
+    }
+    if (!t->has_inputs) t->node.n_bottoms = 1;
+    drove_status status = drove__graph_add(r->graph, t->ops, t->node.name,
+                                           t->has_inputs ? t->node.bottom[0] : NULL, &node);
+    if (status != DROVE_OK) return at(r, status, line, column);
+    node->n_bottoms = t->node.n_bottoms;
+    if (t->has_inputs) memcpy(node->bottom, t->node.bottom, sizeof node->bottom);
+    memcpy(node->top, t->node.top, sizeof node->top);
+    node->act = t->node.act;
+    node->line = line;
+    bool is_activation = t->ops == &drove__layer_activation;
+    if (is_activation && node->act == DROVEK_LINEAR) {
+        return drove__yaml_fail(r->yaml, line, column,
+                                "layer \"%s\": expected which activation, found none", node->name);
+    }
+    if (!is_activation && node->act != DROVEK_LINEAR && !t->ops->takes_act) {
+        return drove__yaml_fail(r->yaml, line, column,
+                                "layer \"%s\": %s takes no activation; expected a layer of type "
+                                "activation behind it",
+                                node->name, t->ops->name);
+    }
+    return settle_options(r, t, &node->opt);
+}
+
+/* One element of `layers`, whose mapping has begun. */
+static drove_status read_layer(const reader *r, int line, int column)
+{
+    given g = {0};
+    layer_text *t = calloc(1, sizeof *t);
+    if (t == NULL) return drove__fail_nomem("a layer", sizeof *t);
+    drove_status status = DROVE_OK;
+    for (bool ended = false; !ended && status == DROVE_OK;) {
+        char key[KEY_SIZE];
+        drove_yaml_item item = {.line = line, .column = column};
+        status = next_key(r, &g, "a word of a layer", &ended, &item, key);
+        if (status == DROVE_OK && !ended) status = read_layer_value(r, key, &item, t);
+    }
+    if (status == DROVE_OK) status = add_layer(r, t, line, column);
+    free(t);
+    return status;
+}
+
+/* A list of mappings, each read by `read`. */
+static drove_status read_list(const reader *r, const char *expected, drove_yaml_item *item,
+                              drove_status (*read)(const reader *r, int line, int column))
+{
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_LIST, expected, item));
+    for (;;) {
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_LIST_END) return DROVE_OK;
+        if (item->kind != DROVE_YAML_MAPPING)
+            return drove__yaml_unexpected(r->yaml, item, expected);
+        DROVE_TRY(read(r, item->line, item->column));
+    }
+}
+
+/* ---- heads, the whole ---- */
+
+static drove_status read_head(const reader *r, int line, int column)
+{
+    static const char *const words[] = {"input", "weight"};
+    const drove_graph_key weight = {.name = "weight", .least = 0, .most = 1e6};
+    drove_graph_head head = {.weight = 1.0f, .line = line};
+    given g = {0};
+    for (bool ended = false; !ended;) {
+        char key[KEY_SIZE];
+        drove_yaml_item item = {.line = line, .column = column};
+        DROVE_TRY(next_key(r, &g, "a word of a head", &ended, &item, key));
+        if (ended) continue;
+        if (strcmp(key, "input") == 0) {
+            DROVE_TRY(read_name(r, key, &item, head.bottom));
+        } else if (strcmp(key, "weight") == 0) {
+            DROVE_TRY(read_value(r, key, &item));
+            DROVE_TRY(take_real(r, &weight, &item, &head.weight));
+        } else {
+            return unknown_key(r, &item, key, words, 2);
+        }
+    }
+    if (head.bottom[0] == '\0')
+        return drove__yaml_fail(r->yaml, line, column, "expected a head with an input");
+    if (r->graph->n_heads == DROVE_MODEL_MOST_HEADS) {
+        return drove__yaml_fail(r->yaml, line, column, "expected at most %d heads, found more",
+                                DROVE_MODEL_MOST_HEADS);
+    }
+    r->graph->head[r->graph->n_heads++] = head;
+    return DROVE_OK;
+}
+
+/* Layers without inputs have it as theirs, so it comes before them. */
+static drove_status read_input(const reader *r, drove_yaml_item *item)
+{
+    if (r->graph->n_nodes > 0) {
+        return drove__yaml_fail(r->yaml, item->line, item->column,
+                                "expected input before layers, found it behind them");
+    }
+    return read_name(r, "input", item, r->graph->input);
+}
+
+static drove_status read_document(const reader *r)
+{
+    static const char *const words[] = {"name", "input", "layers", "heads"};
+    given g = {0};
+    int is_empty;
+    DROVE_TRY(drove__yaml_begin(r->yaml, "a mapping with name and layers", &is_empty));
+    if (is_empty) return drove__fail(DROVE_E_DATA, "%s: expected layers, found nothing", r->file);
+    for (bool ended = false; !ended;) {
+        char key[KEY_SIZE];
+        drove_yaml_item item = {0};
+        DROVE_TRY(next_key(r, &g, "name, input, layers or heads", &ended, &item, key));
+        if (ended) continue;
+        if (strcmp(key, "name") == 0) DROVE_TRY(read_name(r, key, &item, r->graph->name));
+        else if (strcmp(key, "input") == 0) DROVE_TRY(read_input(r, &item));
+        else if (strcmp(key, "layers") == 0)
+            DROVE_TRY(read_list(r, "a list of layers", &item, read_layer));
+        else if (strcmp(key, "heads") == 0)
+            DROVE_TRY(read_list(r, "a list of heads", &item, read_head));
+        else return unknown_key(r, &item, key, words, 4);
+    }
+    return drove__yaml_finish(r->yaml);
+}
+
+drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
+                                    drove_graph *out)
+{
+    drove_graph graph;
+    reader r = {.graph = &graph, .file = file};
+    drove__graph_init(&graph, "model");
+    graph.file = file;
+    drove_status status =
+        drove__yaml_open(text, n_bytes, file, DROVE_E_DATA, "word: value", &r.yaml);
+    if (status == DROVE_OK) status = read_document(&r);
+    drove__yaml_close(r.yaml);
+    if (status != DROVE_OK) {
+        drove__graph_fini(&graph);
+        return status;
+    }
+    *out = graph;
+    return DROVE_OK;
+}
