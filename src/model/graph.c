@@ -27,6 +27,7 @@ void drove__graph_init(drove_graph *graph, const char *name)
 void drove__graph_fini(drove_graph *graph)
 {
     free(graph->node);
+    free(graph->notes);
     *graph = (drove_graph){0};
 }
 
@@ -68,17 +69,6 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
     graph->n_nodes++;
     *out = node;
     return DROVE_OK;
-}
-
-bool drove__graph_is_file(const char *spec)
-{
-    static const char *const endings[] = {".yaml", ".yml", ".prototxt"};
-    size_t n = strlen(spec);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t n_ending = strlen(endings[i]);
-        if (n > n_ending && strcmp(spec + n - n_ending, endings[i]) == 0) return true;
-    }
-    return false;
 }
 
 /* ---- layers ---- */

@@ -34,6 +34,7 @@ typedef struct drove_graph {
     drove_node      *node;
     unsigned         n_heads; /* 0: the one output that nobody reads */
     drove_graph_head head[DROVE_MODEL_MOST_HEADS];
+    char *notes; /* what its file says and is not done here, one line each; NULL: nothing */
 } drove_graph;
 
 void drove__graph_init(drove_graph *graph, const char *name);
@@ -46,7 +47,7 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
 /* Fills layer, n_layers, heads, input, is_chain, is_random of a model whose n_inputs, n_outputs and
  * spec are set (offsets into theta are its caller's affair): puts the nodes in order, merges
  * activations into the layers before them where these take one and nobody else reads in between,
- * leaves out what no head needs, infers shapes.  Errors, each with file, line and layer where
+ * infers shapes.  Errors, each with file, line and layer where
  * known: DROVE_E_ARG (a cycle, a missing or doubled blob name, a blob that nobody reads and that
  * is no head, no head), DROVE_E_SHAPE (data that are not images, shapes that cannot match, a
  * window larger than its input), DROVE_E_NOMEM. */
@@ -69,5 +70,14 @@ drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const 
                                         drove_graph *out);
 /* The description that drove__graph_read_yaml reads back as an equal one; free(). */
 drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
+/* By the file's name.  graph->file is path: borrowed.  Errors: those of reading, DROVE_E_FILE. */
+drove_status drove__graph_read_file(const char *path, drove_graph *out);
+
+/* Models that carry their description (graph_text): of a file, and of a saved model, where `spec`
+ * is what the file was called.  Errors: those of reading and of drove__model_create_graph. */
+drove_status drove__model_create_file(const char *path, const char *loss, const drove_model_io *io,
+                                      drove_model **out);
+drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,
+                                      const drove_model_io *io, drove_model **out);
 
 #endif

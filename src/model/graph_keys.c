@@ -95,13 +95,12 @@ drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME
 {
     size_t n = strlen(text);
     bool is_plain = n > 0 && n < DROVE_LAYER_NAME_SIZE;
-    for (const char *c = text; *c != '\0'; c++) {
-        is_plain = is_plain && (unsigned char)*c > ' ' && *c != 0x7f && *c != '"' && *c != '\\';
-    }
+    for (const char *c = text; *c != '\0'; c++)
+        is_plain = is_plain && *c > ' ' && *c < 0x7f && *c != '"' && *c != '\\';
     if (!is_plain) {
         return drove__fail(DROVE_E_ARG,
-                           "expected a name of 1 to %d bytes without blanks, quotation marks and "
-                           "backslashes, found \"%.80s\"",
+                           "expected a name of 1 to %d ASCII characters without blanks, quotation "
+                           "marks and backslashes, found \"%.80s\"",
                            DROVE_LAYER_NAME_SIZE - 1, text);
     }
     memcpy(into, text, n + 1);

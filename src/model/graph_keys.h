@@ -32,8 +32,8 @@ unsigned drove__graph_kind_bit(const drove_layer_ops *ops);
 /* What a layer of this kind has where its description says nothing. */
 drove_layer_options drove__graph_default_options(const drove_layer_ops *ops);
 
-/* A name of a layer or blob as files may have it: no blanks, quotation marks, control characters;
- * text is UTF-8.  Errors: DROVE_E_ARG. */
+/* A name of a layer or blob as files may have it: ASCII without blanks, quotation marks,
+ * backslashes.  Errors: DROVE_E_ARG. */
 drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME_SIZE]);
 /* Errors: DROVE_E_ARG (unknown, with the nearest). */
 drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out);

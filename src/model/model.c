@@ -178,6 +178,7 @@ drove_status drove__model_create(const char *spec, const char *activation, const
     drove_spec parsed;
     drove_model *m = NULL;
     *out = NULL;
+    if (drove__graph_is_file(spec)) return drove__model_create_file(spec, loss, io, out);
     DROVE_TRY(drove__spec_parse(spec, &parsed));
     drove_status status = create_named(spec, &m);
     if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
@@ -210,6 +211,7 @@ void drove__model_destroy(drove_model *model)
     if (model == NULL) return;
     free(model->layer);
     free(model->graph_text);
+    free(model->notes);
     free(model);
 }
 

@@ -100,6 +100,7 @@ typedef struct drove_model {
     char        spec[1024]; /* "mlp:128,128,128", "lenet", "nets/mine.yaml" */
     char        activation[32];
     char       *graph_text; /* a model from a file: its description as YAML; else NULL */
+    char       *notes;      /* what its file says and is not done here, a line each; NULL */
     drove_shape input;
     size_t      n_inputs, n_outputs; /* floats per example */
     size_t      n_params;            /* length of theta, gaps and statistics included */
@@ -139,7 +140,8 @@ typedef struct drove_activation {
 } drove_activation;
 extern const drove_activation drove__activations[]; /* ends with name NULL */
 
-/* activation NULL or "": relu (linear models have none and ignore it).  loss NULL or "": the
+/* spec: a family's, or a file that describes a network (drove__graph_is_file), which says its own
+ * activations.  activation NULL or "": relu (linear models have none and ignore it).  loss NULL or "": the
  * family's default. *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown name,
  * with the nearest; sizes), DROVE_E_SHAPE (loss and target do not go together), DROVE_E_NOMEM. */
 drove_status drove__model_create(const char *spec, const char *activation, const char *loss,

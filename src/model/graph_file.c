@@ -1,0 +1,69 @@
+/* model/graph_file.c - models from files that describe a network. */
+#include "model/graph.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 4 << 20 };
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), n_ending = strlen(ending);
+    return n > n_ending && strcmp(text + n - n_ending, ending) == 0;
+}
+
+bool drove__graph_is_file(const char *spec)
+{
+    return ends_with(spec, ".yaml") || ends_with(spec, ".yml") || ends_with(spec, ".prototxt");
+}
+
+drove_status drove__graph_read_file(const char *path, drove_graph *out)
+{
+    char *text = NULL;
+    size_t size_bytes = 0;
+    DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &size_bytes));
+    drove_status status = ends_with(path, ".prototxt")
+                              ? drove__graph_read_prototxt(text, size_bytes, path, out)
+                              : drove__graph_read_yaml(text, size_bytes, path, out);
+    free(text);
+    return status;
+}
+
+/* The model, which then carries its description; graph is released. */
+static drove_status create(drove_graph *graph, const char *spec, const char *loss,
+                           const drove_model_io *io, drove_model **out)
+{
+    char *text = NULL;
+    drove_status status = drove__model_create_graph(graph, spec, loss, io, out);
+    if (status == DROVE_OK) status = drove__graph_print_yaml(graph, &text);
+    if (status == DROVE_OK) {
+        (*out)->graph_text = text;
+        (*out)->notes = graph->notes;
+        graph->notes = NULL;
+    } else {
+        drove__model_destroy(*out);
+        *out = NULL;
+    }
+    drove__graph_fini(graph);
+    return status;
+}
+
+drove_status drove__model_create_file(const char *path, const char *loss, const drove_model_io *io,
+                                      drove_model **out)
+{
+    drove_graph graph;
+    *out = NULL;
+    DROVE_TRY(drove__graph_read_file(path, &graph));
+    return create(&graph, path, loss, io, out);
+}
+
+drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,
+                                      const drove_model_io *io, drove_model **out)
+{
+    drove_graph graph;
+    *out = NULL;
+    DROVE_TRY(drove__graph_read_yaml(yaml, strlen(yaml), spec, &graph));
+    return create(&graph, spec, loss, io, out);
+}
