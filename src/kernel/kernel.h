@@ -93,8 +93,12 @@ typedef void drovek_copy_f32_fn(float *to, const float *from, size_t n);
 typedef void drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
 typedef void drovek_scale_f32_fn(float *y, size_t n, float a);
 /* to = a x + b y; to may be x or y; y NULL: a x */
-typedef void   drovek_blend_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
-                                   float b);
+typedef void drovek_blend_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
+                                 float b);
+/* to = a (x + y), the sum rounded first; to may be x or y.  streams: to is written past the caches,
+ * for vectors that will not be read before they have left them; done when the call returns. */
+typedef void   drovek_add_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
+                                 bool streams);
 typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
 typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
 /* x[0] ^ x[1] ^ ... ^ x[n - 1]: nothing but reading, for measuring memory; x 8-byte aligned. */
@@ -126,9 +130,9 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 #define DROVEK_LIST(X)                                                                             \
     X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
-    X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(dot_f32) X(finite_f32)      \
-    X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32) X(adagrad_f32)             \
-    X(rmsprop_f32) X(adam_f32) DROVEK_IMAGE_LIST(X)
+    X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(add_f32) X(dot_f32)         \
+    X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32)              \
+    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) DROVEK_IMAGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

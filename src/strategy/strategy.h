@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "base/topo.h"
 #include "optim/optim.h"
+#include "trace/spans.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,7 +47,8 @@ enum {
  *            used for batches of one example only
  *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy
  *   TYPED    accepts a layout: words that only those to whom `live` lends them can read
- *   ASSIGNED a coordinator gives out the batches (coord/): sizes differ from worker to worker */
+ *   ASSIGNED a coordinator gives out the batches (coord/): sizes differ from worker to worker
+ *   DEVICES  a worker is a device, with parameters of its own: --workers names them */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
@@ -55,6 +57,7 @@ enum {
     DROVE_SYNC_BACKOFF = 1u << 4,
     DROVE_SYNC_TYPED = 1u << 5,
     DROVE_SYNC_ASSIGNED = 1u << 6,
+    DROVE_SYNC_DEVICES = 1u << 7,
 };
 
 typedef struct drove_sync drove_sync;
@@ -69,10 +72,19 @@ typedef struct drove_view {
 typedef struct drove_publish_info {
     uint64_t staleness;           /* updates published by others between acquire and publish */
     uint64_t wait_ns, backoff_ns; /* as in drove_view */
-    uint32_t attempts;            /* 1 = first try; more = contention */
-    uint8_t  dropped;             /* 1 = gave up, the step is not in the parameters */
-    uint8_t  updated;             /* 1 = this call completed an update (softsync, sync: the last) */
+    /* Of the call, beside wait_ns: exposed behind the last worker's backward until all gradients
+     * were summed; additions before; the update; copying parameters from where it was made. */
+    uint64_t exchange_ns, accumulate_ns, update_ns, broadcast_ns;
+    uint32_t attempts; /* 1 = first try; more = contention */
+    uint8_t  dropped;  /* 1 = gave up, the step is not in the parameters */
+    uint8_t  updated;  /* 1 = this call completed an update (softsync, sync: the last) */
 } drove_publish_info;
+
+/* A part of the mean gradient of all workers that has come to be. */
+typedef struct drove_sum {
+    size_t       offset, length;
+    const float *value; /* [optim->n] of which this part may be read, until the step's publish */
+} drove_sum;
 
 typedef struct drove_sync_options {
     const drove_spec  *spec;    /* "leashed:inf", valid during init only; NULL: the bare name */
@@ -87,6 +99,13 @@ typedef struct drove_sync_options {
     /* [n_workers] which of them compute on memory of their own, far away: their gradient belongs to
      * the parameters as they were at acquire.  NULL: none. */
     const bool *is_deep;
+    /* [n_parts] of theta, ascending, without gaps: what a layer's gradient covers.  NULL: one. */
+    const drove_span *part;
+    size_t            n_parts;
+    /* [n_workers] devices that update parameters of their own (device/engine.h).  NULL: none. */
+    const bool *is_resident;
+    /* Where to write down what is done when, a lane for each worker; NULL: nowhere. */
+    drove_spans *spans;
 } drove_sync_options;
 
 typedef struct drove_sync_ops {
@@ -129,6 +148,21 @@ typedef struct drove_sync_ops {
     /* Wakes every waiting worker; acquire and publish return DROVE_E_SYSTEM from then on.
      * NULL: nobody ever waits for another worker to make a step. */
     void (*stop)(drove_sync *s);
+
+    /* ---- optional: gradients that are taken layer by layer (accum/); the first NULL: all ---- */
+    /* A part of the gradient value[optim->n] of this worker's step, whose step size is eta, is
+     * complete.  The strategy may read and overwrite it until the step's publish has returned.
+     * Called for each part once, in any order, between acquire and publish; where it is not called
+     * at all, publish takes the whole.  Returns the time in ns that it spent adding. */
+    uint64_t (*layer_ready)(drove_sync *s, unsigned worker, size_t offset, size_t length,
+                            float *value, float eta);
+    /* For a device that updates itself: the next part of the mean that it has not been given yet;
+     * false: none (waits: the run is being stopped; else: none now).  Adds meanwhile. */
+    bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
+    /* This worker's own vector[n_vector]; its thread, or parked. */
+    float *(*replica)(drove_sync *s, unsigned worker);
+    /* After the workers were parked: what must hold then.  Errors: DROVE_E_SYSTEM. */
+    drove_status (*parked)(drove_sync *s);
 } drove_sync_ops;
 
 /* ---- back-off: waiting after a failed attempt (thesis Algorithm 4, section 3.5) ---- */

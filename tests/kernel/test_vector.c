@@ -43,6 +43,8 @@ static void test_ref_by_hand(void **state)
     assert_true(c[0] == 1.0f && c[1] == 2.0f);
     drovek_ref.axpy_f32(b, a, 2, 0.5f);
     assert_true(b[0] == 10.5f && b[1] == 21.0f);
+    drovek_ref.add_f32(c, a, b, 2, 2.0f, false);
+    assert_true(c[0] == 23.0f && c[1] == 46.0f);
     drovek_ref.scale_f32(b, 2, 2.0f);
     assert_true(b[0] == 21.0f && b[1] == 42.0f);
     assert_true(drovek_ref.dot_f32(a, b, 2) == 105.0);
@@ -84,6 +86,17 @@ static void check_bits_at(const drovek_table *t, size_t n, place where)
     to = guarded_floats(y, n, where);
     t->scale_f32(to, n, 0.3f);
     assert_same_bits("scale_f32", t->isa, n, to, want);
+
+    drovek_ref.add_f32(want, x, y, n, 0.3f, false);
+    to = guarded_floats(NULL, n, where);
+    t->add_f32(to, guarded_floats(x, n, where), guarded_floats(y, n, where), n, 0.3f, false);
+    assert_same_bits("add_f32", t->isa, n, to, want);
+    to = guarded_floats(NULL, n, where);
+    t->add_f32(to, guarded_floats(x, n, where), guarded_floats(y, n, where), n, 0.3f, true);
+    assert_same_bits("add_f32 past the caches", t->isa, n, to, want);
+    to = guarded_floats(y, n, where);
+    t->add_f32(to, guarded_floats(x, n, where), to, n, 0.3f, false);
+    assert_same_bits("add_f32 in place", t->isa, n, to, want);
 
     drovek_ref.affine_f32(want, x, shift, factor, n);
     to = guarded_floats(NULL, n, where);

@@ -58,6 +58,15 @@ INLINE void vec_store(float *p, vec v, size_t count)
     }
 }
 
+/* This tier writes through the caches. */
+INLINE void vec_stream(float *p, vec v)
+{
+    vst1q_f32(p, v);
+}
+INLINE void vec_stream_end(void)
+{
+}
+
 /* ---- shared memory ---- */
 
 typedef float lanes_at[LANES];

@@ -112,6 +112,49 @@ static void blend_f32(float *to, const float *x, const float *y, size_t n, float
     else blend(to, x, NULL, n, a, b);
 }
 
+INLINE vec add_at(const float *x, const float *y, vec a, size_t count)
+{
+    return vec_mul(vec_add(vec_load(x, count), vec_load(y, count)), a);
+}
+
+/* Where all three are far apart; the elements before the first whole vector of `to` are written
+ * through the caches, and so is what is left behind the last. */
+static size_t add_streaming(float *to, const float *x, const float *y, size_t n, vec a)
+{
+    const size_t size = LANES * sizeof *to;
+    size_t       i = (size - (uintptr_t)to % size) % size / sizeof *to;
+    if (i > n) i = n;
+    if (i > 0) vec_store(to, add_at(x, y, a, i), i);
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec sum[4];
+        UNROLL
+        for (size_t v = 0; v < 4; v++)
+            sum[v] = add_at(x + i + v * LANES, y + i + v * LANES, a, LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) vec_stream(to + i + v * LANES, sum[v]);
+    }
+    vec_stream_end();
+    return i;
+}
+
+static void add_f32(float *to, const float *x, const float *y, size_t n, float a, bool streams)
+{
+    vec    factor = vec_set(a);
+    size_t i = streams ? add_streaming(to, x, y, n, factor) : 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vec sum[4];
+        UNROLL
+        for (size_t v = 0; v < 4; v++)
+            sum[v] = add_at(x + i + v * LANES, y + i + v * LANES, factor, LANES);
+        UNROLL
+        for (size_t v = 0; v < 4; v++) vec_store(to + i + v * LANES, sum[v], LANES);
+    }
+    for (; i < n; i += LANES) {
+        size_t count = lanes_left(i, n);
+        vec_store(to + i, add_at(x + i, y + i, factor, count), count);
+    }
+}
+
 /* Four running sums a lane, added up in a fixed tree. */
 static double dot_f32(const float *x, const float *y, size_t n)
 {

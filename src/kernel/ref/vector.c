@@ -1,5 +1,5 @@
-/* kernel/ref/vector.c - whole vectors: copy, axpy, scale, dot, the check for finite numbers, and
- * widening of data. */
+/* kernel/ref/vector.c - whole vectors: copy, axpy, scale, add, dot, the check for finite numbers,
+ * and widening of data. */
 #include "base/racy.h"
 #include "kernel/tiers.h"
 
@@ -24,6 +24,12 @@ void drovek_scale_f32_ref(float *y, size_t n, float a)
 void drovek_blend_f32_ref(float *to, const float *x, const float *y, size_t n, float a, float b)
 {
     for (size_t i = 0; i < n; i++) to[i] = y != NULL ? fmaf(a, x[i], b * y[i]) : a * x[i];
+}
+
+void drovek_add_f32_ref(float *to, const float *x, const float *y, size_t n, float a, bool streams)
+{
+    (void)streams;
+    for (size_t i = 0; i < n; i++) to[i] = a * (x[i] + y[i]);
 }
 
 double drovek_dot_f32_ref(const float *x, const float *y, size_t n)

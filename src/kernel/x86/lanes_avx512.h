@@ -75,6 +75,16 @@ INLINE void vec_store(float *p, vec v, size_t count)
     if (count & 1) _mm_store_ss(p, four);
 }
 
+/* A whole vector past the caches; p is aligned to its size. */
+INLINE void vec_stream(float *p, vec v)
+{
+    _mm512_stream_ps(p, v);
+}
+INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
 /* ---- shared memory ---- */
 
 typedef float lanes_at[LANES];

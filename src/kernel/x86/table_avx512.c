@@ -44,6 +44,7 @@ const drovek_table drovek_avx512 = {
     .axpy_f32 = axpy_f32,
     .scale_f32 = scale_f32,
     .blend_f32 = blend_f32,
+    .add_f32 = add_f32,
     .dot_f32 = dot_f32,
     .finite_f32 = finite_f32,
     .xor_u64 = xor_u64,

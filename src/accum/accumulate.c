@@ -1,0 +1,292 @@
+/* accum/accumulate.c - gradients are summed on the host, layer by layer, while backward goes on.
+ *
+ * Source: Le Duc et al., Algorithms 5 to 7.  Every device has the same parameters.  As soon as its
+ * backward has passed a layer, the layer's gradient is in host memory and is added to those of the
+ * other devices; the sums go back to all; behind backward only what remains is waited for, and
+ * every device updates its own parameters.  Nothing is broadcast.
+ *
+ *   accumulate          as described
+ *   accumulate:at-end   the same, begun when a device's backward is over: what overlap is worth
+ *
+ * The mean of all is made by a tree over the devices' numbers (accum/schedule.h), or, with
+ * ?order=first-come, in the order of arrival, and then how far that is from the tree's is measured.
+ *
+ * Invariants: a replica is changed by its own worker, between the sum of all gradients and its next
+ * gradient; an update is published when worker 0 has made it.
+ */
+#include "accum/collect.h"
+#include "accum/replica.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct step_state { /* of one worker's step */
+    uint64_t iteration;
+    unsigned n_ready; /* parts that layer_ready has seen */
+    float *value;     /* of them */
+    float eta;
+    uint64_t added_ns; /* in layer_ready */
+    bool is_resident;
+} DROVE_ALIGNED_CACHE_LINE step_state;
+
+typedef struct accumulate_impl {
+    drove_replicas replicas;
+    drove_collector *collector;
+    step_state *step; /* [n_workers] */
+    unsigned n_parts;
+    bool at_end;
+} accumulate_impl;
+
+/* ---- setting up ---- */
+
+typedef struct choice {
+    unsigned order;
+    uint64_t n_helpers;
+    bool at_end;
+} choice;
+
+static const char *const orders[] = {[DROVE_ACCUM_ONCE] = "tree",
+                                     [DROVE_ACCUM_PAIRS] = "pairs",
+                                     [DROVE_ACCUM_FIRST_COME] = "first-come"};
+
+static drove_status parse(const drove_spec *spec, choice *out)
+{
+    static const char *const keys[] = {"order", "helpers", NULL};
+    DROVE_TRY(drove__spec_check(spec, 1, keys));
+    DROVE_TRY(drove__spec_word(spec, "order", orders, DROVE_COUNT(orders), &out->order));
+    DROVE_TRY(drove__spec_u64(spec, "helpers", 0, DROVE_ACCUM_MOST_DEVICES, &out->n_helpers));
+    if (spec->n_args == 0) return DROVE_OK;
+    out->at_end = strcmp(spec->arg[0], "at-end") == 0;
+    if (out->at_end) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "accumulate: expected accumulate or accumulate:at-end, found "
+                       "\"%.80s\"",
+                       spec->arg[0]);
+}
+
+static drove_status make_collector(drove_sync *s, const drove_sync_options *opt, const choice *c)
+{
+    accumulate_impl *p = s->impl;
+    const drove_span whole = {.offset = 0, .length = s->optim->n};
+    const drove_collector_options options = {
+        .n_devices = s->n_workers,
+        .n_helpers = (unsigned)c->n_helpers,
+        .part = opt->part != NULL ? opt->part : &whole,
+        .n_parts = opt->part != NULL ? opt->n_parts : 1,
+        .n = s->optim->n,
+        .order = (drove_accum_order)c->order,
+        .kernels = s->optim->kernels,
+        .topo = s->topo,
+        .is_resident = opt->is_resident,
+        .spans = opt->spans,
+    };
+    p->n_parts = (unsigned)options.n_parts;
+    return drove__collector_create(&options, &p->collector);
+}
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    choice c = {.order = DROVE_ACCUM_ONCE};
+    DROVE_TRY(parse(opt->spec, &c));
+    accumulate_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    s->batches_per_update = s->n_workers;
+    p->at_end = c.at_end;
+    p->step = drove__alloc(s->n_workers, sizeof *p->step);
+    if (p->step == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++)
+        p->step[w].is_resident = opt->is_resident != NULL && opt->is_resident[w];
+    DROVE_TRY(drove__replicas_init(&p->replicas, s, theta0));
+    return make_collector(s, opt, &c);
+}
+
+static void fini(drove_sync *s)
+{
+    accumulate_impl *p = s->impl;
+    drove__collector_destroy(p->collector);
+    drove__replicas_fini(&p->replicas, s);
+    drove__free(p->step);
+    drove__free(p);
+}
+
+/* ---- a step ---- */
+
+static drove_status stopped(const drove_sync *s)
+{
+    return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    accumulate_impl *p = s->impl;
+    step_state *step = &p->step[worker];
+    if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0) return stopped(s);
+    step->n_ready = 0;
+    step->added_ns = 0;
+    *view = (drove_view){.vector = p->replicas.vector[worker], .version = step->iteration};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s; /* nobody but this worker ever writes its replica */
+    (void)worker;
+}
+
+static float *gradient(drove_sync *s, unsigned worker)
+{
+    return ((accumulate_impl *)s->impl)->replicas.gradient[worker];
+}
+
+static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_t length,
+                            float *value, float eta)
+{
+    accumulate_impl *p = s->impl;
+    step_state *step = &p->step[worker];
+    (void)length;
+    step->value = value;
+    step->eta = eta;
+    bool is_last = ++step->n_ready == p->n_parts;
+    if (p->at_end) return 0;
+    uint64_t added_ns =
+        drove__collect_arrive(p->collector, worker, drove__collect_find(p->collector, offset),
+                              value, eta, !is_last);
+    step->added_ns += added_ns;
+    return added_ns;
+}
+
+/* All parts at once, from the last to the first, as backward would have brought them. */
+static void arrive_at_end(accumulate_impl *p, unsigned worker, float *value, float eta)
+{
+    for (unsigned i = p->n_parts; i-- > 0;)
+        (void)drove__collect_arrive(p->collector, worker, i, value, eta, false);
+}
+
+static float *own_memory(drove_sync *s, unsigned worker, const drove_step *step)
+{
+    float *own = gradient(s, worker);
+    if (step->value != own) memcpy(own, step->value, s->optim->n * sizeof *own);
+    return own;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    accumulate_impl *p = s->impl;
+    step_state *state = &p->step[worker];
+    drove_collect_times times;
+    float *mean, eta;
+    if (state->n_ready == 0) arrive_at_end(p, worker, own_memory(s, worker, step), step->eta);
+    else if (p->at_end) arrive_at_end(p, worker, state->value, state->eta);
+    state->n_ready = 0;
+    if (!drove__collect_finish(p->collector, worker, &mean, &eta, &times)) return stopped(s);
+    uint64_t begin_ns = drove__now_ns();
+    state->iteration++;
+    if (!state->is_resident)
+        drove__replica_update(&p->replicas, s, worker, mean, eta, state->iteration);
+    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    if (worker == 0) atomic_store_explicit(&s->published, state->iteration, memory_order_relaxed);
+    *info = (drove_publish_info){.attempts = 1,
+                                 .updated = worker == 0,
+                                 .wait_ns = times.wait_ns,
+                                 .exchange_ns = times.exchange_ns,
+                                 .accumulate_ns = times.accumulate_ns,
+                                 .update_ns = drove__now_ns() - begin_ns};
+    return DROVE_OK;
+}
+
+static bool next_sum(drove_sync *s, unsigned worker, bool waits, drove_sum *out)
+{
+    accumulate_impl *p = s->impl;
+    unsigned part;
+    if (!drove__collect_next(p->collector, worker, waits, &part, &out->value)) return false;
+    drove_accum_facts facts;
+    drove__collect_facts(p->collector, &facts);
+    out->offset = facts.part[part].offset;
+    out->length = facts.part[part].length;
+    return true;
+}
+
+static float *replica(drove_sync *s, unsigned worker)
+{
+    return ((accumulate_impl *)s->impl)->replicas.vector[worker];
+}
+
+static void stop(drove_sync *s)
+{
+    atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
+    drove__collect_stop(((accumulate_impl *)s->impl)->collector);
+}
+
+/* ---- parked ---- */
+
+static drove_status parked(drove_sync *s)
+{
+    return drove__replicas_check(&((accumulate_impl *)s->impl)->replicas, s, s->n_vector);
+}
+
+static const float *peek(drove_sync *s)
+{
+    return replica(s, 0);
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    accumulate_impl *p = s->impl;
+    (void)st;
+    uint64_t iteration = atomic_load_explicit(&s->published, memory_order_relaxed);
+    drove__replicas_set(&p->replicas, s, vector);
+    for (unsigned w = 0; w < s->n_workers; w++) p->step[w].iteration = iteration;
+    drove__collect_restart(p->collector, iteration);
+    return DROVE_OK;
+}
+
+static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
+                                       "accumulate?order=first-come", NULL};
+
+const drove_sync_ops drove__accum_accumulate = {
+    .name = "accumulate",
+    .help = "devices with parameters of their own; gradients are summed on the host layer by layer "
+            "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "
+            "threads that add",
+    .source = "Le Duc et al., Algorithms 5-7",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_DEVICES,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+    .gradient = gradient,
+    .stop = stop,
+    .layer_ready = layer_ready,
+    .next_sum = next_sum,
+    .replica = replica,
+    .parked = parked,
+};
+
+bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
+{
+    *out = (drove_accum_facts){0};
+    if (s->ops->init == drove__accum_tree.init) return drove__tree_facts(s, out);
+    if (s->ops->init != init) return false;
+    const accumulate_impl *p = s->impl;
+    drove__collect_facts(p->collector, out);
+    out->n_checks = p->replicas.n_checks;
+    return true;
+}
+
+void drove__accum_note_copy(drove_sync *s, unsigned worker, size_t offset, bool is_up,
+                            uint64_t begin_ns, uint64_t end_ns)
+{
+    accumulate_impl *p = s->impl;
+    if (s->ops->init != init) return;
+    drove__collect_note_copy(p->collector, worker, drove__collect_find(p->collector, offset), is_up,
+                             begin_ns, end_ns);
+}

@@ -1,0 +1,93 @@
+/* accum/replica.c - see replica.h. */
+#include "accum/replica.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4096 }; /* floats at a time: fits the first-level cache; 16 divides it */
+
+drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const float *theta0)
+{
+    if (s->optim->state == DROVE_STATE_WORKER)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected --rule-state shared, found worker: every device has the "
+                           "rule's state beside its parameters, the same on all",
+                           s->ops->name);
+    r->vector = calloc(s->n_workers, sizeof *r->vector);
+    r->gradient = calloc(s->n_workers, sizeof *r->gradient);
+    if (r->vector == NULL || r->gradient == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        r->vector[w] = drove__sync_first_vector(s, w, theta0);
+        int node = s->place != NULL ? s->place[w].node : -1;
+        r->gradient[w] = s->topo != NULL
+                             ? drove__topo_alloc(s->topo, s->optim->n * sizeof(float), node)
+                             : drove__alloc(s->optim->n, sizeof(float));
+        if (r->vector[w] == NULL || r->gradient[w] == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+void drove__replicas_fini(drove_replicas *r, const drove_sync *s)
+{
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        if (r->vector != NULL) drove__sync_vector_free(s, r->vector[w]);
+        if (r->gradient == NULL || r->gradient[w] == NULL) continue;
+        if (s->topo != NULL) drove__topo_free(s->topo, r->gradient[w], s->optim->n * sizeof(float));
+        else drove__free(r->gradient[w]);
+    }
+    free(r->vector);
+    free(r->gradient);
+    *r = (drove_replicas){0};
+}
+
+void drove__replicas_set(drove_replicas *r, const drove_sync *s, const float *vector)
+{
+    for (unsigned w = 0; w < s->n_workers; w++)
+        memcpy(r->vector[w], vector, s->n_vector * sizeof *vector);
+}
+
+drove_status drove__replicas_check(drove_replicas *r, const drove_sync *s, size_t n)
+{
+    for (unsigned w = 1; w < s->n_workers; w++) {
+        if (memcmp(r->vector[0], r->vector[w], n * sizeof(float)) == 0) continue;
+        size_t i = 0;
+        while (memcmp(r->vector[0] + i, r->vector[w] + i, sizeof(float)) == 0) i++;
+        return drove__fail(DROVE_E_SYSTEM,
+                           "%s: expected equal parameters on all devices, found that number %zu of "
+                           "device 0 is %.9g and of device %u %.9g",
+                           s->ops->name, i, (double)r->vector[0][i], w, (double)r->vector[w][i]);
+    }
+    r->n_checks++;
+    return DROVE_OK;
+}
+
+/* g = mean + decay theta, then no longer than clip: the worker's own copy, as others read the mean.
+ */
+static void decay_and_clip(const drove_sync *s, const float *theta, const float *mean, float *g)
+{
+    const drove_optim *o = s->optim;
+    double square = 0.0;
+    for (size_t at = 0; at < o->n; at += BLOCK) {
+        size_t n = o->n - at < BLOCK ? o->n - at : BLOCK;
+        if (g != mean) o->kernels->copy_f32(g + at, mean + at, n);
+        if (o->weight_decay > 0.0f) o->kernels->axpy_f32(g + at, theta + at, n, o->weight_decay);
+        if (o->clip > 0.0f) square += o->kernels->dot_f32(g + at, g + at, n);
+    }
+    double norm = sqrt(square);
+    if (o->clip > 0.0f && norm > (double)o->clip)
+        o->kernels->scale_f32(g, o->n, (float)((double)o->clip / norm));
+}
+
+void drove__replica_update(drove_replicas *r, const drove_sync *s, unsigned worker, float *mean,
+                           float eta, uint64_t t)
+{
+    const drove_optim *o = s->optim;
+    float *vector = r->vector[worker];
+    drove_step step = {.value = mean, .eta = eta};
+    if (o->weight_decay > 0.0f || o->clip > 0.0f) {
+        decay_and_clip(s, vector, mean, r->gradient[worker]);
+        step.value = r->gradient[worker];
+    }
+    drove__optim_apply(o, &step, 0, t, 0, o->n, vector, vector);
+}
