@@ -56,9 +56,10 @@ typedef struct drove_options {
     double   eval_every;             /* epochs between evaluations, > 0 */
     uint64_t eval_examples;          /* training examples of an evaluation; 0 = all */
     uint64_t seed;
-    char     out[DROVE_TEXT_SIZE];    /* folder; "" = nothing is written */
-    char     resume[DROVE_TEXT_SIZE]; /* folder to continue in; "" = a new run */
-    char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
+    char     out[DROVE_TEXT_SIZE];      /* folder; "" = nothing is written */
+    char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */
+    char     timeline[DROVE_TEXT_SIZE]; /* file; "" = timeline.json in .out */
+    char save_every[DROVE_TEXT_SIZE];   /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
 } drove_options;
 
 typedef enum drove_option_kind {

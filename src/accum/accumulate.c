@@ -28,7 +28,7 @@ typedef struct step_state { /* of one worker's step */
     float *value;     /* of them */
     float eta;
     uint64_t added_ns; /* in layer_ready */
-    bool is_resident;
+    bool is_resident, has_arrived;
 } DROVE_ALIGNED_CACHE_LINE step_state;
 
 typedef struct accumulate_impl {
@@ -125,6 +125,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     step_state *step = &p->step[worker];
     if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0) return stopped(s);
     step->n_ready = 0;
+    step->has_arrived = false; /* at_end: the collector was told of all parts */
     step->added_ns = 0;
     *view = (drove_view){.vector = p->replicas.vector[worker], .version = step->iteration};
     return DROVE_OK;
@@ -180,7 +181,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_collect_times times;
     float *mean, eta;
     if (state->n_ready == 0) arrive_at_end(p, worker, own_memory(s, worker, step), step->eta);
-    else if (p->at_end) arrive_at_end(p, worker, state->value, state->eta);
+    else if (p->at_end && !state->has_arrived) arrive_at_end(p, worker, state->value, state->eta);
     state->n_ready = 0;
     if (!drove__collect_finish(p->collector, worker, &mean, &eta, &times)) return stopped(s);
     uint64_t begin_ns = drove__now_ns();
@@ -201,7 +202,11 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
 static bool next_sum(drove_sync *s, unsigned worker, bool waits, drove_sum *out)
 {
     accumulate_impl *p = s->impl;
+    step_state *step = &p->step[worker];
     unsigned part;
+    if (p->at_end && step->n_ready < p->n_parts) return false;
+    if (p->at_end && !step->has_arrived) arrive_at_end(p, worker, step->value, step->eta);
+    step->has_arrived = true;
     if (!drove__collect_next(p->collector, worker, waits, &part, &out->value)) return false;
     drove_accum_facts facts;
     drove__collect_facts(p->collector, &facts);

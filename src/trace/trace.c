@@ -2,12 +2,12 @@
 #include "trace/trace.h"
 
 const char *const drove__phase_names[DROVE_N_PHASES] = {
-    [DROVE_PHASE_WAIT] = "wait",         [DROVE_PHASE_BACKOFF] = "backoff",
-    [DROVE_PHASE_ACQUIRE] = "acquire",   [DROVE_PHASE_LOAD] = "load",
-    [DROVE_PHASE_FORWARD] = "forward",   [DROVE_PHASE_BACKWARD] = "backward",
-    [DROVE_PHASE_EXCHANGE] = "exchange", [DROVE_PHASE_ACCUMULATE] = "accumulate",
-    [DROVE_PHASE_UPDATE] = "update",     [DROVE_PHASE_PUBLISH] = "publish",
-    [DROVE_PHASE_OTHER] = "other",
+    [DROVE_PHASE_WAIT] = "wait",           [DROVE_PHASE_BACKOFF] = "backoff",
+    [DROVE_PHASE_ACQUIRE] = "acquire",     [DROVE_PHASE_LOAD] = "load",
+    [DROVE_PHASE_FORWARD] = "forward",     [DROVE_PHASE_BACKWARD] = "backward",
+    [DROVE_PHASE_EXCHANGE] = "exchange",   [DROVE_PHASE_ACCUMULATE] = "accumulate",
+    [DROVE_PHASE_BROADCAST] = "broadcast", [DROVE_PHASE_UPDATE] = "update",
+    [DROVE_PHASE_PUBLISH] = "publish",     [DROVE_PHASE_OTHER] = "other",
 };
 
 void drove__hist_merge(drove_histogram *to, const drove_histogram *from)

@@ -23,9 +23,10 @@ typedef enum drove_phase {
     DROVE_PHASE_BACKWARD,
     DROVE_PHASE_EXCHANGE,
     DROVE_PHASE_ACCUMULATE,
-    DROVE_PHASE_UPDATE,  /* the worker's own part of the rule (decay, clip, own state)    */
-    DROVE_PHASE_PUBLISH, /* publishing, without waiting                                   */
-    DROVE_PHASE_OTHER,   /* the rest of the loop                                          */
+    DROVE_PHASE_BROADCAST, /* fetching parameters that another device has updated        */
+    DROVE_PHASE_UPDATE,    /* the worker's own part of the rule (decay, clip, own state)    */
+    DROVE_PHASE_PUBLISH,   /* publishing, without waiting                                   */
+    DROVE_PHASE_OTHER,     /* the rest of the loop                                          */
     DROVE_N_PHASES
 } drove_phase;
 extern const char *const drove__phase_names[DROVE_N_PHASES];

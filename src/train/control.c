@@ -439,6 +439,7 @@ drove_status drove__run_control(drove_run *run)
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
         if (run->crew.n_groups > 0) DROVE_TRY(check_crew(run));
+        if (run->sync->ops->parked != NULL) DROVE_TRY(run->sync->ops->parked(run->sync));
         evaluated =
             atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate_or_save(run));

@@ -65,8 +65,8 @@ drove_status drove__crew_open(drove_run *run)
     drove_status status = drove__method_parse(&spec, &crew->method);
     drove__spec_fini(&spec);
     DROVE_TRY(status);
-    DROVE_TRY(
-        drove__crew_plan_parse(run->opt.workers, run->topo, run->plan.n_threads, &crew->plan));
+    DROVE_TRY(drove__crew_plan_parse(run->opt.workers, run->topo, run->plan.n_threads, false,
+                                     &crew->plan));
     run->n_workers = crew->plan.n_threads;
     run->place = calloc(run->n_workers, sizeof *run->place);
     crew->is_deep = calloc(run->n_workers, sizeof *crew->is_deep);

@@ -115,6 +115,10 @@ static const drove_option_info table[] = {
      .help = "folder for model, state, log and summary; none = write nothing"},
     {WHERE(resume), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
+    {WHERE(timeline), .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "with --strategy accumulate or tree: what each device did when, as Chrome trace "
+             "events; none = timeline.json in --out"},
     {WHERE(save_every), .group = run, TEXT, .default_text = "eval", .value_name = "WHEN",
      .words = "eval epochs= updates= seconds= never",
      .help = "write the state at each eval, epochs=N, updates=N, seconds=N or never"},
@@ -219,7 +223,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
     const size_t n = sizeof threads - 1;
     if (strncmp(value, threads, n) != 0) {
         drove_crew_plan plan;
-        DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, &plan));
+        DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, true, &plan));
         drove__crew_plan_fini(&plan);
         return set_text(options->workers, info, value);
     }

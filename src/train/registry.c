@@ -6,6 +6,7 @@
  */
 #include "train/registry.h"
 
+#include "accum/accum.h"
 #include "base/mem.h"
 #include "coord/method.h"
 #include "data/data.h"
@@ -24,9 +25,13 @@
 #include <string.h>
 
 const drove_sync_ops *const drove__strategies[] = {
-    &drove__sync_sequential, &drove__sync_sync,     &drove__sync_ssp,      &drove__sync_softsync,
-    &drove__sync_mutex,      &drove__sync_rwlock,   &drove__sync_hogwild,  &drove__sync_replicas,
-    &drove__sync_leashed,    &drove__sync_hogbatch, &drove__sync_adaptive, NULL,
+    &drove__sync_sequential, &drove__sync_sync,
+    &drove__sync_ssp,        &drove__sync_softsync,
+    &drove__sync_mutex,      &drove__sync_rwlock,
+    &drove__sync_hogwild,    &drove__sync_replicas,
+    &drove__sync_leashed,    &drove__sync_hogbatch,
+    &drove__sync_adaptive,   &drove__accum_accumulate,
+    &drove__accum_tree,      NULL,
 };
 
 const drove_engine_ops *const drove__engines[] = {

@@ -77,17 +77,18 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     DROVE_TRY(resolve_strategy(&w));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
     bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
-    if (has_crew && !is_assigned) {
+    bool is_devices = (w.ops->needs & DROVE_SYNC_DEVICES) != 0;
+    if (has_crew && !is_assigned && !is_devices) {
         return drove__fail(
             DROVE_E_ARG,
             "--workers %s: expected --strategy hogbatch or adaptive, whose batches a "
-            "coordinator gives out, found %s",
+            "coordinator gives out, or accumulate or tree, whose workers are devices, found %s",
             options->workers, w.spec);
     }
-    if (is_assigned) {
+    if (is_assigned || (is_devices && has_crew)) {
         drove_crew_plan plan;
-        DROVE_TRY(drove__crew_plan_parse(options->workers, NULL, n_pus, &plan));
-        w.n_workers = has_crew ? plan.n_threads : w.n_threads;
+        DROVE_TRY(drove__crew_plan_parse(options->workers, NULL, n_pus, is_devices, &plan));
+        w.n_workers = is_devices ? plan.n_groups : has_crew ? plan.n_threads : w.n_threads;
         drove__crew_plan_fini(&plan);
     }
     *out = w;

@@ -31,6 +31,7 @@ static drove_status setup_machine(drove_run *run)
     drove__topo_facts(run->topo, &facts);
     DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
     if ((run->plan.ops->needs & DROVE_SYNC_ASSIGNED) != 0) return drove__crew_open(run);
+    if ((run->plan.ops->needs & DROVE_SYNC_DEVICES) != 0) return drove__devices_open(run);
     run->n_workers = run->plan.n_workers;
     run->place = calloc(run->n_workers, sizeof *run->place);
     if (run->place == NULL)
@@ -241,6 +242,10 @@ static drove_status create_strategy(drove_run *run, const drove_spec *spec, cons
         .place = run->place,
         .seed = run->opt.seed,
         .is_deep = run->crew.is_deep,
+        .part = run->devices.part,
+        .n_parts = run->devices.n_parts,
+        .is_resident = run->devices.is_resident,
+        .spans = run->devices.spans,
     };
     if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
     uint32_t *words = drove__alloc(run->optim->n, sizeof *words);
@@ -351,6 +356,7 @@ static drove_status setup(drove_run *run)
         run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
+    if (status == DROVE_OK) status = drove__devices_split(run);
     if (status == DROVE_OK) status = setup_precision(run, theta);
     if (status == DROVE_OK) status = drove__run_prepare_population(run);
     if (status == DROVE_OK) status = setup_optim(run);
@@ -379,6 +385,7 @@ static void teardown(drove_run *run)
     free(run->scoring.chunk);
     drove__batcher_fini(&run->batcher);
     drove__sync_destroy(run->sync);
+    drove__devices_close(run);
     drove__optim_destroy(run->optim);
     if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
     drove__free(run->theta);
@@ -413,6 +420,7 @@ static drove_status finish(drove_run *run, drove_result **out)
     drove_status status = drove__summary_json(run, &result->json);
     if (status == DROVE_OK) status = print_to_memory(run, &result->text);
     if (status == DROVE_OK) status = drove__output_summary(run, result->json);
+    if (status == DROVE_OK) status = drove__device_timeline(run);
     if (status != DROVE_OK) {
         drove_result_destroy(result);
         return status;

@@ -4,6 +4,7 @@
  *   features.c the feature map of the data
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   worker.c   the one loop of every worker
+ *   devices.h  workers that are devices with parameters of their own
  *   crew.h     workers that a coordinator gives batches to
  *   loading.c  batches that are loaded ahead       loader.h   the threads that do it
  *   output.c   the files of --out                         state.c   saving and resuming
@@ -31,6 +32,7 @@
 #include "trace/trace.h"
 #include "train/batcher.h"
 #include "train/crew.h"
+#include "train/devices.h"
 #include "train/loader.h"
 #include "train/resolve.h"
 #include "train/until.h"
@@ -57,7 +59,8 @@ struct drove_worker {
     drove_optim_worker      optim;
     drove_batch_cursor      cursor;
     drove_trace_worker      trace;
-    drove_status            status; /* first failure, with its text */
+    bool                    has_params; /* a device that keeps them was given them */
+    drove_status            status;     /* first failure, with its text */
     char                    error[DROVE_ERROR_TEXT_SIZE];
     /* one of a group that a coordinator gives batches to */
     drove_group *group;      /* NULL: none */
@@ -130,8 +133,9 @@ struct drove_run {
     drove_model            *model;
     drove_optim            *optim;
     drove_sync             *sync;
-    drove_workers           plan; /* strategy, number of workers, binding */
-    drove_crew              crew; /* of a strategy whose batches are assigned; else no groups */
+    drove_workers           plan;    /* strategy, number of workers, binding */
+    drove_devices           devices; /* of a strategy whose workers are devices; else none */
+    drove_crew              crew;    /* of a strategy whose batches are assigned; else no groups */
     const drove_engine_ops *engine_ops;
     /* of an engine whose parameters are words of its own; else NULL */
     drove_engine_shared *shared;

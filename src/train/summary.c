@@ -86,8 +86,9 @@ static json_t *workers_json(const drove_run *run)
     double train_ns = (double)run->standing.train_ns;
     for (unsigned i = 0; i < run->n_workers; i++) {
         const drove_trace_worker *t = &run->worker[i].trace;
-        char name[32];
-        snprintf(name, sizeof name, "thread:%u", i);
+        char name[DROVE_GROUP_NAME_SIZE];
+        if (run->devices.n > 0) snprintf(name, sizeof name, "%s", run->devices.device[i].name);
+        else snprintf(name, sizeof name, "thread:%u", i);
         json_array_append_new(
             list,
             json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", name, "updates",
@@ -223,6 +224,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
                         json_string(drove__prefetch_state_name(run->prefetch_hardware)));
     set_precision(run, &total, object);
     set_staleness(run, &total, object);
+    drove__device_report_json(run, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }
 
@@ -376,6 +378,7 @@ drove_status drove__summary_print(const drove_run *run, FILE *stream)
     print_marks(stream, run);
     print_speed(stream, run, &total);
     drove__report_print(run, stream);
+    drove__device_report_print(run, stream);
     print_files(stream, run);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the summary") : DROVE_OK;
 }

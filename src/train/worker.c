@@ -50,9 +50,10 @@ drove_status drove__worker_setup(drove_worker *w)
                                 .shared = run->shared};
     w->engine_ops = run->engine_ops;
     if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
+    if (run->devices.n > 0) drove__devices_engine(w, &opt);
     w->row = drove__alloc(opt.max_rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
-    if (!run->use_live) {
+    if (!run->use_live && run->devices.n == 0) { /* those are lent their gradient */
         w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
         if (w->grad == NULL)
             return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
@@ -240,6 +241,7 @@ static bool is_live(const drove_worker *w, const drove_batch *batch)
 drove_status drove__worker_step(drove_worker *w, const drove_batch *batch, float eta)
 {
     if (w->run->shared != NULL) return step_words(w, batch, eta);
+    if (w->run->devices.n > 0) return drove__device_step(w, batch, eta);
     return is_live(w, batch) ? step_live(w, batch, eta) : step_published(w, batch, eta);
 }
 
@@ -302,6 +304,10 @@ void drove__worker_train(drove_worker *w)
         }
     }
     settle(w);
+    if (!atomic_load(&run->halted)) {
+        drove_status status = drove__device_settle(w);
+        if (status != DROVE_OK) drove__worker_fail(w, status);
+    }
     uint64_t after = 0;
     for (int p = 0; p < DROVE_N_PHASES; p++) after += w->trace.phase_ns[p];
     uint64_t spent = drove__now_ns() - started, named = after - before;

@@ -245,7 +245,8 @@ static bool share_device(const drove_group_plan *a, const drove_group_plan *b)
 }
 
 /* Where the machine is not known yet, only processors that are named can be compared. */
-static drove_status check_overlaps(const drove_crew_plan *plan, const drove_topo *topo)
+static drove_status check_overlaps(const drove_crew_plan *plan, const drove_topo *topo,
+                                   bool may_repeat)
 {
     for (unsigned i = 0; i < plan->n_groups; i++) {
         for (unsigned j = i; j < plan->n_groups; j++) {
@@ -257,7 +258,7 @@ static drove_status check_overlaps(const drove_crew_plan *plan, const drove_topo
                                    "--workers: expected each processor once, found %d in %s and %s",
                                    pu, a->name, b->name);
             }
-            if (share_device(a, b)) {
+            if (!may_repeat && share_device(a, b)) {
                 return drove__fail(DROVE_E_ARG,
                                    "--workers: expected each device once, found %s and %s", a->name,
                                    b->name);
@@ -285,7 +286,7 @@ static bool has_empty_part(const char *text)
 }
 
 static drove_status plan_list(const char *text, const drove_topo *topo, unsigned n_threads,
-                              drove_crew_plan *plan)
+                              bool may_repeat, drove_crew_plan *plan)
 {
     char *copy = strdup(text), *rest = copy;
     drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
@@ -304,7 +305,7 @@ static drove_status plan_list(const char *text, const drove_topo *topo, unsigned
         plan->n_threads += g->n_threads;
     }
     free(copy);
-    return status == DROVE_OK ? check_overlaps(plan, topo) : status;
+    return status == DROVE_OK ? check_overlaps(plan, topo, may_repeat) : status;
 }
 
 /* One group of threads that nobody has bound. */
@@ -318,13 +319,13 @@ static drove_status plan_threads(unsigned n_threads, drove_crew_plan *plan)
 }
 
 drove_status drove__crew_plan_parse(const char *text, const drove_topo *topo, unsigned n_threads,
-                                    drove_crew_plan *out)
+                                    bool may_repeat, drove_crew_plan *out)
 {
     drove_crew_plan plan = {.group = calloc(DROVE_MOST_GROUPS, sizeof *plan.group)};
     if (plan.group == NULL)
         return drove__fail_nomem("workers", DROVE_MOST_GROUPS * sizeof *plan.group);
-    drove_status status =
-        text[0] == '\0' ? plan_threads(n_threads, &plan) : plan_list(text, topo, n_threads, &plan);
+    drove_status status = text[0] == '\0' ? plan_threads(n_threads, &plan)
+                                          : plan_list(text, topo, n_threads, may_repeat, &plan);
     if (status != DROVE_OK) {
         drove__crew_plan_fini(&plan);
         return status;

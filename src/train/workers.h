@@ -30,11 +30,11 @@ typedef struct drove_crew_plan {
 
 /* text: "cpu:0-1+opencl:0?max=4096+fake:?speed=250".  "": one group of n_threads unbound threads.
  * Processors are numbered as the operating system does; topo says which there are; NULL: not
- * checked, and "all" are n_threads.  Errors: DROVE_E_ARG (unknown kind or key, a processor that
- * does not exist or stands twice, a device that stands twice, min above max), DROVE_E_UNSUPPORTED,
- * DROVE_E_NOMEM. */
+ * checked, and "all" are n_threads.  may_repeat: a device may stand several times.
+ * Errors: DROVE_E_ARG (unknown kind or key, a processor that does not exist or stands twice, a
+ * device that stands twice, min above max), DROVE_E_UNSUPPORTED, DROVE_E_NOMEM. */
 drove_status drove__crew_plan_parse(const char *text, const drove_topo *topo, unsigned n_threads,
-                                    drove_crew_plan *out);
+                                    bool may_repeat, drove_crew_plan *out);
 void         drove__crew_plan_fini(drove_crew_plan *plan); /* a zeroed one is accepted */
 
 #endif
