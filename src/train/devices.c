@@ -110,6 +110,14 @@ void drove__devices_close(drove_run *run)
     *all = (drove_devices){0};
 }
 
+bool drove__devices_are_far(const drove_run *run)
+{
+    for (unsigned i = 0; i < run->devices.n; i++) {
+        if (run->devices.device[i].device != NULL) return true;
+    }
+    return false;
+}
+
 /* ---- engines ---- */
 
 /* The other threads of a group of cores. */

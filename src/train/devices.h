@@ -54,6 +54,8 @@ drove_status drove__devices_open(drove_run *run);
 /* The model is known: its parts.  Errors: DROVE_E_NOMEM. */
 drove_status drove__devices_split(drove_run *run);
 void         drove__devices_close(drove_run *run);
+/* Does any of them load its batches itself, into memory of its own? */
+bool drove__devices_are_far(const drove_run *run);
 /* What the engine of this worker is made with, and of which kind. */
 void drove__devices_engine(drove_worker *w, drove_engine_options *opt);
 

@@ -49,7 +49,8 @@ drove_status drove__run_loading(drove_run *run)
     bool is_auto, cuts = drove__augment_is_on(&run->train->augment);
     unsigned n;
     DROVE_TRY(drove__loaders_parse(run->opt.loaders, &is_auto, &n));
-    bool serves_itself = run->crew.n_groups == 0 && run->engine_ops == &drove__engine_host;
+    bool serves_itself = run->crew.n_groups == 0 && run->engine_ops == &drove__engine_host &&
+                         !drove__devices_are_far(run);
     if (!serves_itself) {
         if (n == 0) return DROVE_OK;
         return drove__fail(DROVE_E_ARG,

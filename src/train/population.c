@@ -41,6 +41,11 @@ drove_status drove__run_prepare_population(drove_run *run)
             "model %s: batch normalisation is not done by workers that a coordinator "
             "gives batches to",
             run->model->spec);
+    if (run->devices.n > 0 && run->devices.device[0].engine_ops->statistics == NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "model %s: batch normalisation: expected a first worker of cores, found "
+                           "%s",
+                           run->model->spec, run->devices.device[0].name);
     run->theta = drove__alloc(run->model->n_params, sizeof *run->theta);
     return run->theta != NULL ? DROVE_OK
                               : drove__fail_nomem("the model's parameters",

@@ -305,7 +305,7 @@ void drove__worker_train(drove_worker *w)
     }
     settle(w);
     if (!atomic_load(&run->halted)) {
-        drove_status status = drove__device_settle(w);
+        status = drove__device_settle(w);
         if (status != DROVE_OK) drove__worker_fail(w, status);
     }
     uint64_t after = 0;

@@ -163,9 +163,6 @@ static void test_workers_is_threads(void **state)
     assert_int_equal(drove_options_set(&o, "workers", "opencl:0.0+opencl:0.1+fake+fake"), DROVE_OK);
     static const char *const bad[][2] = {
         {"cpu:0-2+cpu:2", "found 2 in cpu:0-2 and cpu:2"},
-        {"opencl:1+opencl:01", "each device once"},
-        {"opencl+opencl:0.1", "each device once"},
-        {"cuda:0+cuda:0", "each device once"},
         {"cpu:0+", "each side of '+'"},
         {"+cpu:0", "each side of '+'"},
         {"cpu:0++cpu:1", "each side of '+'"},
@@ -177,6 +174,15 @@ static void test_workers_is_threads(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_fails(drove_options_set(&o, "workers", bad[i][0]), DROVE_E_ARG, bad[i][1]);
     assert_string_equal(o.threads, "3");
+    /* a device may be several workers where each has parameters of its own */
+    static const char *const twice[] = {"opencl:1+opencl:01", "opencl+opencl:0.1", "cuda:0+cuda:0"};
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+        assert_int_equal(drove_options_set(&o, "workers", twice[i]), DROVE_OK);
+        assert_int_equal(drove_options_set(&o, "strategy", "hogbatch"), DROVE_OK);
+        assert_fails(drove_options_validate(&o), DROVE_E_ARG, "each device once");
+        assert_int_equal(drove_options_set(&o, "strategy", "accumulate"), DROVE_OK);
+        assert_int_equal(drove_options_validate(&o), DROVE_OK);
+    }
 }
 
 static void test_refused(void **state)
