@@ -9,12 +9,14 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct convolution {
     unsigned n_parts;
     drovek_conv **conv; /* [n_parts] */
     float *dw;          /* [n_parts - 1][padded n_w] */
     float *db;          /* [n_parts][padded o] */
+    float *zero;        /* [padded o] the biases of a layer without; else NULL */
     size_t w_step, b_step;
 } convolution;
 
@@ -146,7 +148,7 @@ static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
 
 static size_t scratch_bytes(const drove_pass_options *opt, const drove_layer *l)
 {
-    size_t floats = opt->n_parts * drove__pad_floats(l->out.c);
+    size_t floats = (opt->n_parts + (l->n_b == 0)) * drove__pad_floats(l->out.c);
     if (opt->trains) floats += (opt->n_parts - 1) * drove__pad_floats(l->n_w);
     return floats * sizeof(float);
 }
@@ -158,6 +160,7 @@ static void release(void *own)
     for (unsigned i = 0; v->conv != NULL && i < v->n_parts; i++) drovek_conv_destroy(v->conv[i]);
     drove__free(v->dw);
     drove__free(v->db);
+    drove__free(v->zero);
     free(v->conv);
     free(v);
 }
@@ -193,6 +196,11 @@ static drove_status fill(const drove_pass_options *opt, const drove_pass *pass, 
     v->conv = calloc(opt->n_parts, sizeof *v->conv);
     v->db = drove__alloc(opt->n_parts * v->b_step, sizeof *v->db);
     if (v->conv == NULL || v->db == NULL) return drove__fail_nomem("a convolution", v->b_step * 4);
+    if (l->n_b == 0) {
+        v->zero = drove__alloc(v->b_step, sizeof *v->zero);
+        if (v->zero == NULL) return drove__fail_nomem("a convolution", v->b_step * 4);
+        memset(v->zero, 0, v->b_step * sizeof *v->zero);
+    }
     if (opt->trains && opt->n_parts > 1) {
         v->dw = drove__alloc((opt->n_parts - 1) * v->w_step, sizeof *v->dw);
         if (v->dw == NULL) return drove__fail_nomem("gradients of the parts", v->w_step * 4);
@@ -221,7 +229,7 @@ static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     const convolution *v = c->own;
-    const float *b = l->n_b > 0 ? c->theta + l->b_offset : NULL;
+    const float *b = l->n_b > 0 ? c->theta + l->b_offset : v->zero;
     if (c->last_row == c->first_row) return;
     drovek_conv_forward(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in,
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
