@@ -1,0 +1,449 @@
+/* Every kind of layer between convolutions: forward against a transcription in float64, backward
+ * against its central differences, in both formats, with several parts, added to what is there; and
+ * the same bits whatever the format and the number of parts. */
+#include "unit/model/one_layer.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 5, MOST = ROWS * 96 * 8 * 7, N_CHECKED = 150 };
+
+/* Of an output or derivative, relative to the largest of its kind and to at least 1. */
+static const double BOUND = 4e-6;
+
+typedef struct kind {
+    const char *what;
+    one_layer_options opt;
+    bool parts_differ; /* sums over the batch: other bits for other parts */
+    /* y[ROWS][n_out] of x[i][ROWS][.], all NHWC */
+    void (*forward)(const drove_layer *l, const drove_shape *s, double *const *x,
+                    const double *theta, double *y);
+} kind;
+
+/* ---- transcriptions ---- */
+
+static size_t at(drove_shape s, size_t row, size_t y, size_t x, size_t c)
+{
+    return ((row * s.h + y) * s.w + x) * s.c + c;
+}
+
+/* Caffe's pooling_layer.cpp, by its loops: start, end, clipped start and end. */
+static void pool64(const drove_layer *l, const double *x, double *y, bool is_max)
+{
+    const drovek_window *w = &l->opt.window;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        size_t c = i % l->out.c, px = i / l->out.c % l->out.w,
+               py = i / l->out.c / l->out.w % l->out.h;
+        long y0 = (long)(py * w->sh) - (long)w->ph, x0 = (long)(px * w->sw) - (long)w->pw;
+        long y1 = y0 + (long)w->kh, x1 = x0 + (long)w->kw;
+        if (y1 > (long)(l->in.h + w->ph)) y1 = (long)(l->in.h + w->ph);
+        if (x1 > (long)(l->in.w + w->pw)) x1 = (long)(l->in.w + w->pw);
+        double area = (double)((y1 - y0) * (x1 - x0)), sum = 0, most = -INFINITY;
+        for (long iy = y0; iy < y1; iy++) {
+            for (long ix = x0; ix < x1; ix++) {
+                if (iy < 0 || ix < 0 || iy >= (long)l->in.h || ix >= (long)l->in.w) continue;
+                double v = x[at(l->in, i / l->n_out, (size_t)iy, (size_t)ix, c)];
+                sum += v;
+                most = fmax(most, v);
+            }
+        }
+        y[i] = is_max ? most : sum / area;
+    }
+}
+
+static void max64(const drove_layer *l, const drove_shape *s, double *const *x, const double *theta,
+                  double *y)
+{
+    (void)s, (void)theta;
+    pool64(l, x[0], y, true);
+}
+
+static void average64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    pool64(l, x[0], y, false);
+}
+
+static void lrn64(const drove_layer *l, const drove_shape *s, double *const *x, const double *theta,
+                  double *y)
+{
+    const long half = (long)l->opt.size / 2, channels = (long)s->c;
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        long c = (long)(i % s->c);
+        double sum = 0;
+        for (long j = c - half; j <= c + half; j++) {
+            if (j < 0 || j >= channels) continue;
+            double v = x[0][i - (size_t)c + (size_t)j];
+            sum += v * v;
+        }
+        double scale = l->opt.kappa + l->opt.alpha / (double)l->opt.size * sum;
+        y[i] = x[0][i] / pow(scale, l->opt.beta);
+    }
+}
+
+static void dropout64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    drovek_dropout d = {.threshold = (uint32_t)((double)l->opt.ratio * 0x1p24)};
+    (void)s, (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        d.key = drovek_dropout_key(17, 4, 1, i / l->n_out);
+        bool keeps = drovek_dropout_keeps(&d, (uint32_t)(i % l->n_out));
+        y[i] = keeps ? x[0][i] / (1 - (double)l->opt.ratio) : 0;
+    }
+}
+
+static double act64(double v, drovek_act act)
+{
+    if (act == DROVEK_RELU) return v > 0 ? v : 0;
+    if (act == DROVEK_SIGMOID) return 1 / (1 + exp(-v));
+    return act == DROVEK_TANH ? tanh(v) : v;
+}
+
+static void batch_norm64(const drove_layer *l, const drove_shape *s, double *const *x,
+                         const double *theta, double *y)
+{
+    const size_t n = ROWS * s->h * s->w;
+    for (size_t c = 0; c < s->c; c++) {
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < n; i++) mean += x[0][i * s->c + c] / (double)n;
+        for (size_t i = 0; i < n; i++) variance += pow(x[0][i * s->c + c] - mean, 2) / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            double z = (x[0][i * s->c + c] - mean) / sqrt(variance + (double)l->opt.epsilon);
+            y[i * s->c + c] = act64(theta[l->w_offset + c] * z + theta[l->b_offset + c], l->act);
+        }
+    }
+}
+
+static void concat64(const drove_layer *l, const drove_shape *s, double *const *x,
+                     const double *theta, double *y)
+{
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        size_t c = i % l->out.c, place = i / l->out.c;
+        unsigned b = 0;
+        while (c >= s[b].c) c -= s[b++].c;
+        y[i] = x[b][place * s[b].c + c];
+    }
+}
+
+static void sum64(const drove_layer *l, const drove_shape *s, double *const *x, const double *theta,
+                  double *y)
+{
+    (void)s, (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        double sum = 0;
+        for (unsigned b = 0; b < l->n_bottoms; b++) sum += (double)l->opt.coefficient[b] * x[b][i];
+        y[i] = act64(sum, l->act);
+    }
+}
+
+static void flatten64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    memcpy(y, x[0], ROWS * l->n_out * sizeof *y);
+}
+
+static void activation64(const drove_layer *l, const drove_shape *s, double *const *x,
+                         const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) y[i] = act64(x[0][i], l->act);
+}
+
+static void softmax64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i += s->c) {
+        double sum = 0;
+        for (size_t c = 0; c < s->c; c++) sum += exp(x[0][i + c]);
+        for (size_t c = 0; c < s->c; c++) y[i + c] = exp(x[0][i + c]) / sum;
+    }
+}
+
+/* ---- the cases ---- */
+
+#define WINDOW(k, s, p)                                                                            \
+    {                                                                                              \
+        .kh = (k), .kw = (k), .sh = (s), .sw = (s), .ph = (p), .pw = (p)                           \
+    }
+#define ONE(kind, ...)                                                                             \
+    {                                                                                              \
+        .ops = &drove__layer_##kind, .n_bottoms = 1, .n_rows = ROWS, .seed = 17, .batch = 4,       \
+        __VA_ARGS__                                                                                \
+    }
+#define IMAGE(c, h, w) .bottom = {{c, h, w}}
+
+static const kind kinds[] = {
+    {"max 2/2", ONE(max_pool, IMAGE(32, 6, 7), .opt = {.window = WINDOW(2, 2, 0)}), false, max64},
+    {"max 3/2 up",
+     ONE(max_pool, IMAGE(16, 8, 7), .opt = {.window = WINDOW(3, 2, 0), .rounds_up = true}), false,
+     max64},
+    {"max 3/1 padded", ONE(max_pool, IMAGE(48, 5, 4), .opt = {.window = WINDOW(3, 1, 1)}), false,
+     max64},
+    {"max global", ONE(max_pool, IMAGE(16, 5, 4), .opt = {.is_global = true}), false, max64},
+    {"max of one channel", ONE(max_pool, IMAGE(1, 8, 6), .opt = {.window = WINDOW(2, 2, 0)}), false,
+     max64},
+    {"max of 20", ONE(max_pool, IMAGE(20, 8, 6), .opt = {.window = WINDOW(2, 2, 0)}), false, max64},
+    {"average 3/2 padded, up",
+     ONE(average_pool, IMAGE(32, 8, 7), .opt = {.window = WINDOW(3, 2, 1), .rounds_up = true}),
+     false, average64},
+    {"average 3/2 up",
+     ONE(average_pool, IMAGE(5, 8, 8), .opt = {.window = WINDOW(3, 2, 0), .rounds_up = true}),
+     false, average64},
+    {"average global", ONE(average_pool, IMAGE(64, 7, 6), .opt = {.is_global = true}), false,
+     average64},
+    {"lrn 5",
+     ONE(lrn, IMAGE(96, 3, 5), .opt = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .kappa = 1.0f}),
+     false, lrn64},
+    {"lrn 3",
+     ONE(lrn, IMAGE(16, 3, 5), .opt = {.size = 3, .alpha = 1.0f, .beta = 0.5f, .kappa = 2.0f}),
+     false, lrn64},
+    {"lrn of 5 channels",
+     ONE(lrn, IMAGE(5, 7, 5), .opt = {.size = 5, .alpha = 1.0f, .beta = 0.75f, .kappa = 1.0f}),
+     false, lrn64},
+    {"dropout", ONE(dropout, IMAGE(32, 5, 3), .opt = {.ratio = 0.4f}), false, dropout64},
+    {"dropout of a vector", ONE(dropout, IMAGE(77, 1, 1), .opt = {.ratio = 0.5f}), false,
+     dropout64},
+    {"batch norm", ONE(batch_norm, IMAGE(32, 3, 4), .opt = {.epsilon = 1e-5f}), true, batch_norm64},
+    {"batch norm, relu",
+     ONE(batch_norm, IMAGE(16, 3, 4), .opt = {.epsilon = 1e-3f}, .act = DROVEK_RELU), true,
+     batch_norm64},
+    {"batch norm of a vector", ONE(batch_norm, IMAGE(21, 1, 1), .opt = {.epsilon = 1e-2f}), true,
+     batch_norm64},
+    {"concat",
+     {.ops = &drove__layer_concat,
+      .n_bottoms = 3,
+      .n_rows = ROWS,
+      .bottom = {{16, 3, 4}, {48, 3, 4}, {32, 3, 4}}},
+     false,
+     concat64},
+    {"concat, uneven",
+     {.ops = &drove__layer_concat,
+      .n_bottoms = 3,
+      .n_rows = ROWS,
+      .bottom = {{3, 3, 4}, {17, 3, 4}, {1, 3, 4}}},
+     false,
+     concat64},
+    {"sum",
+     {.ops = &drove__layer_sum,
+      .n_bottoms = 3,
+      .n_rows = ROWS,
+      .opt = {.coefficient = {1.0f, -0.5f, 2.0f}},
+      .bottom = {{16, 3, 4}, {16, 3, 4}, {16, 3, 4}}},
+     false,
+     sum64},
+    {"sum of two, relu",
+     {.ops = &drove__layer_sum,
+      .n_bottoms = 2,
+      .n_rows = ROWS,
+      .act = DROVEK_RELU,
+      .bottom = {{32, 3, 3}, {32, 3, 3}}},
+     false,
+     sum64},
+    {"flatten", ONE(flatten, IMAGE(32, 3, 4)), false, flatten64},
+    {"relu", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_RELU), false, activation64},
+    {"sigmoid", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_SIGMOID), false, activation64},
+    {"tanh", ONE(activation, IMAGE(17, 3, 4), .act = DROVEK_TANH), false, activation64},
+    {"softmax", ONE(softmax, IMAGE(16, 2, 3)), false, softmax64},
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* ---- inputs and what is expected ---- */
+
+static float x[ONE_LAYER_BOTTOMS][MOST], dy[MOST], before[MOST], y[MOST], first_y[MOST];
+static float dx[ONE_LAYER_BOTTOMS][MOST], first_dx[ONE_LAYER_BOTTOMS][MOST];
+static double x64[ONE_LAYER_BOTTOMS][MOST], y64[MOST], theta64[4 * 96], changed64[MOST];
+static size_t checked[ONE_LAYER_BOTTOMS][N_CHECKED];
+static double slope64[ONE_LAYER_BOTTOMS][N_CHECKED], theta_slope64[4 * 96];
+
+static double *const x64_of[ONE_LAYER_BOTTOMS] = {x64[0], x64[1], x64[2]};
+static float *const x_of[ONE_LAYER_BOTTOMS] = {x[0], x[1], x[2]};
+static float *const dx_of[ONE_LAYER_BOTTOMS] = {dx[0], dx[1], dx[2]};
+
+static size_t n_inputs(const kind *k, unsigned b)
+{
+    return ROWS * drove__shape_floats(k->opt.bottom[b]);
+}
+
+/* sum of y dy with *number changed by `by` */
+static double loss64(const kind *k, const drove_layer *l, double *number, double by)
+{
+    double was = *number, sum = 0;
+    *number = was + by;
+    k->forward(l, k->opt.bottom, x64_of, theta64, changed64);
+    *number = was;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) sum += changed64[i] * (double)dy[i];
+    return sum;
+}
+
+static double slope(const kind *k, const drove_layer *l, double *number)
+{
+    const double h = 1e-6;
+    return (loss64(k, l, number, h) - loss64(k, l, number, -h)) / (2 * h);
+}
+
+static void expect(const kind *k, const drove_layer *l)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < MOST; i++) {
+        dy[i] = (float)drove__rng_normal(&rng);
+        before[i] = (float)drove__rng_normal(&rng);
+        for (unsigned b = 0; b < ONE_LAYER_BOTTOMS; b++)
+            x64[b][i] = x[b][i] = (float)drove__rng_normal(&rng);
+    }
+    for (size_t i = 0; i < sizeof theta64 / sizeof theta64[0]; i++)
+        theta64[i] = (float)(1 + 0.3 * drove__rng_normal(&rng));
+    k->forward(l, k->opt.bottom, x64_of, theta64, y64);
+    for (unsigned b = 0; b < k->opt.n_bottoms; b++) {
+        for (size_t i = 0; i < N_CHECKED; i++) {
+            checked[b][i] = drove__rng_below(&rng, n_inputs(k, b));
+            slope64[b][i] = slope(k, l, &x64[b][checked[b][i]]);
+        }
+    }
+    for (size_t i = 0; i < l->n_w; i++) theta_slope64[i] = slope(k, l, &theta64[l->w_offset + i]);
+    for (size_t i = 0; i < l->n_b; i++)
+        theta_slope64[l->n_w + i] = slope(k, l, &theta64[l->b_offset + i]);
+}
+
+static void assert_near(const kind *k, const one_layer_options *o, const char *of, size_t i,
+                        double got, double want)
+{
+    if (fabs(got - want) <= BOUND * fmax(1.0, fabs(want))) return;
+    fail_msg("%s (%s, format %d, %u parts, adds %d): %s %zu is %.9g, not %.9g", k->what,
+             o->isa != NULL ? o->isa : "best", (int)o->format, o->n_parts, o->adds, of, i, got,
+             want);
+}
+
+/* ---- the checks ---- */
+
+static void check_gradient(const kind *k, const one_layer *t)
+{
+    const drove_layer *l = one_layer_of(t);
+    for (unsigned b = 0; b < k->opt.n_bottoms; b++) {
+        for (size_t i = 0; i < N_CHECKED; i++) {
+            size_t j = checked[b][i];
+            double got = (double)dx[b][j] - (t->given.adds ? (double)before[j] : 0.0);
+            assert_near(k, &t->given, "derivative", j, got, slope64[b][i]);
+        }
+    }
+    for (size_t i = 0; i < l->n_w; i++)
+        assert_near(k, &t->given, "weight", i, (double)t->grad[l->w_offset + i], theta_slope64[i]);
+    for (size_t i = 0; i < l->n_b; i++)
+        assert_near(k, &t->given, "bias", i, (double)t->grad[l->b_offset + i],
+                    theta_slope64[l->n_w + i]);
+    for (size_t i = l->w_offset + l->n_w; i < l->b_offset; i++) assert_true(t->grad[i] == 0.0f);
+}
+
+/* The bits of the first variant of the same tier, which has one part and NHWC. */
+static void check_same(const kind *k, const one_layer_options *o, size_t n_out)
+{
+    assert_memory_equal(y, first_y, ROWS * n_out * sizeof *y);
+    for (unsigned b = 0; b < o->n_bottoms && !o->adds; b++)
+        assert_memory_equal(dx[b], first_dx[b], n_inputs(k, b) * sizeof(float));
+}
+
+static void check_variant(const kind *k, const one_layer_options *o, bool is_first)
+{
+    one_layer t;
+    one_layer_init(&t, o);
+    const drove_layer *l = one_layer_of(&t);
+    for (size_t i = 0; i < t.model.n_params; i++) t.theta[i] = (float)theta64[i];
+    one_layer_forward(&t, x_of, y);
+    for (size_t i = 0; i < ROWS * l->n_out; i++)
+        assert_near(k, o, "output", i, (double)y[i], y64[i]);
+    for (unsigned b = 0; b < o->n_bottoms; b++)
+        memcpy(dx[b], before, n_inputs(k, b) * sizeof(float));
+    one_layer_backward(&t, dy, dx_of);
+    check_gradient(k, &t);
+    if (is_first) {
+        memcpy(first_y, y, ROWS * l->n_out * sizeof *y);
+        memcpy(first_dx, dx, sizeof dx);
+    } else if (!k->parts_differ) {
+        check_same(k, o, l->n_out);
+    }
+    one_layer_fini(&t);
+}
+
+static bool takes_blocks(const kind *k)
+{
+    for (unsigned b = 0; b < k->opt.n_bottoms; b++) {
+        if (k->opt.bottom[b].c % 16 != 0) return false;
+    }
+    return true;
+}
+
+static void check_kind(const kind *k, const char *isa)
+{
+    one_layer_options o = k->opt;
+    drove_layer l;
+    bool is_first = true;
+    assert_int_equal(one_layer_shape(&o, &l), DROVE_OK);
+    l.b_offset = (l.n_w + 15) / 16 * 16;
+    expect(k, &l);
+    o.isa = isa;
+    for (o.n_parts = 1; o.n_parts <= 3; o.n_parts++) {
+        for (unsigned blocks = 0; blocks < (takes_blocks(k) ? 2 : 1); blocks++) {
+            o.format = blocks ? DROVEK_NCHW16 : DROVEK_NHWC;
+            for (unsigned adds = 0; adds < 2; adds++, is_first = false) {
+                o.adds = adds != 0;
+                check_variant(k, &o, is_first);
+            }
+        }
+    }
+}
+
+static void test_best_tier(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_KINDS; i++) check_kind(&kinds[i], NULL);
+}
+
+static void test_plain_c(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_KINDS; i++) check_kind(&kinds[i], "ref");
+}
+
+/* No derivative wanted below: parameters have theirs all the same. */
+static void test_without_derivative(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        one_layer t;
+        one_layer_options o = kinds[i].opt;
+        o.n_parts = 2;
+        o.format = DROVEK_NHWC;
+        one_layer_init(&t, &o);
+        expect(&kinds[i], one_layer_of(&t));
+        for (size_t j = 0; j < t.model.n_params; j++) t.theta[j] = (float)theta64[j];
+        one_layer_forward(&t, x_of, y);
+        for (unsigned b = 0; b < o.n_bottoms; b++) t.bottom[b].dx = NULL;
+        one_layer_backward(&t, dy, dx_of);
+        for (size_t j = 0; j < one_layer_of(&t)->n_w; j++)
+            assert_near(&kinds[i], &o, "weight", j, (double)t.grad[j], theta_slope64[j]);
+        for (unsigned b = 0; b < o.n_bottoms; b++) assert_true(isnan(t.dx[b][0]));
+        one_layer_fini(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_best_tier),
+        cmocka_unit_test(test_plain_c),
+        cmocka_unit_test(test_without_derivative),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
