@@ -12,6 +12,7 @@
 
 static const drovek_conv_ops *const all_ways[] = {
     &drovek_conv_gemm,
+    &drovek_conv_windows,
 #if DROVEK_ONEDNN
     &drovek_conv_onednn,
 #endif

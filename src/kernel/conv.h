@@ -6,6 +6,7 @@
  * Ways to compute it (rows of a table; which is fastest depends on the shape):
  *   ref     plain C loops, the definition
  *   gemm    im2col, then the table's matrix product
+ *   windows products on the images as they lie in memory, for few channels
  *   onednn  primitives of oneDNN, on plain or blocked images
  *
  * Images in memory are plain or blocked (drovek_format); weights always are W[groups][kh][kw]
@@ -61,7 +62,7 @@ typedef struct drovek_conv_options {
     size_t              max_rows; /* most */
     unsigned            passes;   /* of DROVEK_CONV_*: which will be asked for */
     drovek_format       in, out;  /* out: NHWC or NCHW16 */
-    const char         *way;      /* "ref", "gemm", "onednn"; NULL: by drovek_conv_choose */
+    const char         *way;      /* "gemm" ...; NULL: by drovek_conv_choose */
     const drovek_table *kernels;  /* borrowed */
 } drovek_conv_options;
 

@@ -42,8 +42,13 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     const drovek_format plain = opt->in == DROVEK_NCHW ? DROVEK_NCHW : DROVEK_NHWC;
     const bool is_ref = strcmp(opt->kernels->isa, "ref") == 0;
     r->n_choices = 0;
-    add_candidate(r, is_ref ? "ref" : "gemm", plain, DROVEK_NHWC);
-    if (!drovek_conv_has_library(opt->kernels)) return;
+    if (is_ref || !drovek_conv_has_library(opt->kernels)) {
+        const char *own = drovek_conv_has_few_channels(s) ? "windows" : "gemm";
+        add_candidate(r, is_ref ? "ref" : own, plain, DROVEK_NHWC);
+        return;
+    }
+    add_candidate(r, "gemm", plain, DROVEK_NHWC);
+    if (drovek_conv_has_few_channels(s)) add_candidate(r, "windows", plain, DROVEK_NHWC);
     add_candidate(r, "onednn", plain, DROVEK_NHWC);
     if (s->o % 16 == 0) add_candidate(r, "onednn", plain, DROVEK_NCHW16);
     if (plain == DROVEK_NCHW || s->c % 16 != 0) return;
@@ -159,7 +164,7 @@ static void take_times(const drovek_conv_options *opt, const contest *t, drovek_
 
 static double rank_of(const drovek_conv_choice *c)
 {
-    return strcmp(c->way, "gemm") == 0 ? TIE * c->step_s : c->step_s;
+    return strcmp(c->way, "onednn") == 0 ? c->step_s : TIE * c->step_s;
 }
 
 static int compare(const void *a, const void *b)

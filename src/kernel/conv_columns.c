@@ -61,6 +61,30 @@ static inline void put_row(float *col, const float *from, span in, size_t kw, si
     if (in.last < kw) memset(col + in.last * cg, 0, (kw - in.last) * cg * sizeof *col);
 }
 
+/* A whole line of windows whose rows are short (up to `most` floats, a constant), inside the image
+ * and of elements side by side: image rows `pitch` floats apart from `from` on.  Each row is copied
+ * as `most` floats, of which the next one writes over those too many. */
+static inline float *put_short(const drovek_conv_shape *s, const float *from, float *col,
+                               size_t most)
+{
+    const size_t row = s->window.kw * s->c, pitch = s->window.dh * s->w * s->c;
+    for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c) {
+        const float *at = from;
+        for (size_t ky = 0; ky < s->window.kh; ky++, at += pitch, col += row)
+            memcpy(col, at, most * sizeof *col);
+    }
+    return col;
+}
+
+/* Whether put_short may, for a line with n floats from its first window on. */
+static inline bool is_short(const drovek_conv_shape *s, size_t n)
+{
+    const drovek_window *win = &s->window;
+    const size_t last = (win->kh - 1) * win->dh * s->w * s->c + (s->ow - 1) * win->sw * s->c;
+    return s->groups == 1 && win->dw == 1 && win->kw * s->c <= 16 && win->ph == 0 && win->pw == 0 &&
+           last + 16 <= n;
+}
+
 void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_end, size_t group,
                     size_t line, size_t n_lines, float *col)
 {
@@ -68,6 +92,11 @@ void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_e
     const size_t cg = s->c / s->groups, row = win->kw * cg, step = win->dw * s->c;
     for (size_t l = line; l < line + n_lines; l++) {
         const line_place at = find_line(s, l);
+        const size_t first = at.image + at.begin * s->w * s->c;
+        if (is_short(s, (size_t)(x_end - x) - first)) {
+            col = row <= 8 ? put_short(s, x + first, col, 8) : put_short(s, x + first, col, 16);
+            continue;
+        }
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
             const float *from =

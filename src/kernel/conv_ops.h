@@ -28,11 +28,14 @@ struct drovek_conv {
     char                   name[64];   /* what drovek_conv_way tells */
 };
 
-extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm;
+extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;
 extern const drovek_conv_ops drovek_conv_onednn; /* where the build has the library */
 
 /* Whether the table's tier may use the library, which its matrix product then names. */
 bool drovek_conv_has_library(const drovek_table *kernels);
+
+/* Whether conv_windows.c is for such a shape. */
+bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
 
 /* NULL: no such way in this build. */
 const drovek_conv_ops *drovek_conv_find_way(const char *name);

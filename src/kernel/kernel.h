@@ -35,6 +35,23 @@ typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, 
                                 float alpha, const float *a, size_t lda, const float *b, size_t ldb,
                                 float beta, float *c, size_t ldc);
 
+/* C[i][j] = (adds: +=) sum over s < n_segments and p < k of A[i][s][p] B[s][p][j]: the products of
+ * convolutions on images as they lie in memory, whose windows are rows of a matrix that overlap.
+ *   A[i][s][p] = a[i * a_row + s * a_segment + p * a_step]     B[s][p][j] = b[s * b_segment + p *
+ *   b_step + j]     C[i][j] = c[i * c_row + j]                 all of m, n, k, n_segments >= 1
+ * Order of a sum: s, then p ascending, by fused multiply-add (ref: as written).  [racy: a, b, c] */
+typedef struct drovek_windows {
+    size_t       m, n, k, n_segments;
+    const float *a;
+    size_t       a_row, a_step, a_segment;
+    const float *b;
+    size_t       b_step, b_segment;
+    float       *c;
+    size_t       c_row;
+    bool         adds;
+} drovek_windows;
+typedef void drovek_windows_f32_fn(const drovek_windows *t);
+
 /* One example (batch 1).  W[n_in][n_out].  Inputs that are exactly 0 cost nothing. [racy: W]
  *   matvec    y[o] += sum_j x[j] W[j][o]      j ascending, fused multiply-add
  *   matvec_t  dx[j] = sum_o W[j][o] dy[o]     [racy: dy too: with one output the weights are dy]
@@ -132,7 +149,7 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
     X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(add_f32) X(dot_f32)         \
     X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32)              \
-    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) DROVEK_IMAGE_LIST(X)
+    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32) DROVEK_IMAGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

@@ -157,6 +157,12 @@ static void check_gemm(const drovek_table *tier)
     assert_true(n_compared > 100);
 }
 
+static void check_windows(const drovek_table *tier)
+{
+    check_way(tier, "windows");
+    assert_true(n_compared > 50);
+}
+
 static void check_widest(const char *way)
 {
     drovek_table t;
@@ -174,6 +180,12 @@ static void test_gemm(void **state)
 {
     (void)state;
     for_each_tier(check_gemm);
+}
+
+static void test_windows(void **state)
+{
+    (void)state;
+    for_each_tier(check_windows);
 }
 
 static void test_gemm_of_the_widest(void **state)
@@ -309,7 +321,7 @@ static void check_threads(const conv_case *c)
 
 static void test_threads(void **state)
 {
-    static const char *const ways[] = {"ref", "gemm", "onednn"};
+    static const char *const ways[] = {"ref", "gemm", "windows", "onednn"};
     const drovek_conv_shape shapes[] = {
         conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
         conv_shape(64, 6, 5, 48, 1, square(3, 1, 1, 1)),
@@ -332,7 +344,7 @@ static void test_threads(void **state)
             }
         }
     }
-    assert_true(n_compared >= 5);
+    assert_true(n_compared >= 7);
 }
 
 int main(void)
@@ -343,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_gemm_of_the_widest),
         cmocka_unit_test(test_onednn),
         cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_ref_has_no_library),
         cmocka_unit_test(test_no_images),
         cmocka_unit_test(test_threads),

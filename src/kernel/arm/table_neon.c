@@ -20,6 +20,7 @@ const drovek_table drovek_neon = {
     .isa = "neon",
     .needs = DROVE_CPU_NEON,
     .gemm_f32 = gemm_f32,
+    .windows_f32 = windows_f32,
     .matvec_f32 = matvec_f32,
     .matvec_t_f32 = matvec_t_f32,
     .ger_f32 = ger_f32,

@@ -56,7 +56,9 @@ typedef struct panel {
     size_t       b_step;
     float       *c; /* C[i][.] = c[i * c_step + .]                */
     size_t       c_step;
-    size_t       last; /* columns of the last register            */
+    size_t       last;           /* columns of the last register            */
+    size_t       n_segments;     /* k runs so often, each time ...          */
+    ptrdiff_t    a_jump, b_jump; /* ... so much further than it has run     */
 } panel;
 
 /* ---- tiles ---- */
@@ -94,20 +96,26 @@ INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
     UNROLL
     for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_set(0.0f);
     memory_written();
-    for (size_t p = 0; p < t->k; p++, b += t->b_step) {
-        UNROLL
-        for (size_t v = 0; v + 1 < n_vec; v++) part[v] = racy_load(b + v * LANES, LANES);
-        part[n_vec - 1] = is_full ? racy_load(b + (n_vec - 1) * LANES, LANES)
-                                  : racy_load_masked(b + (n_vec - 1) * LANES, mask);
-        UNROLL
-        for (size_t r = 0; r < rows; r++) {
-            vec x = vec_broadcast(a[r / 4], step[r % 4]);
+    for (size_t s = 0;;) {
+        for (size_t p = 0; p < t->k; p++, b += t->b_step) {
             UNROLL
-            for (size_t v = 0; v < n_vec; v++)
-                sum[r * n_vec + v] = vec_fma(x, part[v], sum[r * n_vec + v]);
+            for (size_t v = 0; v + 1 < n_vec; v++) part[v] = racy_load(b + v * LANES, LANES);
+            part[n_vec - 1] = is_full ? racy_load(b + (n_vec - 1) * LANES, LANES)
+                                      : racy_load_masked(b + (n_vec - 1) * LANES, mask);
+            UNROLL
+            for (size_t r = 0; r < rows; r++) {
+                vec x = vec_broadcast(a[r / 4], step[r % 4]);
+                UNROLL
+                for (size_t v = 0; v < n_vec; v++)
+                    sum[r * n_vec + v] = vec_fma(x, part[v], sum[r * n_vec + v]);
+            }
+            UNROLL
+            for (size_t q = 0; q < 4; q++) a[q] += t->k_step;
         }
+        if (++s == t->n_segments) break;
+        b += t->b_jump;
         UNROLL
-        for (size_t q = 0; q < 4; q++) a[q] += t->k_step;
+        for (size_t q = 0; q < 4; q++) a[q] += t->a_jump;
     }
     finish_tile(t, t->c + i * t->c_step, sum, rows, n_vec);
 }
@@ -120,6 +128,10 @@ INLINE void tiles(const panel *t, size_t rows, size_t n_vec)
     if (rows > 8 && i + 8 <= t->m) {
         tile(t, i, 8, n_vec);
         i += 8;
+    }
+    if (i + 5 == t->m && 5 * n_vec <= N_SUMS) { /* the windows of one channel often are 5 wide */
+        tile(t, i, 5, n_vec);
+        return;
     }
     if (i + 4 <= t->m) {
         tile(t, i, 4, n_vec);
@@ -274,7 +286,8 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
                    .row_step = trans_a ? 1 : lda,
                    .k_step = trans_a ? lda : 1,
                    .b_step = is_packed ? PANEL * LANES : ldb,
-                   .c_step = ldc};
+                   .c_step = ldc,
+                   .n_segments = 1};
         for (size_t j = 0; j < n; j += width) {
             size_t n_j = n - j < width ? n - j : width;
             size_t n_vec = (n_j + LANES - 1) / LANES;
@@ -287,6 +300,31 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
         }
         k0 += t.k;
     } while (k0 < k);
+}
+
+static void windows_f32(const drovek_windows *w)
+{
+    const size_t width = (w->m == 8 && PANEL == 4 ? 3 : PANEL) * LANES;
+    panel        t = {.m = w->m,
+                      .k = w->k,
+                      .alpha = 1.0f,
+                      .beta = w->adds ? 1.0f : 0.0f,
+                      .a = w->a,
+                      .row_step = w->a_row,
+                      .k_step = w->a_step,
+                      .b_step = w->b_step,
+                      .c_step = w->c_row,
+                      .n_segments = w->n_segments,
+                      .a_jump = (ptrdiff_t)w->a_segment - (ptrdiff_t)(w->k * w->a_step),
+                      .b_jump = (ptrdiff_t)w->b_segment - (ptrdiff_t)(w->k * w->b_step)};
+    for (size_t j = 0; j < w->n; j += width) {
+        size_t n_j = w->n - j < width ? w->n - j : width;
+        size_t n_vec = (n_j + LANES - 1) / LANES;
+        t.last = n_j - (n_vec - 1) * LANES;
+        t.b = w->b + j;
+        t.c = w->c + j;
+        run_panel(&t, n_vec);
+    }
 }
 
 #endif

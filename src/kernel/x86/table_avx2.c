@@ -27,6 +27,7 @@ const drovek_table drovek_avx2 = {
     .isa = "avx2",
     .needs = DROVE_CPU_AVX2,
     .gemm_f32 = gemm_f32,
+    .windows_f32 = windows_f32,
     .matvec_f32 = matvec_f32,
     .matvec_t_f32 = matvec_t_f32,
     .ger_f32 = ger_f32,

@@ -1,0 +1,168 @@
+/* kernel/conv_windows.c - convolution of few channels: products on the images as they lie in
+ * memory, whose windows are rows of a matrix that overlap (windows_f32), so that nothing is copied
+ * but an image that needs padding or turning.
+ *
+ * Forward takes a line of output positions at a time, its sums running over the window's rows; the
+ * weights' gradient a window's row at a time, its sums over the positions of an image.  The
+ * derivative at the input is computed by columns (conv_gemm.c): its products are as good.
+ *
+ * Why: at LeNet's first convolution copying the columns takes half as long as multiplying them.
+ */
+#include "kernel/conv_ops.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MOST_K = 640 }; /* kh kw c: beyond, the weights do not stay in the nearest caches */
+
+typedef struct windows {
+    float *padded;        /* [h][w][c] with the padding; NULL: images can be used as they are */
+    size_t h, w;          /* of an image, with its padding */
+    drovek_conv *columns; /* for the derivative at the input; NULL: not asked for */
+} windows;
+
+bool drovek_conv_has_few_channels(const drovek_conv_shape *s)
+{
+    return s->groups == 1 && s->window.dw == 1 && s->window.kh * s->window.kw * s->c <= MOST_K;
+}
+
+static size_t padded_size(size_t size, size_t n_out, size_t step, size_t k, size_t distance,
+                          size_t padding)
+{
+    size_t need = (n_out - 1) * step + (k - 1) * distance + 1;
+    return need > size + padding ? need : size + padding;
+}
+
+static drove_status make_columns(const drovek_conv_options *opt, windows *w)
+{
+    drovek_conv_options one = *opt;
+    one.way = "gemm";
+    one.passes = opt->passes & (DROVEK_CONV_DATA | DROVEK_CONV_ADDS);
+    return drovek_conv_create(&one, &w->columns);
+}
+
+static drove_status create(drovek_conv *conv)
+{
+    const drovek_conv_options *opt = &conv->opt;
+    const drovek_conv_shape *s = &opt->shape;
+    const drovek_window *win = &s->window;
+    if (opt->in == DROVEK_NCHW16 || opt->out != DROVEK_NHWC || !drovek_conv_has_few_channels(s)) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: windows are for few channels");
+    }
+    windows *w = conv->state = drove__alloc(1, sizeof *w);
+    if (w == NULL) return drove__fail_nomem("convolution", sizeof *w);
+    conv->size_bytes = sizeof *w;
+    w->h = padded_size(s->h, s->oh, win->sh, win->kh, win->dh, win->ph);
+    w->w = padded_size(s->w, s->ow, win->sw, win->kw, win->dw, win->pw);
+    if (w->h > s->h || w->w > s->w || (opt->in == DROVEK_NCHW && s->c > 1)) {
+        size_t n = w->h * w->w * s->c;
+        w->padded = drove__alloc(n, sizeof(float)); /* the padding is 0 and stays so */
+        if (w->padded == NULL) return drove__fail_nomem("convolution", n * sizeof(float));
+        conv->size_bytes += n * sizeof(float);
+    }
+    if (!(opt->passes & DROVEK_CONV_DATA)) return DROVE_OK;
+    DROVE_TRY(make_columns(opt, w));
+    conv->size_bytes += drovek_conv_bytes(w->columns);
+    return DROVE_OK;
+}
+
+static void destroy(drovek_conv *conv)
+{
+    windows *w = conv->state;
+    if (w == NULL) return;
+    drovek_conv_destroy(w->columns);
+    drove__free(w->padded);
+    drove__free(w);
+}
+
+/* An image as [h][w][c] with its padding. */
+static const float *prepare(const drovek_conv *conv, const float *x)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const windows *w = conv->state;
+    if (w->padded == NULL) return x;
+    for (size_t y = 0; y < s->h; y++) {
+        float *to = w->padded + ((y + s->window.ph) * w->w + s->window.pw) * s->c;
+        if (conv->opt.in == DROVEK_NHWC) {
+            memcpy(to, x + y * s->w * s->c, s->w * s->c * sizeof *to);
+            continue;
+        }
+        for (size_t c = 0; c < s->c; c++) {
+            const float *from = x + (c * s->h + y) * s->w;
+            for (size_t k = 0; k < s->w; k++) to[k * s->c + c] = from[k];
+        }
+    }
+    return w->padded;
+}
+
+static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
+                    size_t n_rows)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const drovek_window *win = &s->window;
+    const windows *state = conv->state;
+    const size_t pitch = state->w * s->c;
+    drovek_windows t = {.m = s->ow,
+                        .n = s->o,
+                        .k = win->kw * s->c,
+                        .n_segments = win->kh,
+                        .a_row = win->sw * s->c,
+                        .a_step = 1,
+                        .a_segment = win->dh * pitch,
+                        .b = w,
+                        .b_step = s->o,
+                        .b_segment = win->kw * s->c * s->o,
+                        .c_row = s->o};
+    for (size_t i = 0; i < n_rows; i++, x += s->c * s->h * s->w, y += s->oh * s->ow * s->o) {
+        const float *image = prepare(conv, x);
+        for (size_t line = 0; line < s->oh; line++) {
+            t.a = image + line * win->sh * pitch;
+            t.c = y + line * s->ow * s->o;
+            conv->opt.kernels->windows_f32(&t);
+        }
+        conv->opt.kernels->bias_act_f32(y, b, s->oh * s->ow, s->o, conv->opt.act);
+    }
+}
+
+static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
+                 bool adds)
+{
+    windows *state = conv->state;
+    drovek_conv_data(state->columns, dy, w, dx, n_rows, adds);
+}
+
+static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const drovek_window *win = &s->window;
+    const windows *state = conv->state;
+    const size_t pitch = state->w * s->c, row = win->kw * s->c;
+    drovek_windows t = {.m = row,
+                        .n = s->o,
+                        .k = s->ow,
+                        .n_segments = s->oh,
+                        .a_row = 1,
+                        .a_step = win->sw * s->c,
+                        .a_segment = win->sh * pitch,
+                        .b_step = s->o,
+                        .b_segment = s->ow * s->o,
+                        .c_row = s->o};
+    for (size_t i = 0; i < n_rows; i++, x += s->c * s->h * s->w) {
+        const float *image = prepare(conv, x);
+        t.b = dy + i * s->oh * s->ow * s->o;
+        t.adds = i > 0;
+        for (size_t ky = 0; ky < win->kh; ky++) {
+            t.a = image + ky * win->dh * pitch;
+            t.c = dw + ky * row * s->o;
+            conv->opt.kernels->windows_f32(&t);
+        }
+    }
+}
+
+const drovek_conv_ops drovek_conv_windows = {.name = "windows",
+                                             .create = create,
+                                             .destroy = destroy,
+                                             .forward = forward,
+                                             .data = data,
+                                             .weights = weights};
