@@ -4,6 +4,9 @@
  *             Glorot, Bengio, AISTATS 2010, equation 16
  *   he:g      W normal with deviation g sqrt(2 / fan_in); b = 0
  *             He et al., ICCV 2015, equation 10
+ *   lecun:g   W uniform in (-a, a), a = g sqrt(3 / fan_in); b = 0: variance 1 / fan_in.  What Caffe
+ *             calls xavier
+ *             LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998, equation 16
  *   normal:s  W and b normal with deviation s, 0.01 by default
  *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
  *
@@ -27,16 +30,28 @@ static drove_status only_number(const drove_spec *spec, double *out)
     return drove__spec_arg_real(spec, 0, 0.0, 1e6, out);
 }
 
+static void fill_uniform(float *to, size_t n, double bound, drove_rng *rng)
+{
+    for (size_t i = 0; i < n; i++) to[i] = (float)(bound * (2.0 * drove__rng_uniform(rng) - 1.0));
+}
+
 static drove_status fill_xavier(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
                                 float *theta)
 {
     double gain = 1.0;
     DROVE_TRY(only_number(spec, &gain));
     double bound = gain * sqrt(6.0 / ((double)layer->fan_in + (double)layer->fan_out));
-    float *w = theta + layer->w_offset;
-    for (size_t i = 0; i < layer->n_w; i++) {
-        w[i] = (float)(bound * (2.0 * drove__rng_uniform(rng) - 1.0));
-    }
+    fill_uniform(theta + layer->w_offset, layer->n_w, bound, rng);
+    return DROVE_OK;
+}
+
+static drove_status fill_lecun(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
+                               float *theta)
+{
+    double gain = 1.0;
+    DROVE_TRY(only_number(spec, &gain));
+    double bound = gain * sqrt(3.0 / (double)layer->fan_in);
+    fill_uniform(theta + layer->w_offset, layer->n_w, bound, rng);
     return DROVE_OK;
 }
 
@@ -78,6 +93,13 @@ static const drove_init_ops he = {
     .fill = fill_he,
 };
 
+static const drove_init_ops lecun = {
+    .name = "lecun",
+    .help = "uniform in +-g sqrt(3 / fan_in), biases 0; lecun:g, default gain 1; Caffe's xavier",
+    .source = "LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998",
+    .fill = fill_lecun,
+};
+
 static const drove_init_ops normal = {
     .name = "normal",
     .help = "all of theta normal with deviation s; normal:s, default 0.01",
@@ -85,7 +107,7 @@ static const drove_init_ops normal = {
     .fill = fill_plain,
 };
 
-const drove_init_ops *const drove__inits[] = {&xavier, &he, &normal, NULL};
+const drove_init_ops *const drove__inits[] = {&xavier, &he, &lecun, &normal, NULL};
 
 static drove_status find_init(const char *name, const drove_init_ops **out)
 {

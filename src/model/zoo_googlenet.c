@@ -6,7 +6,7 @@
  */
 #include "model/zoo.h"
 
-static const drove_filler xavier = {"xavier", 1.0f};
+static const drove_filler xavier = {"lecun", 1.0f}; /* as Caffe means it */
 static const float conv_bias = 0.2f;
 
 typedef struct inception {

@@ -1,7 +1,7 @@
 /* model/zoo_small.c - networks for small images: LeNet and Caffe's CIFAR-10 network, "quick". */
 #include "model/zoo.h"
 
-static const drove_filler xavier = {"xavier", 1.0f};
+static const drove_filler xavier = {"lecun", 1.0f}; /* as Caffe means it */
 
 /* Caffe's LeNet: LeCun's with rectified units in the dense layer, and no activation behind its
  * convolutions. */

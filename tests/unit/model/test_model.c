@@ -153,6 +153,8 @@ static void initial_values_have_their_distribution(void **state)
         {"xavier:4", 4 * a / sqrt(3.0), 4 * a, false},
         {"he:1", sqrt(2.0 / 784), 6 * sqrt(2.0 / 784), false},
         {"he:0.5", 0.5 * sqrt(2.0 / 784), 3 * sqrt(2.0 / 784), false},
+        {"lecun:1", 1 / sqrt(784), sqrt(3.0 / 784), false},
+        {"lecun:2", 2 / sqrt(784), 2 * sqrt(3.0 / 784), false},
         {"normal:0.01", 0.01, 0.06, true},
         {"normal", 0.01, 0.06, true},
         {"", sqrt(2.0 / 784), 6 * sqrt(2.0 / 784), false},
