@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DROVE_TENSOR_MAX_RANK = 4, DROVE_TENSOR_NAME_SIZE = 96 };
+enum { DROVE_TENSOR_MAX_RANK = 5, DROVE_TENSOR_NAME_SIZE = 96 };
 
 typedef enum drove_tensor_type {
     DROVE_T_F32,

@@ -1,12 +1,15 @@
 /* train/modelfile.c - model.safetensors: the parameters and all that a prediction needs.
  *
- * Tensors: layer0.weight [n_in][n_out], layer0.bias [n_out], ...; input.shift, input.factor
- * [n_features] where inputs are scaled.  Metadata: format, model, activation, loss, n_features,
- * n_classes, multi_label, scale, class_names (a JSON array), storage, index_base; features where
- * there is a feature map, image where the model sees a part of an image: layer0's n_in is then the
- * number of its features, or of that part's numbers.  Described in docs/formats.md.
+ * Tensors: of each layer with parameters NAME.weight in the shape that theta has it in, NAME.bias;
+ * of batch normalisation also NAME.mean and NAME.variance; a chain's layers are called layer0,
+ * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled.  Metadata: format,
+ * model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a JSON array),
+ * storage, index_base; graph, a description as YAML, where the model came from a file; features
+ * where there is a feature map, image where data are images, and what part of them the model sees:
+ * its inputs are then the map's features, or that part's numbers.  Described in docs/formats.md.
  */
 #include "data/scale.h"
+#include "model/graph.h"
 #include "model/loss.h"
 #include "train/run.h"
 
@@ -28,21 +31,41 @@ static const char *storage_word(const drove_storage *s)
 
 /* ---- saving ---- */
 
+enum { TENSORS_OF_A_LAYER = 4 };
+
+static void name_tensor(char name[DROVE_TENSOR_NAME_SIZE], const drove_layer *l, const char *what)
+{
+    snprintf(name, DROVE_TENSOR_NAME_SIZE, "%s.%s", l->name, what);
+}
+
+/* A tensor of n numbers in one dimension. */
+static drove_tensor vector_of(const drove_layer *l, const char *what, size_t n, const float *values)
+{
+    drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = values};
+    name_tensor(t.name, l, what);
+    return t;
+}
+
+static size_t list_layer(const drove_layer *l, const float *theta, drove_tensor *t)
+{
+    size_t n = 0, n_channels = l->n_statistics / 2;
+    if (l->n_w > 0) {
+        t[n] = vector_of(l, "weight", l->n_w, theta + l->w_offset);
+        t[n].rank = l->w_rank;
+        memcpy(t[n++].shape, l->w_shape, sizeof l->w_shape);
+    }
+    if (l->n_b > 0) t[n++] = vector_of(l, "bias", l->n_b, theta + l->b_offset);
+    if (n_channels == 0) return n;
+    t[n++] = vector_of(l, "mean", n_channels, theta + l->s_offset);
+    t[n++] = vector_of(l, "variance", n_channels, theta + l->s_offset + n_channels);
+    return n;
+}
+
 static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta,
                            drove_tensor *t)
 {
     size_t n = 0;
-    for (size_t i = 0; i < model->n_layers; i++) {
-        const drove_layer *l = &model->layer[i];
-        t[n] = (drove_tensor){.type = DROVE_T_F32,
-                              .rank = 2,
-                              .shape = {l->n_in, l->n_out},
-                              .bytes = theta + l->w_offset};
-        snprintf(t[n++].name, sizeof t[0].name, "layer%zu.weight", i);
-        t[n] = (drove_tensor){
-            .type = DROVE_T_F32, .rank = 1, .shape = {l->n_out}, .bytes = theta + l->b_offset};
-        snprintf(t[n++].name, sizeof t[0].name, "layer%zu.bias", i);
-    }
+    for (size_t i = 0; i < model->n_layers; i++) n += list_layer(&model->layer[i], theta, t + n);
     size_t n_features = data->storage->n_features;
     drove_scale scale = drove__data_scale(data);
     if (scale.factor != NULL) {
@@ -87,11 +110,12 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
-    drove_tensor *tensor = calloc(2 * model->n_layers + 2, sizeof *tensor);
+    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 2;
+    drove_tensor *tensor = calloc(most, sizeof *tensor);
     char *names = names_as_json(s);
     drove_status status = DROVE_OK;
     if (tensor == NULL || names == NULL) {
-        status = drove__fail_nomem("a model file", (2 * model->n_layers + 2) * sizeof *tensor);
+        status = drove__fail_nomem("a model file", most * sizeof *tensor);
     } else {
         const char *meta[] = {"format",
                               MODEL_FORMAT,
@@ -119,7 +143,15 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               : is_image     ? "image"
                                              : NULL,
                               map[0] != '\0' ? map : image,
+                              NULL,
+                              NULL,
                               NULL};
+        if (model->graph_text != NULL) {
+            size_t end = 0;
+            while (meta[end] != NULL) end++;
+            meta[end] = "graph";
+            meta[end + 1] = model->graph_text;
+        }
         status =
             drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
     }
@@ -207,24 +239,46 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     return DROVE_OK;
 }
 
-/* The parameters that the described model would have must be in the file before memory is asked
- * for them. */
-static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
+/* A chain's first layer shows what it takes. */
+static drove_status check_chain(const drove_safetensors *st, const drove_modelfile *file)
 {
-    const char *spec, *activation, *loss;
     const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
-    DROVE_TRY(want_meta(st, "model", &spec));
-    DROVE_TRY(want_meta(st, "activation", &activation));
-    DROVE_TRY(want_meta(st, "loss", &loss));
+    if (!file->model->is_chain || strcmp(file->model->layer[0].name, "layer0") != 0)
+        return DROVE_OK;
     if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
         return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s",
                            file->io.n_features, first == NULL ? "none" : "another shape");
     }
-    DROVE_TRY(drove__model_create(spec, activation, loss, &file->io, &file->model));
-    if (file->model->n_weights > st->size_bytes / sizeof(float)) {
+    return DROVE_OK;
+}
+
+/* By its description in the file, or by its family; no other file is read. */
+static drove_status create_model(const drove_safetensors *st, drove_modelfile *file,
+                                 const char *spec)
+{
+    const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
+    DROVE_TRY(want_meta(st, "activation", &activation));
+    DROVE_TRY(want_meta(st, "loss", &loss));
+    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &file->io, &file->model);
+    if (drove__graph_is_file(spec))
+        return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
+    return drove__model_create(spec, activation, loss, &file->io, &file->model);
+}
+
+/* The parameters that the described model would have must be in the file before memory is asked
+ * for them. */
+static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *spec;
+    DROVE_TRY(want_meta(st, "model", &spec));
+    DROVE_TRY(create_model(st, file, spec));
+    DROVE_TRY(check_chain(st, file));
+    size_t n = file->model->n_weights;
+    for (size_t i = 0; i < file->model->n_layers; i++) n += file->model->layer[i].n_statistics;
+    if (n > st->size_bytes / sizeof(float)) {
         return drove__fail(DROVE_E_DATA,
-                           "expected %zu parameters for %s, found a file of %zu bytes",
-                           file->model->n_weights, spec, st->size_bytes);
+                           "expected %zu parameters for %s, found a file of %zu bytes", n, spec,
+                           st->size_bytes);
     }
     return DROVE_OK;
 }
@@ -238,6 +292,15 @@ static drove_status read_floats(const drove_safetensors *st, const char *name, s
     return DROVE_OK;
 }
 
+/* n numbers of a layer's tensor; n may be 0: no tensor. */
+static drove_status read_part(const drove_safetensors *st, const drove_layer *l, const char *what,
+                              size_t n, float *into)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    name_tensor(name, l, what);
+    return n > 0 ? read_floats(st, name, n, into) : DROVE_OK;
+}
+
 static drove_status read_parameters(const drove_safetensors *st, drove_modelfile *file)
 {
     const drove_model *model = file->model;
@@ -246,11 +309,12 @@ static drove_status read_parameters(const drove_safetensors *st, drove_modelfile
         return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
     for (size_t i = 0; i < model->n_layers; i++) {
         const drove_layer *l = &model->layer[i];
-        char name[DROVE_TENSOR_NAME_SIZE];
-        snprintf(name, sizeof name, "layer%zu.weight", i);
-        DROVE_TRY(read_floats(st, name, l->n_in * l->n_out, file->theta + l->w_offset));
-        snprintf(name, sizeof name, "layer%zu.bias", i);
-        DROVE_TRY(read_floats(st, name, l->n_out, file->theta + l->b_offset));
+        float *statistics = file->theta + l->s_offset;
+        DROVE_TRY(read_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
+        DROVE_TRY(read_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
+        DROVE_TRY(read_part(st, l, "mean", l->n_statistics / 2, statistics));
+        DROVE_TRY(
+            read_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
     }
     return DROVE_OK;
 }

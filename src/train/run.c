@@ -151,6 +151,17 @@ drove_model_io drove__run_io(const drove_data *data)
                             .image = {.c = image[0], .h = image[1], .w = image[2]}};
 }
 
+/* What the model's file says and is not done, a message for each line. */
+static void say_model_notes(const drove_run *run)
+{
+    const char *line = run->model->notes;
+    while (line != NULL && *line != '\0') {
+        int n = (int)strcspn(line, "\n");
+        drove__run_say(run, "model: %.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 /* theta: [n_params], the caller frees it, also after a failure. */
 static drove_status setup_model(drove_run *run, float **theta)
 {
@@ -158,6 +169,7 @@ static drove_status setup_model(drove_run *run, float **theta)
     if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    say_model_notes(run);
     DROVE_TRY(drove__run_check_memory(run));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);
     if (*theta == NULL)

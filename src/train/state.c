@@ -237,7 +237,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (DROVE_COUNT(fixed_options) + 4) + 1];
+    const char *word[2 * (DROVE_COUNT(fixed_options) + 5) + 1];
     size_t n;
 } metadata;
 
@@ -288,6 +288,7 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->batcher.batch);
     append(&meta, "turn_rows", turn);
     append(&meta, "workers", run->opt.workers);
+    if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
     if (run->shared != NULL) {
         drove_engine_facts facts;
         run->engine_ops->facts(run->shared, &facts);
@@ -333,6 +334,16 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         }
     }
     return DROVE_OK;
+}
+
+/* A network from a file: the file may have changed. */
+static drove_status check_graph(const drove_run *run, const drove_safetensors *st)
+{
+    const char *now = run->model->graph_text, *then = drove__safetensors_meta(st, "graph");
+    if (now == NULL || (then != NULL && strcmp(now, then) == 0)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--model %s: expected the network of the run to be continued, found another",
+                       run->opt.model);
 }
 
 static drove_status check_workers(const drove_run *run, uint64_t n_saved)
@@ -403,6 +414,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
     DROVE_TRY(check_options(run, st));
+    DROVE_TRY(check_graph(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_workers(run, counters[6]));

@@ -248,7 +248,7 @@ static void test_wrong_descriptions(void **state)
         {"{" T("a", "U8", "[-1]", "[0,1]") "}", 1, "whole numbers in its shape"},
         {"{" T("a", "U8", "[\"1\"]", "[0,1]") "}", 1, "whole numbers in its shape"},
         {"{" T("a", "U8", "[null]", "[0,1]") "}", 1, "whole numbers in its shape"},
-        {"{" T("a", "U8", "[1,1,1,1,1]", "[0,1]") "}", 1, "at most 4 dimensions, found 5"},
+        {"{" T("a", "U8", "[1,1,1,1,1,1]", "[0,1]") "}", 1, "at most 5 dimensions, found 6"},
         {"{" T("a", "U8", "[99999999999999999999]", "[0,1]") "}", 1, "not valid JSON"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, "data_offsets of [begin, end]"},
         {"{" T("a", "U8", "[1]", "1") "}", 1, "data_offsets of [begin, end]"},

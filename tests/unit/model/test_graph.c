@@ -1,0 +1,362 @@
+/* test_graph.c - descriptions of networks made into layers: order, merging, heads, who adds to a
+ * derivative, and what is refused. */
+#include "model/graph.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const drove_model_io images = {.n_features = 192, .n_classes = 4, .image = {3, 8, 8}};
+static const drove_model_io vectors = {.n_features = 6, .n_classes = 4};
+
+static drove_node *add(drove_graph *g, const drove_layer_ops *ops, const char *name,
+                       const char *bottom)
+{
+    drove_node *node;
+    assert_int_equal(drove__graph_add(g, ops, name, bottom, &node), DROVE_OK);
+    node->line = (int)g->n_nodes * 10;
+    return node;
+}
+
+static void add_bottom(drove_node *node, const char *bottom)
+{
+    strcpy(node->bottom[node->n_bottoms++], bottom);
+}
+
+static void add_head(drove_graph *g, const char *bottom, float weight)
+{
+    drove_graph_head *head = &g->head[g->n_heads++];
+    strcpy(head->bottom, bottom);
+    head->weight = weight;
+    head->line = 7;
+}
+
+static drove_model *build(drove_graph *g, const drove_model_io *io)
+{
+    drove_model *m = NULL;
+    if (drove__model_create_graph(g, g->name, "", io, &m) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    drove__graph_fini(g);
+    return m;
+}
+
+/* The whole text of the error is `text`, in one line. */
+static void refuse(drove_graph *g, const drove_model_io *io, drove_status status, const char *text)
+{
+    drove_model *m = NULL;
+    assert_int_equal(drove__model_create_graph(g, g->name, "", io, &m), status);
+    assert_null(m);
+    assert_string_equal(drove_error_text(), text);
+    drove__graph_fini(g);
+}
+
+static void a_chain_of_dense_layers_is_one(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "chain");
+    add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 5;
+    add(&g, &drove__layer_activation, "r", NULL)->act = DROVEK_RELU;
+    add(&g, &drove__layer_dense, "b", NULL);
+    drove_model *m = build(&g, &vectors);
+    assert_true(m->is_chain);
+    assert_false(m->is_random);
+    assert_int_equal(m->n_layers, 2);
+    assert_int_equal(m->layer[0].act, DROVEK_RELU);
+    assert_int_equal(m->layer[1].act, DROVEK_LINEAR);
+    assert_int_equal(m->layer[1].n_out, 4); /* as the data ask for */
+    assert_int_equal(m->n_weights, 6 * 5 + 5 + 5 * 4 + 4);
+    assert_int_equal(m->n_heads, 1);
+    assert_int_equal(m->head[0].layer, 1);
+    assert_true(drove__model_fuses(m));
+    drove__model_destroy(m);
+}
+
+/* Given backwards; the order of those that are free stays as given. */
+static void layers_are_put_in_order(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "order");
+    add(&g, &drove__layer_dense, "out", "both");
+    add_bottom(add(&g, &drove__layer_sum, "both", "right"), "left");
+    add(&g, &drove__layer_dense, "left", "data")->opt.n_out = 3;
+    add(&g, &drove__layer_dense, "right", "data")->opt.n_out = 3;
+    drove_model *m = build(&g, &vectors);
+    static const char *const expected[] = {"right", "left", "both", "out"};
+    for (size_t l = 0; l < 4; l++) assert_string_equal(m->layer[l].name, expected[l]);
+    assert_int_equal(m->layer[2].bottom[0], 1);
+    assert_int_equal(m->layer[2].bottom[1], 2);
+    assert_false(m->is_chain);
+    drove__model_destroy(m);
+}
+
+static void a_graph_in_order_stays_as_it_is(void **state)
+{
+    (void)state;
+    drove_graph g;
+    char name[8];
+    drove__graph_init(&g, "order");
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        add(&g, &drove__layer_dense, name, i < 3 ? "data" : NULL)->opt.n_out = 4;
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        add(&g, &drove__layer_sum, i == 0 ? "s0" : "s1", NULL);
+        add_bottom(&g.node[g.n_nodes - 1], name);
+    }
+    drove_model *m = build(&g, &vectors);
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        assert_string_equal(m->layer[i].name, name);
+    }
+    drove__model_destroy(m);
+}
+
+static void activations_are_merged_where_nobody_sees_it(void **state)
+{
+    (void)state;
+    const struct {
+        const char *what;
+        const drove_layer_ops *ops;
+        bool second_reader, is_head, twice;
+        size_t n_layers;
+    } rows[] = {
+        {"dense", &drove__layer_dense, false, false, false, 2},
+        {"read by another", &drove__layer_dense, true, false, false, 4},
+        {"head", &drove__layer_dense, false, true, false, 3},
+        {"two in a row", &drove__layer_dense, false, false, true, 3},
+        {"takes none", &drove__layer_dropout, false, false, false, 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        drove_graph g;
+        drove__graph_init(&g, rows[i].what);
+        add(&g, rows[i].ops, "a", NULL)->opt.n_out = 4;
+        add(&g, &drove__layer_activation, "r", NULL)->act = DROVEK_TANH;
+        if (rows[i].twice) add(&g, &drove__layer_activation, "r2", NULL)->act = DROVEK_RELU;
+        if (rows[i].second_reader) add_bottom(add(&g, &drove__layer_sum, "s", "a"), "r");
+        add(&g, &drove__layer_dense, "b", NULL);
+        if (rows[i].is_head) {
+            add_head(&g, "a", 0.5f);
+            add_head(&g, "b", 1.0f);
+        }
+        drove_model *m = build(&g, &vectors);
+        if (m->n_layers != rows[i].n_layers) fail_msg("%s: %zu layers", rows[i].what, m->n_layers);
+        bool merged = rows[i].n_layers == 2 || rows[i].twice;
+        assert_int_equal(m->layer[0].act, merged ? DROVEK_TANH : DROVEK_LINEAR);
+        drove__model_destroy(m);
+    }
+}
+
+/* data -> a -> b, c, d -> s; a is also a head. */
+static void the_last_reader_writes_and_the_others_add(void **state)
+{
+    (void)state;
+    for (int with_head = 0; with_head < 2; with_head++) {
+        drove_graph g;
+        drove__graph_init(&g, "adds");
+        add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 4;
+        add(&g, &drove__layer_dense, "b", "a")->opt.n_out = 4;
+        add(&g, &drove__layer_dense, "c", "a")->opt.n_out = 4;
+        drove_node *s = add(&g, &drove__layer_sum, "s", "b");
+        add_bottom(s, "a");
+        add_bottom(s, "c");
+        add_bottom(s, "a");
+        if (with_head) {
+            add_head(&g, "a", 0.25f);
+            add_head(&g, "s", 1.0f);
+        }
+        drove_model *m = build(&g, &vectors);
+        assert_int_equal(m->layer[1].adds[0], true);
+        assert_int_equal(m->layer[2].adds[0], true);
+        assert_int_equal(m->layer[3].adds[0], false); /* b */
+        assert_int_equal(m->layer[3].adds[1], with_head);
+        assert_int_equal(m->layer[3].adds[2], false); /* c */
+        assert_int_equal(m->layer[3].adds[3], true);  /* a again */
+        assert_int_equal(m->n_heads, 1 + with_head);
+        assert_true(m->head[0].weight == (with_head ? 0.25f : 1.0f));
+        drove__model_destroy(m);
+    }
+}
+
+static void what_only_training_needs_is_marked(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "heads");
+    add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 5;
+    add(&g, &drove__layer_dropout, "side", "a")->opt.ratio = 0.5f;
+    add(&g, &drove__layer_dense, "side-out", "side");
+    add(&g, &drove__layer_dense, "out", "a");
+    add_head(&g, "side-out", 0.3f);
+    add_head(&g, "out", 1.0f);
+    drove_model *m = build(&g, &vectors);
+    static const bool trains_only[] = {false, true, true, false};
+    for (size_t l = 0; l < 4; l++) assert_int_equal(m->layer[l].trains_only, trains_only[l]);
+    assert_true(m->is_random);
+    assert_false(m->is_chain);
+    assert_int_equal(m->head[1].layer, 3);
+    drove__model_destroy(m);
+}
+
+static void wrong_names_are_told(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "net");
+    g.file = "net.yaml";
+    add(&g, &drove__layer_dense, "conv1", NULL);
+    add(&g, &drove__layer_dense, "conv2", "con1");
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "net.yaml:20: layer \"conv2\": input \"con1\" is no layer's output; did you mean "
+           "\"conv1\"?");
+
+    drove__graph_init(&g, "net");
+    g.file = "net.yaml";
+    add(&g, &drove__layer_dense, "a", NULL);
+    add(&g, &drove__layer_dense, "a", NULL);
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "net.yaml:20: layer \"a\": expected each name once, found it again (first on line 10)");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "a", NULL);
+    strcpy(add(&g, &drove__layer_dense, "b", NULL)->top, "a");
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "model net: layer \"b\": output \"a\" is already that of layer \"a\"");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "data", "data");
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "model net: layer \"data\": output \"data\" is already the model's input");
+
+    drove__graph_init(&g, "net");
+    g.file = "net.yaml";
+    add(&g, &drove__layer_dense, "a", NULL);
+    add_head(&g, "b", 1);
+    refuse(&g, &vectors, DROVE_E_ARG, "net.yaml:7: head \"b\" is no layer's output");
+}
+
+static void a_cycle_is_told_with_its_layers(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "net");
+    g.file = "net.yaml";
+    add(&g, &drove__layer_dense, "first", NULL);
+    add_bottom(add(&g, &drove__layer_sum, "a", "first"), "c");
+    add(&g, &drove__layer_dense, "b", "a");
+    add(&g, &drove__layer_dense, "c", "b");
+    add(&g, &drove__layer_dense, "out", "c");
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "net.yaml:20: layers in a cycle: \"a\" reads \"c\" reads \"b\" reads \"a\"");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "self", "self");
+    refuse(&g, &vectors, DROVE_E_ARG, "model net: layers in a cycle: \"self\" reads \"self\"");
+}
+
+static void outputs_without_use_are_told(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "net");
+    g.file = "net.yaml";
+    add(&g, &drove__layer_dense, "a", NULL);
+    add(&g, &drove__layer_dense, "b", "data");
+    add_head(&g, "b", 1);
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "net.yaml:10: layer \"a\": nobody reads output \"a\", and it is no head");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "a", NULL);
+    add(&g, &drove__layer_dense, "b", "data");
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "model net: layer \"b\": expected one output that nobody reads, or heads that are "
+           "named; found \"a\" and \"b\"");
+
+    drove__graph_init(&g, "net");
+    refuse(&g, &vectors, DROVE_E_ARG, "model net: expected layers, found none");
+}
+
+static void shapes_that_do_not_match_are_told(void **state)
+{
+    (void)state;
+    drove_graph g;
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_convolution, "c", NULL);
+    refuse(&g, &vectors, DROVE_E_SHAPE,
+           "model net: layer \"c\": convolution needs data that are images (mnist, cifar10, idx, "
+           "synth:images), found vectors of 6 numbers");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 3;
+    refuse(&g, &vectors, DROVE_E_SHAPE,
+           "model net: layer \"a\": expected 4 outputs, as the data and the loss ask for, found 3");
+
+    drove__graph_init(&g, "net");
+    g.file = "n.yaml";
+    drove_node *c = add(&g, &drove__layer_convolution, "c", NULL);
+    c->opt.window.kh = c->opt.window.kw = 9;
+    drove_model *m = NULL;
+    assert_int_equal(drove__model_create_graph(&g, "n", "", &images, &m), DROVE_E_SHAPE);
+    assert_non_null(strstr(drove_error_text(), "n.yaml:10: layer \"c\": a window of 9 x 9"));
+    assert_non_null(strstr(drove_error_text(), "larger than its input of 8 x 8"));
+    drove__graph_fini(&g);
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_sum, "s", NULL)->act = DROVEK_RELU;
+    g.node[0].n_bottoms = 0;
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "model net: layer \"s\": sum takes at least 1 input, found 0");
+
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_lrn, "n", NULL)->act = DROVEK_RELU;
+    refuse(&g, &images, DROVE_E_ARG,
+           "model net: layer \"n\": lrn takes no activation; expected a layer of type activation "
+           "behind it");
+}
+
+/* Products of sizes that do not fit a number are refused, not wrapped. */
+static void sizes_without_bounds_are_refused(void **state)
+{
+    (void)state;
+    const drove_model_io wide = {.n_features = (size_t)1 << 40, .n_classes = 2};
+    drove_graph g;
+    drove_model *m = NULL;
+    drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = (size_t)1 << 24;
+    add(&g, &drove__layer_dense, "b", NULL);
+    assert_int_equal(drove__model_create_graph(&g, "net", "", &wide, &m), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "layer \"a\": the layer is too large"));
+    g.node[0].opt.n_out = SIZE_MAX;
+    assert_int_equal(drove__model_create_graph(&g, "net", "", &vectors, &m), DROVE_E_ARG);
+    drove__graph_fini(&g);
+
+    drove__graph_init(&g, "net");
+    drove_node *c = add(&g, &drove__layer_convolution, "c", NULL);
+    c->opt.window.ph = SIZE_MAX / 2;
+    assert_int_equal(drove__model_create_graph(&g, "net", "", &images, &m), DROVE_E_ARG);
+    drove__graph_fini(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_of_dense_layers_is_one),
+        cmocka_unit_test(layers_are_put_in_order),
+        cmocka_unit_test(a_graph_in_order_stays_as_it_is),
+        cmocka_unit_test(activations_are_merged_where_nobody_sees_it),
+        cmocka_unit_test(the_last_reader_writes_and_the_others_add),
+        cmocka_unit_test(what_only_training_needs_is_marked),
+        cmocka_unit_test(wrong_names_are_told),
+        cmocka_unit_test(a_cycle_is_told_with_its_layers),
+        cmocka_unit_test(outputs_without_use_are_told),
+        cmocka_unit_test(shapes_that_do_not_match_are_told),
+        cmocka_unit_test(sizes_without_bounds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* test_zoo.c - the networks of the zoo against the literature: parameters, shapes, heads. */
+#include "model/model.h"
+
+#include "model/layer.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static drove_model *make(const char *spec, size_t side, size_t channels, size_t n_classes)
+{
+    const drove_model_io io = {.n_features = channels * side * side,
+                               .n_classes = n_classes,
+                               .image = {channels, side, side}};
+    drove_model *m = NULL;
+    if (drove__model_create(spec, NULL, "", &io, &m) != DROVE_OK)
+        fail_msg("%s: %s", spec, drove_error_text());
+    return m;
+}
+
+static const drove_layer *find(const drove_model *m, const char *name)
+{
+    for (size_t l = 0; l < m->n_layers; l++) {
+        if (strcmp(m->layer[l].name, name) == 0) return &m->layer[l];
+    }
+    fail_msg("%s: no layer %s", m->spec, name);
+    return NULL;
+}
+
+static void expect_shape(const drove_model *m, const char *name, size_t c, size_t h, size_t w)
+{
+    const drove_shape s = find(m, name)->out;
+    if (s.c != c || s.h != h || s.w != w)
+        fail_msg("%s: %s is %zu x %zu x %zu", m->spec, name, s.c, s.h, s.w);
+}
+
+/* LeNet: Caffe's example; the others as their authors' networks are counted everywhere. */
+static void numbers_of_parameters_are_those_of_the_literature(void **state)
+{
+    (void)state;
+    const struct {
+        const char *spec;
+        size_t side, channels, n_classes, n_weights;
+    } rows[] = {
+        {"lenet", 28, 1, 10, 431080},
+        {"cifar-quick", 32, 3, 10, 145578},
+        {"alexnet", 227, 3, 1000, 60965224},
+        {"googlenet", 224, 3, 1000, 13378280},
+        {"googlenet?auxiliary=0", 224, 3, 1000, 6998552},
+        {"vgg16", 224, 3, 1000, 138357544},
+        {"vgg19", 224, 3, 1000, 143667240},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        drove_model *m = make(rows[i].spec, rows[i].side, rows[i].channels, rows[i].n_classes);
+        if (m->n_weights != rows[i].n_weights) fail_msg("%s: %zu", rows[i].spec, m->n_weights);
+        drove__model_destroy(m);
+    }
+}
+
+static void shapes_are_those_of_the_papers(void **state)
+{
+    (void)state;
+    drove_model *m = make("alexnet", 227, 3, 1000);
+    expect_shape(m, "conv1", 96, 55, 55);
+    expect_shape(m, "pool1", 96, 27, 27);
+    expect_shape(m, "conv2", 256, 27, 27);
+    expect_shape(m, "conv3", 384, 13, 13);
+    expect_shape(m, "pool5", 256, 6, 6);
+    assert_int_equal(find(m, "conv2")->opt.groups, 2);
+    assert_true(m->is_random);
+    drove__model_destroy(m);
+
+    m = make("googlenet", 224, 3, 1000);
+    expect_shape(m, "pool1/3x3_s2", 64, 56, 56);
+    expect_shape(m, "inception_3a/output", 256, 28, 28);
+    expect_shape(m, "inception_4e/output", 832, 14, 14);
+    expect_shape(m, "inception_5b/output", 1024, 7, 7);
+    expect_shape(m, "loss1/ave_pool", 512, 4, 4);
+    assert_int_equal(m->n_heads, 3);
+    assert_true(m->head[0].weight == 0.3f && m->head[1].weight == 0.3f);
+    assert_true(m->head[2].weight == 1.0f && m->head[2].layer == m->n_layers - 1);
+    assert_true(find(m, "loss2/fc")->trains_only);
+    assert_false(find(m, "inception_4d/output")->trains_only);
+    drove__model_destroy(m);
+
+    m = make("vgg16", 224, 3, 1000);
+    expect_shape(m, "conv5_3", 512, 14, 14);
+    expect_shape(m, "pool5", 512, 7, 7);
+    drove__model_destroy(m);
+    m = make("cifar-quick", 32, 3, 10);
+    expect_shape(m, "pool3", 64, 4, 4);
+    drove__model_destroy(m);
+}
+
+/* At the least side that a network says, every layer still has a place for its window. */
+static void the_smallest_images_fit_and_smaller_ones_are_told(void **state)
+{
+    (void)state;
+    const struct {
+        const char *spec;
+        size_t least;
+    } rows[] = {{"lenet", 15},     {"cifar-quick", 12}, {"alexnet", 55}, {"alexnet-cifar", 12},
+                {"googlenet", 79}, {"vgg16", 32},       {"vgg19", 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t side = rows[i].least;
+        char text[128];
+        drove__model_destroy(make(rows[i].spec, side, 3, 7));
+        const drove_model_io io = {.n_features = 3 * (side - 1) * (side - 1),
+                                   .n_classes = 7,
+                                   .image = {3, side - 1, side - 1}};
+        drove_model *m = NULL;
+        assert_int_equal(drove__model_create(rows[i].spec, NULL, "", &io, &m), DROVE_E_SHAPE);
+        snprintf(text, sizeof text, "model %s: expected images of at least %zu x %zu, found",
+                 rows[i].spec, side, side);
+        assert_non_null(strstr(drove_error_text(), text));
+    }
+}
+
+static void keys_change_what_they_say(void **state)
+{
+    (void)state;
+    drove_model *m = make("vgg16?dropout=0&units=64", 32, 3, 10);
+    assert_false(m->is_random);
+    assert_int_equal(find(m, "fc7")->n_out, 64);
+    drove__model_destroy(m);
+    m = make("alexnet-cifar?dropout=0.25", 32, 3, 10);
+    assert_true(find(m, "drop6")->opt.ratio == 0.25f);
+    drove__model_destroy(m);
+    m = make("googlenet?auxiliary=0", 96, 3, 10);
+    assert_int_equal(m->n_heads, 1);
+    drove__model_destroy(m);
+
+    static const char *const wrong[] = {"vgg16?droput=0", "lenet?dropout=0", "lenet:3",
+                                        "alexnet?dropout=1", "googlenet?auxiliary=2"};
+    const drove_model_io io = {.n_features = 3 * 96 * 96, .n_classes = 10, .image = {3, 96, 96}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(drove__model_create(wrong[i], NULL, "", &io, &m), DROVE_E_ARG);
+        assert_null(m);
+    }
+}
+
+static void the_activation_is_a_choice(void **state)
+{
+    (void)state;
+    const drove_model_io io = {.n_features = 784, .n_classes = 10, .image = {1, 28, 28}};
+    drove_model *m = NULL;
+    assert_int_equal(drove__model_create("lenet", "tanh", "", &io, &m), DROVE_OK);
+    assert_int_equal(find(m, "conv1")->act, DROVEK_LINEAR);
+    assert_int_equal(find(m, "ip1")->act, DROVEK_TANH);
+    drove__model_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_parameters_are_those_of_the_literature),
+        cmocka_unit_test(shapes_are_those_of_the_papers),
+        cmocka_unit_test(the_smallest_images_fit_and_smaller_ones_are_told),
+        cmocka_unit_test(keys_change_what_they_say),
+        cmocka_unit_test(the_activation_is_a_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
