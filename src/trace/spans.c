@@ -19,18 +19,19 @@ const char *const drove__span_names[DROVE_N_SPAN_KINDS] = {
     [DROVE_SPAN_COPY_DOWN] = "copy down", [DROVE_SPAN_ADD] = "add",
     [DROVE_SPAN_COPY_UP] = "copy up",     [DROVE_SPAN_WAIT] = "wait",
     [DROVE_SPAN_EXCHANGE] = "exchange",   [DROVE_SPAN_UPDATE] = "update",
-    [DROVE_SPAN_BROADCAST] = "broadcast",
+    [DROVE_SPAN_BROADCAST] = "broadcast", [DROVE_SPAN_LOAD] = "load",
 };
 
 /* The row within a lane. */
-enum { ROW_COMPUTE, ROW_DOWN, ROW_ADD, ROW_UP, ROW_EXCHANGE, N_ROWS };
-static const char *const row_name[N_ROWS] = {"compute", "copy down", "add", "copy up", "exchange"};
+enum { ROW_COMPUTE, ROW_DOWN, ROW_ADD, ROW_UP, ROW_EXCHANGE, ROW_LOAD, N_ROWS };
+static const char *const row_name[N_ROWS] = {"compute", "copy down", "add",
+                                             "copy up", "exchange",  "load"};
 static const unsigned char row_of[DROVE_N_SPAN_KINDS] = {
     [DROVE_SPAN_FORWARD] = ROW_COMPUTE,    [DROVE_SPAN_BACKWARD] = ROW_COMPUTE,
     [DROVE_SPAN_COPY_DOWN] = ROW_DOWN,     [DROVE_SPAN_ADD] = ROW_ADD,
     [DROVE_SPAN_COPY_UP] = ROW_UP,         [DROVE_SPAN_WAIT] = ROW_EXCHANGE,
     [DROVE_SPAN_EXCHANGE] = ROW_EXCHANGE,  [DROVE_SPAN_UPDATE] = ROW_COMPUTE,
-    [DROVE_SPAN_BROADCAST] = ROW_EXCHANGE,
+    [DROVE_SPAN_BROADCAST] = ROW_EXCHANGE, [DROVE_SPAN_LOAD] = ROW_LOAD,
 };
 
 typedef struct lane_spans {

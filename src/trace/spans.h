@@ -24,6 +24,7 @@ typedef enum drove_span_kind {
     DROVE_SPAN_EXCHANGE, /* exposed */
     DROVE_SPAN_UPDATE,
     DROVE_SPAN_BROADCAST,
+    DROVE_SPAN_LOAD, /* a batch, by whatever thread; added when it is taken */
     DROVE_N_SPAN_KINDS
 } drove_span_kind;
 extern const char *const drove__span_names[DROVE_N_SPAN_KINDS];

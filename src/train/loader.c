@@ -23,6 +23,7 @@ typedef struct slot {
     drove_batch batch;
     drove_gather gather;
     drove_loaded loaded;
+    drove_load_times times;
     drove_status status;
     char error[DROVE_ERROR_TEXT_SIZE];
 } slot;
@@ -69,11 +70,11 @@ static void load(slot *s)
 static void load_unlocked(drove_loader *l, slot *s)
 {
     pthread_mutex_unlock(&l->lock);
-    uint64_t begin = drove__now_ns();
+    s->times = (drove_load_times){.begin_ns = drove__now_ns()};
     load(s);
-    uint64_t spent = drove__now_ns() - begin;
+    s->times.end_ns = drove__now_ns();
     pthread_mutex_lock(&l->lock);
-    l->busy_ns += spent;
+    l->busy_ns += s->times.end_ns - s->times.begin_ns;
     s->state = SLOT_READY;
 }
 
@@ -158,7 +159,7 @@ void drove__loader_ask(drove_loader *l, unsigned worker, uint64_t number, size_t
     pthread_mutex_unlock(&l->lock);
 }
 
-bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, uint64_t *exposed_ns,
+bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drove_load_times *times,
                         drove_status *status)
 {
     desk *d = &l->desk[worker];
@@ -172,15 +173,15 @@ bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, uint
             load_unlocked(l, s);
         }
         while (s->state != SLOT_READY) pthread_cond_wait(&d->ready, &l->lock);
-        uint64_t spent = drove__now_ns() - begin;
-        *exposed_ns += spent;
-        d->exposed_ns += spent;
+        s->times.exposed_ns = drove__now_ns() - begin;
+        d->exposed_ns += s->times.exposed_ns;
     }
     pthread_mutex_unlock(&l->lock);
     d->next = (d->next + 1) % l->depth;
     d->n_asked--;
     d->has_taken = true;
     *out = s->batch;
+    *times = s->times;
     *status = s->status == DROVE_OK ? DROVE_OK : drove__fail(s->status, "%s", s->error);
     return true;
 }

@@ -27,6 +27,11 @@ typedef struct drove_loader_options {
     unsigned            n_threads; /* 0: the workers load for themselves */
 } drove_loader_options;
 
+typedef struct drove_load_times { /* of one batch */
+    uint64_t begin_ns, end_ns;    /* loading, by drove__now_ns */
+    uint64_t exposed_ns;          /* the worker waited for it, or did it itself */
+} drove_load_times;
+
 /* Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM (a thread cannot be started). */
 drove_status drove__loader_create(const drove_loader_options *opt, drove_loader **out);
 /* No worker is inside; NULL accepted. */
@@ -41,10 +46,10 @@ uint32_t *drove__loader_rows(drove_loader *loader, unsigned worker);
 /* The batch whose rows were written there is to be loaded. */
 void drove__loader_ask(drove_loader *loader, unsigned worker, uint64_t number, size_t n_rows);
 /* The oldest batch that was asked for, loaded; valid until drove__loader_done.  false: none was
- * asked for.  Waits for it, or loads it: those nanoseconds are added to *exposed_ns.  A batch that
- * could not be loaded is *status, with its text. */
+ * asked for.  Waits for it, or loads it.  A batch that could not be loaded is *status, with its
+ * text. */
 bool drove__loader_take(drove_loader *loader, unsigned worker, drove_batch *out,
-                        uint64_t *exposed_ns, drove_status *status);
+                        drove_load_times *times, drove_status *status);
 /* The batch that was taken is not needed any more. */
 void drove__loader_done(drove_loader *loader, unsigned worker);
 

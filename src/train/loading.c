@@ -82,6 +82,20 @@ static void ask_ahead(drove_worker *w)
     }
 }
 
+static bool take(drove_worker *w, drove_batch *batch, drove_status *status)
+{
+    drove_load_times times;
+    if (!drove__loader_take(w->run->loader, w->index, batch, &times, status)) return false;
+    const drove_time_span span = {.begin_ns = times.begin_ns,
+                                  .end_ns = times.end_ns,
+                                  .iteration = batch->number,
+                                  .part = UINT32_MAX,
+                                  .kind = DROVE_SPAN_LOAD};
+    drove__spans_add(w->run->devices.spans, w->index, &span); /* the lane is this worker's */
+    w->trace.phase_ns[DROVE_PHASE_LOAD] += times.exposed_ns;
+    return true;
+}
+
 bool drove__worker_next(drove_worker *w, drove_batch *batch, drove_status *status)
 {
     drove_run *run = w->run;
@@ -90,8 +104,7 @@ bool drove__worker_next(drove_worker *w, drove_batch *batch, drove_status *statu
     if (run->loader != NULL) {
         drove__loader_done(run->loader, w->index);
         ask_ahead(w);
-        return drove__loader_take(run->loader, w->index, batch,
-                                  &w->trace.phase_ns[DROVE_PHASE_LOAD], status);
+        return take(w, batch, status);
     }
     if (!drove__batcher_claim(&run->batcher, &w->cursor, w->index, &number)) return false;
     *batch = (drove_batch){.data = run->train, .row = w->row, .number = number};

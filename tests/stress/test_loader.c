@@ -65,6 +65,7 @@ static void *member_main(void *argument)
     drove_gather own;
     drove_batch batch;
     drove_status status = DROVE_OK;
+    drove_load_times times;
     uint64_t last = 0;
     drovek_thread_init();
     m->status = drove__gather_init(&own, &b->kernels, b->data, MOST_ROWS,
@@ -78,7 +79,9 @@ static void *member_main(void *argument)
             if (number >= BATCHES) break;
             drove__loader_ask(b->loader, m->index, number, rows_of(b, number, row));
         }
-        if (!drove__loader_take(b->loader, m->index, &batch, &m->exposed_ns, &status)) break;
+        if (!drove__loader_take(b->loader, m->index, &batch, &times, &status)) break;
+        m->exposed_ns += times.exposed_ns;
+        m->n_wrong += times.begin_ns == 0 || times.end_ns < times.begin_ns;
         m->n_wrong += status != DROVE_OK || !is_same(m, &own, &batch);
         m->n_wrong += m->n_taken > 0 && batch.number <= last; /* in the order of asking */
         last = batch.number;
@@ -146,7 +149,7 @@ static void test_end_in_the_middle(void **state)
     const drove_loader_options opt = {
         .data = data, .kernels = &kernels, .max_rows = 50, .n_workers = 1, .n_threads = 2};
     for (unsigned i = 0; i < 50; i++) {
-        uint64_t exposed_ns = 0;
+        drove_load_times times;
         drove_batch batch;
         drove_status status;
         assert_int_equal(drove__loader_create(&opt, &l), DROVE_OK);
@@ -159,7 +162,7 @@ static void test_end_in_the_middle(void **state)
         }
         assert_null(drove__loader_rows(l, 0));
         if (i % 2) {
-            assert_true(drove__loader_take(l, 0, &batch, &exposed_ns, &status));
+            assert_true(drove__loader_take(l, 0, &batch, &times, &status));
             assert_int_equal(batch.number, 0);
             assert_null(drove__loader_rows(l, 0)); /* one in use, one ahead */
         }
@@ -178,7 +181,7 @@ static void test_failure_reaches_the_worker(void **state)
     drove_loader *l;
     drove_batch batch;
     drove_status status;
-    uint64_t exposed_ns = 0;
+    drove_load_times times;
     assert_int_equal(drove_data_open("synth:digits?n=20", NULL, 3, &data, &none), DROVE_OK);
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), NULL), DROVE_OK);
     const drove_loader_options opt = {
@@ -187,10 +190,10 @@ static void test_failure_reaches_the_worker(void **state)
     assert_int_equal(drove__loader_join(l, 0), DROVE_OK);
     assert_non_null(drove__loader_rows(l, 0));
     drove__loader_ask(l, 0, 0, 5); /* one too many */
-    assert_true(drove__loader_take(l, 0, &batch, &exposed_ns, &status));
+    assert_true(drove__loader_take(l, 0, &batch, &times, &status));
     assert_int_equal(status, DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "expected 1 to 4"));
-    assert_false(drove__loader_take(l, 0, &batch, &exposed_ns, &status));
+    assert_false(drove__loader_take(l, 0, &batch, &times, &status));
     drove__loader_destroy(l);
     drove_data_destroy(data);
 }
