@@ -95,6 +95,7 @@ int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
 int cli_data(const cli_args *args);
 int cli_info(const cli_args *args);
+int cli_model(const cli_args *args);
 int cli_list(const cli_args *args);
 int cli_dmgc(const cli_args *args);
 int cli_bench(const cli_args *args);

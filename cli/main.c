@@ -109,6 +109,14 @@ static const cli_flag json_flag[] = {
     {.name = "json", .help = "print JSON, alone on standard output"},
 };
 
+static const cli_flag model_flags[] = {
+    {.name = "input",
+     .value_name = "CxHxW",
+     .help = "shape of an example, as 3x227x227 or 784, instead of --data"},
+    {.name = "classes", .value_name = "N", .default_text = "10", .help = "with --input; 0: values"},
+    {.name = "json", .help = "print one JSON object, alone on standard output"},
+};
+
 static const cli_flag info_flags[] = {
     {.name = "measure",
      .help =
@@ -170,6 +178,19 @@ static const cli_command commands[] = {
      .takes_options = true,
      .most_words = 1,
      .run = cli_info},
+    {.name = "model",
+     .usage = "SPEC|FILE [--data SPEC | --input CxHxW] [--json]",
+     .help = "a network's layers, parameters, work and memory",
+     .details = "Describes the network that --model SPEC would train on --data, or on examples of\n"
+                "--input: layers, shapes, parameters, multiply-adds, and the memory of a --batch.\n"
+                "FILE is a description (.yaml, .prototxt) or a saved model (.safetensors).  Takes\n"
+                "every option of drove train.\n",
+     .list = "models",
+     FLAGS(model_flags),
+     .takes_options = true,
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_model},
     {.name = "list",
      .usage = "[KIND] [--json]",
      .help = "every registered name of a kind",
@@ -262,8 +283,8 @@ static int help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, list, "
-                                    "dmgc or bench; drove --help explains");
+        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, model, "
+                                    "list, dmgc or bench; drove --help explains");
     }
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {

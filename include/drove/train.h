@@ -95,7 +95,7 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
 
 /* ---- what there is ---- */
 
-/* Registry `kind` (strategies, rules, schedules, models, activations, inits, losses, data,
+/* Registry `kind` (strategies, rules, schedules, models, layers, activations, inits, losses, data,
  * features, backoffs, engines, devices, roundings, benches): name, help and source of each entry;
  * as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG
  * (unknown kind, with the nearest). */
@@ -106,6 +106,21 @@ drove_status drove_list(const char *kind, int as_json, FILE *stream);
  * options NULL: defaults.  Errors: DROVE_E_ARG, DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_SYSTEM; with
  * measure those of data and model, DROVE_E_UNSUPPORTED (low precision, feature maps). */
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream);
+
+/* An input that stands for data: an example's shape (a vector of n numbers: n, 1, 1) and the number
+ * of classes (0: values). */
+typedef struct drove_input_shape {
+    uint64_t channels, height, width, n_classes;
+} drove_input_shape;
+/* input: "3x227x227" or "784"; classes: "1000".  Errors: DROVE_E_ARG. */
+drove_status drove_input_shape_set(drove_input_shape *out, const char *input, const char *classes);
+/* The model of these options (model, activation, loss, batch; data unless shape says enough): its
+ * layers, shapes, parameters, multiply-adds and the memory of a batch's outputs and derivatives,
+ * forward and in training.  Nothing is trained and no parameter is made.  A saved model needs
+ * neither data nor shape.  shape NULL: by the data.  Errors: those of data and model, DROVE_E_IO,
+ * DROVE_E_NOMEM. */
+drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
+                            int as_json, FILE *stream);
 
 #ifdef __cplusplus
 }

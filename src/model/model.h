@@ -141,9 +141,10 @@ typedef struct drove_activation {
 extern const drove_activation drove__activations[]; /* ends with name NULL */
 
 /* spec: a family's, or a file that describes a network (drove__graph_is_file), which says its own
- * activations.  activation NULL or "": relu (linear models have none and ignore it).  loss NULL or "": the
- * family's default. *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown name,
- * with the nearest; sizes), DROVE_E_SHAPE (loss and target do not go together), DROVE_E_NOMEM. */
+ * activations.  activation NULL or "": relu (linear models have none and ignore it).  loss NULL or
+ * "": the family's default. *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown
+ * name, with the nearest; sizes), DROVE_E_SHAPE (loss and target do not go together),
+ * DROVE_E_NOMEM; of files also DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
                                  const drove_model_io *io, drove_model **out);
 void         drove__model_destroy(drove_model *model); /* may be NULL */
@@ -158,7 +159,9 @@ static inline drove_shape drove__blob_shape(const drove_model *model, uint32_t b
  * where it has no parameters); the last layer's goes to the statistics. */
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n);
 
-/* A table for people: layers, shapes, activations, parameters, multiply-adds, activation memory.
+/* Of one example, forward. */
+uint64_t drove__layer_multiply_adds(const drove_layer *layer);
+/* A table for people: layers, shapes, activations, parameters, multiply-adds, heads, and sums.
  * Errors: DROVE_E_IO. */
 drove_status drove__model_print(const drove_model *model, FILE *stream);
 

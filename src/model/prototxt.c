@@ -373,13 +373,14 @@ static drove_status take_notes(drove_caffe *c)
 
 static drove_status import(drove_caffe *c)
 {
-    static const char *const words[] = {"layer", "layers"};
+    static const char *const words[] = {"layer", "layers", NULL};
     drove_message *root = &c->tree.field[0];
     DROVE_TRY(read_input(c, root));
-    for (int i = 0; i < 2; i++) {
-        for (drove_prototext_field *f = NULL;
-             (f = drove__prototext_next(&c->tree, root, words[i], f)) != NULL;)
-            DROVE_TRY(add_layer(c, f));
+    for (uint32_t i = root->first; i != 0; i = c->tree.field[i].next) {
+        drove_prototext_field *f = &c->tree.field[i];
+        if (!is_one_of(f->name, words)) continue;
+        f->is_used = true;
+        DROVE_TRY(add_layer(c, f));
     }
     DROVE_TRY(drove__prototext_check_used(&c->tree, root));
     DROVE_TRY(check_batch_norm(c));

@@ -66,23 +66,23 @@ static drove_status read_sides(const drove_caffe *c, const drove_message *m, con
     return drove__prototext_count(t, m, name_w, least, MOST_SIDE, w);
 }
 
-/* Caffe's xavier is uniform with deviation 1 / sqrt(fan_in), msra normal with sqrt(2 / fan_in);
- * here they are Glorot's and He's (docs/models.md). */
+/* What Caffe calls xavier is uniform with variance 1 / fan_in: LeCun's; Glorot's, where it says
+ * variance_norm: AVERAGE.  Its msra is He's. */
 static drove_status read_filler(const drove_caffe *c, const drove_message *parent, const char *name,
                                 drove_filler *out)
 {
     static const char *const zero[] = {"0", "0.0", NULL};
-    static const char *const norms[] = {"FAN_IN", "FAN_OUT", "AVERAGE", "0", "1", "2", NULL};
-    enum { CONSTANT, GAUSSIAN };
+    static const char *const norms[] = {"FAN_IN", "AVERAGE", "0", "2", NULL};
+    enum { CONSTANT, GAUSSIAN, XAVIER };
     static const struct {
         const char *caffe, *here;
     } words[] = {[CONSTANT] = {"constant", "constant"},
                  [GAUSSIAN] = {"gaussian", "normal"},
-                 {"xavier", "xavier"},
+                 [XAVIER] = {"xavier", "lecun"},
                  {"msra", "he"}};
     const drove_prototext *t = &c->tree;
     drove_message *m = NULL;
-    const char *type = "constant";
+    const char *type = "constant", *norm = "FAN_IN";
     float value = 0.0f, deviation = 1.0f;
     DROVE_TRY(drove__prototext_message(t, parent, name, &m));
     if (m == NULL) return DROVE_OK;
@@ -91,11 +91,14 @@ static drove_status read_filler(const drove_caffe *c, const drove_message *paren
     DROVE_TRY(drove__prototext_real(t, m, "std", 0, 1e6, &deviation));
     DROVE_TRY(only(c, m, "mean", zero));
     DROVE_TRY(only(c, m, "variance_norm", norms));
+    DROVE_TRY(drove__prototext_text(t, m, "variance_norm", &norm));
+    bool is_average = norm[0] == 'A' || norm[0] == '2';
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(words[i].caffe, type) != 0) continue;
         DROVE_TRY(drove__graph_read_filler(words[i].here, out));
         if (i == CONSTANT) out->value = value;
         if (i == GAUSSIAN) out->value = deviation;
+        if (i == XAVIER && is_average) return drove__graph_read_filler("xavier", out);
         return DROVE_OK;
     }
     return drove__prototext_fail(t, m->line,

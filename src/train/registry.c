@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/features.h"
 #include "linear/problem.h"
+#include "model/layer.h"
 #include "model/loss.h"
 #include "model/model.h"
 #include "optim/optim.h"
@@ -76,6 +77,14 @@ static bool schedule_at(size_t i, drove_named *out)
 static bool model_at(size_t i, drove_named *out)
 {
     const drove_model_ops *ops = drove__models[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool layer_at(size_t i, drove_named *out)
+{
+    const drove_layer_ops *ops = drove__layer_kinds[i];
     if (ops == NULL) return false;
     *out = (drove_named){ops->name, ops->help, ops->source};
     return true;
@@ -170,6 +179,7 @@ static const struct kind {
     {"rules", "how a gradient becomes a step (--rule)", rule_at},
     {"schedules", "factors of the step size (--schedule)", schedule_at},
     {"models", "what is trained (--model)", model_at},
+    {"layers", "types of layers in files that describe a network", layer_at},
     {"activations", "of hidden layers (--activation)", activation_at},
     {"inits", "first parameters (--init)", init_at},
     {"losses", "what is made small (--loss)", loss_at},

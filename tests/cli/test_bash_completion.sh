@@ -18,7 +18,7 @@ offers() { # LINE EXPECTED...: each must be among the replies
         esac
     done
 }
-offers 'drove ' train eval predict data info list dmgc bench
+offers 'drove ' train eval predict data info model list dmgc bench
 offers 'drove tr' train
 offers 'drove train --st' --strategy
 offers 'drove train --strategy lea' leashed
