@@ -409,3 +409,17 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublas
     }
     return CUBLAS_STATUS_SUCCESS;
 }
+
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
+                                         cublasOperation_t op_b, int m, int n, int k,
+                                         const float *alpha, const float *a, int lda,
+                                         long long stride_a, const float *b, int ldb,
+                                         long long stride_b, const float *beta, float *c, int ldc,
+                                         long long stride_c, int n_products)
+{
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
+        status = cublasSgemm(handle, op_a, op_b, m, n, k, alpha, a + i * stride_a, lda,
+                             b + i * stride_b, ldb, beta, c + i * stride_c, ldc);
+    return status;
+}

@@ -21,6 +21,8 @@
 #ifndef DROVE_DEVICE_ACCEL_ACCEL_H
 #define DROVE_DEVICE_ACCEL_ACCEL_H
 
+#include "device/accel/kernels/job.h"
+
 #include <drove/status.h>
 
 #include <stdbool.h>
@@ -28,7 +30,7 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 2, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 3, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
@@ -90,6 +92,21 @@ typedef struct drove_accel_sparse {
     drove_accel_view value; /* buffer NULL: ones */
 } drove_accel_sparse;
 
+/* A kernel of layers or updates; which one: an enumerator of DROVE_JOBS (kernels/job.h). */
+enum {
+#define X(name) DROVE_JOB_##name,
+    DROVE_JOBS(X)
+#undef X
+        DROVE_N_JOBS
+};
+enum { DROVE_JOB_PLACES = 6, DROVE_JOB_COLS = 256 };
+
+typedef struct drove_accel_job {
+    unsigned         which;
+    drove_accel_view at[DROVE_JOB_PLACES]; /* a to f; buffer NULL: not used */
+    drove_numbers    k; /* rows_each 0: as suits the device (else sums depend on it) */
+} drove_accel_job;
+
 typedef struct drove_accel_ops {
     unsigned    version; /* DROVE_ACCEL_VERSION */
     const char *name, *help, *source;
@@ -122,6 +139,8 @@ typedef struct drove_accel_ops {
     /* The calling thread waits, asleep, until the event has happened; DROVE_E_SYSTEM after
      * timeout_ns (UINT64_MAX: never) or if what came before it failed. */
     drove_status (*wait)(drove_accel_event *event, uint64_t timeout_ns);
+    /* Has it?  Returns at once.  Errors: DROVE_E_SYSTEM: what came before it failed. */
+    drove_status (*happened)(drove_accel_event *event, bool *out);
     /* Time at which a recorded event that has happened did so, on a clock of the device, in ns. */
     drove_status (*time)(drove_accel_event *event, uint64_t *out_ns);
     void (*event_destroy)(drove_accel_event *event); /* NULL accepted */
@@ -137,6 +156,15 @@ typedef struct drove_accel_ops {
     drove_status (*gemm)(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                          size_t k, float alpha, drove_accel_view a, size_t lda, drove_accel_view b,
                          size_t ldb, float beta, drove_accel_view c, size_t ldc);
+    /* n_batch such products, whose matrices lie stride_a, stride_b, stride_c elements apart; those
+     * of C do not overlap */
+    drove_status (*gemm_batch)(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
+                               size_t k, float alpha, drove_accel_view a, size_t lda,
+                               size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                               float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                               size_t n_batch);
+    /* One of the kernels in device/accel/kernels/, over job->k.rows x cols items. */
+    drove_status (*job)(drove_accel_queue *q, const drove_accel_job *job);
     /* y[rows][n] = act(y + b[n]) */
     drove_status (*bias_act)(drove_accel_queue *q, drove_accel_view y, drove_accel_view b,
                              size_t n_rows, size_t n, drove_accel_act act);

@@ -59,13 +59,18 @@ static void release_device(drove_engine *e)
     e->ops->queue_destroy(e->down);
     for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) drove__slot_fini(e, &e->slot[i]);
     drove__params_fini(e);
-    for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++)
+    drove__resident_release(e);
+    for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
         e->ops->free(e->accel, e->out[l]);
-    e->ops->free(e->accel, e->delta[0]);
-    e->ops->free(e->accel, e->delta[1]);
+        e->ops->free(e->accel, e->kept[l]);
+    }
+    for (size_t i = 0; i < e->plan.n_deltas; i++) e->ops->free(e->accel, e->delta[i]);
+    e->ops->free(e->accel, e->input);
+    e->ops->free(e->accel, e->scratch);
     e->ops->free(e->accel, e->result);
     e->ops->host_free(e->accel, e->result_host);
     e->ops->host_free(e->accel, e->prob_host);
+    e->ops->host_free(e->accel, e->statistics_host);
 }
 
 static void destroy(drove_engine *e)
@@ -75,39 +80,54 @@ static void destroy(drove_engine *e)
     drove__gather_fini(&e->gather);
     drove__touched_fini(&e->touched);
     drove__free(e->place);
+    drove__resident_fini(e);
+    drove__accel_plan_fini(&e->plan);
     free(e->out);
     free(e->layer_done);
-    free(e->layer_read);
     free(e->line.read);
     free(e);
 }
 
 static drove_status allocate_outputs(drove_engine *e)
 {
-    size_t widest = 0;
+    size_t rows = e->max_rows, n_result = (e->model->n_heads > 1 ? 8 : 4) * rows;
     for (size_t l = 0; l < e->model->n_layers; l++) {
-        size_t n_out = e->model->layer[l].n_out;
-        DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * n_out, &e->out[l]));
-        widest = n_out > widest ? n_out : widest;
+        const drove_layer *y = &e->model->layer[l];
+        size_t n_kept = drove__accel_kept(y, rows);
+        DROVE_TRY(e->ops->alloc(e->accel, rows * y->n_out, &e->out[l]));
+        if (n_kept > 0) DROVE_TRY(e->ops->alloc(e->accel, n_kept, &e->kept[l]));
     }
-    for (size_t i = 0; i < 2; i++)
-        DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * widest, &e->delta[i]));
-    DROVE_TRY(e->ops->alloc(e->accel, e->max_rows * 4, &e->result));
-    e->result_host = e->ops->host_alloc(e->accel, e->max_rows * 4 * sizeof *e->result_host);
+    for (size_t i = 0; i < e->plan.n_deltas; i++)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * e->plan.delta_floats[i], &e->delta[i]));
+    size_t n_scratch = drove__accel_scratch(e->model, rows);
+    if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->scratch));
+    if (e->plan.converts_input)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->input));
+    DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
+    e->result_host = e->ops->host_alloc(e->accel, rows * 4 * sizeof *e->result_host);
     return e->result_host != NULL
                ? DROVE_OK
-               : drove__fail_nomem("losses of a batch", e->max_rows * 4 * sizeof *e->result_host);
+               : drove__fail_nomem("losses of a batch", rows * 4 * sizeof *e->result_host);
+}
+
+static drove_status make_lists(drove_engine *e)
+{
+    size_t n_layers = e->model->n_layers;
+    DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
+    e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
+    e->layer_done = calloc(2 * n_layers, sizeof *e->layer_done);
+    e->line.read = calloc(n_layers, sizeof *e->line.read);
+    if (e->out == NULL || e->layer_done == NULL || e->line.read == NULL)
+        return drove__fail_nomem("engine", 6 * n_layers * sizeof *e->out);
+    e->kept = e->out + n_layers;
+    e->delta = e->kept + n_layers;
+    e->layer_read = e->layer_done + n_layers;
+    return DROVE_OK;
 }
 
 static drove_status allocate(drove_engine *e, const drove_data *data)
 {
-    size_t n_layers = e->model->n_layers;
-    e->out = calloc(n_layers, sizeof *e->out);
-    e->layer_done = calloc(n_layers, sizeof *e->layer_done);
-    e->layer_read = calloc(n_layers, sizeof *e->layer_read);
-    e->line.read = calloc(n_layers, sizeof *e->line.read);
-    if (e->out == NULL || e->layer_done == NULL || e->layer_read == NULL || e->line.read == NULL)
-        return drove__fail_nomem("engine", 4 * n_layers * sizeof *e->out);
+    DROVE_TRY(make_lists(e));
     if (e->is_sparse) {
         DROVE_TRY(drove__touched_init(&e->touched, e->model->n_inputs));
         e->place = drove__alloc(e->model->n_inputs, sizeof *e->place);
@@ -131,6 +151,10 @@ static drove_status check_options(const drove_engine_options *opt)
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
                            drove__data_n_inputs(opt->data), opt->model->n_inputs);
     }
+    if (drove__storage_is_sparse(opt->data->storage) && !opt->model->is_chain) {
+        return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
+                           opt->model->spec);
+    }
     DROVE_TRY(drove__accel_pass_supports(opt->model));
     DROVE_TRY(drove__accel_pass_accepts(opt->model, opt->data));
     size_t most = drove__accel_most_rows(opt);
@@ -151,6 +175,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     e->ops = device->ops;
     e->accel = device->accel;
     e->max_rows = opt->max_rows;
+    e->seed = opt->seed;
     e->is_sparse = drove__storage_is_sparse(opt->data->storage);
     drove_status status = allocate(e, opt->data);
     if (status != DROVE_OK) {
@@ -196,19 +221,23 @@ static drove_status take_slot(drove_engine *e, const drove_batch *batch, bool is
     return DROVE_OK;
 }
 
+/* theta NULL: at the device's own parameters. */
 static drove_status begin(drove_engine *e, const float *theta, const drove_batch *batch,
-                          bool wants_gradient, bool is_predicting)
+                          bool wants_gradient, bool is_training, bool is_predicting)
 {
     drove_accel_slot *s;
     DROVE_TRY(check_alive(e));
     if (e->present != NULL)
         return drove__fail(DROVE_E_ARG, "a batch was submitted before the last was collected");
-    DROVE_TRY(take_slot(e, batch, wants_gradient, &s));
+    DROVE_TRY(take_slot(e, batch, is_training, &s));
     e->present = s;
+    s->number = batch->number;
     e->wants_gradient = wants_gradient;
+    e->is_training = is_training;
     e->is_predicting = is_predicting;
-    drove_status status = drove__params_write(e, theta);
-    if (status == DROVE_OK) status = drove__accel_pass(e);
+    drove_status status = theta != NULL ? drove__params_write(e, theta) : DROVE_OK;
+    if (status == DROVE_OK)
+        status = theta != NULL ? drove__accel_pass(e) : drove__resident_begin(e);
     if (status != DROVE_OK) drove__accel_try(e, status); /* what is half begun is not used again */
     return status;
 }
@@ -216,7 +245,7 @@ static drove_status begin(drove_engine *e, const float *theta, const drove_batch
 static drove_status submit(drove_engine *e, const float *theta, const drove_batch *batch,
                            bool wants_gradient)
 {
-    return begin(e, theta, batch, wants_gradient, false);
+    return begin(e, theta, batch, wants_gradient, wants_gradient, false);
 }
 
 typedef struct waiting {
@@ -263,7 +292,8 @@ static void add_score(const drove_engine *e, drove_score *score)
 static drove_status take_layers(drove_engine *e, drove_gradient *grad, waiting *w)
 {
     for (size_t l = e->model->n_layers; l-- > 0;) {
-        DROVE_TRY(wait_for(e, e->layer_read[l], w));
+        drove_accel_event *event = e->layer_read[l] != NULL ? e->layer_read[l] : e->layer_done[l];
+        if (event != NULL) DROVE_TRY(wait_for(e, event, w)); /* the first one's is the end */
         if (grad == NULL) continue;
         drove__params_take(e, l, grad);
         if (grad->after_layer != NULL) grad->after_layer(grad->context, l);
@@ -301,7 +331,7 @@ static drove_status gradient(drove_engine *e, const float *theta, const drove_ba
                              uint64_t *backward_ns)
 {
     uint64_t start = drove__now_ns();
-    DROVE_TRY(begin(e, theta, batch, true, false));
+    DROVE_TRY(begin(e, theta, batch, true, true, false));
     DROVE_TRY(collect(e, grad, score, NULL, SYNCHRONOUS_NS));
     uint64_t all = drove__now_ns() - start;
     const drove_accel_line *line = &e->line;
@@ -316,7 +346,7 @@ static drove_status gradient(drove_engine *e, const float *theta, const drove_ba
 static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
                                 drove_score *score)
 {
-    DROVE_TRY(begin(e, theta, batch, false, false));
+    DROVE_TRY(begin(e, theta, batch, false, false, false));
     return collect(e, NULL, score, NULL, SYNCHRONOUS_NS);
 }
 
@@ -326,10 +356,100 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
     size_t n = e->max_rows * e->model->n_outputs;
     if (e->prob_host == NULL) e->prob_host = e->ops->host_alloc(e->accel, n * sizeof(float));
     if (e->prob_host == NULL) return drove__fail_nomem("predictions", n * sizeof(float));
-    DROVE_TRY(begin(e, theta, batch, false, true));
+    DROVE_TRY(begin(e, theta, batch, false, false, true));
     DROVE_TRY(collect(e, NULL, NULL, NULL, SYNCHRONOUS_NS));
     e->model->loss->predict(e->prob_host, batch->n_rows, e->model->n_outputs, prob);
     return DROVE_OK;
+}
+
+/* What batch normalisation saw of n_rows examples, layer by layer; variances without bias (Ioffe,
+ * Szegedy, Algorithm 2, step 10). */
+static drove_status add_statistics(drove_engine *e, size_t n_rows, float share, float *into)
+{
+    for (size_t l = 0; l < e->model->n_layers; l++) {
+        const drove_layer *y = &e->model->layer[l];
+        drove_accel_event *done = NULL;
+        if (y->n_statistics == 0) continue;
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->statistics_host,
+                                        drove__accel_view(e->kept[l], 0), y->n_statistics));
+        DROVE_ACCEL_TRY(e, e->ops->record(e->down, &done));
+        waiting w = wait_until(SYNCHRONOUS_NS);
+        drove_status status = wait_for(e, done, &w);
+        e->ops->event_destroy(done);
+        DROVE_TRY(status);
+        double m = (double)(n_rows * y->in.h * y->in.w);
+        float unbiased = (float)(m > 1.0 ? m / (m - 1.0) : 1.0);
+        e->kernels->axpy_f32(into + y->s_offset, e->statistics_host, y->in.c, share);
+        e->kernels->axpy_f32(into + y->s_offset + y->in.c, e->statistics_host + y->in.c, y->in.c,
+                             share * unbiased);
+    }
+    return DROVE_OK;
+}
+
+static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into)
+{
+    size_t n = e->model->n_statistics * sizeof(float);
+    if (n == 0) return DROVE_OK;
+    if (e->statistics_host == NULL) e->statistics_host = e->ops->host_alloc(e->accel, n);
+    if (e->statistics_host == NULL) return drove__fail_nomem("statistics", n);
+    DROVE_TRY(begin(e, theta, batch, false, true, false));
+    DROVE_TRY(collect(e, NULL, NULL, NULL, SYNCHRONOUS_NS));
+    return add_statistics(e, batch->n_rows, share, into);
+}
+
+/* ---- the device's own parameters ---- */
+
+static drove_status set_params(drove_engine *e, const drove_device_rule *rule, const float *vector)
+{
+    DROVE_TRY(check_alive(e));
+    return drove__resident_set(e, rule, vector);
+}
+
+static drove_status get_params(drove_engine *e, float *vector)
+{
+    DROVE_TRY(check_alive(e));
+    return drove__resident_get(e, vector);
+}
+
+static drove_status begin_resident(drove_engine *e, const drove_batch *batch)
+{
+    if (e->resident == NULL) return drove__fail(DROVE_E_ARG, "no parameters were set");
+    return begin(e, NULL, batch, true, true, false);
+}
+
+static drove_status check_begun(const drove_engine *e)
+{
+    DROVE_TRY(check_alive(e));
+    return e->resident != NULL && e->present != NULL
+               ? DROVE_OK
+               : drove__fail(DROVE_E_ARG, "no batch was begun at the device's parameters");
+}
+
+static drove_status arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer, float **gradient,
+                            size_t *n_left)
+{
+    DROVE_TRY(check_begun(e));
+    return drove__resident_arrived(e, timeout_ns, layer, gradient, n_left);
+}
+
+static drove_status give(drove_engine *e, size_t offset, size_t length, const float *sum)
+{
+    DROVE_TRY(check_begun(e));
+    return drove__resident_give(e, offset, length, sum);
+}
+
+/* What was given may be changed by its owner as soon as this returns, so its copies are awaited. */
+static drove_status update(drove_engine *e, const drove_device_update *how, drove_score *score,
+                           drove_engine_times *times, uint64_t timeout_ns)
+{
+    DROVE_TRY(check_begun(e));
+    waiting w = wait_until(timeout_ns);
+    drove_accel_event *given = drove__resident_last_copy(e);
+    if (given != NULL) DROVE_ACCEL_TRY(e, e->ops->follow(e->work, given));
+    DROVE_TRY(drove__resident_update(e, how));
+    if (given != NULL) DROVE_TRY(wait_for(e, given, &w));
+    return collect(e, NULL, score, times, timeout_ns);
 }
 
 const drove_engine_ops drove__engine_accel = {
@@ -341,8 +461,15 @@ const drove_engine_ops drove__engine_accel = {
     .gradient = gradient,
     .score = score_batch,
     .predict = predict,
+    .statistics = statistics,
     .submit = submit,
     .stage = stage,
     .collect = collect,
     .most_rows = drove__accel_most_rows,
+    .set_params = set_params,
+    .get_params = get_params,
+    .begin = begin_resident,
+    .arrived = arrived,
+    .give = give,
+    .update = update,
 };

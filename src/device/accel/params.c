@@ -81,6 +81,7 @@ static void gather_touched(drove_engine *e, const float *theta)
 drove_status drove__params_write(drove_engine *e, const float *theta)
 {
     size_t n = e->n_rest;
+    DROVE_TRY(drove__resident_lend(e));
     if (e->is_sparse) {
         n += e->present->n_touched * e->model->layer[0].n_out;
         DROVE_TRY(reserve(e, n));
@@ -96,17 +97,17 @@ drove_status drove__params_write(drove_engine *e, const float *theta)
 /* ---- and back ---- */
 
 /* Layer's part of what lies as theta does: all of it, or of a sparse first layer what follows W. */
-static drove_span part_of(const drove_engine *e, size_t layer)
+drove_span drove__params_part(const drove_engine *e, size_t layer)
 {
-    const drove_model *m = e->model;
-    size_t begin = e->is_sparse && layer == 0 ? m->layer[0].b_offset : m->layer[layer].w_offset;
-    size_t end = layer + 1 < m->n_layers ? m->layer[layer + 1].w_offset : m->n_params;
-    return (drove_span){.offset = begin, .length = end - begin};
+    size_t begin, n;
+    drove__model_layer_part(e->model, layer, &begin, &n);
+    size_t skipped = e->is_sparse && layer == 0 ? e->model->layer[0].b_offset - begin : 0;
+    return (drove_span){.offset = begin + skipped, .length = n - skipped};
 }
 
 drove_status drove__params_read(drove_engine *e, size_t layer)
 {
-    drove_span part = part_of(e, layer);
+    drove_span part = drove__params_part(e, layer);
     size_t at = part.offset - e->base;
     DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->grad_host + at, drove__accel_view(e->grad, at),
                                     part.length));
@@ -146,8 +147,10 @@ static void take_touched(drove_engine *e, drove_gradient *grad)
 
 void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad)
 {
-    drove_span part = part_of(e, layer);
+    drove_span part = drove__params_part(e, layer);
     memcpy(grad->value + part.offset, e->grad_host + part.offset - e->base,
            part.length * sizeof(float));
+    if (layer + 1 == e->model->n_layers) /* statistics behind all layers */
+        memset(grad->value + part.offset + part.length, 0, e->model->n_statistics * sizeof(float));
     if (e->is_sparse && layer == 0) take_touched(e, grad);
 }

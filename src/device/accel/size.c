@@ -59,23 +59,48 @@ typedef struct shape { /* of what has to fit */
     const drove_model *model;
     const drove_data *data;
     const drove_accel_facts *facts;
-    size_t longest, longest_labels, widest, n_out; /* n_out: of all layers */
+    const drove_accel_plan *plan;
+    size_t longest, longest_labels;
 } shape;
+
+/* Counts a buffer. */
+static void add(size_t n, size_t *all, size_t *largest)
+{
+    *all += n;
+    if (n > *largest) *largest = n;
+}
+
+/* Outputs, derivatives, what is kept, scratch. */
+static void add_pass(const shape *s, size_t rows, size_t *all, size_t *largest)
+{
+    const drove_model *m = s->model;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        add(rows * m->layer[l].n_out, all, largest);
+        add(drove__accel_kept(&m->layer[l], rows), all, largest);
+    }
+    for (size_t i = 0; i < s->plan->n_deltas; i++)
+        add(rows * s->plan->delta_floats[i], all, largest);
+    if (s->plan->converts_input) add(rows * m->n_inputs, all, largest);
+    add(drove__accel_scratch(m, rows), all, largest);
+    add((m->n_heads > 1 ? 8 : 4) * rows, all, largest);
+}
 
 /* Elements of the largest buffer go to *largest. */
 static size_t elements(const shape *s, size_t rows, size_t *largest)
 {
     bool is_sparse = drove__storage_is_sparse(s->data->storage);
-    size_t touched = drove__accel_most_touched(s->model, s->data, rows);
+    size_t touched = drove__accel_most_touched(s->model, s->data, rows), all = 0;
     size_t params = is_sparse ? s->model->n_params - s->model->layer[0].b_offset +
                                     touched * s->model->layer[0].n_out
                               : s->model->n_params;
     size_t slot = drove__accel_layout(s->model, s->data, rows, rows * s->longest, touched,
                                       rows * s->longest_labels)
                       .n;
-    *largest = params > slot ? params : slot;
-    if (rows * s->widest > *largest) *largest = rows * s->widest;
-    return 2 * params + DROVE_ACCEL_N_SLOTS * slot + rows * (s->n_out + 2 * s->widest + 4);
+    *largest = 0;
+    for (size_t i = 0; i < 2; i++) add(params, &all, largest); /* and their gradient */
+    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) add(slot, &all, largest);
+    add_pass(s, rows, &all, largest);
+    return all;
 }
 
 /* A part of the memory is left to the driver and to the sums of the device code. */
@@ -90,21 +115,24 @@ static bool fits(const shape *s, size_t rows)
 size_t drove__accel_most_rows(const drove_engine_options *opt)
 {
     const drove_accel_device *device = opt->device->impl;
+    drove_accel_plan plan;
     shape s = {.model = opt->model, .data = opt->data, .facts = &device->facts};
     s.longest = drove__gather_longest(opt->data);
     s.longest_labels = drove__accel_longest_labels(opt->data);
+    if (drove__accel_plan_make(opt->model, &plan) != DROVE_OK) return 0;
+    s.plan = &plan;
+    /* no product above overflows below this, and jobs count places in 32 bits */
+    size_t widest = opt->model->n_inputs;
     for (size_t l = 0; l < opt->model->n_layers; l++) {
-        size_t n_out = opt->model->layer[l].n_out;
-        s.n_out += n_out;
-        s.widest = n_out > s.widest ? n_out : s.widest;
+        if (opt->model->layer[l].n_out > widest) widest = opt->model->layer[l].n_out;
     }
-    /* no product above overflows below this */
-    size_t most = (size_t)1 << 31, low = 0;
+    size_t most = opt->model->is_chain ? (size_t)1 << 31 : UINT32_MAX / widest, low = 0;
     size_t high = opt->max_rows < most ? opt->max_rows : most;
     while (low < high) { /* low fits, or is 0; nothing above high does */
         size_t middle = low + (high - low + 1) / 2;
         if (fits(&s, middle)) low = middle;
         else high = middle - 1;
     }
+    drove__accel_plan_fini(&plan);
     return low;
 }

@@ -3,7 +3,10 @@
  *   size.c    how much memory a batch and a model take
  *   slot.c    a batch on its way: gathered, laid out, copied to the device
  *   params.c  parameters to the device, gradients from it
+ *   plan.c    what a pass needs beside parameters and examples
  *   pass.c    forward, loss and backward, put on the queue
+ *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
+ *   resident.c  parameters that stay on the device, and their update
  *   times.c   what overlapped what
  *   engine.c  the engine itself
  *
@@ -60,6 +63,15 @@ typedef struct drove_accel_line { /* when the parts of one batch were done */
     drove_accel_interval *read;    /* by layer, the last one first */
 } drove_accel_line;
 
+/* Derivatives share buffers, others do not (plan.c). */
+typedef struct drove_accel_plan {
+    size_t *delta_of;                /* [n_layers] number of a buffer */
+    size_t  n_deltas, *delta_floats; /* buffers; floats of an example in each */
+    bool    converts_input;          /* some layer reads the input as NHWC */
+} drove_accel_plan;
+
+typedef struct drove_accel_resident drove_accel_resident; /* resident.c */
+
 struct drove_engine {
     const drove_model     *model;
     const drovek_table    *kernels;
@@ -82,17 +94,25 @@ struct drove_engine {
     drove_accel_buffer *theta, *grad;           /* [n_param_room] */
     float              *theta_host, *grad_host; /* pinned, the same */
 
-    drove_accel_buffer **out;      /* [n_layers] outputs, [max_rows][n_out] */
-    drove_accel_buffer  *delta[2]; /* [max_rows][widest] derivatives, layers in turns */
-    drove_accel_buffer  *result;   /* [max_rows] losses, then [max_rows][3] counts */
-    uint32_t            *result_host;
-    float               *prob_host; /* [max_rows][n_outputs]; NULL until predict */
+    drove_accel_plan     plan;
+    drove_accel_buffer **out;     /* [n_layers] outputs, [max_rows][n_out] */
+    drove_accel_buffer **kept;    /* [n_layers] from forward to backward; NULL: nothing */
+    drove_accel_buffer **delta;   /* [plan.n_deltas] derivatives */
+    drove_accel_buffer  *input;   /* the examples as NHWC; NULL: not needed */
+    drove_accel_buffer  *scratch; /* of the layer that is computed; NULL: none needs it */
+    drove_accel_buffer *result; /* [max_rows] losses, [max_rows][3] counts; twice: of other heads */
+    uint32_t           *result_host;
+    float              *prob_host;       /* [max_rows][n_outputs]; NULL until predict */
+    float              *statistics_host; /* [2][largest c]; NULL until they are asked for */
+    uint64_t            seed;            /* of dropout's masks */
 
-    bool                 wants_gradient, is_predicting; /* of the present batch */
+    bool                 wants_gradient, is_predicting, is_training; /* of the present batch */
     drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
-    drove_accel_event  **layer_done, **layer_read; /* [n_layers] */
+    drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
     drove_accel_line     line;
     drove_accel_interval last_compute; /* of the batch before */
+
+    drove_accel_resident *resident; /* NULL: parameters come with each batch */
 
     bool is_lost, is_silent; /* the device failed; nothing of it may be waited for */
     char why[DROVE_ERROR_TEXT_SIZE];
@@ -119,6 +139,14 @@ drove_accel_layout drove__accel_layout(const drove_model *model, const drove_dat
 size_t drove__accel_most_touched(const drove_model *model, const drove_data *data, size_t max_rows);
 size_t drove__accel_most_rows(const drove_engine_options *opt);
 
+/* ---- plan.c ---- */
+
+drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *out);
+void         drove__accel_plan_fini(drove_accel_plan *p); /* a zeroed one is accepted */
+/* Floats of scratch of all layers, and of what a layer keeps, for batches of `rows`. */
+size_t drove__accel_scratch(const drove_model *model, size_t rows);
+size_t drove__accel_kept(const drove_layer *y, size_t rows);
+
 /* ---- slot.c ---- */
 
 drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
@@ -137,6 +165,8 @@ drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, 
 drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer);
 /* Begins to copy what the present batch needs of theta[n_params], which has been read then. */
 drove_status drove__params_write(drove_engine *e, const float *theta);
+/* A layer's part of the gradient on the device; length 0: it has no parameters. */
+drove_span drove__params_part(const drove_engine *e, size_t layer);
 /* Puts the reading of a layer's gradient on `down`. */
 drove_status drove__params_read(drove_engine *e, size_t layer);
 /* After it was read: into grad->value. */
@@ -150,6 +180,26 @@ drove_status drove__accel_pass_supports(const drove_model *model);
 drove_status drove__accel_pass_accepts(const drove_model *model, const drove_data *data);
 /* Puts the present batch on `work`, and on `down` what is read of it. */
 drove_status drove__accel_pass(drove_engine *e);
+
+/* ---- resident.c: the slots of engine.h that have these names, without what engine.c does ---- */
+
+drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
+                                 const float *vector);
+drove_status drove__resident_get(drove_engine *e, float *vector);
+drove_status drove__resident_begin(drove_engine *e); /* the present batch */
+drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
+                                     float **gradient, size_t *n_left);
+drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
+/* Behind the last copy of what was given; NULL: nothing was. */
+drove_accel_event *drove__resident_last_copy(const drove_engine *e);
+/* The events around copy i of the present batch; false: there are no more. */
+bool         drove__resident_copy(const drove_engine *e, size_t i, drove_accel_event **begun,
+                                  drove_accel_event **done);
+drove_status drove__resident_update(drove_engine *e, const drove_device_update *how);
+/* Makes e->theta a place for parameters that come with a batch. */
+drove_status drove__resident_lend(drove_engine *e);
+void         drove__resident_release(drove_engine *e); /* what is the device's */
+void         drove__resident_fini(drove_engine *e);
 
 /* ---- times.c ---- */
 

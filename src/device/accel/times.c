@@ -32,10 +32,24 @@ static drove_status find_reads(drove_engine *e)
     line->n_reads = 0;
     if (!e->wants_gradient) return DROVE_OK;
     for (size_t l = n_layers; l-- > 0;) {
+        if (e->layer_read[l] == NULL) continue;
         drove_accel_interval *read = &line->read[line->n_reads++];
         DROVE_TRY(between(e, e->layer_done[l], e->layer_read[l], read));
         if (read->begin < before) read->begin = before;
         before = read->end;
+    }
+    return DROVE_OK;
+}
+
+/* Of sums that were given while backward went on. */
+static drove_status add_copies(drove_engine *e, drove_engine_times *times)
+{
+    drove_accel_event *begun, *done;
+    for (size_t i = 0; drove__resident_copy(e, i, &begun, &done); i++) {
+        drove_accel_interval copy;
+        DROVE_TRY(between(e, begun, done, &copy));
+        times->copy_ns += length(copy);
+        times->hidden_ns += overlap(copy, e->line.compute);
     }
     return DROVE_OK;
 }
@@ -46,7 +60,9 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
     drove_accel_event *end = e->wants_gradient ? e->layer_done[0] : e->scored;
     e->last_compute = line->compute;
     DROVE_TRY(between(e, e->present->begun, e->present->done, &line->examples));
-    DROVE_TRY(between(e, e->params_begun, e->params_done, &line->params));
+    line->params = (drove_accel_interval){0, 0};
+    if (e->params_done != NULL)
+        DROVE_TRY(between(e, e->params_begun, e->params_done, &line->params));
     DROVE_TRY(between(e, e->work_begun, end, &line->compute));
     DROVE_TRY(between(e, e->scored, e->scored_read, &line->results));
     DROVE_TRY(find_reads(e));
@@ -60,5 +76,5 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
         times->copy_ns += length(line->read[i]);
         times->hidden_ns += overlap(line->read[i], line->compute);
     }
-    return DROVE_OK;
+    return add_copies(e, times);
 }

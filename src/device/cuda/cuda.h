@@ -93,6 +93,7 @@ drove_status drove_cuda_flush(drove_accel_queue *q);
 drove_status drove_cuda_record(drove_accel_queue *q, drove_accel_event **out);
 drove_status drove_cuda_follow(drove_accel_queue *q, drove_accel_event *event);
 drove_status drove_cuda_wait(drove_accel_event *event, uint64_t timeout_ns);
+drove_status drove_cuda_happened(drove_accel_event *event, bool *out);
 drove_status drove_cuda_time(drove_accel_event *event, uint64_t *out_ns);
 void         drove_cuda_event_destroy(drove_accel_event *event);
 void         drove_cuda_events_fini(drove_accel *a); /* the spare ones and the base */
@@ -110,6 +111,12 @@ drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, s
                              size_t k, float alpha, drove_accel_view a, size_t lda,
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                              size_t ldc);
+drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
+                                   size_t n, size_t k, float alpha, drove_accel_view a, size_t lda,
+                                   size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                                   float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                                   size_t n_batch);
+drove_status drove_cuda_job(drove_accel_queue *q, const drove_accel_job *job);
 drove_status drove_cuda_bias_act(drove_accel_queue *q, drove_accel_view y, drove_accel_view b,
                                  size_t n_rows, size_t n, drove_accel_act act);
 drove_status drove_cuda_act_grad(drove_accel_queue *q, drove_accel_view dy, drove_accel_view db,

@@ -6,9 +6,15 @@
 
 #include "device/cuda/prelude.h"
 
+/* clang-format off: in this order */
 #include "device/accel/kernels/activation.h"
 #include "device/accel/kernels/loss.h"
 #include "device/accel/kernels/sparse.h"
+#include "device/accel/kernels/images.h"
+#include "device/accel/kernels/norm.h"
+#include "device/accel/kernels/pool.h"
+#include "device/accel/kernels/update.h"
+/* clang-format on */
 
 enum {
     BLOCK_THREADS = 128,
@@ -153,5 +159,24 @@ cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
     shape s = shape_of(n_rows, n);
     DROVE_LAUNCH(drove_sparse, s, stream, base, 0, place_of(index, base),
                  value != NULL ? place_of(value, base) : 0, value != NULL, m, 0, y, 0, n_rows, n);
+    return cudaGetLastError();
+}
+
+/* ---- jobs ---- */
+
+cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,
+                                  const drove_numbers *numbers)
+{
+    drove_numbers k = *numbers;
+    unsigned next = 0;
+    if (k.rows == 0 || k.cols == 0) return cudaSuccess;
+    if (k.rows_each == 0) k.rows_each = 1;
+    shape s = shape_of(divide_up(k.rows, k.rows_each), k.cols);
+#define X(name)                                                                                    \
+    if (which == next++)                                                                           \
+        DROVE_LAUNCH(drove_job_##name, s, stream, at[0], 0, at[1], 0, at[2], 0, at[3], 0, at[4],   \
+                     0, at[5], 0, k);
+    DROVE_JOBS(X)
+#undef X
     return cudaGetLastError();
 }

@@ -6,6 +6,8 @@
 #ifndef DROVE_DEVICE_CUDA_KERNELS_H
 #define DROVE_DEVICE_CUDA_KERNELS_H
 
+#include "device/accel/kernels/job.h"
+
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +46,10 @@ cudaError_t drove_cuda_launch_hinge(cudaStream_t stream, const drove_cuda_loss_a
 cudaError_t drove_cuda_launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l);
 cudaError_t drove_cuda_launch_squared_class(cudaStream_t                     stream,
                                             const drove_cuda_loss_arguments *l);
+
+/* Job number `which` of DROVE_JOBS at the six places. */
+cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,
+                                  const drove_numbers *numbers);
 
 /* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones) */
 cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,

@@ -51,6 +51,15 @@ static bool fits(size_t number)
     return number <= INT_MAX;
 }
 
+static drove_status check_matrices(const drove_accel *a, size_t m, size_t n, size_t k, size_t lda,
+                                   size_t ldb, size_t ldc)
+{
+    if (fits(m) && fits(n) && fits(k) && fits(lda) && fits(ldb) && fits(ldc)) return DROVE_OK;
+    return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                 "cuda:%d (%s): a matrix of more than %d rows or columns",
+                                 a->device, a->facts.name, INT_MAX);
+}
+
 /* cuBLAS has columns where we have rows, so it sees every matrix transposed: it is asked for
  * C' = op(B)' op(A)'. */
 drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
@@ -58,12 +67,8 @@ drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, s
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                              size_t ldc)
 {
-    if (!fits(m) || !fits(n) || !fits(k) || !fits(lda) || !fits(ldb) || !fits(ldc)) {
-        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
-                                     "cuda:%d (%s): a matrix of more than %d rows or columns",
-                                     q->a->device, q->a->facts.name, INT_MAX);
-    }
-    drove_status status = drove_cuda_enter(q->a);
+    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
+    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
     if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
     if (status != DROVE_OK || m == 0 || n == 0) return status;
     return check_blas(q->a,
@@ -72,6 +77,26 @@ drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, s
                                   &alpha, drove_cuda_at(b), (int)ldb, drove_cuda_at(a), (int)lda,
                                   &beta, drove_cuda_at(c), (int)ldc),
                       "cublasSgemm");
+}
+
+drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
+                                   size_t n, size_t k, float alpha, drove_accel_view a, size_t lda,
+                                   size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                                   float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                                   size_t n_batch)
+{
+    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
+    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
+    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    if (status != DROVE_OK || m == 0 || n == 0 || n_batch == 0) return status;
+    return check_blas(q->a,
+                      cublasSgemmStridedBatched(q->blas, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                                trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m,
+                                                (int)k, &alpha, drove_cuda_at(b), (int)ldb,
+                                                (long long)stride_b, drove_cuda_at(a), (int)lda,
+                                                (long long)stride_a, &beta, drove_cuda_at(c),
+                                                (int)ldc, (long long)stride_c, (int)n_batch),
+                      "cublasSgemmStridedBatched");
 }
 
 /* ---- element by element ---- */
@@ -112,6 +137,18 @@ drove_status drove_cuda_act_grad(drove_accel_queue *q, drove_accel_view dy, drov
                                                        DROVE_CUDA_SUMS, (unsigned)n_rows,
                                                        (unsigned)n, (int)act),
                             "act_grad");
+}
+
+/* ---- jobs ---- */
+
+drove_status drove_cuda_job(drove_accel_queue *q, const drove_accel_job *job)
+{
+    float *at[DROVE_JOB_PLACES];
+    drove_status status = check_shape(q->a, job->k.rows, job->k.cols);
+    if (status != DROVE_OK) return status;
+    for (size_t i = 0; i < DROVE_JOB_PLACES; i++)
+        at[i] = job->at[i].buffer != NULL ? drove_cuda_at(job->at[i]) : NULL;
+    return drove_cuda_check(q->a, drove_cuda_launch_job(q->stream, job->which, at, &job->k), "job");
 }
 
 /* ---- losses ---- */

@@ -37,9 +37,12 @@
 #define DROVE_FLOAT_BITS(x)    __float_as_uint(x)
 #define DROVE_BITS_FLOAT(x)    __uint_as_float(x)
 #define DROVE_LOG(x)           logf(x)
+#define DROVE_SQRT(x)          sqrtf(x)
+#define DROVE_FMA(x, y, z)     fmaf(x, y, z)
 #define DROVE_INT(pointer)     ((const int *)(pointer))
 #define DROVE_WORD(pointer)    ((const unsigned *)(pointer))
 #define DROVE_WORD_TO(pointer) ((unsigned *)(pointer))
-typedef unsigned long long drove_place; /* in elements of 4 bytes */
+#define DROVE_PLACE(number)    number##ull
+typedef unsigned long long drove_place; /* 64 bits; in elements of 4 bytes */
 
 #endif

@@ -153,6 +153,17 @@ drove_status drove_cuda_wait(drove_accel_event *event, uint64_t timeout_ns)
     }
 }
 
+drove_status drove_cuda_happened(drove_accel_event *event, bool *out)
+{
+    drove_status status = drove_cuda_enter(event->a);
+    if (status != DROVE_OK) return status;
+    cudaError_t error = cudaEventQuery(event->event);
+    *out = error == cudaSuccess;
+    if (error != cudaErrorNotReady) return drove_cuda_check(event->a, error, "cudaEventQuery");
+    cudaGetLastError(); /* some versions keep "not ready" as an error */
+    return DROVE_OK;
+}
+
 /* With the lock held: the event's time, and a new base where the old one is too far away. */
 static cudaError_t find_time(drove_accel *a, drove_accel_event *event)
 {

@@ -22,7 +22,8 @@ enum {
 #define X(name) DROVE_CL_##name,
     DROVE_CL_KERNELS(X)
 #undef X
-        DROVE_CL_N_KERNELS
+        DROVE_CL_FIRST_JOB, /* + DROVE_JOB_name */
+    DROVE_CL_N_KERNELS = DROVE_CL_FIRST_JOB + DROVE_N_JOBS
 };
 
 typedef struct drove_cl_pinned { /* host memory of a buffer that stays mapped */
@@ -71,6 +72,12 @@ drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, siz
                            size_t k, float alpha, drove_accel_view a, size_t lda,
                            drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                            size_t ldc);
+drove_status drove_cl_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
+                                 size_t n, size_t k, float alpha, drove_accel_view a, size_t lda,
+                                 size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                                 float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                                 size_t n_batch);
+drove_status drove_cl_job(drove_accel_queue *q, const drove_accel_job *job);
 drove_status drove_cl_bias_act(drove_accel_queue *q, drove_accel_view y, drove_accel_view b,
                                size_t n_rows, size_t n, drove_accel_act act);
 drove_status drove_cl_act_grad(drove_accel_queue *q, drove_accel_view dy, drove_accel_view db,
@@ -97,6 +104,7 @@ drove_status drove_cl_flush(drove_accel_queue *q);
 drove_status drove_cl_record(drove_accel_queue *q, drove_accel_event **out);
 drove_status drove_cl_follow(drove_accel_queue *q, drove_accel_event *event);
 drove_status drove_cl_wait(drove_accel_event *event, uint64_t timeout_ns);
+drove_status drove_cl_happened(drove_accel_event *event, bool *out);
 drove_status drove_cl_time(drove_accel_event *event, uint64_t *out_ns);
 void         drove_cl_event_destroy(drove_accel_event *event);
 drove_status drove_cl_write(drove_accel_queue *q, drove_accel_view to, const void *from, size_t n);

@@ -22,6 +22,9 @@ static const char *const kernel_name[] = {
 #define X(name) "drove_" #name,
     DROVE_CL_KERNELS(X)
 #undef X
+#define X(name) "drove_job_" #name,
+        DROVE_JOBS(X)
+#undef X
 };
 
 typedef struct argument {
@@ -49,9 +52,12 @@ static drove_status take_kernel(drove_accel_queue *q, unsigned which, cl_kernel 
     return DROVE_OK;
 }
 
-/* Runs a kernel over across x down items, groups of local_across x 1; across is rounded up. */
-static drove_status launch(drove_accel_queue *q, unsigned which, size_t across, size_t down,
-                           size_t local_across, const argument *arg, unsigned n_args)
+typedef struct grid { /* items, groups of them; along columns, rows and products of a batch */
+    size_t global[3], local[3];
+} grid;
+
+static drove_status launch_grid(drove_accel_queue *q, unsigned which, const grid *g,
+                                const argument *arg, unsigned n_args)
 {
     cl_kernel kernel;
     drove_status status = take_kernel(q, which, &kernel);
@@ -60,15 +66,23 @@ static drove_status launch(drove_accel_queue *q, unsigned which, size_t across, 
         cl_int error = clSetKernelArg(kernel, i, arg[i].size, arg[i].value);
         if (error != CL_SUCCESS) return drove_cl_check(q->accel, error, kernel_name[which]);
     }
-    const size_t local[2] = {local_across, 1};
-    const size_t global[2] = {(across + local_across - 1) / local_across * local_across, down};
-    cl_int error = clEnqueueNDRangeKernel(q->queue, kernel, 2, NULL, global, local, 0, NULL, NULL);
+    cl_int error =
+        clEnqueueNDRangeKernel(q->queue, kernel, 3, NULL, g->global, g->local, 0, NULL, NULL);
     return drove_cl_check(q->accel, error, kernel_name[which]);
 }
 
 static size_t divide_up(size_t n, size_t by)
 {
     return (n + by - 1) / by;
+}
+
+/* Over across x down items, groups of local_across x 1; across is rounded up. */
+static drove_status launch(drove_accel_queue *q, unsigned which, size_t across, size_t down,
+                           size_t local_across, const argument *arg, unsigned n_args)
+{
+    const grid g = {.global = {divide_up(across, local_across) * local_across, down, 1},
+                    .local = {local_across, 1, 1}};
+    return launch_grid(q, which, &g, arg, n_args);
 }
 
 /* Items along n columns, and how many of them are a group. */
@@ -247,12 +261,13 @@ drove_status drove_cl_loss(drove_accel_queue *q, drove_accel_loss loss, drove_ac
 /* ---- the matrix product ---- */
 
 /* Items of about this many rows and columns, fewer where that would leave units idle. */
-static void cut(const drove_accel *a, size_t m, size_t n, cl_uint *rows, cl_uint *cols)
+static void cut(const drove_accel *a, size_t m, size_t n, size_t n_batch, cl_uint *rows,
+                cl_uint *cols)
 {
     enum { MOST_ROWS = 512, LEAST_ROWS = 32, WIDTH = 32, MOST_COLS = 128, PER_UNIT = 4 };
     size_t wanted = PER_UNIT * (size_t)a->facts.n_units;
     size_t r = m < MOST_ROWS ? (m + 7) / 8 * 8 : MOST_ROWS, c = n < MOST_COLS ? n : MOST_COLS;
-    while (divide_up(m, r) * divide_up(n, c) < wanted) {
+    while (divide_up(m, r) * divide_up(n, c) * n_batch < wanted) {
         if (r > LEAST_ROWS && r > 2 * c) r = (r / 2 + 7) / 8 * 8;
         else if (c > WIDTH) c = c / 2 > WIDTH ? divide_up(c / 2, WIDTH) * WIDTH : WIDTH;
         else if (r > LEAST_ROWS) r = (r / 2 + 7) / 8 * 8;
@@ -263,15 +278,16 @@ static void cut(const drove_accel *a, size_t m, size_t n, cl_uint *rows, cl_uint
 }
 
 static drove_status own_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
-                             size_t k, float alpha, drove_accel_view a, size_t lda,
-                             drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
-                             size_t ldc)
+                             size_t k, float alpha, drove_accel_view a, size_t lda, size_t stride_a,
+                             drove_accel_view b, size_t ldb, size_t stride_b, float beta,
+                             drove_accel_view c, size_t ldc, size_t stride_c, size_t n_batch)
 {
     cl_uint rows = (cl_uint)m, cols = (cl_uint)n, inner = (cl_uint)k, rows_each, cols_each;
     cl_ulong a_at = a.offset, b_at = b.offset, c_at = c.offset, c_row = ldc;
     cl_ulong a_row = trans_a ? 1 : lda, a_col = trans_a ? lda : 1;
     cl_ulong b_row = trans_b ? 1 : ldb, b_col = trans_b ? ldb : 1;
-    cut(q->accel, m, n, &rows_each, &cols_each);
+    cl_ulong a_next = stride_a, b_next = stride_b, c_next = stride_c;
+    cut(q->accel, m, n, n_batch, &rows_each, &cols_each);
     const argument arg[] = {ARGUMENT(rows),
                             ARGUMENT(cols),
                             ARGUMENT(inner),
@@ -289,8 +305,13 @@ static drove_status own_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, s
                             ARGUMENT(c_at),
                             ARGUMENT(c_row),
                             ARGUMENT(rows_each),
-                            ARGUMENT(cols_each)};
-    return launch(q, DROVE_CL_gemm, divide_up(n, cols_each), divide_up(m, rows_each), 1, arg, 18);
+                            ARGUMENT(cols_each),
+                            ARGUMENT(a_next),
+                            ARGUMENT(b_next),
+                            ARGUMENT(c_next)};
+    const grid g = {.global = {divide_up(n, cols_each), divide_up(m, rows_each), n_batch},
+                    .local = {1, 1, 1}};
+    return launch_grid(q, DROVE_CL_gemm, &g, arg, 21);
 }
 
 drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
@@ -306,5 +327,65 @@ drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, siz
                          c.buffer->memory, c.offset, ldc, &q->queue, NULL);
         return drove_cl_check(q->accel, (cl_int)code, "CLBlastSgemm");
     }
-    return own_gemm(q, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return own_gemm(q, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
+}
+
+drove_status drove_cl_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
+                                 size_t n, size_t k, float alpha, drove_accel_view a, size_t lda,
+                                 size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                                 float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                                 size_t n_batch)
+{
+    if (q->accel->has_clblast) {
+        CLBlastStatusCode code = CLBlastSgemmStridedBatched(
+            CLBlastLayoutRowMajor, trans_a ? CLBlastTransposeYes : CLBlastTransposeNo,
+            trans_b ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, alpha, a.buffer->memory,
+            a.offset, lda, stride_a, b.buffer->memory, b.offset, ldb, stride_b, beta,
+            c.buffer->memory, c.offset, ldc, stride_c, n_batch, &q->queue, NULL);
+        return drove_cl_check(q->accel, (cl_int)code, "CLBlastSgemmStridedBatched");
+    }
+    return own_gemm(q, trans_a, trans_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta,
+                    c, ldc, stride_c, n_batch);
+}
+
+/* ---- jobs ---- */
+
+/* On processors an item takes so many rows that there are some items for each unit, and each is
+ * worth its start. */
+static cl_uint rows_of_job(const drove_accel *a, const drove_numbers *k)
+{
+    enum { PER_UNIT = 8, LEAST = 4096 };
+    if (k->rows_each > 0) return k->rows_each;
+    if (!a->is_cpu) return 1;
+    size_t across = k->cols < CPU_COLS ? k->cols : CPU_COLS;
+    size_t least = divide_up(LEAST, across), each = divide_up(k->rows, PER_UNIT * a->facts.n_units);
+    return (cl_uint)(each < least ? least : each);
+}
+
+static grid grid_of_job(const drove_accel *a, const drove_numbers *k)
+{
+    size_t down = divide_up(k->rows, k->rows_each), width = 1;
+    if (a->is_cpu) return (grid){{divide_up(k->cols, CPU_COLS), down, 1}, {1, 1, 1}};
+    while (width < k->cols && width < GROUP) width *= 2;
+    size_t high = GROUP / width;
+    return (grid){{divide_up(k->cols, width) * width, divide_up(down, high) * high, 1},
+                  {width, high, 1}};
+}
+
+drove_status drove_cl_job(drove_accel_queue *q, const drove_accel_job *job)
+{
+    argument arg[2 * DROVE_JOB_PLACES + 1];
+    cl_ulong at[DROVE_JOB_PLACES];
+    drove_numbers k = job->k;
+    if (k.rows == 0 || k.cols == 0) return DROVE_OK;
+    k.rows_each = rows_of_job(q->accel, &k);
+    for (size_t i = 0; i < DROVE_JOB_PLACES; i++) { /* what is not used is a, which is */
+        const drove_accel_view *view = &job->at[job->at[i].buffer != NULL ? i : 0];
+        at[i] = view->offset;
+        arg[2 * i] = ARGUMENT(view->buffer->memory);
+        arg[2 * i + 1] = ARGUMENT(at[i]);
+    }
+    arg[2 * DROVE_JOB_PLACES] = ARGUMENT(k);
+    const grid g = grid_of_job(q->accel, &k);
+    return launch_grid(q, DROVE_CL_FIRST_JOB + job->which, &g, arg, 2 * DROVE_JOB_PLACES + 1);
 }

@@ -247,6 +247,13 @@ drove_status drove_cl_wait(drove_accel_event *event, uint64_t timeout_ns)
     return drove_cl_check(event->accel, state, "an operation on it");
 }
 
+drove_status drove_cl_happened(drove_accel_event *event, bool *out)
+{
+    cl_int state = state_of(event);
+    *out = state <= CL_COMPLETE;
+    return *out ? drove_cl_check(event->accel, state, "an operation on it") : DROVE_OK;
+}
+
 drove_status drove_cl_time(drove_accel_event *event, uint64_t *out_ns)
 {
     cl_ulong ns = 0;

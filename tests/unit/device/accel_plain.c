@@ -1,5 +1,6 @@
 /* tests/unit/device/accel_plain.c - see accel_plain.h. */
 #include "unit/device/accel_plain.h"
+#include "unit/device/accel_jobs.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 unsigned accel_plain_fails_at, accel_plain_calls, accel_plain_objects;
+size_t accel_plain_elements;
 
 struct drove_accel {
     drovek_table kernels; /* plain C */
@@ -96,6 +98,7 @@ static drove_status alloc(drove_accel *a, size_t n_elements, drove_accel_buffer 
     (void)a;
     *out = made(sizeof **out);
     (*out)->n = n_elements;
+    accel_plain_elements += n_elements;
     (*out)->at = made(n_elements * sizeof(float));
     for (size_t i = 0; i < n_elements; i++) (*out)->at[i] = 1e30f; /* nothing promised */
     return DROVE_OK;
@@ -162,6 +165,12 @@ static drove_status wait_plain(drove_accel_event *event, uint64_t timeout_ns)
     return call();
 }
 
+static drove_status happened(drove_accel_event *event, bool *out)
+{
+    *out = event->ns > 0;
+    return call();
+}
+
 static drove_status time_of(drove_accel_event *event, uint64_t *out_ns)
 {
     *out_ns = event->ns;
@@ -201,8 +210,33 @@ static drove_status gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_
                          size_t k, float alpha, drove_accel_view a, size_t lda, drove_accel_view b,
                          size_t ldb, float beta, drove_accel_view c, size_t ldc)
 {
-    q->accel->kernels.gemm_f32(trans_a, trans_b, m, n, k, alpha, at(a, m * k), lda, at(b, k * n),
-                               ldb, beta, at(c, m * n), ldc);
+    q->accel->kernels.gemm_f32(trans_a, trans_b, m, n, k, alpha, at(a, 1), lda, at(b, 1), ldb, beta,
+                               at(c, 1), ldc);
+    return call();
+}
+
+static drove_status gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
+                               size_t k, float alpha, drove_accel_view a, size_t lda,
+                               size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                               float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                               size_t n_batch)
+{
+    for (size_t i = 0; i < n_batch; i++) {
+        drove_accel_view ai = {a.buffer, a.offset + i * stride_a};
+        drove_accel_view bi = {b.buffer, b.offset + i * stride_b};
+        drove_accel_view ci = {c.buffer, c.offset + i * stride_c};
+        DROVE_TRY(gemm(q, trans_a, trans_b, m, n, k, alpha, ai, lda, bi, ldb, beta, ci, ldc));
+    }
+    return DROVE_OK;
+}
+
+static drove_status job(drove_accel_queue *q, const drove_accel_job *what)
+{
+    float *place[DROVE_JOB_PLACES] = {NULL};
+    (void)q;
+    for (size_t i = 0; i < DROVE_JOB_PLACES; i++)
+        if (what->at[i].buffer != NULL) place[i] = at(what->at[i], 1);
+    accel_job_run(what->which, place, &what->k);
     return call();
 }
 
@@ -298,12 +332,15 @@ static const drove_accel_ops ops = {
     .record = record,
     .follow = follow,
     .wait = wait_plain,
+    .happened = happened,
     .time = time_of,
     .event_destroy = event_destroy,
     .write = write_plain,
     .read = read_plain,
     .zero = zero,
     .gemm = gemm,
+    .gemm_batch = gemm_batch,
+    .job = job,
     .bias_act = bias_act,
     .act_grad = act_grad,
     .loss = loss,

@@ -12,6 +12,8 @@
 extern unsigned accel_plain_fails_at, accel_plain_calls;
 /* Buffers, host memory, queues and events that exist. */
 extern unsigned accel_plain_objects;
+/* Elements of all buffers that were made since it was set to 0. */
+extern size_t accel_plain_elements;
 
 /* A device of it; drove__device_close. */
 drove_device *accel_plain_open(void);

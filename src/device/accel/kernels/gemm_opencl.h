@@ -6,7 +6,8 @@
  * tiles of 8 rows over it: 16 vectors of sums stay in registers.  A tile that reaches over the end
  * of C reads the last row again and stores what there is.
  *
- * A(i, k) = a[i * a_row + k * a_col]; B likewise, with one of its two strides 1.
+ * A(i, k) = a[i * a_row + k * a_col]; B likewise, with one of its two strides 1.  The matrices of
+ * the products of a batch lie a_next, b_next, c_next apart.
  */
 enum { KC = 128, ROWS = 8, WIDTH = 32 };
 
@@ -105,14 +106,16 @@ __kernel void drove_gemm(unsigned m, unsigned n, unsigned k, float alpha,
                          __global const float *restrict a, ulong a_at, ulong a_row, ulong a_col,
                          __global const float *restrict b, ulong b_at, ulong b_row, ulong b_col,
                          float beta, __global float *restrict c, ulong c_at, ulong c_row,
-                         unsigned rows_each, unsigned cols_each)
+                         unsigned rows_each, unsigned cols_each, ulong a_next, ulong b_next,
+                         ulong c_next)
 {
     float16  panel[2 * KC];
     unsigned j0 = (unsigned)get_global_id(0) * cols_each, j1 = min(j0 + cols_each, n);
     unsigned i0 = (unsigned)get_global_id(1) * rows_each, i1 = min(i0 + rows_each, m);
-    a += a_at;
-    b += b_at;
-    c += c_at;
+    size_t   product = get_global_id(2);
+    a += a_at + product * a_next;
+    b += b_at + product * b_next;
+    c += c_at + product * c_next;
     for (unsigned k0 = 0; k0 < k; k0 += KC) {
         unsigned n_k = min((unsigned)KC, k - k0);
         float    keep = k0 == 0 ? beta : 1.0f;

@@ -20,7 +20,10 @@
 #define DROVE_FLOAT_BITS(x)    as_uint(x)
 #define DROVE_BITS_FLOAT(x)    as_float(x)
 #define DROVE_LOG(x)           log(x)
+#define DROVE_SQRT(x)          sqrt(x)
+#define DROVE_FMA(x, y, z)     fma(x, y, z)
 #define DROVE_INT(pointer)     ((__global const int *)(pointer))
 #define DROVE_WORD(pointer)    ((__global const unsigned *)(pointer))
 #define DROVE_WORD_TO(pointer) ((__global unsigned *)(pointer))
-typedef ulong drove_place; /* in elements of 4 bytes */
+#define DROVE_PLACE(number)    number##ul
+typedef ulong drove_place; /* 64 bits; in elements of 4 bytes */
