@@ -34,7 +34,9 @@ static const drove_option_info table[] = {
      .list = "features", .empty_word = "none", .words = "none",
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
     {WHERE(model), .group = problem, TEXT, .default_text = "mlp:128,128,128", .value_name = "SPEC",
-     .list = "models", .help = "model, or a .safetensors file to go on from"},
+     .list = "models",
+     .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file to go on "
+             "from"},
     {WHERE(activation), .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
