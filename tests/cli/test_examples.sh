@@ -1,5 +1,5 @@
 # ctest: timeout=300
-# The run files of examples/ are valid, and each option that docs/formats.md shows in one is.
+# The run files and the networks of examples/ are valid, and each option that docs/formats.md shows in one is.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 n_files=0
@@ -8,6 +8,9 @@ for file in "$DROVE_SOURCE_DIR"/examples/*.yaml; do
     n_files=$((n_files + 1))
 done
 [ "$n_files" -ge 3 ] || fail "too few run files in examples/"
+for file in "$DROVE_SOURCE_DIR"/examples/models/*.yaml; do
+    run_for 0 model "$file" --input 3x32x32
+done
 awk '/^```yaml/ { inside = 1; next } /^```/ { inside = 0 } inside' "$DROVE_SOURCE_DIR/docs/formats.md" >shown.yaml
 [ -s shown.yaml ] || fail "docs/formats.md shows no run file"
 run_for 0 info shown.yaml

@@ -123,7 +123,7 @@ static void what_is_printed_reads_back(void **state)
 {
     (void)state;
     static const char *const files[] = {NULL, NETS "lenet.prototxt", NETS "alexnet.prototxt",
-                                        DROVE_SOURCE_DIR "/examples/residual-cifar.yaml"};
+                                        DROVE_SOURCE_DIR "/examples/models/residual-cifar.yaml"};
     for (size_t i = 0; i < DROVE_COUNT(files); i++) {
         drove_graph g, again;
         char *text = NULL, *text2 = NULL;
