@@ -58,8 +58,8 @@ static void release_device(drove_engine *e)
     e->ops->queue_destroy(e->work);
     e->ops->queue_destroy(e->down);
     for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) drove__slot_fini(e, &e->slot[i]);
-    drove__params_fini(e);
     drove__resident_release(e);
+    drove__params_fini(e);
     for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
         e->ops->free(e->accel, e->out[l]);
         e->ops->free(e->accel, e->kept[l]);
