@@ -1,0 +1,244 @@
+/* Several devices at once through accumulate and tree, with gradients of small integers that come
+ * layer by layer in random orders and with random delays: every sum is exact, in every iteration
+ * and on every device; all parameters are the same.  A kernel that loses an addition is seen.
+ * ctest: timeout=300
+ */
+#include "support/strategies.h"
+
+#include "accum/accum.h"
+#include "base/rng.h"
+
+#include <stdlib.h>
+
+enum { MOST_PARTS = 12, MOST_N = 80000 };
+
+typedef struct field { /* one run */
+    unsigned n_parts, n_steps;
+    size_t n;
+    drove_span part[MOST_PARTS];
+    bool delays;
+    _Atomic unsigned n_failed, n_wrong, n_unequal;
+} field;
+
+/* Integer, different for each element, device and step; sums below 2^24 are exact. */
+static float value_at(size_t i, unsigned worker, unsigned step)
+{
+    return (float)((i * 7 + worker * 13 + step * 3) % 31) - 15.0f;
+}
+
+static void split(field *f, size_t n, unsigned n_parts, uint64_t seed)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 5);
+    size_t at = 0;
+    for (unsigned p = 0; p < n_parts; p++) {
+        size_t left = n - at, rest = (n_parts - 1 - p) * 16;
+        size_t length =
+            p + 1 == n_parts ? left : 16 + drove__rng_below(&rng, (left - rest) / 16) / 2 * 16;
+        if (length > left - rest) length = left - rest;
+        f->part[p] = (drove_span){at, length};
+        at += length;
+    }
+    f->n = n;
+    f->n_parts = n_parts;
+}
+
+static void shuffle(unsigned *order, unsigned n, drove_rng *rng)
+{
+    for (unsigned i = 0; i < n; i++) order[i] = i;
+    for (unsigned i = n; i-- > 1;) {
+        unsigned j = (unsigned)drove__rng_below(rng, i + 1), was = order[i];
+        order[i] = order[j];
+        order[j] = was;
+    }
+}
+
+static drove_status one_step(rig *r, field *f, unsigned worker, unsigned step, drove_rng *rng)
+{
+    drove_sync *s = r->sync;
+    drove_view view;
+    drove_publish_info info;
+    unsigned order[MOST_PARTS];
+    DROVE_TRY(s->ops->acquire(s, worker, &view));
+    float *g = s->ops->gradient(s, worker);
+    shuffle(order, f->n_parts, rng);
+    for (unsigned k = 0; k < f->n_parts; k++) {
+        const drove_span *p = &f->part[order[k]];
+        for (size_t i = p->offset; i < p->offset + p->length; i++) g[i] = value_at(i, worker, step);
+        if (f->delays && drove__rng_below(rng, 4) == 0)
+            rest_us((unsigned)drove__rng_below(rng, 200));
+        (void)s->ops->layer_ready(s, worker, p->offset, p->length, g, 1.0f);
+    }
+    s->ops->release(s, worker);
+    const drove_step of = {.value = g, .eta = (float)s->n_workers};
+    return s->ops->publish(s, worker, &of, &info);
+}
+
+/* eta is 1 by layer_ready and T by publish (tree takes that one): either way theta falls by a
+ * multiple of the sum. */
+static void work(rig *r, unsigned worker, void *arg)
+{
+    field *f = arg;
+    drove_rng rng;
+    drove__rng_seed(&rng, 17, DROVE_RNG_TEST, worker);
+    for (unsigned step = 0; step < f->n_steps; step++) {
+        if (one_step(r, f, worker, step, &rng) != DROVE_OK) {
+            atomic_fetch_add(&f->n_failed, 1);
+            return;
+        }
+    }
+}
+
+/* theta after all steps: - share * sum, where every number is exact. */
+static void check(rig *r, field *f, double share)
+{
+    unsigned n_workers = r->sync->n_workers;
+    const float *theta = r->sync->ops->peek(r->sync);
+    for (size_t i = 0; i < f->n; i++) {
+        double want = 0.0;
+        for (unsigned step = 0; step < f->n_steps; step++)
+            for (unsigned w = 0; w < n_workers; w++) want -= share * value_at(i, w, step);
+        if ((double)theta[i] != want) atomic_fetch_add(&f->n_wrong, 1);
+    }
+    if (r->sync->ops->parked(r->sync) != DROVE_OK) atomic_fetch_add(&f->n_unequal, 1);
+}
+
+static void open_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
+                     drovek_add_f32_fn *add)
+{
+    const drove_optim_options optim = {.rule = "sgd",
+                                       .schedule = "constant",
+                                       .lr = 1.0,
+                                       .n_params = f->n,
+                                       .n_workers = n_workers,
+                                       .kernels = &r->kernels};
+    *r = (rig){0};
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    if (add != NULL) r->kernels.add_f32 = add;
+    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
+    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
+    const drove_sync_ops *ops =
+        strcmp(r->spec.name, "tree") == 0 ? &drove__accum_tree : &drove__accum_accumulate;
+    float *theta0 = drove__alloc(f->n, sizeof *theta0);
+    const drove_sync_options opt = {.spec = &r->spec,
+                                    .n_workers = n_workers,
+                                    .optim = r->optim,
+                                    .seed = 1,
+                                    .part = f->part,
+                                    .n_parts = f->n_parts};
+    assert_int_equal(drove__sync_create(ops, &opt, theta0, &r->sync), DROVE_OK);
+    drove__free(theta0);
+}
+
+static const char *const variants[] = {"accumulate",
+                                       "accumulate:at-end",
+                                       "accumulate?helpers=2",
+                                       "accumulate?order=pairs",
+                                       "accumulate?order=pairs&helpers=1",
+                                       "accumulate?order=first-come",
+                                       "tree"};
+
+static void run_field(const char *variant, unsigned n_workers, field *f, drovek_add_f32_fn *add)
+{
+    rig r;
+    open_rig(&r, f, variant, n_workers, add);
+    run_workers(&r, work, f);
+    /* The mean of T = 2, 4 or 8 is exact; of tree the step size is T. */
+    check(&r, f, strcmp(variant, "tree") == 0 ? 1.0 : 1.0 / n_workers);
+    rig_fini(&r);
+}
+
+static void sums_are_exact(void **state)
+{
+    (void)state;
+    static const unsigned teams[] = {1, 2, 4, 8};
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        for (size_t t = 0; t < DROVE_COUNT(teams); t++) {
+            field f = {.n_steps = 400 / teams[t] / STEPS_DIVISOR + 5, .delays = t % 2 == 1};
+            split(&f, 20000 + 16 * v, 1 + (unsigned)(v + 3 * t) % MOST_PARTS, v * 10 + t);
+            run_field(variants[v], teams[t], &f, NULL);
+            assert_int_equal(f.n_failed, 0);
+            assert_int_equal(f.n_wrong, 0);
+            assert_int_equal(f.n_unequal, 0);
+        }
+    }
+}
+
+static void large_parts_in_many_chunks(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        field f = {.n_steps = 40 / STEPS_DIVISOR + 3};
+        split(&f, MOST_N, 3, v);
+        run_field(variants[v], 4, &f, NULL);
+        assert_int_equal(f.n_wrong, 0);
+        assert_int_equal(f.n_unequal, 0);
+    }
+}
+
+/* ---- planted ---- */
+
+static _Atomic unsigned n_adds;
+
+/* One addition in ten leaves its result unwritten. */
+static void losing_add(float *to, const float *x, const float *y, size_t n, float a, bool streams)
+{
+    (void)streams;
+    if (atomic_fetch_add(&n_adds, 1) % 10 == 9) return;
+    for (size_t i = 0; i < n; i++) to[i] = a * (x[i] + y[i]);
+}
+
+static void a_lost_addition_is_seen(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        field f = {.n_steps = 60};
+        split(&f, 20000, 5, v);
+        atomic_store(&n_adds, 0);
+        run_field(variants[v], 2, &f, losing_add);
+        assert_true(f.n_wrong > 0);
+    }
+}
+
+/* ---- stopping ---- */
+
+static void stop_or_work(rig *r, unsigned worker, void *arg)
+{
+    field *f = arg;
+    drove_rng rng;
+    drove__rng_seed(&rng, 23, DROVE_RNG_TEST, worker);
+    for (unsigned step = 0; step < 20; step++) {
+        if (worker == 1 && step == 10) {
+            r->sync->ops->stop(r->sync);
+            return;
+        }
+        if (one_step(r, f, worker, step, &rng) == DROVE_OK) continue;
+        atomic_fetch_add(&f->n_failed, 1);
+        return;
+    }
+}
+
+static void nobody_waits_for_who_has_stopped(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        rig r;
+        field f = {.n_steps = 20, .delays = true};
+        split(&f, 20000, 4, v);
+        open_rig(&r, &f, variants[v], 4, NULL);
+        run_workers(&r, stop_or_work, &f);
+        assert_int_equal(f.n_failed, 3);
+        rig_fini(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(large_parts_in_many_chunks),
+        cmocka_unit_test(a_lost_addition_is_seen),
+        cmocka_unit_test(nobody_waits_for_who_has_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
