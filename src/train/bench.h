@@ -32,6 +32,7 @@ typedef struct drove_bench_ops {
     void (*print)(const json_t *result, FILE *stream);
 } drove_bench_ops;
 
-extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate;
+extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
+    drove__bench_accumulate;
 
 #endif
