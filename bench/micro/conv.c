@@ -1,5 +1,5 @@
 /* bench/micro/conv.c - the convolutions of the papers' networks, as drove computes them and bare:
- * one thread, interleaved in one run, fastest of the rounds.
+ * one thread, its own time, interleaved in one run, fastest of the rounds.
  *
  *   drove    the way that drovek_conv_choose finds, with all that belongs to a training step: bias
  *            and ReLU, weights in theta's order
@@ -396,9 +396,9 @@ static void free_layer(bench *b)
 
 static void measure(bench *b, variant *v, size_t pass)
 {
-    uint64_t start = drove__now_ns(), ns = 0;
+    uint64_t start = drove__thread_ns(), ns = 0;
     size_t n = 0;
-    for (; n == 0 || ns < LEAST_NS; n++, ns = drove__now_ns() - start) v->run(b, pass);
+    for (; n == 0 || ns < LEAST_NS; n++, ns = drove__thread_ns() - start) v->run(b, pass);
     if ((double)ns / (double)n < v->best_ns[pass]) v->best_ns[pass] = (double)ns / (double)n;
 }
 

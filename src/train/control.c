@@ -208,6 +208,7 @@ static drove_status keep_best(drove_run *run)
     }
     if (!(loss < st->best_loss)) return DROVE_OK;
     st->best_loss = loss;
+    if (run->log == NULL) return DROVE_OK; /* nobody will ask for it: its pages stay untouched */
     memcpy(run->best, drove__run_theta(run), run->model->n_params * sizeof *run->best);
     return drove__output_best(run);
 }
