@@ -30,7 +30,7 @@ enum { DROVEK_POOL_BYTE = 256, DROVEK_POOL_MOST = 65536 }; /* elements of a wind
  * last).
  * place[n][oh][ow][c]: which element of the window it was, ky * kw + kx, the first of equals; of
  * uint8_t where kh * kw <= DROVEK_POOL_BYTE, else uint16_t.  NULL: not wanted.
- * back: dx[.] = sum of the dy of the windows whose largest it was, in the order of the windows. */
+ * back: dx[.] = sum of the dy of the windows whose largest it was, column after column of them. */
 typedef void drovek_max_pool_f32_fn(const drovek_pool *p, const float *x, float *y, void *place,
                                     size_t n);
 typedef void drovek_max_pool_back_f32_fn(const drovek_pool *p, const float *dy, const void *place,

@@ -329,13 +329,6 @@ INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
         for (size_t i = 0; i < count; i++) p[i] = (uint8_t)(all >> (8 * i));
 }
 
-/* v where the byte at p is `value`, else 0 */
-INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
-{
-    uint32x4_t same = vceqq_f32(vec_widen_u8(p, count), vdupq_n_f32(value));
-    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), same));
-}
-
 /* ---- words of 32 bits ---- */
 
 typedef uint32x4_t vec_u32;
@@ -367,6 +360,33 @@ INLINE vec vec_rsqrt(vec a)
     vec r = vrsqrteq_f32(a);
     r = vmulq_f32(r, vrsqrtsq_f32(vmulq_f32(a, r), r));
     return vmulq_f32(r, vrsqrtsq_f32(vmulq_f32(a, r), r));
+}
+
+/* ---- neighbours ---- */
+
+/* {low[n], ..., low[LANES - 1], high[0], ..., high[n - 1]}, n a constant */
+#define vec_join(low, high, n) vextq_f32(low, high, n)
+
+/* ---- bytes that say where to add ---- */
+
+typedef float32x4_t vec_bytes; /* widened */
+
+INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
+{
+    return vec_widen_u8(p, count);
+}
+
+/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
+{
+    return vsubq_f32(bytes, vdupq_n_f32(value));
+}
+
+/* sum + v where the byte is `value` */
+INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
+{
+    uint32x4_t same = vceqq_f32(bytes, vdupq_n_f32(value));
+    return vaddq_f32(sum, vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), same)));
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
 #include "kernel/lanes/pool.h"
+#include "kernel/lanes/pool_back.h"
 #include "kernel/lanes/rows.h"
 #include "kernel/lanes/update.h"
 #include "kernel/lanes/vector.h"

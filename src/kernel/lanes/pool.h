@@ -1,9 +1,7 @@
-/* kernel/lanes/pool.h - max and average pooling, written in lanes: over the numbers of one place.
- *
- * Forward goes over the windows, backward over the places of the input, each of which sums what
- * the windows around it send: every element is written once, in a fixed order.  Where the numbers
- * of a place do not fill whole registers, the last register starts earlier and repeats some of
- * them, unless they are added to or are fewer than one register holds.
+/* kernel/lanes/pool.h - max and average pooling forward, written in lanes: window after window,
+ * over the numbers of one place.  Where these do not fill whole registers, the last register starts
+ * earlier and repeats some of them, unless they are fewer than one register holds.  Backward:
+ * pool_back.h.
  */
 #ifndef DROVEK_LANES_POOL_H
 #define DROVEK_LANES_POOL_H
@@ -27,15 +25,6 @@ INLINE pool_range pool_inside(size_t o, size_t k, size_t step, size_t pad, size_
     if (start + k > side + pad) r.last = side + pad - start;
     return r;
 }
-
-/* Windows of one side that cover place `at`, for `at` ascending: starts as {0, 0}. */
-INLINE void pool_advance(pool_range *r, size_t at, size_t k, size_t step, size_t pad, size_t n)
-{
-    while (r->first * step + k <= at + pad) r->first++;
-    while (r->last < n && r->last * step <= at + pad) r->last++;
-}
-
-/* ---- forward ---- */
 
 /* One window: x is its first element that is in the image. */
 typedef struct pool_window {
@@ -172,108 +161,6 @@ static void max_pool_f32(const drovek_pool *p, const float *x, float *y, void *p
 static void average_pool_f32(const drovek_pool *p, const float *x, float *y, size_t n)
 {
     pool_forward(POOL_AVERAGE, p, x, y, NULL, n);
-}
-
-/* ---- backward ---- */
-
-/* One place of the input, in windows [rows) x [cols) of its image. */
-typedef struct pool_place {
-    const drovek_pool *p;
-    const float       *dy; /* of the image */
-    const uint8_t     *place;
-    size_t             iy, ix;
-    pool_range         rows, cols;
-    float              factor; /* average: 1 / area of a window that is not clipped */
-} pool_place;
-
-INLINE bool pool_is_whole(size_t o, size_t k, size_t step, size_t pad, size_t side)
-{
-    return o * step + k <= side + 2 * pad;
-}
-
-INLINE vec window_share(const pool_place *t, pool_kind kind, size_t oy, size_t ox, size_t at,
-                        vec sum, size_t count)
-{
-    const drovek_pool *p = t->p;
-    vec                dy = vec_load(t->dy + at, count);
-    if (kind != POOL_AVERAGE) {
-        size_t own = (t->iy + p->ph - oy * p->sh) * p->kw + t->ix + p->pw - ox * p->sw;
-        return vec_add(sum, vec_where_u8(t->place + at, (uint8_t)own, dy, count));
-    }
-    bool is_whole = pool_is_whole(oy, p->kh, p->sh, p->ph, p->h) &&
-                    pool_is_whole(ox, p->kw, p->sw, p->pw, p->w);
-    float factor = is_whole ? t->factor : pool_factor(p, oy, ox);
-    return vec_fma(dy, vec_set(factor), sum);
-}
-
-INLINE void back_block(const pool_place *t, pool_kind kind, float *dx, size_t j, bool adds,
-                       size_t n_vec, size_t last)
-{
-    const drovek_pool *p = t->p;
-    vec                sum[POOL_VECS];
-    UNROLL
-    for (size_t v = 0; v < n_vec; v++) sum[v] = vec_set(0.0f);
-    for (size_t oy = t->rows.first; oy < t->rows.last; oy++) {
-        for (size_t ox = t->cols.first; ox < t->cols.last; ox++) {
-            size_t at = (oy * p->ow + ox) * p->c + j;
-            UNROLL
-            for (size_t v = 0; v < n_vec; v++) {
-                sum[v] = window_share(t, kind, oy, ox, at + v * LANES, sum[v],
-                                      block_count(v, n_vec, last));
-            }
-        }
-    }
-    UNROLL
-    for (size_t v = 0; v < n_vec; v++) {
-        size_t count = block_count(v, n_vec, last);
-        float *to = dx + j + v * LANES;
-        vec_store(to, adds ? vec_add(vec_load(to, count), sum[v]) : sum[v], count);
-    }
-}
-
-INLINE void back_columns(const pool_place *t, pool_kind kind, float *dx, bool adds)
-{
-    size_t j = 0, c = t->p->c;
-    for (; j + POOL_VECS * LANES <= c; j += POOL_VECS * LANES)
-        back_block(t, kind, dx, j, adds, POOL_VECS, LANES);
-    for (; j + LANES <= c; j += LANES) back_block(t, kind, dx, j, adds, 1, LANES);
-    if (j == c) return;
-    if (c >= LANES && !adds) back_block(t, kind, dx, c - LANES, adds, 1, LANES);
-    else back_block(t, kind, dx, j, adds, 1, c - j);
-}
-
-INLINE void pool_backward(pool_kind kind, const drovek_pool *p, const float *dy,
-                          const uint8_t *place, float *dx, size_t n, bool adds)
-{
-    pool_place t = {.p = p, .dy = dy, .place = place, .factor = 1.0f / (float)(p->kh * p->kw)};
-    for (size_t i = 0; i < n; i++) {
-        t.rows = (pool_range){0, 0};
-        for (t.iy = 0; t.iy < p->h; t.iy++) {
-            pool_advance(&t.rows, t.iy, p->kh, p->sh, p->ph, p->oh);
-            t.cols = (pool_range){0, 0};
-            for (t.ix = 0; t.ix < p->w; t.ix++, dx += p->c) {
-                pool_advance(&t.cols, t.ix, p->kw, p->sw, p->pw, p->ow);
-                back_columns(&t, kind, dx, adds);
-            }
-        }
-        t.dy += p->oh * p->ow * p->c;
-        if (kind != POOL_AVERAGE) t.place += p->oh * p->ow * p->c;
-    }
-}
-
-static void max_pool_back_f32(const drovek_pool *p, const float *dy, const void *place, float *dx,
-                              size_t n, bool adds)
-{
-    if (p->kh * p->kw > DROVEK_POOL_BYTE) drovek_max_pool_back_f32_ref(p, dy, place, dx, n, adds);
-    else if (adds) pool_backward(POOL_MAX, p, dy, place, dx, n, true);
-    else pool_backward(POOL_MAX, p, dy, place, dx, n, false);
-}
-
-static void average_pool_back_f32(const drovek_pool *p, const float *dy, float *dx, size_t n,
-                                  bool adds)
-{
-    if (adds) pool_backward(POOL_AVERAGE, p, dy, NULL, dx, n, true);
-    else pool_backward(POOL_AVERAGE, p, dy, NULL, dx, n, false);
 }
 
 #endif

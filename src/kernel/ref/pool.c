@@ -84,8 +84,8 @@ static float largest_back(const drovek_pool *p, const float *dy, const void *pla
     range rows = covering(iy, p->kh, p->sh, p->ph, p->oh);
     range cols = covering(ix, p->kw, p->sw, p->pw, p->ow);
     float sum = 0.0f;
-    for (size_t oy = rows.first; oy < rows.last; oy++) {
-        for (size_t ox = cols.first; ox < cols.last; ox++) {
+    for (size_t ox = cols.first; ox < cols.last; ox++) {
+        for (size_t oy = rows.first; oy < rows.last; oy++) {
             size_t from = ((i * p->oh + oy) * p->ow + ox) * p->c + ch;
             size_t own = (iy + p->ph - oy * p->sh) * p->kw + ix + p->pw - ox * p->sw;
             if (get_place(p, place, from) == own) sum += dy[from];
@@ -138,8 +138,8 @@ void drovek_average_pool_back_f32_ref(const drovek_pool *p, const float *dy, flo
         range rows = covering(iy, p->kh, p->sh, p->ph, p->oh);
         range cols = covering(ix, p->kw, p->sw, p->pw, p->ow);
         float sum = 0.0f;
-        for (size_t oy = rows.first; oy < rows.last; oy++) {
-            for (size_t ox = cols.first; ox < cols.last; ox++) {
+        for (size_t ox = cols.first; ox < cols.last; ox++) {
+            for (size_t oy = rows.first; oy < rows.last; oy++) {
                 float share = dy[((i * p->oh + oy) * p->ow + ox) * p->c + ch];
                 sum = fmaf(share, one_over_area(p, oy, ox), sum);
             }

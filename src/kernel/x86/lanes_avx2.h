@@ -383,14 +383,6 @@ INLINE __m128i load_bytes(const uint8_t *p, size_t count)
     return _mm_cvtsi64_si128((long long)all);
 }
 
-/* v where the byte at p is `value`, else 0 */
-INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
-{
-    __m256i wide = _mm256_cvtepu8_epi32(load_bytes(p, count));
-    __m256i same = _mm256_cmpeq_epi32(wide, _mm256_set1_epi32(value));
-    return _mm256_and_ps(v, _mm256_castsi256_ps(same));
-}
-
 /* ---- words of 32 bits ---- */
 
 typedef __m256i vec_u32;
@@ -427,6 +419,42 @@ INLINE vec vec_rsqrt(vec a)
     vec r = _mm256_rsqrt_ps(a);
     vec half = _mm256_mul_ps(_mm256_mul_ps(a, r), _mm256_set1_ps(-0.5f));
     return _mm256_mul_ps(r, _mm256_fmadd_ps(half, r, _mm256_set1_ps(1.5f)));
+}
+
+/* ---- neighbours ---- */
+
+INLINE vec join_halves(vec low, vec high)
+{
+    return _mm256_permute2f128_ps(low, high, 0x21);
+}
+
+/* {low[n], ..., low[LANES - 1], high[0], ..., high[n - 1]}, n a constant */
+#define join_bytes(a, b, n)                                                                        \
+    _mm256_castsi256_ps(_mm256_alignr_epi8(_mm256_castps_si256(a), _mm256_castps_si256(b), n))
+#define vec_join(low, high, n)                                                                     \
+    ((n) < 4 ? join_bytes(join_halves(low, high), low, 4 * (n) % 16)                               \
+             : join_bytes(high, join_halves(low, high), 4 * (n) % 16))
+
+/* ---- bytes that say where to add ---- */
+
+typedef __m256i vec_bytes; /* widened */
+
+INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
+{
+    return _mm256_cvtepu8_epi32(load_bytes(p, count));
+}
+
+/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
+{
+    return _mm256_sub_epi32(bytes, _mm256_set1_epi32(value));
+}
+
+/* sum + v where the byte is `value` */
+INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
+{
+    __m256i same = _mm256_cmpeq_epi32(bytes, _mm256_set1_epi32(value));
+    return _mm256_add_ps(sum, _mm256_and_ps(v, _mm256_castsi256_ps(same)));
 }
 
 #endif

@@ -386,14 +386,6 @@ INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
     else _mm_mask_storeu_epi8(p, first(count), bytes);
 }
 
-/* v where the byte at p is `value`, else 0 */
-INLINE vec vec_where_u8(const uint8_t *p, uint8_t value, vec v, size_t count)
-{
-    __m128i bytes = count == LANES ? _mm_loadu_si128((const __m128i *)p)
-                                   : _mm_maskz_loadu_epi8(first(count), p);
-    return _mm512_maskz_mov_ps(_mm_cmpeq_epi8_mask(bytes, _mm_set1_epi8((char)value)), v);
-}
-
 /* ---- words of 32 bits ---- */
 
 typedef __m512i vec_u32;
@@ -430,6 +422,34 @@ INLINE vec vec_rsqrt(vec a)
     vec r = _mm512_rsqrt14_ps(a);
     vec half = _mm512_mul_ps(_mm512_mul_ps(a, r), _mm512_set1_ps(-0.5f));
     return _mm512_mul_ps(r, _mm512_fmadd_ps(half, r, _mm512_set1_ps(1.5f)));
+}
+
+/* ---- neighbours ---- */
+
+/* {low[n], ..., low[LANES - 1], high[0], ..., high[n - 1]}, n a constant */
+#define vec_join(low, high, n)                                                                     \
+    _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high), _mm512_castps_si512(low), n))
+
+/* ---- bytes that say where to add ---- */
+
+typedef __m128i vec_bytes;
+
+INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
+{
+    return count == LANES ? _mm_loadu_si128((const __m128i *)p)
+                          : _mm_maskz_loadu_epi8(first(count), p);
+}
+
+/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
+{
+    return _mm_sub_epi8(bytes, _mm_set1_epi8((char)value));
+}
+
+/* sum + v where the byte is `value` */
+INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
+{
+    return _mm512_mask_add_ps(sum, _mm_cmpeq_epi8_mask(bytes, _mm_set1_epi8((char)value)), sum, v);
 }
 
 #endif

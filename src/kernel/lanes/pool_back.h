@@ -1,0 +1,231 @@
+/* kernel/lanes/pool_back.h - max and average pooling backward, written in lanes.
+ *
+ * Every element of dx is written once, as the sum of what the windows around it send, in the order
+ * of their columns, then rows.  For the windows that networks have, a row of places is made by
+ * sliding: k sums for the places of one window; the window's share is added to them, the first
+ * `step` of them are complete and are stored, and the others move up.  Other windows: place after
+ * place.
+ */
+#ifndef DROVEK_LANES_POOL_BACK_H
+#define DROVEK_LANES_POOL_BACK_H
+
+#include "kernel/lanes/pool.h"
+
+enum { SLIDE_VECS = N_REGISTERS / 8, SLIDE_MOST = 5 }; /* registers of channels; largest window */
+
+/* One row of places of the input. */
+typedef struct pool_row {
+    const drovek_pool *p;
+    const float       *dy; /* of the image */
+    const uint8_t     *place;
+    size_t             iy;
+    pool_range         rows;   /* of windows around it */
+    float              factor; /* average: 1 / area of a window that is not clipped */
+    float             *dx;     /* of the row */
+} pool_row;
+
+/* Windows of one side that cover place `at`, for `at` ascending: starts as {0, 0}. */
+INLINE void pool_advance(pool_range *r, size_t at, size_t k, size_t step, size_t pad, size_t n)
+{
+    while (r->first * step + k <= at + pad) r->first++;
+    while (r->last < n && r->last * step <= at + pad) r->last++;
+}
+
+INLINE bool pool_is_whole(size_t o, size_t k, size_t step, size_t pad, size_t side)
+{
+    return o * step + k <= side + 2 * pad;
+}
+
+INLINE vec share_factor(const pool_row *t, size_t oy, size_t ox)
+{
+    const drovek_pool *p = t->p;
+    bool               is_whole = pool_is_whole(oy, p->kh, p->sh, p->ph, p->h) &&
+                    pool_is_whole(ox, p->kw, p->sw, p->pw, p->w);
+    return vec_set(is_whole ? t->factor : pool_factor(p, oy, ox));
+}
+
+INLINE void store_sum(float *to, vec sum, bool adds, size_t count)
+{
+    vec_store(to, adds ? vec_add(vec_load(to, count), sum) : sum, count);
+}
+
+/* ---- sliding ---- */
+
+/* What window (oy, ox) sends to the k places of this row. */
+INLINE void slide_add(const pool_row *t, pool_kind kind, vec *sum, size_t oy, size_t ox, size_t j,
+                      size_t k, size_t n_vec, size_t last)
+{
+    const drovek_pool *p = t->p;
+    size_t             at = (oy * p->ow + ox) * p->c + j;
+    vec                factor = kind == POOL_AVERAGE ? share_factor(t, oy, ox) : vec_set(0.0f);
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++) {
+        size_t    count = block_count(v, n_vec, last);
+        vec       dy = vec_load(t->dy + at + v * LANES, count);
+        vec_bytes bytes;
+        if (kind != POOL_AVERAGE) {
+            uint8_t tap = (uint8_t)((t->iy + p->ph - oy * p->sh) * k);
+            bytes = bytes_minus(bytes_load(t->place + at + v * LANES, count), tap);
+        }
+        UNROLL
+        for (size_t kx = 0; kx < k; kx++) {
+            vec *to = &sum[kx * n_vec + v];
+            *to = kind == POOL_AVERAGE ? vec_fma(dy, factor, *to)
+                                       : vec_add_where(*to, bytes, (uint8_t)kx, dy);
+        }
+    }
+}
+
+/* Stores n_sums sums, of places at, at + 1, ...; those in the padding (at wraps around below 0) or
+ * behind the row are none. */
+INLINE void slide_store(const pool_row *t, const vec *sum, size_t n_sums, size_t at, size_t j,
+                        bool adds, size_t n_vec, size_t last)
+{
+    UNROLL
+    for (size_t i = 0; i < n_sums; i++) {
+        if (at + i >= t->p->w) continue;
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++)
+            store_sum(t->dx + (at + i) * t->p->c + j + v * LANES, sum[i * n_vec + v], adds,
+                      block_count(v, n_vec, last));
+    }
+}
+
+/* Window size k, step s <= k: constants. */
+INLINE void slide_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t k, size_t s,
+                        size_t n_vec, size_t last)
+{
+    const drovek_pool *p = t->p;
+    vec                sum[SLIDE_MOST * SLIDE_VECS], zero = vec_set(0.0f);
+    vec                none[SLIDE_VECS];
+    size_t             at = (size_t)0 - p->pw;
+    UNROLL
+    for (size_t i = 0; i < k * n_vec; i++) sum[i] = zero;
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++) none[v] = zero;
+    for (size_t ox = 0; ox < p->ow; ox++, at += s) {
+        for (size_t oy = t->rows.first; oy < t->rows.last; oy++)
+            slide_add(t, kind, sum, oy, ox, j, k, n_vec, last);
+        slide_store(t, sum, s, at, j, adds, n_vec, last);
+        UNROLL
+        for (size_t i = 0; i < k * n_vec; i++)
+            sum[i] = i + s * n_vec < k * n_vec ? sum[i + s * n_vec] : zero;
+    }
+    slide_store(t, sum, k - s, at, j, adds, n_vec, last);
+    for (at += k - s; at < p->w; at++) slide_store(t, none, 1, at, j, adds, n_vec, last);
+}
+
+/* ---- place after place ---- */
+
+INLINE vec window_share(const pool_row *t, pool_kind kind, size_t oy, size_t ox, size_t ix,
+                        size_t at, vec sum, size_t count)
+{
+    const drovek_pool *p = t->p;
+    vec                dy = vec_load(t->dy + at, count);
+    if (kind == POOL_AVERAGE) return vec_fma(dy, share_factor(t, oy, ox), sum);
+    size_t own = (t->iy + p->ph - oy * p->sh) * p->kw + ix + p->pw - ox * p->sw;
+    return vec_add_where(sum, bytes_load(t->place + at, count), (uint8_t)own, dy);
+}
+
+INLINE void back_block(const pool_row *t, pool_kind kind, size_t ix, pool_range cols, size_t j,
+                       bool adds, size_t n_vec, size_t last)
+{
+    const drovek_pool *p = t->p;
+    vec                sum[SLIDE_VECS];
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++) sum[v] = vec_set(0.0f);
+    for (size_t ox = cols.first; ox < cols.last; ox++) {
+        for (size_t oy = t->rows.first; oy < t->rows.last; oy++) {
+            size_t at = (oy * p->ow + ox) * p->c + j;
+            UNROLL
+            for (size_t v = 0; v < n_vec; v++) {
+                sum[v] = window_share(t, kind, oy, ox, ix, at + v * LANES, sum[v],
+                                      block_count(v, n_vec, last));
+            }
+        }
+    }
+    UNROLL
+    for (size_t v = 0; v < n_vec; v++)
+        store_sum(t->dx + ix * p->c + j + v * LANES, sum[v], adds, block_count(v, n_vec, last));
+}
+
+INLINE void walk_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t n_vec,
+                       size_t last)
+{
+    const drovek_pool *p = t->p;
+    pool_range         cols = {0, 0};
+    for (size_t ix = 0; ix < p->w; ix++) {
+        pool_advance(&cols, ix, p->kw, p->sw, p->pw, p->ow);
+        back_block(t, kind, ix, cols, j, adds, n_vec, last);
+    }
+}
+
+/* ---- rows ---- */
+
+/* k 0: any window, place after place. */
+INLINE void row_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t k, size_t s,
+                      size_t n_vec, size_t last)
+{
+    if (k > 0) slide_block(t, kind, j, adds, k, s, n_vec, last);
+    else walk_block(t, kind, j, adds, n_vec, last);
+}
+
+INLINE void back_row(const pool_row *t, pool_kind kind, bool adds, size_t k, size_t s)
+{
+    size_t j = 0, c = t->p->c;
+    for (; j + SLIDE_VECS * LANES <= c; j += SLIDE_VECS * LANES)
+        row_block(t, kind, j, adds, k, s, SLIDE_VECS, LANES);
+    if (j + 2 * LANES <= c) {
+        row_block(t, kind, j, adds, k, s, 2, LANES);
+        j += 2 * LANES;
+    }
+    for (; j + LANES <= c; j += LANES) row_block(t, kind, j, adds, k, s, 1, LANES);
+    if (j == c) return;
+    if (c >= LANES && !adds) row_block(t, kind, c - LANES, adds, k, s, 1, LANES);
+    else row_block(t, kind, j, adds, k, s, 1, c - j);
+}
+
+INLINE void pool_backward(pool_kind kind, const drovek_pool *p, const float *dy,
+                          const uint8_t *place, float *dx, size_t n, bool adds, size_t k, size_t s)
+{
+    pool_row t = {
+        .p = p, .dy = dy, .place = place, .factor = 1.0f / (float)(p->kh * p->kw), .dx = dx};
+    for (size_t i = 0; i < n; i++) {
+        t.rows = (pool_range){0, 0};
+        for (t.iy = 0; t.iy < p->h; t.iy++, t.dx += p->w * p->c) {
+            pool_advance(&t.rows, t.iy, p->kh, p->sh, p->ph, p->oh);
+            back_row(&t, kind, adds, k, s);
+        }
+        t.dy += p->oh * p->ow * p->c;
+        if (kind != POOL_AVERAGE) t.place += p->oh * p->ow * p->c;
+    }
+}
+
+/* One copy of the loops for each usual window; they are square where it matters: kw and sw. */
+INLINE void pool_backward_of(pool_kind kind, const drovek_pool *p, const float *dy,
+                             const uint8_t *place, float *dx, size_t n, bool adds)
+{
+    size_t k = p->kw, s = p->sw;
+    if (k == 2 && s == 2) pool_backward(kind, p, dy, place, dx, n, adds, 2, 2);
+    else if (k == 3 && s == 2) pool_backward(kind, p, dy, place, dx, n, adds, 3, 2);
+    else if (k == 3 && s == 1) pool_backward(kind, p, dy, place, dx, n, adds, 3, 1);
+    else if (k == 5 && s == 3) pool_backward(kind, p, dy, place, dx, n, adds, 5, 3);
+    else pool_backward(kind, p, dy, place, dx, n, adds, 0, 0);
+}
+
+static void max_pool_back_f32(const drovek_pool *p, const float *dy, const void *place, float *dx,
+                              size_t n, bool adds)
+{
+    if (p->kh * p->kw > DROVEK_POOL_BYTE) drovek_max_pool_back_f32_ref(p, dy, place, dx, n, adds);
+    else if (adds) pool_backward_of(POOL_MAX, p, dy, place, dx, n, true);
+    else pool_backward_of(POOL_MAX, p, dy, place, dx, n, false);
+}
+
+static void average_pool_back_f32(const drovek_pool *p, const float *dy, float *dx, size_t n,
+                                  bool adds)
+{
+    if (adds) pool_backward_of(POOL_AVERAGE, p, dy, NULL, dx, n, true);
+    else pool_backward_of(POOL_AVERAGE, p, dy, NULL, dx, n, false);
+}
+
+#endif
