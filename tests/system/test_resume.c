@@ -51,6 +51,9 @@ static void synchronous_resumes_to_the_same_bits(void **state)
     compare("sync", "2", "sgd", "shared");
     compare("sync", "3", "adam", "shared");
     compare("sync", "2", "nesterov:0.9", "worker");
+    compare("accumulate", "2", "adam", "shared");
+    compare("accumulate?order=pairs", "3", "momentum:0.9", "shared");
+    compare("tree", "2", "nesterov:0.9", "shared");
 }
 
 static void one_worker_of_others_resumes_to_the_same_bits(void **state)
