@@ -32,9 +32,23 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
     }
 }
 
+/* The shortest text that reads back as the same float: what was in range as text stays so. */
+static void print_real(FILE *f, float value)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) break;
+    }
+    fputs(text, f);
+}
+
 static void print_reals(FILE *f, const float *value, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) fprintf(f, "%s%.9g", i == 0 ? "[" : ", ", (double)value[i]);
+    for (unsigned i = 0; i < n; i++) {
+        fputs(i == 0 ? "[" : ", ", f);
+        print_real(f, value[i]);
+    }
     fputc(']', f);
 }
 
@@ -51,10 +65,12 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
         else fprintf(f, "[%zu, %zu]", first, second);
         break;
     }
-    case DROVE_KEY_REAL: fprintf(f, "%.9g", (double)*(const float *)a); break;
+    case DROVE_KEY_REAL: print_real(f, *(const float *)a); break;
     case DROVE_KEY_FILLER: {
         const drove_filler *filler = a;
-        fprintf(f, "\"%s:%.9g\"", filler->kind, (double)filler->value);
+        fprintf(f, "\"%s:", filler->kind);
+        print_real(f, filler->value);
+        fputc('"', f);
         break;
     }
     case DROVE_KEY_REALS: print_reals(f, a, n_bottoms); break;
@@ -93,8 +109,9 @@ drove_status drove__graph_print_yaml(const drove_graph *graph, char **out)
     for (size_t i = 0; i < graph->n_nodes; i++) print_node(f, &graph->node[i]);
     if (graph->n_heads > 0) fputs("heads:\n", f);
     for (unsigned h = 0; h < graph->n_heads; h++) {
-        fprintf(f, "  - {input: \"%s\", weight: %.9g}\n", graph->head[h].bottom,
-                (double)graph->head[h].weight);
+        fprintf(f, "  - {input: \"%s\", weight: ", graph->head[h].bottom);
+        print_real(f, graph->head[h].weight);
+        fputs("}\n", f);
     }
     bool is_complete = ferror(f) == 0;
     if (fclose(f) != 0 || !is_complete) {

@@ -403,7 +403,9 @@ static drove_status read_document(const reader *r)
             DROVE_TRY(read_list(r, "a list of heads", &item, read_head));
         else return unknown_key(r, &item, key, words, 4);
     }
-    return drove__yaml_finish(r->yaml);
+    DROVE_TRY(drove__yaml_finish(r->yaml));
+    if (r->graph->n_nodes > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", r->file);
 }
 
 drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,

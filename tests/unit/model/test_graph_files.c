@@ -49,7 +49,7 @@ static const char every_word[] =
     "  - {name: n, type: batch_norm, epsilon: 0.001, activation: relu}\n"
     "  - {name: r, type: lrn, size: 3, alpha: 0.5, beta: 0.25, kappa: 2}\n"
     "  - {name: p, type: max_pool, kernel: 2, stride: 2, rounds_up: true, output: pooled}\n"
-    "  - {name: d, type: dropout, ratio: 0.25, inputs: pooled}\n"
+    "  - {name: d, type: dropout, ratio: 0.99, inputs: pooled}\n"
     "  - name: s\n"
     "    type: sum\n"
     "    inputs: [pooled, d]\n"
@@ -86,7 +86,7 @@ static void every_word_is_read(void **state)
     assert_true(g.node[2].opt.size == 3 && g.node[2].opt.kappa == 2.0f);
     assert_true(g.node[3].opt.rounds_up);
     assert_string_equal(g.node[3].top, "pooled");
-    assert_true(g.node[4].opt.ratio == 0.25f);
+    assert_true(g.node[4].opt.ratio == 0.99f);
     assert_int_equal(g.node[5].n_bottoms, 2);
     assert_true(g.node[5].opt.coefficient[1] == -0.5f);
     assert_true(g.node[6].opt.is_global);
@@ -153,6 +153,8 @@ static void mistakes_in_yaml_are_found(void **state)
         {"", "f: expected layers, found nothing"},
         {"- a\n", "f:1:1: expected a mapping with name and layers, found a list"},
         {"layer: []\n", "f:1:1: unknown word \"layer\"; did you mean \"layers\"?"},
+        {"name: a\n", "f: expected layers, found none"},
+        {"layers: []\n", "f: expected layers, found none"},
         {"layers: 3\n", "f:1:9: expected a list of layers, found a value"},
         {"layers:\n - 3\n", "f:2:4: expected a list of layers, found a value"},
         {"name: a\nname: b\n",
