@@ -78,6 +78,18 @@ static const char *default_loss(const drove_model_ops *family, const drove_model
     return io->n_classes > 0 ? "softmax" : "squared";
 }
 
+const char *drove__model_default_rule(const char *spec)
+{
+    size_t n = strcspn(spec, ":?");
+    for (size_t i = 0; drove__models[i] != NULL; i++) {
+        const drove_model_ops *family = drove__models[i];
+        if (family->default_rule != NULL && strlen(family->name) == n &&
+            strncmp(family->name, spec, n) == 0)
+            return family->default_rule;
+    }
+    return "sgd";
+}
+
 /* Gives every layer its place in theta and counts; the statistics stand behind all of them. */
 static drove_status lay_out(drove_model *m)
 {

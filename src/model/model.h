@@ -128,10 +128,14 @@ typedef struct drove_model_io {
 typedef struct drove_model_ops {
     const char *name, *help, *source;
     const char *default_loss; /* NULL: by the target (softmax, sigmoid, squared) */
+    const char *default_rule; /* that it was published with; NULL: sgd */
     drove_status (*build)(const drove_spec *spec, const drove_model_io *io, drovek_act act,
                           drove_model *model);
 } drove_model_ops;
 extern const drove_model_ops *const drove__models[]; /* NULL-terminated */
+
+/* The rule that a model's family was published with; "sgd" for all others. */
+const char *drove__model_default_rule(const char *spec);
 
 /* Activations that a network's hidden layers can have; `drove list activations` walks it. */
 typedef struct drove_activation {

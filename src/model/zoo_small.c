@@ -53,6 +53,7 @@ const drove_model_ops drove__zoo_lenet = {
     .name = "lenet",
     .help = "LeNet as in Caffe: 20 and 50 convolutions of 5 x 5, 500 units; images from 15 x 15",
     .source = "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 1998",
+    .default_rule = "momentum:0.9",
     .build = build_lenet,
 };
 
@@ -60,5 +61,6 @@ const drove_model_ops drove__zoo_cifar_quick = {
     .name = "cifar-quick",
     .help = "Caffe's quick network for CIFAR-10: three convolutions of 5 x 5; images from 12 x 12",
     .source = "Krizhevsky, cuda-convnet, 2012; Jia et al., Caffe, ACM MM 2014",
+    .default_rule = "momentum:0.9",
     .build = build_cifar_quick,
 };

@@ -55,6 +55,7 @@ const drove_model_ops drove__zoo_vgg16 = {
     .name = "vgg16",
     .help = "VGG's model D, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
     .source = "Simonyan, Zisserman, ICLR 2015",
+    .default_rule = "momentum:0.9",
     .build = build_vgg16,
 };
 
@@ -62,5 +63,6 @@ const drove_model_ops drove__zoo_vgg19 = {
     .name = "vgg19",
     .help = "VGG's model E, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
     .source = "Simonyan, Zisserman, ICLR 2015",
+    .default_rule = "momentum:0.9",
     .build = build_vgg19,
 };

@@ -50,8 +50,10 @@ static const drove_option_info table[] = {
      .help = "how workers share the model; auto = sequential for one, hogwild for more"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
-    {WHERE(rule), .group = method, TEXT, .default_text = "sgd", .value_name = "SPEC",
-     .list = "rules", .help = "how a gradient becomes a step (epsilon stands outside the root)"},
+    {WHERE(rule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "rules", .words = "auto",
+     .help = "how a gradient becomes a step (epsilon stands outside the root); auto = momentum:0.9 "
+             "for convolutional networks, as they were published with, sgd for all else"},
     {WHERE(rule_state), .group = method, TEXT, .default_text = "shared", .value_name = "WORD",
      .words = "shared worker", .help = "velocity and moments are shared, or of each worker"},
     {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "0.01",

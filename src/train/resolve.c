@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "model/model.h"
 #include "train/registry.h"
 #include "train/workers.h"
 
@@ -150,4 +151,10 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
     }
     unsigned unused;
     return drove__one_of("--save-every", text, shown, DROVE_COUNT(shown), &unused);
+}
+
+const char *drove__resolve_rule(const drove_options *options)
+{
+    if (strcmp(options->rule, "auto") != 0) return options->rule;
+    return options->precision[0] != '\0' ? "sgd" : drove__model_default_rule(options->model);
 }

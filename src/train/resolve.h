@@ -39,6 +39,9 @@ drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out);
 
+/* The rule that --rule and --model mean: never "auto". */
+const char *drove__resolve_rule(const drove_options *options);
+
 /* What a word of --prefetch asks for: the kernels' software hints; the processor's own prefetchers
  * switched off. */
 bool drove__prefetch_wants_hints(const char *word);

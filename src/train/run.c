@@ -358,6 +358,7 @@ static drove_status setup(drove_run *run)
     bool is_low = run->opt.precision[0] != '\0';
     run->engine_ops = is_low ? &drove__engine_linear : &drove__engine_host;
     DROVE_TRY(drove_options_validate(&run->opt));
+    if (strcmp(run->opt.rule, "auto") == 0) strcpy(run->opt.rule, drove__resolve_rule(&run->opt));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));

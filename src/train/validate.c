@@ -124,7 +124,7 @@ static drove_status check_method(const drove_options *o)
     DROVE_TRY(drove__resolve_workers(o, (unsigned)n_pus, &workers));
     DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
     const drove_optim_options opt = {
-        .rule = o->rule,
+        .rule = drove__resolve_rule(o),
         .schedule = o->schedule,
         .lr = o->lr,
         .weight_decay = o->precision[0] != '\0' ? 0.0 : o->weight_decay, /* the engine's */
