@@ -5,7 +5,7 @@ set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 export XDG_CACHE_HOME=$PWD/cache # choices of convolutions of its own
 
-images="--data synth:images?size=28&classes=4&n=200&n_test=60 --test split --seed 5 --batch 16 --lr 0.02"
+images="--data synth:digits?n=600&n_test=60&seed=5 --test split --seed 5 --batch 16"
 
 # Memory, before it is taken.
 run_for 2 train --data 'synth:images?size=32&classes=10&n=64' --model vgg19 --batch 8 --threads 4096
@@ -16,7 +16,7 @@ grep -qE '^drove: model vgg19: expected at most [0-9.]+ GiB of memory, .* found 
 # One worker: the same parameters from two runs, the choice of convolutions being made in the first.
 for folder in one two; do
     # shellcheck disable=SC2086
-    run_for 0 train $images --model lenet --threads 1 --until epochs=6 --quiet --json --out $folder
+    run_for 0 train $images --model lenet --threads 1 --until epochs=3 --quiet --json --out $folder
     cp out.txt $folder.json
 done
 cmp one/model.safetensors two/model.safetensors || fail "two runs of one worker differ"
@@ -25,6 +25,6 @@ awk -v a="$(loss one.json loss_initial)" -v b="$(loss one.json loss)" 'BEGIN { e
     fail "lenet did not learn: $(loss one.json loss_initial) to $(loss one.json loss)"
 
 # A saved network evaluates as the run did, and predicts.
-run_for 0 eval one/model.safetensors --data 'synth:images?size=28&classes=4&n=200&n_test=60&seed=5&part=test' --json
-run_for 0 predict one/model.safetensors --data 'synth:images?size=28&classes=4&n=200&n_test=60&seed=5&part=test'
+run_for 0 eval one/model.safetensors --data 'synth:digits?n=600&n_test=60&seed=5&part=test' --json
+run_for 0 predict one/model.safetensors --data 'synth:digits?n=600&n_test=60&seed=5&part=test'
 [ "$(wc -l <out.txt)" = 60 ] || fail "expected 60 predictions: $(head out.txt)"
