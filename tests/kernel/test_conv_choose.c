@@ -227,8 +227,8 @@ static void test_bad_choices(void **state)
         "a_way_with_a_name_that_is_much_too_long nhwc nhwc 5",
         "gemm nhwc nhwc 5\t",
         "gemm nhwc nhwc 5\tgemm",
-        "gemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\t"
-        "gemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5",
+        ("gemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5"
+         "\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5"),
     };
     char *text, good[2048], other[4096];
     (void)state;
