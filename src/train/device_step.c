@@ -169,7 +169,7 @@ static drove_status give_sums(drove_worker *w, bool waits, size_t *n_given)
     drove_sync *s = w->run->sync;
     drove_sum sum;
     while (*n_given < w->run->devices.n_parts && s->ops->next_sum(s, w->index, waits, &sum)) {
-        DROVE_TRY(w->engine_ops->give(w->engine, sum.offset, sum.length, sum.value));
+        DROVE_TRY(w->engine_ops->give(w->engine, sum.offset, sum.length, sum.value + sum.offset));
         ++*n_given;
         waits = false;
     }
