@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_PASSES = 3, LEAST_ROUNDS = 2, MOST_ROUNDS = 12, MOST_CANDIDATES = 8 };
+enum { N_PASSES = 3, LEAST_ROUNDS = 3, MOST_ROUNDS = 12, MOST_CANDIDATES = 8 };
 static const double IMAGES_OPERATIONS = 1e9; /* of one pass over the images that are measured */
 static const uint64_t ROUNDS_NS = 60000000;  /* after LEAST_ROUNDS: no more than that in all */
 static const double TIE = 0.98;              /* the library must be that much faster than our own */
