@@ -39,6 +39,30 @@ DROVE_JOB(to_rows)
     }
 }
 
+/* Without groups and dilation a row of a window is one stretch of memory: columns from .. to of the
+ * place (y, x) of an image, at most one row of the window at a time. */
+DROVE_FUNCTION void drove_copy_windows(DROVE_GLOBAL const float          *image,
+                                       DROVE_GLOBAL float *DROVE_RESTRICT into, size_t y, size_t x,
+                                       size_t from, size_t to, drove_numbers k)
+{
+    size_t wide = (size_t)k.kw * k.c, p = from / wide, at = from - p * wide;
+    size_t margin = (size_t)k.pw * k.c,
+           left = x * k.sw * k.c;                     /* the window begins at left - margin */
+    size_t first = left < margin ? margin - left : 0; /* inside the image from here ... */
+    size_t last = (size_t)k.w * k.c + margin - left;  /* ... to there */
+    for (size_t j = from; j < to; p++, at = 0) {
+        size_t              iy = y * k.sh + p * k.dh - k.ph; /* wraps around above the edge */
+        size_t              end = drove_least(wide, at + (to - j)), inside = at;
+        size_t              stop = iy < k.h ? drove_least(last, end) : at;
+        size_t              base = iy * k.w * k.c + left - margin; /* + inside: in the image */
+        DROVE_GLOBAL float *to_row = into + p * wide;
+        for (; inside < stop && inside < first; inside++) to_row[inside] = 0.0f;
+        for (; inside < stop; inside++) to_row[inside] = image[base + inside];
+        for (; inside < end; inside++) to_row[inside] = 0.0f;
+        j += end - at;
+    }
+}
+
 /* b[group][rows][kh kw c / groups] = what each window of a sees, 0 beyond the edge.  Rows: places
  * of the output; columns: of all groups. */
 DROVE_JOB(im2col)
@@ -47,6 +71,11 @@ DROVE_JOB(im2col)
     size_t channels = k.c / k.groups, of_group = channels * k.kh * k.kw, size = (size_t)k.oh * k.ow;
     for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
         size_t image = r / size, y = r % size / k.ow, x = r % k.ow;
+        if (k.groups == 1 && k.dw == 1) {
+            drove_copy_windows(a + a_at + image * k.h * k.w * k.c, b + b_at + r * of_group, y, x,
+                               from, to, k);
+            continue;
+        }
         for (size_t j = from; j < to;) {
             size_t g = j / of_group, in_group = j % of_group;
             size_t t = in_group / channels, at = in_group % channels;
@@ -71,8 +100,11 @@ DROVE_FUNCTION int drove_seen_by(size_t iy, size_t d, size_t margin, size_t step
                                  size_t *y)
 {
     size_t above = iy + margin; /* = y step + d */
-    if (above < d || (above - d) % step != 0) return 0;
-    *y = (above - d) / step;
+    if (above < d) return 0;
+    *y = above - d;
+    if (step == 1) return *y < n_out;
+    if ((unsigned)*y % (unsigned)step != 0) return 0;
+    *y = (unsigned)*y / (unsigned)step;
     return *y < n_out;
 }
 
