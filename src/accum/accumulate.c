@@ -287,11 +287,8 @@ bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
     return true;
 }
 
-void drove__accum_note_copy(drove_sync *s, unsigned worker, size_t offset, bool is_up,
-                            uint64_t begin_ns, uint64_t end_ns)
+void drove__accum_note_copy(drove_sync *s, unsigned worker, const drove_accum_copy *copy)
 {
     accumulate_impl *p = s->impl;
-    if (s->ops->init != init) return;
-    drove__collect_note_copy(p->collector, worker, drove__collect_find(p->collector, offset), is_up,
-                             begin_ns, end_ns);
+    if (s->ops->init == init) drove__collect_note_copy(p->collector, worker, copy);
 }

@@ -29,7 +29,6 @@ typedef struct job {            /* an addition that was ordered */
 
 typedef struct part_times { /* of this iteration */
     uint64_t add_begin_ns, add_end_ns, add_ns;
-    uint64_t down_ns, up_ns, down_end_ns, up_end_ns; /* sums and latest over the devices */
 } part_times;
 
 typedef struct member {
@@ -177,7 +176,7 @@ static void unlink_job(drove_collector *c, job *j)
     *(j->after != NULL ? &j->after->before : &c->last) = j->before;
 }
 
-/* The time of each part's copies and additions, now that it is known when the last backward ended.
+/* The time of each part's additions, now that it is known when the last backward ended.
  */
 static void close_round(drove_collector *c, turn *r)
 {
@@ -194,8 +193,6 @@ static void close_round(drove_collector *c, turn *r)
         p->add_ns += t->add_ns;
         p->add_span_ns += t->add_end_ns - t->add_begin_ns;
         p->add_exposed_ns += t->add_end_ns > from ? t->add_end_ns - from : 0;
-        p->down_ns += t->down_ns / n_devices;
-        p->up_ns += t->up_ns / n_devices;
         *t = (part_times){0};
     }
 }
@@ -567,17 +564,22 @@ unsigned drove__collect_find(const drove_collector *c, size_t offset)
     return (unsigned)low;
 }
 
-void drove__collect_note_copy(drove_collector *c, unsigned device, unsigned part, bool is_up,
-                              uint64_t begin_ns, uint64_t end_ns)
+/* Told when a round is over, so straight into the record: means over the devices. */
+void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_accum_copy *copy)
 {
-    drove_time_span span = {.begin_ns = begin_ns,
-                            .end_ns = end_ns,
-                            .part = part,
-                            .kind = is_up ? DROVE_SPAN_COPY_UP : DROVE_SPAN_COPY_DOWN,
-                            .iteration = c->device[device].iteration};
+    const unsigned part = drove__collect_find(c, copy->offset), n_devices = c->opt.n_devices;
+    const uint64_t took_ns = copy->end_ns - copy->begin_ns;
+    const drove_time_span span = {.begin_ns = copy->begin_ns,
+                                  .end_ns = copy->end_ns,
+                                  .iteration = copy->iteration,
+                                  .part = part,
+                                  .kind = copy->is_up ? DROVE_SPAN_COPY_UP : DROVE_SPAN_COPY_DOWN};
     drove__spans_add(c->opt.spans, device, &span);
     pthread_mutex_lock(&c->lock);
-    *(is_up ? &c->times[part].up_ns : &c->times[part].down_ns) += end_ns - begin_ns;
+    drove_accum_part *p = &c->record[part];
+    *(copy->is_up ? &p->up_ns : &p->down_ns) += took_ns / n_devices;
+    *(copy->is_up ? &p->up_exposed_ns : &p->down_exposed_ns) +=
+        (took_ns - copy->hidden_ns) / n_devices;
     pthread_mutex_unlock(&c->lock);
 }
 

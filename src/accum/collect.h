@@ -64,8 +64,7 @@ void drove__collect_stop(drove_collector *c);
 void drove__collect_restart(drove_collector *c, uint64_t iteration);
 
 unsigned drove__collect_find(const drove_collector *c, size_t offset); /* part that begins there */
-void     drove__collect_note_copy(drove_collector *c, unsigned device, unsigned part, bool is_up,
-                                  uint64_t begin_ns, uint64_t end_ns);
-void     drove__collect_facts(const drove_collector *c, drove_accum_facts *out);
+void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_accum_copy *copy);
+void drove__collect_facts(const drove_collector *c, drove_accum_facts *out);
 
 #endif

@@ -158,10 +158,11 @@ static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
 
 static drove_status read_images(const drove_spec *spec, int part, drove_storage **out)
 {
-    uint64_t n = 10000, n_test = 2000, seed = 1, classes = 10;
+    uint64_t n = 10000, seed = 1, classes = 10;
     size_t height = 32, width = 32;
     drove_storage *s;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
+    uint64_t n_test = n < 5 ? 1 : n / 5;
     DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
     DROVE_TRY(drove__spec_sides(spec, "size", LEAST_SIDE, MOST_SIDE, &height, &width));
@@ -183,7 +184,7 @@ static const char *const keys[] = {"n", "n_test", "seed", "size", "classes", NUL
 
 const drove_format_ops drove__format_synth_images = {
     .name = "synth:images",
-    .help = "generated colour images; ?size=32 (or 24x32)&classes=10&n=10000&n_test=2000&seed=1",
+    .help = "generated colour images; ?size=32 (or 24x32)&classes=10&n=10000&n_test=n/5&seed=1",
     .source = "blobs drawn for drove",
     .arguments = "images",
     .least_args = 1,

@@ -85,6 +85,16 @@ typedef struct drove_device_update {
     uint64_t t; /* the update's number, from 1 */
 } drove_device_update;
 
+/* One copy of the part of a gradient or sum at offset: when, and how much of it while the device
+ * computed. */
+typedef struct drove_device_copy {
+    size_t   offset;
+    bool     is_up;
+    uint64_t begin_ns, end_ns; /* of drove__now_ns, to within the moment at which it was noticed */
+    uint64_t hidden_ns;
+} drove_device_copy;
+typedef void drove_device_copy_fn(void *context, const drove_device_copy *copy);
+
 /* ---- engines that keep the shared parameters in numbers of their own ---- */
 
 typedef struct drove_prepare_options { /* all borrowed until dismiss, but for the texts */
@@ -185,6 +195,9 @@ typedef struct drove_engine_ops {
      * update, adds to *score and *times (NULL: not wanted). */
     drove_status (*update)(drove_engine *e, const drove_device_update *how, drove_score *score,
                            drove_engine_times *times, uint64_t timeout_ns);
+    /* Tells each layer's copy of the batch whose update was begun last, down and up.  NULL: not
+     * offered. */
+    drove_status (*copies)(drove_engine *e, drove_device_copy_fn *tell, void *context);
 
     /* ---- all or none: the shared parameters are words[n_words], not theta[n_params] ---- */
     /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,

@@ -198,6 +198,30 @@ static drove_status exchange(drove_worker *w, handing *hand)
     return DROVE_OK;
 }
 
+typedef struct telling {
+    drove_worker *w;
+    uint64_t iteration;
+} telling;
+
+static void tell_copy(void *context, const drove_device_copy *copy)
+{
+    const telling *t = context;
+    const drove_accum_copy told = {.offset = copy->offset,
+                                   .is_up = copy->is_up,
+                                   .iteration = t->iteration,
+                                   .begin_ns = copy->begin_ns,
+                                   .end_ns = copy->end_ns,
+                                   .hidden_ns = copy->hidden_ns};
+    drove__accum_note_copy(t->w->run->sync, t->w->index, &told);
+}
+
+static drove_status note_copies(drove_worker *w, uint64_t iteration)
+{
+    telling t = {.w = w, .iteration = iteration};
+    if (w->engine_ops->copies == NULL) return DROVE_OK;
+    return w->engine_ops->copies(w->engine, tell_copy, &t);
+}
+
 static drove_status step_resident(drove_worker *w, const drove_batch *batch, float eta)
 {
     drove_run *run = w->run;
@@ -222,6 +246,7 @@ static drove_status step_resident(drove_worker *w, const drove_batch *batch, flo
     const drove_step step = {.value = hand.value, .eta = eta};
     DROVE_TRY(s->ops->publish(s, w->index, &step, &info));
     uint64_t t3 = drove__now_ns();
+    DROVE_TRY(note_copies(w, view.version));
     drove__worker_check_finite(w, score.loss);
     uint64_t *phase = w->trace.phase_ns;
     uint64_t exposed_ns = times.copy_ns - times.hidden_ns, all_ns = t2 - t0;

@@ -439,6 +439,16 @@ static drove_status give(drove_engine *e, size_t offset, size_t length, const fl
     return drove__resident_give(e, offset, length, sum);
 }
 
+/* How far the device's clock is from ours: the last copy's end was noticed just now. */
+static drove_status note_clock(drove_engine *e, drove_accel_event *given)
+{
+    uint64_t then_ns = 0;
+    if (given == NULL) return DROVE_OK;
+    DROVE_ACCEL_TRY(e, e->ops->time(given, &then_ns));
+    e->clock_shift = drove__now_ns() - then_ns;
+    return DROVE_OK;
+}
+
 /* What was given may be changed by its owner as soon as this returns, so its copies are awaited. */
 static drove_status update(drove_engine *e, const drove_device_update *how, drove_score *score,
                            drove_engine_times *times, uint64_t timeout_ns)
@@ -449,6 +459,7 @@ static drove_status update(drove_engine *e, const drove_device_update *how, drov
     if (given != NULL) DROVE_ACCEL_TRY(e, e->ops->follow(e->work, given));
     DROVE_TRY(drove__resident_update(e, how));
     if (given != NULL) DROVE_TRY(wait_for(e, given, &w));
+    DROVE_TRY(note_clock(e, given));
     return collect(e, NULL, score, times, timeout_ns);
 }
 
@@ -472,4 +483,5 @@ const drove_engine_ops drove__engine_accel = {
     .arrived = arrived,
     .give = give,
     .update = update,
+    .copies = drove__accel_copies,
 };

@@ -24,6 +24,7 @@ enum {
 };
 
 typedef struct drove_accel_copy { /* one give */
+    size_t offset;
     drove_accel_event *begun, *done;
 } drove_accel_copy;
 
@@ -257,6 +258,7 @@ drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length,
     DROVE_TRY(reserve_copy(r));
     drove_accel_copy *c = &r->copy[r->n_copies++];
     c->begun = c->done = NULL;
+    c->offset = offset;
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->begun));
     DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->grad, offset), sum, length));
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->done));
@@ -269,10 +271,11 @@ drove_accel_event *drove__resident_last_copy(const drove_engine *e)
     return r->n_copies > 0 ? r->copy[r->n_copies - 1].done : NULL;
 }
 
-bool drove__resident_copy(const drove_engine *e, size_t i, drove_accel_event **begun,
-                          drove_accel_event **done)
+bool drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
+                          drove_accel_event **begun, drove_accel_event **done)
 {
     if (e->resident == NULL || i >= e->resident->n_copies) return false;
+    *offset = e->resident->copy[i].offset;
     *begun = e->resident->copy[i].begun;
     *done = e->resident->copy[i].done;
     return true;

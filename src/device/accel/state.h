@@ -111,6 +111,7 @@ struct drove_engine {
     drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
     drove_accel_line     line;
     drove_accel_interval last_compute; /* of the batch before */
+    uint64_t             clock_shift;  /* drove__now_ns less the device's clock, resident.c */
 
     drove_accel_resident *resident; /* NULL: parameters come with each batch */
 
@@ -192,9 +193,10 @@ drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_
 drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
 /* Behind the last copy of what was given; NULL: nothing was. */
 drove_accel_event *drove__resident_last_copy(const drove_engine *e);
-/* The events around copy i of the present batch; false: there are no more. */
-bool         drove__resident_copy(const drove_engine *e, size_t i, drove_accel_event **begun,
-                                  drove_accel_event **done);
+/* Place of what was given as number i of the present batch, and the events around its copy; false:
+ * there are no more. */
+bool         drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
+                                  drove_accel_event **begun, drove_accel_event **done);
 drove_status drove__resident_update(drove_engine *e, const drove_device_update *how);
 /* Makes e->theta a place for parameters that come with a batch. */
 drove_status drove__resident_lend(drove_engine *e);
@@ -205,5 +207,7 @@ void         drove__resident_fini(drove_engine *e);
 
 /* Keeps when the present batch was copied and computed in e->line, and adds that to *times. */
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times);
+/* engine.h: copies */
+drove_status drove__accel_copies(drove_engine *e, drove_device_copy_fn *tell, void *context);
 
 #endif

@@ -45,7 +45,8 @@ static drove_status find_reads(drove_engine *e)
 static drove_status add_copies(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_event *begun, *done;
-    for (size_t i = 0; drove__resident_copy(e, i, &begun, &done); i++) {
+    size_t offset;
+    for (size_t i = 0; drove__resident_copy(e, i, &offset, &begun, &done); i++) {
         drove_accel_interval copy;
         DROVE_TRY(between(e, begun, done, &copy));
         times->copy_ns += length(copy);
@@ -77,4 +78,32 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
         times->hidden_ns += overlap(line->read[i], line->compute);
     }
     return add_copies(e, times);
+}
+
+static void tell_copy(const drove_engine *e, size_t offset, bool is_up, drove_accel_interval copy,
+                      drove_device_copy_fn *tell, void *context)
+{
+    const drove_device_copy told = {.offset = offset,
+                                    .is_up = is_up,
+                                    .begin_ns = copy.begin + e->clock_shift,
+                                    .end_ns = copy.end + e->clock_shift,
+                                    .hidden_ns = overlap(copy, e->line.compute)};
+    tell(context, &told);
+}
+
+/* The reads are those of e->line: the layers that have parameters, from the last to the first. */
+drove_status drove__accel_copies(drove_engine *e, drove_device_copy_fn *tell, void *context)
+{
+    drove_accel_event *begun, *done;
+    size_t n_told = 0, offset, n;
+    for (size_t l = e->model->n_layers; l-- > 0 && n_told < e->line.n_reads;) {
+        drove__model_layer_part(e->model, l, &offset, &n);
+        if (n > 0) tell_copy(e, offset, false, e->line.read[n_told++], tell, context);
+    }
+    for (size_t i = 0; drove__resident_copy(e, i, &offset, &begun, &done); i++) {
+        drove_accel_interval copy;
+        DROVE_TRY(between(e, begun, done, &copy));
+        tell_copy(e, offset, true, copy, tell, context);
+    }
+    return DROVE_OK;
 }

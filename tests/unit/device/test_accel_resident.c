@@ -152,6 +152,38 @@ static void exchange(images *p, float *gradient, float *sum)
     }
 }
 
+typedef struct copies {
+    const drove_model *model;
+    size_t n_down, n_up;
+    size_t covered; /* numbers of parts that came down */
+} copies;
+
+static void take_copy(void *context, const drove_device_copy *copy)
+{
+    copies *c = context;
+    size_t offset, n;
+    assert_true(copy->begin_ns <= copy->end_ns);
+    assert_true(copy->hidden_ns <= copy->end_ns - copy->begin_ns);
+    c->n_down += !copy->is_up;
+    c->n_up += copy->is_up;
+    for (size_t l = 0; l < c->model->n_layers && !copy->is_up; l++) {
+        drove__model_layer_part(c->model, l, &offset, &n);
+        if (n > 0 && offset == copy->offset) c->covered += n;
+    }
+}
+
+/* Every layer with parameters came down once, and what was given went up in two pieces each. */
+static void check_copies(images *p)
+{
+    copies c = {.model = p->model};
+    size_t n_parts = 0;
+    for (size_t l = 0; l < p->model->n_layers; l++) n_parts += p->model->layer[l].n_params > 0;
+    assert_int_equal(p->device->engine->copies(p->accel, take_copy, &c), DROVE_OK);
+    assert_int_equal(c.n_down, n_parts);
+    assert_int_equal(c.n_up, 2 * n_parts);
+    assert_int_equal(c.covered, p->model->n_params - p->model->n_statistics);
+}
+
 /* The gradient at theta, or, for Nesterov's rule, theta + mu v, by submit. */
 static void check_gradient(images *p, const drove_device_rule *rule, const float *vector,
                            const float *gradient)
@@ -190,6 +222,7 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
         assert_int_equal(ops->begin(p.accel, &p.batch), DROVE_OK);
         exchange(&p, gradient, sum);
         assert_int_equal(ops->update(p.accel, &update, &score, &times, TIMEOUT_NS), DROVE_OK);
+        check_copies(&p);
         assert_int_equal(score.n_rows, p.batch.n_rows);
         assert_true(times.compute_ns > 0 && times.hidden_ns <= times.copy_ns);
         check_gradient(&p, rule, host.vector, gradient);
