@@ -2,14 +2,18 @@
  *
  * Source: Le Duc et al., Algorithm 4, and Caffe's P2PSync, which it describes.  In each iteration
  *   forward, backward on every device
- *   reduction   along the tree of devices ((0+1)+(2+3)): a device that is the right one of a pair
+ *   reduction   along a tree of devices, ((0+1)+(2+3)) unless the order of its leaves is given, so
+ *               that neighbours have the fastest links (tree:0,2,1,3), or taken from the NUMA nodes
+ *               that the devices' threads run on (tree?links=nodes): a device that is the right
+ * one of a pair
  *               gives its gradient to the left one, which adds it; at last device 0 has the sum
  *   update      on device 0, the root, by the mean
  *   broadcast   of the root's parameters to all, each device fetching them
  * The paper has the broadcast at the beginning of an iteration: the same, but that parameters are
  * equal on all devices whenever the workers are parked.
  *
- * Sums are those of `accumulate`, operation for operation: the losses are the same, bit for bit.
+ * In the order of the devices sums are those of `accumulate`, operation for operation: the losses
+ * are the same, bit for bit.
  * On the host a device reads another's gradient where it lies; receive buffers, which devices with
  * memory of their own need, are only counted.
  *
@@ -50,6 +54,8 @@ typedef struct moments {         /* of one iteration, by parity */
 typedef struct tree_impl {
     drove_replicas replicas;
     tree_worker *worker;  /* [n_workers] */
+    unsigned *leaf;       /* [n_workers] the device at each place of the tree; the first is 0 */
+    unsigned *place_of;   /* [n_workers] the other way round */
     pthread_mutex_t lock; /* protects stopping, and the change of what is waited for */
     pthread_cond_t changed;
     moments moment[N_PARITIES];
@@ -59,9 +65,61 @@ typedef struct tree_impl {
 
 /* ---- setting up ---- */
 
+static drove_status leaves_as_given(const drove_sync *s, const drove_spec *spec, unsigned *leaf)
+{
+    bool is_first = true;
+    if (spec->n_args != s->n_workers)
+        return drove__fail(DROVE_E_ARG,
+                           "tree: expected the %u devices in the order of the leaves, "
+                           "found %u numbers",
+                           s->n_workers, spec->n_args);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        uint64_t device = 0;
+        DROVE_TRY(drove__spec_arg_u64(spec, i, 0, s->n_workers - 1, &device));
+        leaf[i] = (unsigned)device;
+        for (unsigned j = 0; j < i; j++) is_first = is_first && leaf[j] != leaf[i];
+    }
+    if (is_first && leaf[0] == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "tree: expected each device once, device 0, the root, first");
+}
+
+/* Devices of a node side by side, the root's node first; else as they are numbered. */
+static void leaves_by_node(const drove_sync *s, unsigned *leaf)
+{
+    unsigned n = 0;
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        bool is_begun = false;
+        for (unsigned i = 0; i < w; i++) is_begun |= s->place[i].node == s->place[w].node;
+        for (unsigned i = w; !is_begun && i < s->n_workers; i++)
+            if (s->place[i].node == s->place[w].node) leaf[n++] = i;
+    }
+}
+
+static drove_status find_leaves(drove_sync *s, const drove_spec *spec, tree_impl *p)
+{
+    static const char *const keys[] = {"links", NULL};
+    const char *links = drove__spec_get(spec, "links", "order");
+    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, keys));
+    p->leaf = calloc(2 * (size_t)s->n_workers, sizeof *p->leaf);
+    if (p->leaf == NULL) return drove__sync_no_memory(s);
+    p->place_of = p->leaf + s->n_workers;
+    for (unsigned w = 0; w < s->n_workers; w++) p->leaf[w] = w;
+    if (strcmp(links, "nodes") == 0 && spec->n_args == 0) {
+        if (s->place != NULL) leaves_by_node(s, p->leaf);
+    } else if (strcmp(links, "order") != 0) {
+        return drove__fail(DROVE_E_ARG,
+                           "tree?links: expected order, or nodes without a list of "
+                           "devices, found \"%s\"",
+                           links);
+    } else if (spec->n_args > 0) {
+        DROVE_TRY(leaves_as_given(s, spec, p->leaf));
+    }
+    for (unsigned i = 0; i < s->n_workers; i++) p->place_of[p->leaf[i]] = i;
+    return DROVE_OK;
+}
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
 {
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     tree_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     (void)pthread_mutex_init(&p->lock, NULL); /* neither can fail with default attributes */
@@ -70,6 +128,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     s->batches_per_update = s->n_workers;
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     if (p->worker == NULL) return drove__sync_no_memory(s);
+    DROVE_TRY(find_leaves(s, opt->spec, p));
     return drove__replicas_init(&p->replicas, s, theta0);
 }
 
@@ -80,6 +139,7 @@ static void fini(drove_sync *s)
     (void)pthread_cond_destroy(&p->changed);
     (void)pthread_mutex_destroy(&p->lock);
     drove__free(p->worker);
+    free(p->leaf);
     drove__free(p);
 }
 
@@ -152,17 +212,17 @@ static void note_backward(moments *at, uint64_t now_ns)
         continue;
 }
 
-/* Adds the gradients of the subtrees whose left end this worker is, as soon as each is there.  The
- * devices first .. first + n - 1 have `worker` among them. */
-static bool reduce(drove_sync *s, unsigned worker, unsigned first, unsigned n)
+/* Adds the gradients of the subtrees whose left end the worker at this place is, as soon as each is
+ * there.  The places first .. first + n - 1 have `place` among them. */
+static bool reduce(drove_sync *s, unsigned place, unsigned first, unsigned n)
 {
     tree_impl *p = s->impl;
     if (n == 1) return true;
     unsigned half = (n + 1) / 2, right = first + half;
-    if (worker >= right) return reduce(s, worker, right, n - half);
-    if (!reduce(s, worker, first, half)) return false;
-    if (worker != first) return true;
-    tree_worker *me = &p->worker[worker], *other = &p->worker[right];
+    if (place >= right) return reduce(s, place, right, n - half);
+    if (!reduce(s, place, first, half)) return false;
+    if (place != first) return true;
+    tree_worker *me = &p->worker[p->leaf[place]], *other = &p->worker[p->leaf[right]];
     if (!await(s, &other->done, me->iteration + 1)) return false;
     float factor = n == s->n_workers ? 1.0f / (float)n : 1.0f;
     s->optim->kernels->add_f32(me->value, me->value, other->value, s->optim->n, factor, false);
@@ -218,7 +278,7 @@ static drove_status exchange(drove_sync *s, unsigned worker, drove_publish_info 
     moments *at = &p->moment[me->iteration % N_PARITIES];
     uint64_t begin_ns = drove__now_ns();
     note_backward(at, begin_ns);
-    if (!reduce(s, worker, 0, s->n_workers)) return stopped(s);
+    if (!reduce(s, p->place_of[worker], 0, s->n_workers)) return stopped(s);
     if (worker == 0) {
         atomic_store_explicit(&at->reduced_ns, drove__now_ns(), memory_order_relaxed);
         update_root(s, me);
@@ -303,12 +363,13 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     return DROVE_OK;
 }
 
-static const char *const variants[] = {"tree", NULL};
+static const char *const variants[] = {"tree", "tree?links=nodes", NULL};
 
 const drove_sync_ops drove__accum_tree = {
     .name = "tree",
     .help = "devices with parameters of their own; after backward a reduction along a tree of "
-            "devices, the update on the first, a broadcast",
+            "devices, the update on the first, a broadcast; tree:0,2,1,3 = its leaves, "
+            "tree?links=nodes = by NUMA node",
     .source = "Le Duc et al., Algorithm 4",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_DEVICES,

@@ -103,8 +103,8 @@ static void check(rig *r, field *f, double share)
     if (r->sync->ops->parked(r->sync) != DROVE_OK) atomic_fetch_add(&f->n_unequal, 1);
 }
 
-static void open_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
-                     drovek_add_f32_fn *add)
+static drove_status try_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
+                            drovek_add_f32_fn *add)
 {
     const drove_optim_options optim = {.rule = "sgd",
                                        .schedule = "constant",
@@ -126,8 +126,15 @@ static void open_rig(rig *r, const field *f, const char *variant, unsigned n_wor
                                     .seed = 1,
                                     .part = f->part,
                                     .n_parts = f->n_parts};
-    assert_int_equal(drove__sync_create(ops, &opt, theta0, &r->sync), DROVE_OK);
+    drove_status status = drove__sync_create(ops, &opt, theta0, &r->sync);
     drove__free(theta0);
+    return status;
+}
+
+static void open_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
+                     drovek_add_f32_fn *add)
+{
+    assert_int_equal(try_rig(r, f, variant, n_workers, add), DROVE_OK);
 }
 
 static const char *const variants[] = {"accumulate",
@@ -136,7 +143,13 @@ static const char *const variants[] = {"accumulate",
                                        "accumulate?order=pairs",
                                        "accumulate?order=pairs&helpers=1",
                                        "accumulate?order=first-come",
-                                       "tree"};
+                                       "tree",
+                                       "tree?links=nodes"};
+
+static bool is_tree(const char *variant)
+{
+    return strncmp(variant, "tree", 4) == 0;
+}
 
 static void run_field(const char *variant, unsigned n_workers, field *f, drovek_add_f32_fn *add)
 {
@@ -144,7 +157,7 @@ static void run_field(const char *variant, unsigned n_workers, field *f, drovek_
     open_rig(&r, f, variant, n_workers, add);
     run_workers(&r, work, f);
     /* The mean of T = 2, 4 or 8 is exact; of tree the step size is T. */
-    check(&r, f, strcmp(variant, "tree") == 0 ? 1.0 : 1.0 / n_workers);
+    check(&r, f, is_tree(variant) ? 1.0 : 1.0 / n_workers);
     rig_fini(&r);
 }
 
@@ -200,6 +213,60 @@ static void a_lost_addition_is_seen(void **state)
     }
 }
 
+/* ---- the order of the leaves ---- */
+
+/* 1e8 swallows 1: in floats ((0+1)+(2+3)) is 1, ((0+2)+(1+3)) is 0. */
+static void publish_far_numbers(rig *r, unsigned worker, void *arg)
+{
+    static const float values[] = {1e8f, -1e8f, 1.0f, 0.0f};
+    field *f = arg;
+    drove_view view;
+    drove_publish_info info;
+    drove_sync *s = r->sync;
+    drove_status status = s->ops->acquire(s, worker, &view);
+    float *g = s->ops->gradient(s, worker);
+    for (size_t i = 0; i < f->n; i++) g[i] = values[worker];
+    s->ops->release(s, worker);
+    const drove_step of = {.value = g, .eta = 4.0f};
+    if (status == DROVE_OK) status = s->ops->publish(s, worker, &of, &info);
+    if (status != DROVE_OK) atomic_fetch_add(&f->n_failed, 1);
+}
+
+static void leaves_are_added_in_the_order_given(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variant;
+        float sum;
+    } rows[] = {
+        {"tree", 1.0f}, {"tree:0,1,2,3", 1.0f}, {"tree:0,2,1,3", 0.0f}, {"tree:0,3,2,1", 0.0f}};
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
+        rig r;
+        field f = {0};
+        split(&f, 160, 1, i);
+        open_rig(&r, &f, rows[i].variant, 4, NULL);
+        run_workers(&r, publish_far_numbers, &f);
+        assert_int_equal(f.n_failed, 0);
+        assert_true(r.sync->ops->peek(r.sync)[5] == -rows[i].sum);
+        rig_fini(&r);
+    }
+}
+
+static void other_orders_are_refused(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"tree:0,1",         "tree:1,0,2,3",
+                                          "tree:0,1,1,3",     "tree:0,1,2,4",
+                                          "tree?links=rings", "tree:0,1,2,3?links=nodes"};
+    for (size_t i = 0; i < DROVE_COUNT(refused); i++) {
+        rig r;
+        field f = {0};
+        split(&f, 160, 1, i);
+        assert_int_equal(try_rig(&r, &f, refused[i], 4, NULL), DROVE_E_ARG);
+        rig_fini(&r);
+    }
+}
+
 /* ---- stopping ---- */
 
 static void stop_or_work(rig *r, unsigned worker, void *arg)
@@ -238,6 +305,8 @@ int main(void)
         cmocka_unit_test(sums_are_exact),
         cmocka_unit_test(large_parts_in_many_chunks),
         cmocka_unit_test(a_lost_addition_is_seen),
+        cmocka_unit_test(leaves_are_added_in_the_order_given),
+        cmocka_unit_test(other_orders_are_refused),
         cmocka_unit_test(nobody_waits_for_who_has_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
