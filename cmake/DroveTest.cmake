@@ -1,4 +1,4 @@
-# drove_test(<file.c> LABEL <label> [LIBRARIES <targets>...] [SUPPORT <further sources>...])
+# drove_test(<file.c> LABEL <label> [LIBRARIES <targets>...])
 #
 # One cmocka program and one CTest test, both named after the file.  A stem ending in _long adds the label `long`, and
 # those tests run only on demand (check-long, scripts/test --long).  A file that needs more than the usual time says so
@@ -33,7 +33,9 @@ function(drove_test_properties test file label)
     math(EXPR timeout "${timeout} * 10")
   endif()
   set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
-  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}")
+  # Nobody's own cache; one for all, so that what drivers compile and which convolutions are fastest is found out once.
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}"
+    "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/scratch/device-cache")
 endfunction()
 
 # A name that is free: the stem, or folder_stem where two folders have the same.
@@ -48,9 +50,9 @@ function(drove_test_name variable file)
 endfunction()
 
 function(drove_test file)
-  cmake_parse_arguments(arg "" "LABEL" "LIBRARIES;SUPPORT" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL" "LIBRARIES" ${ARGN})
   drove_test_name(name ${file})
-  add_executable(${name} ${file} ${arg_SUPPORT})
+  add_executable(${name} ${file})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -UNDEBUG)  # assertions of the tests themselves stay
@@ -63,14 +65,24 @@ function(drove_test file)
   set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
 endfunction()
 
-# Every test_*.c of a folder; its other .c files are linked to each of them.
+# Every test_*.c of a folder; its other .c files are compiled once and linked to each of them.
 function(drove_test_folder folder label)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
   set(support ${files})
   list(FILTER files INCLUDE REGEX "/test_[^/]*\\.c$")
   list(FILTER support EXCLUDE REGEX "/test_[^/]*\\.c$")
+  set(library "")
+  if(support AND files)
+    string(REPLACE "/" "_" library drove_test_${folder})
+    add_library(${library} STATIC EXCLUDE_FROM_ALL ${support})
+    target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
+    target_compile_definitions(${library} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${library} PRIVATE -UNDEBUG)
+    target_link_libraries(${library} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${ARGN}
+      PkgConfig::cmocka)
+  endif()
   foreach(file IN LISTS files)
-    drove_test(${file} LABEL ${label} LIBRARIES ${ARGN} SUPPORT ${support})
+    drove_test(${file} LABEL ${label} LIBRARIES ${library} ${ARGN})
   endforeach()
 endfunction()
 

@@ -34,7 +34,7 @@ static int open_devices(void **state)
     (void)state;
     char folder[512];
     assert_non_null(realpath(".", folder));
-    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 0), 0);
     devices[PLAIN] = accel_plain_open();
     devices[OPENCL] = accel_open_device("opencl", "0");
     devices[CUDA] = accel_open_device("cuda", "0");

@@ -98,7 +98,7 @@ static void a_graph_in_order_stays_as_it_is(void **state)
 {
     (void)state;
     drove_graph g;
-    char name[8];
+    char name[16];
     drove__graph_init(&g, "order");
     for (int i = 0; i < 9; i++) {
         snprintf(name, sizeof name, "n%d", i);
