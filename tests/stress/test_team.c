@@ -1,11 +1,15 @@
 /* A team: between two meetings every part sees what all parts wrote before the first of them, jobs
  * are done once by each part, and a member that cannot be bound is an error.  Plain memory on
  * purpose: ThreadSanitizer sees a meeting that does not order. */
+#define _GNU_SOURCE /* the default attributes of threads */
 #include "device/host/team.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -72,11 +76,40 @@ static void a_member_that_cannot_be_bound_is_an_error(void **state)
     assert_int_equal(n_bound, 2); /* parts 1 and 3: the owner binds itself */
 }
 
+/* From now on no thread can be started: its stack would be larger than all addresses.  The members
+ * that there are come late to their first meeting, where one that was never started is missed. */
+static drove_status take_the_room(void *context, unsigned part)
+{
+    pthread_attr_t *huge = context;
+    int error = part == 1 ? pthread_setattr_default_np(huge) : 0;
+    usleep(20000);
+    return error == 0 ? DROVE_OK : drove__fail(DROVE_E_SYSTEM, "no default of threads");
+}
+
+static void a_member_that_cannot_be_started_is_an_error(void **state)
+{
+    (void)state;
+    enum { MANY = 400 };
+    pthread_attr_t usual, huge;
+    drove_team *team = NULL;
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    assert_int_equal(pthread_getattr_default_np(&huge), 0);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 56), 0);
+    drove_status status = drove__team_create(MANY, take_the_room, &huge, &team);
+    assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    assert_int_equal(status, DROVE_E_SYSTEM);
+    assert_non_null(strstr(drove_error_text(), "of a team of 400"));
+    assert_null(team);
+    pthread_attr_destroy(&usual);
+    pthread_attr_destroy(&huge);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_sees_what_all_wrote),
         cmocka_unit_test(a_member_that_cannot_be_bound_is_an_error),
+        cmocka_unit_test(a_member_that_cannot_be_started_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

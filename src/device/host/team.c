@@ -130,10 +130,12 @@ drove_status drove__team_create(unsigned n_parts,
     return DROVE_OK;
 }
 
-/* Members that wait for one that was never started would wait for ever: they meet without it. */
+/* Members that wait for one that was never started would wait for ever: they meet without it, when
+ * all of them have come. */
 static void let_go(drove_team *t)
 {
     if (t->n_started + 1 == t->n_parts) return;
+    while (atomic_load(&t->n_met) < t->n_started) sched_yield();
     atomic_fetch_add(&t->meetings, 1);
 }
 
