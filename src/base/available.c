@@ -2,6 +2,8 @@
 #include "base/available.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -19,28 +21,52 @@ static uint64_t from_meminfo(void)
     return out;
 }
 
-static uint64_t number_in(const char *path)
+static FILE *open_in(const char *folder, const char *name, char path[PATH_MAX])
 {
+    int n = snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    return n < PATH_MAX ? fopen(path, "r") : NULL;
+}
+
+static uint64_t number_in(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
     uint64_t out = UINT64_MAX;
-    FILE *f = fopen(path, "r");
+    FILE *f = open_in(folder, name, path);
     if (f == NULL) return out;
     if (fscanf(f, "%" SCNu64, &out) != 1) out = UINT64_MAX; /* "max" */
     fclose(f);
     return out;
 }
 
-/* What the group of this process, seen as the root of its tree, leaves. */
-static uint64_t from_group(void)
+/* Of what the group uses: pages of files, which the system drops when memory is wanted. */
+static uint64_t pages_of_files(const char *folder)
 {
-    uint64_t most = number_in("/sys/fs/cgroup/memory.max");
-    uint64_t used = number_in("/sys/fs/cgroup/memory.current");
+    char path[PATH_MAX], line[128];
+    uint64_t n, sum = 0;
+    FILE *f = open_in(folder, "memory.stat", path);
+    if (f == NULL) return 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        bool is_file = sscanf(line, "inactive_file %" SCNu64, &n) == 1 ||
+                       sscanf(line, "active_file %" SCNu64, &n) == 1;
+        if (is_file) sum += n;
+    }
+    fclose(f);
+    return sum;
+}
+
+uint64_t drove__memory_left_by_group(const char *folder)
+{
+    uint64_t most = number_in(folder, "memory.max"), used = number_in(folder, "memory.current");
     if (most == UINT64_MAX || used == UINT64_MAX) return UINT64_MAX;
+    uint64_t files = pages_of_files(folder);
+    used -= files < used ? files : used;
     return most > used ? most - used : 0;
 }
 
 uint64_t drove__memory_available(void)
 {
-    uint64_t system = from_meminfo(), group = from_group();
+    /* the group of this process, seen as the root of its tree */
+    uint64_t system = from_meminfo(), group = drove__memory_left_by_group("/sys/fs/cgroup");
     uint64_t least = system < group ? system : group;
     if (least != UINT64_MAX) return least;
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

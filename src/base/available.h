@@ -8,4 +8,8 @@
  * neither is known, the machine's memory; 0: not even that. */
 uint64_t drove__memory_available(void);
 
+/* Bytes that the control group (version 2) whose files are in this folder leaves, pages of files
+ * counted as free; UINT64_MAX: it has no limit, or is none. */
+uint64_t drove__memory_left_by_group(const char *folder);
+
 #endif
