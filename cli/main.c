@@ -16,7 +16,9 @@ static const cli_flag train_flags[] = {
 
 static const cli_flag eval_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set with labels"},
-    {.name = "batch", .value_name = "N", .default_text = "512", .help = "examples per pass"},
+    {.name = "batch",
+     .value_name = "N",
+     .help = "examples per pass, by default 512, fewer for large networks of images"},
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
@@ -29,7 +31,9 @@ static const cli_flag predict_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set; labels are not used"},
     {.name = "proba",
      .help = "all outputs, separated by commas: probabilities; of svm and linear the raw values"},
-    {.name = "batch", .value_name = "N", .default_text = "512", .help = "examples per pass"},
+    {.name = "batch",
+     .value_name = "N",
+     .help = "examples per pass, by default 512, fewer for large networks of images"},
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",

@@ -77,7 +77,7 @@ typedef struct drove_use_options {
     const char *model; /* file */
     const char *data;  /* spec; labels are used where present */
     const char *isa;   /* NULL or "" = best */
-    uint64_t    batch; /* 0 = 512 */
+    uint64_t    batch; /* 0 = 512, of networks that are no mlp as many as take some 64 MB */
     int         proba; /* predict: all probabilities instead of the label */
 } drove_use_options;
 

@@ -166,7 +166,10 @@ static void say_model_notes(const drove_run *run)
 static drove_status setup_model(drove_run *run, float **theta)
 {
     const drove_model_io io = drove__run_io(run->train);
-    if (drove__names_model_file(run->opt.model)) return load_start(run, &io, theta);
+    if (drove__names_model_file(run->opt.model)) {
+        DROVE_TRY(load_start(run, &io, theta));
+        return drove__run_check_memory(run);
+    }
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
     say_model_notes(run);

@@ -213,6 +213,9 @@ void drove__run_halt(drove_run *run);
 const float *drove__run_theta(drove_run *run);
 
 /* size.c; the model is there, the workers are not. */
+/* Examples of one evaluation chunk: a function of model and batch, so that sums do not depend on
+ * the workers; of a network with images, whole batches, for which its convolutions are prepared. */
+size_t drove__score_rows(const drove_model *model, size_t batch);
 size_t drove__run_score_rows(const drove_run *run);
 /* Errors: DROVE_E_ARG: more memory than there is, with the need and what there is. */
 drove_status drove__run_check_memory(const drove_run *run);

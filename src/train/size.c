@@ -6,21 +6,35 @@
 /* Outputs of an evaluation chunk of a network that is no chain take about this much. */
 static const size_t CHUNK_BYTES = (size_t)64 << 20;
 
-/* Examples of one evaluation chunk: a function of model and batch, so that sums do not depend on
- * the workers; of a network with images, whole batches, for which its convolutions are prepared. */
-size_t drove__run_score_rows(const drove_run *run)
+size_t drove__score_rows(const drove_model *model, size_t batch)
 {
-    const drove_model *model = run->model;
-    size_t each = sizeof(float), batch = run->update_rows;
+    size_t each = sizeof(float);
     if (model->is_chain) return DROVE_SCORE_ROWS;
     for (size_t l = 0; l < model->n_layers; l++) each += model->layer[l].n_out * sizeof(float);
     size_t n = CHUNK_BYTES / each < DROVE_SCORE_ROWS ? CHUNK_BYTES / each : DROVE_SCORE_ROWS;
     return n <= batch ? batch : n / batch * batch;
 }
 
+size_t drove__run_score_rows(const drove_run *run)
+{
+    return drove__score_rows(run->model, run->update_rows);
+}
+
 static double gib(double bytes)
 {
     return bytes / (double)(1u << 30);
+}
+
+/* Of a chain the start and the strategy's vector: all else may be less than it seems. */
+static drove_status check_chain(const drove_model *model, double there)
+{
+    double vector = (double)model->n_params * sizeof(float), need = 2 * vector;
+    if (there <= 0 || need <= there) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "model %s: expected at most %.1f GiB of memory, which is what is free, found "
+        "a need of %.1f GiB: %zu parameters of %.2f GiB in 2 copies",
+        model->spec, gib(there), gib(need), model->n_weights, gib(vector));
 }
 
 /* Of vectors like theta: the start, the best, the strategy's (two, or a replica each), with the
@@ -29,6 +43,7 @@ drove_status drove__run_check_memory(const drove_run *run)
 {
     const drove_model *model = run->model;
     const double vector = (double)model->n_params * sizeof(float);
+    if (model->is_chain) return check_chain(model, (double)drove__memory_available());
     const double workers = run->n_workers;
     const drove_pass_options pass = {.model = model,
                                      .rows = run->update_rows,
@@ -37,7 +52,7 @@ drove_status drove__run_check_memory(const drove_run *run)
     double outputs = (double)drove__pass_bytes(&pass);
     double need = vector * (3 + workers) + outputs * workers;
     double there = (double)drove__memory_available();
-    if (model->is_chain || there <= 0 || need <= there) return DROVE_OK;
+    if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(
         DROVE_E_ARG,
         "model %s: expected at most %.1f GiB of memory, which is what is free, found "

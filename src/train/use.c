@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_BATCH = 512 };
-
 typedef struct user { /* a model at work */
     drove_modelfile file;
     drovek_table kernels;
@@ -78,7 +76,7 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     DROVE_TRY(map_features(u));
-    u->batch = use->batch != 0 ? use->batch : DEFAULT_BATCH;
+    u->batch = use->batch != 0 ? use->batch : drove__score_rows(u->file.model, 1);
     if (u->batch > u->data->n_rows) u->batch = u->data->n_rows;
     u->row = drove__alloc(u->batch, sizeof *u->row);
     if (u->row == NULL) return drove__fail_nomem("a batch", u->batch * sizeof *u->row);

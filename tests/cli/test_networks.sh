@@ -13,6 +13,10 @@ grep -qE '^drove: model vgg19: expected at most [0-9.]+ GiB of memory, .* found 
     fail "no word about memory: $(cat err.txt)"
 [ "$(wc -l <err.txt)" = 1 ] || fail "expected one line: $(cat err.txt)"
 
+run_for 2 train --data synth:digits?n=64 --model mlp:16777216,1000000
+grep -qE '^drove: model mlp:[0-9,]+: expected at most [0-9.]+ GiB of memory, .* found a need of [0-9.]+ GiB: ' err.txt ||
+    fail "no word about memory: $(cat err.txt)"
+
 # One worker: the same parameters from two runs, the choice of convolutions being made in the first.
 for folder in one two; do
     # shellcheck disable=SC2086

@@ -182,6 +182,31 @@ static void what_cannot_be_combined_is_refused(void **state)
     expect_refusal(&opt, "--loaders");
 }
 
+/* Of a network of images so many examples are scored at once that their outputs take some 64 MB. */
+static void large_networks_are_scored_in_small_chunks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        size_t side, batch, least, most;
+    } rows[] = {{"mlp:16", 224, 1, 512, 512},
+                {"lenet", 28, 1, 512, 512},
+                {"alexnet", 227, 1, 10, 20},
+                {"vgg16", 224, 1, 1, 2},
+                {"vgg16", 224, 8, 8, 8}}; /* one of training fits */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t side = rows[i].side;
+        const drove_model_io io = {.n_features = 3 * side * side,
+                                   .n_classes = 10,
+                                   .image = {3, side, side}};
+        drove_model *model;
+        assert_int_equal(drove__model_create(rows[i].model, "", "", &io, &model), DROVE_OK);
+        size_t n = drove__score_rows(model, rows[i].batch);
+        assert_in_range(n, rows[i].least, rows[i].most);
+        drove__model_destroy(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +216,7 @@ int main(void)
         cmocka_unit_test(evaluation_draws_nothing),
         cmocka_unit_test(the_summary_tells_the_loaders_time),
         cmocka_unit_test(what_cannot_be_combined_is_refused),
+        cmocka_unit_test(large_networks_are_scored_in_small_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
