@@ -138,6 +138,15 @@ static bool needs_images(const drove_layer_ops *ops)
            ops == &drove__layer_average_pool || ops == &drove__layer_lrn;
 }
 
+/* Fans, which the others go by, are the weights'. */
+static drove_status check_bias_filler(const drove_layer *l)
+{
+    const char *kind = l->opt.b_filler.kind;
+    if (kind == NULL || strcmp(kind, "constant") == 0 || strcmp(kind, "normal") == 0)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "biases begin as constant or normal, found %s", kind);
+}
+
 static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t n_outputs)
 {
     if (l->act != DROVEK_LINEAR && !l->ops->takes_act && l->ops != &drove__layer_activation) {
@@ -145,6 +154,7 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
                            "%s takes no activation; expected a layer of type activation behind it",
                            l->ops->name);
     }
+    DROVE_TRY(check_bias_filler(l));
     DROVE_TRY(check_bottoms(l));
     DROVE_TRY(check_sizes(l, bottom, n_outputs));
     DROVE_TRY(l->ops->shape(l, bottom, l->n_bottoms, n_outputs));

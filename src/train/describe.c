@@ -40,16 +40,17 @@ drove_status drove_input_shape_set(drove_input_shape *out, const char *input, co
 
 static drove_status io_of_shape(const drove_input_shape *shape, drove_model_io *io)
 {
+    const uint64_t most = UINT32_MAX - 1, place = shape->height * shape->width;
     bool is_image = shape->height > 1 || shape->width > 1;
+    if (shape->channels > most / place)
+        return drove__fail(DROVE_E_ARG, "--input: expected fewer than 2^32 numbers");
     *io = (drove_model_io){.n_features = (size_t)(shape->channels * shape->height * shape->width),
                            .n_classes = (size_t)shape->n_classes};
     if (is_image) {
         io->image =
             (drove_shape){(size_t)shape->channels, (size_t)shape->height, (size_t)shape->width};
     }
-    return io->n_features < UINT32_MAX
-               ? DROVE_OK
-               : drove__fail(DROVE_E_ARG, "--input: expected fewer than 2^32 numbers");
+    return DROVE_OK;
 }
 
 static drove_status make_model(const drove_options *options, const drove_input_shape *shape,

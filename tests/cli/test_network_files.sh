@@ -51,6 +51,8 @@ run_for 0 model "$DROVE_SOURCE_DIR/tests/support/nets/alexnet.prototxt" --input 
 grep -q '"parameters": 60965224' out.txt || fail "$(cat out.txt)"
 run_for 2 model lenet --input 28x28
 run_for 2 model lenet --input 1x28x28 --classes many
+run_for 2 model lenet --input 16777216x16777216x65536 # 2^64 numbers
+grep -qF 'fewer than 2^32 numbers' err.txt || fail "--input: $(cat err.txt)"
 run_for 0 list layers
 grep -q '^max_pool ' out.txt || fail "$(cat out.txt)"
 

@@ -314,6 +314,11 @@ static void shapes_that_do_not_match_are_told(void **state)
            "model net: layer \"s\": sum takes at least 1 input, found 0");
 
     drove__graph_init(&g, "net");
+    add(&g, &drove__layer_dense, "d", NULL)->opt.b_filler = (drove_filler){"xavier", 1.0f};
+    refuse(&g, &vectors, DROVE_E_ARG,
+           "model net: layer \"d\": biases begin as constant or normal, found xavier");
+
+    drove__graph_init(&g, "net");
     add(&g, &drove__layer_lrn, "n", NULL)->act = DROVEK_RELU;
     refuse(&g, &images, DROVE_E_ARG,
            "model net: layer \"n\": lrn takes no activation; expected a layer of type activation "
