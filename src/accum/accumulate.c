@@ -208,10 +208,9 @@ static bool next_sum(drove_sync *s, unsigned worker, bool waits, drove_sum *out)
     if (p->at_end && !step->has_arrived) arrive_at_end(p, worker, step->value, step->eta);
     step->has_arrived = true;
     if (!drove__collect_next(p->collector, worker, waits, &part, &out->value)) return false;
-    drove_accum_facts facts;
-    drove__collect_facts(p->collector, &facts);
-    out->offset = facts.part[part].offset;
-    out->length = facts.part[part].length;
+    const drove_span *span = drove__collect_part(p->collector, part);
+    out->offset = span->offset;
+    out->length = span->length;
     return true;
 }
 

@@ -564,6 +564,11 @@ unsigned drove__collect_find(const drove_collector *c, size_t offset)
     return (unsigned)low;
 }
 
+const drove_span *drove__collect_part(const drove_collector *c, unsigned part)
+{
+    return &c->part[part];
+}
+
 /* Told when a round is over, so straight into the record: means over the devices. */
 void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_accum_copy *copy)
 {
