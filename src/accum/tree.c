@@ -34,8 +34,8 @@
 
 enum {
     N_PARITIES = 2,
-    SPIN_ROUNDS = 256
-}; /* rests before a waiting worker sleeps: some ten microseconds */
+    SPIN_ROUNDS = 256 /* rests before a waiting worker sleeps: some ten microseconds */
+};
 
 typedef struct tree_worker {
     float *value; /* its gradient of this iteration, with those that were added */

@@ -127,7 +127,7 @@ typedef void drovek_widen_u8_f32_fn(float *to, const uint8_t *from, const float 
 typedef void drovek_affine_f32_fn(float *to, const float *from, const float *shift,
                                   const float *factor, size_t n);
 
-/* ---- update rules (optim/rule.h names their equations) ---- */
+/* ---- update rules (optim/rules.c names their equations) ---- */
 
 /* out may be in, and the same for state. [racy: all but g]   sgd: out = in - eta g */
 typedef void drovek_sgd_f32_fn(float *out, const float *in, const float *g, size_t n, float eta);

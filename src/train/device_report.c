@@ -131,9 +131,9 @@ void drove__device_report_print(const drove_run *run, FILE *stream)
     double us = steps > 0 ? 1e-3 / (double)steps : 0.0;
     fprintf(stream,
             "  devices     exchange exposed %.1f, additions before %.1f, broadcast %.1f us a step; "
-            "parameters equal at %llu of %llu looks\n",
+            "parameters equal at all of %llu looks\n",
             (double)exchange * us, (double)accumulate * us, (double)broadcast * us,
-            (unsigned long long)f.n_checks, (unsigned long long)f.n_checks);
+            (unsigned long long)f.n_checks);
     fprintf(stream, "  memory      %.1f MB a device (receive buffers %.1f), %.1f MB on the host\n",
             (m.parameters + m.gradient + m.state + m.receive) * 1e-6, m.receive * 1e-6,
             m.host * 1e-6);

@@ -8,7 +8,7 @@
  *
  * What a batch becomes depends on nothing but the batch (device/gather.h), never on who loads it.
  *
- * Threads: docs/memory-model.md, A11.  A desk's functions are called by its worker alone.
+ * Threads: docs/memory-model.md, A12.  A desk's functions are called by its worker alone.
  */
 #ifndef DROVE_TRAIN_LOADER_H
 #define DROVE_TRAIN_LOADER_H

@@ -1,8 +1,8 @@
 /* device/accel/kernels/pool.h - max and average pooling of NHWC images, in the common language of
  * prelude_opencl.h; jobs (job.h).
  *
- * Definitions: src/model/pool.c.  A window lies at y sh - ph; its part inside the image counts, of
- * averages also the margin up to ph below and pw to the right (Caffe).
+ * Definitions: src/kernel/ref/pool.c.  A window lies at y sh - ph; its part inside the image
+ * counts, of averages also the margin up to ph below and pw to the right (Caffe).
  */
 
 /* Where a window begins and ends inside the image. */
