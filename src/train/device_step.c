@@ -21,6 +21,8 @@ typedef struct handing { /* of one step's gradient, layer by layer */
     float *value;
     float eta;
     uint64_t iteration, last_ns, added_ns;
+    size_t first_part; /* of the time line: the first that was handed on ... */
+    uint64_t first_ns; /* ... and when; 0: none yet */
 } handing;
 
 static void note(const drove_worker *w, drove_span_kind kind, size_t part, uint64_t iteration,
@@ -46,10 +48,23 @@ static void after_layer(void *context, size_t layer)
     handing *h = context;
     size_t part = h->w->run->devices.of_layer[layer];
     if (part == DROVE_NO_PART) return;
-    if (h->w->run->devices.spans != NULL)
+    if (h->w->run->devices.spans != NULL && h->first_ns == 0) {
+        h->first_part = part; /* when its backward began is not known yet: note_forward */
+        h->first_ns = drove__now_ns();
+    } else if (h->w->run->devices.spans != NULL) {
         note(h->w, DROVE_SPAN_BACKWARD, part, h->iteration, h->last_ns, drove__now_ns());
+    }
     hand_part(h, part);
     h->last_ns = h->w->run->devices.spans != NULL ? drove__now_ns() : 0;
+}
+
+/* Forward, and the backward of the layer that was handed on first, which begins where it ends. */
+static void note_forward(const handing *h, uint64_t begin_ns, uint64_t forward_ns)
+{
+    uint64_t end_ns = begin_ns + forward_ns;
+    note(h->w, DROVE_SPAN_FORWARD, DROVE_NO_PART, h->iteration, begin_ns, end_ns);
+    if (h->first_ns != 0)
+        note(h->w, DROVE_SPAN_BACKWARD, h->first_part, h->iteration, end_ns, h->first_ns);
 }
 
 /* ---- the replica is read, and publish updates it ---- */
@@ -122,6 +137,7 @@ static drove_status step_replica(drove_worker *w, const drove_batch *batch, floa
     uint64_t t2 = drove__now_ns();
     s->ops->release(s, w->index);
     DROVE_TRY(status);
+    note_forward(&hand, t1, spent.forward_ns);
     drove__worker_check_finite(w, score.loss);
     const drove_step step = {.value = grad.value, .eta = eta};
     DROVE_TRY(s->ops->publish(s, w->index, &step, &info));

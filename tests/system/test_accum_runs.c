@@ -119,6 +119,40 @@ static void any_number_of_devices(void **state)
     }
 }
 
+static double number(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+static bool is_of(const json_t *event, const char *kind)
+{
+    const char *found = json_string_value(json_object_get(event, "cat"));
+    return found != NULL && strcmp(found, kind) == 0;
+}
+
+static size_t count_events(const json_t *events, const char *kind)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(events); i++)
+        n += is_of(json_array_get(events, i), kind);
+    return n;
+}
+
+/* No backward begins before its device's forward of that iteration has ended; of 0.01 us. */
+static void check_order(const json_t *events)
+{
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *f = json_array_get(events, i);
+        for (size_t k = 0; is_of(f, "forward") && k < json_array_size(events); k++) {
+            const json_t *b = json_array_get(events, k);
+            bool same = is_of(b, "backward") && number(b, "pid") == number(f, "pid") &&
+                        number(json_object_get(b, "args"), "iteration") ==
+                            number(json_object_get(f, "args"), "iteration");
+            if (same) assert_true(number(b, "ts") > number(f, "ts") + number(f, "dur") - 0.01);
+        }
+    }
+}
+
 static void what_is_told(void **state)
 {
     (void)state;
@@ -147,8 +181,11 @@ static void what_is_told(void **state)
     json_decref(s);
     text = json_load_file("line.json", 0, &error);
     assert_non_null(text);
-    size_t n = json_array_size(json_object_get(text, "traceEvents"));
-    assert_true(n > 2 * 30 * 7); /* backward of each layer */
+    const json_t *events = json_object_get(text, "traceEvents");
+    assert_int_equal(count_events(events, "forward"), 2 * 30);
+    assert_int_equal(count_events(events, "backward"), 2 * 30 * 7);
+    assert_true(count_events(events, "add") >= 30 * 7);
+    check_order(events);
     json_decref(text);
 }
 
