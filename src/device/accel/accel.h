@@ -30,13 +30,14 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 3, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 4, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
 typedef struct drove_accel_queue    drove_accel_queue;    /* in order */
 typedef struct drove_accel_event    drove_accel_event;    /* a point in a queue */
 typedef struct drove_accel_sequence drove_accel_sequence; /* operations that can be repeated */
+typedef struct drove_accel_conv     drove_accel_conv;     /* a prepared convolution */
 
 /* What a module may call of the program that has opened it. */
 typedef struct drove_accel_host {
@@ -106,6 +107,14 @@ typedef struct drove_accel_job {
     drove_accel_view at[DROVE_JOB_PLACES]; /* a to f; buffer NULL: not used */
     drove_numbers    k; /* rows_each 0: as suits the device (else sums depend on it) */
 } drove_accel_job;
+
+/* What a prepared convolution computes of its images x, weights w and outputs y. */
+typedef enum drove_accel_conv_part {
+    DROVE_ACCEL_CONV_FORWARD, /* y = w over x */
+    DROVE_ACCEL_CONV_DATA,    /* x (+)= the derivative there, by w and that at y */
+    DROVE_ACCEL_CONV_WEIGHTS, /* w = the derivative there, by x and that at y */
+    DROVE_ACCEL_CONV_PARTS
+} drove_accel_conv_part;
 
 typedef struct drove_accel_ops {
     unsigned    version; /* DROVE_ACCEL_VERSION */
@@ -199,6 +208,21 @@ typedef struct drove_accel_ops {
     drove_status (*sequence_run)(drove_accel_queue *q, drove_accel_sequence *sequence);
     void (*sequence_destroy)(
         drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */
+
+    /* ---- optional, all or none (NULL: im2col and products): convolutions of a library ---- */
+    /* Prepares the convolution of k (c, h, w, o, oh, ow, window, groups) for batches of up to
+     * max_rows images on q, with all memory that it needs.  Images are NHWC, weights
+     * [o][kh][kw][c / groups].  *out NULL is not an error: the library does not have it. */
+    drove_status (*conv_create)(drove_accel_queue *q, const drove_numbers *k, size_t max_rows,
+                                drove_accel_conv **out);
+    void (*conv_destroy)(drove_accel_conv *conv); /* NULL accepted; before its queue */
+    /* Does the library have this part for n_rows images?  Nothing is put on the queue. */
+    bool (*conv_can)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows);
+    /* Where conv_can; adds: of DROVE_ACCEL_CONV_DATA alone.  The same batch has the same bits.
+     * Also DROVE_E_UNSUPPORTED: it cannot after all, and nothing was put on the queue; conv_can
+     * says so from now on. */
+    drove_status (*conv_run)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows,
+                             drove_accel_view x, drove_accel_view w, drove_accel_view y, bool adds);
 } drove_accel_ops;
 
 /* The one function that a module exports; host is the program's, for as long as the module is open.

@@ -1,10 +1,14 @@
-/* device/accel/conv.c - convolution on a device: im2col and matrix products; see layers.h.
+/* device/accel/conv.c - convolution on a device: by the kind's library where it has it, else im2col
+ * and matrix products; see layers.h.
  *
- * Images are taken in chunks, so that the matrix of columns has a bounded size (of one image at
- * least).  A convolution of 1 x 1 without step or margin needs none: the images are it.  Groups are
- * the products of a batch.  The gradient of W is a sum over all places of a batch: where W is
- * small, the places of a chunk are cut into n_parts parts, each with a sum of its own, so that a
- * device has work for all its units; the parts are added up in their order.
+ * A library (accel.h, conv_create) wants the weights of each output channel side by side, so W is
+ * turned before it and its gradient after it, in the scratch memory.
+ *
+ * im2col: images are taken in chunks, so that the matrix of columns has a bounded size (of one
+ * image at least).  A convolution of 1 x 1 without step or margin needs none: the images are it.
+ * Groups are the products of a batch.  The gradient of W is a sum over all places of a batch:
+ * where W is small, the places of a chunk are cut into n_parts parts, each with a sum of its own,
+ * so that a device has work for all its units; the parts are added up in their order.
  */
 #include "device/accel/layers.h"
 
@@ -49,8 +53,71 @@ size_t drove__accel_conv_scratch(const drove_layer *y, size_t rows)
 {
     conv v = sizes_of(y, rows);
     size_t columns = v.is_plain ? 0 : v.chunk * v.places * v.k * v.groups;
-    return drove__pad_floats(columns) + (v.n_parts > 1 ? v.n_parts * y->n_w : 0);
+    size_t n = drove__pad_floats(columns) + (v.n_parts > 1 ? v.n_parts * y->n_w : 0);
+    return v.is_plain || n > y->n_w ? n : y->n_w; /* of a library: W turned */
 }
+
+/* ---- by a library ---- */
+
+drove_status drove__accel_conv_prepare(drove_engine *e, size_t layer)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    if (y->ops != &drove__layer_convolution || e->ops->conv_create == NULL) return DROVE_OK;
+    if (sizes_of(y, e->max_rows).is_plain) return DROVE_OK; /* a product as it is */
+    drove_numbers k = drove__accel_numbers(y);
+    return e->ops->conv_create(e->work, &k, e->max_rows, &e->conv[layer]);
+}
+
+static bool by_library(const drove_engine *e, size_t layer, drove_accel_conv_part part)
+{
+    drove_accel_conv *c = e->conv[layer];
+    return c != NULL && e->ops->conv_can(c, part, e->present->n_rows);
+}
+
+/* to[group][n][m] = from[group][m][n] */
+static drove_status turn(drove_engine *e, const conv *v, size_t m, size_t n, drove_accel_view from,
+                         drove_accel_view to)
+{
+    drove_accel_job job = {DROVE_JOB_to_rows, {from, to}, {.h = (unsigned)n, .w = 1}};
+    job.k.rows = (unsigned)(v->groups * n);
+    job.k.cols = (unsigned)m;
+    return drove__accel_job(e, &job);
+}
+
+/* *done false: the library has turned it down. */
+static drove_status run_library(drove_engine *e, size_t layer, drove_accel_conv_part part,
+                                drove_accel_view x, drove_accel_view y, bool adds, bool *done)
+{
+    drove_accel_view w = drove__accel_view(e->scratch, 0);
+    drove_status status = e->ops->conv_run(e->conv[layer], part, e->present->n_rows, x, w, y, adds);
+    *done = status == DROVE_OK;
+    return status == DROVE_E_UNSUPPORTED ? DROVE_OK : drove__accel_try(e, status);
+}
+
+/* Forward, or the derivative at the images. */
+static drove_status by_weights(drove_engine *e, size_t layer, const conv *v,
+                               drove_accel_conv_part part, drove_accel_view x, drove_accel_view y,
+                               bool adds, bool *done)
+{
+    *done = false;
+    if (!by_library(e, layer, part)) return DROVE_OK;
+    DROVE_TRY(turn(e, v, v->k, v->o, drove__params_w(e, e->theta, layer),
+                   drove__accel_view(e->scratch, 0)));
+    return run_library(e, layer, part, x, y, adds, done);
+}
+
+static drove_status weights_by_library(drove_engine *e, size_t layer, const conv *v, bool *done)
+{
+    *done = false;
+    if (!by_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS)) return DROVE_OK;
+    DROVE_TRY(run_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS, drove__accel_x(e, layer, 0),
+                          drove__accel_dy(e, layer), false, done));
+    if (!*done) return DROVE_OK;
+    return turn(e, v, v->o, v->k, drove__accel_view(e->scratch, 0),
+                drove__params_w(e, e->grad, layer));
+}
+
+/* ---- by im2col ---- */
 
 /* Rows of a matrix of columns, and how far apart those of two groups are. */
 typedef struct matrix {
@@ -81,21 +148,32 @@ static drove_status columns_of(drove_engine *e, size_t layer, const conv *v, siz
     return drove__accel_job(e, &job);
 }
 
+static drove_status forward_by_columns(drove_engine *e, size_t layer, const conv *v)
+{
+    const drove_layer *y = v->y;
+    size_t n_rows = e->present->n_rows;
+    drove_accel_view w = drove__params_w(e, e->theta, layer), out = drove__accel_y(e, layer);
+    for (size_t first = 0, n; first < n_rows; first += n) {
+        matrix cols;
+        n = least(v->chunk, n_rows - first);
+        DROVE_TRY(columns_of(e, layer, v, first, n, &cols));
+        DROVE_ACCEL_TRY(e, e->ops->gemm_batch(e->work, false, false, n * v->places, v->o, v->k,
+                                              1.0f, cols.at, cols.ld, cols.stride, w, v->o,
+                                              v->k * v->o, 0.0f, moved(out, first * y->n_out),
+                                              y->out.c, v->o, v->groups));
+    }
+    return DROVE_OK;
+}
+
 drove_status drove__accel_conv_forward(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
     size_t n_rows = e->present->n_rows;
     conv v = sizes_of(y, n_rows);
-    drove_accel_view w = drove__params_w(e, e->theta, layer), out = drove__accel_y(e, layer);
-    for (size_t first = 0, n; first < n_rows; first += n) {
-        matrix cols;
-        n = least(v.chunk, n_rows - first);
-        DROVE_TRY(columns_of(e, layer, &v, first, n, &cols));
-        DROVE_ACCEL_TRY(e,
-                        e->ops->gemm_batch(e->work, false, false, n * v.places, v.o, v.k, 1.0f,
-                                           cols.at, cols.ld, cols.stride, w, v.o, v.k * v.o, 0.0f,
-                                           moved(out, first * y->n_out), y->out.c, v.o, v.groups));
-    }
+    bool done;
+    DROVE_TRY(by_weights(e, layer, &v, DROVE_ACCEL_CONV_FORWARD, drove__accel_x(e, layer, 0),
+                         drove__accel_y(e, layer), false, &done));
+    if (!done) DROVE_TRY(forward_by_columns(e, layer, &v));
     return drove__accel_finish_forward(e, layer, n_rows * v.places, y->out.c);
 }
 
@@ -132,26 +210,35 @@ static drove_status fold_parts(drove_engine *e, const conv *v, drove_accel_view 
     return drove__accel_job(e, &job);
 }
 
+static drove_status weights_by_columns(drove_engine *e, size_t layer, const conv *v)
+{
+    const drove_layer *y = v->y;
+    size_t n_rows = e->present->n_rows;
+    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->grad, layer);
+    drove_accel_view sums = dw;
+    if (v->n_parts > 1) {
+        size_t columns = v->is_plain ? 0 : v->chunk * v->places * v->k;
+        sums = drove__accel_view(e->scratch, drove__pad_floats(columns));
+    }
+    for (size_t first = 0, n; first < n_rows; first += n) {
+        matrix cols;
+        n = least(v->chunk, n_rows - first);
+        DROVE_TRY(columns_of(e, layer, v, first, n, &cols));
+        DROVE_TRY(
+            sum_weights(e, v, &cols, moved(dy, first * y->n_out), n * v->places, first > 0, sums));
+    }
+    return v->n_parts > 1 ? fold_parts(e, v, sums, dw) : DROVE_OK;
+}
+
 drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
     size_t n_rows = e->present->n_rows;
     conv v = sizes_of(y, n_rows);
-    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->grad, layer);
-    drove_accel_view sums = dw;
-    if (v.n_parts > 1) {
-        size_t columns = v.is_plain ? 0 : v.chunk * v.places * v.k;
-        sums = drove__accel_view(e->scratch, drove__pad_floats(columns));
-    }
+    bool done;
     DROVE_TRY(drove__accel_begin_backward(e, layer, n_rows * v.places, y->out.c));
-    for (size_t first = 0, n; first < n_rows; first += n) {
-        matrix cols;
-        n = least(v.chunk, n_rows - first);
-        DROVE_TRY(columns_of(e, layer, &v, first, n, &cols));
-        DROVE_TRY(
-            sum_weights(e, &v, &cols, moved(dy, first * y->n_out), n * v.places, first > 0, sums));
-    }
-    return v.n_parts > 1 ? fold_parts(e, &v, sums, dw) : DROVE_OK;
+    DROVE_TRY(weights_by_library(e, layer, &v, &done));
+    return done ? DROVE_OK : weights_by_columns(e, layer, &v);
 }
 
 static drove_status spread_columns(drove_engine *e, const conv *v, size_t n, bool adds,
@@ -166,24 +253,34 @@ static drove_status spread_columns(drove_engine *e, const conv *v, size_t n, boo
     return drove__accel_job(e, &job);
 }
 
-drove_status drove__accel_conv_data(drove_engine *e, size_t layer, unsigned i)
+static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, const conv *v)
 {
-    const drove_layer *y = &e->model->layer[layer];
+    const drove_layer *y = v->y;
     size_t n_rows = e->present->n_rows;
-    conv v = sizes_of(y, n_rows);
     drove_accel_view w = drove__params_w(e, e->theta, layer), dx = drove__accel_dx(e, layer, i);
     drove_accel_view dy = drove__accel_dy(e, layer);
     for (size_t first = 0, n; first < n_rows; first += n) {
-        n = least(v.chunk, n_rows - first);
-        size_t rows = n * v.places;
+        n = least(v->chunk, n_rows - first);
+        size_t rows = n * v->places;
         drove_accel_view part = moved(dx, first * y->n_in);
-        matrix to = {drove__accel_view(e->scratch, 0), v.k, rows * v.k};
-        if (v.is_plain) to = (matrix){part, y->in.c, v.k};
-        float beta = v.is_plain && y->adds[i] ? 1.0f : 0.0f;
-        DROVE_ACCEL_TRY(e, e->ops->gemm_batch(e->work, false, true, rows, v.k, v.o, 1.0f,
-                                              moved(dy, first * y->n_out), y->out.c, v.o, w, v.o,
-                                              v.k * v.o, beta, to.at, to.ld, to.stride, v.groups));
-        if (!v.is_plain) DROVE_TRY(spread_columns(e, &v, n, y->adds[i], part));
+        matrix to = {drove__accel_view(e->scratch, 0), v->k, rows * v->k};
+        if (v->is_plain) to = (matrix){part, y->in.c, v->k};
+        float beta = v->is_plain && y->adds[i] ? 1.0f : 0.0f;
+        DROVE_ACCEL_TRY(e,
+                        e->ops->gemm_batch(e->work, false, true, rows, v->k, v->o, 1.0f,
+                                           moved(dy, first * y->n_out), y->out.c, v->o, w, v->o,
+                                           v->k * v->o, beta, to.at, to.ld, to.stride, v->groups));
+        if (!v->is_plain) DROVE_TRY(spread_columns(e, v, n, y->adds[i], part));
     }
     return DROVE_OK;
+}
+
+drove_status drove__accel_conv_data(drove_engine *e, size_t layer, unsigned i)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    conv v = sizes_of(y, e->present->n_rows);
+    bool done;
+    DROVE_TRY(by_weights(e, layer, &v, DROVE_ACCEL_CONV_DATA, drove__accel_dx(e, layer, i),
+                         drove__accel_dy(e, layer), y->adds[i], &done));
+    return done ? DROVE_OK : data_by_columns(e, layer, i, &v);
 }

@@ -11,7 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "device/accel/state.h"
+#include "device/accel/layers.h"
 #include "model/loss.h"
 
 #include <stdlib.h>
@@ -54,6 +54,8 @@ static void drop_events(drove_engine *e)
 static void release_device(drove_engine *e)
 {
     drop_events(e);
+    for (size_t l = 0; e->conv != NULL && l < e->model->n_layers; l++)
+        if (e->conv[l] != NULL) e->ops->conv_destroy(e->conv[l]);
     e->ops->queue_destroy(e->up);
     e->ops->queue_destroy(e->work);
     e->ops->queue_destroy(e->down);
@@ -83,6 +85,7 @@ static void destroy(drove_engine *e)
     drove__resident_fini(e);
     drove__accel_plan_fini(&e->plan);
     free(e->out);
+    free(e->conv);
     free(e->layer_done);
     free(e->line.read);
     free(e);
@@ -115,10 +118,11 @@ static drove_status make_lists(drove_engine *e)
     size_t n_layers = e->model->n_layers;
     DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
     e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
+    e->conv = calloc(n_layers, sizeof *e->conv);
     e->layer_done = calloc(2 * n_layers, sizeof *e->layer_done);
     e->line.read = calloc(n_layers, sizeof *e->line.read);
-    if (e->out == NULL || e->layer_done == NULL || e->line.read == NULL)
-        return drove__fail_nomem("engine", 6 * n_layers * sizeof *e->out);
+    if (e->out == NULL || e->conv == NULL || e->layer_done == NULL || e->line.read == NULL)
+        return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
     e->kept = e->out + n_layers;
     e->delta = e->kept + n_layers;
     e->layer_read = e->layer_done + n_layers;
@@ -141,7 +145,9 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++)
         DROVE_TRY(drove__slot_init(e, &e->slot[i], data));
     DROVE_TRY(drove__params_init(e, data));
-    return allocate_outputs(e);
+    DROVE_TRY(allocate_outputs(e));
+    for (size_t l = 0; l < e->model->n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
+    return DROVE_OK;
 }
 
 static drove_status check_options(const drove_engine_options *opt)

@@ -100,6 +100,7 @@ struct drove_engine {
     drove_accel_buffer **delta;   /* [plan.n_deltas] derivatives */
     drove_accel_buffer  *input;   /* the examples as NHWC; NULL: not needed */
     drove_accel_buffer  *scratch; /* of the layer that is computed; NULL: none needs it */
+    drove_accel_conv   **conv;    /* [n_layers] of the kind's library; NULL: im2col */
     drove_accel_buffer *result; /* [max_rows] losses, [max_rows][3] counts; twice: of other heads */
     uint32_t           *result_host;
     float              *prob_host;       /* [max_rows][n_outputs]; NULL until predict */

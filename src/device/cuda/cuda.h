@@ -4,6 +4,7 @@
  *   memory.c      buffers, pinned memory
  *   queue.c       queues (streams), events, copies, recorded sequences (graphs)
  *   operations.c  matrix products by cuBLAS, and the launches of our kernels
+ *   convolution.c convolutions by cuDNN, where it is there
  *   kernels.cu    our kernels
  *
  * Every function that calls CUDA makes its device the calling thread's first: a thread may use
@@ -28,6 +29,7 @@ struct drove_accel {
     int               device;
     drove_accel_facts facts;
     size_t            workspace_bytes; /* of a queue's matrix products */
+    size_t            conv_bytes;      /* most for a queue's convolutions; 0: no cuDNN */
     /* Protects what follows: events are made by all queues of the device. */
     pthread_mutex_t    lock;
     drove_accel_event *spare;   /* list of events that are not in use */
@@ -39,12 +41,15 @@ struct drove_accel_buffer {
     float *memory; /* of the device, [n_elements] */
 };
 
+typedef struct drove_cuda_dnn drove_cuda_dnn; /* convolution.c */
+
 struct drove_accel_queue {
-    drove_accel   *a;
-    cudaStream_t   stream;
-    cublasHandle_t blas;      /* NULL before the first product */
-    void          *workspace; /* of blas, [a->workspace_bytes] */
-    float         *sums;      /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
+    drove_accel    *a;
+    cudaStream_t    stream;
+    cublasHandle_t  blas;      /* NULL before the first product */
+    void           *workspace; /* of blas, [a->workspace_bytes] */
+    float          *sums; /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
+    drove_cuda_dnn *dnn;  /* NULL before the first convolution */
 };
 
 struct drove_accel_event {
@@ -131,5 +136,20 @@ drove_status drove_cuda_sparse_forward(drove_accel_queue *q, const drove_accel_s
 drove_status drove_cuda_sparse_backward(drove_accel_queue *q, const drove_accel_sparse *xt,
                                         drove_accel_view d, size_t n_features, size_t n,
                                         drove_accel_view dw);
+
+/* convolution.c */
+/* Its version; false: there is none. */
+bool   drove_cuda_conv_library(unsigned *major, unsigned *minor);
+size_t drove_cuda_conv_bytes(size_t memory_bytes); /* drove_accel.conv_bytes */
+void   drove_cuda_conv_end(drove_accel_queue *q);  /* frees what the queue has of it */
+#ifdef DROVE_HAVE_CUDNN
+drove_status drove_cuda_conv_create(drove_accel_queue *q, const drove_numbers *k, size_t max_rows,
+                                    drove_accel_conv **out);
+void         drove_cuda_conv_destroy(drove_accel_conv *v);
+bool         drove_cuda_conv_can(drove_accel_conv *v, drove_accel_conv_part part, size_t n_rows);
+drove_status drove_cuda_conv_run(drove_accel_conv *v, drove_accel_conv_part part, size_t n_rows,
+                                 drove_accel_view x, drove_accel_view w, drove_accel_view y,
+                                 bool adds);
+#endif
 
 #endif

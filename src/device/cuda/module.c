@@ -74,7 +74,8 @@ static drove_status count(unsigned *out)
 static drove_status describe(unsigned device, drove_accel_facts *out)
 {
     struct cudaDeviceProp properties;
-    int driver = 0;
+    int driver = 0, used;
+    unsigned major, minor;
     drove_accel nameless = {.device = (int)device, .facts = {.name = "a GPU"}};
     DROVE_CUDA_TRY(&nameless, cudaGetDeviceProperties(&properties, (int)device));
     DROVE_CUDA_TRY(&nameless, cudaDriverGetVersion(&driver));
@@ -82,8 +83,11 @@ static drove_status describe(unsigned device, drove_accel_facts *out)
                                .most_buffer_bytes = properties.totalGlobalMem,
                                .n_units = (unsigned)properties.multiProcessorCount};
     snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, properties.name);
-    snprintf(out->driver, sizeof out->driver, "CUDA %d.%d, sm_%d%d", driver / 1000,
-             driver % 1000 / 10, properties.major, properties.minor);
+    used = snprintf(out->driver, sizeof out->driver, "CUDA %d.%d, sm_%d%d", driver / 1000,
+                    driver % 1000 / 10, properties.major, properties.minor);
+    if (used > 0 && (size_t)used < sizeof out->driver && drove_cuda_conv_library(&major, &minor))
+        snprintf(out->driver + used, sizeof out->driver - (size_t)used, ", cuDNN %u.%u", major,
+                 minor);
     return DROVE_OK;
 }
 
@@ -111,7 +115,9 @@ static drove_status prepare(drove_accel *a)
     DROVE_CUDA_TRY(a, drove_cuda_probe());
     DROVE_CUDA_TRY(a, cudaMemGetInfo(&free_bytes, &total_bytes));
     a->workspace_bytes = workspace_of(a->device);
+    a->conv_bytes = drove_cuda_conv_bytes(total_bytes);
     size_t kept_bytes = QUEUES * (a->workspace_bytes + DROVE_CUDA_SUMS * sizeof(float));
+    kept_bytes += a->conv_bytes; /* one queue has convolutions */
     if (kept_bytes > free_bytes / 2) kept_bytes = free_bytes / 2;
     a->facts.memory_bytes = free_bytes - kept_bytes; /* others may be on this device, too */
     a->facts.most_buffer_bytes = a->facts.memory_bytes;
@@ -153,7 +159,7 @@ static const drove_accel_ops ops = {
     .version = DROVE_ACCEL_VERSION,
     .name = "cuda",
     .help = "GPUs of NVIDIA, by CUDA and cuBLAS",
-    .source = "CUDA; cuBLAS",
+    .source = "CUDA; cuBLAS; cuDNN",
     .count = count,
     .describe = describe,
     .open = open_device,
@@ -187,6 +193,12 @@ static const drove_accel_ops ops = {
     .sequence_end = drove_cuda_sequence_end,
     .sequence_run = drove_cuda_sequence_run,
     .sequence_destroy = drove_cuda_sequence_destroy,
+#ifdef DROVE_HAVE_CUDNN
+    .conv_create = drove_cuda_conv_create,
+    .conv_destroy = drove_cuda_conv_destroy,
+    .conv_can = drove_cuda_conv_can,
+    .conv_run = drove_cuda_conv_run,
+#endif
 };
 
 __attribute__((visibility("default"))) const drove_accel_ops *drove_accel_module(

@@ -46,6 +46,7 @@ void drove_cuda_queue_destroy(drove_accel_queue *q)
     if (drove_cuda_enter(q->a) == DROVE_OK) {
         cudaStreamSynchronize(q->stream);
         if (q->blas != NULL) cublasDestroy(q->blas);
+        drove_cuda_conv_end(q);
         cudaFree(q->workspace);
         cudaFree(q->sums);
         cudaStreamDestroy(q->stream);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,42 @@ static void bits_repeat(void **state)
 {
     (void)state;
     on_each(bits_on);
+}
+
+/* ---- a library of convolutions ---- */
+
+/* The stand-in for cuDNN computes what it is thought to: all parts, or with DROVE_CUDA_CONV=im2col
+ * none; it says how many it has computed. */
+static void a_library_computes_convolutions(void **state)
+{
+    /* forward, derivatives of images and of weights, in three batches; forward of the second one,
+     * and of `strides` the weights of conv2 and the images of conv3, are turned down */
+    static const struct {
+        const char *name;
+        unsigned long runs[3];
+    } expected[] = {{"deep", {2 * 2, 3 * 1, 3 * 2}}, {"strides", {2 * 3, 3 * 1, 3 * 2}}};
+    (void)state;
+    char path[1024];
+    const char *folder = getenv("DROVE_MODULE_PATH"), *wish = getenv("DROVE_CUDA_CONV");
+    if (getenv("DROVE_TEST_STAND_IN") == NULL || folder == NULL) {
+        print_message("skipped: not on the stand-in for CUDA\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/cudnn.so", folder);
+    void *library = dlopen(path, RTLD_NOW);
+    assert_non_null(library);
+    atomic_ulong *runs = dlsym(library, "stand_in_cudnn_runs");
+    assert_non_null(runs);
+    assert_non_null(devices[CUDA]);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        unsigned long before[3];
+        for (size_t part = 0; part < 3; part++) before[part] = atomic_load(&runs[part]);
+        gradients_on(devices[CUDA], images_find(expected[i].name));
+        for (size_t part = 0; part < 3; part++)
+            assert_int_equal(atomic_load(&runs[part]) - before[part],
+                             wish == NULL ? expected[i].runs[part] : 0);
+    }
+    dlclose(library);
 }
 
 /* ---- finite differences ---- */
@@ -238,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_agrees_with_the_host),
         cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(a_library_computes_convolutions),
         cmocka_unit_test(gradients_are_slopes),
         cmocka_unit_test(scores_predictions_and_statistics_agree),
         cmocka_unit_test(memory_is_counted),

@@ -72,7 +72,7 @@ static void test_devices(void **state)
     assert_int_equal(open_spec("cuda:0.0"), DROVE_E_UNSUPPORTED);
     assert_says("cannot be split");
     assert_int_equal(ops->describe(1, &facts), DROVE_OK);
-    assert_string_equal(facts.driver, "CUDA 13.0, sm_90");
+    assert_string_equal(facts.driver, "CUDA 13.0, sm_90, cuDNN 9.1");
     assert_int_equal(facts.memory_bytes, 1u << 30);
     setenv("DROVE_STAND_IN_DEVICES", "0", 1); /* not an error */
     assert_int_equal(ops->count(&n), DROVE_OK);
