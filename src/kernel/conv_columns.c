@@ -99,12 +99,16 @@ void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_e
         }
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
+            if (in.first == in.last) { /* all of the windows is padding */
+                memset(col, 0, win->kh * row * sizeof *col);
+                col += win->kh * row;
+                continue;
+            }
             const float *from =
                 x + at.image + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
             for (size_t ky = 0; ky < win->kh; ky++, col += row) {
                 size_t y;
-                if (drovek_window_inside(at.begin, ky * win->dh, win->ph, s->h, &y) &&
-                    in.first < in.last) {
+                if (drovek_window_inside(at.begin, ky * win->dh, win->ph, s->h, &y)) {
                     put_row(col, from + y * s->w * s->c, in, win->kw, cg, step, x_end);
                 } else {
                     memset(col, 0, row * sizeof *col);
@@ -128,6 +132,10 @@ void drovek_columns_back(const drovek_conv_shape *s, const float *col, size_t gr
         const line_place at = find_line(s, l);
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
+            if (in.first == in.last) {
+                col += win->kh * row;
+                continue;
+            }
             float *image =
                 dx + at.image + group * cg + (ox * win->sw + in.first * win->dw - win->pw) * s->c;
             for (size_t ky = 0; ky < win->kh; ky++, col += row) {

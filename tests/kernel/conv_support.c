@@ -62,6 +62,7 @@ const drovek_conv_shape *conv_shapes(void)
     shape[n++] = conv_shape(8, 6, 6, 8, 8, square(3, 1, 1, 1)); /* one channel a group */
     shape[n++] = conv_shape(1, 1, 1, 1, 1, square(1, 1, 0, 1));
     shape[n++] = conv_shape(2, 2, 2, 3, 1, square(3, 1, 1, 1));
+    shape[n++] = conv_shape(4, 4, 3, 2, 1, square(1, 1, 2, 1));    /* windows of padding alone */
     shape[n++] = conv_shape(3, 64, 60, 32, 1, square(3, 1, 1, 1)); /* several chunks an image */
     shape[n++] = conv_shape(64, 24, 24, 16, 1, square(5, 1, 2, 1));
     /* the last window ends before the image does */
