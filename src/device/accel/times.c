@@ -80,13 +80,14 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
     return add_copies(e, times);
 }
 
+/* A device's clock need not be monotone between queues: an end before the begin is none. */
 static void tell_copy(const drove_engine *e, size_t offset, bool is_up, drove_accel_interval copy,
                       drove_device_copy_fn *tell, void *context)
 {
     const drove_device_copy told = {.offset = offset,
                                     .is_up = is_up,
                                     .begin_ns = copy.begin + e->clock_shift,
-                                    .end_ns = copy.end + e->clock_shift,
+                                    .end_ns = copy.begin + length(copy) + e->clock_shift,
                                     .hidden_ns = overlap(copy, e->line.compute)};
     tell(context, &told);
 }

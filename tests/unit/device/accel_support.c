@@ -3,6 +3,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "unit/device/accel_plain.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -280,4 +281,27 @@ void accel_compare(accel_problem *p, bool spans_wanted)
     assert_int_equal(score[0].true_positive, score[1].true_positive);
     assert_int_equal(score[0].false_positive, score[1].false_positive);
     assert_int_equal(score[0].false_negative, score[1].false_negative);
+}
+
+/* ---- all devices ---- */
+
+drove_device *accel_devices[ACCEL_N_DEVICES];
+
+int accel_open_devices(void **state)
+{
+    (void)state;
+    char folder[512];
+    assert_non_null(realpath(".", folder));
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 0), 0);
+    accel_devices[ACCEL_PLAIN] = accel_plain_open();
+    accel_devices[ACCEL_OPENCL] = accel_open_device("opencl", "0");
+    accel_devices[ACCEL_CUDA] = accel_open_device("cuda", "0");
+    return 0;
+}
+
+int accel_close_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) drove__device_close(accel_devices[i]);
+    return 0;
 }

@@ -38,6 +38,13 @@ typedef struct accel_problem {
  * none, and why has been printed.  Sanitized programs have none: drivers do not run in them. */
 drove_device *accel_open_device(const char *kind, const char *argument);
 
+/* Group setup and teardown: the tables of operations that the tests of the engine run on.  What
+ * drivers compile goes to the cache folder of the environment, else here. */
+enum { ACCEL_PLAIN, ACCEL_OPENCL, ACCEL_CUDA, ACCEL_N_DEVICES };
+extern drove_device *accel_devices[ACCEL_N_DEVICES]; /* NULL: not here */
+int                  accel_open_devices(void **state);
+int                  accel_close_devices(void **state);
+
 void accel_setup(accel_problem *p, const accel_case *how, drove_device *device, size_t max_rows);
 void accel_teardown(accel_problem *p); /* not the device */
 

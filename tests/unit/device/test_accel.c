@@ -20,32 +20,10 @@
 
 enum { MAX_ROWS = 128 };
 
-enum { PLAIN, OPENCL, CUDA, N_DEVICES };
-static drove_device *devices[N_DEVICES]; /* NULL: not here */
-
-static int open_devices(void **state)
-{
-    (void)state;
-    char folder[512];
-    assert_non_null(realpath(".", folder));
-    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 0), 0);
-    devices[PLAIN] = accel_plain_open();
-    devices[OPENCL] = accel_open_device("opencl", "0");
-    devices[CUDA] = accel_open_device("cuda", "0");
-    return 0;
-}
-
-static int close_devices(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < N_DEVICES; i++) drove__device_close(devices[i]);
-    return 0;
-}
-
 static void on_each(void (*test)(drove_device *device))
 {
-    for (size_t i = 0; i < N_DEVICES; i++) {
-        if (devices[i] != NULL) test(devices[i]);
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
+        if (accel_devices[i] != NULL) test(accel_devices[i]);
     }
 }
 
@@ -409,5 +387,5 @@ int main(void)
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
     };
     if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
+    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

@@ -28,33 +28,13 @@ static const double LOSS_BOUND = 2e-5; /* relative, summed over a batch */
 /* Relative, of a finite difference of losses in float, across some kinks of rectified units. */
 static const double DIFFERENCE_BOUND = 0.05;
 
-enum { PLAIN, OPENCL, CUDA, N_DEVICES, MAX_ROWS = 16 };
-static drove_device *devices[N_DEVICES]; /* NULL: not here */
-
-static int open_devices(void **state)
-{
-    (void)state;
-    char folder[512];
-    assert_non_null(realpath(".", folder));
-    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 0), 0);
-    devices[PLAIN] = accel_plain_open();
-    devices[OPENCL] = accel_open_device("opencl", "0");
-    devices[CUDA] = accel_open_device("cuda", "0");
-    return 0;
-}
-
-static int close_devices(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < N_DEVICES; i++) drove__device_close(devices[i]);
-    return 0;
-}
+enum { MAX_ROWS = 16 };
 
 static void on_each(void (*test)(drove_device *device, const images_case *how))
 {
-    for (size_t i = 0; i < N_DEVICES; i++) {
-        if (devices[i] == NULL) continue;
-        for (const images_case *c = images_cases; c->name != NULL; c++) test(devices[i], c);
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
+        if (accel_devices[i] == NULL) continue;
+        for (const images_case *c = images_cases; c->name != NULL; c++) test(accel_devices[i], c);
     }
 }
 
@@ -135,11 +115,11 @@ static void a_library_computes_convolutions(void **state)
     assert_non_null(library);
     atomic_ulong *runs = dlsym(library, "stand_in_cudnn_runs");
     assert_non_null(runs);
-    assert_non_null(devices[CUDA]);
+    assert_non_null(accel_devices[ACCEL_CUDA]);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         unsigned long before[3];
         for (size_t part = 0; part < 3; part++) before[part] = atomic_load(&runs[part]);
-        gradients_on(devices[CUDA], images_find(expected[i].name));
+        gradients_on(accel_devices[ACCEL_CUDA], images_find(expected[i].name));
         for (size_t part = 0; part < 3; part++)
             assert_int_equal(atomic_load(&runs[part]) - before[part],
                              wish == NULL ? expected[i].runs[part] : 0);
@@ -187,7 +167,7 @@ static void gradients_are_slopes(void **state)
         drove_score score[2];
         if (strcmp(c->name, "inception") == 0 || strcmp(c->name, "batch norm") == 0)
             continue; /* two heads; factors of the step size */
-        images_setup(&p, c, devices[PLAIN], MAX_ROWS);
+        images_setup(&p, c, accel_devices[ACCEL_PLAIN], MAX_ROWS);
         images_choose(&p, 0, MAX_ROWS, 9);
         images_gradients(&p, score);
         float *grad = malloc(p.model->n_params * sizeof *grad);
@@ -247,26 +227,26 @@ static void memory_is_counted(void **state)
         images p;
         drove_score score = {0};
         drove_engine *engine = NULL;
-        images_setup(&p, c, devices[PLAIN], 1);
+        images_setup(&p, c, accel_devices[ACCEL_PLAIN], 1);
         drove_engine_options opt = {.model = p.model,
                                     .kernels = &p.kernels,
                                     .data = &p.data,
                                     .max_rows = (size_t)1 << 40,
-                                    .device = devices[PLAIN]};
-        size_t most = devices[PLAIN]->engine->most_rows(&opt);
+                                    .device = accel_devices[ACCEL_PLAIN]};
+        size_t most = accel_devices[ACCEL_PLAIN]->engine->most_rows(&opt);
         assert_true(most > MAX_ROWS && most < opt.max_rows);
         opt.max_rows = most + 1;
-        assert_int_equal(devices[PLAIN]->engine->create(&opt, &engine), DROVE_E_NOMEM);
+        assert_int_equal(accel_devices[ACCEL_PLAIN]->engine->create(&opt, &engine), DROVE_E_NOMEM);
         accel_plain_elements = 0;
         opt.max_rows = most;
-        assert_int_equal(devices[PLAIN]->engine->create(&opt, &engine), DROVE_OK);
-        uint64_t limit = devices[PLAIN]->facts.memory_bytes;
+        assert_int_equal(accel_devices[ACCEL_PLAIN]->engine->create(&opt, &engine), DROVE_OK);
+        uint64_t limit = accel_devices[ACCEL_PLAIN]->facts.memory_bytes;
         assert_true(accel_plain_elements * sizeof(float) <= limit * 9 / 10);
         assert_true(accel_plain_elements * sizeof(float) >= limit / 8); /* not far from it */
         images_choose(&p, 0, 3, 1);
-        assert_int_equal(devices[PLAIN]->engine->score(engine, p.theta, &p.batch, &score),
-                         DROVE_OK);
-        devices[PLAIN]->engine->destroy(engine);
+        assert_int_equal(
+            accel_devices[ACCEL_PLAIN]->engine->score(engine, p.theta, &p.batch, &score), DROVE_OK);
+        accel_devices[ACCEL_PLAIN]->engine->destroy(engine);
         images_teardown(&p);
     }
 }
@@ -282,5 +262,5 @@ int main(void)
         cmocka_unit_test(memory_is_counted),
     };
     if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
+    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

@@ -18,33 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAIN, OPENCL, CUDA, N_DEVICES, MAX_ROWS = 8, N_STEPS = 6, MOST_STATE = 2 };
-static drove_device *devices[N_DEVICES]; /* NULL: not here */
+enum { MAX_ROWS = 8, N_STEPS = 6, MOST_STATE = 2 };
 static const uint64_t TIMEOUT_NS = 60000000000u;
 
 /* Largest difference of a parameter or its state from the host's after the steps, as a part of the
  * largest in the vector: float divisions and roots of a device are within 3 units in the last
  * place, and sums of squares have another order. */
 static const double STEP_BOUND = 1e-5;
-
-static int open_devices(void **state)
-{
-    (void)state;
-    char folder[512];
-    assert_non_null(realpath(".", folder));
-    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 0), 0);
-    devices[PLAIN] = accel_plain_open();
-    devices[OPENCL] = accel_open_device("opencl", "0");
-    devices[CUDA] = accel_open_device("cuda", "0");
-    return 0;
-}
-
-static int close_devices(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < N_DEVICES; i++) drove__device_close(devices[i]);
-    return 0;
-}
 
 static const struct {
     drove_device_rule rule;
@@ -243,9 +223,9 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
 static void every_rule_steps_as_the_hosts(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_DEVICES; i++) {
-        for (size_t r = 0; devices[i] != NULL && r < N_RULES; r++)
-            steps_with(devices[i], images_find(r % 2 == 0 ? "inception" : "batch norm"), r);
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
+        for (size_t r = 0; accel_devices[i] != NULL && r < N_RULES; r++)
+            steps_with(accel_devices[i], images_find(r % 2 == 0 ? "inception" : "batch norm"), r);
     }
 }
 
@@ -298,8 +278,8 @@ static void together(drove_device *device)
 static void devices_that_are_given_equal_sums_stay_equal(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_DEVICES; i++)
-        if (devices[i] != NULL) together(devices[i]);
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++)
+        if (accel_devices[i] != NULL) together(accel_devices[i]);
 }
 
 /* ---- refusals ---- */
@@ -310,11 +290,11 @@ static void other_rules_and_orders_are_refused(void **state)
     images p;
     size_t layer, n_left;
     float *gradient;
-    const drove_engine_ops *ops = devices[PLAIN]->engine;
+    const drove_engine_ops *ops = accel_devices[ACCEL_PLAIN]->engine;
     const drove_device_rule unknown = {.name = "newton"}, short_of_state = {.name = "adam"};
     const drove_device_rule rule = {.name = "sgd"};
     const drove_device_update update = {.scale = 1.0f, .eta = 0.1f, .t = 1};
-    images_setup(&p, images_find("plain"), devices[PLAIN], MAX_ROWS);
+    images_setup(&p, images_find("plain"), accel_devices[ACCEL_PLAIN], MAX_ROWS);
     assert_int_equal(ops->set_params(p.accel, &unknown, p.theta), DROVE_E_UNSUPPORTED);
     assert_int_equal(ops->set_params(p.accel, &short_of_state, p.theta), DROVE_E_UNSUPPORTED);
     assert_int_equal(ops->set_params(p.accel, &rule, p.theta), DROVE_OK);
@@ -337,5 +317,5 @@ int main(void)
         cmocka_unit_test(devices_that_are_given_equal_sums_stay_equal),
         cmocka_unit_test(other_rules_and_orders_are_refused),
     };
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
+    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }
