@@ -48,7 +48,11 @@ enum {
  *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy
  *   TYPED    accepts a layout: words that only those to whom `live` lends them can read
  *   ASSIGNED a coordinator gives out the batches (coord/): sizes differ from worker to worker
- *   DEVICES  a worker is a device, with parameters of its own: --workers names them */
+ *   DEVICES  a worker is a device, with parameters of its own: --workers names them
+ *   SPREAD   workers have parameters of their own and exchange through opt->transport alone, so
+ *            that they may be threads, processes or ranks
+ *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
+ *   MOMENTUM the rule is momentum */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
@@ -58,6 +62,9 @@ enum {
     DROVE_SYNC_TYPED = 1u << 5,
     DROVE_SYNC_ASSIGNED = 1u << 6,
     DROVE_SYNC_DEVICES = 1u << 7,
+    DROVE_SYNC_SPREAD = 1u << 8,
+    DROVE_SYNC_OWN_STATE = 1u << 9,
+    DROVE_SYNC_MOMENTUM = 1u << 10,
 };
 
 typedef struct drove_sync drove_sync;
@@ -75,6 +82,10 @@ typedef struct drove_publish_info {
     /* Of the call, beside wait_ns: exposed behind the last worker's backward until all gradients
      * were summed; additions before; the update; copying parameters from where it was made. */
     uint64_t exchange_ns, accumulate_ns, update_ns, broadcast_ns;
+    /* Of strategies that exchange through a transport: at the centre, of exchange_ns; from start to
+     * arrival of exchanges while the worker computed; what was sent; |W - c| before it moved. */
+    uint64_t centre_ns, hidden_ns, bytes, messages;
+    double   distance;
     uint32_t attempts; /* 1 = first try; more = contention */
     uint8_t  dropped;  /* 1 = gave up, the step is not in the parameters */
     uint8_t  updated;  /* 1 = this call completed an update (softsync, sync: the last) */
@@ -106,6 +117,12 @@ typedef struct drove_sync_options {
     const bool *is_resident;
     /* Where to write down what is done when, a lane for each worker; NULL: nowhere. */
     drove_spans *spans;
+    /* SPREAD: borrowed until fini; NULL: init makes one for the threads of this process. */
+    struct drove_transport *transport;
+    const char *period;      /* steps between two exchanges, or "auto"; NULL: the strategy's own */
+    double      rho;         /* pull; 0: eta rho = 0.9 / P */
+    bool        by_layer;    /* a message for each part of theta instead of a packed one */
+    const char *wire_format; /* communication's number format, "C8s"; NULL: floats */
 } drove_sync_options;
 
 typedef struct drove_sync_ops {
@@ -161,8 +178,11 @@ typedef struct drove_sync_ops {
     bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
     /* This worker's own vector[n_vector]; its thread, or parked. */
     float *(*replica)(drove_sync *s, unsigned worker);
-    /* After the workers were parked: what must hold then.  Errors: DROVE_E_SYSTEM. */
+    /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek
+     * gives the same everywhere.  Errors: DROVE_E_SYSTEM. */
     drove_status (*parked)(drove_sync *s);
+    /* This worker will never come back; by any thread but its own.  NULL: the run cannot go on. */
+    void (*leave)(drove_sync *s, unsigned worker);
 } drove_sync_ops;
 
 /* ---- back-off: waiting after a failed attempt (thesis Algorithm 4, section 3.5) ---- */

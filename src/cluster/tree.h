@@ -1,0 +1,29 @@
+/* cluster/tree.h - the fixed tree in which vectors of workers are added.
+ *
+ *     tree(first, n) = x[first]                                    n = 1
+ *                    = tree(first, h) + tree(first + h, n - h)     h the largest power of 2 below n
+ *
+ * It depends on the number of workers alone. With 2^k workers it is what recursive halving and
+ * doubling with distances 1, 2, 4 ... add, so messages can be exchanged that way and give its bits.
+ */
+#ifndef DROVE_CLUSTER_TREE_H
+#define DROVE_CLUSTER_TREE_H
+
+#include "kernel/kernel.h"
+
+#include <stddef.h>
+
+enum {
+    DROVE_TREE_BLOCK = 2048, /* floats added at a time: the sums in between stay in the L1 cache */
+    DROVE_TREE_LEVELS = 16   /* of 65,536 workers */
+};
+
+/* Largest power of 2 below n >= 2. */
+unsigned drove__tree_split(unsigned n);
+
+/* to[length] = factor x tree(0, n) of x[n][length]; to may be one of x. spare: [DROVE_TREE_LEVELS]
+ * [DROVE_TREE_BLOCK] of the calling thread. streams: to is written past the caches. */
+void drove__tree_add(const drovek_table *k, const float *const *x, unsigned n, size_t length,
+                     float *to, float factor, bool streams, float *spare);
+
+#endif
