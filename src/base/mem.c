@@ -2,10 +2,12 @@
  *
  * Every block is preceded by a header of one cache line that tells drove__free where the memory
  * came from.  Blocks below LARGE_BYTES come from the C library; larger ones are mapped, so that
- * their pages are zero without being touched and start on a huge page.
+ * their pages are zero without being touched and start on a huge page.  What processes share is
+ * always mapped: the C library's memory is each process's own after a fork.
  */
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,14 +21,44 @@ typedef struct block_header {
     size_t mapping_bytes;
 } block_header;
 
+static _Thread_local unsigned share_depth;
+
+void drove__memory_share_begin(void)
+{
+    share_depth++;
+}
+
+void drove__memory_share_end(void)
+{
+    assert(share_depth > 0);
+    share_depth--;
+}
+
+bool drove__memory_is_shared(void)
+{
+    return share_depth > 0;
+}
+
+/* Zeroed pages with header; NULL if there are none. */
+static void *map_shared(size_t size_bytes)
+{
+    size_t mapping_bytes = size_bytes + DROVE_CACHE_LINE;
+    if (mapping_bytes < size_bytes) return NULL;
+    char *mapping =
+        mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    *(block_header *)mapping = (block_header){.mapping = mapping, .mapping_bytes = mapping_bytes};
+    return mapping + DROVE_CACHE_LINE;
+}
+
 /* A mapping of size_bytes with header whose caller's part starts at a huge page; NULL if there is
  * none. */
 static void *map_large(size_t size_bytes)
 {
     size_t mapping_bytes = size_bytes + HUGE_PAGE_BYTES + DROVE_CACHE_LINE;
     if (mapping_bytes < size_bytes) return NULL;
-    char *mapping =
-        mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int kind = share_depth > 0 ? MAP_SHARED : MAP_PRIVATE;
+    char *mapping = mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     uintptr_t first = (uintptr_t)mapping + DROVE_CACHE_LINE;
     uintptr_t block = (first + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
@@ -44,6 +76,7 @@ void *drove__alloc(size_t count, size_t size_bytes)
 {
     size_t total_bytes;
     if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
+    if (share_depth > 0 && total_bytes < LARGE_BYTES) return map_shared(total_bytes);
     if (total_bytes >= LARGE_BYTES) return map_large(total_bytes);
     size_t padded_bytes = DROVE_CACHE_LINE + total_bytes + DROVE_CACHE_LINE - 1;
     padded_bytes -= padded_bytes % DROVE_CACHE_LINE;

@@ -2,6 +2,7 @@
 #ifndef DROVE_BASE_MEM_H
 #define DROVE_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,14 @@ static inline size_t drove__pad_floats(size_t n)
  * use huge pages.  Free with drove__free, which accepts NULL. */
 void *drove__alloc(size_t count, size_t size_bytes);
 void  drove__free(void *memory);
+
+/* From begin to end, what the calling thread gets from drove__alloc and from drove__topo_alloc is
+ * memory that processes forked later share with this one, at the same address, instead of getting a
+ * copy of it.  Each block is a mapping of its own, freed as ever.  It belongs to the thread, so
+ * that another run of the same program is not concerned; pairs nest. */
+void drove__memory_share_begin(void);
+void drove__memory_share_end(void);
+bool drove__memory_is_shared(void);
 
 /* realloc for count elements with overflow check; new part is not zeroed, only malloc alignment.
  * Memory of this family is freed with free(). NULL on failure, old block untouched. */

@@ -285,8 +285,8 @@ void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
 {
     if (!has_choice(topo)) return drove__alloc(size_bytes, 1);
     if (size_bytes == 0) size_bytes = 1;
-    void *memory =
-        mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int kind = drove__memory_is_shared() ? MAP_SHARED : MAP_PRIVATE;
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
     bind_memory(topo, memory, size_bytes, node);
     return memory;

@@ -30,12 +30,18 @@
  *   SNAPSHOT    a reader never sees half of an update: the table's "consistent"
  *   NO_LOSS     every published step that is not reported dropped is in the parameters
  *   LOCK_FREE   a stopped worker cannot stop the others
- *   REPEATABLE  same bits for the same seed and number of workers */
+ *   REPEATABLE  same bits for the same seed and number of workers
+ *   PROCS       workers may be processes: all that they share is memory of drove__alloc or
+ *               drove__sync_vector that init asked for, its locks are drove__lock's (base/lock.h),
+ * and
+ *               who waits sleeps on a futex (base/futex.h), so that one that is killed leaves
+ *               nothing behind that holds up the others.  SPREAD (below) implies it */
 enum {
     DROVE_SYNC_SNAPSHOT = 1u << 0,
     DROVE_SYNC_NO_LOSS = 1u << 1,
     DROVE_SYNC_LOCK_FREE = 1u << 2,
     DROVE_SYNC_REPEATABLE = 1u << 3,
+    DROVE_SYNC_PROCS = 1u << 4,
 };
 
 /* What a strategy needs from those who use it.

@@ -1,0 +1,38 @@
+/* base/lock.c - see lock.h. */
+#include "base/lock.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+drove_status drove__lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t kind;
+    int error = pthread_mutexattr_init(&kind);
+    if (error == 0 && drove__memory_is_shared()) {
+        error = pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+        if (error == 0) error = pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+    }
+    if (error == 0) error = pthread_mutex_init(lock, &kind);
+    (void)pthread_mutexattr_destroy(&kind);
+    if (error == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex: %s", strerror(error));
+}
+
+bool drove__lock_taken(pthread_mutex_t *lock, int result, bool *holder_ended)
+{
+    if (holder_ended != NULL) *holder_ended = result == EOWNERDEAD;
+    if (result == EOWNERDEAD) (void)pthread_mutex_consistent(lock); /* held: it cannot fail */
+    return result == 0 || result == EOWNERDEAD;
+}
+
+bool drove__lock(pthread_mutex_t *lock)
+{
+    bool holder_ended;
+    bool taken = drove__lock_taken(lock, pthread_mutex_lock(lock), &holder_ended);
+    assert(taken);
+    (void)taken;
+    return !holder_ended;
+}
