@@ -1,10 +1,7 @@
 /* device/module.h - the modules of accelerators, opened at run time.
  *
- * Module NAME is the file drove_NAME.so (device/accel/accel.h says what is in it).  It is looked
- * for in the folders of the environment variable DROVE_MODULE_PATH (separated by ':'; set and
- * empty: nowhere) or, where that is not set, beside the program or library that this code is in:
- * in the build tree, where it was installed, and in both wherever the whole was moved to.  The
- * first folder that has the file decides.
+ * Module NAME is the file drove_NAME.so (device/accel/accel.h says what is in it); where it is
+ * looked for: base/module.h.
  *
  * A module stays open until the process ends.
  * Threads: any.

@@ -1,0 +1,42 @@
+/* cluster/messages.h - a transport over messages between processes: one worker to a process.
+ *
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005 (recursive halving and doubling); You, Buluc,
+ * Demmel, SC17, sections 5 and 6.  P ranks, worker index = rank.
+ *
+ * A courier, one thread to a process, moves what was started while the worker computes; who waits
+ * in finish moves it himself meanwhile, and the courier rests.  At the process that holds the
+ * centre further threads carry out visits.
+ */
+#ifndef DROVE_CLUSTER_MESSAGES_H
+#define DROVE_CLUSTER_MESSAGES_H
+
+#include "cluster/transport.h"
+#include "cluster/wire.h"
+
+typedef struct drove_messages_options {
+    double timeout_s; /* > 0 */
+    /* False: no thread is made; exchanges advance in start, test and finish alone, and visits while
+     * rank 0 is in one of them (simulators, MPI libraries without threads). */
+    bool has_courier;
+    /* ALL_REDUCE of floats by the library's own, in finish: in its order of additions, whose bits
+     * depend on library and placement; nothing is overlapped. */
+    bool library_reduce;
+} drove_messages_options;
+
+/* Over w, which is borrowed until destroy.  All ranks call it.  Errors: DROVE_E_NOMEM,
+ * DROVE_E_SYSTEM (no thread; the wire). */
+drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernels,
+                                       const drove_messages_options *opt, drove_transport **out);
+
+/* Room for exchanges of up to n floats in lanes 0 .. n_lanes - 1, so that none of them allocates;
+ * otherwise the first longer one in its lane does.  Errors: DROVE_E_NOMEM. */
+drove_status drove__messages_reserve(drove_transport *t, size_t n, unsigned n_lanes);
+
+/* From the next all-reduce on; all ranks alike, between exchanges.
+ * Errors: DROVE_E_UNSUPPORTED (the wire has none). */
+drove_status drove__messages_library_reduce(drove_transport *t, bool is_on);
+
+/* The wire under a transport of this kind; NULL under another. */
+const drove_wire *drove__transport_wire(const drove_transport *t);
+
+#endif

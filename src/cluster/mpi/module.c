@@ -1,0 +1,234 @@
+/* cluster/mpi/module.c - messages by MPI (wire.h): a thin layer over MPI-3, compiled once for each
+ * library (cmake/DroveMpi.cmake) as drove_mpi_<name>.so.  The only file that includes mpi.h; it
+ * uses no function of drove.
+ *
+ * Everything goes over a duplicate of MPI_COMM_WORLD, so it never meets messages of others in the
+ * same process.
+ */
+#include "cluster/wire.h"
+
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef DROVE_WIRE_NAME
+#define DROVE_WIRE_NAME "mpi"
+#endif
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits the caller's word");
+
+typedef struct mpi_wire {
+    drove_wire base;
+    MPI_Comm all;
+    bool is_ours; /* we have called MPI_Init */
+} mpi_wire;
+
+const drove_wire_ops *drove_wire_module(void) __attribute__((visibility("default")));
+
+/* ---- errors ---- */
+
+static int say(char *error, int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING + 1] = "";
+    int n = 0;
+    if (MPI_Error_string(code, text, &n) != MPI_SUCCESS) n = 0;
+    text[n] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(error, DROVE_WIRE_NAME_SIZE, "%s: %.200s", what, text);
+    return 1;
+}
+
+static int check(drove_wire *w, int code, const char *what)
+{
+    return code == MPI_SUCCESS ? 0 : say(w->error, code, what);
+}
+
+static MPI_Comm comm_of(drove_wire *w)
+{
+    return ((mpi_wire *)w->impl)->all;
+}
+
+/* ---- messages ---- */
+
+static void put_request(drove_wire_request *r, MPI_Request request)
+{
+    r->word = 0;
+    memcpy(&r->word, &request, sizeof request);
+}
+
+static MPI_Request get_request(const drove_wire_request *r)
+{
+    MPI_Request request;
+    memcpy(&request, &r->word, sizeof request);
+    return request;
+}
+
+static int isend(drove_wire *w, const void *bytes, size_t n_bytes, unsigned to, unsigned tag,
+                 drove_wire_request *r)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, (int)to, (int)tag, comm_of(w), &request);
+    put_request(r, request);
+    return check(w, code, "MPI_Isend");
+}
+
+static int irecv(drove_wire *w, void *bytes, size_t n_bytes, int from, unsigned tag,
+                 drove_wire_request *r)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int source = from == DROVE_WIRE_ANY ? MPI_ANY_SOURCE : from;
+    int code = MPI_Irecv(bytes, (int)n_bytes, MPI_BYTE, source, (int)tag, comm_of(w), &request);
+    put_request(r, request);
+    return check(w, code, "MPI_Irecv");
+}
+
+static int test(drove_wire *w, drove_wire_request *r, bool *is_done, unsigned *from,
+                size_t *n_bytes)
+{
+    MPI_Request request = get_request(r);
+    MPI_Status status;
+    int flag = 0, n = 0;
+    *is_done = false;
+    int code = MPI_Test(&request, &flag, &status);
+    put_request(r, request);
+    if (code != MPI_SUCCESS) return check(w, code, "MPI_Test");
+    if (!flag) return 0;
+    *is_done = true;
+    if (from != NULL) *from = (unsigned)status.MPI_SOURCE;
+    if (n_bytes != NULL) {
+        code = MPI_Get_count(&status, MPI_BYTE, &n);
+        *n_bytes = n > 0 ? (size_t)n : 0;
+    }
+    return check(w, code, "MPI_Get_count");
+}
+
+static int cancel(drove_wire *w, drove_wire_request *r)
+{
+    MPI_Request request = get_request(r);
+    int code = MPI_Cancel(&request);
+    if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    put_request(r, request);
+    return check(w, code, "MPI_Cancel");
+}
+
+static int all_reduce(drove_wire *w, const float *in, float *out, size_t n)
+{
+    for (size_t at = 0; at < n; at += DROVE_WIRE_MOST / sizeof *in) {
+        size_t rest = n - at, most = DROVE_WIRE_MOST / sizeof *in;
+        int n_here = (int)(rest < most ? rest : most);
+        const void *from = in == out ? MPI_IN_PLACE : (const void *)(in + at);
+        int code = MPI_Allreduce(from, out + at, n_here, MPI_FLOAT, MPI_SUM, comm_of(w));
+        if (code != MPI_SUCCESS) return check(w, code, "MPI_Allreduce");
+    }
+    return 0;
+}
+
+static void end_all(drove_wire *w, int status)
+{
+    MPI_Abort(comm_of(w), status);
+}
+
+/* ---- beginning and end ---- */
+
+/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." without what follows. */
+static void name_library(char into[DROVE_WIRE_NAME_SIZE])
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "", word[64];
+    int n = 0;
+    MPI_Get_library_version(text, &n);
+    text[n < MPI_MAX_LIBRARY_VERSION_STRING ? n : MPI_MAX_LIBRARY_VERSION_STRING] = '\0';
+    if (sscanf(text, "MPICH Version: %63s", word) == 1) {
+        snprintf(into, DROVE_WIRE_NAME_SIZE, "MPICH %s", word);
+    } else if (sscanf(text, "Open MPI v%63[0-9.a-z]", word) == 1) {
+        snprintf(into, DROVE_WIRE_NAME_SIZE, "Open MPI %s", word);
+    } else {
+        text[strcspn(text, ",\n")] = '\0';
+        snprintf(into, DROVE_WIRE_NAME_SIZE, "%.*s", DROVE_WIRE_NAME_SIZE - 1, text);
+    }
+}
+
+/* Who is where.  All ranks call it. */
+static int look_around(mpi_wire *m)
+{
+    drove_wire *w = &m->base;
+    int rank = 0, n_ranks = 0, n_name = 0;
+    char name[MPI_MAX_PROCESSOR_NAME + 1] = "", own[DROVE_WIRE_NAME_SIZE] = "";
+    MPI_Comm here;
+    MPI_Comm_rank(m->all, &rank);
+    MPI_Comm_size(m->all, &n_ranks);
+    w->rank = (unsigned)rank;
+    w->n_ranks = (unsigned)n_ranks;
+    w->host = calloc(w->n_ranks, sizeof *w->host);
+    if (w->host == NULL) return MPI_ERR_NO_MEM;
+    MPI_Get_processor_name(name, &n_name);
+    snprintf(own, sizeof own, "%.*s", DROVE_WIRE_NAME_SIZE - 1, name);
+    int code = MPI_Allgather(own, sizeof own, MPI_CHAR, w->host, sizeof own, MPI_CHAR, m->all);
+    if (code != MPI_SUCCESS) return code;
+    for (unsigned i = 0; i < w->n_ranks; i++) w->host[i][DROVE_WIRE_NAME_SIZE - 1] = '\0';
+    code = MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here);
+    if (code != MPI_SUCCESS) return code;
+    MPI_Comm_rank(here, &rank);
+    MPI_Comm_size(here, &n_ranks);
+    w->local_rank = (unsigned)rank;
+    w->n_local = (unsigned)n_ranks;
+    return MPI_Comm_free(&here);
+}
+
+static void fini(drove_wire *w)
+{
+    if (w == NULL) return;
+    mpi_wire *m = w->impl;
+    MPI_Comm_free(&m->all);
+    if (m->is_ours) MPI_Finalize();
+    free(w->host);
+    free(m);
+}
+
+static int init(drove_wire **out, char *error)
+{
+    int is_begun = 0, is_ended = 0, granted = MPI_THREAD_SINGLE;
+    mpi_wire *m = calloc(1, sizeof *m);
+    if (m == NULL) return say(error, MPI_ERR_NO_MEM, "MPI_Init");
+    MPI_Finalized(&is_ended);
+    MPI_Initialized(&is_begun);
+    int code = is_ended ? MPI_ERR_OTHER : MPI_SUCCESS;
+    if (code == MPI_SUCCESS && !is_begun) {
+        code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
+        m->is_ours = true;
+    } else if (code == MPI_SUCCESS) {
+        code = MPI_Query_thread(&granted);
+    }
+    if (code != MPI_SUCCESS) {
+        free(m);
+        return say(error, code, is_ended ? "MPI cannot begin twice in a process" : "MPI_Init");
+    }
+    code = MPI_Comm_dup(MPI_COMM_WORLD, &m->all);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = look_around(m);
+    if (code != MPI_SUCCESS) return say(error, code, "MPI_Init");
+    m->base.ops = drove_wire_module();
+    m->base.takes_threads = granted == MPI_THREAD_MULTIPLE;
+    m->base.impl = m;
+    name_library(m->base.library);
+    *out = &m->base;
+    return 0;
+}
+
+const drove_wire_ops *drove_wire_module(void)
+{
+    static const drove_wire_ops ops = {
+        .version = DROVE_WIRE_VERSION,
+        .name = DROVE_WIRE_NAME,
+        .init = init,
+        .fini = fini,
+        .isend = isend,
+        .irecv = irecv,
+        .test = test,
+        .cancel = cancel,
+        .all_reduce = all_reduce,
+        .abort = end_all,
+    };
+    return &ops;
+}

@@ -1,0 +1,162 @@
+/* cluster/ranks_open.c - see ranks_open.h. */
+#include "cluster/ranks_open.h"
+
+#include "base/mem.h"
+#include "base/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const libraries[] = {"openmpi", "mpich"};
+
+/* ---- what the launcher says ---- */
+
+/* A whole number in an environment variable; otherwise -1. */
+static long number_in(const char *variable)
+{
+    const char *text = getenv(variable);
+    char *end;
+    if (text == NULL || text[0] == '\0') return -1;
+    long value = strtol(text, &end, 10);
+    return *end == '\0' && value >= 0 && value <= 1 << 24 ? value : -1;
+}
+
+typedef struct launcher {
+    const char *size, *rank; /* variables */
+    const char *library;     /* NULL: either */
+} launcher;
+
+/* mpirun of Open MPI is also a PMIx server, so it comes first. */
+static const launcher launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "openmpi"},
+    {"PMI_SIZE", "PMI_RANK", "mpich"},
+    {"MPI_LOCALNRANKS", "MPI_LOCALRANKID", "mpich"},
+    {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", NULL}, /* srun --mpi=pmix */
+};
+
+static bool is_off(void)
+{
+    const char *forced = getenv("DROVE_MPI");
+    return forced != NULL && strcmp(forced, "none") == 0;
+}
+
+static const launcher *find_launcher(void)
+{
+    for (size_t i = 0; i < DROVE_COUNT(launchers) && !is_off(); i++) {
+        if (number_in(launchers[i].size) >= 1 && number_in(launchers[i].rank) >= 0) {
+            return &launchers[i];
+        }
+    }
+    return NULL;
+}
+
+unsigned drove__mpi_launched_ranks(void)
+{
+    const launcher *l = find_launcher();
+    return l == NULL ? 1 : (unsigned)number_in(l->size);
+}
+
+unsigned drove__mpi_launched_rank(void)
+{
+    const launcher *l = find_launcher();
+    return l == NULL ? 0 : (unsigned)number_in(l->rank);
+}
+
+bool drove__mpi_is_launched(void)
+{
+    return drove__mpi_launched_ranks() > 1;
+}
+
+/* ---- the module ---- */
+
+static void name_module(char into[64], const char *library)
+{
+    snprintf(into, 64, "mpi_%s", library);
+}
+
+const char *drove__mpi_modules(void)
+{
+    char name[2][64];
+    for (size_t i = 0; i < 2; i++) name_module(name[i], libraries[i]);
+    bool has_openmpi = drove__module_is_there(name[0]), has_mpich = drove__module_is_there(name[1]);
+    if (has_openmpi) return has_mpich ? "openmpi, mpich" : "openmpi";
+    return has_mpich ? "mpich" : "";
+}
+
+static drove_status open_library(const char *library, const drove_wire_ops **out)
+{
+    char name[64];
+    drove_module found;
+    name_module(name, library);
+    DROVE_TRY(drove__module_load(name, DROVE_WIRE_ENTRY, &found));
+    const drove_wire_ops *ops = ((drove_wire_entry_fn *)found.entry)();
+    if (ops == NULL || ops->version != DROVE_WIRE_VERSION) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s: expected a module of version %d, found %u",
+                           found.path, DROVE_WIRE_VERSION, ops == NULL ? 0 : ops->version);
+    }
+    *out = ops;
+    return DROVE_OK;
+}
+
+static bool is_library(const char *name)
+{
+    for (size_t i = 0; i < DROVE_COUNT(libraries); i++) {
+        if (strcmp(libraries[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static drove_status open_launched(const drove_wire_ops **out)
+{
+    const launcher *l = find_launcher();
+    const char *forced = getenv("DROVE_MPI");
+    if (forced != NULL && forced[0] != '\0') {
+        if (is_library(forced)) return open_library(forced, out);
+        return drove__fail(DROVE_E_ARG, "DROVE_MPI: expected openmpi, mpich or none, found \"%s\"",
+                           forced);
+    }
+    if (l == NULL) {
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "expected a process that mpirun, mpiexec or srun started, found none of "
+                           "their environment variables");
+    }
+    if (l->library != NULL) {
+        if (open_library(l->library, out) == DROVE_OK) return DROVE_OK;
+        return drove__fail_in(DROVE_E_UNSUPPORTED, "started by %s's launcher (%s is set)",
+                              l->library[0] == 'o' ? "Open MPI" : "MPICH", l->size);
+    }
+    for (size_t i = 0; i < DROVE_COUNT(libraries); i++) {
+        if (open_library(libraries[i], out) == DROVE_OK) return DROVE_OK;
+    }
+    return drove__fail_in(DROVE_E_UNSUPPORTED, "started by srun (%s is set)", l->rank);
+}
+
+drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
+                                  drove_transport **out)
+{
+    const drove_wire_ops *ops = NULL;
+    drove_wire *w = NULL;
+    char error[DROVE_WIRE_NAME_SIZE] = "";
+    unsigned launched = drove__mpi_launched_ranks();
+    DROVE_TRY(open_launched(&ops));
+    if (ops->init(&w, error) != 0) return drove__fail(DROVE_E_SYSTEM, "%s", error);
+    if (w->n_ranks != launched && find_launcher() != NULL) {
+        drove__fail(DROVE_E_UNSUPPORTED,
+                    "expected the %u ranks that the launcher started, found that %s sees %u: is it "
+                    "the launcher of another library?  (DROVE_MPI=openmpi or mpich chooses)",
+                    launched, w->library, w->n_ranks);
+        ops->fini(w);
+        return DROVE_E_UNSUPPORTED;
+    }
+    drove_messages_options opt = {.timeout_s = timeout_s, .has_courier = w->takes_threads};
+    drove_status status = drove__transport_messages(w, kernels, &opt, out);
+    if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
+    return status;
+}
+
+void drove__transport_abort(drove_transport *t, int status)
+{
+    drove_wire *w = (drove_wire *)(uintptr_t)drove__transport_wire(t);
+    if (w != NULL) w->ops->abort(w, status);
+}
