@@ -34,23 +34,31 @@ typedef struct drove_options {
     char     backoff[DROVE_TEXT_SIZE];    /* none */
     char     rule[DROVE_TEXT_SIZE];       /* sgd */
     char     schedule[DROVE_TEXT_SIZE];   /* constant */
-    char     rule_state[DROVE_TEXT_SIZE]; /* "shared" or "worker" */
+    char     rule_state[DROVE_TEXT_SIZE]; /* "auto", "shared" or "worker" */
     double   lr;                          /* step size, no unit, > 0; 0.01 */
     double   weight_decay;                /* >= 0 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step */
     char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
+    /* exchange; strategies whose workers have parameters of their own */
+    char   period[DROVE_TEXT_SIZE];   /* steps between two exchanges, "auto", "" = the strategy's */
+    double rho;                       /* elastic pull, >= 0; 0 = 0.9 / (lr times workers) */
+    char   messages[DROVE_TEXT_SIZE]; /* "packed" or "layers" */
+    char   shard[DROVE_TEXT_SIZE];    /* "whole" or "own" */
+    double timeout;                   /* seconds after which a silent peer ends the run, > 0 */
     /* low precision; linear models */
-    char   precision[DROVE_TEXT_SIZE]; /* DMGC signature; "" = floats, by the host engine */
-    char   rounding[DROVE_TEXT_SIZE];  /* nearest, mt19937, xorshift, shared?bits=&period= */
-    double model_range;                /* largest magnitude of a parameter; 0 = from the data */
+    /* DMGC signature; "" = floats, by the host engine.  With C alone: what is exchanged */
+    char   precision[DROVE_TEXT_SIZE];
+    char   rounding[DROVE_TEXT_SIZE]; /* nearest, mt19937, xorshift, shared?bits=&period= */
+    double model_range;               /* largest magnitude of a parameter; 0 = from the data */
     /* machine */
-    char threads[DROVE_TEXT_SIZE];  /* number >= 1, or "all" */
-    char workers[DROVE_TEXT_SIZE];  /* groups of cores and devices; "" = threads */
-    char loaders[DROVE_TEXT_SIZE];  /* number of threads, or "auto" */
-    char bind[DROVE_TEXT_SIZE];     /* none, compact, spread */
-    char isa[DROVE_TEXT_SIZE];      /* "" = best; or a cap */
-    char prefetch[DROVE_TEXT_SIZE]; /* on, hardware, hints, off */
+    char threads[DROVE_TEXT_SIZE];   /* number >= 1, or "all" */
+    char workers[DROVE_TEXT_SIZE];   /* groups of cores and devices; "" = threads */
+    char loaders[DROVE_TEXT_SIZE];   /* number of threads, or "auto" */
+    char bind[DROVE_TEXT_SIZE];      /* none, compact, spread */
+    char partition[DROVE_TEXT_SIZE]; /* groups of cores, "auto"; "" = none */
+    char isa[DROVE_TEXT_SIZE];       /* "" = best; or a cap */
+    char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
     /* run */
     char     until[DROVE_TEXT_SIZE]; /* "loss=5%,epochs=10" */
     double   eval_every;             /* epochs between evaluations, > 0 */

@@ -88,3 +88,13 @@ drove_status drove__precision_check(const char *signature)
     DROVE_TRY(parse(signature, &s, &p));
     return resolve_formats(&s, &p);
 }
+
+bool drove__precision_is_exchange(const char *signature)
+{
+    drove_dmgc s;
+    if (drove_dmgc_parse(signature, &s) != DROVE_OK) return false;
+    drove_dmgc_term g = s.term[DROVE_DMGC_GRADIENT], c = s.term[DROVE_DMGC_COMMUNICATION];
+    bool has_numbers = s.term[DROVE_DMGC_DATASET].is_present ||
+                       s.term[DROVE_DMGC_INDEX].is_present || s.term[DROVE_DMGC_MODEL].is_present;
+    return c.is_present && !has_numbers && (!g.is_present || g.bits == c.bits);
+}

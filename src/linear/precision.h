@@ -19,4 +19,7 @@ drove_status drove__precision_resolve(const char *signature, bool is_sparse, dro
 /* The same before the data are known: passes if some data would do. */
 drove_status drove__precision_check(const char *signature);
 
+/* True: a signature of what workers exchange alone, "C8s" or "G1C1s"; false: anything else. */
+bool drove__precision_is_exchange(const char *signature);
+
 #endif

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char problem[] = "Problem", method[] = "Method", low[] = "Low precision",
-                  machine[] = "Machine", run[] = "Run";
+static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exchange",
+                  low[] = "Low precision", machine[] = "Machine", run[] = "Run";
 
 #define WHERE(field)     .name = #field, .offset = offsetof(drove_options, field)
 #define TEXT             .kind = DROVE_OPTION_TEXT
@@ -54,8 +54,10 @@ static const drove_option_info table[] = {
      .list = "rules", .words = "auto",
      .help = "how a gradient becomes a step (epsilon stands outside the root); auto = momentum:0.9 "
              "for convolutional networks, as they were published with, sgd for all else"},
-    {WHERE(rule_state), .group = method, TEXT, .default_text = "shared", .value_name = "WORD",
-     .words = "shared worker", .help = "velocity and moments are shared, or of each worker"},
+    {WHERE(rule_state), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto shared worker",
+     .help = "velocity and moments are shared, or of each worker; auto = shared, unless the "
+             "strategy keeps them with the workers"},
     {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "0.01",
      .value_name = "NUMBER", .help = "step size"},
     {WHERE(schedule), .group = method, TEXT, .default_text = "constant", .value_name = "SPEC",
@@ -71,10 +73,26 @@ static const drove_option_info table[] = {
      .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "
              "runs of neighbours); auto = shuffle, with --precision blocks of shuffled examples"},
 
+    {WHERE(period), .group = exchange, TEXT, .default_text = "strategy", .value_name = "N",
+     .empty_word = "strategy", .words = "strategy auto",
+     .help = "steps of a worker between two exchanges with the others; auto = from measured times "
+             "of computing and exchanging; strategy = as the strategy is published"},
+    {WHERE(rho), .group = exchange, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
+     .help = "elastic pull between a worker and the centre; 0 = 0.9 / (--lr times workers)"},
+    {WHERE(messages), .group = exchange, TEXT, .default_text = "packed", .value_name = "WORD",
+     .words = "packed layers", .help = "all parameters in one message, or one for each layer"},
+    {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
+     .words = "whole own",
+     .help = "training data of each rank: the whole set, or a random part of its own"},
+    {WHERE(timeout), .group = exchange, REAL(1e-3, 1e9), .default_text = "60",
+     .value_name = "SECONDS", .help = "after which a silent worker of another process is lost"},
+
     {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
-     .empty_word = "none", .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f",
+     .empty_word = "none",
+     .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs C16s C8s G1C1s",
      .help = "formats of data and model numbers as a DMGC signature, D8M8, D8i16M16 ...: linear "
-             "models, step straight on the shared numbers; none = floats"},
+             "models, step straight on the shared numbers; or of what workers exchange, C16s, C8s, "
+             "G1C1s; none = floats"},
     {WHERE(rounding), .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
      .list = "roundings", .help = "how a parameter is rounded when it is written"},
     {WHERE(model_range), .group = low, REAL(0, FLT_MAX), .default_text = "0",
@@ -96,6 +114,10 @@ static const drove_option_info table[] = {
     {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
      .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
+    {WHERE(partition), .group = machine, TEXT, .default_text = "none", .value_name = "P",
+     .empty_word = "none", .words = "none auto",
+     .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
+             "as fit the fast memory"},
     {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
      .empty_word = "auto", .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
      .help = "highest kernel tier to use: ref; avx2, avx512; neon, dotprod"},

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "linear/precision.h"
 #include "model/model.h"
 #include "train/registry.h"
 #include "train/workers.h"
@@ -153,8 +154,20 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
     return drove__one_of("--save-every", text, shown, DROVE_COUNT(shown), &unused);
 }
 
-const char *drove__resolve_rule(const drove_options *options)
+bool drove__resolve_is_low(const drove_options *options)
+{
+    return options->precision[0] != '\0' && !drove__precision_is_exchange(options->precision);
+}
+
+const char *drove__resolve_rule(const drove_options *options, unsigned needs)
 {
     if (strcmp(options->rule, "auto") != 0) return options->rule;
-    return options->precision[0] != '\0' ? "sgd" : drove__model_default_rule(options->model);
+    if ((needs & DROVE_SYNC_MOMENTUM) != 0) return "momentum:0.9";
+    return drove__resolve_is_low(options) ? "sgd" : drove__model_default_rule(options->model);
+}
+
+const char *drove__resolve_rule_state(const drove_options *options, unsigned needs)
+{
+    if (strcmp(options->rule_state, "auto") != 0) return options->rule_state;
+    return (needs & DROVE_SYNC_OWN_STATE) != 0 ? "worker" : "shared";
 }

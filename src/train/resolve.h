@@ -39,8 +39,14 @@ drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out);
 
-/* The rule that --rule and --model mean: never "auto". */
-const char *drove__resolve_rule(const drove_options *options);
+/* The rule that --rule and --model mean to a strategy with these needs (DROVE_SYNC_*): never
+ * "auto". */
+const char *drove__resolve_rule(const drove_options *options, unsigned needs);
+/* What --rule-state means to it: "shared" or "worker". */
+const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
+/* Does --precision ask for parameters in numbers of an engine's own?  Else it says at most how
+ * workers write what they exchange. */
+bool drove__resolve_is_low(const drove_options *options);
 
 /* What a word of --prefetch asks for: the kernels' software hints; the processor's own prefetchers
  * switched off. */

@@ -1,5 +1,6 @@
 /* train/run.c - from options to objects to a result: drove_train. */
 #include "train/control.h"
+#include "train/exchange.h"
 #include "train/output.h"
 #include "train/registry.h"
 #include "train/summary.h"
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,7 +187,7 @@ static drove_order order_of(const drove_options *opt)
     if (strcmp(opt->order, "random") == 0) return DROVE_ORDER_RANDOM;
     if (strcmp(opt->order, "blocks") == 0) return DROVE_ORDER_BLOCKS;
     bool is_auto = strcmp(opt->order, "auto") == 0;
-    return is_auto && opt->precision[0] != '\0' ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
+    return is_auto && drove__resolve_is_low(opt) ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
 }
 
 /* With --precision: the parameters in numbers of the engine's own. */
@@ -262,6 +264,7 @@ static drove_status create_strategy(drove_run *run, const drove_spec *spec, cons
         .is_resident = run->devices.is_resident,
         .spans = run->devices.spans,
     };
+    drove__exchange_options(&run->opt, &opt);
     if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
     uint32_t *words = drove__alloc(run->optim->n, sizeof *words);
     if (words == NULL) return drove__fail_nomem("the model's parameters", run->optim->n * 4);
@@ -348,6 +351,17 @@ static drove_status setup_resume(drove_run *run)
     return status;
 }
 
+/* What auto means to this strategy: what is written down with the run. */
+static void resolve_rule(drove_run *run)
+{
+    drove_options *opt = &run->opt;
+    unsigned needs = run->plan.ops->needs;
+    const char *rule = drove__resolve_rule(opt, needs);
+    const char *state = drove__resolve_rule_state(opt, needs);
+    if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
+    if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
+}
+
 static drove_status setup(drove_run *run)
 {
     const drove_standing unknown = {.loss_initial = NAN,
@@ -358,13 +372,13 @@ static drove_status setup(drove_run *run)
                                     .best_loss = INFINITY,
                                     .patience_loss = INFINITY};
     run->standing = unknown;
-    bool is_low = run->opt.precision[0] != '\0';
-    run->engine_ops = is_low ? &drove__engine_linear : &drove__engine_host;
+    run->engine_ops =
+        drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
     DROVE_TRY(drove_options_validate(&run->opt));
-    if (strcmp(run->opt.rule, "auto") == 0) strcpy(run->opt.rule, drove__resolve_rule(&run->opt));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
+    resolve_rule(run);
     DROVE_TRY(setup_data(run));
     DROVE_TRY(check_target(run));
     DROVE_TRY(drove__run_features(run));

@@ -15,6 +15,7 @@
 #include "linear/problem.h"
 #include "model/model.h"
 #include "optim/optim.h"
+#include "train/exchange.h"
 #include "train/registry.h"
 #include "train/resolve.h"
 #include "train/until.h"
@@ -107,8 +108,9 @@ static drove_status check_strategy(const drove_options *o, const drove_workers *
     drove_spec spec;
     drove_sync *sync;
     DROVE_TRY(drove__spec_parse(w->spec, &spec));
-    const drove_sync_options opt = {
+    drove_sync_options opt = {
         .spec = &spec, .backoff = o->backoff, .n_workers = w->n_workers, .optim = optim, .seed = 1};
+    drove__exchange_options(o, &opt);
     drove_status status = drove__sync_create(w->ops, &opt, theta, &sync);
     if (status == DROVE_OK) drove__sync_destroy(sync);
     drove__spec_fini(&spec);
@@ -123,13 +125,17 @@ static drove_status check_method(const drove_options *o)
     int n_pus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     DROVE_TRY(drove__resolve_workers(o, (unsigned)n_pus, &workers));
     DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
+    DROVE_TRY(check_word(o, "messages", "--messages"));
+    DROVE_TRY(check_word(o, "shard", "--shard"));
+    DROVE_TRY(drove__exchange_check(o, &workers));
+    const char *state = drove__resolve_rule_state(o, workers.ops->needs);
     const drove_optim_options opt = {
-        .rule = drove__resolve_rule(o),
+        .rule = drove__resolve_rule(o, workers.ops->needs),
         .schedule = o->schedule,
         .lr = o->lr,
-        .weight_decay = o->precision[0] != '\0' ? 0.0 : o->weight_decay, /* the engine's */
+        .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
         .clip = o->clip,
-        .state = strcmp(o->rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+        .state = strcmp(state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
         .n_params = FEW_PARAMS,
         .n_workers = workers.n_workers,
         .kernels = &no_kernels,
@@ -145,7 +151,7 @@ static drove_status check_precision(const drove_options *o)
 {
     drove_rounding unused;
     DROVE_TRY(drove__rounding_parse(o->rounding, &unused));
-    return o->precision[0] != '\0' ? drove__precision_check(o->precision) : DROVE_OK;
+    return drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK;
 }
 
 /* Each option is inside the range of its table row: the caller may have written into the struct. */
@@ -183,6 +189,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o));
     DROVE_TRY(check_word(o, "order", "--order"));
+    DROVE_TRY(drove__partition_check(o->partition));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     DROVE_TRY(check_precision(o));
     DROVE_TRY(check_isa(o->isa));
