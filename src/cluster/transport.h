@@ -16,7 +16,8 @@
  *
  * Every exchange is started and finished apart.  Between the two `in` is not written and `out` not
  * touched.  A worker may have several under way, each in a lane of its own; those of one lane go
- * one after the other.  Where messages travel they do so in the background (facts.in_background).
+ * one after the other.  finish of a SEND waits until its peer has received: who must not wait there
+ * finishes it later.  Where messages travel they do so in the background (facts.in_background).
  *
  * Thread rules: start, test and finish by the thread of `worker`; stop by any thread; gather by the
  * process's controlling thread, workers parked; host before the first exchange.
@@ -70,6 +71,7 @@ typedef struct drove_exchange_info { /* of one exchange; finish adds to it */
     uint64_t flight_ns;              /* from start to the arrival of all; 0 where nothing travels */
     uint64_t bytes;                  /* sent by this worker's process for it */
     uint64_t messages;
+    unsigned n_present; /* collective: workers that took part: terms of the sum */
     float    number[DROVE_EXCHANGE_NUMBERS]; /* VISIT: the reply's */
 } drove_exchange_info;
 
@@ -98,8 +100,10 @@ typedef struct drove_transport_ops {
                            drove_exchange_info *info);
     /* Every exchange that waits, and all later ones, fail. */
     void (*stop)(drove_transport *t);
-    /* The worker is lost: collective exchanges go on without it where `goes_on`, else fail. */
+    /* The worker is lost and runs no more: collective exchanges go on without it where `goes_on`
+     * (one that it had started still has its part), else fail, as all that needs it does. */
     void (*leave)(drove_transport *t, unsigned worker, bool goes_on);
+    bool (*has_left)(const drove_transport *t, unsigned worker); /* NULL: none ever has */
     /* Makes room for a centre, in this process or elsewhere; copies *centre, context borrowed. */
     drove_status (*host)(drove_transport *t, const drove_centre *centre, size_t n);
     /* all[n_processes][each_bytes] = mine of every process, in their order. */
@@ -114,7 +118,7 @@ struct drove_transport {
         process; /* whose memories are apart: ranks; 1 and 0 for threads and procs */
     unsigned            first_worker, n_here; /* whose memory this process reaches */
     const drovek_table *kernels;
-    double              timeout_s;
+    double              timeout_s;     /* 60 */
     bool                in_background; /* a started exchange advances while its worker computes */
     /* Somebody wishes that all stop (signal, clock): set by any thread of any process; carried by
      * every exchange, so that after the same collective exchange all have seen it. */
@@ -132,9 +136,15 @@ static inline bool drove__transport_is_here(const drove_transport *t, unsigned w
 drove_status drove__exchange(drove_transport *t, unsigned worker, const drove_exchange *x,
                              drove_exchange_info *info);
 
+/* For lists; the transports are made by the functions below. */
+extern const drove_transport_ops drove__transport_threads, drove__transport_procs;
+
 /* Workers 0 .. n_workers - 1 in memory that all of them reach: threads of this process or, where
- * is_procs, processes that are forked later (all of its state is from drove__alloc, its locks are
- * robust and shared).  place[n_workers] may be NULL.  n_most: floats of the longest exchange.
+ * is_procs, processes that are forked later (all of its state is from drove__alloc, nothing that a
+ * killed worker leaves behind blocks others).  `in` and `out` of every exchange, and the centre,
+ * must then lie in memory that all workers reach at one address, as that of drove__alloc does: a
+ * sum is written to the `out` of all workers by whichever of them has time.  place[n_workers] may
+ * be NULL.  n_most: floats of the longest exchange.
  * Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__transport_shared(unsigned n_workers, bool is_procs, size_t n_most,
                                      const drovek_table *kernels, const drove_topo *topo,

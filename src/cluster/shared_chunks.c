@@ -1,0 +1,248 @@
+/* cluster/shared_chunks.c - collective exchanges in shared memory.
+ *
+ * When all have come, the vectors are taken apart into chunks.  Whoever is in finish claims one,
+ * adds it over all workers by the fixed tree and writes the sum to all of them; who does it changes
+ * no bit.  So every float of every `in` is read once and every float of every `out` written once,
+ * which is the least that an all-reduce can do, and a worker that still computes holds up nobody.
+ * Where workers are processes the sum goes through a stage, which stays in the cache: a
+ * worker that is killed half-way may have overwritten some terms, since out may be in.
+ *
+ * The word of a chunk: number of the exchange << 24 | worker << 8 | phase.
+ */
+#include "cluster/shared_state.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+
+enum { CLAIMED = 1, SUMMED, DONE }; /* phases; SUMMED: the sum is in the worker's stage */
+
+static uint64_t word_of(uint64_t number, unsigned worker, unsigned phase)
+{
+    return number << 24 | (uint64_t)worker << 8 | phase;
+}
+
+/* ---- coming ---- */
+
+/* The first worker that has not come to the exchange `number` of the lane and has not left. */
+static uint32_t missing(const drove_shared *s, unsigned lane, uint64_t number)
+{
+    for (unsigned i = 0; i < s->t.n_workers; i++) {
+        const drove_shared_worker *w = &s->worker[i];
+        /* In this order: what one that has left had posted does not change any more. */
+        bool has_left = atomic_load(&w->has_left);
+        if (atomic_load(&w->lane[lane].n_posted) < number && !has_left) return i;
+    }
+    return DROVE_NOBODY;
+}
+
+static uint32_t waits_for_all(const drove_shared *s, unsigned worker, unsigned lane)
+{
+    /* Relaxed: its own. */
+    return missing(s, lane,
+                   atomic_load_explicit(&s->worker[worker].lane[lane].n_posted,
+                                        memory_order_relaxed));
+}
+
+bool drove__shared_have_come(const drove_shared *s, unsigned worker, unsigned lane)
+{
+    return waits_for_all(s, worker, lane) == DROVE_NOBODY;
+}
+
+void drove__shared_post(drove_shared *s, unsigned worker, const drove_exchange *x)
+{
+    drove_shared_lane *l = &s->worker[worker].lane[x->lane];
+    uint64_t number = atomic_load_explicit(&l->n_posted, memory_order_relaxed) + 1; /* its own */
+    l->posted[number % 2] =
+        (drove_shared_posting){.x = *x, .wishes_halt = atomic_load(&s->t.halt_wished) != 0};
+    /* Sequentially consistent: of two that come last at least one sees that all have. */
+    atomic_store(&l->n_posted, number);
+    if (missing(s, x->lane, number) == DROVE_NOBODY) drove__shared_wake_all(s);
+}
+
+/* ---- a chunk ---- */
+
+typedef struct group { /* those who take part in an exchange */
+    drove_shared *s;
+    unsigned lane;
+    uint64_t number;
+    drove_exchange x; /* as the first of them brought it */
+    unsigned n_present;
+    const float *from; /* BROADCAST: the root's */
+    bool wishes_halt;
+} group;
+
+static const drove_exchange *brought(const group *g, unsigned worker)
+{
+    return &g->s->worker[worker].lane[g->lane].posted[g->number % 2].x;
+}
+
+static bool is_present(const group *g, unsigned worker)
+{
+    return atomic_load(&g->s->worker[worker].lane[g->lane].n_posted) >= g->number;
+}
+
+static size_t chunk_length(const group *g, size_t chunk)
+{
+    size_t rest = g->x.n - chunk * DROVE_SHARED_CHUNK;
+    return rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK;
+}
+
+static bool gets_it(const group *g, unsigned worker, const drove_exchange *x)
+{
+    if (g->x.kind == DROVE_BROADCAST) return x->out != NULL && x->out != g->from;
+    return g->x.kind == DROVE_ALL_REDUCE || worker == g->x.peer;
+}
+
+/* Terms of the sum and where it goes, from the chunk on, in the scratch of `by`. */
+static unsigned aim(const group *g, size_t chunk, drove_shared_worker *by, unsigned *n_terms)
+{
+    size_t offset = chunk * DROVE_SHARED_CHUNK;
+    unsigned n_to = 0;
+    *n_terms = 0;
+    for (unsigned i = 0; i < g->s->t.n_workers; i++) {
+        if (!is_present(g, i)) continue;
+        const drove_exchange *x = brought(g, i);
+        if (g->x.kind != DROVE_BROADCAST) by->source[(*n_terms)++] = x->in + offset;
+        if (gets_it(g, i, x)) by->to[n_to++] = x->out + offset;
+    }
+    return n_to;
+}
+
+static void copy_out(const group *g, drove_shared_worker *by, const float *from, unsigned n_to,
+                     size_t length)
+{
+    for (unsigned i = 0; i < n_to; i++) g->s->t.kernels->copy_f32(by->to[i], from, length);
+}
+
+/* From `phase` on, for the worker `by`, whose the chunk is. */
+static void do_chunk(const group *g, size_t chunk, unsigned by, unsigned phase)
+{
+    drove_shared_worker *w = &g->s->worker[by];
+    _Atomic uint64_t *word = &g->s->chunk[g->lane][chunk];
+    unsigned n_terms, n_to = aim(g, chunk, w, &n_terms);
+    size_t length = chunk_length(g, chunk);
+    if (g->x.kind == DROVE_BROADCAST) {
+        copy_out(g, w, g->from + chunk * DROVE_SHARED_CHUNK, n_to, length);
+    } else {
+        if (phase == CLAIMED) {
+            drove__tree_add(g->s->t.kernels, w->source, n_terms, length, w->stage, 1.0f, false,
+                            w->spare);
+            /* Release: read by whoever inherits the chunk. */
+            atomic_store_explicit(word, word_of(g->number, by, SUMMED), memory_order_release);
+        }
+        copy_out(g, w, w->stage, n_to, length);
+    }
+    /* Pairs with the load in waits_for_chunks: what was written to every `out`.  Sequentially
+     * consistent: of two that finish last, one at least sees that all is done and wakes. */
+    atomic_store(word, word_of(g->number, by, DONE));
+}
+
+static bool claim(const group *g, size_t chunk, unsigned worker)
+{
+    _Atomic uint64_t *word = &g->s->chunk[g->lane][chunk];
+    /* Relaxed: nothing but the word itself is decided upon; terms were ordered by n_posted. */
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+    return old >> 24 != g->number &&
+           atomic_compare_exchange_strong(word, &old, word_of(g->number, worker, CLAIMED));
+}
+
+static size_t n_chunks_of(size_t n)
+{
+    return n / DROVE_SHARED_CHUNK + (n % DROVE_SHARED_CHUNK > 0);
+}
+
+/* Each begins at its own part, for the sake of pages and of memory that is near, and goes on with
+ * what others have not begun. */
+static void do_chunks(const group *g, unsigned worker)
+{
+    size_t n = n_chunks_of(g->x.n), first = n * worker / g->s->t.n_workers;
+    for (size_t i = 0; i < n; i++) {
+        size_t chunk = first + i < n ? first + i : first + i - n;
+        if (claim(g, chunk, worker)) do_chunk(g, chunk, worker, CLAIMED);
+    }
+}
+
+/* The worker that has the first chunk that is not done.  All are claimed. */
+static uint32_t waits_for_chunks(const drove_shared *s, unsigned worker, unsigned lane)
+{
+    const drove_shared_lane *l = &s->worker[worker].lane[lane];
+    size_t n = n_chunks_of(l->mine.n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word = atomic_load(&s->chunk[lane][i]);
+        if ((word & 0xff) != DONE) return (uint32_t)(word >> 8 & 0xffff);
+    }
+    return DROVE_NOBODY;
+}
+
+/* ---- finishing ---- */
+
+static drove_status fail_unequal(const group *g, unsigned worker, const drove_exchange *x)
+{
+    return drove__fail(DROVE_E_SYSTEM,
+                       "%s of %zu floats in lane %u: worker %u came to it with a %s of %zu floats",
+                       drove__shared_kind_name(g->x.kind), g->x.n, g->lane, worker,
+                       drove__shared_kind_name(x->kind), x->n);
+}
+
+static bool needs_root(const drove_exchange *x)
+{
+    return x->kind == DROVE_REDUCE || x->kind == DROVE_BROADCAST;
+}
+
+static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number, group *g)
+{
+    *g = (group){.s = s, .lane = lane, .number = number};
+    bool has_root = false;
+    for (unsigned i = 0; i < s->t.n_workers; i++) {
+        if (!is_present(g, i)) continue;
+        const drove_exchange *x = brought(g, i);
+        if (g->n_present++ == 0) g->x = *x;
+        if (x->kind != g->x.kind || x->n != g->x.n || (needs_root(x) && x->peer != g->x.peer))
+            return fail_unequal(g, i, x);
+        if (i == x->peer) {
+            has_root = true;
+            g->from = x->in;
+        }
+        g->wishes_halt = g->wishes_halt || s->worker[i].lane[lane].posted[number % 2].wishes_halt;
+    }
+    if (!needs_root(&g->x) || has_root) return DROVE_OK;
+    return drove__fail(DROVE_E_SYSTEM, "%s in lane %u: worker %u, whose it is, has left",
+                       drove__shared_kind_name(g->x.kind), lane, g->x.peer);
+}
+
+drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned lane,
+                                   drove_exchange_info *info)
+{
+    drove_shared_lane *l = &s->worker[worker].lane[lane];
+    DROVE_TRY(drove__shared_await(s, worker, lane, waits_for_all, &info->wait_ns));
+    group g;
+    DROVE_TRY(gather_group(s, lane, atomic_load(&l->n_posted), &g));
+    if (g.n_present < s->t.n_workers) DROVE_TRY(drove__shared_check(s, worker, &l->mine));
+    if (g.wishes_halt) atomic_store(&s->t.halt_seen, 1);
+    info->n_present = g.n_present;
+    if (g.x.kind == DROVE_BARRIER || g.x.n == 0) return DROVE_OK;
+    uint64_t begin_ns = drove__now_ns();
+    do_chunks(&g, worker);
+    info->work_ns += drove__now_ns() - begin_ns;
+    if (waits_for_chunks(s, worker, lane) == DROVE_NOBODY) {
+        drove__shared_wake_all(s);
+        return DROVE_OK;
+    }
+    return drove__shared_await(s, worker, lane, waits_for_chunks, &info->wait_ns);
+}
+
+void drove__shared_inherit(drove_shared *s, unsigned lost)
+{
+    for (unsigned lane = 0; lane < DROVE_LANES; lane++) {
+        uint64_t number = atomic_load(&s->worker[lost].lane[lane].n_posted);
+        for (size_t i = 0; i < s->n_chunks; i++) {
+            uint64_t word = atomic_load(&s->chunk[lane][i]);
+            unsigned phase = (unsigned)(word & 0xff);
+            if (word >> 24 != number || (word >> 8 & 0xffff) != lost || phase == DONE) continue;
+            if (phase == 0) continue;
+            group g;
+            if (gather_group(s, lane, number, &g) == DROVE_OK) do_chunk(&g, i, lost, phase);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+/* The transport of shared memory: what each kind of exchange gives, for 1 to 9 workers, and what
+ * happens when one stops, leaves or does not come. */
+#include "cluster/transport.h"
+#include "cluster/tree.h"
+
+#include "base/mem.h"
+#include "crowd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 40000, MOST = 9, ROUNDS = 6 }; /* N: more than two chunks */
+
+typedef struct table {
+    drove_transport *t;
+    float *in[MOST], *out[MOST], *sum;
+    unsigned wrong[MOST], n_present[MOST];
+    drove_status status[MOST];
+    char text[MOST][DROVE_ERROR_TEXT_SIZE];
+    size_t n;
+    bool in_place;
+} table;
+
+static void open_table(table *b, unsigned n_workers, size_t n)
+{
+    *b = (table){.n = n};
+    assert_int_equal(
+        drove__transport_shared(n_workers, false, N, crowd_kernels(), NULL, NULL, &b->t), DROVE_OK);
+    for (unsigned w = 0; w < n_workers; w++) {
+        b->in[w] = drove__alloc(N, sizeof(float));
+        b->out[w] = drove__alloc(N, sizeof(float));
+        assert_true(b->in[w] != NULL && b->out[w] != NULL);
+    }
+    b->sum = drove__alloc(N, sizeof(float));
+}
+
+static void close_table(table *b)
+{
+    for (unsigned w = 0; w < b->t->n_workers; w++) {
+        drove__free(b->in[w]);
+        drove__free(b->out[w]);
+    }
+    drove__free(b->sum);
+    b->t->ops->destroy(b->t);
+}
+
+/* Numbers whose sum depends on the order of addition. */
+static float value_of(unsigned worker, size_t i, unsigned round)
+{
+    uint32_t x = (uint32_t)(i * 2654435761u) ^ (worker * 40503u + round * 977u);
+    x ^= x >> 13, x *= 0x5bd1e995u, x ^= x >> 15;
+    return ((float)(x & 0xffff) - 32768.0f) * 1e-3f * (float)(1u << (x >> 28));
+}
+
+static void fill_in(table *b, unsigned worker, unsigned round)
+{
+    for (size_t i = 0; i < b->n; i++) b->in[worker][i] = value_of(worker, i, round);
+}
+
+static void fill_sum(table *b, unsigned round)
+{
+    const float *x[MOST];
+    float *copy[MOST];
+    static float spare[DROVE_TREE_LEVELS * DROVE_TREE_BLOCK];
+    for (unsigned w = 0; w < b->t->n_workers; w++) {
+        x[w] = copy[w] = malloc((b->n + 1) * sizeof(float));
+        assert_non_null(copy[w]);
+        for (size_t i = 0; i < b->n; i++) copy[w][i] = value_of(w, i, round);
+    }
+    drove__tree_add(crowd_kernels(), x, b->t->n_workers, b->n, b->sum, 1.0f, false, spare);
+    for (unsigned w = 0; w < b->t->n_workers; w++) free(copy[w]);
+}
+
+static bool equal(const float *a, const float *b, size_t n)
+{
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static void all_reduce_once(void *context, unsigned w)
+{
+    table *b = context;
+    fill_in(b, w, 3);
+    float *out = b->in_place ? b->in[w] : b->out[w];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        fill_in(b, w, 3);
+        const drove_exchange x = {
+            .kind = DROVE_ALL_REDUCE, .lane = round % 3, .in = b->in[w], .out = out, .n = b->n};
+        drove_exchange_info info = {0};
+        drove_status status = drove__exchange(b->t, w, &x, &info);
+        b->wrong[w] += status != DROVE_OK || !equal(out, b->sum, b->n);
+        b->wrong[w] += info.n_present != b->t->n_workers;
+        if (!b->in_place) {
+            fill_in(b, w, 3);
+        }
+    }
+}
+
+static void an_all_reduce_gives_the_tree_to_all(void **state)
+{
+    (void)state;
+    static const size_t length[] = {0, 1, 15, 1000, 16384, 16385, N};
+    for (unsigned n_workers = 1; n_workers <= MOST; n_workers++) {
+        for (size_t i = 0; i < DROVE_COUNT(length); i++) {
+            table b;
+            open_table(&b, n_workers, length[i]);
+            b.in_place = i % 2;
+            fill_sum(&b, 3);
+            crowd_run(n_workers, all_reduce_once, &b);
+            for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.wrong[w], 0);
+            close_table(&b);
+        }
+    }
+}
+
+static void reduce_and_broadcast(void *context, unsigned w)
+{
+    table *b = context;
+    for (unsigned root = 0; root < b->t->n_workers; root++) {
+        fill_in(b, w, root);
+        memset(b->out[w], 0, b->n * sizeof(float));
+        const drove_exchange reduce = {.kind = DROVE_REDUCE,
+                                       .lane = 1,
+                                       .peer = root,
+                                       .in = b->in[w],
+                                       .out = w == root ? b->out[w] : NULL,
+                                       .n = b->n};
+        b->wrong[w] += drove__exchange(b->t, w, &reduce, NULL) != DROVE_OK;
+        if (w == root) {
+            fill_sum(b, root);
+            b->wrong[w] += !equal(b->out[w], b->sum, b->n);
+        }
+        const drove_exchange barrier = {.kind = DROVE_BARRIER, .lane = 1};
+        b->wrong[w] += drove__exchange(b->t, w, &barrier, NULL) != DROVE_OK;
+        const drove_exchange spread = {.kind = DROVE_BROADCAST,
+                                       .lane = 1,
+                                       .peer = root,
+                                       .in = w == root ? b->out[w] : NULL,
+                                       .out = b->out[w],
+                                       .n = b->n};
+        b->wrong[w] += drove__exchange(b->t, w, &spread, NULL) != DROVE_OK;
+        b->wrong[w] += !equal(b->out[w], b->sum, b->n);
+        b->wrong[w] += drove__exchange(b->t, w, &barrier, NULL) != DROVE_OK;
+    }
+}
+
+static void a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it(void **state)
+{
+    (void)state;
+    for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
+        table b;
+        open_table(&b, n_workers, N);
+        crowd_run(n_workers, reduce_and_broadcast, &b);
+        for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.wrong[w], 0);
+        close_table(&b);
+    }
+}
+
+static void pass_on(void *context, unsigned w)
+{
+    table *b = context;
+    unsigned n = b->t->n_workers;
+    for (unsigned round = 0; round < 100; round++) {
+        fill_in(b, w, round);
+        const drove_exchange send = {
+            .kind = DROVE_SEND, .lane = 0, .peer = (w + 1) % n, .in = b->in[w], .n = b->n};
+        const drove_exchange receive = {
+            .kind = DROVE_RECEIVE, .lane = 1, .peer = (w + n - 1) % n, .out = b->out[w], .n = b->n};
+        /* A receive meets the send of the same lane. */
+        drove_exchange there = receive, here = send;
+        there.lane = here.lane = round % 2 ? 0 : 5;
+        if (w == 0) b->wrong[w] += drove__exchange(b->t, w, &here, NULL) != DROVE_OK;
+        b->wrong[w] += drove__exchange(b->t, w, &there, NULL) != DROVE_OK;
+        for (size_t i = 0; i < b->n; i++)
+            b->wrong[w] += b->out[w][i] != value_of(receive.peer, i, round);
+        if (w != 0) b->wrong[w] += drove__exchange(b->t, w, &here, NULL) != DROVE_OK;
+    }
+}
+
+static void a_message_goes_round_a_ring(void **state)
+{
+    (void)state;
+    for (unsigned n_workers = 2; n_workers <= 5; n_workers++) {
+        for (size_t n = 0; n <= 50; n += 50) {
+            table b;
+            open_table(&b, n_workers, n);
+            crowd_run(n_workers, pass_on, &b);
+            for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.wrong[w], 0);
+            close_table(&b);
+        }
+    }
+}
+
+/* The centre counts: every visit adds its message, and gets what was there before. */
+static void add_visit(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    float *centre = context;
+    for (size_t i = 0; i < n; i++) {
+        float before = centre[i];
+        centre[i] = before + message[i];
+        message[i] = before;
+    }
+    number[0] += (float)worker;
+}
+
+static void visit_often(void *context, unsigned w)
+{
+    table *b = context;
+    float latest = -1.0f;
+    for (unsigned round = 0; round < 500; round++) {
+        for (size_t i = 0; i < b->n; i++) b->in[w][i] = 1.0f;
+        const drove_exchange visit = {.kind = DROVE_VISIT,
+                                      .lane = 2,
+                                      .in = b->in[w],
+                                      .out = b->out[w],
+                                      .n = b->n,
+                                      .number = {10.0f}};
+        drove_exchange_info info = {0};
+        b->wrong[w] += drove__exchange(b->t, w, &visit, &info) != DROVE_OK;
+        b->wrong[w] += info.number[0] != 10.0f + (float)w;
+        for (size_t i = 1; i < b->n; i++) b->wrong[w] += b->out[w][i] != b->out[w][0];
+        b->wrong[w] += !(b->out[w][0] > latest);
+        latest = b->out[w][0];
+    }
+}
+
+static void visits_to_an_exclusive_centre_come_one_by_one(void **state)
+{
+    (void)state;
+    for (unsigned n_workers = 1; n_workers <= 4; n_workers++) {
+        table b;
+        open_table(&b, n_workers, 100);
+        float *vector = drove__alloc(100, sizeof *vector);
+        const drove_centre centre = {
+            .vector = vector, .visit = add_visit, .context = vector, .is_exclusive = true};
+        assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
+        crowd_run(n_workers, visit_often, &b);
+        for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.wrong[w], 0);
+        for (size_t i = 0; i < 100; i++) assert_true(vector[i] == 500.0f * (float)n_workers);
+        drove__free(vector);
+        close_table(&b);
+    }
+}
+
+/* ---- faults ---- */
+
+static void exchange_but_the_last(void *context, unsigned w)
+{
+    table *b = context;
+    fill_in(b, w, 0);
+    if (w + 1 == b->t->n_workers) {
+        if (b->n == 1) b->t->ops->stop(b->t);
+        if (b->n == 2) b->t->ops->leave(b->t, w, false);
+        if (b->n == 3) b->t->ops->leave(b->t, w, true);
+        return; /* 4: nothing is heard of it */
+    }
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .lane = 0, .in = b->in[w], .out = b->out[w], .n = b->n};
+    drove_exchange_info info = {0};
+    b->status[w] = drove__exchange(b->t, w, &x, &info);
+    b->n_present[w] = info.n_present;
+    if (b->status[w] != DROVE_OK) drove__error_copy(b->text[w]);
+}
+
+static void who_does_not_come_is_named(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        [1] = "all-reduce of worker 0: stopped",
+        [2] = "all-reduce of worker 0: worker 2 of 3 was lost",
+        [4] = "all-reduce of worker 0: worker 2 of 3 was not heard of for 0.2 s",
+    };
+    for (size_t n = 1; n <= 4; n++) {
+        table b;
+        open_table(&b, 3, n);
+        b.t->timeout_s = 0.2;
+        crowd_run(3, exchange_but_the_last, &b);
+        for (unsigned w = 0; w < 2; w++)
+            assert_int_equal(b.status[w], n == 3 ? DROVE_OK : DROVE_E_SYSTEM);
+        if (n == 3) {
+            assert_int_equal(b.n_present[0], 2);
+            for (size_t i = 0; i < n; i++)
+                assert_true(b.out[0][i] == value_of(0, i, 0) + value_of(1, i, 0));
+        } else {
+            assert_string_equal(b.text[0], text[n]);
+            const drove_exchange later = {.kind = DROVE_BARRIER, .lane = 3};
+            assert_int_equal(b.t->ops->start(b.t, 0, &later), DROVE_E_SYSTEM);
+        }
+        close_table(&b);
+    }
+}
+
+static void halt_at_barriers(void *context, unsigned w)
+{
+    table *b = context;
+    for (unsigned round = 0; round < 1000; round++) {
+        if (w == 0 && round == 500) atomic_store(&b->t->halt_wished, 1);
+        const drove_exchange x = {.kind = DROVE_BARRIER, .lane = 0};
+        b->wrong[w] += drove__exchange(b->t, w, &x, NULL) != DROVE_OK;
+        if (atomic_load(&b->t->halt_seen) == 0) continue;
+        b->n_present[w] = round;
+        return;
+    }
+}
+
+static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+{
+    (void)state;
+    table b;
+    open_table(&b, 4, 0);
+    crowd_run(4, halt_at_barriers, &b);
+    for (unsigned w = 0; w < 4; w++) {
+        assert_int_equal(b.wrong[w], 0);
+        assert_int_equal(b.n_present[w], b.n_present[0]);
+        assert_true(b.n_present[w] >= 499 && b.n_present[w] <= 500);
+    }
+    close_table(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_all_reduce_gives_the_tree_to_all),
+        cmocka_unit_test(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it),
+        cmocka_unit_test(a_message_goes_round_a_ring),
+        cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
+        cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
