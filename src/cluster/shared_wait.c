@@ -3,11 +3,11 @@
  * those that have work.  What is waited for is looked at again every so often even if nobody
  * wakes: whoever should have may have been killed just before.
  */
+#define _DEFAULT_SOURCE /* syscall */
 #include "cluster/shared_state.h"
 
-#include "base/clock.h"
+#include "base/futex.h"
 #include "base/relax.h"
-#include "cluster/park.h"
 
 enum { SPIN_ROUNDS = 256 };              /* rests before a waiting thread sleeps: some 10 us */
 static const uint64_t NAP_NS = 20000000; /* the longest sleep without looking */
@@ -20,7 +20,7 @@ void drove__shared_wake(drove_shared *s, unsigned worker)
     /* Sequentially consistent, as the store and the loads in await: either the sleeper is seen
      * here, or its call to park sees that the word has changed. */
     atomic_fetch_add(&w->event, 1);
-    if (atomic_load(&w->sleeps) != 0) drove__unpark(&w->event, s->is_between);
+    if (atomic_load(&w->sleeps) != 0) drove__futex_wake(&w->event);
 }
 
 void drove__shared_wake_all(drove_shared *s)
@@ -99,7 +99,7 @@ static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned lane,
             continue;
         }
         atomic_store(&me->sleeps, 1);
-        drove__park(&me->event, seen, NAP_NS, s->is_between);
+        drove__futex_wait(&me->event, seen, now_ns + NAP_NS);
         atomic_store(&me->sleeps, 0);
     }
 }

@@ -18,6 +18,7 @@
 #define DROVE_KERNEL_H
 
 #include "base/status.h"
+#include "kernel/exchange.h"
 #include "kernel/image.h"
 #include "kernel/linear.h"
 
@@ -149,7 +150,8 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
     X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(add_f32) X(dot_f32)         \
     X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32)              \
-    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32) DROVEK_IMAGE_LIST(X)
+    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32) DROVEK_IMAGE_LIST(X)           \
+    DROVEK_EXCHANGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

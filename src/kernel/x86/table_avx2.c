@@ -5,6 +5,7 @@
 #include "kernel/x86/lanes_avx2.h"
 
 #include "kernel/lanes/columns.h"
+#include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"
 #include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
@@ -58,7 +59,7 @@ const drovek_table drovek_avx2 = {
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
 #define X(k) .k = k,
-    DROVEK_IMAGE_LIST(X)
+    DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
 #undef X
         .gemm_source = "drove",
     .linear_dense = &drovek_linear_dense_avx2,
