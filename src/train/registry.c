@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "device/device.h"
 #include "device/features.h"
+#include "elastic/elastic.h"
 #include "linear/problem.h"
 #include "model/layer.h"
 #include "model/loss.h"
@@ -26,13 +27,15 @@
 #include <string.h>
 
 const drove_sync_ops *const drove__strategies[] = {
-    &drove__sync_sequential, &drove__sync_sync,
-    &drove__sync_ssp,        &drove__sync_softsync,
-    &drove__sync_mutex,      &drove__sync_rwlock,
-    &drove__sync_hogwild,    &drove__sync_replicas,
-    &drove__sync_leashed,    &drove__sync_hogbatch,
-    &drove__sync_adaptive,   &drove__accum_accumulate,
-    &drove__accum_tree,      NULL,
+    &drove__sync_sequential,   &drove__sync_sync,          &drove__sync_ssp,
+    &drove__sync_softsync,     &drove__sync_mutex,         &drove__sync_rwlock,
+    &drove__sync_hogwild,      &drove__sync_replicas,      &drove__sync_leashed,
+    &drove__sync_hogbatch,     &drove__sync_adaptive,      &drove__accum_accumulate,
+    &drove__accum_tree,        &drove__sync_easgd,         &drove__sync_easgd_async,
+    &drove__sync_measgd_async, &drove__sync_easgd_hogwild, &drove__sync_easgd_sync1,
+    &drove__sync_easgd_sync2,  &drove__sync_easgd_sync3,   &drove__sync_psgd_async,
+    &drove__sync_pmsgd_async,  &drove__sync_psgd_hogwild,  &drove__sync_allreduce,
+    &drove__sync_local,        &drove__sync_diloco,        NULL,
 };
 
 const drove_engine_ops *const drove__engines[] = {

@@ -40,10 +40,15 @@ static void expect_every_example(const drove_options *opt)
     drove_result_destroy(result);
 }
 
-/* Devices have the rule's state beside their parameters, and say so. */
-static bool needs_shared_state(const drove_sync_ops *ops)
+/* Devices have the rule's state beside their parameters, elastic workers each their own, and some
+ * methods are those of one rule. */
+static bool suits(const drove_sync_ops *ops, const char *rule, const char *place)
 {
-    return (ops->needs & DROVE_SYNC_DEVICES) != 0;
+    const char *refused = (ops->needs & DROVE_SYNC_DEVICES) != 0     ? "worker"
+                          : (ops->needs & DROVE_SYNC_OWN_STATE) != 0 ? "shared"
+                                                                     : "none";
+    bool is_rule = (ops->needs & DROVE_SYNC_MOMENTUM) == 0 || strcmp(rule, "momentum") == 0;
+    return is_rule && strcmp(place, refused) != 0;
 }
 
 static void run_variant(const drove_sync_ops *ops, const char *variant, const char *batch)
@@ -57,7 +62,7 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, const ch
     expect_every_example(&opt);
     if (strstr(variant, ":live") != NULL) return; /* plain steps only */
     for (size_t i = 0; i < 8; i++) {
-        if (i % 2 == 1 && needs_shared_state(ops)) continue;
+        if (!suits(ops, rules[i / 2], places[i % 2])) continue;
         opt = many_workers(variant);
         set(&opt, "batch", batch);
         set(&opt, "rule", rules[i / 2]);

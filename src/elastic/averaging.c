@@ -1,0 +1,345 @@
+/* elastic/averaging.c - workers average gradients, parameters, or what they have gained.
+ *
+ *   allreduce   the mean gradient of all by an all-reduce, applied by every worker alike to equal
+ *               parameters: what `sync` is without shared memory, and with as many workers as a
+ *               power of two its bits
+ *   local       H local steps, then all parameters become their mean (Stich, ICLR 2019)
+ *   diloco      H local steps by the rule, then an outer step of Nesterov momentum on what all have
+ *               gained (Douillard et al., 2023): with the outer step size lr and momentum m
+ *                   g = c - mean of W^i     v = m v + g     c -= lr (g + m v)     W^i = c
+ *
+ * H is the period.  16 by default for local, the most at which Lin et al. (ICLR 2020) find next to
+ * no loss; 100 for diloco, whose authors take 500 in runs of 88,000 steps, and lose little from 50
+ * to 1000: here an epoch may have few hundred steps.  "auto": see pace.
+ *
+ * What is evaluated: the parameters; the mean of all W^i; c.  An update is a round, in which every
+ * worker has made one step; worker 0 publishes it.
+ */
+#include "elastic/common.h"
+
+#include "base/clock.h"
+#include "cluster/tree.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PERIOD_LOCAL = 16,
+    PERIOD_DILOCO = 100,
+    PACE_EXCHANGES = 8, /* between two decisions about H */
+    PACE_MOST = 4096
+};
+#define PACE_SHARE 0.1 /* of a worker's time that exchanges may take */
+
+typedef struct averaging_impl {
+    drove_elastic e; /* diloco: of[i].c the same everywhere, of[i].v too */
+    float outer_lr, outer_momentum;
+    float *mean;       /* [n_vector] local: peek */
+    const float **all; /* [n_workers] */
+    float *spare;      /* of tree.h */
+} averaging_impl;
+
+static const drove_sync_ops local_auto, diloco_auto;
+
+/* ---- setting up ---- */
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+                         const drove_elastic_kind *kind)
+{
+    averaging_impl *p = s->impl = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->batches_per_update = s->n_workers;
+    return drove__elastic_init(&p->e, s, opt, kind, theta0);
+}
+
+static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
+                                   const float *theta0)
+{
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM};
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    return init(s, opt, theta0, &kind);
+}
+
+static drove_status init_local(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM,
+                                     .period = PERIOD_LOCAL,
+                                     .may_auto = true};
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    DROVE_TRY(init(s, opt, theta0, &kind));
+    averaging_impl *p = s->impl;
+    p->mean = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->all = drove__alloc(s->n_workers, sizeof *p->all);
+    p->spare = drove__alloc(DROVE_TREE_LEVELS, DROVE_TREE_BLOCK * sizeof *p->spare);
+    if (p->mean == NULL || p->all == NULL || p->spare == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++) p->all[w] = p->e.of[w].w;
+    if (p->e.period_is_auto) s->ops = &local_auto;
+    return DROVE_OK;
+}
+
+static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    static const char *const keys[] = {"lr", "momentum", "h", NULL};
+    drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
+                               .period = PERIOD_DILOCO,
+                               .may_auto = true};
+    double lr = 0.7, momentum = 0.9;
+    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
+    DROVE_TRY(drove__spec_real(opt->spec, "lr", 1e-6, 10.0, &lr));
+    DROVE_TRY(drove__spec_real(opt->spec, "momentum", 0.0, 0.9999, &momentum));
+    DROVE_TRY(drove__spec_u64(opt->spec, "h", 1, DROVE_MOST_PERIOD, &kind.period));
+    DROVE_TRY(init(s, opt, theta0, &kind));
+    averaging_impl *p = s->impl;
+    p->outer_lr = (float)lr;
+    p->outer_momentum = (float)momentum;
+    if (p->e.period_is_auto) s->ops = &diloco_auto;
+    return DROVE_OK;
+}
+
+static void fini(drove_sync *s)
+{
+    averaging_impl *p = s->impl;
+    drove__elastic_fini(&p->e, s);
+    drove__sync_vector_free(s, p->mean);
+    drove__free(p->all);
+    drove__free(p->spare);
+    drove__free(p);
+}
+
+/* ---- a step ---- */
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    DROVE_TRY(drove__elastic_view(&p->e, s, worker, me->steps, view));
+    if (p->e.period_is_auto) me->acquired_ns = drove__now_ns();
+    return DROVE_OK;
+}
+
+static float *gradient(drove_sync *s, unsigned worker)
+{
+    return ((averaging_impl *)s->impl)->e.of[worker].sum;
+}
+
+/* sum[n] = sum of `in` of all workers. */
+static drove_status add_all(averaging_impl *p, unsigned worker, const float *in)
+{
+    drove_elastic_worker *me = &p->e.of[worker];
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .lane = DROVE_LANE_UP, .in = in, .out = me->sum};
+    DROVE_TRY(drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, false));
+    return drove__parcel_end(&p->e, worker, &me->up);
+}
+
+static void finish(drove_sync *s, unsigned worker, uint64_t begin_ns, drove_publish_info *info)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    if (worker == p->e.transport->first_worker)
+        atomic_store_explicit(&s->published, me->steps, memory_order_relaxed);
+    drove__elastic_report(me, begin_ns, info);
+    info->updated = worker == 0;
+}
+
+static drove_status publish_mean(drove_sync *s, unsigned worker, const drove_step *step,
+                                 drove_publish_info *info)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    uint64_t begin_ns = drove__now_ns();
+    drove_step mean = {.value = me->sum, .eta = step->eta};
+    if (step->value != me->sum) memcpy(me->sum, step->value, s->optim->n * sizeof *me->sum);
+    DROVE_TRY(add_all(p, worker, me->sum));
+    DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &mean.eta));
+    s->optim->kernels->scale_f32(me->sum, s->optim->n, 1.0f / (float)s->n_workers);
+    drove__elastic_step(&p->e, s, worker, &mean, 0);
+    finish(s, worker, begin_ns, info);
+    return DROVE_OK;
+}
+
+/* H such that exchanges take at most PACE_SHARE of the time, by what was measured since the last
+ * decision, as the mean of all workers, so that all decide alike.  At first H is 1. */
+static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    me->exchange_ns += exchange_ns;
+    if (++me->n_exchanged < PACE_EXCHANGES) return DROVE_OK;
+    me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
+    me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;
+    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                              .lane = DROVE_LANE_SMALL,
+                              .in = me->agreed,
+                              .out = me->agreed,
+                              .n = 2};
+    DROVE_TRY(drove__exchange(p->e.transport, worker, &x, &me->met));
+    double ratio = me->agreed[0] > 0.0f ? (double)me->agreed[1] / (double)me->agreed[0] : 1.0;
+    double steps = ceil(ratio * (1.0 - PACE_SHARE) / PACE_SHARE);
+    me->period = steps < 1.0 ? 1 : steps < PACE_MOST ? (uint64_t)steps : PACE_MOST;
+    me->compute_ns = me->n_computed = me->exchange_ns = me->n_exchanged = 0;
+    return DROVE_OK;
+}
+
+static void become_mean(drove_sync *s, drove_elastic_worker *me)
+{
+    const drovek_table *k = s->optim->kernels;
+    size_t n = s->optim->n;
+    k->scale_f32(me->sum, n, 1.0f / (float)s->n_workers);
+    me->distance = sqrt(drove__elastic_pull(k, me->w, me->sum, n, 0.0f));
+    k->copy_f32(me->w, me->sum, n);
+}
+
+static void step_outside(drove_sync *s, drove_elastic_worker *me)
+{
+    const averaging_impl *p = s->impl;
+    const drovek_table *k = s->optim->kernels;
+    size_t n = s->optim->n;
+    float *g = me->sum;
+    me->distance = sqrt(drove__elastic_pull(k, me->w, me->c, n, 0.0f));
+    k->blend_f32(g, me->c, me->sum, n, 1.0f, -1.0f / (float)s->n_workers);
+    k->blend_f32(me->v, me->v, g, n, p->outer_momentum, 1.0f);
+    k->axpy_f32(me->c, g, n, -p->outer_lr);
+    k->axpy_f32(me->c, me->v, n, -p->outer_lr * p->outer_momentum);
+    k->copy_f32(me->w, me->c, n);
+}
+
+static drove_status publish_local(drove_sync *s, unsigned worker, const drove_step *step,
+                                  drove_publish_info *info)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    uint64_t begin_ns = drove__now_ns();
+    bool is_due = drove__elastic_is_due(me);
+    drove__elastic_step(&p->e, s, worker, step, 0);
+    me->since = is_due ? 0 : me->since + 1;
+    me->compute_ns += begin_ns - me->acquired_ns; /* without auto nobody reads it */
+    me->n_computed++;
+    if (is_due) {
+        DROVE_TRY(add_all(p, worker, me->w));
+        if (me->c != NULL) step_outside(s, me);
+        else become_mean(s, me);
+        if (p->e.period_is_auto) DROVE_TRY(pace(s, worker, me->met.wait_ns + me->met.work_ns));
+    }
+    finish(s, worker, begin_ns, info);
+    return DROVE_OK;
+}
+
+static void stop(drove_sync *s)
+{
+    drove__elastic_stop(&((averaging_impl *)s->impl)->e, s);
+}
+
+static float *replica(drove_sync *s, unsigned worker)
+{
+    return ((averaging_impl *)s->impl)->e.of[worker].w;
+}
+
+/* ---- parked ---- */
+
+static drove_elastic_worker *first(const averaging_impl *p)
+{
+    return &p->e.of[p->e.transport->first_worker];
+}
+
+/* local: the mean of all, wherever they are; the replicas stay as they are. */
+static drove_status parked(drove_sync *s)
+{
+    averaging_impl *p = s->impl;
+    drove_transport *t = p->e.transport;
+    if (t->n_processes == 1 || first(p)->since == 0) return DROVE_OK;
+    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                              .lane = DROVE_LANE_UP,
+                              .in = first(p)->w,
+                              .out = p->mean,
+                              .n = s->optim->n};
+    DROVE_TRY(drove__exchange(t, t->first_worker, &x, NULL));
+    s->optim->kernels->scale_f32(p->mean, s->optim->n, 1.0f / (float)s->n_workers);
+    return DROVE_OK;
+}
+
+static const float *peek(drove_sync *s)
+{
+    averaging_impl *p = s->impl;
+    if (p->mean == NULL) return first(p)->c != NULL ? first(p)->c : first(p)->w;
+    if (first(p)->since == 0) return first(p)->w;
+    if (p->e.transport->n_processes == 1)
+        drove__tree_add(s->optim->kernels, p->all, s->n_workers, s->optim->n, p->mean,
+                        1.0f / (float)s->n_workers, false, p->spare);
+    return p->mean;
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    averaging_impl *p = s->impl;
+    bool found;
+    DROVE_TRY(drove__elastic_restore(&p->e, s, vector, st, &found));
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (drove__transport_is_here(p->e.transport, i) && p->e.of[i].c != NULL)
+            memcpy(p->e.of[i].c, vector, s->optim->n * sizeof *vector);
+    }
+    if (p->mean != NULL) memcpy(p->mean, vector, s->optim->n * sizeof *vector);
+    return DROVE_OK;
+}
+
+static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
+{
+    return drove__elastic_tensors(&((averaging_impl *)s->impl)->e, s, out, most);
+}
+
+/* ---- tables ---- */
+
+static const char *const allreduce_variants[] = {"allreduce", NULL};
+static const char *const local_variants[] = {"local", NULL};
+static const char *const diloco_variants[] = {"diloco", "diloco?h=3&lr=0.5&momentum=0.8", NULL};
+
+enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
+
+#define AVERAGING_SLOTS                                                                            \
+    .fini = fini, .acquire = acquire, .release = drove__elastic_release, .peek = peek,             \
+    .restore = restore, .stop = stop, .replica = replica, .parked = parked
+
+const drove_sync_ops drove__sync_allreduce = {
+    AVERAGING_SLOTS,
+    .name = "allreduce",
+    .help = "the mean gradient of all by an all-reduce, applied alike to equal parameters",
+    .source = "You, Buluc, Demmel, SC17, section 2.3; sync without shared memory",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .needs = NEEDS,
+    .variants = allreduce_variants,
+    .init = init_allreduce,
+    .publish = publish_mean,
+    .gradient = gradient,
+};
+
+#define LOCAL_TABLE(kept)                                                                          \
+    AVERAGING_SLOTS,                                                                               \
+        .name = "local",                                                                           \
+        .help =                                                                                    \
+            "parameters become their mean every --period steps (16; auto: exchanges take at most " \
+            "10 % of the time)",                                                                   \
+        .source = "Stich, ICLR 2019", .promises = (kept), .needs = NEEDS | DROVE_SYNC_OWN_STATE,   \
+        .variants = local_variants, .init = init_local, .publish = publish_local,                  \
+        .tensors = tensors
+
+const drove_sync_ops drove__sync_local = {
+    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE),
+};
+/* The period depends on timing. */
+static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS)};
+
+#define DILOCO_TABLE(kept)                                                                         \
+    AVERAGING_SLOTS,                                                                               \
+        .name = "diloco",                                                                          \
+        .help =                                                                                    \
+            "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); " \
+            "?lr=0.7, ?momentum=0.9 of it",                                                        \
+        .source = "Douillard et al., 2023", .promises = (kept),                                    \
+        .needs = NEEDS | DROVE_SYNC_OWN_STATE, .variants = diloco_variants, .init = init_diloco,   \
+        .publish = publish_local, .tensors = tensors
+
+const drove_sync_ops drove__sync_diloco = {
+    DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),
+};
+static const drove_sync_ops diloco_auto = {DILOCO_TABLE(DROVE_SYNC_SNAPSHOT)};

@@ -1,0 +1,405 @@
+/* elastic/common.c - see common.h. */
+#include "elastic/common.h"
+
+#include "base/clock.h"
+#include "cluster/tree.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = DROVE_TREE_BLOCK, MANTISSA = 24 };
+
+/* ---- setting up ---- */
+
+/* --period: the strategy's own, another, or found out by measuring. */
+static drove_status read_period(drove_elastic *e, const drove_sync *s, const char *text,
+                                const drove_elastic_kind *kind)
+{
+    e->period = kind->period > 0 ? kind->period : 1;
+    if (text == NULL || text[0] == '\0') return DROVE_OK;
+    if (strcmp(text, "auto") == 0 && kind->may_auto) {
+        e->period_is_auto = true;
+        e->period = 1;
+        return DROVE_OK;
+    }
+    if (strcmp(text, "auto") == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--period auto: expected local or diloco, whose number of local steps "
+                           "may change during a run, found %s",
+                           s->ops->name);
+    DROVE_TRY(drove__parse_u64("--period", text, 1, DROVE_MOST_PERIOD, &e->period));
+    if (kind->period > 0 || e->period == 1) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--period %s: expected 1, since each step of %s is exchanged",
+                       text, s->ops->name);
+}
+
+static drove_status out_of_range(const drove_elastic *e, const drove_sync *s, double alpha)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected step size x --rho below %g, where %u workers are stable, "
+                       "found %g",
+                       s->ops->name, e->alpha_limit, s->n_workers, alpha);
+}
+
+static drove_status read_pull(drove_elastic *e, const drove_sync *s, double rho,
+                              const drove_elastic_kind *kind)
+{
+    double eta = (double)s->optim->lr;
+    e->alpha_limit = kind->alpha_limit;
+    if (kind->alpha_limit == 0.0 && rho != 0.0)
+        return drove__fail(DROVE_E_ARG, "--rho %g: expected 0, since %s has no elastic pull", rho,
+                           s->ops->name);
+    if (!(rho >= 0.0 && rho <= 1e9))
+        return drove__fail(DROVE_E_ARG, "--rho: expected a number from 0 to 1e9, found %g", rho);
+    e->rho = (float)rho;
+    e->fixed_alpha = rho == 0.0 ? 0.9f / (float)s->n_workers : 0.0f;
+    if (rho > 0.0 && !(eta * rho < e->alpha_limit)) return out_of_range(e, s, eta * rho);
+    return DROVE_OK;
+}
+
+/* Is eta another one from step to step?  Then two workers' etas of one round may differ. */
+static bool eta_varies(const drove_optim *optim)
+{
+    for (unsigned i = 0; i < optim->n_schedules; i++) {
+        const drove_schedule_ops *ops = optim->schedule[i].ops;
+        if (!ops->by_staleness && strcmp(ops->name, "constant") != 0) return true;
+    }
+    return false;
+}
+
+static drove_status make_parts(drove_elastic *e, const drove_sync *s, const drove_sync_options *opt)
+{
+    const drove_span whole = {.offset = 0, .length = s->optim->n};
+    bool by_layer = opt->by_layer && opt->part != NULL;
+    const drove_span *part = by_layer ? opt->part : &whole;
+    e->n_parts = by_layer ? opt->n_parts : 1;
+    e->part = drove__alloc(e->n_parts, sizeof *e->part);
+    if (e->part == NULL) return drove__sync_no_memory(s);
+    memcpy(e->part, part, e->n_parts * sizeof *part);
+    return DROVE_OK;
+}
+
+static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker, unsigned vectors,
+                                const float *theta0)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    me->period = e->period;
+    me->w = drove__sync_first_vector(s, worker, theta0);
+    bool is_complete = me->w != NULL;
+    if ((vectors & DROVE_ELASTIC_C) != 0) {
+        me->c = drove__sync_first_vector(s, worker, theta0);
+        is_complete = is_complete && me->c != NULL;
+    }
+    if ((vectors & DROVE_ELASTIC_SUM) != 0) {
+        me->sum = drove__sync_vector(s, worker);
+        is_complete = is_complete && me->sum != NULL;
+    }
+    if ((vectors & DROVE_ELASTIC_V) != 0) {
+        me->v = drove__sync_vector(s, worker);
+        is_complete = is_complete && me->v != NULL;
+    }
+    return is_complete ? DROVE_OK : drove__sync_no_memory(s);
+}
+
+static drove_status check_wire_format(const drove_sync *s, const drove_sync_options *opt)
+{
+    const char *text = opt->wire_format;
+    if (text == NULL || text[0] == '\0' || strcmp(text, "C32f") == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--precision %s: expected C32f, since %s sends parameters as they are", text,
+                       s->ops->name);
+}
+
+drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
+                                 const drove_elastic_kind *kind, const float *theta0)
+{
+    DROVE_TRY(read_period(e, s, opt->period, kind));
+    DROVE_TRY(read_pull(e, s, opt->rho, kind));
+    DROVE_TRY(check_wire_format(s, opt));
+    e->eta_varies = eta_varies(s->optim);
+    e->transport = opt->transport;
+    if (e->transport == NULL) {
+        DROVE_TRY(drove__transport_shared(s->n_workers, false, s->n_vector, s->optim->kernels,
+                                          s->topo, s->place, &e->transport));
+        e->owns_transport = true;
+    }
+    e->of = drove__alloc(s->n_workers, sizeof *e->of);
+    e->progress = drove__alloc(s->n_workers, DROVE_ELASTIC_PROGRESS * sizeof *e->progress);
+    if (e->of == NULL || e->progress == NULL) return drove__sync_no_memory(s);
+    DROVE_TRY(make_parts(e, s, opt));
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        if (drove__transport_is_here(e->transport, w))
+            DROVE_TRY(make_worker(e, s, w, kind->vectors, theta0));
+    }
+    return DROVE_OK;
+}
+
+void drove__elastic_fini(drove_elastic *e, drove_sync *s)
+{
+    if (e->owns_transport) e->transport->ops->destroy(e->transport);
+    for (unsigned w = 0; e->of != NULL && w < s->n_workers; w++) {
+        drove__sync_vector_free(s, e->of[w].w);
+        drove__sync_vector_free(s, e->of[w].c);
+        drove__sync_vector_free(s, e->of[w].sum);
+        drove__sync_vector_free(s, e->of[w].v);
+    }
+    drove__free(e->of);
+    drove__free(e->progress);
+    drove__free(e->part);
+}
+
+/* ---- a worker's step ---- */
+
+drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worker, uint64_t version,
+                                 drove_view *view)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    /* Relaxed: decides nothing but to go no further. */
+    if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0)
+        return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
+    me->met = (drove_exchange_info){0};
+    me->hidden_ns = 0;
+    me->distance = 0.0;
+    *view = (drove_view){.vector = me->w, .version = version};
+    return DROVE_OK;
+}
+
+void drove__elastic_release(drove_sync *s, unsigned worker)
+{
+    (void)s; /* nobody but this worker ever writes W^i */
+    (void)worker;
+}
+
+drove_status drove__elastic_alpha(const drove_elastic *e, const drove_sync *s, float eta,
+                                  float *alpha)
+{
+    float value = e->fixed_alpha > 0.0f ? e->fixed_alpha : eta * e->rho;
+    if (!((double)value < e->alpha_limit)) return out_of_range(e, s, (double)value);
+    *alpha = value;
+    return DROVE_OK;
+}
+
+drove_status drove__elastic_agree(drove_elastic *e, drove_sync *s, unsigned worker, float *eta)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    if (!e->eta_varies || s->n_workers == 1) return DROVE_OK;
+    me->agreed[0] = *eta;
+    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                              .lane = DROVE_LANE_SMALL,
+                              .in = me->agreed,
+                              .out = me->agreed,
+                              .n = 1};
+    DROVE_TRY(drove__exchange(e->transport, worker, &x, &me->met));
+    *eta = me->agreed[0] / (float)s->n_workers;
+    return DROVE_OK;
+}
+
+void drove__elastic_step(drove_elastic *e, drove_sync *s, unsigned worker, const drove_step *step,
+                         uint64_t staleness)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    me->steps++;
+    drove__optim_apply(s->optim, step, staleness, me->steps, 0, s->optim->n, me->w, me->w);
+}
+
+void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
+                           drove_publish_info *info)
+{
+    uint64_t spent_ns = drove__now_ns() - begin_ns, met_ns = me->met.wait_ns + me->met.work_ns;
+    *info = (drove_publish_info){.attempts = 1,
+                                 .updated = 1,
+                                 .wait_ns = me->met.wait_ns,
+                                 .exchange_ns = me->met.work_ns,
+                                 .update_ns = spent_ns > met_ns ? spent_ns - met_ns : 0,
+                                 .centre_ns = me->met.centre_ns,
+                                 .hidden_ns = me->hidden_ns,
+                                 .bytes = me->met.bytes,
+                                 .messages = me->met.messages,
+                                 .distance = me->distance};
+}
+
+double drove__elastic_pull(const drovek_table *k, float *w, const float *c, size_t n, float alpha)
+{
+    float away[BLOCK]; /* w - c: stays in the first-level cache */
+    double square = 0.0;
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t length = n - i < BLOCK ? n - i : BLOCK;
+        k->blend_f32(away, w + i, c + i, length, 1.0f, -1.0f);
+        square += k->dot_f32(away, away, length);
+        k->axpy_f32(w + i, away, length, -alpha);
+    }
+    return square;
+}
+
+/* ---- vectors on their way ---- */
+
+static drove_status start_part(drove_elastic *e, unsigned worker, drove_parcel *p)
+{
+    size_t i = p->n_started++;
+    const drove_span *part = &e->part[i];
+    drove_exchange x = p->x;
+    x.lane += (unsigned)(i % p->n_lanes);
+    x.n = part->length;
+    if (x.in != NULL) x.in += part->offset;
+    if (x.out != NULL) x.out += part->offset;
+    x.number[3] = (float)i;
+    return e->transport->ops->start(e->transport, worker, &x);
+}
+
+drove_status drove__parcel_begin(drove_elastic *e, unsigned worker, drove_parcel *p,
+                                 const drove_exchange *x, unsigned n_lanes, bool is_early)
+{
+    *p = (drove_parcel){.x = *x, .n_lanes = n_lanes, .is_open = true, .is_early = is_early};
+    while (p->n_started < e->n_parts && p->n_started < n_lanes) DROVE_TRY(start_part(e, worker, p));
+    return DROVE_OK;
+}
+
+static void add_info(drove_exchange_info *sum, const drove_exchange_info *one)
+{
+    sum->wait_ns += one->wait_ns;
+    sum->work_ns += one->work_ns;
+    sum->centre_ns += one->centre_ns;
+    sum->flight_ns += one->flight_ns;
+    sum->bytes += one->bytes;
+    sum->messages += one->messages;
+}
+
+drove_status drove__parcel_end(drove_elastic *e, unsigned worker, drove_parcel *p)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    p->is_open = false;
+    for (; p->n_done < e->n_parts; p->n_done++) {
+        drove_exchange_info one = {0};
+        unsigned lane = p->x.lane + (unsigned)(p->n_done % p->n_lanes);
+        DROVE_TRY(e->transport->ops->finish(e->transport, worker, lane, &one));
+        if (p->n_done == 0) me->before = drove__elastic_join(one.number);
+        if (p->is_early && p->n_done < p->n_lanes && one.flight_ns > one.wait_ns)
+            me->hidden_ns += one.flight_ns - one.wait_ns;
+        add_info(&me->met, &one);
+        if (p->n_started < e->n_parts) DROVE_TRY(start_part(e, worker, p));
+    }
+    return DROVE_OK;
+}
+
+void drove__elastic_split(uint64_t value, float *number)
+{
+    number[0] = (float)(value & ((1u << MANTISSA) - 1));
+    number[1] = (float)(value >> MANTISSA);
+}
+
+/* Whatever a message may hold: NaN and what is out of range count as 0. */
+uint64_t drove__elastic_join(const float *number)
+{
+    const float most = (float)(1u << MANTISSA);
+    uint64_t low = number[0] >= 0.0f && number[0] < most ? (uint64_t)number[0] : 0;
+    uint64_t high = number[1] >= 0.0f && number[1] < most ? (uint64_t)number[1] : 0;
+    return low | high << MANTISSA;
+}
+
+/* ---- parked ---- */
+
+void drove__elastic_stop(drove_elastic *e, drove_sync *s)
+{
+    /* Relaxed: whoever waits is woken by the transport. */
+    atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
+    e->transport->ops->stop(e->transport);
+}
+
+static bool is_here(const drove_elastic *e, unsigned worker)
+{
+    return drove__transport_is_here(e->transport, worker);
+}
+
+static drove_tensor floats(const char *name, unsigned worker, size_t n, const float *bytes)
+{
+    drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = bytes};
+    snprintf(t.name, sizeof t.name, "elastic.%s.%u", name, worker);
+    return t;
+}
+
+size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out, size_t most)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        const drove_elastic_worker *me = &e->of[i];
+        uint64_t *to = e->progress + (size_t)i * DROVE_ELASTIC_PROGRESS;
+        if (!is_here(e, i)) continue;
+        to[0] = me->steps;
+        to[1] = me->since;
+        to[2] = me->known;
+        to[3] = me->period;
+        if (n < most) out[n++] = floats("w", i, s->n_vector, me->w);
+        if (n < most && me->v != NULL) out[n++] = floats("v", i, s->optim->n, me->v);
+    }
+    if (n == most) return n; /* without it nothing of this is taken up again */
+    out[n] = (drove_tensor){.type = DROVE_T_U64,
+                            .rank = 2,
+                            .shape = {s->n_workers, DROVE_ELASTIC_PROGRESS},
+                            .bytes = e->progress};
+    snprintf(out[n].name, sizeof out[n].name, "elastic.progress");
+    return n + 1;
+}
+
+/* Are there replicas of just as many workers in st? */
+static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const drove_safetensors *st)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const drove_tensor *t = st != NULL ? drove__safetensors_find(st, "elastic.progress") : NULL;
+    if (t == NULL || t->rank != 2 || t->shape[0] != s->n_workers) return false;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        snprintf(name, sizeof name, "elastic.w.%u", i);
+        if (is_here(e, i) && drove__safetensors_find(st, name) == NULL) return false;
+    }
+    return true;
+}
+
+static drove_status read_floats(const drove_safetensors *st, const char *what, unsigned worker,
+                                size_t n, float *to)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const void *bytes;
+    snprintf(name, sizeof name, "elastic.%s.%u", what, worker);
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+    memcpy(to, bytes, n * sizeof *to);
+    return DROVE_OK;
+}
+
+static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)
+{
+    const void *bytes;
+    size_t n = (size_t)s->n_workers * DROVE_ELASTIC_PROGRESS;
+    DROVE_TRY(drove__safetensors_want(st, "elastic.progress", DROVE_T_U64, n, &bytes));
+    memcpy(e->progress, bytes, n * sizeof *e->progress);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        drove_elastic_worker *me = &e->of[i];
+        const uint64_t *from = e->progress + (size_t)i * DROVE_ELASTIC_PROGRESS;
+        if (!is_here(e, i)) continue;
+        DROVE_TRY(read_floats(st, "w", i, s->n_vector, me->w));
+        if (me->v != NULL) DROVE_TRY(read_floats(st, "v", i, s->optim->n, me->v));
+        me->steps = from[0];
+        me->since = from[1];
+        me->known = from[2];
+        if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float *vector,
+                                    const drove_safetensors *st, bool *found)
+{
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    *found = holds_replicas(e, s, st);
+    if (*found) return read_replicas(e, s, st);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        drove_elastic_worker *me = &e->of[i];
+        if (!is_here(e, i)) continue;
+        memcpy(me->w, vector, s->n_vector * sizeof *vector);
+        if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
+        me->steps = published * s->batches_per_update / s->n_workers;
+        me->since = 0;
+        me->known = published;
+    }
+    return DROVE_OK;
+}

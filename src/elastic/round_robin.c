@@ -1,0 +1,122 @@
+/* elastic/round_robin.c - Original EASGD: workers take turns, and one computes at a time.
+ *
+ * Source: the paper, Algorithm 1: iteration t belongs to worker j = t mod P; equation (1), and (2)
+ * for worker j.  The turn is a message without content, from worker to worker.
+ *
+ *   easgd             the visit to the centre (lines 10 and 12) is under way while the gradient is
+ *                     computed (line 11); where alpha is known before the step size is
+ *   easgd?overlap=0   Original EASGD*: first the gradient, then the visit
+ *
+ * Nothing but the turn orders the workers, and it orders all that they do, so the bits do not
+ * depend on timing.  An update is one step of one worker.
+ *
+ * A turn is given by a SEND that is finished only before the next one, since the receiver may be
+ * parked meanwhile.
+ */
+#include "elastic/visits.h"
+
+#include "base/clock.h"
+
+typedef struct round_robin {
+    drove_visits v; /* first: s->impl is seen as that */
+    struct {
+        bool has_begun; /* this worker has had a turn: from then on it waits for the next */
+        bool is_given;  /* the SEND of the last turn is under way */
+    } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
+} round_robin;
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    static const char *const keys[] = {"overlap", NULL};
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
+    uint64_t overlap = 1;
+    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
+    DROVE_TRY(drove__spec_u64(opt->spec, "overlap", 0, 1, &overlap));
+    round_robin *r = drove__alloc(1, sizeof *r);
+    if (r == NULL) return drove__sync_no_memory(s);
+    s->impl = r;
+    r->v.is_early = overlap != 0;
+    r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
+    if (r->turn == NULL) return drove__sync_no_memory(s);
+    return drove__visits_init(s, opt, &kind, theta0, drove__visits_elastic, true);
+}
+
+static void fini(drove_sync *s)
+{
+    round_robin *r = s->impl;
+    void *turn = r->turn;
+    drove__visits_fini(s);
+    drove__free(turn);
+}
+
+/* Worker 0's first turn is given by nobody. */
+static drove_status await_turn(drove_sync *s, unsigned worker, drove_view *view)
+{
+    round_robin *r = s->impl;
+    drove_exchange_info info = {0};
+    const drove_exchange x = {.kind = DROVE_RECEIVE,
+                              .lane = DROVE_LANE_TURN,
+                              .peer = (worker + s->n_workers - 1) % s->n_workers};
+    bool is_first = worker == 0 && !r->turn[0].has_begun;
+    r->turn[worker].has_begun = true;
+    if (s->n_workers == 1 || is_first) return DROVE_OK;
+    DROVE_TRY(drove__exchange(r->v.e.transport, worker, &x, &info));
+    view->wait_ns = info.wait_ns;
+    return DROVE_OK;
+}
+
+static drove_status give_turn(drove_sync *s, unsigned worker)
+{
+    round_robin *r = s->impl;
+    drove_transport *t = r->v.e.transport;
+    const drove_exchange x = {.kind = DROVE_SEND,
+                              .lane = DROVE_LANE_TURN,
+                              .peer = (worker + 1) % s->n_workers};
+    if (s->n_workers == 1) return DROVE_OK;
+    r->turn[worker].is_given = true;
+    return t->ops->start(t, worker, &x);
+}
+
+/* The last turn that this worker gave has been taken: otherwise it would not have one now. */
+static drove_status settle_turn(drove_sync *s, unsigned worker)
+{
+    round_robin *r = s->impl;
+    drove_transport *t = r->v.e.transport;
+    if (!r->turn[worker].is_given) return DROVE_OK;
+    r->turn[worker].is_given = false;
+    return t->ops->finish(t, worker, DROVE_LANE_TURN, NULL);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    drove_view waited = {0};
+    DROVE_TRY(settle_turn(s, worker));
+    DROVE_TRY(await_turn(s, worker, &waited));
+    DROVE_TRY(drove__visits_acquire(s, worker, view));
+    view->wait_ns = waited.wait_ns;
+    return DROVE_OK;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    DROVE_TRY(drove__visits_publish(s, worker, step, info));
+    return give_turn(s, worker);
+}
+
+static const char *const variants[] = {"easgd", "easgd?overlap=0", NULL};
+
+const drove_sync_ops drove__sync_easgd = {
+    DROVE_VISITS_SLOTS,
+    .name = "easgd",
+    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and meets the "
+            "centre afterwards; --rho, --period",
+    .source = "You, Buluc, Demmel, SC17, Algorithm 1",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
+    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,
+    .variants = variants,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .publish = publish,
+};

@@ -1,0 +1,164 @@
+/* elastic/server.c - the parameter server: workers send gradients, the centre makes the steps and
+ * sends parameters back.
+ *
+ * Source: the paper, sections 3.1 and 3.2, equations (3) and (4) for the rule momentum; after Dean
+ * et al., NIPS 2012.  A visit brings the gradient g^i that worker i has computed at W^i:
+ *     [c | state] = rule([c | state], g^i, eta)        W^i = c
+ *
+ *   psgd-async      Async SGD: one visit at a time, in the order of arrival
+ *   pmsgd-async     Async MSGD: the same by the rule momentum, whose velocity is the centre's
+ *   psgd-hogwild    Hogwild SGD with a master: several visits at once, without a lock (races R1,
+ *                   R2, R4 of docs/memory-model.md)
+ *
+ * A rule that looks ahead needs the velocity at the worker: then [c | state] travels back.
+ */
+#include "elastic/visits.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+typedef struct server {
+    drove_visits v; /* first: s->impl is seen as that; of[i].w: W^i, of[i].sum: the message */
+    bool is_long;   /* messages are [n_vector] */
+} server;
+
+/* ---- at the centre ---- */
+
+static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    drove_visits *v = context;
+    const drove_optim *optim = v->sync->optim;
+    float eta = number[0];
+    uint64_t before;
+    const drove_span *part = drove__visits_receive(v, worker, n, number, &before);
+    if (part == NULL) return;
+    uint64_t staleness = before - v->known[worker];
+    size_t length = part->length < optim->n ? part->length : optim->n;
+    /* Apply reads [offset, offset + length) of the value alone. */
+    drove_step step = {.value = message - part->offset, .eta = eta};
+    drove__optim_apply(optim, &step, staleness, before + 1, part->offset, length, v->centre,
+                       v->centre);
+    optim->kernels->copy_f32(message, v->centre + part->offset, part->length);
+    if (part->offset + part->length >= optim->n) v->known[worker] = before + 1;
+}
+
+/* ---- setting up ---- */
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+                         bool is_exclusive)
+{
+    const drove_optim *optim = s->optim;
+    bool is_long = optim->rule.ops->lookahead && optim->state == DROVE_STATE_SHARED;
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM};
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    if (is_long && opt->by_layer)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected --messages packed, since this rule's velocity travels "
+                           "with the parameters, found layers",
+                           s->ops->name);
+    server *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    p->is_long = is_long;
+    DROVE_TRY(drove__visits_init(s, opt, &kind, theta0, serve, is_exclusive));
+    if (is_long) p->v.e.part[0].length = s->n_vector;
+    return DROVE_OK;
+}
+
+static drove_status init_async(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    return init(s, opt, theta0, true);
+}
+
+static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    return init(s, opt, theta0, false);
+}
+
+/* ---- a step ---- */
+
+/* Where the gradient is made is what travels: memory that a transport may need to reach. */
+static float *gradient(drove_sync *s, unsigned worker)
+{
+    return ((server *)s->impl)->v.e.of[worker].sum;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    server *p = s->impl;
+    drove_elastic_worker *me = &p->v.e.of[worker];
+    uint64_t begin_ns = drove__now_ns();
+    if (step->value != me->sum) memcpy(me->sum, step->value, s->optim->n * sizeof *me->sum);
+    const drove_exchange x = {.kind = DROVE_VISIT,
+                              .lane = DROVE_LANE_DOWN,
+                              .in = me->sum,
+                              .out = me->w,
+                              .number = {step->eta, 1.0f}};
+    DROVE_TRY(drove__parcel_begin(&p->v.e, worker, &me->down, &x, 1, false));
+    DROVE_TRY(drove__parcel_end(&p->v.e, worker, &me->down));
+    uint64_t staleness = me->before - me->known;
+    me->known = me->before + 1;
+    me->steps++;
+    drove__visits_count(s);
+    drove__elastic_report(me, begin_ns, info);
+    info->staleness = staleness;
+    return DROVE_OK;
+}
+
+/* ---- tables ---- */
+
+static const char *const async_variants[] = {"psgd-async", NULL};
+static const char *const momentum_variants[] = {"pmsgd-async", NULL};
+static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
+
+enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
+
+const drove_sync_ops drove__sync_psgd_async = {
+    DROVE_VISITS_SLOTS,
+    .name = "psgd-async",
+    .help = "Async SGD: a parameter server applies gradients first come, first served",
+    .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .needs = NEEDS,
+    .variants = async_variants,
+    .init = init_async,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = publish,
+    .gradient = gradient,
+    .leave = drove__visits_leave,
+};
+
+const drove_sync_ops drove__sync_pmsgd_async = {
+    DROVE_VISITS_SLOTS,
+    .name = "pmsgd-async",
+    .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
+    .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .needs = NEEDS | DROVE_SYNC_MOMENTUM,
+    .variants = momentum_variants,
+    .init = init_async,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = publish,
+    .gradient = gradient,
+    .leave = drove__visits_leave,
+};
+
+const drove_sync_ops drove__sync_psgd_hogwild = {
+    DROVE_VISITS_SLOTS,
+    .name = "psgd-hogwild",
+    .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
+    .source = "You, Buluc, Demmel, SC17, section 3.2",
+    .promises = DROVE_SYNC_LOCK_FREE,
+    .needs = NEEDS,
+    .variants = hogwild_variants,
+    .init = init_hogwild,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = publish,
+    .gradient = gradient,
+    .leave = drove__visits_leave,
+};

@@ -1,0 +1,262 @@
+/* elastic/synchronous.c - Sync EASGD: all workers meet the centre together.
+ *
+ * Source: the paper, Algorithms 2 and 3, section 6.1; equations (1) and (2), or with the rule
+ * momentum (6).  In a step that exchanges (every tau-th), all values as they were before it:
+ *     S = sum of W^i, in the fixed tree      W^i += step - alpha (W^i - c)
+ *     c = (1 - alpha P) c + alpha S
+ *
+ *   easgd-sync1   c at the master, whose memory is no worker's; broadcast, reduction, update: one
+ *                 after the other (Algorithm 2)
+ *   easgd-sync2   c at worker 0 (Algorithm 3)
+ *   easgd-sync3   every worker keeps c, which all of them change alike, so one all-reduce of W^i is
+ *                 all that travels, and it does so from acquire to publish: while the gradient is
+ *                 computed.  ?centre=one: c at worker 0, its broadcast and the reduction of W^i
+ *                 both under way meanwhile, as the paper has it
+ *
+ * The three give the same bits: the same sums in the same order.  On cores the master of sync1 is
+ * memory interleaved over the nodes, and its arithmetic is done by worker 0's thread.
+ *
+ * An update is a round, in which every worker has made one step; worker 0 publishes it.
+ */
+#include "elastic/common.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct synchronous_impl {
+    drove_elastic e; /* of[i].c: the centre, or as it was when worker i last received it */
+    bool is_early;   /* exchanges begin before the gradient is computed */
+    bool is_one;     /* there is one centre: worker 0's c */
+    float *seen;     /* [n_vector] peek, in a process that does not hold it; else NULL */
+} synchronous_impl;
+
+/* ---- setting up ---- */
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+                         bool is_early, bool is_one, bool at_master)
+{
+    drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C | DROVE_ELASTIC_SUM,
+                               .period = 1,
+                               .alpha_limit = 2.0 / (s->n_workers + 1.0)};
+    synchronous_impl *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    s->batches_per_update = s->n_workers;
+    p->is_early = is_early;
+    p->is_one = is_one;
+    DROVE_TRY(drove__elastic_init(&p->e, s, opt, &kind, theta0));
+    if (is_one && !drove__transport_is_here(p->e.transport, 0)) {
+        p->seen = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+        if (p->seen == NULL) return drove__sync_no_memory(s);
+    } else if (at_master) {
+        drove__sync_vector_free(s, p->e.of[0].c);
+        p->e.of[0].c = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+        if (p->e.of[0].c == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+static drove_status init1(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    return init(s, opt, theta0, false, true, true);
+}
+
+static drove_status init2(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
+    return init(s, opt, theta0, false, true, false);
+}
+
+static drove_status init3(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    static const char *const keys[] = {"centre", NULL};
+    enum { EACH, ONE };
+    static const char *const centres[] = {[EACH] = "each", [ONE] = "one"};
+    unsigned centre = EACH;
+    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
+    DROVE_TRY(drove__spec_word(opt->spec, "centre", centres, DROVE_COUNT(centres), &centre));
+    return init(s, opt, theta0, true, centre == ONE, false);
+}
+
+static void fini(drove_sync *s)
+{
+    synchronous_impl *p = s->impl;
+    drove__elastic_fini(&p->e, s);
+    drove__sync_vector_free(s, p->seen);
+    drove__free(p);
+}
+
+/* ---- a step ---- */
+
+static drove_status begin_down(synchronous_impl *p, unsigned worker, bool is_early)
+{
+    drove_elastic_worker *me = &p->e.of[worker];
+    const drove_exchange x = {.kind = DROVE_BROADCAST,
+                              .lane = DROVE_LANE_DOWN,
+                              .in = worker == 0 ? me->c : NULL,
+                              .out = me->c};
+    return drove__parcel_begin(&p->e, worker, &me->down, &x, DROVE_LANES_OF_PARCEL, is_early);
+}
+
+static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early)
+{
+    drove_elastic_worker *me = &p->e.of[worker];
+    const drove_exchange x = {.kind = p->is_one ? DROVE_REDUCE : DROVE_ALL_REDUCE,
+                              .lane = DROVE_LANE_UP,
+                              .in = me->w,
+                              .out = p->is_one && worker != 0 ? NULL : me->sum};
+    return drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, is_early);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    synchronous_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    DROVE_TRY(drove__elastic_view(&p->e, s, worker, me->steps, view));
+    if (!p->is_early || !drove__elastic_is_due(me)) return DROVE_OK;
+    if (p->is_one) DROVE_TRY(begin_down(p, worker, true));
+    return begin_up(p, worker, true);
+}
+
+/* All that travels has arrived: c as it was in every me->c, S in me->sum where c is kept. */
+static drove_status exchange(synchronous_impl *p, unsigned worker)
+{
+    drove_elastic_worker *me = &p->e.of[worker];
+    if (p->is_one) {
+        if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
+        DROVE_TRY(drove__parcel_end(&p->e, worker, &me->down));
+    }
+    if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
+    return drove__parcel_end(&p->e, worker, &me->up);
+}
+
+static drove_status meet(drove_sync *s, unsigned worker, float eta)
+{
+    synchronous_impl *p = s->impl;
+    const drovek_table *k = s->optim->kernels;
+    drove_elastic_worker *me = &p->e.of[worker];
+    float alpha;
+    DROVE_TRY(exchange(p, worker));
+    if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
+    DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
+    me->distance = sqrt(drove__elastic_pull(k, me->w, me->c, s->optim->n, alpha));
+    if (!p->is_one || worker == 0)
+        k->blend_f32(me->c, me->c, me->sum, s->optim->n, 1.0f - alpha * (float)s->n_workers, alpha);
+    return DROVE_OK;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    synchronous_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    uint64_t begin_ns = drove__now_ns();
+    bool is_due = drove__elastic_is_due(me);
+    if (is_due) DROVE_TRY(meet(s, worker, step->eta));
+    drove__elastic_step(&p->e, s, worker, step, 0);
+    me->since = is_due ? 0 : me->since + 1;
+    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    if (worker == p->e.transport->first_worker)
+        atomic_store_explicit(&s->published, me->steps, memory_order_relaxed);
+    drove__elastic_report(me, begin_ns, info);
+    info->updated = worker == 0;
+    return DROVE_OK;
+}
+
+static void stop(drove_sync *s)
+{
+    drove__elastic_stop(&((synchronous_impl *)s->impl)->e, s);
+}
+
+static float *replica(drove_sync *s, unsigned worker)
+{
+    return ((synchronous_impl *)s->impl)->e.of[worker].w;
+}
+
+/* ---- parked ---- */
+
+static float *centre(synchronous_impl *p)
+{
+    return p->seen != NULL ? p->seen : p->e.of[p->e.transport->first_worker].c;
+}
+
+/* Every process comes to know the one centre. */
+static drove_status parked(drove_sync *s)
+{
+    synchronous_impl *p = s->impl;
+    drove_transport *t = p->e.transport;
+    if (!p->is_one || t->n_processes == 1) return DROVE_OK;
+    const drove_exchange x = {.kind = DROVE_BROADCAST,
+                              .lane = DROVE_LANE_DOWN,
+                              .in = p->seen == NULL ? centre(p) : NULL,
+                              .out = centre(p),
+                              .n = s->optim->n};
+    return drove__exchange(t, t->first_worker, &x, NULL);
+}
+
+static const float *peek(drove_sync *s)
+{
+    return centre(s->impl);
+}
+
+static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    synchronous_impl *p = s->impl;
+    bool found;
+    DROVE_TRY(drove__elastic_restore(&p->e, s, vector, st, &found));
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (drove__transport_is_here(p->e.transport, i))
+            memcpy(p->e.of[i].c, vector, s->optim->n * sizeof *vector);
+    }
+    if (p->seen != NULL) memcpy(p->seen, vector, s->optim->n * sizeof *vector);
+    return DROVE_OK;
+}
+
+static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
+{
+    return drove__elastic_tensors(&((synchronous_impl *)s->impl)->e, s, out, most);
+}
+
+/* ---- tables ---- */
+
+static const char *const variants1[] = {"easgd-sync1", NULL};
+static const char *const variants2[] = {"easgd-sync2", NULL};
+static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
+
+#define SYNCHRONOUS_TABLE                                                                          \
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,                                       \
+    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,      \
+    .fini = fini, .acquire = acquire, .release = drove__elastic_release, .publish = publish,       \
+    .peek = peek, .restore = restore, .tensors = tensors, .stop = stop, .replica = replica,        \
+    .parked = parked
+
+const drove_sync_ops drove__sync_easgd_sync1 = {
+    SYNCHRONOUS_TABLE,
+    .name = "easgd-sync1",
+    .help = "Sync EASGD1: all meet the centre at the master, nothing overlaps; --rho, --period",
+    .source = "You, Buluc, Demmel, SC17, Algorithm 2",
+    .variants = variants1,
+    .init = init1,
+};
+
+const drove_sync_ops drove__sync_easgd_sync2 = {
+    SYNCHRONOUS_TABLE,
+    .name = "easgd-sync2",
+    .help = "Sync EASGD2: the same with the centre at worker 0",
+    .source = "You, Buluc, Demmel, SC17, Algorithm 3",
+    .variants = variants2,
+    .init = init2,
+};
+
+const drove_sync_ops drove__sync_easgd_sync3 = {
+    SYNCHRONOUS_TABLE,
+    .name = "easgd-sync3",
+    .help = "Sync EASGD3: the same while gradients are computed, by one all-reduce; ?centre=one: "
+            "broadcast and reduction",
+    .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
+    .variants = variants3,
+    .init = init3,
+};

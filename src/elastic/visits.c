@@ -1,0 +1,315 @@
+/* elastic/visits.c - Async EASGD, Async MEASGD, Hogwild EASGD: workers meet the centre first come,
+ * first served; see visits.h.
+ *
+ * Source: the paper, section 5.1; equations (1), (5), (6), and (2) for the one worker that visits:
+ *     W^i += step - alpha (W^i - c)     c += alpha (W^i - c)        in every tau-th step
+ *
+ *   easgd-async      one visit at a time, in the order of arrival
+ *   measgd-async     the same, by the rule momentum: equations (5) and (6)
+ *   easgd-hogwild    several at once, without a lock (races R1, R2 of docs/memory-model.md)
+ *
+ * ?overlap=1: the visit of W^i is under way while the gradient at W^i is computed, where alpha is
+ * known before the step size is: under the default pull, and under a constant schedule.
+ */
+#include "elastic/visits.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 2048 };
+
+/* ---- setting up ---- */
+
+drove_status drove__visits_init(drove_sync *s, const drove_sync_options *opt,
+                                const drove_elastic_kind *kind, const float *theta0,
+                                drove_visit_fn *visit, bool is_exclusive)
+{
+    drove_visits *v = s->impl;
+    v->sync = s;
+    DROVE_TRY(drove__elastic_init(&v->e, s, opt, kind, theta0));
+    drove_transport *t = v->e.transport;
+    v->is_held = t->process == 0;
+    v->centre = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    v->turn = drove__alloc(s->n_workers, sizeof *v->turn);
+    v->known = drove__alloc(s->n_workers, sizeof *v->known);
+    if (v->centre == NULL || v->turn == NULL || v->known == NULL) return drove__sync_no_memory(s);
+    const drove_centre centre = {.vector = v->is_held ? v->centre : NULL,
+                                 .visit = visit,
+                                 .context = v,
+                                 .is_exclusive = is_exclusive};
+    return t->ops->host(t, &centre, s->n_vector);
+}
+
+void drove__visits_fini(drove_sync *s)
+{
+    drove_visits *v = s->impl;
+    drove__elastic_fini(&v->e, s);
+    drove__sync_vector_free(s, v->centre);
+    drove__free(v->turn);
+    drove__free(v->known);
+    drove__free(v);
+}
+
+/* ---- at the centre: on any thread of its holder ---- */
+
+const drove_span *drove__visits_receive(drove_visits *v, unsigned worker, size_t n, float *number,
+                                        uint64_t *before)
+{
+    size_t i = number[3] >= 0.0f && number[3] < (float)v->e.n_parts ? (size_t)number[3] : SIZE_MAX;
+    if (i == SIZE_MAX || worker >= v->sync->n_workers || n < v->e.part[i].length) return NULL;
+    if (i == 0) {
+        uint64_t brings = drove__elastic_join((const float[2]){number[1], 0.0f});
+        /* Relaxed: a count; what it counts is ordered by the visits' exclusion, or not at all. */
+        *before = atomic_fetch_add_explicit(&v->n_updates, brings, memory_order_relaxed);
+        v->turn[worker] = *before + 1;
+    }
+    *before = v->turn[worker] - 1;
+    drove__elastic_split(*before, number);
+    return &v->e.part[i];
+}
+
+void drove__visits_elastic(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    drove_visits *v = context;
+    const drovek_table *k = v->sync->optim->kernels;
+    uint64_t before;
+    float alpha = number[0], c[BLOCK], away[BLOCK];
+    const drove_span *part = drove__visits_receive(v, worker, n, number, &before);
+    if (part == NULL) return;
+    for (size_t i = 0; i < part->length; i += BLOCK) {
+        size_t rest = part->length - i, length = rest < BLOCK ? rest : BLOCK;
+        float *at = v->centre + part->offset + i;
+        k->copy_f32(c, at, length); /* others may be writing it: Hogwild */
+        k->blend_f32(away, message + i, c, length, 1.0f, -1.0f);
+        k->axpy_f32(at, away, length, alpha);
+        k->copy_f32(message + i, c, length);
+    }
+}
+
+/* ---- a worker's step ---- */
+
+drove_status drove__visits_begin(drove_sync *s, unsigned worker, float alpha, bool is_early)
+{
+    drove_visits *v = s->impl;
+    drove_elastic_worker *me = &v->e.of[worker];
+    const drove_exchange x = {.kind = DROVE_VISIT,
+                              .lane = DROVE_LANE_DOWN,
+                              .in = me->w,
+                              .out = me->c,
+                              .number = {alpha, (float)(me->since + 1)}};
+    return drove__parcel_begin(&v->e, worker, &me->down, &x, 1, is_early);
+}
+
+drove_status drove__visits_acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    drove_visits *v = s->impl;
+    drove_elastic_worker *me = &v->e.of[worker];
+    float alpha;
+    DROVE_TRY(drove__elastic_view(&v->e, s, worker, me->known + me->since, view));
+    if (!v->is_early || !drove__elastic_is_due(me)) return DROVE_OK;
+    if (v->e.fixed_alpha == 0.0f && v->e.eta_varies) return DROVE_OK;
+    DROVE_TRY(drove__elastic_alpha(&v->e, s, s->optim->lr, &alpha));
+    return drove__visits_begin(s, worker, alpha, true);
+}
+
+drove_status drove__visits_meet(drove_sync *s, unsigned worker, float eta, uint64_t *staleness)
+{
+    drove_visits *v = s->impl;
+    drove_elastic_worker *me = &v->e.of[worker];
+    float alpha;
+    if (me->down.is_open) alpha = me->down.x.number[0];
+    else {
+        DROVE_TRY(drove__elastic_alpha(&v->e, s, eta, &alpha));
+        DROVE_TRY(drove__visits_begin(s, worker, alpha, false));
+    }
+    DROVE_TRY(drove__parcel_end(&v->e, worker, &me->down));
+    *staleness = me->before - me->known;
+    me->known = me->before + me->since + 1;
+    me->distance = sqrt(drove__elastic_pull(s->optim->kernels, me->w, me->c, s->optim->n, alpha));
+    return DROVE_OK;
+}
+
+void drove__visits_count(drove_sync *s)
+{
+    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
+}
+
+drove_status drove__visits_publish(drove_sync *s, unsigned worker, const drove_step *step,
+                                   drove_publish_info *info)
+{
+    drove_visits *v = s->impl;
+    drove_elastic_worker *me = &v->e.of[worker];
+    uint64_t begin_ns = drove__now_ns(), staleness = 0;
+    bool is_due = drove__elastic_is_due(me);
+    if (is_due) DROVE_TRY(drove__visits_meet(s, worker, step->eta, &staleness));
+    drove__elastic_step(&v->e, s, worker, step, staleness);
+    me->since = is_due ? 0 : me->since + 1;
+    drove__visits_count(s);
+    drove__elastic_report(me, begin_ns, info);
+    info->staleness = staleness;
+    return DROVE_OK;
+}
+
+void drove__visits_stop(drove_sync *s)
+{
+    drove__elastic_stop(&((drove_visits *)s->impl)->e, s);
+}
+
+/* What a lost worker has brought to the centre stays there. */
+void drove__visits_leave(drove_sync *s, unsigned worker)
+{
+    drove_transport *t = ((drove_visits *)s->impl)->e.transport;
+    t->ops->leave(t, worker, true);
+}
+
+float *drove__visits_replica(drove_sync *s, unsigned worker)
+{
+    return ((drove_visits *)s->impl)->e.of[worker].w;
+}
+
+/* ---- parked ---- */
+
+static uint64_t published(const drove_sync *s)
+{
+    return atomic_load_explicit(&s->published, memory_order_relaxed);
+}
+
+/* Adds up what the workers of all processes have done since they were last parked. */
+static drove_status gather_updates(drove_sync *s)
+{
+    drove_visits *v = s->impl;
+    drove_transport *t = v->e.transport;
+    uint64_t mine = published(s) - v->n_parked;
+    uint64_t *all = drove__alloc(t->n_processes, sizeof *all);
+    if (all == NULL) return drove__sync_no_memory(s);
+    drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
+    for (unsigned i = 0; i < t->n_processes && status == DROVE_OK; i++) v->n_parked += all[i];
+    drove__free(all);
+    DROVE_TRY(status);
+    atomic_store_explicit(&s->published, v->n_parked, memory_order_relaxed);
+    return DROVE_OK;
+}
+
+drove_status drove__visits_parked(drove_sync *s)
+{
+    drove_visits *v = s->impl;
+    drove_transport *t = v->e.transport;
+    if (t->n_processes == 1) return DROVE_OK;
+    DROVE_TRY(gather_updates(s));
+    const drove_exchange x = {.kind = DROVE_BROADCAST,
+                              .lane = DROVE_LANE_DOWN,
+                              .in = v->is_held ? v->centre : NULL,
+                              .out = v->centre,
+                              .n = s->n_vector};
+    return drove__exchange(t, t->first_worker, &x, NULL);
+}
+
+const float *drove__visits_peek(drove_sync *s)
+{
+    return ((drove_visits *)s->impl)->centre;
+}
+
+drove_status drove__visits_restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+{
+    drove_visits *v = s->impl;
+    bool found;
+    uint64_t n_updates = published(s);
+    DROVE_TRY(drove__elastic_restore(&v->e, s, vector, st, &found));
+    for (unsigned i = 0; found && i < s->n_workers; i++)
+        n_updates -= v->e.progress[(size_t)i * DROVE_ELASTIC_PROGRESS + 1]; /* not yet brought */
+    memcpy(v->centre, vector, s->n_vector * sizeof *vector);
+    atomic_store_explicit(&v->n_updates, n_updates, memory_order_relaxed);
+    v->n_parked = published(s);
+    for (unsigned i = 0; i < s->n_workers; i++)
+        v->known[i] = found ? v->e.progress[(size_t)i * DROVE_ELASTIC_PROGRESS + 2] : n_updates;
+    return DROVE_OK;
+}
+
+size_t drove__visits_tensors(drove_sync *s, drove_tensor *out, size_t most)
+{
+    return drove__elastic_tensors(&((drove_visits *)s->impl)->e, s, out, most);
+}
+
+/* ---- the methods ---- */
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+                         bool is_exclusive)
+{
+    static const char *const keys[] = {"overlap", NULL};
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
+    uint64_t overlap = 0;
+    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
+    DROVE_TRY(drove__spec_u64(opt->spec, "overlap", 0, 1, &overlap));
+    drove_visits *v = drove__alloc(1, sizeof *v);
+    if (v == NULL) return drove__sync_no_memory(s);
+    s->impl = v;
+    v->is_early = overlap != 0;
+    return drove__visits_init(s, opt, &kind, theta0, drove__visits_elastic, is_exclusive);
+}
+
+static drove_status init_async(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    return init(s, opt, theta0, true);
+}
+
+static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+{
+    return init(s, opt, theta0, false);
+}
+
+static const char *const async_variants[] = {"easgd-async", "easgd-async?overlap=1", NULL};
+static const char *const momentum_variants[] = {"measgd-async", NULL};
+static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
+
+enum {
+    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,
+};
+
+const drove_sync_ops drove__sync_easgd_async = {
+    DROVE_VISITS_SLOTS,
+    .name = "easgd-async",
+    .help = "Async EASGD: workers meet the centre first come, first served; --rho, --period; "
+            "?overlap=1: while they compute",
+    .source = "You, Buluc, Demmel, SC17, section 5.1",
+    .promises = DROVE_SYNC_SNAPSHOT,
+    .needs = NEEDS,
+    .variants = async_variants,
+    .init = init_async,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = drove__visits_publish,
+    .leave = drove__visits_leave,
+};
+
+const drove_sync_ops drove__sync_measgd_async = {
+    DROVE_VISITS_SLOTS,
+    .name = "measgd-async",
+    .help = "Async MEASGD: the same with the rule momentum",
+    .source = "You, Buluc, Demmel, SC17, section 5.1, equations (5) and (6)",
+    .promises = DROVE_SYNC_SNAPSHOT,
+    .needs = NEEDS | DROVE_SYNC_MOMENTUM,
+    .variants = momentum_variants,
+    .init = init_async,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = drove__visits_publish,
+    .leave = drove__visits_leave,
+};
+
+const drove_sync_ops drove__sync_easgd_hogwild = {
+    DROVE_VISITS_SLOTS,
+    .name = "easgd-hogwild",
+    .help = "Hogwild EASGD: several meet the centre at once, without a lock",
+    .source = "You, Buluc, Demmel, SC17, section 5.1",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE,
+    .needs = NEEDS,
+    .variants = hogwild_variants,
+    .init = init_hogwild,
+    .fini = drove__visits_fini,
+    .acquire = drove__visits_acquire,
+    .publish = drove__visits_publish,
+    .leave = drove__visits_leave,
+};
