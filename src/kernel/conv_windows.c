@@ -7,6 +7,10 @@
  * derivative at the input is computed by columns (conv_gemm.c): its products are as good.
  *
  * Why: at LeNet's first convolution copying the columns takes half as long as multiplying them.
+ *
+ * A few outputs beyond whole registers (LeNet's 50 = 48 + 2) would cost as much as a whole register
+ * of them.  They are computed apart, with the two sides of the product exchanged: forward as sums
+ * along the window, the weights' gradient with the window across.
  */
 #include "kernel/conv_ops.h"
 
@@ -14,12 +18,20 @@
 
 #include <string.h>
 
-enum { MOST_K = 640 }; /* kh kw c: beyond, the weights do not stay in the nearest caches */
+enum {
+    MOST_K = 640,  /* kh kw c: beyond, the weights do not stay in the nearest caches */
+    REGISTER = 16, /* floats of the widest register */
+    MOST_REST = 4, /* outputs beyond whole registers that are computed apart ... */
+    LONG_ROW = 32  /* ... if a window's row kw c is at least this */
+};
 
 typedef struct windows {
     float *padded;        /* [h][w][c] with the padding; NULL: images can be used as they are */
     size_t h, w;          /* of an image, with its padding */
     drovek_conv *columns; /* for the derivative at the input; NULL: not asked for */
+    size_t n_rest;        /* outputs computed apart, the last ones */
+    float *rest_w;        /* [n_rest][kh][kw c]: their weights, or the gradient of these */
+    float *rest_y;        /* [n_rest][ow] */
 } windows;
 
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s)
@@ -42,6 +54,22 @@ static drove_status make_columns(const drovek_conv_options *opt, windows *w)
     return drovek_conv_create(&one, &w->columns);
 }
 
+static drove_status make_rest(drovek_conv *conv, windows *w)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    size_t row = s->window.kw * s->c, over = s->o % REGISTER;
+    if (s->o < REGISTER || over > MOST_REST || row < LONG_ROW) return DROVE_OK;
+    size_t n_weights = drove__pad_floats(over * s->window.kh * row);
+    size_t n = n_weights + over * s->ow;
+    w->n_rest = over;
+    if (over == 0) return DROVE_OK;
+    w->rest_w = drove__alloc(n, sizeof(float));
+    if (w->rest_w == NULL) return drove__fail_nomem("convolution", n * sizeof(float));
+    w->rest_y = w->rest_w + n_weights;
+    conv->size_bytes += n * sizeof(float);
+    return DROVE_OK;
+}
+
 static drove_status create(drovek_conv *conv)
 {
     const drovek_conv_options *opt = &conv->opt;
@@ -61,6 +89,7 @@ static drove_status create(drovek_conv *conv)
         if (w->padded == NULL) return drove__fail_nomem("convolution", n * sizeof(float));
         conv->size_bytes += n * sizeof(float);
     }
+    DROVE_TRY(make_rest(conv, w));
     if (!(opt->passes & DROVEK_CONV_DATA)) return DROVE_OK;
     DROVE_TRY(make_columns(opt, w));
     conv->size_bytes += drovek_conv_bytes(w->columns);
@@ -73,6 +102,7 @@ static void destroy(drovek_conv *conv)
     if (w == NULL) return;
     drovek_conv_destroy(w->columns);
     drove__free(w->padded);
+    drove__free(w->rest_w);
     drove__free(w);
 }
 
@@ -96,6 +126,44 @@ static const float *prepare(const drovek_conv *conv, const float *x)
     return w->padded;
 }
 
+/* rest_w = the last outputs' weights, one output after the other. */
+static void gather_rest(const drovek_conv *conv, const float *w)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const windows *state = conv->state;
+    size_t n = s->window.kh * s->window.kw * s->c, first = s->o - state->n_rest;
+    for (size_t q = 0; q < state->n_rest; q++) {
+        for (size_t p = 0; p < n; p++) state->rest_w[q * n + p] = w[p * s->o + first + q];
+    }
+}
+
+/* The last outputs of the line of positions that `line` computes. */
+static void forward_rest(const drovek_conv *conv, const drovek_windows *line)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const windows *state = conv->state;
+    size_t first = s->o - state->n_rest;
+    drovek_windows t = {.m = state->n_rest,
+                        .n = line->m,
+                        .k = line->k,
+                        .n_segments = line->n_segments,
+                        .a = state->rest_w,
+                        .a_row = line->n_segments * line->k,
+                        .a_step = 1,
+                        .a_segment = line->k,
+                        .b = line->a,
+                        .b_step = 1,
+                        .b_segment = line->a_segment,
+                        .b_column = line->a_row,
+                        .c = state->rest_y,
+                        .c_row = s->ow};
+    conv->opt.kernels->windows_f32(&t);
+    for (size_t i = 0; i < line->m; i++) {
+        for (size_t q = 0; q < state->n_rest; q++)
+            line->c[i * s->o + first + q] = state->rest_y[q * s->ow + i];
+    }
+}
+
 static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
                     size_t n_rows)
 {
@@ -104,7 +172,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     const windows *state = conv->state;
     const size_t pitch = state->w * s->c;
     drovek_windows t = {.m = s->ow,
-                        .n = s->o,
+                        .n = s->o - state->n_rest,
                         .k = win->kw * s->c,
                         .n_segments = win->kh,
                         .a_row = win->sw * s->c,
@@ -113,13 +181,16 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
                         .b = w,
                         .b_step = s->o,
                         .b_segment = win->kw * s->c * s->o,
+                        .b_column = 1,
                         .c_row = s->o};
+    gather_rest(conv, w);
     for (size_t i = 0; i < n_rows; i++, x += s->c * s->h * s->w, y += s->oh * s->ow * s->o) {
         const float *image = prepare(conv, x);
         for (size_t line = 0; line < s->oh; line++) {
             t.a = image + line * win->sh * pitch;
             t.c = y + line * s->ow * s->o;
             conv->opt.kernels->windows_f32(&t);
+            if (state->n_rest > 0) forward_rest(conv, &t);
         }
         conv->opt.kernels->bias_act_f32(y, b, s->oh * s->ow, s->o, conv->opt.act);
     }
@@ -132,6 +203,39 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
     drovek_conv_data(state->columns, dy, w, dx, n_rows, adds);
 }
 
+/* Row `ky` of the last outputs' window, summed over the positions of an image: rest_w (+)= it. */
+static void weights_rest(const drovek_conv *conv, const drovek_windows *row, size_t ky)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const windows *state = conv->state;
+    drovek_windows t = {.m = state->n_rest,
+                        .n = row->m,
+                        .k = row->k,
+                        .n_segments = row->n_segments,
+                        .a = row->b + s->o - state->n_rest,
+                        .a_row = 1,
+                        .a_step = row->b_step,
+                        .a_segment = row->b_segment,
+                        .b = row->a,
+                        .b_step = row->a_step,
+                        .b_segment = row->a_segment,
+                        .b_column = 1,
+                        .c = state->rest_w + ky * row->m,
+                        .c_row = s->window.kh * row->m,
+                        .adds = row->adds};
+    conv->opt.kernels->windows_f32(&t);
+}
+
+static void scatter_rest(const drovek_conv *conv, float *dw)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const windows *state = conv->state;
+    size_t n = s->window.kh * s->window.kw * s->c, first = s->o - state->n_rest;
+    for (size_t q = 0; q < state->n_rest; q++) {
+        for (size_t p = 0; p < n; p++) dw[p * s->o + first + q] = state->rest_w[q * n + p];
+    }
+}
+
 static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
@@ -139,7 +243,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     const windows *state = conv->state;
     const size_t pitch = state->w * s->c, row = win->kw * s->c;
     drovek_windows t = {.m = row,
-                        .n = s->o,
+                        .n = s->o - state->n_rest,
                         .k = s->ow,
                         .n_segments = s->oh,
                         .a_row = 1,
@@ -147,6 +251,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
                         .a_segment = win->sh * pitch,
                         .b_step = s->o,
                         .b_segment = s->ow * s->o,
+                        .b_column = 1,
                         .c_row = s->o};
     for (size_t i = 0; i < n_rows; i++, x += s->c * s->h * s->w) {
         const float *image = prepare(conv, x);
@@ -156,8 +261,10 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
             t.a = image + ky * win->dh * pitch;
             t.c = dw + ky * row * s->o;
             conv->opt.kernels->windows_f32(&t);
+            if (state->n_rest > 0) weights_rest(conv, &t, ky);
         }
     }
+    scatter_rest(conv, dw);
 }
 
 const drovek_conv_ops drovek_conv_windows = {.name = "windows",

@@ -38,15 +38,18 @@ typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, 
 
 /* C[i][j] = (adds: +=) sum over s < n_segments and p < k of A[i][s][p] B[s][p][j]: the products of
  * convolutions on images as they lie in memory, whose windows are rows of a matrix that overlap.
- *   A[i][s][p] = a[i * a_row + s * a_segment + p * a_step]     B[s][p][j] = b[s * b_segment + p *
- *   b_step + j]     C[i][j] = c[i * c_row + j]                 all of m, n, k, n_segments >= 1
- * Order of a sum: s, then p ascending, by fused multiply-add (ref: as written).  [racy: a, b, c] */
+ *   A[i][s][p] = a[i * a_row + s * a_segment + p * a_step]
+ *   B[s][p][j] = b[s * b_segment + p * b_step + j * b_column]
+ *   C[i][j] = c[i * c_row + j]                               all of m, n, k, n_segments >= 1
+ * b_column is 1; or more where a_step and b_step are 1: few rows, sums along k.
+ * Order of a sum: s, then p ascending, by fused multiply-add (ref: as written); along k by lanes,
+ * which are added at the end.  [racy: a, b, c] */
 typedef struct drovek_windows {
     size_t       m, n, k, n_segments;
     const float *a;
     size_t       a_row, a_step, a_segment;
     const float *b;
-    size_t       b_step, b_segment;
+    size_t       b_step, b_segment, b_column;
     float       *c;
     size_t       c_row;
     bool         adds;

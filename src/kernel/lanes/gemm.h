@@ -196,6 +196,8 @@ typedef struct dots {
     float        alpha, beta;
     const float *a, *b; /* a[i][k] b[j][k] */
     float       *c;
+    size_t       n_segments;           /* k runs so often, each time ...        */
+    size_t       a_segment, b_segment; /* ... so much further than it began     */
 } dots;
 
 /* sum[r * n_cols + s] += a[r] b[s], `count` elements at p */
@@ -222,13 +224,19 @@ INLINE void dot_tile(const dots *t, size_t i, size_t j, size_t n_rows)
     const float *a = t->a + i * t->lda, *b[LANES];
     vec          sum[LANES];
     float        total[LANES];
-    size_t       p = 0;
     UNROLL
     for (size_t s = 0; s < n_cols; s++) b[s] = t->b + (j + s < t->n ? j + s : t->n - 1) * t->ldb;
     UNROLL
     for (size_t s = 0; s < LANES; s++) sum[s] = vec_set(0.0f);
-    for (; p + LANES <= t->k; p += LANES) dot_step(sum, t, a, b, n_rows, p, LANES);
-    if (p < t->k) dot_step(sum, t, a, b, n_rows, p, t->k - p);
+    for (size_t s = 0;;) {
+        size_t p = 0;
+        for (; p + LANES <= t->k; p += LANES) dot_step(sum, t, a, b, n_rows, p, LANES);
+        if (p < t->k) dot_step(sum, t, a, b, n_rows, p, t->k - p);
+        if (++s == t->n_segments) break;
+        a += t->a_segment;
+        UNROLL
+        for (size_t q = 0; q < n_cols; q++) b[q] += t->b_segment;
+    }
     vec_store(total, vec_mul(vec_set(t->alpha), vec_sum_rows(sum)), LANES);
     for (size_t r = 0; r < n_rows; r++) {
         float *c = t->c + (i + r) * t->ldc;
@@ -268,7 +276,7 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
                      size_t ldc)
 {
     if (!trans_a && trans_b && m <= FEW_ROWS && k >= LONG) {
-        dots t = {n, k, lda, ldb, ldc, alpha, beta, a, b, c};
+        dots t = {n, k, lda, ldb, ldc, alpha, beta, a, b, c, 1, 0, 0};
         multiply_dots(&t, m);
         return;
     }
@@ -302,8 +310,20 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
     } while (k0 < k);
 }
 
+/* Sums along k: a few rows of A, and windows as the columns of B. */
+static void windows_dots(const drovek_windows *w)
+{
+    dots t = {w->n, w->k, w->a_row, w->b_column,   w->c_row,     1.0f,        w->adds ? 1.0f : 0.0f,
+              w->a, w->b, w->c,     w->n_segments, w->a_segment, w->b_segment};
+    multiply_dots(&t, w->m);
+}
+
 static void windows_f32(const drovek_windows *w)
 {
+    if (w->b_column != 1) {
+        windows_dots(w);
+        return;
+    }
     const size_t width = (w->m == 8 && PANEL == 4 ? 3 : PANEL) * LANES;
     panel        t = {.m = w->m,
                       .k = w->k,

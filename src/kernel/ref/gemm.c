@@ -87,7 +87,7 @@ void drovek_windows_f32_ref(const drovek_windows *t)
             float *at = t->c + i * t->c_row + j, sum = t->adds ? drove__racy_load(at) : 0.0f;
             for (size_t s = 0; s < t->n_segments; s++) {
                 const float *a = t->a + i * t->a_row + s * t->a_segment;
-                const float *b = t->b + s * t->b_segment + j;
+                const float *b = t->b + s * t->b_segment + j * t->b_column;
                 for (size_t p = 0; p < t->k; p++)
                     sum +=
                         drove__racy_load(a + p * t->a_step) * drove__racy_load(b + p * t->b_step);
