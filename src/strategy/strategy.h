@@ -31,11 +31,10 @@
  *   NO_LOSS     every published step that is not reported dropped is in the parameters
  *   LOCK_FREE   a stopped worker cannot stop the others
  *   REPEATABLE  same bits for the same seed and number of workers
- *   PROCS       workers may be processes: all that they share is memory of drove__alloc or
- *               drove__sync_vector that init asked for, its locks are drove__lock's (base/lock.h),
- * and
- *               who waits sleeps on a futex (base/futex.h), so that one that is killed leaves
- *               nothing behind that holds up the others.  SPREAD (below) implies it */
+ *   PROCS       workers may be processes: all that they share is memory that init got from
+ *               drove__alloc or drove__sync_vector, locks are of base/lock.h, and who waits sleeps
+ *               on a futex (base/futex.h), so that one that is killed leaves nothing behind that
+ *               holds up the others.  SPREAD (below) implies it */
 enum {
     DROVE_SYNC_SNAPSHOT = 1u << 0,
     DROVE_SYNC_NO_LOSS = 1u << 1,

@@ -12,9 +12,7 @@ drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t bat
         .round_width = round_width,
     };
     b->per_epoch = (n_rows + b->batch - 1) / b->batch;
-    if (pthread_mutex_init(&b->lock, NULL) != 0)
-        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
-    return DROVE_OK;
+    return drove__lock_init(&b->lock);
 }
 
 void drove__batcher_fini(drove_batcher *b)
@@ -38,9 +36,21 @@ void drove__batcher_halt(drove_batcher *b)
         atomic_store(&b->limit, 0);
         return;
     }
-    pthread_mutex_lock(&b->lock);
+    (void)drove__lock(&b->lock); /* whoever ends with it leaves it whole: one counter changes */
     atomic_store(&b->limit, b->rounds_started * b->round_width);
     pthread_mutex_unlock(&b->lock);
+}
+
+void drove__batcher_leave(drove_batcher *b)
+{
+    b->n_lost++;
+}
+
+void drove__batcher_settle(drove_batcher *b)
+{
+    if (b->n_lost == 0 || b->round_width == 0) return;
+    uint64_t reached = b->rounds_started * b->round_width;
+    if (atomic_load(&b->next) < reached) atomic_store(&b->next, reached);
 }
 
 void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b)
@@ -54,7 +64,7 @@ void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b)
 static bool claim_round(drove_batcher *b, drove_batch_cursor *cursor, unsigned worker,
                         uint64_t *number)
 {
-    pthread_mutex_lock(&b->lock);
+    (void)drove__lock(&b->lock);
     bool is_open = cursor->round * b->round_width < atomic_load(&b->limit);
     if (is_open && cursor->round >= b->rounds_started) b->rounds_started = cursor->round + 1;
     pthread_mutex_unlock(&b->lock);

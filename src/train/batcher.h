@@ -6,11 +6,12 @@
  * batch's rows follow from its number alone and a resumed run needs nothing but the counter.
  *
  * Threads: claim and rows by any worker; the rest while the workers are parked, except halt, by
- * any thread.
+ * any thread, and leave, by the caller's.  Workers may be processes (base/mem.h).
  */
 #ifndef DROVE_TRAIN_BATCHER_H
 #define DROVE_TRAIN_BATCHER_H
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/status.h"
@@ -31,6 +32,7 @@ typedef struct drove_batcher {
     uint64_t              seed;
     drove_order           order;
     unsigned              round_width; /* T for strategies that go in rounds, else 0 */
+    unsigned              n_lost;      /* workers that claim nothing any more */
     pthread_mutex_t       lock;        /* protects rounds_started and, for rounds, limit */
     uint64_t              first_round, rounds_started; /* since the last open */
     _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE;    /* batches claimed */
@@ -52,6 +54,11 @@ void         drove__batcher_fini(drove_batcher *b);
 void drove__batcher_open(drove_batcher *b, uint64_t limit);
 /* No further batch is handed out; a round that somebody has begun is finished by all. */
 void drove__batcher_halt(drove_batcher *b);
+/* A worker will never claim again. */
+void drove__batcher_leave(drove_batcher *b);
+/* The workers are parked: what a lost one should have claimed in the rounds that are over counts as
+ * handed out, though nobody has computed it. */
+void drove__batcher_settle(drove_batcher *b);
 void drove__cursor_init(drove_batch_cursor *cursor, const drove_batcher *b);
 
 /* Takes the next batch for `worker`; false: none until the next open. */

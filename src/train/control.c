@@ -356,6 +356,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
         show_progress(run, st->train_ns + now - start);
     }
     st->train_ns += drove__now_ns() - start;
+    drove__batcher_settle(&run->batcher);
     gather_clamped(run);
     if (run->crew.n_groups > 0) drove__crew_tell(run);
     return drove__gang_status(run);
@@ -381,7 +382,9 @@ static drove_status save(drove_run *run)
     run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = atomic_load(&run->sync->published);
     run->save.done_ns = run->standing.train_ns;
-    return drove__output_save(run);
+    DROVE_TRY(drove__output_save(run));
+    run->save.is_there = run->opt.out[0] != '\0';
+    return DROVE_OK;
 }
 
 static uint64_t next_stop(const drove_run *run)

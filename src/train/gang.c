@@ -1,10 +1,11 @@
-/* train/gang.c - the workers' threads: started once, parked between two commands.
+/* train/gang.c - the workers' threads: started once, parked between two commands.  Processes are
+ * procs.c's.
  *
  * One mutex and two condition variables: `go` wakes the workers when the generation changes,
  * `parked` wakes the caller when the last one is done.  The mutex orders everything that the
  * caller reads or writes while they are parked.
  */
-#include "train/run.h"
+#include "train/procs.h"
 
 #include "base/clock.h"
 
@@ -67,29 +68,27 @@ static void *coordinator_main(void *argument)
     }
 }
 
+bool drove__worker_obey(drove_worker *w, drove_command command)
+{
+    switch (command) {
+    case DROVE_DO_TRAIN: return train(w);
+    case DROVE_DO_SCORE: return score(w);
+    case DROVE_DO_STATISTICS: drove__worker_statistics(w); return true;
+    case DROVE_DO_PROBE: return drove__group_probe(w);
+    case DROVE_DO_QUIT: break;
+    }
+    return false;
+}
+
 static void *worker_main(void *argument)
 {
     drove_worker *w = argument;
     uint64_t seen = 0;
-    w->status = drove__worker_setup(w);
-    if (w->status != DROVE_OK) drove__error_copy(w->error);
+    drove_status status = drove__worker_setup(w);
+    if (status != DROVE_OK) drove__worker_keep_error(w, status);
     finish(w->run);
-    for (;;) {
-        switch (next_command(&w->run->gang, &seen)) {
-        case DROVE_DO_TRAIN:
-            if (!train(w)) return NULL;
-            break;
-        case DROVE_DO_SCORE:
-            if (!score(w)) return NULL;
-            break;
-        case DROVE_DO_STATISTICS: drove__worker_statistics(w); break;
-        case DROVE_DO_PROBE:
-            if (!drove__group_probe(w)) return NULL;
-            break;
-        case DROVE_DO_QUIT: return NULL;
-        }
-        finish(w->run);
-    }
+    while (drove__worker_obey(w, next_command(&w->run->gang, &seen))) finish(w->run);
+    return NULL;
 }
 
 static drove_status init_gang(drove_gang *gang, unsigned n_members)
@@ -116,7 +115,7 @@ static drove_status start_coordinator(drove_run *run)
     return DROVE_OK;
 }
 
-drove_status drove__gang_start(drove_run *run)
+static drove_status start_threads(drove_run *run)
 {
     DROVE_TRY(init_gang(&run->gang, n_members(run)));
     if (run->crew.n_groups > 0) DROVE_TRY(start_coordinator(run));
@@ -133,11 +132,21 @@ drove_status drove__gang_start(drove_run *run)
         run->worker[i].thread_started = true;
     }
     drove__gang_wait(run, UINT64_MAX);
+    return DROVE_OK;
+}
+
+drove_status drove__gang_start(drove_run *run)
+{
+    DROVE_TRY(run->procs != NULL ? drove__procs_start(run) : start_threads(run));
     return drove__gang_status(run);
 }
 
 void drove__gang_go(drove_run *run, drove_command command)
 {
+    if (run->procs != NULL) {
+        drove__procs_go(run, command);
+        return;
+    }
     pthread_mutex_lock(&run->gang.lock);
     run->gang.command = command;
     run->gang.n_busy = n_members(run);
@@ -150,6 +159,7 @@ bool drove__gang_wait(drove_run *run, uint64_t until_ns)
 {
     struct timespec at = {.tv_sec = (time_t)(until_ns / 1000000000u),
                           .tv_nsec = (long)(until_ns % 1000000000u)};
+    if (run->procs != NULL) return drove__procs_wait(run, until_ns);
     pthread_mutex_lock(&run->gang.lock);
     while (run->gang.n_busy > 0) {
         if (until_ns == UINT64_MAX) {
@@ -165,6 +175,7 @@ bool drove__gang_wait(drove_run *run, uint64_t until_ns)
 
 drove_status drove__gang_status(drove_run *run)
 {
+    if (run->procs != NULL) DROVE_TRY(drove__procs_status(run));
     for (unsigned i = 0; i < run->n_workers; i++) {
         if (run->worker[i].status != DROVE_OK)
             return drove__fail(run->worker[i].status, "%s", run->worker[i].error);
@@ -198,6 +209,7 @@ void drove__gang_silence(drove_run *run)
 
 void drove__gang_stop(drove_run *run)
 {
+    if (run->procs != NULL) drove__procs_stop(run);
     if (!run->gang.ready) return;
     drove__gang_go(run, DROVE_DO_QUIT);
     for (unsigned i = 0; i < run->n_workers; i++) {
@@ -224,27 +236,41 @@ static drove_status score_by_crew(drove_run *run, drove_score *out)
     return DROVE_OK;
 }
 
+static size_t rows_to_score(const drove_data *data, size_t n_rows)
+{
+    return n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
+}
+
+drove_status drove__gang_prepare(drove_run *run)
+{
+    drove_scoring *sc = &run->scoring;
+    size_t most = rows_to_score(run->train, run->opt.eval_examples);
+    if (run->test != NULL && run->test->n_rows > most) most = run->test->n_rows;
+    sc->chunk_rows = drove__run_score_rows(run);
+    size_t n_chunks = (most + sc->chunk_rows - 1) / sc->chunk_rows;
+    sc->chunk = drove__alloc(n_chunks, sizeof *sc->chunk);
+    return sc->chunk != NULL
+               ? DROVE_OK
+               : drove__fail_nomem("the parts of an evaluation", n_chunks * sizeof *sc->chunk);
+}
+
 drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows,
                                drove_score *out)
 {
     drove_scoring *sc = &run->scoring;
     sc->data = data;
     sc->theta = drove__run_theta(run);
-    sc->n_rows = n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
+    sc->n_rows = rows_to_score(data, n_rows);
     if (run->crew.n_groups > 0) return score_by_crew(run, out);
-    sc->chunk_rows = drove__run_score_rows(run);
     sc->n_chunks = (sc->n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
-    if (sc->n_chunks > sc->capacity) {
-        drove_score *chunk = drove__grow(sc->chunk, sc->n_chunks, sizeof *chunk);
-        if (chunk == NULL)
-            return drove__fail_nomem("the parts of an evaluation", sc->n_chunks * sizeof *chunk);
-        sc->chunk = chunk;
-        sc->capacity = sc->n_chunks;
-    }
-    atomic_store(&sc->next, 0);
-    drove__gang_go(run, DROVE_DO_SCORE);
-    drove__gang_wait(run, UINT64_MAX);
-    DROVE_TRY(drove__gang_status(run));
+    unsigned n_left;
+    do { /* again if a process was lost: its chunk may not have been done */
+        n_left = drove__procs_n_left(run);
+        atomic_store(&sc->next, 0);
+        drove__gang_go(run, DROVE_DO_SCORE);
+        drove__gang_wait(run, UINT64_MAX);
+        DROVE_TRY(drove__gang_status(run));
+    } while (drove__procs_n_left(run) != n_left);
     *out = (drove_score){0};
     for (size_t i = 0; i < sc->n_chunks; i++) drove__score_add(out, &sc->chunk[i]);
     return DROVE_OK;

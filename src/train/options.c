@@ -247,6 +247,11 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 {
     static const char threads[] = "threads";
     const size_t n = sizeof threads - 1;
+    if (drove__workers_are_procs(value)) {
+        unsigned unused;
+        DROVE_TRY(drove__procs_parse(value, 1, &unused));
+        return set_text(options->workers, info, value);
+    }
     if (strncmp(value, threads, n) != 0) {
         drove_crew_plan plan;
         DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, true, &plan));

@@ -3,9 +3,9 @@
  * Source: Ioffe, Szegedy, ICML 2015, Algorithm 2, step 10: means over batches of the training set,
  * taken with the parameters as they are.  Nothing of it is shared while workers train, so every
  * strategy trains such networks alike; before an evaluation, a save or the end, the first worker
- * computes them from the same batches every time.
+ * that is left computes them from the same batches every time.
  */
-#include "train/run.h"
+#include "train/procs.h"
 
 #include "base/mem.h"
 
@@ -18,7 +18,7 @@ void drove__worker_statistics(drove_worker *w)
     drove_run *run = w->run;
     const size_t n_rows = run->train->n_rows, batch = run->update_rows;
     size_t n = n_rows / batch < MOST_BATCHES ? n_rows / batch : MOST_BATCHES;
-    if (w->index != 0) return;
+    if (w->index != drove__procs_first(run)) return;
     for (size_t i = 0; i < n; i++) {
         for (size_t r = 0; r < batch; r++)
             w->row[r] = (uint32_t)((uint64_t)(i * batch + r) * n_rows / (n * batch));
@@ -56,8 +56,12 @@ drove_status drove__run_prepare_population(drove_run *run)
 void drove__run_population(drove_run *run, const float *vector)
 {
     size_t n = run->model->n_params, n_statistics = run->model->n_statistics;
+    unsigned first;
     memcpy(run->theta, vector, (n - n_statistics) * sizeof *vector);
-    memset(run->theta + n - n_statistics, 0, n_statistics * sizeof *vector);
-    drove__gang_go(run, DROVE_DO_STATISTICS);
-    drove__gang_wait(run, UINT64_MAX);
+    do { /* again if it was a process that was lost meanwhile */
+        first = drove__procs_first(run);
+        memset(run->theta + n - n_statistics, 0, n_statistics * sizeof *vector);
+        drove__gang_go(run, DROVE_DO_STATISTICS);
+        drove__gang_wait(run, UINT64_MAX);
+    } while (drove__procs_first(run) != first);
 }

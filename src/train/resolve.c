@@ -63,20 +63,70 @@ static drove_status resolve_strategy(drove_workers *w)
     return status;
 }
 
+static const char procs_word[] = "procs";
+
+bool drove__workers_are_procs(const char *workers)
+{
+    const size_t n = sizeof procs_word - 1;
+    return strncmp(workers, procs_word, n) == 0 && (workers[n] == '\0' || workers[n] == ':');
+}
+
+drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *out)
+{
+    const char *count = workers + sizeof procs_word - 1;
+    uint64_t n;
+    if (*count == '\0' || strcmp(count, ":all") == 0) {
+        *out = n_all;
+        return DROVE_OK;
+    }
+    if (drove__parse_u64("--workers", count + 1, 1, DROVE_MOST_PROCS, &n) == DROVE_OK) {
+        *out = (unsigned)n;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "--workers: expected procs:N, N from 1 to %d or all, found \"%.80s\"",
+                       DROVE_MOST_PROCS, workers);
+}
+
+/* May the strategy's workers be processes? */
+static bool allows_procs(const drove_sync_ops *ops)
+{
+    return (ops->promises & DROVE_SYNC_PROCS) != 0 || (ops->needs & DROVE_SYNC_SPREAD) != 0;
+}
+
+static drove_status check_procs(const drove_workers *w, const char *workers)
+{
+    char names[512] = "";
+    size_t used = 0;
+    if (allows_procs(w->ops)) return DROVE_OK;
+    for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++) {
+        if (!allows_procs(drove__strategies[i])) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                                 drove__strategies[i]->name);
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "--workers %s: expected a --strategy whose workers may be processes (%s), "
+                       "found %s",
+                       workers, names, w->spec);
+}
+
 drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
                                     drove_workers *out)
 {
-    drove_workers w = {.bind = DROVE_BIND_NONE};
+    drove_workers w = {.bind = DROVE_BIND_NONE,
+                       .is_procs = drove__workers_are_procs(options->workers)};
     unsigned bind;
     DROVE_TRY(drove__one_of("--bind", options->bind, bind_words, DROVE_COUNT(bind_words), &bind));
     w.bind = (drove_bind)bind;
     DROVE_TRY(drove__threads_parse(options->threads, n_pus, &w.n_threads));
+    if (w.is_procs) DROVE_TRY(drove__procs_parse(options->workers, n_pus, &w.n_threads));
     const char *strategy = options->strategy;
-    bool has_crew = options->workers[0] != '\0';
+    bool has_crew = options->workers[0] != '\0' && !w.is_procs;
     if (strcmp(strategy, "auto") == 0)
         strategy = has_crew ? "adaptive" : w.n_threads == 1 ? "sequential" : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
     DROVE_TRY(resolve_strategy(&w));
+    if (w.is_procs) DROVE_TRY(check_procs(&w, options->workers));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
     bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
     bool is_devices = (w.ops->needs & DROVE_SYNC_DEVICES) != 0;

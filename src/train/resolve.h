@@ -11,7 +11,7 @@
 
 #include <drove/options.h>
 
-enum { DROVE_MOST_THREADS = 4096 };
+enum { DROVE_MOST_THREADS = 4096, DROVE_MOST_PROCS = 1024 };
 
 typedef struct drove_workers {
     char spec
@@ -21,7 +21,13 @@ typedef struct drove_workers {
     unsigned   n_threads; /* asked for; `all` = one for each processor this process may use       */
     unsigned   n_workers; /* n_threads, or 1 for a strategy of exactly one worker                 */
     drove_bind bind;
+    bool       is_procs; /* workers are processes */
 } drove_workers;
+
+/* Does --workers say procs, procs:N or procs:all? */
+bool drove__workers_are_procs(const char *workers);
+/* ... and how many.  Errors: DROVE_E_ARG. */
+drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *out);
 
 /* One of n_words words.  Errors: DROVE_E_ARG: "what: expected a, b or c, found ...", with the
  * nearest. */

@@ -2,6 +2,7 @@
 #include "train/control.h"
 #include "train/exchange.h"
 #include "train/output.h"
+#include "train/procs.h"
 #include "train/registry.h"
 #include "train/summary.h"
 
@@ -89,9 +90,9 @@ static void say_notes(const drove_run *run)
                        run->plan.spec);
     }
     if (run->n_workers > facts.n_pus) {
-        drove__run_say(
-            run, "%u threads share %u processors: staleness and speed are those of time slices",
-            run->n_workers, facts.n_pus);
+        drove__run_say(run,
+                       "%u %s share %u processors: staleness and speed are those of time slices",
+                       run->n_workers, run->plan.is_procs ? "processes" : "threads", facts.n_pus);
     }
 }
 
@@ -248,6 +249,17 @@ static drove_status check_words(const drove_run *run)
                        run->opt.precision, run->opt.rule, run->opt.clip, run->opt.schedule);
 }
 
+/* Through which workers exchange that have parameters of their own. */
+static drove_status setup_transport(drove_run *run)
+{
+    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
+    DROVE_TRY(drove__transport_shared(run->n_workers, run->plan.is_procs, run->optim->n_vector,
+                                      &run->kernels, run->topo, run->place, &run->transport));
+    /* Of processes the run finds out sooner that one hangs, and which. */
+    run->transport->timeout_s = run->opt.timeout * (run->plan.is_procs ? 10.0 : 1.0);
+    return DROVE_OK;
+}
+
 static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta)
 {
     drove_sync_options opt = {
@@ -263,6 +275,7 @@ static drove_status create_strategy(drove_run *run, const drove_spec *spec, cons
         .n_parts = run->devices.n_parts,
         .is_resident = run->devices.is_resident,
         .spans = run->devices.spans,
+        .transport = run->transport,
     };
     drove__exchange_options(&run->opt, &opt);
     if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
@@ -335,6 +348,15 @@ static drove_status setup_workers(drove_run *run)
         drove_group *g = &run->crew.group[i];
         for (unsigned k = 0; k < g->n_threads; k++) run->worker[g->first + k].group = g;
     }
+    if (run->crew.n_groups == 0) DROVE_TRY(drove__gang_prepare(run));
+    if (!run->plan.is_procs) return DROVE_OK;
+    for (unsigned i = 0; i < run->n_workers; i++) DROVE_TRY(drove__worker_alloc(&run->worker[i]));
+    return drove__procs_create(run);
+}
+
+static drove_status start_workers(drove_run *run)
+{
+    if (run->plan.is_procs) DROVE_TRY(drove__procs_check(run));
     if (run->crew.n_groups == 0) return drove__gang_start(run);
     DROVE_TRY(drove__crew_size_engines(run));
     DROVE_TRY(drove__gang_start(run));
@@ -362,6 +384,26 @@ static void resolve_rule(drove_run *run)
     if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
 }
 
+/* What is allocated in between is there for all processes of the run. */
+static void share_begin(const drove_run *run)
+{
+    if (run->plan.is_procs) drove__memory_share_begin();
+}
+
+static void share_end(const drove_run *run)
+{
+    if (run->plan.is_procs) drove__memory_share_end();
+}
+
+static drove_run *alloc_run(const drove_options *options)
+{
+    bool is_shared = drove__workers_are_procs(options->workers);
+    if (is_shared) drove__memory_share_begin();
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (is_shared) drove__memory_share_end();
+    return run;
+}
+
 static drove_status setup(drove_run *run)
 {
     const drove_standing unknown = {.loss_initial = NAN,
@@ -386,14 +428,18 @@ static drove_status setup(drove_run *run)
         run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
     float *theta = NULL;
     drove_status status = setup_model(run, &theta);
+    share_begin(run);
     if (status == DROVE_OK) status = drove__devices_split(run);
     if (status == DROVE_OK) status = setup_precision(run, theta);
     if (status == DROVE_OK) status = drove__run_prepare_population(run);
     if (status == DROVE_OK) status = setup_optim(run);
+    if (status == DROVE_OK) status = setup_transport(run);
     if (status == DROVE_OK) status = setup_strategy(run, theta);
     drove__free(theta);
+    if (status == DROVE_OK) status = setup_workers(run);
+    share_end(run);
     DROVE_TRY(status);
-    DROVE_TRY(setup_workers(run));
+    DROVE_TRY(start_workers(run));
     DROVE_TRY(setup_resume(run));
     say_notes(run);
     DROVE_TRY(drove__output_open(run));
@@ -412,9 +458,11 @@ static void teardown(drove_run *run)
     drove__free(run->worker);
     drove__loader_destroy(run->loader);
     drove__free(run->best);
-    free(run->scoring.chunk);
+    drove__free(run->scoring.chunk);
+    drove__procs_destroy(run);
     drove__batcher_fini(&run->batcher);
     drove__sync_destroy(run->sync);
+    if (run->transport != NULL) run->transport->ops->destroy(run->transport);
     drove__devices_close(run);
     drove__optim_destroy(run->optim);
     if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
@@ -463,7 +511,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
                          drove_result **out)
 {
     *out = NULL;
-    drove_run *run = drove__alloc(1, sizeof *run);
+    drove_run *run = alloc_run(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *options;
     run->interrupts_before = drove__run_interrupts();

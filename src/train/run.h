@@ -3,6 +3,7 @@
  *   run.c      options -> objects -> control loop -> result        (the caller's thread)
  *   features.c the feature map of the data
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
+ *   procs.c    the same for workers that are processes
  *   worker.c   the one loop of every worker
  *   devices.h  workers that are devices with parameters of their own
  *   crew.h     workers that a coordinator gives batches to
@@ -12,9 +13,9 @@
  *   prefetch.c the processor's prefetchers during the run
  *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
  *
- * Threads: the caller's thread owns a drove_run; workers touch their own drove_worker, the
- * batcher, the strategy, and what is immutable after setup.  Everything else is read or written by
- * the caller's thread while they are parked.
+ * Threads (or processes, procs.h): the caller's thread owns a drove_run; workers touch their own
+ * drove_worker, the batcher, the strategy, and what is immutable after setup.  Everything else is
+ * read or written by the caller's thread while they are parked.
  */
 #ifndef DROVE_TRAIN_RUN_H
 #define DROVE_TRAIN_RUN_H
@@ -23,6 +24,7 @@
 
 #include "base/prefetch.h"
 #include "base/topo.h"
+#include "cluster/transport.h"
 #include "data/data.h"
 #include "device/engine.h"
 #include "device/features.h"
@@ -60,7 +62,8 @@ struct drove_worker {
     drove_batch_cursor      cursor;
     drove_trace_worker      trace;
     bool                    has_params; /* a device that keeps them was given them */
-    drove_status            status;     /* first failure, with its text */
+    _Atomic uint64_t        beats;  /* grows wherever it gets on; relaxed: nothing hangs on it */
+    drove_status            status; /* first failure, with its text */
     char                    error[DROVE_ERROR_TEXT_SIZE];
     /* one of a group that a coordinator gives batches to */
     drove_group *group;      /* NULL: none */
@@ -91,9 +94,9 @@ typedef struct drove_gang {
 typedef struct drove_scoring { /* one evaluation in parts */
     const drove_data *data;
     const float      *theta;
-    size_t            n_rows, n_chunks, capacity;
+    size_t            n_rows, n_chunks;
     size_t            chunk_rows; /* examples of a chunk */
-    drove_score      *chunk;      /* [capacity] */
+    drove_score      *chunk;      /* of all chunks of the largest evaluation */
     _Atomic size_t    next;
 } drove_scoring;
 
@@ -112,8 +115,11 @@ typedef struct drove_standing { /* what is known of the run so far; part of the 
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 
+typedef struct drove_procs drove_procs; /* procs.h */
+
 typedef struct drove_saving { /* --save-every */
     drove_save_every every;
+    bool             is_there;                            /* something is saved */
     uint64_t         done_batches, done_updates, done_ns; /* when the last save was made */
 } drove_saving;
 
@@ -132,6 +138,7 @@ struct drove_run {
     drove_data             *input; /* outline of the data before the features; NULL without */
     drove_model            *model;
     drove_optim            *optim;
+    drove_transport        *transport; /* of a strategy whose workers exchange; else NULL */
     drove_sync             *sync;
     drove_workers           plan;    /* strategy, number of workers, binding */
     drove_devices           devices; /* of a strategy whose workers are devices; else none */
@@ -151,6 +158,7 @@ struct drove_run {
     bool           spans_wanted;
     drove_worker  *worker; /* [n_workers] */
     drove_gang     gang;
+    drove_procs   *procs; /* NULL: workers are threads */
     drove_scoring  scoring;
     _Atomic int    halted; /* a worker failed or met a non-finite loss */
     _Atomic int    nonfinite;
@@ -176,6 +184,8 @@ struct drove_run {
 drove_status drove__run_features(drove_run *run);
 
 /* gang.c; all on the caller's thread */
+/* Room for the sums of all chunks of the largest evaluation.  Errors: DROVE_E_NOMEM. */
+drove_status drove__gang_prepare(drove_run *run);
 drove_status drove__gang_start(drove_run *run);
 void         drove__gang_stop(drove_run *run);
 void         drove__gang_go(drove_run *run, drove_command command);
@@ -189,8 +199,13 @@ drove_status drove__gang_status(drove_run *run);
 drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_rows,
                                drove_score *out);
 
+/* gang.c; on the worker's thread: carries it out; false: the worker is to end. */
+bool drove__worker_obey(drove_worker *w, drove_command command);
+
 /* worker.c; on the worker's thread */
 drove_status drove__worker_setup(drove_worker *w);
+/* Of setup: what others read too.  For processes by the caller's thread, before they are forked. */
+drove_status drove__worker_alloc(drove_worker *w);
 void         drove__worker_fini(drove_worker *w);
 void         drove__worker_train(drove_worker *w);
 void         drove__worker_score(drove_worker *w);

@@ -431,6 +431,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->save.done_batches = atomic_load(&run->batcher.next);
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
+    run->save.is_there = true;
     DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->sync->n_vector, &bytes));
     return drove__sync_restore(run->sync, counters[1], bytes, st);
 }

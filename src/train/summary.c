@@ -4,6 +4,7 @@
 
 #include "train/control.h"
 #include "train/output.h"
+#include "train/procs.h"
 #include "train/report.h"
 
 #include <math.h>
@@ -79,6 +80,21 @@ static json_t *staleness_json(const drove_histogram *h)
                      "histogram", histogram_json(h));
 }
 
+static void name_worker(const drove_run *run, unsigned i, char name[DROVE_GROUP_NAME_SIZE])
+{
+    const char *kind = run->procs != NULL ? "process" : "thread";
+    if (run->devices.n > 0)
+        snprintf(name, DROVE_GROUP_NAME_SIZE, "%s", run->devices.device[i].name);
+    else snprintf(name, DROVE_GROUP_NAME_SIZE, "%s:%u", kind, i);
+}
+
+static void add_process(const drove_run *run, unsigned i, json_t *worker)
+{
+    const char *lost = drove__procs_lost(run, i);
+    json_object_set_new(worker, "process", json_integer(drove__procs_id(run, i)));
+    json_object_set_new(worker, "lost", lost != NULL ? json_string(lost) : json_null());
+}
+
 static json_t *workers_json(const drove_run *run)
 {
     if (run->crew.n_groups > 0) return drove__report_summary(run);
@@ -87,16 +103,16 @@ static json_t *workers_json(const drove_run *run)
     for (unsigned i = 0; i < run->n_workers; i++) {
         const drove_trace_worker *t = &run->worker[i].trace;
         char name[DROVE_GROUP_NAME_SIZE];
-        if (run->devices.n > 0) snprintf(name, sizeof name, "%s", run->devices.device[i].name);
-        else snprintf(name, sizeof name, "thread:%u", i);
-        json_array_append_new(
-            list,
+        name_worker(run, i, name);
+        json_t *worker =
             json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", name, "updates",
                       (json_int_t)atomic_load(&t->updates), "examples",
                       (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)run->update_rows,
                       "busy", drove__json_real((double)t->busy_ns / train_ns), "staleness",
                       drove__json_real(drove__hist_mean(&t->staleness)), "processor",
-                      run->place[i].pu, "node", run->place[i].node));
+                      run->place[i].pu, "node", run->place[i].node);
+        if (run->procs != NULL) add_process(run, i, worker);
+        json_array_append_new(list, worker);
     }
     return list;
 }

@@ -34,6 +34,17 @@ static drove_status join_group(drove_worker *w, drove_engine_options *opt)
                           : drove__fail_nomem("a gradient in pieces", n_params * sizeof *g->sum);
 }
 
+drove_status drove__worker_alloc(drove_worker *w)
+{
+    drove_run *run = w->run;
+    if (!run->use_live && run->devices.n == 0) { /* those are lent their gradient */
+        w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
+        if (w->grad == NULL)
+            return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
+    }
+    return drove__optim_worker_init(&w->optim, run->optim);
+}
+
 drove_status drove__worker_setup(drove_worker *w)
 {
     drove_run *run = w->run;
@@ -53,12 +64,7 @@ drove_status drove__worker_setup(drove_worker *w)
     if (run->devices.n > 0) drove__devices_engine(w, &opt);
     w->row = drove__alloc(opt.max_rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
-    if (!run->use_live && run->devices.n == 0) { /* those are lent their gradient */
-        w->grad = drove__alloc(run->optim->n, sizeof *w->grad);
-        if (w->grad == NULL)
-            return drove__fail_nomem("a gradient", run->optim->n * sizeof *w->grad);
-    }
-    DROVE_TRY(drove__optim_worker_init(&w->optim, run->optim));
+    if (run->procs == NULL) DROVE_TRY(drove__worker_alloc(w)); /* else it is there */
     if (run->loader != NULL) DROVE_TRY(drove__loader_join(run->loader, w->index));
     return w->engine_ops->create(&opt, &w->engine);
 }
@@ -184,6 +190,13 @@ static drove_status publish(drove_worker *w, const drove_step *step, drove_publi
     return s->ops->publish(s, w->index, step, info);
 }
 
+/* It gets on: what tells one that hangs from one that has much to do. */
+static void beat(drove_worker *w)
+{
+    uint64_t beats = atomic_load_explicit(&w->beats, memory_order_relaxed);
+    atomic_store_explicit(&w->beats, beats + 1, memory_order_relaxed);
+}
+
 static drove_status step_published(drove_worker *w, const drove_batch *batch, float eta)
 {
     drove_run *run = w->run;
@@ -199,6 +212,7 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     uint64_t t0 = drove__now_ns();
     DROVE_TRY(s->ops->acquire(s, w->index, &view));
     uint64_t t1 = drove__now_ns();
+    beat(w);
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
     if (lent != NULL) grad.value = lent; /* publish will make the new parameters there */
     const float *theta = drove__optim_theta(run->optim, &w->optim, view.vector);
@@ -212,6 +226,7 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     s->ops->release(s, w->index);
     DROVE_TRY(status);
     drove__worker_check_finite(w, score.loss);
+    beat(w);
     uint64_t t3 = drove__now_ns();
     DROVE_TRY(publish(w, &step, &info));
     uint64_t t4 = drove__now_ns();
@@ -295,6 +310,7 @@ void drove__worker_train(drove_worker *w)
     for (int p = 0; p < DROVE_N_PHASES; p++) before += w->trace.phase_ns[p];
     drove__cursor_init(&w->cursor, &run->batcher);
     while (drove__worker_next(w, &batch, &status)) {
+        beat(w);
         double epoch = drove__batcher_epochs(&run->batcher, batch.number);
         if (status == DROVE_OK)
             status = drove__worker_step(w, &batch, drove__optim_eta(run->optim, epoch));
@@ -322,6 +338,7 @@ void drove__worker_score(drove_worker *w)
     drove_scoring *sc = &run->scoring;
     for (;;) {
         size_t chunk = atomic_fetch_add(&sc->next, 1);
+        beat(w);
         if (chunk >= sc->n_chunks) return;
         size_t first = chunk * sc->chunk_rows;
         size_t n = sc->n_rows - first < sc->chunk_rows ? sc->n_rows - first : sc->chunk_rows;

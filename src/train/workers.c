@@ -187,9 +187,9 @@ static drove_status plan_group(const char *text, const drove_topo *topo, unsigne
     bool is_cpu = strcmp(g->spec.name, "cpu") == 0, is_host = strcmp(g->spec.name, "host") == 0;
     const drove_device_kind *kind = is_cpu || is_host ? NULL : find_kind(g->spec.name);
     if (strcmp(g->spec.name, "procs") == 0) {
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--workers %s: processes are not built yet; expected "
-                           "cpu:, host:, opencl:, cuda: or fake:",
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected procs:N to stand alone, or a list of cpu:, "
+                           "host:, opencl:, cuda: and fake:",
                            g->name);
     }
     if (!is_cpu && !is_host && kind == NULL) return unknown_kind(g->spec.name);

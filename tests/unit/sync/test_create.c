@@ -78,15 +78,16 @@ static void promises_are_those_of_the_table(void **state)
         S = DROVE_SYNC_SNAPSHOT,
         N = DROVE_SYNC_NO_LOSS,
         L = DROVE_SYNC_LOCK_FREE,
-        R = DROVE_SYNC_REPEATABLE
+        R = DROVE_SYNC_REPEATABLE,
+        P = DROVE_SYNC_PROCS
     };
     const struct {
         const char *name;
         unsigned promises;
     } table[] = {{"mutex", S | N},    {"rwlock", S | N},
-                 {"hogwild", L},      {"leashed", S | N | L},
+                 {"hogwild", L | P},  {"leashed", S | N | L | P},
                  {"sync", S | N | R}, {"ssp", S | N},
-                 {"softsync", S | N}, {"sequential", S | N | L | R},
+                 {"softsync", S | N}, {"sequential", S | N | L | R | P},
                  {"replicas", S | L}};
     for (size_t i = 0; i < DROVE_COUNT(table); i++)
         assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
