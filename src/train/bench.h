@@ -33,6 +33,6 @@ typedef struct drove_bench_ops {
 } drove_bench_ops;
 
 extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
-    drove__bench_accumulate;
+    drove__bench_accumulate, drove__bench_elastic;
 
 #endif

@@ -49,6 +49,7 @@ const drove_bench_ops *const drove__benches[] = {
     &drove__bench_linear,
     &drove__bench_calibrate,
     &drove__bench_accumulate,
+    &drove__bench_elastic,
     NULL,
 };
 
