@@ -45,12 +45,8 @@ const drove_engine_ops *const drove__engines[] = {
 };
 
 const drove_bench_ops *const drove__benches[] = {
-    &drove__bench_memory,
-    &drove__bench_linear,
-    &drove__bench_calibrate,
-    &drove__bench_accumulate,
-    &drove__bench_elastic,
-    NULL,
+    &drove__bench_memory,     &drove__bench_linear,  &drove__bench_calibrate,
+    &drove__bench_accumulate, &drove__bench_elastic, NULL,
 };
 
 /* ---- one entry of each registry; i is below the number of entries or equal to it ---- */
