@@ -187,7 +187,7 @@ static void become_mean(drove_sync *s, drove_elastic_worker *me)
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
     k->scale_f32(me->sum, n, 1.0f / (float)s->n_workers);
-    me->distance = sqrt(drove__elastic_pull(k, me->w, me->sum, n, 0.0f));
+    me->distance = drove__elastic_distance(k, me->w, me->sum, n);
     k->copy_f32(me->w, me->sum, n);
 }
 
@@ -197,7 +197,7 @@ static void step_outside(drove_sync *s, drove_elastic_worker *me)
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
     float *g = me->sum;
-    me->distance = sqrt(drove__elastic_pull(k, me->w, me->c, n, 0.0f));
+    me->distance = drove__elastic_distance(k, me->w, me->c, n);
     k->blend_f32(g, me->c, me->sum, n, 1.0f, -1.0f / (float)s->n_workers);
     k->blend_f32(me->v, me->v, g, n, p->outer_momentum, 1.0f);
     k->axpy_f32(me->c, g, n, -p->outer_lr);

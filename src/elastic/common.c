@@ -2,14 +2,12 @@
 #include "elastic/common.h"
 
 #include "base/clock.h"
-#include "cluster/tree.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = DROVE_TREE_BLOCK, MANTISSA = 24 };
+enum { MANTISSA = 24 };
 
 /* ---- setting up ---- */
 
@@ -220,17 +218,35 @@ void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                                  .distance = me->distance};
 }
 
-double drove__elastic_pull(const drovek_table *k, float *w, const float *c, size_t n, float alpha)
+/* Is a step w += -eta g, with nothing besides?  *eta: then. */
+static bool is_plain(const drove_optim *optim, const drove_step *step, float *eta)
 {
-    float away[BLOCK]; /* w - c: stays in the first-level cache */
-    double square = 0.0;
-    for (size_t i = 0; i < n; i += BLOCK) {
-        size_t length = n - i < BLOCK ? n - i : BLOCK;
-        k->blend_f32(away, w + i, c + i, length, 1.0f, -1.0f);
-        square += k->dot_f32(away, away, length);
-        k->axpy_f32(w + i, away, length, -alpha);
-    }
-    return square;
+    bool is_finished = optim->state == DROVE_STATE_WORKER;
+    *eta = is_finished ? -1.0f : step->eta;
+    return (is_finished || optim->rule.ops->n_state == 0) && !optim->by_staleness &&
+           step->span == NULL;
+}
+
+void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const drove_step *step,
+                         uint64_t staleness, float alpha, const float *sum)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    const drovek_table *k = s->optim->kernels;
+    size_t n = s->optim->n;
+    float eta, p = (float)s->n_workers;
+    bool plain = is_plain(s->optim, step, &eta);
+    const float *g = plain ? step->value : NULL;
+    double square = sum != NULL
+                        ? k->elastic_centre_f32(me->w, g, me->c, sum, n, eta, alpha, p, true)
+                        : k->elastic_f32(me->w, g, me->c, n, eta, alpha, true);
+    me->distance = sqrt(square);
+    if (plain) me->steps++;
+    else drove__elastic_step(e, s, worker, step, staleness);
+}
+
+double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n)
+{
+    return sqrt(k->elastic_f32(w, NULL, c, n, 0.0f, 0.0f, true));
 }
 
 /* ---- vectors on their way ---- */

@@ -108,8 +108,11 @@ void drove__elastic_step(drove_elastic *e, drove_sync *s, unsigned worker, const
 void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                            drove_publish_info *info);
 
-/* w -= alpha (w - c) for [n]; returns the square of |w - c| as it was. */
-double drove__elastic_pull(const drovek_table *k, float *w, const float *c, size_t n, float alpha);
+/* The step, by the rule, and the pull to me->c, both from W^i as it is:
+ *     W^i += step - alpha (W^i - c);   where sum is there, then   c += alpha (sum - P c) */
+void   drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const drove_step *step,
+                           uint64_t staleness, float alpha, const float *sum);
+double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n);
 
 /* ---- vectors on their way ---- */
 

@@ -3,7 +3,7 @@
  * Source: the paper, Algorithms 2 and 3, section 6.1; equations (1) and (2), or with the rule
  * momentum (6).  In a step that exchanges (every tau-th), all values as they were before it:
  *     S = sum of W^i, in the fixed tree      W^i += step - alpha (W^i - c)
- *     c = (1 - alpha P) c + alpha S
+ *     c += alpha (S - P c)
  *
  *   easgd-sync1   c at the master, whose memory is no worker's; broadcast, reduction, update: one
  *                 after the other (Algorithm 2)
@@ -22,7 +22,6 @@
 
 #include "base/clock.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct synchronous_impl {
@@ -133,18 +132,17 @@ static drove_status exchange(synchronous_impl *p, unsigned worker)
     return drove__parcel_end(&p->e, worker, &me->up);
 }
 
-static drove_status meet(drove_sync *s, unsigned worker, float eta)
+static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step)
 {
     synchronous_impl *p = s->impl;
-    const drovek_table *k = s->optim->kernels;
     drove_elastic_worker *me = &p->e.of[worker];
-    float alpha;
+    float alpha, eta = step->eta;
     DROVE_TRY(exchange(p, worker));
     if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
     DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
-    me->distance = sqrt(drove__elastic_pull(k, me->w, me->c, s->optim->n, alpha));
-    if (!p->is_one || worker == 0)
-        k->blend_f32(me->c, me->c, me->sum, s->optim->n, 1.0f - alpha * (float)s->n_workers, alpha);
+    bool keeps_centre = !p->is_one || worker == 0;
+    drove__elastic_move(&p->e, s, worker, step, 0, alpha, keeps_centre ? me->sum : NULL);
+    me->since = 0;
     return DROVE_OK;
 }
 
@@ -154,10 +152,12 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     synchronous_impl *p = s->impl;
     drove_elastic_worker *me = &p->e.of[worker];
     uint64_t begin_ns = drove__now_ns();
-    bool is_due = drove__elastic_is_due(me);
-    if (is_due) DROVE_TRY(meet(s, worker, step->eta));
-    drove__elastic_step(&p->e, s, worker, step, 0);
-    me->since = is_due ? 0 : me->since + 1;
+    if (drove__elastic_is_due(me)) {
+        DROVE_TRY(meet(s, worker, step));
+    } else {
+        drove__elastic_step(&p->e, s, worker, step, 0);
+        me->since++;
+    }
     /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
     if (worker == p->e.transport->first_worker)
         atomic_store_explicit(&s->published, me->steps, memory_order_relaxed);

@@ -15,10 +15,7 @@
 
 #include "base/clock.h"
 
-#include <math.h>
 #include <string.h>
-
-enum { BLOCK = 2048 };
 
 /* ---- setting up ---- */
 
@@ -75,22 +72,17 @@ void drove__visits_elastic(void *context, unsigned worker, float *message, size_
     drove_visits *v = context;
     const drovek_table *k = v->sync->optim->kernels;
     uint64_t before;
-    float alpha = number[0], c[BLOCK], away[BLOCK];
+    float alpha = number[0];
     const drove_span *part = drove__visits_receive(v, worker, n, number, &before);
     if (part == NULL) return;
-    for (size_t i = 0; i < part->length; i += BLOCK) {
-        size_t rest = part->length - i, length = rest < BLOCK ? rest : BLOCK;
-        float *at = v->centre + part->offset + i;
-        k->copy_f32(c, at, length); /* others may be writing it: Hogwild */
-        k->blend_f32(away, message + i, c, length, 1.0f, -1.0f);
-        k->axpy_f32(at, away, length, alpha);
-        k->copy_f32(message + i, c, length);
-    }
+    /* Several at once: Hogwild. */
+    k->centre_f32(v->centre + part->offset, message, message, part->length, alpha, 1.0f);
 }
 
 /* ---- a worker's step ---- */
 
-drove_status drove__visits_begin(drove_sync *s, unsigned worker, float alpha, bool is_early)
+/* W^i travels to the centre, what is there comes into me->c. */
+static drove_status begin(drove_sync *s, unsigned worker, float alpha, bool is_early)
 {
     drove_visits *v = s->impl;
     drove_elastic_worker *me = &v->e.of[worker];
@@ -111,23 +103,25 @@ drove_status drove__visits_acquire(drove_sync *s, unsigned worker, drove_view *v
     if (!v->is_early || !drove__elastic_is_due(me)) return DROVE_OK;
     if (v->e.fixed_alpha == 0.0f && v->e.eta_varies) return DROVE_OK;
     DROVE_TRY(drove__elastic_alpha(&v->e, s, s->optim->lr, &alpha));
-    return drove__visits_begin(s, worker, alpha, true);
+    return begin(s, worker, alpha, true);
 }
 
-drove_status drove__visits_meet(drove_sync *s, unsigned worker, float eta, uint64_t *staleness)
+/* The exchange of the step in hand, begun or not, and the step. */
+static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step,
+                         uint64_t *staleness)
 {
     drove_visits *v = s->impl;
     drove_elastic_worker *me = &v->e.of[worker];
-    float alpha;
-    if (me->down.is_open) alpha = me->down.x.number[0];
-    else {
-        DROVE_TRY(drove__elastic_alpha(&v->e, s, eta, &alpha));
-        DROVE_TRY(drove__visits_begin(s, worker, alpha, false));
+    float alpha = me->down.x.number[0];
+    if (!me->down.is_open) {
+        DROVE_TRY(drove__elastic_alpha(&v->e, s, step->eta, &alpha));
+        DROVE_TRY(begin(s, worker, alpha, false));
     }
     DROVE_TRY(drove__parcel_end(&v->e, worker, &me->down));
     *staleness = me->before - me->known;
     me->known = me->before + me->since + 1;
-    me->distance = sqrt(drove__elastic_pull(s->optim->kernels, me->w, me->c, s->optim->n, alpha));
+    me->since = 0;
+    drove__elastic_move(&v->e, s, worker, step, *staleness, alpha, NULL);
     return DROVE_OK;
 }
 
@@ -143,10 +137,12 @@ drove_status drove__visits_publish(drove_sync *s, unsigned worker, const drove_s
     drove_visits *v = s->impl;
     drove_elastic_worker *me = &v->e.of[worker];
     uint64_t begin_ns = drove__now_ns(), staleness = 0;
-    bool is_due = drove__elastic_is_due(me);
-    if (is_due) DROVE_TRY(drove__visits_meet(s, worker, step->eta, &staleness));
-    drove__elastic_step(&v->e, s, worker, step, staleness);
-    me->since = is_due ? 0 : me->since + 1;
+    if (drove__elastic_is_due(me)) {
+        DROVE_TRY(meet(s, worker, step, &staleness));
+    } else {
+        drove__elastic_step(&v->e, s, worker, step, 0);
+        me->since++;
+    }
     drove__visits_count(s);
     drove__elastic_report(me, begin_ns, info);
     info->staleness = staleness;

@@ -46,10 +46,6 @@ const drove_span *drove__visits_receive(drove_visits *v, unsigned worker, size_t
 /* Elastic: message W^i becomes c; c += alpha (W^i - c). */
 void drove__visits_elastic(void *context, unsigned worker, float *message, size_t n, float *number);
 
-/* W^i travels to the centre, what is there comes into me->c. */
-drove_status drove__visits_begin(drove_sync *s, unsigned worker, float alpha, bool is_early);
-/* The elastic exchange of the step in hand, begun or not: W^i is pulled.  *staleness. */
-drove_status drove__visits_meet(drove_sync *s, unsigned worker, float eta, uint64_t *staleness);
 /* One step more in the parameters. */
 void drove__visits_count(drove_sync *s);
 
