@@ -1,33 +1,398 @@
-/* cluster/messages.c - see messages.h. */
+/* cluster/messages.c - the table's slots over messages; see messages.h and flight.h. */
 #include "cluster/messages.h"
+
+#include "cluster/flight.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- start, test, finish ---- */
+
+static bool is_collective(unsigned kind)
+{
+    return kind <= DROVE_BARRIER || kind == KIND_GATHER;
+}
+
+static void finish_alone(messages *m, flight *f)
+{
+    f->done_ns = drove__now_ns();
+    m->n_flying--;
+    atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
+}
+
+/* Of one rank alone, or at home; the copy is the visitor's work. */
+static void copy_in(messages *m, const drove_exchange *x)
+{
+    uint64_t begun = drove__now_ns();
+    if (x->out != NULL && x->out != x->in && x->n > 0)
+        m->base.kernels->copy_f32(x->out, x->in, x->n);
+    m->work_ns += drove__now_ns() - begun;
+}
+
+static drove_status begin(messages *m, flight *f)
+{
+    bool is_home = f->kind == DROVE_VISIT && m->wire->rank == 0;
+    bool wishes = atomic_load(&m->base.halt_wished) != 0;
+    bool is_told = f->kind == DROVE_BROADCAST && m->wire->rank != f->x.peer; /* by the root */
+    f->halts = wishes && !is_told;
+    f->begun_ns = f->moved_ns = drove__now_ns();
+    f->bytes = f->messages = f->centre_ns = 0;
+    f->round = f->n_flows = f->n_flows_done = 0;
+    if (is_collective(f->kind)) f->order++;
+    memcpy(f->number, f->x.number, sizeof f->number);
+    atomic_store_explicit(&f->is_done, 0, memory_order_relaxed); /* lock held */
+    f->is_active = true;
+    m->n_flying++;
+    if (is_home) {
+        copy_in(m, &f->x);
+        return drove__centre_enter(m, f);
+    }
+    if (m->wire->n_ranks > 1) {
+        if (f->kind == DROVE_BROADCAST && m->wire->rank == f->x.peer) copy_in(m, &f->x);
+        return drove__flight_begin(m, f);
+    }
+    if (f->kind == KIND_GATHER) {
+        if (f->each_bytes > 0) memmove(f->all, f->mine, f->each_bytes);
+    } else {
+        copy_in(m, &f->x);
+    }
+    finish_alone(m, f);
+    return DROVE_OK;
+}
+
+static drove_status check(const messages *m, unsigned worker, const drove_exchange *x)
+{
+    assert(worker == m->wire->rank && x->lane < DROVE_LANES);
+    assert(!m->flight[x->lane].is_active);
+    (void)worker;
+    bool has_peer =
+        x->kind != DROVE_ALL_REDUCE && x->kind != DROVE_BARRIER && x->kind != DROVE_VISIT;
+    if (has_peer && x->peer >= m->wire->n_ranks) {
+        return drove__fail(DROVE_E_ARG, "expected a rank below %u, found %u", m->wire->n_ranks,
+                           x->peer);
+    }
+    bool is_pair = x->kind == DROVE_SEND || x->kind == DROVE_RECEIVE;
+    if (is_pair && x->peer == m->wire->rank) {
+        return drove__fail(DROVE_E_ARG, "a message of rank %u to itself", x->peer);
+    }
+    if (x->kind == DROVE_VISIT && m->wire->rank == 0 && m->centre == NULL) {
+        return drove__fail(DROVE_E_ARG, "a visit where no centre is");
+    }
+    if (x->codec == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED, "codes between ranks are not there yet");
+}
+
+static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
+{
+    messages *m = messages_of(t);
+    flight *f = &m->flight[x->lane];
+    DROVE_TRY(check(m, worker, x));
+    DROVE_TRY(drove__messages_stopped(m));
+    drove__messages_lock(m);
+    f->x = *x;
+    f->kind = x->kind;
+    f->lane = x->lane;
+    f->is_by_library = x->kind == DROVE_ALL_REDUCE && m->opt.library_reduce && m->wire->n_ranks > 1;
+    uint64_t begun = drove__now_ns();
+    drove_status status = begin(m, f);
+    f->start_ns = drove__now_ns() - begun;
+    if (status == DROVE_OK && m->has_courier) pthread_cond_signal(&m->wake);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static bool test(drove_transport *t, unsigned worker, unsigned lane)
+{
+    messages *m = messages_of(t);
+    flight *f = &m->flight[lane];
+    (void)worker;
+    if (!m->has_courier) {
+        drove__messages_lock(m);
+        drove__messages_advance(m);
+        pthread_mutex_unlock(&m->lock);
+    }
+    bool is_stopped = atomic_load_explicit(&m->is_stopped, memory_order_acquire) != 0;
+    return is_stopped || atomic_load_explicit(&f->is_done, memory_order_acquire) != 0;
+}
+
+/* What this exchange has carried of others' wishes. */
+static void see_halt(messages *m, const flight *f)
+{
+    bool reaches_all = f->kind != DROVE_REDUCE && f->kind != DROVE_SEND && f->kind != DROVE_RECEIVE;
+    if (!f->halts) return;
+    if (f->kind == DROVE_REDUCE && m->wire->rank != f->x.peer) return; /* not all of it */
+    atomic_store(&m->base.halt_wished, 1);
+    if (reaches_all) atomic_store(&m->base.halt_seen, 1);
+}
+
+static void tell(messages *m, const flight *f, uint64_t finish_ns, uint64_t work_ns,
+                 drove_exchange_info *info)
+{
+    bool is_visit = f->kind == DROVE_VISIT;
+    uint64_t wait_ns = finish_ns > work_ns ? finish_ns - work_ns : 0;
+    uint64_t centre_ns = !is_visit ? 0 : f->centre_ns < wait_ns ? f->centre_ns : wait_ns;
+    info->wait_ns += wait_ns - centre_ns;
+    info->work_ns += f->start_ns + work_ns + centre_ns;
+    info->centre_ns += centre_ns;
+    if (f->bytes > 0) info->flight_ns += f->done_ns - f->begun_ns;
+    info->bytes += f->bytes;
+    info->messages += f->messages;
+    if (is_collective(f->kind)) info->n_present = m->wire->n_ranks;
+    if (is_visit) memcpy(info->number, f->number, sizeof info->number);
+}
+
+/* Lock held, let go meanwhile; all have come. */
+static drove_status reduce_by_library(messages *m, const flight *f)
+{
+    pthread_mutex_unlock(&m->lock);
+    int result = m->wire->ops->all_reduce(m->wire, f->x.in, f->x.out, f->x.n);
+    drove__messages_lock(m);
+    if (result == 0) return DROVE_OK;
+    return drove__messages_fail(m, "rank %u on host %s: %s", m->wire->rank,
+                                m->wire->host[m->wire->rank], m->wire->error);
+}
+
+static drove_status finish(drove_transport *t, unsigned worker, unsigned lane,
+                           drove_exchange_info *info)
+{
+    messages *m = messages_of(t);
+    flight *f = &m->flight[lane];
+    uint64_t begun = drove__now_ns();
+    assert(f->is_active);
+    (void)worker;
+    drove__messages_lock(m);
+    uint64_t worked = m->work_ns;
+    drove_status status = DROVE_OK;
+    if (!atomic_load_explicit(&f->is_done, memory_order_relaxed)) { /* lock held */
+        status = drove__messages_wait(m, f);
+    }
+    if (status == DROVE_OK && f->is_by_library) status = reduce_by_library(m, f);
+    if (status == DROVE_OK) {
+        see_halt(m, f);
+        f->is_active = false;
+        if (info != NULL) tell(m, f, drove__now_ns() - begun, m->work_ns - worked, info);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static drove_status gather(drove_transport *t, const void *mine, size_t each_bytes, void *all)
+{
+    messages *m = messages_of(t);
+    flight *f = &m->flight[GATHER_LANE];
+    DROVE_TRY(drove__messages_stopped(m));
+    drove__messages_lock(m);
+    f->x = (drove_exchange){.n = each_bytes};
+    f->kind = KIND_GATHER;
+    f->lane = GATHER_LANE;
+    f->mine = mine;
+    f->all = all;
+    f->each_bytes = each_bytes;
+    if (m->wire->n_ranks > 1 && each_bytes > 0) {
+        memmove((char *)all + m->wire->rank * each_bytes, mine, each_bytes);
+    }
+    drove_status status = begin(m, f);
+    if (status == DROVE_OK) status = drove__messages_wait(m, f);
+    if (status == DROVE_OK) {
+        see_halt(m, f);
+        f->is_active = false;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+/* ---- stop, leave, host ---- */
+
+static void stop(drove_transport *t)
+{
+    messages *m = messages_of(t);
+    drove__messages_lock(m);
+    drove__messages_fail(m, "rank %u on host %s has stopped", m->wire->rank,
+                         m->wire->host[m->wire->rank]);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Ranks that are left cannot go on: their MPI has no way to do without one. */
+static void leave(drove_transport *t, unsigned worker, bool goes_on)
+{
+    messages *m = messages_of(t);
+    (void)goes_on;
+    drove__messages_lock(m);
+    drove__messages_fail(m, "rank %u on host %s is lost", worker, m->wire->host[worker]);
+    pthread_mutex_unlock(&m->lock);
+}
+
+static drove_status host(drove_transport *t, const drove_centre *of, size_t n)
+{
+    messages *m = messages_of(t);
+    if (m->centre != NULL) return drove__fail(DROVE_E_ARG, "a second centre");
+    if (m->wire->rank != 0) return DROVE_OK;
+    return drove__centre_create(m, of, n);
+}
+
+/* ---- beginning and end ---- */
+
+drove_status drove__messages_reserve(drove_transport *t, size_t n, unsigned n_lanes)
+{
+    messages *m = messages_of(t);
+    drove_status status = DROVE_OK;
+    drove__messages_lock(m);
+    for (unsigned i = 0; i < n_lanes && i < DROVE_LANES && status == DROVE_OK; i++) {
+        status = drove__flight_reserve(m, &m->flight[i], n);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static bool is_open(const flow *o)
+{
+    return !o->head_is_done || o->n_open > 0;
+}
+
+/* What is still under way, after a failure; false: the wire may still touch this memory. */
+static bool forget_flights(messages *m)
+{
+    for (unsigned i = 0; i < N_FLIGHTS; i++) {
+        flight *f = &m->flight[i];
+        for (unsigned j = 0; f->flow != NULL && j < m->most_flows; j++) {
+            if (!is_open(&f->flow[j])) continue;
+            if (m->wire->ops->drop == NULL) return false;
+            drove__flow_drop(m, &f->flow[j]);
+        }
+    }
+    return true;
+}
+
+static bool forget_control(messages *m)
+{
+    const drove_wire_ops *ops = m->wire->ops;
+    bool is_stopped = atomic_load(&m->is_stopped) != 0;
+    uint64_t until = drove__now_ns() + 1000000000u;
+    unsigned n_open = 1;
+    while (n_open > 0 && drove__now_ns() < until) { /* the last words */
+        n_open = 0;
+        for (unsigned i = 0; i < 2 * m->wire->n_ranks; i++) {
+            control_send *s = &m->sending[i];
+            bool is_done = false;
+            if (!s->is_open) continue;
+            if (ops->test(m->wire, &s->request, &is_done, NULL, NULL) != 0 || is_done) {
+                s->is_open = false;
+            }
+            n_open += s->is_open;
+        }
+    }
+    if (ops->drop == NULL) {
+        if (n_open > 0 || is_stopped) return false;
+        if (m->is_listening) ops->cancel(m->wire, &m->heard_request);
+        return true;
+    }
+    for (unsigned i = 0; i < 2 * m->wire->n_ranks; i++) {
+        if (m->sending[i].is_open) ops->drop(m->wire, &m->sending[i].request);
+    }
+    if (m->is_listening) ops->drop(m->wire, &m->heard_request);
+    return true;
+}
+
+static void destroy(drove_transport *t)
+{
+    messages *m = messages_of(t);
+    drove__courier_end(m);
+    drove__centre_destroy(m);
+    bool is_stopped = atomic_load(&m->is_stopped) != 0;
+    bool is_free = m->wire->n_ranks == 1 || (forget_flights(m) && forget_control(m));
+    if (m->opt.ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
+    if (!is_free) return; /* on purpose: it lives as long as what may write to it */
+    for (unsigned i = 0; i < N_FLIGHTS; i++) {
+        drove__free(m->flight[i].scratch);
+        drove__free(m->flight[i].buffer);
+        drove__free(m->flight[i].flow);
+    }
+    pthread_cond_destroy(&m->wake);
+    pthread_mutex_destroy(&m->lock);
+    drove__free(m->tree_spare);
+    drove__free(m->term);
+    drove__free(m->peer);
+    drove__free(m->sending);
+    drove__free(m);
+}
+
+const drove_transport_ops drove__transport_mpi_ops = {
+    .name = "mpi",
+    .help = "ranks that mpirun, mpiexec or srun started, on one or many machines",
+    .source = "Thakur, Rabenseifner, Gropp, IJHPCA 2005",
+    .start = start,
+    .test = test,
+    .finish = finish,
+    .stop = stop,
+    .leave = leave,
+    .host = host,
+    .gather = gather,
+    .destroy = destroy,
+};
+
+static void init_locks(messages *m)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&m->lock, NULL);
+}
 
 drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernels,
                                        const drove_messages_options *opt, drove_transport **out)
 {
-    (void)kernels;
-    (void)opt;
-    (void)out;
-    return drove__fail(DROVE_E_UNSUPPORTED, "%s: exchanges by messages are not there yet",
-                       w->library);
-}
-
-drove_status drove__messages_reserve(drove_transport *t, size_t n, unsigned n_lanes)
-{
-    (void)t;
-    (void)n;
-    (void)n_lanes;
-    return DROVE_OK;
+    messages *m = drove__alloc(1, sizeof *m);
+    if (m == NULL) return drove__fail_nomem("messages between ranks", sizeof *m);
+    m->wire = w;
+    m->opt = *opt;
+    m->most_flows = 2 * w->n_ranks;
+    m->base = (drove_transport){.ops = &drove__transport_mpi_ops,
+                                .n_workers = w->n_ranks,
+                                .n_processes = w->n_ranks,
+                                .process = w->rank,
+                                .first_worker = w->rank,
+                                .n_here = 1,
+                                .kernels = kernels,
+                                .timeout_s = opt->timeout_s,
+                                .in_background = opt->has_courier,
+                                .impl = m};
+    init_locks(m);
+    m->tree_spare = drove__alloc((size_t)DROVE_TREE_LEVELS * DROVE_TREE_BLOCK, sizeof(float));
+    m->term = drove__alloc(w->n_ranks, sizeof *m->term);
+    m->peer = drove__alloc(w->n_ranks, sizeof *m->peer);
+    m->sending = drove__alloc(2 * (size_t)w->n_ranks, sizeof *m->sending);
+    drove_status status = DROVE_OK;
+    if (m->tree_spare == NULL || m->term == NULL || m->peer == NULL || m->sending == NULL) {
+        status = drove__fail_nomem("messages between ranks", w->n_ranks * sizeof *m->sending);
+    } else if (w->n_ranks > 1u << DROVE_TREE_LEVELS) {
+        status = drove__fail(DROVE_E_UNSUPPORTED, "expected at most %u ranks, found %u",
+                             1u << DROVE_TREE_LEVELS, w->n_ranks);
+    } else if (opt->has_courier && w->n_ranks > 1) {
+        status = drove__courier_start(m);
+    }
+    if (status == DROVE_OK) {
+        *out = &m->base;
+    } else {
+        m->opt.ends_wire = false;
+        destroy(&m->base);
+    }
+    return status;
 }
 
 drove_status drove__messages_library_reduce(drove_transport *t, bool is_on)
 {
-    (void)t;
-    (void)is_on;
+    messages *m = messages_of(t);
+    if (is_on && (m->wire->ops->all_reduce == NULL || !m->wire->takes_threads)) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s has no all-reduce that can be used",
+                           m->wire->library);
+    }
+    m->opt.library_reduce = is_on;
     return DROVE_OK;
 }
 
 const drove_wire *drove__transport_wire(const drove_transport *t)
 {
-    (void)t;
-    return NULL;
+    return t->ops == &drove__transport_mpi_ops ? messages_of(t)->wire : NULL;
 }

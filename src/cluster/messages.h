@@ -21,10 +21,13 @@ typedef struct drove_messages_options {
     /* ALL_REDUCE of floats by the library's own, in finish: in its order of additions, whose bits
      * depend on library and placement; nothing is overlapped. */
     bool library_reduce;
+    bool ends_wire; /* destroy calls fini of the wire, unless something went wrong */
 } drove_messages_options;
 
-/* Over w, which is borrowed until destroy.  All ranks call it.  Errors: DROVE_E_NOMEM,
- * DROVE_E_SYSTEM (no thread; the wire). */
+extern const drove_transport_ops drove__transport_mpi_ops; /* for lists */
+
+/* Over w, which is borrowed until destroy; the caller ends it, unless ends_wire.  All ranks call
+ * it.  Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM (no thread; the wire). */
 drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernels,
                                        const drove_messages_options *opt, drove_transport **out);
 

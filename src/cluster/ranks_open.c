@@ -149,7 +149,9 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
         ops->fini(w);
         return DROVE_E_UNSUPPORTED;
     }
-    drove_messages_options opt = {.timeout_s = timeout_s, .has_courier = w->takes_threads};
+    drove_messages_options opt = {.timeout_s = timeout_s,
+                                  .has_courier = w->takes_threads,
+                                  .ends_wire = true};
     drove_status status = drove__transport_messages(w, kernels, &opt, out);
     if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
     return status;

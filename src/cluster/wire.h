@@ -47,6 +47,8 @@ typedef struct drove_wire_ops {
     int (*test)(drove_wire *w, drove_wire_request *r, bool *is_done, unsigned *from,
                 size_t *n_bytes);
     int (*cancel)(drove_wire *w, drove_wire_request *r); /* of a receive; then it is done */
+    /* Forgets a request of either kind, whatever became of it.  NULL: its memory must live on. */
+    void (*drop)(drove_wire *w, drove_wire_request *r);
     /* The library's own all-reduce, in whatever order it adds; blocks. NULL: none. */
     int (*all_reduce)(drove_wire *w, const float *in, float *out, size_t n);
     /* Ends all processes of the job at once with this exit status. */

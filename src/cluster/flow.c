@@ -1,0 +1,221 @@
+/* cluster/flow.c - contents to or from one peer; see flight.h. */
+#include "cluster/flight.h"
+
+#include <string.h>
+
+enum { PIECE_LEAST = 64 << 10, PIECE_MOST = 1 << 20 };
+
+size_t drove__flow_piece(size_t n_bytes)
+{
+    size_t piece = n_bytes / 8 / PIECE_LEAST * PIECE_LEAST;
+    return piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
+}
+
+static bool is_inline(const flow *o)
+{
+    return o->n_bytes <= MESSAGE_INLINE;
+}
+
+static drove_status check_wire(messages *m, const flow *o, int result)
+{
+    if (result == 0) return DROVE_OK;
+    return drove__messages_fail(m, "rank %u on host %s: messages with rank %u on host %s: %s",
+                                m->wire->rank, m->wire->host[m->wire->rank], o->peer,
+                                m->wire->host[o->peer], m->wire->error);
+}
+
+/* ---- pieces ---- */
+
+static size_t next_size(const flow *o, size_t at)
+{
+    return o->n_bytes - at < o->piece ? o->n_bytes - at : o->piece;
+}
+
+static drove_status post_pieces(messages *m, flight *f, flow *o)
+{
+    while (!is_inline(o) && o->n_open < FLOW_WINDOW && o->n_begun < o->n_bytes) {
+        unsigned slot = (o->first + o->n_open) % FLOW_WINDOW;
+        size_t n = next_size(o, o->n_begun);
+        drove_wire_request *r = &o->request[slot];
+        int result;
+        if (o->kind == FLOW_SEND) {
+            result = m->wire->ops->isend(m->wire, o->from + o->n_begun, n, o->peer, o->body_tag, r);
+            f->bytes += n;
+            f->messages++;
+        } else {
+            char *to = o->kind == FLOW_ADD ? o->spare + slot * o->piece : o->to + o->n_begun;
+            result = m->wire->ops->irecv(m->wire, to, n, (int)o->peer, o->body_tag, r);
+        }
+        DROVE_TRY(check_wire(m, o, result));
+        o->n_begun += n;
+        o->n_open++;
+    }
+    return DROVE_OK;
+}
+
+static void add(messages *m, flow *o, const void *arrived, size_t at, size_t n_bytes)
+{
+    uint64_t begun = drove__now_ns();
+    size_t first = at / sizeof(float);
+    m->base.kernels->add_f32((float *)(void *)o->to + first, o->with + first, arrived,
+                             n_bytes / sizeof(float), 1.0f, false);
+    m->work_ns += drove__now_ns() - begun;
+}
+
+/* The oldest piece, if it is done. */
+static drove_status take_piece(messages *m, flow *o, bool *has_moved)
+{
+    bool is_done = false;
+    size_t n = next_size(o, o->n_done), n_found = 0;
+    if (o->n_open == 0) return DROVE_OK;
+    DROVE_TRY(check_wire(
+        m, o, m->wire->ops->test(m->wire, &o->request[o->first], &is_done, NULL, &n_found)));
+    if (!is_done) return DROVE_OK;
+    if (o->kind != FLOW_SEND && n_found != n) {
+        return drove__messages_fail(
+            m, "rank %u on host %s: expected a piece of %zu bytes from rank %u, found %zu",
+            m->wire->rank, m->wire->host[m->wire->rank], n, o->peer, n_found);
+    }
+    if (o->kind == FLOW_ADD) add(m, o, o->spare + o->first * o->piece, o->n_done, n);
+    o->n_done += n;
+    o->first = (o->first + 1) % FLOW_WINDOW;
+    o->n_open--;
+    *has_moved = true;
+    return DROVE_OK;
+}
+
+/* ---- header ---- */
+
+static const char *kind_name(unsigned kind)
+{
+    static const char *const name[] = {"all-reduce", "reduce",  "broadcast", "barrier",
+                                       "send",       "receive", "visit",     "gather"};
+    return kind < DROVE_COUNT(name) ? name[kind] : "message of no known kind";
+}
+
+/* Is it what this rank does, too? */
+static drove_status check_head(messages *m, const flight *f, const flow *o, size_t n_found)
+{
+    const drove_message *h = &o->buffer->head;
+    const char *host = m->wire->host[o->peer];
+    size_t n_content = is_inline(o) ? o->n_bytes : 0;
+    if (n_found < sizeof *h || h->magic != MESSAGE_MAGIC) {
+        return drove__messages_fail(m,
+                                    "expected a message of this version of drove from rank %u on "
+                                    "host %s, found another of %zu bytes",
+                                    o->peer, host, n_found);
+    }
+    unsigned kind = f->kind == DROVE_RECEIVE ? DROVE_SEND : f->kind;
+    if (h->kind != kind || h->order != f->order || h->n != f->x.n || h->n_bytes != o->n_bytes ||
+        n_found != sizeof *h + n_content) {
+        return drove__messages_fail(
+            m,
+            "rank %u on host %s, lane %u: expected %s %u of %zu numbers, found %s %u of %llu: the "
+            "ranks do not do the same",
+            o->peer, host, f->lane, kind_name(kind), f->order, f->x.n, kind_name(h->kind), h->order,
+            (unsigned long long)h->n);
+    }
+    return DROVE_OK;
+}
+
+static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
+{
+    bool is_done = false;
+    size_t n_found = 0;
+    DROVE_TRY(
+        check_wire(m, o, m->wire->ops->test(m->wire, &o->head_request, &is_done, NULL, &n_found)));
+    if (!is_done) return DROVE_OK;
+    *has_moved = true;
+    o->head_is_done = true;
+    if (o->kind == FLOW_SEND) return DROVE_OK;
+    DROVE_TRY(check_head(m, f, o, n_found));
+    f->halts |= o->buffer->head.halts != 0;
+    f->centre_ns = o->buffer->head.centre_ns;
+    memcpy(f->number, o->buffer->head.number, sizeof f->number);
+    if (!is_inline(o)) return DROVE_OK;
+    if (o->kind == FLOW_ADD) {
+        add(m, o, o->buffer->content, 0, o->n_bytes);
+    } else if (o->n_bytes > 0) {
+        memcpy(o->to, o->buffer->content, o->n_bytes);
+    }
+    o->n_done = o->n_bytes;
+    return DROVE_OK;
+}
+
+/* ---- flows ---- */
+
+static void reset(flow *o)
+{
+    o->n_begun = o->n_done = 0;
+    o->first = o->n_open = 0;
+    o->head_is_done = o->is_done = false;
+    o->piece = drove__flow_piece(o->n_bytes);
+}
+
+drove_status drove__flow_begin_body(messages *m, flight *f, flow *o)
+{
+    reset(o);
+    o->head_is_done = true;
+    return post_pieces(m, f, o);
+}
+
+drove_status drove__flow_begin(messages *m, flight *f, flow *o)
+{
+    drove_message *h = &o->buffer->head;
+    int result;
+    reset(o);
+    if (o->kind == FLOW_SEND) {
+        size_t n_content = is_inline(o) ? o->n_bytes : 0;
+        *h = (drove_message){.magic = MESSAGE_MAGIC,
+                             .kind = f->kind,
+                             .worker = m->wire->rank,
+                             .lane = f->lane,
+                             .order = f->order,
+                             .halts = f->halts,
+                             .n_bytes = o->n_bytes,
+                             .n = f->x.n,
+                             .centre_ns = f->centre_ns};
+        memcpy(h->number, f->x.number, sizeof h->number);
+        if (n_content > 0) memcpy(o->buffer->content, o->from, n_content);
+        result = m->wire->ops->isend(m->wire, o->buffer, sizeof *h + n_content, o->peer, o->tag,
+                                     &o->head_request);
+        if (n_content > 0) o->n_begun = o->n_done = n_content;
+        f->bytes += sizeof *h + n_content;
+        f->messages++;
+    } else {
+        result = m->wire->ops->irecv(m->wire, o->buffer, sizeof *o->buffer, (int)o->peer, o->tag,
+                                     &o->head_request);
+    }
+    DROVE_TRY(check_wire(m, o, result));
+    return post_pieces(m, f, o);
+}
+
+drove_status drove__flow_advance(messages *m, flight *f, flow *o, bool *has_moved)
+{
+    bool moved = false;
+    if (!o->head_is_done) DROVE_TRY(take_head(m, f, o, &moved));
+    /* pieces may come before this rank has looked at the header: it is checked before the end */
+    for (bool again = true; again;) {
+        again = false;
+        DROVE_TRY(take_piece(m, o, &again));
+        DROVE_TRY(post_pieces(m, f, o));
+        moved |= again;
+    }
+    o->is_done = o->head_is_done && o->n_done == o->n_bytes;
+    if (moved) {
+        *has_moved = true;
+        f->moved_ns = drove__now_ns();
+        if (o->kind != FLOW_SEND) m->peer[o->peer].heard_ns = f->moved_ns;
+    }
+    return DROVE_OK;
+}
+
+void drove__flow_drop(messages *m, flow *o)
+{
+    if (!o->head_is_done) m->wire->ops->drop(m->wire, &o->head_request);
+    o->head_is_done = true;
+    for (; o->n_open > 0; o->n_open--) {
+        m->wire->ops->drop(m->wire, &o->request[o->first]);
+        o->first = (o->first + 1) % FLOW_WINDOW;
+    }
+}

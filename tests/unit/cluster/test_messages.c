@@ -1,0 +1,340 @@
+/* test_messages.c - exchanges by messages, over mailboxes whose messages take a random time: all
+ * kinds against the fixed tree, visits, wishes to halt, those who do not come, those who disagree.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cluster/mailbox.h"
+#include "cluster/messages.h"
+#include "crowd.h"
+#include "exchange_cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct ranks {
+    unsigned n;
+    drove_wire *wire[CROWD_MOST];
+    drove_transport *t[CROWD_MOST];
+    unsigned n_wrong[CROWD_MOST];
+    drove_status status[CROWD_MOST];
+    char text[CROWD_MOST][DROVE_ERROR_TEXT_SIZE];
+    exchange_cases cases;
+} ranks;
+
+static void open_ranks(ranks *r, unsigned n, bool has_courier, double timeout_s, uint64_t seed)
+{
+    drove_mailbox_options box = {
+        .n_ranks = n, .seed = seed, .most_delay_us = 200, .ns_per_byte = 0.1, .n_eager = 4096};
+    drove_messages_options opt = {.timeout_s = timeout_s,
+                                  .has_courier = has_courier,
+                                  .ends_wire = false};
+    memset(r, 0, sizeof *r);
+    r->n = n;
+    assert_int_equal(drove__mailbox_create(&box, r->wire), DROVE_OK);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(drove__transport_messages(r->wire[i], crowd_kernels(), &opt, &r->t[i]),
+                         DROVE_OK);
+    }
+}
+
+static void close_ranks(ranks *r)
+{
+    for (unsigned i = 0; i < r->n; i++) r->t[i]->ops->destroy(r->t[i]);
+    for (unsigned i = 0; i < r->n; i++) r->wire[i]->ops->fini(r->wire[i]);
+}
+
+static void keep(ranks *r, unsigned worker, drove_status status)
+{
+    r->status[worker] = status;
+    snprintf(r->text[worker], sizeof r->text[worker], "%s",
+             status == DROVE_OK ? "" : drove_error_text());
+}
+
+/* ---- all kinds ---- */
+
+static void run_cases(void *context, unsigned worker)
+{
+    ranks *r = context;
+    r->n_wrong[worker] = exchange_cases_run(r->t[worker], worker, &r->cases);
+}
+
+static void all_kinds(bool has_courier, unsigned n_most)
+{
+    for (unsigned n = 1; n <= 9; n++) {
+        ranks r;
+        open_ranks(&r, n, has_courier, 60, n);
+        r.cases =
+            (exchange_cases){.seed = 10 + n, .n_times = 1, .n_most = n_most, .most_rest_us = 300};
+        crowd_run(n, run_cases, &r);
+        for (unsigned i = 0; i < n; i++) assert_int_equal(r.n_wrong[i], 0);
+        close_ranks(&r);
+    }
+}
+
+static void exchanges_give_the_tree(void **state)
+{
+    (void)state;
+    all_kinds(true, 100000);
+}
+
+static void exchanges_go_on_without_couriers(void **state)
+{
+    (void)state;
+    all_kinds(false, 40000);
+}
+
+/* ---- visits ---- */
+
+enum { N_VISITS = 40, N_CENTRE = 5000 };
+
+typedef struct desk {
+    ranks r;
+    float vector[N_CENTRE];
+    _Atomic unsigned n_inside, n_most_inside, n_visits;
+    bool is_exclusive;
+} desk;
+
+/* Adds the message, answers with what the centre is then. */
+static void visit_desk(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    desk *d = context;
+    unsigned inside = atomic_fetch_add(&d->n_inside, 1) + 1, most = atomic_load(&d->n_most_inside);
+    while (inside > most && !atomic_compare_exchange_weak(&d->n_most_inside, &most, inside)) {}
+    if (d->is_exclusive) {
+        for (size_t i = 0; i < n; i++) message[i] = d->vector[i] += message[i];
+    } else {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        for (size_t i = 0; i < n; i++) message[i] = (float)worker;
+    }
+    number[1] = number[0] + (float)worker;
+    atomic_fetch_add(&d->n_visits, 1);
+    atomic_fetch_sub(&d->n_inside, 1);
+}
+
+static void visit_often(void *context, unsigned worker)
+{
+    desk *d = context;
+    drove_transport *t = d->r.t[worker];
+    static const size_t sizes[] = {N_CENTRE, 0, 1, 2048, 3000};
+    float *message = drove__alloc(N_CENTRE, sizeof *message);
+    float *back = drove__alloc(N_CENTRE, sizeof *back);
+    for (unsigned i = 0; i < N_VISITS && d->r.n_wrong[worker] == 0; i++) {
+        size_t n = sizes[i % DROVE_COUNT(sizes)];
+        for (size_t j = 0; j < N_CENTRE; j++) message[j] = 1.0f;
+        drove_exchange x = {.kind = DROVE_VISIT,
+                            .lane = i % 3,
+                            .in = message,
+                            .out = i % 2 == 0 ? back : message,
+                            .n = n,
+                            .number = {(float)i}};
+        drove_exchange_info info = {0};
+        drove_status status = drove__exchange(t, worker, &x, &info);
+        bool is_right = status == DROVE_OK && info.number[1] == (float)(i + worker);
+        for (size_t j = 0; j < n && is_right && !d->is_exclusive; j++) {
+            is_right = x.out[j] == (float)worker;
+        }
+        for (size_t j = 1; j < n && is_right && d->is_exclusive; j++) {
+            is_right = x.out[j] >= 1.0f && x.out[j] <= (float)(N_VISITS * d->r.n);
+        }
+        d->r.n_wrong[worker] += !is_right;
+    }
+    drove_status status =
+        drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 7}, NULL);
+    d->r.n_wrong[worker] += status != DROVE_OK;
+    drove__free(message);
+    drove__free(back);
+}
+
+static void host_and_visit(unsigned n, bool has_courier, bool is_exclusive)
+{
+    static desk d;
+    memset(&d, 0, sizeof d);
+    open_ranks(&d.r, n, has_courier, 60, n);
+    d.is_exclusive = is_exclusive;
+    for (unsigned i = 0; i < n; i++) {
+        drove_centre c = {.vector = i == 0 ? d.vector : NULL,
+                          .visit = visit_desk,
+                          .context = &d,
+                          .is_exclusive = is_exclusive};
+        assert_int_equal(d.r.t[i]->ops->host(d.r.t[i], &c, N_CENTRE), DROVE_OK);
+    }
+    crowd_run(n, visit_often, &d);
+    for (unsigned i = 0; i < n; i++) assert_int_equal(d.r.n_wrong[i], 0);
+    close_ranks(&d.r);
+    assert_int_equal(d.n_visits, n * N_VISITS);
+    if (is_exclusive) {
+        assert_int_equal(d.n_most_inside, 1);
+        assert_true(d.vector[0] == (float)(n * N_VISITS / 5 * 4));
+        assert_true(d.vector[2500] == (float)(n * N_VISITS / 5 * 2));
+    } else if (n > 2 && has_courier) {
+        assert_true(d.n_most_inside > 1);
+    }
+}
+
+static void visits_to_an_exclusive_centre_come_one_by_one(void **state)
+{
+    (void)state;
+    host_and_visit(1, true, true);
+    host_and_visit(4, true, true);
+    host_and_visit(7, true, true);
+    host_and_visit(3, false, true);
+}
+
+static void visits_to_an_open_centre_come_at_once(void **state)
+{
+    (void)state;
+    host_and_visit(5, true, false);
+}
+
+/* ---- wishes ---- */
+
+typedef struct halting {
+    ranks r;
+    drove_exchange_kind kind;
+    unsigned seen_after[CROWD_MOST];
+} halting;
+
+static void halt_together(void *context, unsigned worker)
+{
+    halting *h = context;
+    drove_transport *t = h->r.t[worker];
+    float in[100] = {0}, out[100];
+    for (unsigned i = 0; i < 20; i++) {
+        if (i == 7 && worker == h->r.n - 1) atomic_store(&t->halt_wished, 1);
+        drove_exchange x = {.kind = h->kind, .in = in, .out = out, .n = 100};
+        if (x.kind == DROVE_REDUCE) { /* told by the broadcast that follows */
+            if (drove__exchange(t, worker, &x, NULL) != DROVE_OK) return;
+            x.kind = DROVE_BROADCAST;
+        }
+        if (drove__exchange(t, worker, &x, NULL) != DROVE_OK) return;
+        if (h->seen_after[worker] == 0 && atomic_load(&t->halt_seen)) h->seen_after[worker] = i;
+    }
+}
+
+static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+{
+    (void)state;
+    static const drove_exchange_kind kinds[] = {DROVE_ALL_REDUCE, DROVE_BARRIER, DROVE_REDUCE};
+    for (unsigned i = 0; i < DROVE_COUNT(kinds); i++) {
+        for (unsigned n = 1; n <= 6; n++) {
+            halting h = {.kind = kinds[i]};
+            open_ranks(&h.r, n, true, 60, n);
+            crowd_run(n, halt_together, &h);
+            for (unsigned w = 0; w < n; w++) assert_int_equal(h.seen_after[w], 7);
+            close_ranks(&h.r);
+        }
+    }
+}
+
+/* ---- faults ---- */
+
+static void all_but_the_last_meet(void *context, unsigned worker)
+{
+    ranks *r = context;
+    if (worker == r->n - 1) return;
+    keep(r, worker,
+         drove__exchange(r->t[worker], worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
+}
+
+static void who_does_not_come_is_named(void **state)
+{
+    (void)state;
+    ranks r;
+    open_ranks(&r, 2, false, 0.3, 1);
+    uint64_t begun = drove__now_ns();
+    crowd_run(2, all_but_the_last_meet, &r);
+    double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
+    assert_true(waited_s > 0.25 && waited_s < 20);
+    assert_int_equal(r.status[0], DROVE_E_SYSTEM);
+    assert_non_null(strstr(r.text[0], "rank 1 on host host1"));
+    close_ranks(&r);
+}
+
+/* Its courier answers: it lives, and is given longer. */
+static void who_lives_is_waited_for(void **state)
+{
+    (void)state;
+    ranks r;
+    open_ranks(&r, 3, true, 0.1, 1);
+    uint64_t begun = drove__now_ns();
+    crowd_run(3, all_but_the_last_meet, &r);
+    double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
+    assert_true(waited_s > 0.9 && waited_s < 30);
+    assert_int_equal(r.status[0], DROVE_E_SYSTEM);
+    assert_non_null(strstr(r.text[0], "has not come"));
+    close_ranks(&r);
+}
+
+static void last_stops(void *context, unsigned worker)
+{
+    ranks *r = context;
+    drove_transport *t = r->t[worker];
+    if (worker == r->n - 1) {
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+        t->ops->stop(t);
+    }
+    keep(r, worker, drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
+}
+
+static void who_stops_stops_all(void **state)
+{
+    (void)state;
+    ranks r;
+    open_ranks(&r, 4, true, 60, 1);
+    crowd_run(4, last_stops, &r);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(r.status[i], DROVE_E_SYSTEM);
+        assert_string_equal(r.text[i], "rank 3 on host host3 has stopped");
+    }
+    close_ranks(&r);
+}
+
+static void disagree(void *context, unsigned worker)
+{
+    ranks *r = context;
+    static float in[CROWD_MOST][50000], out[CROWD_MOST][50000];
+    drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                        .in = in[worker],
+                        .out = out[worker],
+                        .n = worker == 1 ? 40000 : 50000};
+    keep(r, worker, drove__exchange(r->t[worker], worker, &x, NULL));
+}
+
+static void who_disagrees_is_told(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 3; n++) {
+        ranks r;
+        open_ranks(&r, n, true, 60, 1);
+        crowd_run(n, disagree, &r);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(r.status[i], DROVE_E_SYSTEM);
+            assert_non_null(strstr(r.text[i], "rank"));
+        }
+        close_ranks(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exchanges_give_the_tree),
+        cmocka_unit_test(exchanges_go_on_without_couriers),
+        cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
+        cmocka_unit_test(visits_to_an_open_centre_come_at_once),
+        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(who_lives_is_waited_for),
+        cmocka_unit_test(who_stops_stops_all),
+        cmocka_unit_test(who_disagrees_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
