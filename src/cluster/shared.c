@@ -7,6 +7,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
+#include "cluster/codec.h"
 
 #include <assert.h>
 #include <string.h>
@@ -106,6 +107,7 @@ static void assert_sound(const drove_shared *s, unsigned worker, const drove_exc
     assert(!s->worker[worker].lane[x->lane].is_open);
     assert(!is_collective(x->kind) || x->n <= s->n_most);
     assert(x->kind != DROVE_VISIT || s->centre.visit != NULL);
+    assert(x->codec == NULL || x->kind == DROVE_ALL_REDUCE);
     (void)s, (void)worker, (void)x;
 }
 
@@ -117,6 +119,11 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
     DROVE_TRY(drove__shared_check(s, worker, x));
     l->mine = *x;
     l->took = (drove_exchange_info){0};
+    if (x->codec != NULL) {
+        uint64_t begin_ns = drove__now_ns();
+        (void)drove__codec_encode(x->codec, x->in);
+        l->took.work_ns += drove__now_ns() - begin_ns;
+    }
     if (is_collective(x->kind)) drove__shared_post(s, worker, x);
     else if (x->kind == DROVE_SEND) offer(s, worker, x);
     else if (x->kind == DROVE_VISIT) DROVE_TRY(drove__shared_visit(s, worker, x->lane));
@@ -142,7 +149,7 @@ static void count_bytes(const drove_shared *s, unsigned worker, const drove_exch
                   (x->kind == DROVE_REDUCE && worker != x->peer) ||
                   (x->kind == DROVE_BROADCAST && worker == x->peer);
     if (!brings || s->t.n_workers == 1) return;
-    info->bytes += x->n * sizeof(float);
+    info->bytes += x->codec != NULL ? drove__codec_bytes(x->codec, x->n) : x->n * sizeof(float);
     info->messages++;
 }
 
@@ -221,6 +228,7 @@ static void destroy(drove_transport *t)
     for (unsigned i = 0; s->worker != NULL && i < t->n_workers; i++) {
         drove__free(s->worker[i].spare);
         drove__free(s->worker[i].source);
+        drove__free(s->worker[i].code);
         drove__free(s->worker[i].to);
     }
     for (unsigned i = 0; i < DROVE_LANES; i++) drove__free(s->chunk[i]);
@@ -240,8 +248,9 @@ static drove_status allocate(drove_shared *s)
         drove_shared_worker *w = &s->worker[i];
         w->spare = drove__alloc(n_spare + DROVE_SHARED_CHUNK, sizeof *w->spare);
         w->source = drove__alloc(n, sizeof *w->source);
+        w->code = drove__alloc(n, sizeof *w->code);
         w->to = drove__alloc(n, sizeof *w->to);
-        if (w->spare == NULL || w->source == NULL || w->to == NULL)
+        if (w->spare == NULL || w->source == NULL || w->code == NULL || w->to == NULL)
             return drove__fail_nomem("a worker's sums", n_spare * sizeof *w->spare);
         w->stage = w->spare + n_spare;
     }

@@ -12,6 +12,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
+#include "cluster/codec.h"
 
 #include <assert.h>
 
@@ -103,6 +104,9 @@ static unsigned aim(const group *g, size_t chunk, drove_shared_worker *by, unsig
     for (unsigned i = 0; i < g->s->t.n_workers; i++) {
         if (!is_present(g, i)) continue;
         const drove_exchange *x = brought(g, i);
+        if (x->codec != NULL)
+            by->code[*n_terms] =
+                (const char *)drove__codec_code(x->codec) + drove__codec_bytes(x->codec, offset);
         if (g->x.kind != DROVE_BROADCAST) by->source[(*n_terms)++] = x->in + offset;
         if (gets_it(g, i, x)) by->to[n_to++] = x->out + offset;
     }
@@ -113,6 +117,27 @@ static void copy_out(const group *g, drove_shared_worker *by, const float *from,
                      size_t length)
 {
     for (unsigned i = 0; i < n_to; i++) g->s->t.kernels->copy_f32(by->to[i], from, length);
+}
+
+/* The sum of codes as everybody would decode it, in the stage: encoded slice by slice with the
+ * residual of the worker whose slice it is.  One that has left has none: its are not rounded. */
+static void add_codes(const group *g, size_t chunk, drove_shared_worker *by, unsigned n_terms)
+{
+    size_t at = chunk * DROVE_SHARED_CHUNK, end = at + chunk_length(g, chunk);
+    float *sum = by->stage;
+    drove__codec_add(g->x.codec, by->code, n_terms, end - at, sum, by->spare);
+    while (at < end) {
+        size_t slice_end;
+        unsigned owner = drove__codec_owner(g->x.codec, at, &slice_end);
+        size_t length = (slice_end < end ? slice_end : end) - at;
+        if (is_present(g, owner)) {
+            drove_codec *own = brought(g, owner)->codec;
+            const void *code = drove__codec_encode_sum(own, at, length, sum);
+            drove__codec_decode(own, sum, code, length);
+        }
+        at += length;
+        sum += length;
+    }
 }
 
 /* From `phase` on, for the worker `by`, whose the chunk is. */
@@ -126,8 +151,10 @@ static void do_chunk(const group *g, size_t chunk, unsigned by, unsigned phase)
         copy_out(g, w, g->from + chunk * DROVE_SHARED_CHUNK, n_to, length);
     } else {
         if (phase == CLAIMED) {
-            drove__tree_add(g->s->t.kernels, w->source, n_terms, length, w->stage, 1.0f, false,
-                            w->spare);
+            if (g->x.codec != NULL) add_codes(g, chunk, w, n_terms);
+            else
+                drove__tree_add(g->s->t.kernels, w->source, n_terms, length, w->stage, 1.0f, false,
+                                w->spare);
             /* Release: read by whoever inherits the chunk. */
             atomic_store_explicit(word, word_of(g->number, by, SUMMED), memory_order_release);
         }
@@ -198,7 +225,8 @@ static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number
         if (!is_present(g, i)) continue;
         const drove_exchange *x = brought(g, i);
         if (g->n_present++ == 0) g->x = *x;
-        if (x->kind != g->x.kind || x->n != g->x.n || (needs_root(x) && x->peer != g->x.peer))
+        if (x->kind != g->x.kind || x->n != g->x.n || (needs_root(x) && x->peer != g->x.peer) ||
+            (x->codec == NULL) != (g->x.codec == NULL))
             return fail_unequal(g, i, x);
         if (i == x->peer) {
             has_root = true;

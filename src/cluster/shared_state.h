@@ -45,6 +45,7 @@ typedef struct drove_shared_worker {
     _Atomic bool           has_left;
     float                 *spare, *stage; /* of drove__tree_add; [DROVE_SHARED_CHUNK] */
     const float          **source;        /* [n_workers] terms of a sum, from its chunk on */
+    const void           **code;          /* [n_workers] the same, as codes */
     float                **to;            /* [n_workers] where it is copied to */
     drove_shared_lane      lane[DROVE_LANES];
 } drove_shared_worker;

@@ -8,31 +8,50 @@ unsigned drove__tree_split(unsigned n)
     return half;
 }
 
-/* One block of at most DROVE_TREE_BLOCK, which begins at `offset`: a leaf as it lies, an inner node
- * in the spare row of its level. */
-static const float *add_block(const drovek_table *k, const float *const *x, unsigned n,
-                              size_t offset, size_t length, float *spare)
+/* One block of at most DROVE_TREE_BLOCK, which begins at `offset`: a term as it lies or in the
+ * spare row of its level, an inner node in that row. */
+static const float *add_block(const drovek_table *k, drove_tree_term_fn *term, void *context,
+                              unsigned first, unsigned n, size_t offset, size_t length,
+                              float *spare)
 {
-    if (n == 1) return x[0] + offset;
+    if (n == 1) return term(context, first, offset, length, spare);
     unsigned half = drove__tree_split(n);
-    const float *a = add_block(k, x, half, offset, length, spare);
-    const float *b = add_block(k, x + half, n - half, offset, length, spare + DROVE_TREE_BLOCK);
+    const float *a = add_block(k, term, context, first, half, offset, length, spare);
+    const float *b = add_block(k, term, context, first + half, n - half, offset, length,
+                               spare + DROVE_TREE_BLOCK);
     k->add_f32(spare, a, b, length, 1.0f, false);
     return spare;
 }
 
-void drove__tree_add(const drovek_table *k, const float *const *x, unsigned n, size_t length,
-                     float *to, float factor, bool streams, float *spare)
+void drove__tree_add_terms(const drovek_table *k, drove_tree_term_fn *term, void *context,
+                           unsigned n, size_t length, float *to, float factor, bool streams,
+                           float *spare)
 {
     unsigned half = n > 1 ? drove__tree_split(n) : 0;
     for (size_t offset = 0; offset < length; offset += DROVE_TREE_BLOCK) {
         size_t rest = length - offset, n_here = rest < DROVE_TREE_BLOCK ? rest : DROVE_TREE_BLOCK;
         if (n == 1) {
-            k->blend_f32(to + offset, x[0] + offset, NULL, n_here, factor, 0.0f);
+            k->blend_f32(to + offset, term(context, 0, offset, n_here, spare), NULL, n_here, factor,
+                         0.0f);
             continue;
         }
-        const float *a = add_block(k, x, half, offset, n_here, spare);
-        const float *b = add_block(k, x + half, n - half, offset, n_here, spare + DROVE_TREE_BLOCK);
+        const float *a = add_block(k, term, context, 0, half, offset, n_here, spare);
+        const float *b =
+            add_block(k, term, context, half, n - half, offset, n_here, spare + DROVE_TREE_BLOCK);
         k->add_f32(to + offset, a, b, n_here, factor, streams);
     }
+}
+
+static const float *term_in_place(void *context, unsigned i, size_t offset, size_t length,
+                                  float *row)
+{
+    const float *const *x = context;
+    (void)length, (void)row;
+    return x[i] + offset;
+}
+
+void drove__tree_add(const drovek_table *k, const float *const *x, unsigned n, size_t length,
+                     float *to, float factor, bool streams, float *spare)
+{
+    drove__tree_add_terms(k, term_in_place, (void *)x, n, length, to, factor, streams, spare);
 }

@@ -26,4 +26,12 @@ unsigned drove__tree_split(unsigned n);
 void drove__tree_add(const drovek_table *k, const float *const *x, unsigned n, size_t length,
                      float *to, float factor, bool streams, float *spare);
 
+/* The same, of terms that are made block by block: values [offset, offset + length) of term i, in
+ * `row` [DROVE_TREE_BLOCK] or where they lie.  offset is a multiple of DROVE_TREE_BLOCK. */
+typedef const float *drove_tree_term_fn(void *context, unsigned i, size_t offset, size_t length,
+                                        float *row);
+void drove__tree_add_terms(const drovek_table *k, drove_tree_term_fn *term, void *context,
+                           unsigned n, size_t length, float *to, float factor, bool streams,
+                           float *spare);
+
 #endif

@@ -389,4 +389,37 @@ INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
     return vaddq_f32(sum, vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), same)));
 }
 
+/* ---- codes ---- */
+
+INLINE vec vec_floor(vec a)
+{
+    return vrndmq_f32(a);
+}
+
+INLINE vec_u32 u32_spread(vec_u32 a, int bits)
+{
+    return veorq_u32(a, vshlq_u32(a, vdupq_n_s32(bits)));
+}
+
+INLINE vec vec_unit(vec_u32 a)
+{
+    return vmulq_f32(vcvtq_f32_u32(vshrq_n_u32(a, 8)), vdupq_n_f32(0x1p-24f));
+}
+
+INLINE vec vec_widen_u16(const uint16_t *p)
+{
+    return vcvtq_f32_u32(vmovl_u16(vld1_u16(p)));
+}
+
+INLINE void vec_store_u16(uint16_t *p, vec v)
+{
+    vst1_u16(p, vmovn_u32(vcvtq_u32_f32(v)));
+}
+
+INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
+{
+    const uint32x4_t lane_bit = {1, 2, 4, 8};
+    return vbslq_f32(vtstq_u32(vdupq_n_u32(bits), lane_bit), then, other);
+}
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "kernel/arm/lanes_neon.h"
 
+#include "kernel/lanes/codes.h"
 #include "kernel/lanes/columns.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"

@@ -457,4 +457,40 @@ INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
     return _mm256_add_ps(sum, _mm256_and_ps(v, _mm256_castsi256_ps(same)));
 }
 
+/* ---- codes ---- */
+
+INLINE vec vec_floor(vec a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+INLINE vec_u32 u32_spread(vec_u32 a, int bits)
+{
+    return _mm256_xor_si256(a, _mm256_slli_epi32(a, bits));
+}
+
+INLINE vec vec_unit(vec_u32 a)
+{
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(a, 8)), _mm256_set1_ps(0x1p-24f));
+}
+
+INLINE vec vec_widen_u16(const uint16_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+
+INLINE void vec_store_u16(uint16_t *p, vec v)
+{
+    __m256i whole = _mm256_cvtps_epi32(v);
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(whole),
+                                                    _mm256_extracti128_si256(whole, 1)));
+}
+
+INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
+{
+    __m256i lane_bit = _mm256_set_epi32(128, 64, 32, 16, 8, 4, 2, 1);
+    __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int)bits), lane_bit);
+    return _mm256_blendv_ps(other, then, _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, lane_bit)));
+}
+
 #endif

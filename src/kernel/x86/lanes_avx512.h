@@ -452,4 +452,40 @@ INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
     return _mm512_mask_add_ps(sum, _mm_cmpeq_epi8_mask(bytes, _mm_set1_epi8((char)value)), sum, v);
 }
 
+/* ---- codes ---- */
+
+INLINE vec vec_floor(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/* a ^ (a << bits), bits a constant */
+INLINE vec_u32 u32_spread(vec_u32 a, unsigned bits)
+{
+    return _mm512_xor_si512(a, _mm512_slli_epi32(a, bits));
+}
+
+/* (a >> 8) 2^-24: in [0, 1) */
+INLINE vec vec_unit(vec_u32 a)
+{
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srli_epi32(a, 8)), _mm512_set1_ps(0x1p-24f));
+}
+
+/* LANES words of 16 bits as floats, and whole numbers in [0, 65535] as such */
+INLINE vec vec_widen_u16(const uint16_t *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)));
+}
+
+INLINE void vec_store_u16(uint16_t *p, vec v)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(v)));
+}
+
+/* Lane i: then where bit i is set, otherwise `other` */
+INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
+{
+    return _mm512_mask_mov_ps(other, (__mmask16)bits, then);
+}
+
 #endif

@@ -23,7 +23,6 @@ INLINE ints ints_madd(ints a, ints b) { return _mm256_madd_epi16(a, b); }
 INLINE vec  ints_to_floats(ints a) { return _mm256_cvtepi32_ps(a); }
 INLINE ints floats_to_ints(vec a) { return _mm256_cvttps_epi32(a); }
 INLINE vec  vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
-INLINE vec  vec_floor(vec a) { return _mm256_floor_ps(a); }
 /* clang-format on */
 
 INLINE ints ints_count_differing(ints n, ints a, ints b)

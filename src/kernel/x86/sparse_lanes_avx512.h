@@ -39,11 +39,6 @@ INLINE ints floats_to_ints(vec a) { return _mm512_cvttps_epi32(a); }
 INLINE vec  vec_min(vec a, vec b) { return _mm512_min_ps(a, b); } /* b if NaN */
 /* clang-format on */
 
-INLINE vec vec_floor(vec a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
 /* n + 1 where a and b differ, n where they do not */
 INLINE ints ints_count_differing(ints n, ints a, ints b)
 {

@@ -4,6 +4,7 @@
 
 #include "kernel/x86/lanes_avx512.h"
 
+#include "kernel/lanes/codes.h"
 #include "kernel/lanes/columns.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"

@@ -1,0 +1,57 @@
+/* kernel/codes.h - what the versions of the encoding kernels have in common: how blocks are walked,
+ * and the random numbers of a block.  Inside kernel/ only.
+ *
+ * Every version works on DROVEK_CODE_LANES numbers at a time, whatever the width of its registers:
+ * lane i has a xorshift generator of 32 bits of its own (Marsaglia, 2003) and a partial sum of its
+ * own, so all tiers give equal bits.
+ */
+#ifndef DROVEK_CODES_H
+#define DROVEK_CODES_H
+
+#include "kernel/exchange.h"
+
+#include <string.h>
+
+enum { DROVEK_CODE_LANES = 16 };
+#define DROVEK_CODE_LEAST 0x1p-96f /* largest |v| of a block that is more than nothing */
+
+typedef struct drovek_code_block { /* of one block, as bytes lie in it */
+    float   head[2];
+    uint8_t word[2 * DROVEK_CODE_BLOCK];
+} drovek_code_block;
+
+/* 64 well mixed bits (SplitMix64's output function) that the lanes' seeds are made of. */
+static inline uint64_t drovek_code_seed(uint64_t key, size_t block)
+{
+    uint64_t z = key + ((uint64_t)block + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Seed of lane i: mix(low + i golden) ^ high, mix the finaliser of MurmurHash3. */
+#define DROVEK_CODE_GOLDEN 0x9e3779b9u
+#define DROVEK_CODE_MIX1   0x85ebca6bu
+#define DROVEK_CODE_MIX2   0xc2b2ae35u
+
+/* Scale and its inverse for the largest magnitude of a block, given as bits. */
+static inline void drovek_code_scale(uint32_t largest_bits, float levels, float *scale,
+                                     float *inverse)
+{
+    float largest;
+    memcpy(&largest, &largest_bits, sizeof largest);
+    *scale = largest / levels;
+    *inverse = levels / largest;
+    if (largest_bits >= 0x7f800000u) *inverse = 0.0f;
+    else if (largest < DROVEK_CODE_LEAST) *scale = *inverse = 0.0f;
+}
+
+/* Sum of the lanes by halves, divided by the number of terms. */
+static inline float drovek_code_mean(float *sum, size_t n_terms)
+{
+    for (size_t half = DROVEK_CODE_LANES / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++) sum[i] += sum[i + half];
+    return n_terms > 0 ? sum[0] / (float)n_terms : 0.0f;
+}
+
+#endif
