@@ -60,8 +60,10 @@ static const drove_option_info table[] = {
              "strategy keeps them with the workers"},
     {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "0.01",
      .value_name = "NUMBER", .help = "step size"},
-    {WHERE(schedule), .group = method, TEXT, .default_text = "constant", .value_name = "SPEC",
-     .list = "schedules", .help = "factors of the step size, joined by +"},
+    {WHERE(schedule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "schedules", .words = "auto",
+     .help = "factors of the step size, joined by +; auto = cosine over the epochs of --until for "
+             "convolutional networks, constant for all else"},
     {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",

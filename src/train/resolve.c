@@ -6,9 +6,11 @@
 #include "linear/precision.h"
 #include "model/model.h"
 #include "train/registry.h"
+#include "train/until.h"
 #include "train/workers.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -220,4 +222,16 @@ const char *drove__resolve_rule_state(const drove_options *options, unsigned nee
 {
     if (strcmp(options->rule_state, "auto") != 0) return options->rule_state;
     return (needs & DROVE_SYNC_OWN_STATE) != 0 ? "worker" : "shared";
+}
+
+/* Networks whose published rule is more than plain SGD were published with a falling step size
+ * too: at a constant one their accuracy wavers from epoch to epoch. */
+void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE])
+{
+    drove_until until;
+    bool is_auto = strcmp(options->schedule, "auto") == 0;
+    snprintf(into, DROVE_TEXT_SIZE, "%s", is_auto ? "constant" : options->schedule);
+    if (!is_auto || strcmp(drove__model_default_rule(options->model), "sgd") == 0) return;
+    if (drove__until_parse(options->until, &until) != DROVE_OK || !isfinite(until.epochs)) return;
+    snprintf(into, DROVE_TEXT_SIZE, "cosine:%.17g", until.epochs);
 }

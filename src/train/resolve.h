@@ -50,6 +50,9 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
 const char *drove__resolve_rule(const drove_options *options, unsigned needs);
 /* What --rule-state means to it: "shared" or "worker". */
 const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
+
+/* The schedule that --schedule, --model and --until mean: never "auto". */
+void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE]);
 /* Does --precision ask for parameters in numbers of an engine's own?  Else it says at most how
  * workers write what they exchange. */
 bool drove__resolve_is_low(const drove_options *options);

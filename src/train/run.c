@@ -381,6 +381,9 @@ static void resolve_rule(drove_run *run)
     const char *rule = drove__resolve_rule(opt, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
+    char schedule[DROVE_TEXT_SIZE];
+    drove__resolve_schedule(opt, schedule);
+    memcpy(opt->schedule, schedule, sizeof schedule);
     if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
 }
 

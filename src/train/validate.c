@@ -129,9 +129,11 @@ static drove_status check_method(const drove_options *o)
     DROVE_TRY(check_word(o, "shard", "--shard"));
     DROVE_TRY(drove__exchange_check(o, &workers));
     const char *state = drove__resolve_rule_state(o, workers.ops->needs);
+    char schedule[DROVE_TEXT_SIZE];
+    drove__resolve_schedule(o, schedule);
     const drove_optim_options opt = {
         .rule = drove__resolve_rule(o, workers.ops->needs),
-        .schedule = o->schedule,
+        .schedule = schedule,
         .lr = o->lr,
         .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
         .clip = o->clip,
