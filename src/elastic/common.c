@@ -202,15 +202,23 @@ void drove__elastic_step(drove_elastic *e, drove_sync *s, unsigned worker, const
     drove__optim_apply(s->optim, step, staleness, me->steps, 0, s->optim->n, me->w, me->w);
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the exchanges took at acquire, where some are begun, is not this call's. */
 void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                            drove_publish_info *info)
 {
-    uint64_t spent_ns = drove__now_ns() - begin_ns, met_ns = me->met.wait_ns + me->met.work_ns;
+    uint64_t spent_ns = drove__now_ns() - begin_ns;
+    uint64_t wait_ns = least(me->met.wait_ns, spent_ns);
+    uint64_t work_ns = least(me->met.work_ns, spent_ns - wait_ns);
     *info = (drove_publish_info){.attempts = 1,
                                  .updated = 1,
-                                 .wait_ns = me->met.wait_ns,
-                                 .exchange_ns = me->met.work_ns,
-                                 .update_ns = spent_ns > met_ns ? spent_ns - met_ns : 0,
+                                 .wait_ns = wait_ns,
+                                 .exchange_ns = work_ns,
+                                 .update_ns = spent_ns - wait_ns - work_ns,
                                  .centre_ns = me->met.centre_ns,
                                  .hidden_ns = me->hidden_ns,
                                  .bytes = me->met.bytes,
@@ -418,4 +426,21 @@ drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float
         me->known = published;
     }
     return DROVE_OK;
+}
+
+/* ---- facts ---- */
+
+bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
+{
+    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
+    if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
+    bool has_pull = e->alpha_limit > 0.0;
+    double eta_rho = (double)(s->optim->lr * e->rho);
+    *out = (drove_elastic_facts){.period = e->of[e->transport->first_worker].period,
+                                 .period_is_auto = e->period_is_auto,
+                                 .has_pull = has_pull,
+                                 .alpha = !has_pull               ? 0.0
+                                          : e->fixed_alpha > 0.0f ? (double)e->fixed_alpha
+                                                                  : eta_rho};
+    return true;
 }

@@ -24,4 +24,13 @@ extern const drove_sync_ops drove__sync_easgd, drove__sync_easgd_async, drove__s
     drove__sync_easgd_sync3, drove__sync_psgd_async, drove__sync_pmsgd_async,
     drove__sync_psgd_hogwild, drove__sync_allreduce, drove__sync_local, drove__sync_diloco;
 
+/* What a strategy of these has settled, workers parked. */
+typedef struct drove_elastic_facts {
+    uint64_t period;         /* steps between two exchanges, now */
+    bool     period_is_auto; /* chosen by measuring */
+    bool     has_pull;
+    double   alpha; /* of the pull, at the first step size */
+} drove_elastic_facts;
+bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out); /* false: another one */
+
 #endif

@@ -47,6 +47,12 @@ drove_status rig_try(rig *r, rig_options o)
         .place = o.place,
         .seed = 1,
         .layout = o.layout,
+        .rho = o.rho,
+        .period = o.period,
+        .part = o.part,
+        .n_parts = o.n_parts,
+        .by_layer = o.part != NULL,
+        .wire_format = o.wire_format,
     };
     const drove_sync_ops *ops = o.ops != NULL ? o.ops : find_strategy(r->spec.name);
     drove_status status = drove__sync_create(ops, &sync, theta0, &r->sync);

@@ -43,6 +43,13 @@ typedef struct rig_options { /* zeroed: sgd, step size 1, one worker, 64 paramet
 
     const drove_sync_ops *ops;  /* NULL: found by the variant's name */
     const drove_rule_ops *hook; /* takes the place of the rule's functions */
+
+    /* of strategies that exchange */
+    double            rho;
+    const char       *period;
+    const drove_span *part; /* [n_parts] by layer; or NULL */
+    size_t            n_parts;
+    const char       *wire_format;
 } rig_options;
 
 /* rig_try: with the status of drove__sync_create, all else must succeed; rig_init: that too. */

@@ -1,0 +1,515 @@
+/* What holds of the elastic methods besides their equations (test_equations.c): equal bits, turns,
+ * ranges, numbers of updates, going on from a saved state, the period that is found by measuring,
+ * being stopped, losing a worker. */
+#include "support/strategies.h"
+
+#include "base/rng.h"
+#include "elastic/elastic.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { N = 1008, MOST_STEPS = 64 };
+
+static const drove_sync_ops *const methods[] = {
+    &drove__sync_easgd,         &drove__sync_easgd_async, &drove__sync_measgd_async,
+    &drove__sync_easgd_hogwild, &drove__sync_easgd_sync1, &drove__sync_easgd_sync2,
+    &drove__sync_easgd_sync3,   &drove__sync_psgd_async,  &drove__sync_pmsgd_async,
+    &drove__sync_psgd_hogwild,  &drove__sync_allreduce,   &drove__sync_local,
+    &drove__sync_diloco,
+};
+
+/* ---- workers that train on something that depends on what they see ---- */
+
+typedef struct training {
+    unsigned first, steps;
+    bool is_delayed;
+    _Atomic unsigned n_failed;
+    _Atomic unsigned ticket, n_inside;
+    unsigned order[MOST_STEPS * 8]; /* who made which step, where one works at a time */
+    _Atomic unsigned most_inside;
+} training;
+
+static void fill_gradient(const float *theta, unsigned worker, unsigned t, float *g)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 21, DROVE_RNG_TEST, (uint64_t)worker << 32 | t);
+    for (unsigned j = 0; j < N; j++) g[j] = 0.3f * theta[j] - (float)drove__rng_normal(&rng);
+}
+
+static void train(rig *r, unsigned worker, void *arg)
+{
+    training *c = arg;
+    drove_sync *s = r->sync;
+    float *g = drove__alloc(N, sizeof *g);
+    drove_rng rng;
+    drove__rng_seed(&rng, 4, DROVE_RNG_TEST, worker);
+    for (unsigned i = 0; i < c->steps; i++) {
+        drove_view view;
+        drove_publish_info info;
+        drove_step step = {.value = g, .eta = 0.1f};
+        if (c->is_delayed) rest_us((unsigned)drove__rng_below(&rng, 500));
+        if (s->ops->acquire(s, worker, &view) != DROVE_OK) {
+            atomic_fetch_add(&c->n_failed, 1);
+            break;
+        }
+        unsigned inside = atomic_fetch_add(&c->n_inside, 1) + 1;
+        if (inside > atomic_load(&c->most_inside)) atomic_store(&c->most_inside, inside);
+        c->order[atomic_fetch_add(&c->ticket, 1) % DROVE_COUNT(c->order)] = worker;
+        fill_gradient(view.vector, worker, c->first + i, g);
+        s->ops->release(s, worker);
+        atomic_fetch_sub(&c->n_inside, 1);
+        if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) atomic_fetch_add(&c->n_failed, 1);
+    }
+    drove__free(g);
+}
+
+static const drove_span layers[] = {{0, 320}, {320, 16}, {336, 640}, {976, 32}};
+
+static rig_options options(const drove_sync_ops *ops, const char *variant, unsigned n_workers)
+{
+    return (rig_options){.variant = variant, .ops = ops, .n = N, .n_workers = n_workers, .lr = 0.1};
+}
+
+/* Centre and all replicas after `steps` of each worker, into result [(1 + P) N]. */
+static void train_all(rig_options o, unsigned steps, bool is_delayed, float *result)
+{
+    rig r;
+    training c = {.steps = steps, .is_delayed = is_delayed};
+    rig_init(&r, o);
+    run_workers(&r, train, &c);
+    assert_int_equal(c.n_failed, 0);
+    memcpy(result, r.sync->ops->peek(r.sync), N * sizeof *result);
+    for (unsigned i = 0; i < o.n_workers; i++)
+        memcpy(result + (size_t)(1 + i) * N, r.sync->ops->replica(r.sync, i), N * sizeof *result);
+    rig_fini(&r);
+}
+
+static float *result_of(unsigned n_workers)
+{
+    return calloc((size_t)(1 + n_workers) * N, sizeof(float));
+}
+
+/* ---- bits ---- */
+
+static void repeatable_methods_repeat(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
+        if ((methods[m]->promises & DROVE_SYNC_REPEATABLE) == 0) continue;
+        for (const char *const *v = methods[m]->variants; *v != NULL; v++) {
+            for (unsigned n_workers = 1; n_workers <= 5; n_workers += 2) {
+                float *a = result_of(n_workers), *b = result_of(n_workers);
+                train_all(options(methods[m], *v, n_workers), 12, false, a);
+                train_all(options(methods[m], *v, n_workers), 12, true, b);
+                assert_memory_equal(a, b, (size_t)(1 + n_workers) * N * sizeof *a);
+                free(a);
+                free(b);
+            }
+        }
+    }
+}
+
+/* Where the centre is, when it travels, and in how many messages, changes no bit. */
+static void the_three_sync_easgd_are_one(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const ops[] = {&drove__sync_easgd_sync2, &drove__sync_easgd_sync3,
+                                                &drove__sync_easgd_sync3};
+    static const char *const variant[] = {"easgd-sync2", "easgd-sync3", "easgd-sync3?centre=one"};
+    for (unsigned n_workers = 1; n_workers <= 6; n_workers++) {
+        float *a = result_of(n_workers), *b = result_of(n_workers);
+        rig_options o = options(&drove__sync_easgd_sync1, "easgd-sync1", n_workers);
+        o.period = n_workers % 2 == 0 ? "3" : NULL;
+        train_all(o, 12, false, a);
+        for (unsigned k = 0; k < 6; k++) {
+            o.ops = ops[k % 3];
+            o.variant = variant[k % 3];
+            o.part = k < 3 ? NULL : layers;
+            o.n_parts = k < 3 ? 0 : DROVE_COUNT(layers);
+            train_all(o, 12, true, b);
+            assert_memory_equal(a, b, (size_t)(1 + n_workers) * N * sizeof *a);
+        }
+        free(a);
+        free(b);
+    }
+}
+
+/* allreduce is sync without shared memory: where both trees of sums are the same, so are the bits,
+ * and its replicas are equal. */
+static void allreduce_is_sync(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"sgd", "momentum", "adam"};
+    for (unsigned n_workers = 1; n_workers <= 8; n_workers *= 2) {
+        for (size_t k = 0; k < DROVE_COUNT(rules); k++) {
+            float *a = result_of(n_workers);
+            rig r;
+            training c = {.steps = 10};
+            rig_options o = options(&drove__sync_allreduce, "allreduce", n_workers);
+            o.rule = rules[k];
+            train_all(o, 10, true, a);
+            o.ops = &drove__sync_sync;
+            o.variant = "sync";
+            rig_init(&r, o);
+            run_workers(&r, train, &c);
+            for (unsigned i = 0; i <= n_workers; i++)
+                assert_memory_equal(r.sync->ops->peek(r.sync), a + (size_t)i * N, N * sizeof *a);
+            free(a);
+            rig_fini(&r);
+        }
+    }
+}
+
+/* ---- turns ---- */
+
+static void turns_go_round(void **state)
+{
+    (void)state;
+    for (const char *const *v = drove__sync_easgd.variants; *v != NULL; v++) {
+        for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
+            rig r;
+            training c = {.steps = 20, .is_delayed = true};
+            rig_init(&r, options(&drove__sync_easgd, *v, n_workers));
+            for (unsigned round = 0; round < 2; round++) { /* parked in between */
+                run_workers(&r, train, &c);
+                c.first += c.steps;
+            }
+            assert_int_equal(c.n_failed, 0);
+            assert_int_equal(c.most_inside, 1);
+            assert_int_equal(c.ticket, 40 * n_workers);
+            for (unsigned t = 0; t < c.ticket; t++) assert_int_equal(c.order[t], t % n_workers);
+            rig_fini(&r);
+        }
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void expect_refused(rig_options o, const char *word)
+{
+    rig r;
+    assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
+    if (strstr(drove_error_text(), word) == NULL)
+        fail_msg("%s: expected \"%s\" in: %s", o.variant, word, drove_error_text());
+    rig_fini(&r);
+}
+
+static void expect_accepted(rig_options o)
+{
+    rig r;
+    rig_init(&r, o);
+    rig_fini(&r);
+}
+
+static void pull_has_a_range(void **state)
+{
+    (void)state;
+    for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
+        rig_options one = options(&drove__sync_easgd_async, "easgd-async", n_workers);
+        rig_options all = options(&drove__sync_easgd_sync3, "easgd-sync3", n_workers);
+        one.rho = 0.999 / 0.1;
+        all.rho = 0.999 * 2.0 / (n_workers + 1.0) / 0.1;
+        expect_accepted(one);
+        expect_accepted(all);
+        one.rho = 1.001 / 0.1;
+        all.rho = 1.001 * 2.0 / (n_workers + 1.0) / 0.1;
+        expect_refused(one, "below 1,");
+        expect_refused(all, "--rho below");
+        one.ops = &drove__sync_easgd;
+        one.variant = "easgd";
+        expect_refused(one, "below 1,");
+    }
+    rig_options o = options(&drove__sync_local, "local", 2);
+    o.rho = 0.1;
+    expect_refused(o, "no elastic pull");
+}
+
+/* A schedule may lead out of the range during the run. */
+static void a_step_size_that_grows_is_noticed(void **state)
+{
+    (void)state;
+    rig r;
+    float g[N] = {0};
+    rig_options o = options(&drove__sync_easgd_async, "easgd-async", 2);
+    o.rho = 9.0;
+    rig_init(&r, o);
+    assert_int_equal(take_step(&r, 0, g, 0.1f, NULL, NULL), DROVE_OK);
+    assert_int_equal(take_step(&r, 0, g, 0.2f, NULL, NULL), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "--rho below 1,"));
+    rig_fini(&r);
+}
+
+static void other_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const drove_sync_ops *ops;
+        const char *variant, *period, *wire, *word;
+    } cases[] = {
+        {&drove__sync_easgd_sync3, "easgd-sync3?centre=two", NULL, NULL, "two"},
+        {&drove__sync_easgd_sync3, "easgd-sync3", "auto", NULL, "local or diloco"},
+        {&drove__sync_easgd_sync3, "easgd-sync3", "0", NULL, "--period"},
+        {&drove__sync_psgd_async, "psgd-async", "2", NULL, "expected 1"},
+        {&drove__sync_allreduce, "allreduce", "2", NULL, "expected 1"},
+        {&drove__sync_easgd_async, "easgd-async", NULL, "C8s", "expected C32f"},
+        {&drove__sync_easgd, "easgd?overlap=2", NULL, NULL, "overlap"},
+        {&drove__sync_diloco, "diloco?lr=0", NULL, NULL, "lr"},
+        {&drove__sync_local, "local?h=3", NULL, NULL, "h"},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        rig_options o = options(cases[i].ops, cases[i].variant, 2);
+        o.period = cases[i].period;
+        o.wire_format = cases[i].wire;
+        expect_refused(o, cases[i].word);
+    }
+}
+
+/* ---- numbers of updates ---- */
+
+/* Version, staleness and place of a step among all: workers visit in an order written down. */
+static void staleness_is_what_others_brought(void **state)
+{
+    (void)state;
+    static const unsigned order[] = {0, 0, 1, 2, 2, 2, 0, 1, 1, 2, 0, 2};
+    static const drove_sync_ops *const ops[] = {&drove__sync_easgd_async, &drove__sync_psgd_async};
+    for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
+        rig r;
+        uint64_t last[3] = {0};
+        float g[N] = {0};
+        rig_init(&r, options(ops[k], ops[k]->name, 3));
+        for (unsigned t = 0; t < DROVE_COUNT(order); t++) {
+            drove_view view;
+            drove_publish_info info;
+            unsigned i = order[t];
+            assert_int_equal(take_step(&r, i, g, 0.1f, &view, &info), DROVE_OK);
+            assert_int_equal(view.version, last[i]);
+            assert_int_equal(info.staleness, t - last[i]);
+            assert_int_equal(info.updated, 1);
+            last[i] = t + 1;
+        }
+        assert_int_equal(atomic_load(&r.sync->published), DROVE_COUNT(order));
+        rig_fini(&r);
+    }
+}
+
+static void distance_is_measured(void **state)
+{
+    (void)state;
+    rig r;
+    drove_publish_info info;
+    float g[N];
+    for (unsigned j = 0; j < N; j++) g[j] = 2.0f;
+    rig_init(&r, options(&drove__sync_easgd_async, "easgd-async", 1));
+    assert_int_equal(take_step(&r, 0, g, 0.1f, NULL, &info), DROVE_OK);
+    assert_true(info.distance == 0.0);
+    assert_int_equal(take_step(&r, 0, g, 0.1f, NULL, &info), DROVE_OK);
+    assert_true(fabs(info.distance - 0.2 * sqrt(N)) < 1e-5);
+    rig_fini(&r);
+}
+
+/* ---- going on from a saved state ---- */
+
+static void save(rig *r, const char *path)
+{
+    drove_tensor t[32] = {{.type = DROVE_T_F32, .rank = 1, .shape = {r->sync->n_vector}}};
+    strcpy(t[0].name, "vector");
+    t[0].bytes = r->sync->ops->peek(r->sync);
+    size_t n = 1;
+    if (r->sync->ops->tensors != NULL) n += r->sync->ops->tensors(r->sync, t + 1, 31);
+    assert_int_equal(drove__safetensors_write(path, t, n, NULL), DROVE_OK);
+}
+
+static drove_status load(rig *r, uint64_t published, const char *path)
+{
+    drove_safetensors st;
+    assert_int_equal(drove__safetensors_load(path, &st), DROVE_OK);
+    const drove_tensor *vector = drove__safetensors_find(&st, "vector");
+    drove_status status = drove__sync_restore(r->sync, published, vector->bytes, &st);
+    drove__safetensors_fini(&st);
+    return status;
+}
+
+static void run_steps(rig *r, unsigned first, unsigned steps)
+{
+    training c = {.first = first, .steps = steps};
+    run_workers(r, train, &c);
+    assert_int_equal(c.n_failed, 0);
+}
+
+static void resumed(const drove_sync_ops *ops, const char *variant, const char *period,
+                    bool has_bits)
+{
+    rig a, b;
+    rig_options o = options(ops, variant, 3);
+    o.rule = "momentum:0.5"; /* its state in the vector */
+    o.period = period;
+    rig_init(&a, o);
+    rig_init(&b, o);
+    run_steps(&a, 0, 7);
+    uint64_t published = atomic_load(&a.sync->published);
+    save(&a, "elastic.safetensors");
+    assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
+    assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync), N * sizeof(float));
+    for (unsigned i = 0; i < 3; i++)
+        assert_memory_equal(a.sync->ops->replica(a.sync, i), b.sync->ops->replica(b.sync, i),
+                            a.sync->n_vector * sizeof(float));
+    run_steps(&a, 7, 9);
+    run_steps(&b, 7, 9);
+    assert_int_equal(atomic_load(&a.sync->published), atomic_load(&b.sync->published));
+    if (has_bits)
+        assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync),
+                            a.sync->n_vector * sizeof(float));
+    rig_fini(&a);
+    rig_fini(&b);
+}
+
+static void a_resumed_run_has_the_same_bits(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
+        const drove_sync_ops *ops = methods[m];
+        bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
+        bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
+        resumed(ops, ops->name, NULL, has_bits);
+        if (has_period) resumed(ops, ops->name, "3", has_bits);
+    }
+}
+
+static void other_workers_start_from_the_centre(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
+        const drove_sync_ops *ops = methods[m];
+        rig a, b;
+        rig_init(&a, options(ops, ops->name, 3));
+        rig_init(&b, options(ops, ops->name, 2));
+        run_steps(&a, 0, 7);
+        save(&a, "elastic.safetensors");
+        uint64_t published = atomic_load(&a.sync->published);
+        assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
+        const float *centre = a.sync->ops->peek(a.sync);
+        assert_memory_equal(b.sync->ops->peek(b.sync), centre, N * sizeof(float));
+        for (unsigned i = 0; i < 2; i++)
+            assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
+        run_steps(&b, 7, 5);
+        assert_true(atomic_load(&b.sync->published) > published);
+        rig_fini(&a);
+        rig_fini(&b);
+    }
+}
+
+/* ---- the period that is found by measuring ---- */
+
+static void period_auto_is_agreed(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const ops[] = {&drove__sync_local, &drove__sync_diloco};
+    for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
+        rig r;
+        drove_elastic_facts facts;
+        rig_options o = options(ops[k], ops[k]->name, 4);
+        o.period = "auto";
+        rig_init(&r, o);
+        assert_true(drove__elastic_facts(r.sync, &facts) && facts.period_is_auto);
+        assert_int_equal(facts.period, 1);
+        assert_int_equal(r.sync->ops->promises & DROVE_SYNC_REPEATABLE, 0);
+        /* If two workers took another number of steps for an exchange, they would wait for ever. */
+        for (unsigned round = 0; round < 4; round++) run_steps(&r, round * 50, 50);
+        assert_true(drove__elastic_facts(r.sync, &facts) && facts.period >= 1);
+        print_message("%s: %u steps between exchanges, by measuring\n", ops[k]->name,
+                      (unsigned)facts.period);
+        rig_fini(&r);
+    }
+}
+
+/* ---- being stopped; a lost worker ---- */
+
+typedef struct stopping {
+    drove_status status[MOST_WORKERS];
+    pthread_t thread;
+} stopping;
+
+static void *stop_soon(void *arg)
+{
+    rig *r = arg;
+    rest_us(20000);
+    r->sync->ops->stop(r->sync);
+    return NULL;
+}
+
+static void wait_for_worker_0(rig *r, unsigned worker, void *arg)
+{
+    stopping *c = arg;
+    static const float g[N];
+    drove_view view;
+    c->status[worker] = DROVE_OK;
+    for (unsigned i = 0; worker != 0 && i < 3 && c->status[worker] == DROVE_OK; i++)
+        c->status[worker] = take_step(r, worker, g, 0.1f, NULL, NULL);
+    if (worker == 0) {
+        rest_us(40000);
+        c->status[0] = r->sync->ops->acquire(r->sync, 0, &view);
+    }
+}
+
+static void stop_wakes_everybody(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const ops[] = {&drove__sync_easgd,       &drove__sync_easgd_sync1,
+                                                &drove__sync_easgd_sync3, &drove__sync_allreduce,
+                                                &drove__sync_local,       &drove__sync_diloco};
+    for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
+        rig r;
+        stopping c;
+        rig_options o = options(ops[k], ops[k]->name, 3);
+        o.period = ops[k] != &drove__sync_allreduce ? "1" : NULL;
+        rig_init(&r, o);
+        assert_int_equal(pthread_create(&c.thread, NULL, stop_soon, &r), 0);
+        run_workers(&r, wait_for_worker_0, &c);
+        pthread_join(c.thread, NULL);
+        for (unsigned i = 0; i < 3; i++) assert_int_equal(c.status[i], DROVE_E_SYSTEM);
+        rig_fini(&r);
+    }
+}
+
+/* A worker that is lost costs its own work alone. */
+static void asynchronous_methods_go_on(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
+        const drove_sync_ops *ops = methods[m];
+        rig r;
+        float g[N] = {0};
+        if (ops->leave == NULL) continue;
+        rig_init(&r, options(ops, ops->name, 3));
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
+        ops->leave(r.sync, 1);
+        for (unsigned i = 0; i < 3; i += 2)
+            assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
+        assert_int_equal(atomic_load(&r.sync->published), 5);
+        rig_fini(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(repeatable_methods_repeat),
+        cmocka_unit_test(the_three_sync_easgd_are_one),
+        cmocka_unit_test(allreduce_is_sync),
+        cmocka_unit_test(turns_go_round),
+        cmocka_unit_test(pull_has_a_range),
+        cmocka_unit_test(a_step_size_that_grows_is_noticed),
+        cmocka_unit_test(other_refusals),
+        cmocka_unit_test(staleness_is_what_others_brought),
+        cmocka_unit_test(distance_is_measured),
+        cmocka_unit_test(a_resumed_run_has_the_same_bits),
+        cmocka_unit_test(other_workers_start_from_the_centre),
+        cmocka_unit_test(period_auto_is_agreed),
+        cmocka_unit_test(stop_wakes_everybody),
+        cmocka_unit_test(asynchronous_methods_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
