@@ -33,6 +33,7 @@ int cli_output_error(void)
 int cli_library_error(drove_status status)
 {
     if (status == DROVE_E_IO && ferror(stdout)) return cli_output_error();
+    if (drove_error_text()[0] == '\0') return drove_status_exit(status); /* another rank says it */
     return cli_error(drove_status_exit(status), "%s", drove_error_text());
 }
 

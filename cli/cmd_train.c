@@ -105,6 +105,7 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
 static int report(const cli_args *args, const drove_result *result)
 {
     drove_status status = DROVE_OK;
+    if (drove_launched_rank() != 0) return drove_result_exit(result);
     if (cli_args_has(args, "json")) printf("%s\n", drove_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_result_print(result, stdout);
     if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
@@ -117,16 +118,21 @@ int cli_train(const cli_args *args)
     cli_progress progress;
     drove_result *result = NULL;
     catch_signals();
+    bool is_quiet = cli_args_has(args, "quiet") || drove_launched_rank() != 0;
     drove_status status = gather_options(args, &options);
-    if (status != DROVE_OK) return cli_library_error(status);
-    if (wants_example(args) && !cli_args_has(args, "quiet")) announce_example(&options);
+    if (status != DROVE_OK) return cli_library_error(drove_train_decline(status));
+    if (wants_example(args) && !is_quiet) announce_example(&options);
 
-    cli_progress_init(&progress, cli_args_has(args, "quiet"));
+    cli_progress_init(&progress, is_quiet);
     drove_callbacks callbacks = cli_progress_callbacks(&progress);
     progress.on_begin = on_begin;
     status = drove_train(&options, &callbacks, &result);
     cli_progress_clear(&progress);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) {
+        int failed = cli_library_error(status);
+        drove_ranks_abandon(failed);
+        return failed;
+    }
     int code = report(args, result);
     drove_result_destroy(result);
     return code;

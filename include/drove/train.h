@@ -63,6 +63,23 @@ void         drove_result_destroy(drove_result *result); /* NULL accepted */
  * SIGINT. */
 void drove_train_interrupt(int signal_number);
 
+/* ---- ranks: processes of one job that mpirun, mpiexec or srun started ----
+ *
+ * drove_train is called by all of them with the same options, is one run, and returns at each with
+ * the same outcome and summary.  Rank 0 alone writes files and has messages; callbacks of progress
+ * come at all.  Of a failure that all know rank 0 has the text, and drove_error_text() is "" at the
+ * others. */
+
+/* This process's number among them; 0 where there is no launcher, or one process. */
+unsigned drove_launched_rank(void);
+/* Instead of drove_train, where the options could not even be read: the other ranks learn of it
+ * and end too.  Takes status and text of the failure that came last; returns what drove_train
+ * would. Does nothing where there are no ranks. */
+drove_status drove_train_decline(drove_status status);
+/* After a drove_train that failed on the way, when its text has been shown: ends all ranks with
+ * this exit status, as they would wait for this one.  Does nothing in all other cases. */
+void drove_ranks_abandon(int exit_status);
+
 drove_outcome drove_result_outcome(const drove_result *result);
 int           drove_result_exit(const drove_result *result); /* 0, 3, 4 or 128 + signal */
 void          drove_result_final(const drove_result *result, drove_progress *out);
@@ -95,10 +112,10 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
 
 /* ---- what there is ---- */
 
-/* Registry `kind` (strategies, rules, schedules, models, layers, activations, inits, losses, data,
- * features, backoffs, engines, devices, roundings, benches): name, help and source of each entry;
- * as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds. Errors: DROVE_E_ARG
- * (unknown kind, with the nearest). */
+/* Registry `kind` (strategies, transports, rules, schedules, models, layers, activations, inits,
+ * losses, data, features, backoffs, engines, devices, roundings, benches): name, help and source of
+ * each entry; as a JSON array of {name, help, source} with as_json.  kind NULL: the kinds.
+ * Errors: DROVE_E_ARG (unknown kind, with the nearest). */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
 /* Cores, NUMA nodes, caches, ISA tier, BLAS, memory, devices, and where the workers of these
  * options would run; with measure also how many examples a second of the options' model and data

@@ -106,7 +106,9 @@ static drove_status check_head(messages *m, const flight *f, const flow *o, size
                                     o->peer, host, n_found);
     }
     unsigned kind = f->kind == DROVE_RECEIVE ? DROVE_SEND : f->kind;
-    if (h->kind != kind || h->order != f->order || h->n != f->x.n || h->n_bytes != o->n_bytes ||
+    /* The lane's collective exchanges count alike everywhere; visits come between them at will. */
+    bool is_next = f->kind == DROVE_VISIT || h->order == f->order;
+    if (h->kind != kind || !is_next || h->n != f->x.n || h->n_bytes != o->n_bytes ||
         n_found != sizeof *h + n_content) {
         return drove__messages_fail(
             m,

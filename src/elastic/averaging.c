@@ -243,12 +243,12 @@ static drove_elastic_worker *first(const averaging_impl *p)
     return &p->e.of[p->e.transport->first_worker];
 }
 
-/* local: the mean of all, wherever they are; the replicas stay as they are. */
+/* local: the mean of all, wherever they are; the replicas stay as they are.  The others know it. */
 static drove_status parked(drove_sync *s)
 {
     averaging_impl *p = s->impl;
     drove_transport *t = p->e.transport;
-    if (t->n_processes == 1 || first(p)->since == 0) return DROVE_OK;
+    if (t->n_processes == 1 || p->mean == NULL || first(p)->since == 0) return DROVE_OK;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
                               .lane = DROVE_LANE_UP,
                               .in = first(p)->w,

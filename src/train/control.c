@@ -57,7 +57,7 @@ static uint64_t ns_of(double seconds)
 
 static uint64_t examples_done(const drove_run *run)
 {
-    uint64_t sum = 0;
+    uint64_t sum = drove__ranks_ahead(run);
     for (unsigned i = 0; i < run->n_workers; i++) {
         sum += atomic_load_explicit(&run->worker[i].trace.examples, memory_order_relaxed);
     }
@@ -261,7 +261,7 @@ static bool budget_used(const drove_run *run)
 
 static bool run_is_over(drove_run *run)
 {
-    run->signal_number = interrupt_signal(run);
+    run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : interrupt_signal(run);
     if (atomic_load(&run->nonfinite)) {
         run->outcome = DROVE_CRASHED;
     } else if (target_met(run)) {
@@ -331,6 +331,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     drove_standing *st = &run->standing;
     uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
+    if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
     run->rate_examples = examples_done(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__now_ns();
@@ -359,7 +360,9 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     drove__batcher_settle(&run->batcher);
     gather_clamped(run);
     if (run->crew.n_groups > 0) drove__crew_tell(run);
-    return drove__gang_status(run);
+    run->ranks.signal_number = interrupt_signal(run);
+    drove_status status = drove__gang_status(run);
+    return status == DROVE_OK ? drove__ranks_parked(run) : drove__ranks_lost(run, status);
 }
 
 static bool save_is_due(const drove_run *run, bool evaluated)

@@ -70,7 +70,7 @@ drove_status drove__devices_split(drove_run *run)
 {
     drove_devices *all = &run->devices;
     const drove_model *m = run->model;
-    if (all->n == 0) return DROVE_OK;
+    if (all->n == 0 && (run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
     all->part = calloc(m->n_layers, sizeof *all->part);
     all->of_layer = calloc(m->n_layers, sizeof *all->of_layer);
     all->layer = calloc(m->n_layers, sizeof *all->layer);
@@ -87,7 +87,7 @@ drove_status drove__devices_split(drove_run *run)
     for (unsigned i = 0; i < all->n; i++)
         all->is_resident[i] = all->device[i].engine_ops->set_params != NULL &&
                               strcmp(run->plan.ops->name, "accumulate") == 0;
-    if (run->opt.timeline[0] == '\0' && run->opt.out[0] == '\0') return DROVE_OK;
+    if (all->n == 0 || (run->opt.timeline[0] == '\0' && run->opt.out[0] == '\0')) return DROVE_OK;
     DROVE_TRY(drove__spans_create(all->n, &all->spans));
     for (unsigned i = 0; i < all->n; i++) drove__spans_name(all->spans, i, all->device[i].name);
     return DROVE_OK;

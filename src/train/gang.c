@@ -32,7 +32,8 @@ static drove_command next_command(drove_gang *gang, uint64_t *seen)
 /* Threads that answer a command. */
 static unsigned n_members(const drove_run *run)
 {
-    return run->n_workers + (run->crew.n_groups > 0 ? 1 : 0) - run->gang.n_silent;
+    unsigned n_here = run->ranks.n > 1 ? 1 : run->n_workers;
+    return n_here + (run->crew.n_groups > 0 ? 1 : 0) - run->gang.n_silent;
 }
 
 /* false: the thread is to end. */
@@ -120,10 +121,11 @@ static drove_status start_threads(drove_run *run)
     DROVE_TRY(init_gang(&run->gang, n_members(run)));
     if (run->crew.n_groups > 0) DROVE_TRY(start_coordinator(run));
     for (unsigned i = 0; i < run->n_workers; i++) {
+        if (!drove__run_is_here(run, i)) continue;
         int error = pthread_create(&run->worker[i].thread, NULL, worker_main, &run->worker[i]);
         if (error != 0) {
             pthread_mutex_lock(&run->gang.lock); /* the rest will never report */
-            run->gang.n_busy -= run->n_workers - i;
+            run->gang.n_busy -= run->ranks.n > 1 ? 1 : run->n_workers - i;
             pthread_mutex_unlock(&run->gang.lock);
             drove__gang_wait(run, UINT64_MAX);
             return drove__fail(DROVE_E_SYSTEM, "cannot start thread %u of %u: %s", i + 1,
@@ -271,6 +273,7 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
         drove__gang_wait(run, UINT64_MAX);
         DROVE_TRY(drove__gang_status(run));
     } while (drove__procs_n_left(run) != n_left);
+    DROVE_TRY(drove__ranks_scored(run));
     *out = (drove_score){0};
     for (size_t i = 0; i < sc->n_chunks; i++) drove__score_add(out, &sc->chunk[i]);
     return DROVE_OK;

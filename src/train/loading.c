@@ -33,8 +33,11 @@ static unsigned spare_threads(const drove_run *run)
 {
     drove_topo_facts facts;
     drove__topo_facts(run->topo, &facts);
-    unsigned n_spare = facts.n_pus > run->n_workers ? facts.n_pus - run->n_workers : 0;
-    return n_spare < run->n_workers ? n_spare : run->n_workers;
+    const drove_ranks *r = &run->ranks;
+    unsigned n_here = r->n > 1 ? 1 : run->n_workers;
+    unsigned n_busy = r->n > 1 ? r->n_local * r->n_threads : run->n_workers;
+    unsigned n_spare = facts.n_pus > n_busy ? facts.n_pus - n_busy : 0;
+    return n_spare < n_here ? n_spare : n_here;
 }
 
 static bool is_large(const drove_data *data)

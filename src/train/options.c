@@ -47,7 +47,8 @@ static const drove_option_info table[] = {
 
     {WHERE(strategy), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "strategies", .words = "auto",
-     .help = "how workers share the model; auto = sequential for one, hogwild for more"},
+     .help = "how workers share the model; auto = sequential for one, hogwild for more, "
+             "easgd-sync3 for ranks of MPI"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
     {WHERE(rule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",

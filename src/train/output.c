@@ -205,7 +205,7 @@ static drove_status trim_log(const drove_run *run, const char *path)
 
 drove_status drove__output_open(drove_run *run)
 {
-    if (run->opt.out[0] == '\0') return DROVE_OK;
+    if (run->opt.out[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(make_folder(run));
     DROVE_TRY(write_run_json(run));
     char *path = drove__path_join(run->opt.out, "log.jsonl");
@@ -287,7 +287,8 @@ drove_status drove__output_best(drove_run *run)
 
 drove_status drove__output_save(drove_run *run)
 {
-    if (run->log == NULL) return DROVE_OK;
+    if (run->opt.out[0] == '\0') return DROVE_OK;
+    if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
     DROVE_TRY(save_model(run, "model.safetensors", drove__run_theta(run)));
     char *path = drove__path_join(run->opt.out, "state.safetensors");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);

@@ -423,6 +423,7 @@ const char *drove__procs_lost(const drove_run *run, unsigned worker)
 
 unsigned drove__procs_first(const drove_run *run)
 {
+    if (run->ranks.n > 1) return run->ranks.rank; /* each for itself: they come to the same */
     unsigned i = 0;
     if (run->procs == NULL) return 0;
     while (i < run->n_workers && !run->procs->process[i].is_alive) i++;

@@ -8,6 +8,7 @@
 
 #include "accum/accum.h"
 #include "base/mem.h"
+#include "cluster/messages.h"
 #include "coord/method.h"
 #include "data/data.h"
 #include "device/device.h"
@@ -56,6 +57,16 @@ static bool strategy_at(size_t i, drove_named *out)
     const drove_sync_ops *ops = drove__strategies[i];
     if (ops == NULL) return false;
     *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool transport_at(size_t i, drove_named *out)
+{
+    static const drove_transport_ops *const all[] = {&drove__transport_threads,
+                                                     &drove__transport_procs,
+                                                     &drove__transport_mpi_ops};
+    if (i >= DROVE_COUNT(all)) return false;
+    *out = (drove_named){all[i]->name, all[i]->help, all[i]->source};
     return true;
 }
 
@@ -177,6 +188,7 @@ static const struct kind {
     entry_at_fn *at;
 } kinds[] = {
     {"strategies", "how workers share the model (--strategy)", strategy_at},
+    {"transports", "how workers exchange that have parameters of their own", transport_at},
     {"rules", "how a gradient becomes a step (--rule)", rule_at},
     {"schedules", "factors of the step size (--schedule)", schedule_at},
     {"models", "what is trained (--model)", model_at},

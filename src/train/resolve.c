@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "cluster/ranks_open.h"
 #include "linear/precision.h"
 #include "model/model.h"
 #include "train/registry.h"
@@ -124,12 +125,17 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     if (w.is_procs) DROVE_TRY(drove__procs_parse(options->workers, n_pus, &w.n_threads));
     const char *strategy = options->strategy;
     bool has_crew = options->workers[0] != '\0' && !w.is_procs;
+    unsigned n_ranks = drove__mpi_launched_ranks();
     if (strcmp(strategy, "auto") == 0)
-        strategy = has_crew ? "adaptive" : w.n_threads == 1 ? "sequential" : "hogwild";
+        strategy = has_crew           ? "adaptive"
+                   : n_ranks > 1      ? "easgd-sync3"
+                   : w.n_threads == 1 ? "sequential"
+                                      : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
     DROVE_TRY(resolve_strategy(&w));
     if (w.is_procs) DROVE_TRY(check_procs(&w, options->workers));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
+    if (n_ranks > 1 && (w.ops->needs & DROVE_SYNC_SPREAD) != 0) w.n_workers = n_ranks;
     bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
     bool is_devices = (w.ops->needs & DROVE_SYNC_DEVICES) != 0;
     if (has_crew && !is_assigned && !is_devices) {

@@ -33,6 +33,7 @@ static drove_status setup_machine(drove_run *run)
     DROVE_TRY(drove__topo_create(NULL, &run->topo));
     drove__topo_facts(run->topo, &facts);
     DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
+    if (run->ranks.n > 1) return drove__ranks_place(run);
     if ((run->plan.ops->needs & DROVE_SYNC_ASSIGNED) != 0) return drove__crew_open(run);
     if ((run->plan.ops->needs & DROVE_SYNC_DEVICES) != 0) return drove__devices_open(run);
     run->n_workers = run->plan.n_workers;
@@ -66,7 +67,7 @@ void drove__run_say(const drove_run *run, const char *format, ...)
 {
     char line[DROVE_TEXT_SIZE];
     va_list arguments;
-    if (run->cb.message == NULL) return;
+    if (run->cb.message == NULL || run->ranks.rank != 0) return;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
@@ -89,7 +90,8 @@ static void say_notes(const drove_run *run)
         drove__run_say(run, "--strategy %s has one worker, whatever --threads says",
                        run->plan.spec);
     }
-    if (run->n_workers > facts.n_pus) {
+    drove__ranks_say(run);
+    if (run->ranks.n <= 1 && run->n_workers > facts.n_pus) {
         drove__run_say(run,
                        "%u %s share %u processors: staleness and speed are those of time slices",
                        run->n_workers, run->plan.is_procs ? "processes" : "threads", facts.n_pus);
@@ -252,7 +254,7 @@ static drove_status check_words(const drove_run *run)
 /* Through which workers exchange that have parameters of their own. */
 static drove_status setup_transport(drove_run *run)
 {
-    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
+    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0 || run->ranks.n > 1) return DROVE_OK;
     DROVE_TRY(drove__transport_shared(run->n_workers, run->plan.is_procs, run->optim->n_vector,
                                       &run->kernels, run->topo, run->place, &run->transport));
     /* Of processes the run finds out sooner that one hangs, and which. */
@@ -407,7 +409,8 @@ static drove_run *alloc_run(const drove_options *options)
     return run;
 }
 
-static drove_status setup(drove_run *run)
+/* What a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
+static drove_status setup_alone(drove_run *run, float **theta)
 {
     const drove_standing unknown = {.loss_initial = NAN,
                                     .loss = NAN,
@@ -417,9 +420,9 @@ static drove_status setup(drove_run *run)
                                     .best_loss = INFINITY,
                                     .patience_loss = INFINITY};
     run->standing = unknown;
+    DROVE_TRY(drove_options_validate(&run->opt));
     run->engine_ops =
         drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
-    DROVE_TRY(drove_options_validate(&run->opt));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
@@ -429,28 +432,49 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(drove__run_features(run));
     run->update_rows =
         run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
-    float *theta = NULL;
-    drove_status status = setup_model(run, &theta);
-    share_begin(run);
-    if (status == DROVE_OK) status = drove__devices_split(run);
-    if (status == DROVE_OK) status = setup_precision(run, theta);
-    if (status == DROVE_OK) status = drove__run_prepare_population(run);
-    if (status == DROVE_OK) status = setup_optim(run);
-    if (status == DROVE_OK) status = setup_transport(run);
-    if (status == DROVE_OK) status = setup_strategy(run, theta);
-    drove__free(theta);
-    if (status == DROVE_OK) status = setup_workers(run);
-    share_end(run);
-    DROVE_TRY(status);
-    DROVE_TRY(start_workers(run));
+    return setup_model(run, theta);
+}
+
+/* The objects of the run.  Those of a strategy may exchange already. */
+static drove_status setup_objects(drove_run *run, const float *theta)
+{
+    DROVE_TRY(drove__devices_split(run));
+    DROVE_TRY(setup_precision(run, theta));
+    DROVE_TRY(drove__run_prepare_population(run));
+    DROVE_TRY(setup_optim(run));
+    DROVE_TRY(setup_transport(run));
+    DROVE_TRY(setup_strategy(run, theta));
+    return setup_workers(run);
+}
+
+static drove_status setup_rest(drove_run *run)
+{
     DROVE_TRY(setup_resume(run));
     say_notes(run);
-    DROVE_TRY(drove__output_open(run));
+    return drove__output_open(run);
+}
+
+static drove_status setup(drove_run *run)
+{
+    float *theta = NULL;
+    drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
+    if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
+    if (status == DROVE_OK) {
+        share_begin(run);
+        status = setup_objects(run, theta);
+        share_end(run);
+        status = drove__ranks_agree(run, status);
+    }
+    drove__free(theta);
+    DROVE_TRY(status);
+    DROVE_TRY(drove__ranks_agree(run, start_workers(run)));
+    DROVE_TRY(drove__ranks_agree(run, setup_rest(run)));
+    run->ranks.is_together = true;
     drove__run_prefetch_begin(run);
     return DROVE_OK;
 }
 
-static void teardown(drove_run *run)
+static void teardown(drove_run *run, drove_status status)
 {
     drove__gang_stop(run);
     drove__output_close(run);
@@ -465,7 +489,7 @@ static void teardown(drove_run *run)
     drove__procs_destroy(run);
     drove__batcher_fini(&run->batcher);
     drove__sync_destroy(run->sync);
-    if (run->transport != NULL) run->transport->ops->destroy(run->transport);
+    drove__ranks_leave(run, status);
     drove__devices_close(run);
     drove__optim_destroy(run->optim);
     if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
@@ -519,11 +543,12 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     run->opt = *options;
     run->interrupts_before = drove__run_interrupts();
     if (callbacks != NULL) run->cb = *callbacks;
-    drove_status status = setup(run);
+    drove_status status = drove__ranks_join(run);
+    if (status == DROVE_OK) status = setup(run);
     if (status == DROVE_OK) status = drove__run_control(run);
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
-    teardown(run);
+    teardown(run, status);
     if (!run->is_abandoned) drove__free(run);
     return status;
 }

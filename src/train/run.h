@@ -4,6 +4,7 @@
  *   features.c the feature map of the data
  *   gang.c     the workers' threads: go, park, and what they do meanwhile
  *   procs.c    the same for workers that are processes
+ *   ranks.h    one worker in each of several processes of an MPI job
  *   worker.c   the one loop of every worker
  *   devices.h  workers that are devices with parameters of their own
  *   crew.h     workers that a coordinator gives batches to
@@ -36,6 +37,7 @@
 #include "train/crew.h"
 #include "train/devices.h"
 #include "train/loader.h"
+#include "train/ranks.h"
 #include "train/resolve.h"
 #include "train/until.h"
 
@@ -139,6 +141,7 @@ struct drove_run {
     drove_model            *model;
     drove_optim            *optim;
     drove_transport        *transport; /* of a strategy whose workers exchange; else NULL */
+    drove_ranks             ranks;
     drove_sync             *sync;
     drove_workers           plan;    /* strategy, number of workers, binding */
     drove_devices           devices; /* of a strategy whose workers are devices; else none */
@@ -178,6 +181,12 @@ struct drove_run {
     double       rate;
     drove_saving save;
 };
+
+/* Does the worker compute in this process, or in one of its children? */
+static inline bool drove__run_is_here(const drove_run *run, unsigned worker)
+{
+    return run->ranks.n <= 1 || worker == run->ranks.rank;
+}
 
 /* features.c; after the data were opened, before the model is made: what --features and a model
  * file to go on from say, and train and test as the model will see them. */
@@ -221,7 +230,7 @@ void drove__worker_check_finite(drove_worker *w, double loss);
 /* The status with its text, for the caller; _fail also ends the run. */
 void drove__worker_keep_error(drove_worker *w, drove_status status);
 void drove__worker_fail(drove_worker *w, drove_status status);
-/* No further batch is begun; by any thread. */
+/* No further batch is begun, or, among ranks, none after the next exchange; by any thread. */
 void drove__run_halt(drove_run *run);
 
 /* The parameters as floats [n_params], workers parked; valid until they go on. */

@@ -44,7 +44,7 @@ drove_status drove__run_check_memory(const drove_run *run)
     const drove_model *model = run->model;
     const double vector = (double)model->n_params * sizeof(float);
     if (model->is_chain) return check_chain(model, (double)drove__memory_available());
-    const double workers = run->n_workers;
+    const double workers = run->ranks.n > 1 ? 1 : run->n_workers;
     const drove_pass_options pass = {.model = model,
                                      .rows = run->update_rows,
                                      .max_rows = drove__run_score_rows(run),

@@ -24,6 +24,7 @@ enum {
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
     MOST_STRATEGY_TENSORS = 16,
+    STRATEGY_TENSORS_PER_WORKER = 4,
     N_GROUP = 2 /* counted updates and batch size of a group */
 };
 
@@ -257,8 +258,15 @@ static size_t list_crew(const drove_run *run, const double *crew, drove_tensor *
     return n;
 }
 
+/* Of all workers: what the strategy keeps of each, and besides. */
+static size_t most_kept(const drove_run *run)
+{
+    return MOST_STRATEGY_TENSORS + (size_t)run->n_workers * STRATEGY_TENSORS_PER_WORKER;
+}
+
+/* t: [most].  *memory: what came from other ranks. */
 static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
-                                uint64_t *trace)
+                                size_t most, uint64_t *trace, void ***memory)
 {
     double crew[DROVE_MOST_GROUPS * N_GROUP];
     uint64_t counters[N_COUNTERS];
@@ -271,12 +279,17 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
     t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
     t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
-    if (run->sync->ops->tensors != NULL)
-        n += run->sync->ops->tensors(run->sync, t + n, MOST_STRATEGY_TENSORS);
+    if (run->sync->ops->tensors != NULL) {
+        size_t n_kept = run->sync->ops->tensors(run->sync, t + n, most_kept(run));
+        DROVE_TRY(drove__ranks_rows(run, t + n, n_kept));
+        n += n_kept;
+    }
     if (run->crew.n_groups > 0) n += list_crew(run, crew, t + n);
     for (unsigned i = 0; i < run->n_workers; i++) {
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
+    if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
+    if (run->ranks.rank != 0) return DROVE_OK;
     char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
     char range[40], turn[40];
     metadata meta = {0};
@@ -300,12 +313,15 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
 
 drove_status drove__state_save(const drove_run *run, const char *path)
 {
-    size_t most = 6 + MOST_STRATEGY_TENSORS + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    size_t most = 6 + most_kept(run) + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    void **memory = NULL;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
     drove_status status = tensor != NULL && trace != NULL
-                              ? write_state(run, path, tensor, trace)
+                              ? write_state(run, path, tensor, most, trace, &memory)
                               : drove__fail_nomem("a state file", most * sizeof *tensor);
+    for (size_t i = 0; memory != NULL && memory[i] != NULL; i++) free(memory[i]);
+    free(memory);
     free(trace);
     free(tensor);
     return status;
@@ -349,7 +365,10 @@ static drove_status check_graph(const drove_run *run, const drove_safetensors *s
 static drove_status check_workers(const drove_run *run, uint64_t n_saved)
 {
     bool own_state = run->worker[0].optim.state[0] != NULL;
+    bool is_spread = (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
     if (n_saved == run->n_workers) return DROVE_OK;
+    /* Of another number: all begin where the centre is. */
+    if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
     if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 &&
         !own_state)
         return DROVE_OK;
@@ -358,7 +377,8 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
                        run->crew.n_groups > 0 ? "threads in all " : "", run->n_workers);
 }
 
-static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i)
+static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i,
+                                bool is_same)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
     const void *bytes;
@@ -368,8 +388,8 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
     memcpy(trace, bytes, sizeof trace);
     add_trace(w, trace);
-    w->optim.t = trace[6];
-    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && i < run->n_workers; k++) {
+    if (is_same || w->optim.state[0] == NULL) w->optim.t = trace[6];
+    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
         DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, run->optim->n, &bytes));
@@ -392,6 +412,13 @@ static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
     uint64_t inside = next % per_epoch * rows / run->batcher.batch;
     atomic_store(&run->batcher.next, next / per_epoch * run->batcher.per_epoch + inside);
     return DROVE_OK;
+}
+
+/* Another number of workers goes on at its next whole round. */
+static void complete_round(drove_run *run)
+{
+    uint64_t next = atomic_load(&run->batcher.next), width = run->batcher.round_width;
+    if (width > 0) atomic_store(&run->batcher.next, (next + width - 1) / width * width);
 }
 
 /* The words of low-precision parameters mean what they meant under the range of then. */
@@ -422,10 +449,12 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     memcpy(standing, bytes, sizeof standing);
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
     memcpy(run->best, bytes, run->model->n_params * sizeof(float));
-    for (unsigned i = 0; i < counters[6]; i++) DROVE_TRY(load_worker(run, st, i));
+    for (unsigned i = 0; i < counters[6]; i++)
+        DROVE_TRY(load_worker(run, st, i, counters[6] == run->n_workers));
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
     DROVE_TRY(convert_turns(run, st));
+    complete_round(run);
     DROVE_TRY(load_crew(run, st, counters[6]));
     unpack_standing(&run->standing, standing);
     run->save.done_batches = atomic_load(&run->batcher.next);
@@ -439,7 +468,9 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
 drove_status drove__state_load(drove_run *run, const char *path)
 {
     drove_safetensors st;
-    drove_status status = drove__safetensors_load(path, &st);
+    drove_status status = DROVE_OK;
+    if (run->ranks.rank == 0) status = drove__safetensors_load(path, &st);
+    status = drove__ranks_share(run, status, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--resume");
     status = load_all(run, &st);
     drove__safetensors_fini(&st);

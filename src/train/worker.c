@@ -62,6 +62,7 @@ drove_status drove__worker_setup(drove_worker *w)
     w->engine_ops = run->engine_ops;
     if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
     if (run->devices.n > 0) drove__devices_engine(w, &opt);
+    drove__ranks_engine(w, &opt);
     w->row = drove__alloc(opt.max_rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
     if (run->procs == NULL) DROVE_TRY(drove__worker_alloc(w)); /* else it is there */
@@ -84,6 +85,10 @@ void drove__worker_fini(drove_worker *w)
 
 void drove__run_halt(drove_run *run)
 {
+    if (run->ranks.n > 1) {
+        atomic_store(&run->transport->halt_wished, 1);
+        return;
+    }
     drove__batcher_halt(&run->batcher);
     if (run->crew.n_groups > 0) drove__crew_halt(run);
 }
@@ -339,6 +344,9 @@ void drove__worker_train(drove_worker *w)
             if (!atomic_load(&run->halted)) drove__worker_fail(w, status);
             break;
         }
+        /* Somebody wishes it, and all see it behind the same exchange. */
+        if (run->ranks.n > 1 && atomic_load(&run->transport->halt_seen))
+            drove__batcher_halt(&run->batcher);
     }
     settle(w);
     if (!atomic_load(&run->halted)) {
@@ -359,6 +367,7 @@ void drove__worker_score(drove_worker *w)
     drove_scoring *sc = &run->scoring;
     for (;;) {
         size_t chunk = atomic_fetch_add(&sc->next, 1);
+        if (run->ranks.n > 1) chunk = chunk * run->ranks.n + run->ranks.rank;
         beat(w);
         if (chunk >= sc->n_chunks) return;
         size_t first = chunk * sc->chunk_rows;
