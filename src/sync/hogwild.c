@@ -118,6 +118,13 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     return DROVE_OK;
 }
 
+/* What it was writing is there in part, as anybody's is while it writes. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
 static const char *const variants[] = {"hogwild", "hogwild:copy", "hogwild:live", NULL};
 
 static const char help[] =
@@ -138,6 +145,7 @@ static const drove_sync_ops hogwild_copy = {
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .leave = leave,
 };
 
 static const drove_sync_ops hogwild_live = {
@@ -156,6 +164,7 @@ static const drove_sync_ops hogwild_live = {
     .live_done = live_done,
     .peek = peek,
     .restore = restore,
+    .leave = leave,
 };
 
 const drove_sync_ops drove__sync_hogwild = {
@@ -174,4 +183,5 @@ const drove_sync_ops drove__sync_hogwild = {
     .live_done = live_done,
     .peek = peek,
     .restore = restore,
+    .leave = leave,
 };

@@ -29,7 +29,8 @@
  * so with the current one the others leave at least two free at every moment.
  *
  * Progress: an attempt fails only because another worker published; a pass over the pool finds no
- * free slot only because others claimed or published meanwhile.
+ * free slot only because others claimed or published meanwhile.  A worker that is killed leaves its
+ * slots in use for good: the others' 3 (T - 1) + 1 are what they need.
  */
 #include "sync/leashed.h"
 
@@ -324,6 +325,13 @@ void drove__leashed_pool(const drove_sync *s, drove_leashed_pool *out)
             out->most_passes = p->worker[w].most_passes;
 }
 
+/* It held at most three slots, which nobody else needs. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
+}
+
 static const char *const variants[] = {"leashed:0", "leashed:1", "leashed:inf", NULL};
 
 const drove_sync_ops drove__sync_leashed = {
@@ -341,5 +349,6 @@ const drove_sync_ops drove__sync_leashed = {
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .leave = leave,
     .gradient = gradient,
 };

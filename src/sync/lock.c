@@ -3,8 +3,10 @@
 #include "sync/lock.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <assert.h>
+#include <errno.h>
 
 typedef struct lock_kind { /* 0 = taken */
     int (*try_it)(void *lock);
@@ -13,12 +15,13 @@ typedef struct lock_kind { /* 0 = taken */
 
 static int mutex_try(void *lock)
 {
-    return pthread_mutex_trylock(lock);
+    return drove__lock_taken(lock, pthread_mutex_trylock(lock), NULL) ? 0 : EBUSY;
 }
 
 static int mutex_wait(void *lock)
 {
-    return pthread_mutex_lock(lock);
+    (void)drove__lock(lock);
+    return 0;
 }
 
 static int read_try(void *lock)

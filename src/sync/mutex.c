@@ -1,7 +1,9 @@
 /* sync/mutex.c - AsyncSGD with a mutex: views are copied and updates made one at a time.
  *
- * Source: thesis Algorithm 2; with back-off lock() is Algorithm 4.
+ * Source: thesis Algorithm 2; with back-off lock() is Algorithm 4.  Of a worker that is killed
+ * while it makes an update, that update is in the parameters in part.
  */
+#include "base/lock.h"
 #include "sync/locked.h"
 #include "sync/sync.h"
 
@@ -29,8 +31,19 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     drove_locked *l = drove__alloc(1, sizeof *l);
     if (l == NULL) return drove__sync_no_memory(s);
     l->ops = &mutex_ops;
-    (void)pthread_mutex_init(&l->mutex, NULL); /* cannot fail with default attributes */
+    drove_status status = drove__lock_init(&l->mutex);
+    if (status != DROVE_OK) {
+        drove__free(l);
+        return status;
+    }
     return drove__locked_init(s, l, theta0);
+}
+
+/* A lock that it held goes to the next. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    (void)s;
+    (void)worker;
 }
 
 static const char *const variants[] = {"mutex", NULL};
@@ -39,7 +52,7 @@ const drove_sync_ops drove__sync_mutex = {
     .name = "mutex",
     .help = "asynchronous SGD, reads and updates under one mutex",
     .source = "thesis Algorithm 2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_PROCS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .init = init,
@@ -49,4 +62,5 @@ const drove_sync_ops drove__sync_mutex = {
     .publish = drove__locked_publish,
     .peek = drove__locked_peek,
     .restore = drove__locked_restore,
+    .leave = leave,
 };

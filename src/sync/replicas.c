@@ -67,7 +67,7 @@ typedef struct replicas_impl {
     float *centre;       /* [n_vector]; its state is the mean of all since they were parked */
     uint64_t n_updates;  /* in the centre */
     uint64_t n_together; /* updates when all replicas were last the same */
-    _Atomic int taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by somebody */
+    _Atomic unsigned taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by worker taken - 1; 0: free */
 } replicas_impl;
 
 static const drove_sync_ops replicas_sum, replicas_node;
@@ -229,11 +229,13 @@ static bool is_due(replica *r)
 
 /* True: the caller has the centre.  The first look, relaxed, decides nothing but spares those who
  * have it a cache line taken away. */
-static bool take_centre(replicas_impl *p)
+static bool take_centre(replicas_impl *p, unsigned worker)
 {
+    unsigned free = 0;
     /* Acquire: what the last holder wrote; pairs with give_centre. */
     return atomic_load_explicit(&p->taken, memory_order_relaxed) == 0 &&
-           atomic_exchange_explicit(&p->taken, 1, memory_order_acquire) == 0;
+           atomic_compare_exchange_strong_explicit(&p->taken, &free, worker + 1,
+                                                   memory_order_acquire, memory_order_relaxed);
 }
 
 static void give_centre(replicas_impl *p)
@@ -241,11 +243,12 @@ static void give_centre(replicas_impl *p)
     atomic_store_explicit(&p->taken, 0, memory_order_release); /* pairs with take_centre */
 }
 
-static void meet_if_due(drove_sync *s, replica *r, drove_publish_info *info)
+static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info)
 {
     replicas_impl *p = s->impl;
+    replica *r = p->member[worker].of;
     if (p->n_replicas == 1 || !is_due(r)) return;
-    if (!take_centre(p)) {
+    if (!take_centre(p, worker)) {
         info->attempts++; /* the step is in w all the same */
         return;
     }
@@ -298,7 +301,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_publish_info made = {.attempts = 1, .updated = 1};
     uint64_t t = r->state_base + count_steps(s, worker, 1, &made.staleness) + 1;
     drove__sync_apply_from(s, step, me->mate, r->n_workers, made.staleness, t, r->w);
-    meet_if_due(s, r, &made);
+    meet_if_due(s, worker, &made);
     *info = made;
     return DROVE_OK;
 }
@@ -324,8 +327,17 @@ static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_pu
     if (by_mates > grown) by_mates = grown; /* published before live, counted in own after */
     drove_publish_info made = {.attempts = 1, .updated = 1};
     made.staleness = me->lacked + ((grown - by_mates) * (n + 1) / 2 + by_mates + n / 2) / n;
-    meet_if_due(s, me->of, &made);
+    meet_if_due(s, worker, &made);
     *info = made;
+}
+
+/* A meeting that it was in has been held in part; the rest of its replica meets the centre when all
+ * are parked.  Its seat at the centre is free again. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    replicas_impl *p = s->impl;
+    unsigned its = worker + 1;
+    (void)atomic_compare_exchange_strong(&p->taken, &its, 0);
 }
 
 /* ---- parked ---- */
@@ -378,13 +390,15 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
     .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016", .promises = (kept),                 \
     .needs = DROVE_SYNC_TYPED, .variants = variants, .init = init, .fini = fini,                   \
     .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
-    .live_done = live_done, .peek = peek, .restore = restore
+    .live_done = live_done, .peek = peek, .restore = restore, .leave = leave
 
 /* A mean counts a step in part; a node's workers race on their replica. */
 static const drove_sync_ops replicas_sum = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE),
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
+                   DROVE_SYNC_PROCS),
 };
-static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE)};
+static const drove_sync_ops replicas_node = {
+    REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS)};
 const drove_sync_ops drove__sync_replicas = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE),
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS),
 };

@@ -12,14 +12,17 @@
  *
  * Invariants: the vector and `published` change between the two meetings only; a step is read
  * between them only, while its owner is inside publish.  A worker leaves the first meeting without
- * a round only when the run is being stopped, and then no worker of that meeting passes it; the
- * second meeting cannot be stopped, since all who passed the first are on their way.
+ * a round only when the run is being stopped, and then no worker of that meeting passes it: one
+ * word counts the meetings and says whether the run is being stopped, so either the last to come
+ * changes it first, or who stops does.  The second meeting cannot be stopped, since all who passed
+ * the first are on their way; unless one is killed there, when who looks after the workers ends
+ * the others.
  */
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/relax.h"
 #include "sync/sync.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define BLOCK       4096u /* floats averaged at a time: fits the first-level cache; 16 divides it */
@@ -32,14 +35,14 @@ typedef struct sync_slot { /* one per worker */
 } DROVE_ALIGNED_CACHE_LINE sync_slot;
 
 typedef struct sync_impl {
-    float *vector;         /* [n_vector] */
-    float *mean;           /* [n]; slice w is worker w's */
-    sync_slot *slot;       /* [n_workers] */
-    pthread_mutex_t mutex; /* protects s->stopping, and the change of generation */
-    pthread_cond_t opened; /* generation has grown, or the run is being stopped */
+    float *vector;   /* [n_vector] */
+    float *mean;     /* [n]; slice w is worker w's */
+    sync_slot *slot; /* [n_workers] */
     _Atomic unsigned arrived DROVE_ALIGNED_CACHE_LINE;
-    _Atomic unsigned generation DROVE_ALIGNED_CACHE_LINE; /* meetings held so far */
+    _Atomic uint32_t meetings DROVE_ALIGNED_CACHE_LINE; /* held so far x MEETING, + STOPPED */
 } sync_impl;
+
+enum { STOPPED = 1, MEETING = 2 };
 
 static unsigned tree_levels(unsigned n_workers)
 {
@@ -56,8 +59,6 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     sync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    (void)pthread_mutex_init(&p->mutex, NULL); /* neither can fail with default attributes */
-    (void)pthread_cond_init(&p->opened, NULL);
     s->impl = p;
     s->batches_per_update = s->n_workers;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
@@ -75,8 +76,6 @@ static void fini(drove_sync *s)
 {
     sync_impl *p = s->impl;
     for (unsigned w = 0; p->slot != NULL && w < s->n_workers; w++) drove__free(p->slot[w].spare);
-    (void)pthread_cond_destroy(&p->opened);
-    (void)pthread_mutex_destroy(&p->mutex);
     drove__sync_vector_free(s, p->vector);
     drove__free(p->mean);
     drove__free(p->slot);
@@ -85,8 +84,7 @@ static void fini(drove_sync *s)
 
 static bool is_stopping(const drove_sync *s)
 {
-    return atomic_load_explicit(&s->stopping, memory_order_relaxed) !=
-           0; /* decides under the mutex only */
+    return atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0; /* a hint */
 }
 
 static drove_status stopped(const drove_sync *s)
@@ -95,37 +93,42 @@ static drove_status stopped(const drove_sync *s)
 }
 
 /* The last of a meeting lets all go.  False: the run is being stopped, and nobody goes. */
-static bool open_meeting(drove_sync *s, unsigned generation, bool may_stop)
+static bool open_meeting(sync_impl *p, uint32_t meeting, bool may_stop)
 {
-    sync_impl *p = s->impl;
-    pthread_mutex_lock(&p->mutex);
-    bool open = !(may_stop && is_stopping(s));
-    if (open) {
-        /* Relaxed: nobody arrives again before the release of generation. */
-        atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
-        /* Release: all that was written before this meeting; pairs with await_meeting. */
-        atomic_store_explicit(&p->generation, generation + 1, memory_order_release);
-        pthread_cond_broadcast(&p->opened);
+    uint32_t running = meeting;
+    /* Relaxed: nobody arrives again before the release below. */
+    atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
+    /* Release: all that was written before this meeting; pairs with has_opened. */
+    if (may_stop) {
+        if (!atomic_compare_exchange_strong_explicit(&p->meetings, &running, meeting + MEETING,
+                                                     memory_order_release, memory_order_relaxed))
+            return false;
+    } else {
+        atomic_fetch_add_explicit(&p->meetings, MEETING, memory_order_release);
     }
-    pthread_mutex_unlock(&p->mutex);
-    return open;
+    drove__futex_wake(&p->meetings);
+    return true;
+}
+
+static bool has_opened(sync_impl *p, uint32_t meeting, uint32_t *now)
+{
+    *now = atomic_load_explicit(&p->meetings, memory_order_acquire); /* pairs with open_meeting */
+    return (*now & ~(uint32_t)STOPPED) != meeting;
 }
 
 /* Everyone else waits: for a moment awake, then asleep. */
-static bool await_meeting(drove_sync *s, unsigned generation, bool may_stop)
+static bool await_meeting(sync_impl *p, uint32_t meeting, bool may_stop)
 {
-    sync_impl *p = s->impl;
+    uint32_t now;
     for (unsigned i = 0; i < SPIN_ROUNDS; i++) {
-        if (atomic_load_explicit(&p->generation, memory_order_acquire) != generation) return true;
+        if (has_opened(p, meeting, &now)) return true;
         drove__relax();
     }
-    pthread_mutex_lock(&p->mutex);
-    while (atomic_load_explicit(&p->generation, memory_order_acquire) == generation &&
-           !(may_stop && is_stopping(s)))
-        pthread_cond_wait(&p->opened, &p->mutex);
-    bool open = atomic_load_explicit(&p->generation, memory_order_acquire) != generation;
-    pthread_mutex_unlock(&p->mutex);
-    return open;
+    while (!has_opened(p, meeting, &now)) {
+        if (may_stop && (now & STOPPED) != 0) return false;
+        drove__futex_wait(&p->meetings, now, UINT64_MAX);
+    }
+    return true;
 }
 
 /* All workers meet here; adds the time waited to info.  `closing`: the second meeting of the round,
@@ -133,8 +136,9 @@ static bool await_meeting(drove_sync *s, unsigned generation, bool may_stop)
 static drove_status meet(drove_sync *s, bool closing, drove_publish_info *info)
 {
     sync_impl *p = s->impl;
-    /* Relaxed: this worker saw the current generation when it passed the last meeting. */
-    unsigned generation = atomic_load_explicit(&p->generation, memory_order_relaxed);
+    /* Relaxed: this worker saw the present number when it passed the last meeting. */
+    uint32_t meeting =
+        atomic_load_explicit(&p->meetings, memory_order_relaxed) & ~(uint32_t)STOPPED;
     /* Release: what this worker wrote; acquire: what the others wrote, for the last one, who passes
      * it on. */
     if (atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel) + 1 == s->n_workers) {
@@ -143,10 +147,10 @@ static drove_status meet(drove_sync *s, bool closing, drove_publish_info *info)
                                       memory_order_relaxed); /* ordered by the meeting */
             info->updated = 1;
         }
-        return open_meeting(s, generation, !closing) ? DROVE_OK : stopped(s);
+        return open_meeting(p, meeting, !closing) ? DROVE_OK : stopped(s);
     }
     uint64_t begin_ns = drove__now_ns();
-    bool open = await_meeting(s, generation, !closing);
+    bool open = await_meeting(p, meeting, !closing);
     info->wait_ns += drove__now_ns() - begin_ns;
     return open ? DROVE_OK : stopped(s);
 }
@@ -241,10 +245,10 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
 static void stop(drove_sync *s)
 {
     sync_impl *p = s->impl;
-    pthread_mutex_lock(&p->mutex);
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
-    pthread_cond_broadcast(&p->opened);
-    pthread_mutex_unlock(&p->mutex);
+    /* Relaxed: it decides whether a meeting is held, and passes nothing on. */
+    atomic_fetch_or_explicit(&p->meetings, STOPPED, memory_order_relaxed);
+    drove__futex_wake(&p->meetings);
 }
 
 static const char *const variants[] = {"sync", NULL};
@@ -253,7 +257,7 @@ const drove_sync_ops drove__sync_sync = {
     .name = "sync",
     .help = "synchronous SGD: each update is the mean of one step from every worker",
     .source = "thesis section 2.2.2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_PROCS,
     .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE,
     .variants = variants,
     .init = init,

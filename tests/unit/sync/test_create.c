@@ -84,11 +84,11 @@ static void promises_are_those_of_the_table(void **state)
     const struct {
         const char *name;
         unsigned promises;
-    } table[] = {{"mutex", S | N},    {"rwlock", S | N},
-                 {"hogwild", L | P},  {"leashed", S | N | L | P},
-                 {"sync", S | N | R}, {"ssp", S | N},
-                 {"softsync", S | N}, {"sequential", S | N | L | R | P},
-                 {"replicas", S | L}};
+    } table[] = {{"mutex", S | N | P},    {"rwlock", S | N},
+                 {"hogwild", L | P},      {"leashed", S | N | L | P},
+                 {"sync", S | N | R | P}, {"ssp", S | N},
+                 {"softsync", S | N},     {"sequential", S | N | L | R | P},
+                 {"replicas", S | L | P}};
     for (size_t i = 0; i < DROVE_COUNT(table); i++)
         assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
 }

@@ -1,0 +1,346 @@
+/* Workers that are processes: they train what threads train, and one that is killed, stops or ends
+ * takes nobody with it.  ctest: timeout=300 */
+#include "system/run_support.h"
+
+#include "base/clock.h"
+#include "train/registry.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORKERS = 3, MOST_CHILDREN = 16 };
+
+/* What happens to the workers of a run while they train, and what the run says. */
+typedef struct scene {
+    int signal, n_victims, is_done; /* to the last n_victims of them; 0: nothing happens */
+    int interrupts;                 /* the run instead */
+    double from_s;                  /* of training */
+    char said[512];
+} scene;
+
+/* Children of a process, oldest first; the number of them. */
+static int children_of(pid_t parent, pid_t child[MOST_CHILDREN])
+{
+    char path[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        print_message("skipped: no %s\n", path);
+        skip();
+    }
+    while (n < MOST_CHILDREN && fscanf(file, "%d", &child[n]) == 1) n++;
+    fclose(file);
+    return n;
+}
+
+static void sleep_ms(long ms)
+{
+    const struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&wait, NULL);
+}
+
+/* Now and then while the workers train. */
+static void strike(void *context, const drove_progress *p)
+{
+    scene *s = context;
+    pid_t child[MOST_CHILDREN];
+    if (s->is_done || p->train_s < s->from_s) return;
+    s->is_done = 1;
+    if (s->interrupts) drove_train_interrupt(SIGTERM);
+    int n = s->n_victims > 0 ? children_of(getpid(), child) : 0;
+    for (int i = n - s->n_victims; i >= 0 && i < n; i++) kill(child[i], s->signal);
+}
+
+static void listen_to(void *context, const char *text)
+{
+    scene *s = context;
+    if (strstr(text, "process ") != NULL) snprintf(s->said, sizeof s->said, "%s", text);
+}
+
+static drove_callbacks callbacks_of(scene *s)
+{
+    return (drove_callbacks){.context = s, .progress = strike, .message = listen_to};
+}
+
+static drove_options procs_run(const char *strategy)
+{
+    drove_options opt = small_run();
+    char workers[32];
+    snprintf(workers, sizeof workers, "procs:%d", WORKERS);
+    set(&opt, "strategy", strategy);
+    set(&opt, "workers", workers);
+    return opt;
+}
+
+/* Long enough for something to happen to it. */
+static drove_options long_run(const char *strategy)
+{
+    drove_options opt = procs_run(strategy);
+    set(&opt, "model", "mlp:64,64");
+    set(&opt, "eval-every", "100000"); /* ... between two evaluations */
+    set(&opt, "until", "seconds=1");
+    set(&opt, "timeout", "1");
+    return opt;
+}
+
+static void no_child_is_left(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static bool allows_procs(const drove_sync_ops *ops)
+{
+    return (ops->promises & DROVE_SYNC_PROCS) != 0 || (ops->needs & DROVE_SYNC_SPREAD) != 0;
+}
+
+/* ---- what they compute ---- */
+
+static void same_as_threads(const char *strategy)
+{
+    drove_options threads = small_run(), procs = procs_run(strategy);
+    char n[16];
+    snprintf(n, sizeof n, "%d", WORKERS);
+    set(&threads, "strategy", strategy);
+    set(&threads, "threads", n);
+    set(&threads, "out", fresh_folder("of-threads"));
+    set(&procs, "out", fresh_folder("of-procs"));
+    run_to(&threads, DROVE_FINISHED);
+    run_to(&procs, DROVE_FINISHED);
+    assert_same_model("of-threads", "of-procs");
+    no_child_is_left();
+}
+
+static void test_repeatable_strategies_give_the_bits_of_threads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const drove_sync_ops *ops = drove__strategies[i];
+        if (!allows_procs(ops) || (ops->promises & DROVE_SYNC_REPEATABLE) == 0) continue;
+        print_message("%s\n", ops->name);
+        same_as_threads(ops->name);
+    }
+}
+
+static void test_state_of_workers_is_saved(void **state)
+{
+    (void)state;
+    drove_options opt = procs_run("sync");
+    set(&opt, "rule-state", "worker"); /* state that a save reads */
+    set(&opt, "rule", "momentum:0.5");
+    set(&opt, "out", fresh_folder("state-of-workers"));
+    run_to(&opt, DROVE_FINISHED);
+    if (drove_options_resume(&opt, "state-of-workers") != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    set(&opt, "until", "epochs=3");
+    run_to(&opt, DROVE_FINISHED);
+}
+
+static void test_an_interrupt_ends_the_run_as_ever(void **state)
+{
+    (void)state;
+    scene s = {.interrupts = 1};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run("hogwild");
+    drove_result *result;
+    set(&opt, "until", "seconds=60");
+    if (drove_train(&opt, &callbacks, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(drove_result_outcome(result), DROVE_INTERRUPTED);
+    drove_result_destroy(result);
+    no_child_is_left();
+}
+
+/* ---- one is lost ---- */
+
+static void goes_on_without_one(const char *strategy, int number)
+{
+    scene s = {.signal = number, .n_victims = 1};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run(strategy);
+    drove_result *result;
+    if (number == SIGSTOP) set(&opt, "until", "seconds=3");
+    if (drove_train(&opt, &callbacks, &result) != DROVE_OK)
+        fail_msg("%s: %s", strategy, drove_error_text());
+    assert_true(s.is_done);
+    assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
+    assert_non_null(strstr(s.said, "worker 2 (process "));
+    assert_non_null(strstr(s.said, "the run goes on with 2 of 3 workers"));
+    assert_non_null(strstr(s.said, number == SIGSTOP ? "did nothing for 1 s and was ended"
+                                                     : "was ended by signal 9 (Killed)"));
+    const char *json = drove_result_json(result), *lost = strstr(json, "\"lost\"");
+    for (int i = 0; i < 3 && lost != NULL; i++, lost = strstr(lost + 1, "\"lost\""))
+        assert_int_equal(strncmp(lost + 8, "null", 4) == 0, i != 2);
+    drove_result_destroy(result);
+    no_child_is_left();
+}
+
+/* One line, soon, and the state that was saved can be gone on from. */
+static void ends_without_one(const char *strategy, int number)
+{
+    scene s = {.signal = number, .n_victims = 1, .from_s = 0.5}; /* something has been saved */
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run(strategy);
+    drove_result *result;
+    set(&opt, "until", "seconds=60");
+    set(&opt, "save-every", "seconds=0.3");
+    set(&opt, "out", fresh_folder("cut-off"));
+    uint64_t begin_ns = drove__now_ns();
+    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
+    assert_true(drove__now_ns() - begin_ns < 20000000000u);
+    const char *text = drove_error_text();
+    assert_non_null(strstr(text, "worker "));
+    assert_non_null(strstr(text, " (process "));
+    assert_non_null(strstr(text, "cannot go on without it"));
+    assert_non_null(strstr(text, "is saved: drove train --resume cut-off"));
+    assert_null(strchr(text, '\n'));
+    no_child_is_left();
+    if (drove_options_resume(&opt, "cut-off") != DROVE_OK) fail_msg("%s", drove_error_text());
+    set(&opt, "until", "updates=1");
+    run_to(&opt, DROVE_FINISHED);
+}
+
+static void lose_one_of_each(int number)
+{
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const drove_sync_ops *ops = drove__strategies[i];
+        if (!allows_procs(ops) || (ops->needs & DROVE_SYNC_ONE) != 0) continue;
+        print_message("%s: %s\n", ops->name, ops->leave != NULL ? "goes on" : "ends");
+        if (ops->leave != NULL) goes_on_without_one(ops->name, number);
+        else ends_without_one(ops->name, number);
+    }
+}
+
+static void test_one_is_killed(void **state)
+{
+    (void)state;
+    lose_one_of_each(SIGKILL);
+}
+
+static void test_one_stops_and_is_ended(void **state)
+{
+    (void)state;
+    lose_one_of_each(SIGSTOP);
+}
+
+static void test_all_are_killed(void **state)
+{
+    (void)state;
+    scene s = {.signal = SIGKILL, .n_victims = WORKERS};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run("hogwild");
+    drove_result *result;
+    set(&opt, "until", "seconds=60");
+    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
+    assert_non_null(strstr(drove_error_text(), "no worker is left; nothing is saved"));
+    no_child_is_left();
+}
+
+/* Whoever has lost its worker has fewer batches to come, and the budget is still used up. */
+static void test_epochs_end_without_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const drove_sync_ops *ops = drove__strategies[i];
+        scene s = {.signal = SIGKILL, .n_victims = 1};
+        drove_callbacks callbacks = callbacks_of(&s);
+        drove_result *result;
+        if (!allows_procs(ops) || ops->leave == NULL) continue;
+        drove_options opt = long_run(ops->name);
+        set(&opt, "until", "epochs=200");
+        set(&opt, "eval-every", "100");
+        if (drove_train(&opt, &callbacks, &result) != DROVE_OK)
+            fail_msg("%s: %s", ops->name, drove_error_text());
+        assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
+        assert_true(!s.is_done || strstr(s.said, "goes on") != NULL);
+        drove_result_destroy(result);
+    }
+}
+
+/* ---- the parent ---- */
+
+static void test_children_end_with_their_parent(void **state)
+{
+    (void)state;
+    pid_t child[MOST_CHILDREN], parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        drove_options opt = long_run("hogwild");
+        drove_result *result;
+        set(&opt, "until", "seconds=60");
+        (void)drove_train(&opt, NULL, &result);
+        _exit(0);
+    }
+    int n = 0;
+    for (int i = 0; i < 1000 && n < WORKERS; i++) {
+        sleep_ms(10);
+        n = children_of(parent, child);
+    }
+    assert_int_equal(n, WORKERS);
+    kill(parent, SIGKILL);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    for (int i = 0; i < n; i++) {
+        int is_there = 1;
+        char state_of = 0, path[64];
+        for (int k = 0; k < 500 && is_there; k++) { /* gone, or dead and not yet waited for */
+            snprintf(path, sizeof path, "/proc/%d/stat", (int)child[i]);
+            FILE *file = fopen(path, "r");
+            is_there =
+                file != NULL && fscanf(file, "%*d %*s %c", &state_of) == 1 && state_of != 'Z';
+            if (file != NULL) fclose(file);
+            if (is_there) sleep_ms(10);
+        }
+        assert_false(is_there);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void refused(const char *strategy, const char *option, const char *value, const char *part)
+{
+    drove_options opt = procs_run(strategy);
+    drove_result *result;
+    if (option != NULL) set(&opt, option, value);
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_E_ARG);
+    if (strstr(drove_error_text(), part) == NULL) fail_msg("%s", drove_error_text());
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    refused("rwlock", NULL, NULL, "expected a --strategy whose workers may be processes (sequ");
+    refused("adaptive", NULL, NULL, "found adaptive");
+    refused("accumulate", NULL, NULL, "found accumulate");
+    refused("hogwild", "loaders", "2", "--loaders");
+    drove_options opt = drove_options_default();
+    assert_int_equal(drove_options_set(&opt, "workers", "procs:0"), DROVE_E_ARG);
+    assert_int_equal(drove_options_set(&opt, "workers", "procs:2+cpu:0"), DROVE_E_ARG);
+    assert_int_equal(drove_options_set(&opt, "workers", "procs:"), DROVE_E_ARG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeatable_strategies_give_the_bits_of_threads),
+        cmocka_unit_test(test_state_of_workers_is_saved),
+        cmocka_unit_test(test_an_interrupt_ends_the_run_as_ever),
+        cmocka_unit_test(test_one_is_killed),
+        cmocka_unit_test(test_one_stops_and_is_ended),
+        cmocka_unit_test(test_all_are_killed),
+        cmocka_unit_test(test_epochs_end_without_one),
+        cmocka_unit_test(test_children_end_with_their_parent),
+        cmocka_unit_test(test_what_is_refused),
+    };
+    const char *only = getenv("DROVE_TEST_FILTER");
+    if (only != NULL) cmocka_set_test_filter(only);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
