@@ -2,7 +2,7 @@
  * or processes that were forked after it was made.  Nothing travels: vectors are read where they
  * lie, and written once to where they are wanted.
  *
- * Threads: see transport.h; how its words are ordered: docs/memory-model.md, A14.
+ * Threads: see transport.h; how its words are ordered: docs/memory-model.md, A13.
  */
 #include "cluster/shared_state.h"
 
@@ -232,6 +232,7 @@ static void destroy(drove_transport *t)
         drove__free(s->worker[i].to);
     }
     for (unsigned i = 0; i < DROVE_LANES; i++) drove__free(s->chunk[i]);
+    drove__free(s->minus_zero);
     drove__free(s->worker);
     drove__free(s);
 }
@@ -246,7 +247,7 @@ static drove_status allocate(drove_shared *s)
     if (s->worker == NULL) return drove__fail_nomem("workers' exchanges", n * sizeof *s->worker);
     for (unsigned i = 0; i < n; i++) {
         drove_shared_worker *w = &s->worker[i];
-        w->spare = drove__alloc(n_spare + DROVE_SHARED_CHUNK, sizeof *w->spare);
+        w->spare = drove__alloc(n_spare + DROVE_TREE_BLOCK, sizeof *w->spare);
         w->source = drove__alloc(n, sizeof *w->source);
         w->code = drove__alloc(n, sizeof *w->code);
         w->to = drove__alloc(n, sizeof *w->to);
@@ -254,6 +255,9 @@ static drove_status allocate(drove_shared *s)
             return drove__fail_nomem("a worker's sums", n_spare * sizeof *w->spare);
         w->stage = w->spare + n_spare;
     }
+    s->minus_zero = drove__alloc(DROVE_TREE_BLOCK, sizeof *s->minus_zero);
+    if (s->minus_zero == NULL) return drove__fail_nomem("exchanges", DROVE_TREE_BLOCK);
+    for (unsigned i = 0; i < DROVE_TREE_BLOCK; i++) s->minus_zero[i] = -0.0f;
     for (unsigned i = 0; i < DROVE_LANES; i++) {
         s->chunk[i] = drove__alloc(s->n_chunks, sizeof *s->chunk[i]);
         if (s->chunk[i] == NULL)

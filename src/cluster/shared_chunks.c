@@ -4,8 +4,8 @@
  * adds it over all workers by the fixed tree and writes the sum to all of them; who does it changes
  * no bit.  So every float of every `in` is read once and every float of every `out` written once,
  * which is the least that an all-reduce can do, and a worker that still computes holds up nobody.
- * Where workers are processes the sum goes through a stage, which stays in the cache: a
- * worker that is killed half-way may have overwritten some terms, since out may be in.
+ * A chunk is done block by block.  The sum of a block goes through a stage, which stays in the L1
+ * cache: out may be in, so a worker that is killed half-way may have overwritten some terms.
  *
  * The word of a chunk: number of the exchange << 24 | worker << 8 | phase.
  */
@@ -16,7 +16,13 @@
 
 #include <assert.h>
 
-enum { CLAIMED = 1, SUMMED, DONE }; /* phases; SUMMED: the sum is in the worker's stage */
+/* Phases of a chunk: a block's sum is being made, is in the stage; all blocks are done. */
+enum { CLAIMED = 1, PER_BLOCK = 2, SUMMED = 1, DONE = 0xff };
+enum { N_BLOCKS = DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
+_Static_assert(CLAIMED + PER_BLOCK * N_BLOCKS < DONE, "a phase is one byte");
+
+/* Bytes of all vectors of an exchange from which on no cache keeps what is written. */
+static const size_t STREAM_FROM_BYTES = (size_t)64 << 20;
 
 static uint64_t word_of(uint64_t number, unsigned worker, unsigned phase)
 {
@@ -71,6 +77,7 @@ typedef struct group { /* those who take part in an exchange */
     unsigned n_present;
     const float *from; /* BROADCAST: the root's */
     bool wishes_halt;
+    bool streams; /* results are written past the caches */
 } group;
 
 static const drove_exchange *brought(const group *g, unsigned worker)
@@ -83,22 +90,15 @@ static bool is_present(const group *g, unsigned worker)
     return atomic_load(&g->s->worker[worker].lane[g->lane].n_posted) >= g->number;
 }
 
-static size_t chunk_length(const group *g, size_t chunk)
-{
-    size_t rest = g->x.n - chunk * DROVE_SHARED_CHUNK;
-    return rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK;
-}
-
 static bool gets_it(const group *g, unsigned worker, const drove_exchange *x)
 {
     if (g->x.kind == DROVE_BROADCAST) return x->out != NULL && x->out != g->from;
     return g->x.kind == DROVE_ALL_REDUCE || worker == g->x.peer;
 }
 
-/* Terms of the sum and where it goes, from the chunk on, in the scratch of `by`. */
-static unsigned aim(const group *g, size_t chunk, drove_shared_worker *by, unsigned *n_terms)
+/* Terms of a block's sum and where it goes, in the scratch of `by`. */
+static unsigned aim(const group *g, size_t offset, drove_shared_worker *by, unsigned *n_terms)
 {
-    size_t offset = chunk * DROVE_SHARED_CHUNK;
     unsigned n_to = 0;
     *n_terms = 0;
     for (unsigned i = 0; i < g->s->t.n_workers; i++) {
@@ -113,31 +113,60 @@ static unsigned aim(const group *g, size_t chunk, drove_shared_worker *by, unsig
     return n_to;
 }
 
-static void copy_out(const group *g, drove_shared_worker *by, const float *from, unsigned n_to,
-                     size_t length)
+/* The sum of codes as everybody would decode it: encoded slice by slice with the residual of the
+ * worker whose slice it is.  One that has left has none: its sums are not rounded. */
+static void add_codes(const group *g, size_t at, size_t length, unsigned n_terms,
+                      drove_shared_worker *by)
 {
-    for (unsigned i = 0; i < n_to; i++) g->s->t.kernels->copy_f32(by->to[i], from, length);
-}
-
-/* The sum of codes as everybody would decode it, in the stage: encoded slice by slice with the
- * residual of the worker whose slice it is.  One that has left has none: its are not rounded. */
-static void add_codes(const group *g, size_t chunk, drove_shared_worker *by, unsigned n_terms)
-{
-    size_t at = chunk * DROVE_SHARED_CHUNK, end = at + chunk_length(g, chunk);
+    size_t end = at + length;
     float *sum = by->stage;
-    drove__codec_add(g->x.codec, by->code, n_terms, end - at, sum, by->spare);
+    drove__codec_add(g->x.codec, by->code, n_terms, length, sum, by->spare);
     while (at < end) {
         size_t slice_end;
         unsigned owner = drove__codec_owner(g->x.codec, at, &slice_end);
-        size_t length = (slice_end < end ? slice_end : end) - at;
+        size_t n = (slice_end < end ? slice_end : end) - at;
         if (is_present(g, owner)) {
             drove_codec *own = brought(g, owner)->codec;
-            const void *code = drove__codec_encode_sum(own, at, length, sum);
-            drove__codec_decode(own, sum, code, length);
+            const void *code = drove__codec_encode_sum(own, at, n, sum);
+            drove__codec_decode(own, sum, code, n);
         }
-        at += length;
-        sum += length;
+        at += n;
+        sum += n;
     }
+}
+
+static void add_block(const group *g, size_t at, size_t length, unsigned n_terms,
+                      drove_shared_worker *by)
+{
+    if (g->x.codec != NULL) add_codes(g, at, length, n_terms, by);
+    else
+        drove__tree_add(g->s->t.kernels, by->source, n_terms, length, by->stage, 1.0f, false,
+                        by->spare);
+}
+
+static void copy_out(const group *g, drove_shared_worker *by, const float *from, unsigned n_to,
+                     size_t length)
+{
+    const drovek_table *k = g->s->t.kernels;
+    for (unsigned i = 0; i < n_to; i++) {
+        /* x + -0 is x, and the kernel that adds can write past the caches. */
+        if (g->streams) k->add_f32(by->to[i], from, g->s->minus_zero, length, 1.0f, true);
+        else k->copy_f32(by->to[i], from, length);
+    }
+}
+
+/* Two terms that are not overwritten: added anew for each of the two, straight past the caches;
+ * whoever inherits the chunk may do it again. */
+static bool adds_straight(const group *g, unsigned n_terms)
+{
+    return g->streams && n_terms == 2 && g->x.codec == NULL;
+}
+
+static void add_straight(const group *g, const drove_shared_worker *by, unsigned n_to,
+                         size_t length)
+{
+    for (unsigned i = 0; i < n_to; i++)
+        g->s->t.kernels->add_f32(by->to[i], by->source[0], by->source[1], length, 1.0f, true);
 }
 
 /* From `phase` on, for the worker `by`, whose the chunk is. */
@@ -145,20 +174,26 @@ static void do_chunk(const group *g, size_t chunk, unsigned by, unsigned phase)
 {
     drove_shared_worker *w = &g->s->worker[by];
     _Atomic uint64_t *word = &g->s->chunk[g->lane][chunk];
-    unsigned n_terms, n_to = aim(g, chunk, w, &n_terms);
-    size_t length = chunk_length(g, chunk);
-    if (g->x.kind == DROVE_BROADCAST) {
-        copy_out(g, w, g->from + chunk * DROVE_SHARED_CHUNK, n_to, length);
-    } else {
-        if (phase == CLAIMED) {
-            if (g->x.codec != NULL) add_codes(g, chunk, w, n_terms);
-            else
-                drove__tree_add(g->s->t.kernels, w->source, n_terms, length, w->stage, 1.0f, false,
-                                w->spare);
-            /* Release: read by whoever inherits the chunk. */
-            atomic_store_explicit(word, word_of(g->number, by, SUMMED), memory_order_release);
+    const bool adds = g->x.kind != DROVE_BROADCAST;
+    size_t begin = chunk * DROVE_SHARED_CHUNK, rest = g->x.n - begin;
+    size_t end = begin + (rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK);
+    for (unsigned block = (phase - CLAIMED) / PER_BLOCK;; block++) {
+        size_t at = begin + (size_t)block * DROVE_TREE_BLOCK;
+        if (at >= end) break;
+        size_t length = end - at < DROVE_TREE_BLOCK ? end - at : DROVE_TREE_BLOCK;
+        unsigned n_terms, n_to = aim(g, at, w, &n_terms), here = CLAIMED + PER_BLOCK * block;
+        if (adds_straight(g, n_terms)) {
+            add_straight(g, w, n_to, length);
+            continue;
         }
-        copy_out(g, w, w->stage, n_to, length);
+        if (adds && phase <= here) {
+            add_block(g, at, length, n_terms, w);
+            /* Release, twice: read by whoever inherits the chunk. */
+            atomic_store_explicit(word, word_of(g->number, by, here + SUMMED),
+                                  memory_order_release);
+        }
+        copy_out(g, w, adds ? w->stage : g->from + at, n_to, length);
+        atomic_store_explicit(word, word_of(g->number, by, here + PER_BLOCK), memory_order_release);
     }
     /* Pairs with the load in waits_for_chunks: what was written to every `out`.  Sequentially
      * consistent: of two that finish last, one at least sees that all is done and wakes. */
@@ -220,7 +255,7 @@ static bool needs_root(const drove_exchange *x)
 static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number, group *g)
 {
     *g = (group){.s = s, .lane = lane, .number = number};
-    bool has_root = false;
+    bool has_root = false, is_in_place = false;
     for (unsigned i = 0; i < s->t.n_workers; i++) {
         if (!is_present(g, i)) continue;
         const drove_exchange *x = brought(g, i);
@@ -228,12 +263,14 @@ static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number
         if (x->kind != g->x.kind || x->n != g->x.n || (needs_root(x) && x->peer != g->x.peer) ||
             (x->codec == NULL) != (g->x.codec == NULL))
             return fail_unequal(g, i, x);
+        is_in_place = is_in_place || x->in == x->out;
         if (i == x->peer) {
             has_root = true;
             g->from = x->in;
         }
         g->wishes_halt = g->wishes_halt || s->worker[i].lane[lane].posted[number % 2].wishes_halt;
     }
+    g->streams = !is_in_place && 2 * g->n_present * g->x.n * sizeof(float) >= STREAM_FROM_BYTES;
     if (!needs_root(&g->x) || has_root) return DROVE_OK;
     return drove__fail(DROVE_E_SYSTEM, "%s in lane %u: worker %u, whose it is, has left",
                        drove__shared_kind_name(g->x.kind), lane, g->x.peer);

@@ -7,7 +7,7 @@
  *
  * There is no lock.  Every word that others read has one writer at a time, and what a killed worker
  * leaves behind can be told from these words alone, whatever it was doing: docs/memory-model.md,
- * A14.
+ * A13.
  */
 #ifndef DROVE_CLUSTER_SHARED_STATE_H
 #define DROVE_CLUSTER_SHARED_STATE_H
@@ -17,10 +17,11 @@
 #include "cluster/tree.h"
 
 enum {
-    DROVE_SHARED_CHUNK = 16384, /* floats: a sum that waits to be copied stays in the L2 cache */
+    DROVE_SHARED_CHUNK = 8 * DROVE_TREE_BLOCK, /* floats that are claimed at once */
     DROVE_SHARED_MOST_WORKERS = 4096
 };
 #define DROVE_NOBODY UINT32_MAX
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would be one process's own");
 
 /* What a worker brought to a collective exchange. */
 typedef struct drove_shared_posting {
@@ -43,8 +44,8 @@ typedef struct drove_shared_worker {
     _Atomic uint32_t       sleeps;
     _Atomic uint64_t       came_ns; /* to the centre's door, and has not left it; 0: is not there */
     _Atomic bool           has_left;
-    float                 *spare, *stage; /* of drove__tree_add; [DROVE_SHARED_CHUNK] */
-    const float          **source;        /* [n_workers] terms of a sum, from its chunk on */
+    float                 *spare, *stage; /* of drove__tree_add; [DROVE_TREE_BLOCK] */
+    const float          **source;        /* [n_workers] terms of a block's sum */
     const void           **code;          /* [n_workers] the same, as codes */
     float                **to;            /* [n_workers] where it is copied to */
     drove_shared_lane      lane[DROVE_LANES];
@@ -56,6 +57,7 @@ typedef struct drove_shared {
     size_t               n_most, n_chunks;   /* of an exchange of n_most floats */
     drove_shared_worker *worker;             /* [n_workers] */
     _Atomic uint64_t    *chunk[DROVE_LANES]; /* [n_chunks] whose it is, how far: shared_chunks.c */
+    float               *minus_zero;         /* [DROVE_TREE_BLOCK] of -0 */
     drove_centre         centre;
     size_t               n_centre;
     _Atomic uint64_t     failure;                     /* 0: none; shared_wait.c */
