@@ -12,6 +12,9 @@
  * no loss; 100 for diloco, whose authors take 500 in runs of 88,000 steps, and lose little from 50
  * to 1000: here an epoch may have few hundred steps.  "auto": see pace.
  *
+ * With --precision C16s, C8s or C1s gradients, or W^i - c (local: c the last mean), travel in that
+ * many bits.
+ *
  * What is evaluated: the parameters; the mean of all W^i; c.  An update is a round, in which every
  * worker has made one step; worker 0 publishes it.
  */
@@ -33,6 +36,7 @@ enum {
 
 typedef struct averaging_impl {
     drove_elastic e; /* diloco: of[i].c the same everywhere, of[i].v too */
+    bool is_outer;
     float outer_lr, outer_momentum;
     float *mean;       /* [n_vector] local: peek */
     const float **all; /* [n_workers] */
@@ -55,19 +59,21 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
 static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
                                    const float *theta0)
 {
-    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM};
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM, .may_encode = true};
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, theta0, &kind);
 }
 
 static drove_status init_local(drove_sync *s, const drove_sync_options *opt, const float *theta0)
 {
-    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM,
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C,
                                      .period = PERIOD_LOCAL,
-                                     .may_auto = true};
+                                     .may_auto = true,
+                                     .may_encode = true};
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     DROVE_TRY(init(s, opt, theta0, &kind));
     averaging_impl *p = s->impl;
+    p->e.saves_c = p->e.bits != 32;
     p->mean = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
     p->all = drove__alloc(s->n_workers, sizeof *p->all);
     p->spare = drove__alloc(DROVE_TREE_LEVELS, DROVE_TREE_BLOCK * sizeof *p->spare);
@@ -82,7 +88,8 @@ static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt, co
     static const char *const keys[] = {"lr", "momentum", "h", NULL};
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
                                .period = PERIOD_DILOCO,
-                               .may_auto = true};
+                               .may_auto = true,
+                               .may_encode = true};
     double lr = 0.7, momentum = 0.9;
     DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
     DROVE_TRY(drove__spec_real(opt->spec, "lr", 1e-6, 10.0, &lr));
@@ -90,6 +97,7 @@ static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt, co
     DROVE_TRY(drove__spec_u64(opt->spec, "h", 1, DROVE_MOST_PERIOD, &kind.period));
     DROVE_TRY(init(s, opt, theta0, &kind));
     averaging_impl *p = s->impl;
+    p->is_outer = true;
     p->outer_lr = (float)lr;
     p->outer_momentum = (float)momentum;
     if (p->e.period_is_auto) s->ops = &diloco_auto;
@@ -126,8 +134,11 @@ static float *gradient(drove_sync *s, unsigned worker)
 static drove_status add_all(averaging_impl *p, unsigned worker, const float *in)
 {
     drove_elastic_worker *me = &p->e.of[worker];
-    const drove_exchange x = {
-        .kind = DROVE_ALL_REDUCE, .lane = DROVE_LANE_UP, .in = in, .out = me->sum};
+    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                              .lane = DROVE_LANE_UP,
+                              .in = in,
+                              .out = me->sum,
+                              .codec = me->codec};
     DROVE_TRY(drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, false));
     return drove__parcel_end(&p->e, worker, &me->up);
 }
@@ -182,27 +193,43 @@ static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
     return DROVE_OK;
 }
 
-static void become_mean(drove_sync *s, drove_elastic_worker *me)
+/* me->sum, of all W^i or W^i - c, becomes their mean. */
+static void become_mean(drove_sync *s, drove_elastic_worker *me, bool differs)
 {
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
-    k->scale_f32(me->sum, n, 1.0f / (float)s->n_workers);
-    me->distance = drove__elastic_distance(k, me->w, me->sum, n);
-    k->copy_f32(me->w, me->sum, n);
+    float share = 1.0f / (float)s->n_workers;
+    if (differs) k->axpy_f32(me->c, me->sum, n, share);
+    else k->blend_f32(me->c, me->sum, NULL, n, share, 0.0f);
+    me->distance = drove__elastic_distance(k, me->w, me->c, n);
+    k->copy_f32(me->w, me->c, n);
 }
 
-static void step_outside(drove_sync *s, drove_elastic_worker *me)
+static void step_outside(drove_sync *s, drove_elastic_worker *me, bool differs)
 {
     const averaging_impl *p = s->impl;
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
-    float *g = me->sum;
+    float *g = me->sum, share = 1.0f / (float)s->n_workers;
     me->distance = drove__elastic_distance(k, me->w, me->c, n);
-    k->blend_f32(g, me->c, me->sum, n, 1.0f, -1.0f / (float)s->n_workers);
+    if (differs) k->scale_f32(g, n, -share);
+    else k->blend_f32(g, me->c, me->sum, n, 1.0f, -share);
     k->blend_f32(me->v, me->v, g, n, p->outer_momentum, 1.0f);
     k->axpy_f32(me->c, g, n, -p->outer_lr);
     k->axpy_f32(me->c, me->v, n, -p->outer_lr * p->outer_momentum);
     k->copy_f32(me->w, me->c, n);
+}
+
+static drove_status meet(drove_sync *s, unsigned worker)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    bool differs = drove__elastic_differs(&p->e, s, worker);
+    DROVE_TRY(add_all(p, worker, differs ? me->sum : me->w));
+    if (p->is_outer) step_outside(s, me, differs);
+    else become_mean(s, me, differs);
+    if (!p->e.period_is_auto) return DROVE_OK;
+    return pace(s, worker, me->met.wait_ns + me->met.work_ns);
 }
 
 static drove_status publish_local(drove_sync *s, unsigned worker, const drove_step *step,
@@ -216,12 +243,7 @@ static drove_status publish_local(drove_sync *s, unsigned worker, const drove_st
     me->since = is_due ? 0 : me->since + 1;
     me->compute_ns += begin_ns - me->acquired_ns; /* without auto nobody reads it */
     me->n_computed++;
-    if (is_due) {
-        DROVE_TRY(add_all(p, worker, me->w));
-        if (me->c != NULL) step_outside(s, me);
-        else become_mean(s, me);
-        if (p->e.period_is_auto) DROVE_TRY(pace(s, worker, me->met.wait_ns + me->met.work_ns));
-    }
+    if (is_due) DROVE_TRY(meet(s, worker));
     finish(s, worker, begin_ns, info);
     return DROVE_OK;
 }
@@ -262,7 +284,7 @@ static drove_status parked(drove_sync *s)
 static const float *peek(drove_sync *s)
 {
     averaging_impl *p = s->impl;
-    if (p->mean == NULL) return first(p)->c != NULL ? first(p)->c : first(p)->w;
+    if (p->mean == NULL) return p->is_outer ? first(p)->c : first(p)->w;
     if (first(p)->since == 0) return first(p)->w;
     if (p->e.transport->n_processes == 1)
         drove__tree_add(s->optim->kernels, p->all, s->n_workers, s->optim->n, p->mean,
@@ -276,7 +298,7 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     bool found;
     DROVE_TRY(drove__elastic_restore(&p->e, s, vector, st, &found));
     for (unsigned i = 0; i < s->n_workers; i++) {
-        if (drove__transport_is_here(p->e.transport, i) && p->e.of[i].c != NULL)
+        if (drove__transport_is_here(p->e.transport, i) && p->is_outer)
             memcpy(p->e.of[i].c, vector, s->optim->n * sizeof *vector);
     }
     if (p->mean != NULL) memcpy(p->mean, vector, s->optim->n * sizeof *vector);
@@ -286,6 +308,13 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
 static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
 {
     return drove__elastic_tensors(&((averaging_impl *)s->impl)->e, s, out, most);
+}
+
+/* allreduce: all replicas are the vector, and what a codec has rounded away is all besides. */
+static size_t tensors_of_codec(drove_sync *s, drove_tensor *out, size_t most)
+{
+    bool has_codec = ((averaging_impl *)s->impl)->e.bits != 32;
+    return has_codec ? tensors(s, out, most) : 0;
 }
 
 /* ---- tables ---- */
@@ -311,6 +340,7 @@ const drove_sync_ops drove__sync_allreduce = {
     .init = init_allreduce,
     .publish = publish_mean,
     .gradient = gradient,
+    .tensors = tensors_of_codec,
 };
 
 #define LOCAL_TABLE(kept)                                                                          \

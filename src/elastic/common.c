@@ -11,6 +11,11 @@ enum { MANTISSA = 24 };
 
 /* ---- setting up ---- */
 
+static bool is_here(const drove_elastic *e, unsigned worker)
+{
+    return drove__transport_is_here(e->transport, worker);
+}
+
 /* --period: the strategy's own, another, or found out by measuring. */
 static drove_status read_period(drove_elastic *e, const drove_sync *s, const char *text,
                                 const drove_elastic_kind *kind)
@@ -101,13 +106,35 @@ static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker
     return is_complete ? DROVE_OK : drove__sync_no_memory(s);
 }
 
-static drove_status check_wire_format(const drove_sync *s, const drove_sync_options *opt)
+/* --precision: what is added over all may travel in fewer bits. */
+static drove_status read_wire_format(drove_elastic *e, const drove_sync *s,
+                                     const drove_sync_options *opt, const drove_elastic_kind *kind)
 {
-    const char *text = opt->wire_format;
-    if (text == NULL || text[0] == '\0' || strcmp(text, "C32f") == 0) return DROVE_OK;
+    const char *text = opt->wire_format != NULL ? opt->wire_format : "";
+    DROVE_TRY(drove__codec_parse(text, &e->bits));
+    if (e->bits == 32) return DROVE_OK;
+    if (!kind->may_encode)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected C32f, since %s sends parameters as they are "
+                           "(fewer bits: easgd-sync3, allreduce, local, diloco)",
+                           text, s->ops->name);
+    if (e->n_parts == 1) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
-                       "--precision %s: expected C32f, since %s sends parameters as they are", text,
-                       s->ops->name);
+                       "--precision %s: expected --messages packed, found layers, whose numbers "
+                       "travel as they are",
+                       text);
+}
+
+static drove_status make_codec(drove_elastic *e, const drove_sync *s, unsigned worker,
+                               uint64_t seed)
+{
+    const drove_codec_options opt = {.bits = e->bits,
+                                     .n = s->optim->n,
+                                     .n_workers = s->n_workers,
+                                     .worker = worker,
+                                     .seed = seed,
+                                     .kernels = s->optim->kernels};
+    return e->bits == 32 ? DROVE_OK : drove__codec_create(&opt, &e->of[worker].codec);
 }
 
 drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
@@ -115,7 +142,8 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
 {
     DROVE_TRY(read_period(e, s, opt->period, kind));
     DROVE_TRY(read_pull(e, s, opt->rho, kind));
-    DROVE_TRY(check_wire_format(s, opt));
+    DROVE_TRY(make_parts(e, s, opt));
+    DROVE_TRY(read_wire_format(e, s, opt, kind));
     e->eta_varies = eta_varies(s->optim);
     e->transport = opt->transport;
     if (e->transport == NULL) {
@@ -126,10 +154,10 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
     e->of = drove__alloc(s->n_workers, sizeof *e->of);
     e->progress = drove__alloc(s->n_workers, DROVE_ELASTIC_PROGRESS * sizeof *e->progress);
     if (e->of == NULL || e->progress == NULL) return drove__sync_no_memory(s);
-    DROVE_TRY(make_parts(e, s, opt));
     for (unsigned w = 0; w < s->n_workers; w++) {
-        if (drove__transport_is_here(e->transport, w))
-            DROVE_TRY(make_worker(e, s, w, kind->vectors, theta0));
+        if (!is_here(e, w)) continue;
+        DROVE_TRY(make_worker(e, s, w, kind->vectors, theta0));
+        DROVE_TRY(make_codec(e, s, w, opt->seed));
     }
     return DROVE_OK;
 }
@@ -142,6 +170,7 @@ void drove__elastic_fini(drove_elastic *e, drove_sync *s)
         drove__sync_vector_free(s, e->of[w].c);
         drove__sync_vector_free(s, e->of[w].sum);
         drove__sync_vector_free(s, e->of[w].v);
+        drove__codec_destroy(e->of[w].codec);
     }
     drove__free(e->of);
     drove__free(e->progress);
@@ -241,7 +270,8 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     drove_elastic_worker *me = &e->of[worker];
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
-    float eta, p = (float)s->n_workers;
+    /* Where W^i - c has travelled, c is in the sum already. */
+    float eta, p = me->codec != NULL ? 0.0f : (float)s->n_workers;
     bool plain = is_plain(s->optim, step, &eta);
     const float *g = plain ? step->value : NULL;
     double square = sum != NULL
@@ -250,6 +280,14 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     me->distance = sqrt(square);
     if (plain) me->steps++;
     else drove__elastic_step(e, s, worker, step, staleness);
+}
+
+bool drove__elastic_differs(const drove_elastic *e, const drove_sync *s, unsigned worker)
+{
+    const drove_elastic_worker *me = &e->of[worker];
+    if (me->codec == NULL) return false;
+    s->optim->kernels->blend_f32(me->sum, me->w, me->c, s->optim->n, 1.0f, -1.0f);
+    return true;
 }
 
 double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n)
@@ -331,11 +369,6 @@ void drove__elastic_stop(drove_elastic *e, drove_sync *s)
     e->transport->ops->stop(e->transport);
 }
 
-static bool is_here(const drove_elastic *e, unsigned worker)
-{
-    return drove__transport_is_here(e->transport, worker);
-}
-
 static drove_tensor floats(const char *name, unsigned worker, size_t n, const float *bytes)
 {
     drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = bytes};
@@ -343,26 +376,45 @@ static drove_tensor floats(const char *name, unsigned worker, size_t n, const fl
     return t;
 }
 
+/* Of one worker; out[4]. */
+static size_t list_worker(drove_elastic *e, const drove_sync *s, unsigned worker, drove_tensor *out)
+{
+    const drove_elastic_worker *me = &e->of[worker];
+    uint64_t *to = e->progress + (size_t)worker * DROVE_ELASTIC_PROGRESS;
+    size_t n = 0;
+    out[n++] = floats("w", worker, s->n_vector, me->w);
+    if (me->v != NULL) out[n++] = floats("v", worker, s->optim->n, me->v);
+    to[0] = me->steps;
+    to[1] = me->since;
+    to[2] = me->known;
+    to[3] = me->period;
+    to[4] = 0;
+    if (me->codec == NULL) return n;
+    drove_codec_state state = drove__codec_state(me->codec);
+    to[4] = state.number;
+    out[n++] = floats("residual", worker, state.n, state.residual);
+    out[n++] = floats("slice", worker, state.n_sum, state.sum_residual);
+    return n;
+}
+
 size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out, size_t most)
 {
+    enum { OF_WORKER = 4, OF_ALL = 2 };
     size_t n = 0;
     for (unsigned i = 0; i < s->n_workers; i++) {
-        const drove_elastic_worker *me = &e->of[i];
-        uint64_t *to = e->progress + (size_t)i * DROVE_ELASTIC_PROGRESS;
-        if (!is_here(e, i)) continue;
-        to[0] = me->steps;
-        to[1] = me->since;
-        to[2] = me->known;
-        to[3] = me->period;
-        if (n < most) out[n++] = floats("w", i, s->n_vector, me->w);
-        if (n < most && me->v != NULL) out[n++] = floats("v", i, s->optim->n, me->v);
+        /* Without those behind, nothing of this is taken up again. */
+        if (n + OF_WORKER + OF_ALL > most) return 0;
+        if (is_here(e, i)) n += list_worker(e, s, i, out + n);
     }
-    if (n == most) return n; /* without it nothing of this is taken up again */
     out[n] = (drove_tensor){.type = DROVE_T_U64,
                             .rank = 2,
                             .shape = {s->n_workers, DROVE_ELASTIC_PROGRESS},
                             .bytes = e->progress};
     snprintf(out[n].name, sizeof out[n].name, "elastic.progress");
+    n++;
+    if (!e->saves_c) return n;
+    out[n] = floats("c", 0, s->optim->n, e->of[e->transport->first_worker].c);
+    snprintf(out[n].name, sizeof out[n].name, "elastic.c");
     return n + 1;
 }
 
@@ -390,6 +442,36 @@ static drove_status read_floats(const drove_safetensors *st, const char *what, u
     return DROVE_OK;
 }
 
+/* How far the exchanges of this worker's codec were, and what they had rounded away. */
+static drove_status read_codec(drove_elastic_worker *me, const drove_safetensors *st,
+                               unsigned worker, uint64_t number)
+{
+    drove_codec_state state = drove__codec_state(me->codec);
+    DROVE_TRY(read_floats(st, "residual", worker, state.n, state.residual));
+    DROVE_TRY(read_floats(st, "slice", worker, state.n_sum, state.sum_residual));
+    drove__codec_set_number(me->codec, number);
+    return DROVE_OK;
+}
+
+static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_safetensors *st,
+                                unsigned worker)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    const uint64_t *from = e->progress + (size_t)worker * DROVE_ELASTIC_PROGRESS;
+    const void *c;
+    DROVE_TRY(read_floats(st, "w", worker, s->n_vector, me->w));
+    if (me->v != NULL) DROVE_TRY(read_floats(st, "v", worker, s->optim->n, me->v));
+    if (e->saves_c) {
+        DROVE_TRY(drove__safetensors_want(st, "elastic.c", DROVE_T_F32, s->optim->n, &c));
+        memcpy(me->c, c, s->optim->n * sizeof *me->c);
+    }
+    me->steps = from[0];
+    me->since = from[1];
+    me->known = from[2];
+    if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
+    return me->codec != NULL ? read_codec(me, st, worker, from[4]) : DROVE_OK;
+}
+
 static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)
 {
     const void *bytes;
@@ -397,15 +479,7 @@ static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_s
     DROVE_TRY(drove__safetensors_want(st, "elastic.progress", DROVE_T_U64, n, &bytes));
     memcpy(e->progress, bytes, n * sizeof *e->progress);
     for (unsigned i = 0; i < s->n_workers; i++) {
-        drove_elastic_worker *me = &e->of[i];
-        const uint64_t *from = e->progress + (size_t)i * DROVE_ELASTIC_PROGRESS;
-        if (!is_here(e, i)) continue;
-        DROVE_TRY(read_floats(st, "w", i, s->n_vector, me->w));
-        if (me->v != NULL) DROVE_TRY(read_floats(st, "v", i, s->optim->n, me->v));
-        me->steps = from[0];
-        me->since = from[1];
-        me->known = from[2];
-        if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
+        if (is_here(e, i)) DROVE_TRY(read_worker(e, s, st, i));
     }
     return DROVE_OK;
 }
@@ -421,6 +495,7 @@ drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float
         if (!is_here(e, i)) continue;
         memcpy(me->w, vector, s->n_vector * sizeof *vector);
         if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
+        if (e->saves_c) memcpy(me->c, vector, s->optim->n * sizeof *vector);
         me->steps = published * s->batches_per_update / s->n_workers;
         me->since = 0;
         me->known = published;

@@ -13,6 +13,8 @@
 
 #include "elastic/elastic.h"
 
+#include "cluster/codec.h"
+
 enum {
     /* Lanes: a parcel of several messages uses LANES_OF_PARCEL of them. */
     DROVE_LANE_DOWN = 0, /* from the centre */
@@ -33,11 +35,11 @@ typedef struct drove_parcel {
 } drove_parcel;
 
 typedef struct drove_elastic_worker {
-    float       *w;   /* [n_vector] W^i, and what state of the rule is in the vector */
-    float       *c;   /* [n] the centre: this worker's own, or as it was at its last exchange */
-    float       *sum; /* [n] */
-    float       *v;   /* [n] velocity of the outer step */
-    drove_codec *codec;
+    float       *w;     /* [n_vector] W^i, and what state of the rule is in the vector */
+    float       *c;     /* [n] the centre: this worker's own, or as it was at its last exchange */
+    float       *sum;   /* [n] */
+    float       *v;     /* [n] velocity of the outer step */
+    drove_codec *codec; /* of what is added over all; NULL: floats travel */
     drove_parcel down, up;
     drove_exchange_info met;       /* of the step in hand */
     uint64_t            hidden_ns; /* of it */
@@ -64,10 +66,12 @@ typedef struct drove_elastic {
     float                 fixed_alpha; /* 0: eta rho */
     double                alpha_limit; /* stable below it; 0: there is no pull */
     bool                  eta_varies;  /* from step to step: workers must agree on it */
+    unsigned              bits;        /* of a number that travels */
+    bool                  saves_c;     /* me->c is no part of the vector that peek gives */
     uint64_t             *progress;    /* [n_workers][DROVE_ELASTIC_PROGRESS] for saving */
 } drove_elastic;
 
-enum { DROVE_ELASTIC_PROGRESS = 4 };
+enum { DROVE_ELASTIC_PROGRESS = 5 };
 
 /* Vectors that a worker has beside w. */
 enum { DROVE_ELASTIC_C = 1u << 0, DROVE_ELASTIC_SUM = 1u << 1, DROVE_ELASTIC_V = 1u << 2 };
@@ -75,8 +79,8 @@ enum { DROVE_ELASTIC_C = 1u << 0, DROVE_ELASTIC_SUM = 1u << 1, DROVE_ELASTIC_V =
 typedef struct drove_elastic_kind {
     unsigned vectors;
     uint64_t period; /* default; 0: exchanges at every step, and no other period can be asked for */
-    bool     may_auto, may_encode;
-    double   alpha_limit; /* 0: no pull */
+    bool     may_auto, may_encode; /* period auto; fewer bits */
+    double   alpha_limit;          /* 0: no pull */
 } drove_elastic_kind;
 
 /* Every worker here starts from theta0.  On failure fini takes care of what is there.
@@ -109,9 +113,12 @@ void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                            drove_publish_info *info);
 
 /* The step, by the rule, and the pull to me->c, both from W^i as it is:
- *     W^i += step - alpha (W^i - c);   where sum is there, then   c += alpha (sum - P c) */
-void   drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const drove_step *step,
-                           uint64_t staleness, float alpha, const float *sum);
+ *     W^i += step - alpha (W^i - c);   where sum is there, then   c += alpha (sum - P c)
+ * or, where what travelled is W^i - c and sum the sum of that, c += alpha sum. */
+void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const drove_step *step,
+                         uint64_t staleness, float alpha, const float *sum);
+/* Is what travels W^i - c?  Then me->sum becomes that. */
+bool   drove__elastic_differs(const drove_elastic *e, const drove_sync *s, unsigned worker);
 double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n);
 
 /* ---- vectors on their way ---- */
@@ -128,7 +135,8 @@ uint64_t drove__elastic_join(const float *number);
 
 /* ---- parked ---- */
 
-/* The replicas and how far each is: "elastic.w.I" [n_vector], "elastic.v.I", "elastic.progress". */
+/* The replicas and how far each is: "elastic.w.I" [n_vector], "elastic.v.I", "elastic.residual.I",
+ * "elastic.slice.I" (of a codec), "elastic.progress", "elastic.c". */
 size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out, size_t most);
 /* The replicas here, from st where it has those of as many workers, else all from theta[n_vector].
  * *found: from st.  Errors: DROVE_E_DATA. */

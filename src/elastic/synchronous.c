@@ -16,6 +16,9 @@
  * The three give the same bits: the same sums in the same order.  On cores the master of sync1 is
  * memory interleaved over the nodes, and its arithmetic is done by worker 0's thread.
  *
+ * With --precision C16s, C8s or C1s what easgd-sync3 sends is W^i - c, in that many bits, and S is
+ * the sum of that: c += alpha S.
+ *
  * An update is a round, in which every worker has made one step; worker 0 publishes it.
  */
 #include "elastic/common.h"
@@ -26,9 +29,10 @@
 
 typedef struct synchronous_impl {
     drove_elastic e; /* of[i].c: the centre, or as it was when worker i last received it */
-    bool is_early;   /* exchanges begin before the gradient is computed */
-    bool is_one;     /* there is one centre: worker 0's c */
-    float *seen;     /* [n_vector] peek, in a process that does not hold it; else NULL */
+    drove_sync *sync;
+    bool is_early; /* exchanges begin before the gradient is computed */
+    bool is_one;   /* there is one centre: worker 0's c */
+    float *seen;   /* [n_vector] peek, in a process that does not hold it; else NULL */
 } synchronous_impl;
 
 /* ---- setting up ---- */
@@ -38,11 +42,13 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
 {
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C | DROVE_ELASTIC_SUM,
                                .period = 1,
+                               .may_encode = !is_one,
                                .alpha_limit = 2.0 / (s->n_workers + 1.0)};
     synchronous_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
+    p->sync = s;
     p->is_early = is_early;
     p->is_one = is_one;
     DROVE_TRY(drove__elastic_init(&p->e, s, opt, &kind, theta0));
@@ -103,10 +109,12 @@ static drove_status begin_down(synchronous_impl *p, unsigned worker, bool is_ear
 static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early)
 {
     drove_elastic_worker *me = &p->e.of[worker];
+    bool differs = drove__elastic_differs(&p->e, p->sync, worker);
     const drove_exchange x = {.kind = p->is_one ? DROVE_REDUCE : DROVE_ALL_REDUCE,
                               .lane = DROVE_LANE_UP,
-                              .in = me->w,
-                              .out = p->is_one && worker != 0 ? NULL : me->sum};
+                              .in = differs ? me->sum : me->w,
+                              .out = p->is_one && worker != 0 ? NULL : me->sum,
+                              .codec = me->codec};
     return drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, is_early);
 }
 

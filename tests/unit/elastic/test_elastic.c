@@ -254,6 +254,7 @@ static void other_refusals(void **state)
         {&drove__sync_psgd_async, "psgd-async", "2", NULL, "expected 1"},
         {&drove__sync_allreduce, "allreduce", "2", NULL, "expected 1"},
         {&drove__sync_easgd_async, "easgd-async", NULL, "C8s", "expected C32f"},
+        {&drove__sync_easgd_sync2, "easgd-sync2", NULL, "G1C1s", "easgd-sync3"},
         {&drove__sync_easgd, "easgd?overlap=2", NULL, NULL, "overlap"},
         {&drove__sync_diloco, "diloco?lr=0", NULL, NULL, "lr"},
         {&drove__sync_local, "local?h=3", NULL, NULL, "h"},
@@ -339,12 +340,13 @@ static void run_steps(rig *r, unsigned first, unsigned steps)
 }
 
 static void resumed(const drove_sync_ops *ops, const char *variant, const char *period,
-                    bool has_bits)
+                    const char *wire_format, bool has_bits)
 {
     rig a, b;
     rig_options o = options(ops, variant, 3);
     o.rule = "momentum:0.5"; /* its state in the vector */
     o.period = period;
+    o.wire_format = wire_format;
     rig_init(&a, o);
     rig_init(&b, o);
     run_steps(&a, 0, 7);
@@ -365,6 +367,52 @@ static void resumed(const drove_sync_ops *ops, const char *variant, const char *
     rig_fini(&b);
 }
 
+static const struct {
+    const drove_sync_ops *ops;
+    const char *period;
+} encoding[] = {{&drove__sync_easgd_sync3, "1"},
+                {&drove__sync_allreduce, NULL},
+                {&drove__sync_local, "3"},
+                {&drove__sync_diloco, "3"}};
+static const char *const wire_formats[] = {"C16s", "C8s", "G1C1s"};
+
+/* Fewer bits give about the same: what is rounded away is sent later. */
+static void fewer_bits_stay_near(void **state)
+{
+    (void)state;
+    static const double most[] = {1e-3, 0.03, 1.0}; /* of its length */
+    for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
+        float *exact = result_of(4), *found = result_of(4);
+        rig_options o = options(encoding[m].ops, encoding[m].ops->name, 4);
+        o.period = encoding[m].period;
+        train_all(o, 48, false, exact);
+        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++) {
+            double off = 0.0, all = 0.0;
+            o.wire_format = wire_formats[f];
+            train_all(o, 48, true, found);
+            for (unsigned j = 0; j < N; j++) {
+                off += pow((double)found[j] - (double)exact[j], 2.0);
+                all += pow((double)exact[j], 2.0);
+            }
+            double relative = sqrt(off / all);
+            print_message("%s, %s: %.2g away\n", o.variant, o.wire_format, relative);
+            assert_true(relative > 0.0 && relative < most[f]);
+        }
+        free(exact);
+        free(found);
+    }
+}
+
+static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
+        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++)
+            resumed(encoding[m].ops, encoding[m].ops->name, encoding[m].period, wire_formats[f],
+                    true);
+    }
+}
+
 static void a_resumed_run_has_the_same_bits(void **state)
 {
     (void)state;
@@ -372,8 +420,8 @@ static void a_resumed_run_has_the_same_bits(void **state)
         const drove_sync_ops *ops = methods[m];
         bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
         bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
-        resumed(ops, ops->name, NULL, has_bits);
-        if (has_period) resumed(ops, ops->name, "3", has_bits);
+        resumed(ops, ops->name, NULL, NULL, has_bits);
+        if (has_period) resumed(ops, ops->name, "3", NULL, has_bits);
     }
 }
 
@@ -506,6 +554,8 @@ int main(void)
         cmocka_unit_test(staleness_is_what_others_brought),
         cmocka_unit_test(distance_is_measured),
         cmocka_unit_test(a_resumed_run_has_the_same_bits),
+        cmocka_unit_test(fewer_bits_stay_near),
+        cmocka_unit_test(a_resumed_run_in_fewer_bits_has_the_same_bits),
         cmocka_unit_test(other_workers_start_from_the_centre),
         cmocka_unit_test(period_auto_is_agreed),
         cmocka_unit_test(stop_wakes_everybody),
