@@ -160,9 +160,10 @@ static json_t *machine_json(const drove_run *run)
 
 static drove_status write_run_json(const drove_run *run)
 {
-    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o}", "drove", DROVE_VERSION, "options",
+    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o, s:o}", "drove", DROVE_VERSION, "options",
                                options_json(&run->opt), "strategy", run->plan.spec, "n_workers",
-                               (int)run->n_workers, "machine", machine_json(run));
+                               (int)run->n_workers, "machine", machine_json(run), "cluster",
+                               drove__cluster_json(run));
     char *text;
     DROVE_TRY(drove__json_text(object, exact_digits(&run->opt), &text));
     drove_status status = drove__write_text(run->opt.out, "run.json", text);
@@ -227,6 +228,8 @@ static drove_status append_record(drove_run *run, const drove_progress *p)
         drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
         drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
+    double distance = drove__communication_distance(run);
+    if (!isnan(distance)) json_object_set_new(record, "distance", drove__json_real(distance));
     if (run->crew.n_groups > 0) json_object_set_new(record, "workers", drove__report_record(run));
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(record);

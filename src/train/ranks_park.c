@@ -10,21 +10,24 @@
 typedef struct parked { /* one rank's */
     uint64_t next, train_ns, own_steps;
     int32_t is_nonfinite, signal_number;
+    drove_traffic traffic;
     drove_trace_worker trace;
 } parked;
 
-/* How to go on after a failure that ends the run.  Rank 0 speaks first: the others would say the
- * same of the same rank. */
+/* How to go on after a failure that ends the run.  Rank 0 speaks first, and ends the others, which
+ * would say the same of the same rank; they wait so long that it can. */
 drove_status drove__ranks_lost(const drove_run *run, drove_status status)
 {
     const unsigned rank = run->ranks.rank;
     char text[DROVE_ERROR_TEXT_SIZE];
     if (run->ranks.n <= 1) return status;
     drove__error_copy(text);
-    const struct timespec moment = {.tv_nsec = 100000000L * (rank < 8 ? rank : 8)};
+    const struct timespec moment = {.tv_sec = rank > 0 ? 1 : 0,
+                                    .tv_nsec = 100000000L * (rank < 8 ? rank : 8)};
     nanosleep(&moment, NULL);
-    if (run->opt.out[0] == '\0')
-        return drove__fail(status, "%.700s; nothing is saved without --out", text);
+    if (!run->save.is_there)
+        return drove__fail(status, "%.700s; nothing is saved%s", text,
+                           run->opt.out[0] == '\0' ? " without --out" : " yet");
     return drove__fail(status,
                        "%.500s; the last state is in %.200s: mpirun -n %u drove train --resume "
                        "%.200s goes on",
@@ -43,6 +46,7 @@ static parked tell(const drove_run *run)
     mine.own_steps = w->optim.t;
     mine.is_nonfinite = atomic_load(&run->nonfinite);
     mine.signal_number = run->ranks.signal_number;
+    mine.traffic = w->traffic;
     memcpy(&mine.trace, &w->trace, sizeof mine.trace);
     return mine;
 }
@@ -59,6 +63,7 @@ static void hear(drove_run *run, const parked *all)
         if (all[i].is_nonfinite) atomic_store(&run->nonfinite, 1);
         if (run->ranks.signal_number == 0) run->ranks.signal_number = all[i].signal_number;
         if (i == run->ranks.rank) continue;
+        run->worker[i].traffic = all[i].traffic;
         memcpy(&run->worker[i].trace, &all[i].trace, sizeof all[i].trace);
         run->worker[i].optim.t = all[i].own_steps;
     }

@@ -6,6 +6,7 @@
 #include "train/registry.h"
 #include "train/summary.h"
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "linear/problem.h"
 #include "model/loss.h"
@@ -47,10 +48,12 @@ static drove_status setup_machine(drove_run *run)
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 static drove_status setup_data(drove_run *run)
 {
+    uint64_t begun_ns = drove__now_ns();
     drove__topo_spread_memory(run->topo, run->place, run->n_workers);
     drove_status status =
         drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test);
     drove__topo_spread_memory(run->topo, NULL, 0);
+    run->beginning.data_ns = drove__now_ns() - begun_ns;
     return status;
 }
 
@@ -457,6 +460,7 @@ static drove_status setup_rest(drove_run *run)
 static drove_status setup(drove_run *run)
 {
     float *theta = NULL;
+    uint64_t begun_ns = drove__now_ns();
     drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
     if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
     if (status == DROVE_OK) {
@@ -470,6 +474,7 @@ static drove_status setup(drove_run *run)
     DROVE_TRY(drove__ranks_agree(run, start_workers(run)));
     DROVE_TRY(drove__ranks_agree(run, setup_rest(run)));
     run->ranks.is_together = true;
+    run->beginning.start_ns = drove__now_ns() - begun_ns - run->beginning.data_ns;
     drove__run_prefetch_begin(run);
     return DROVE_OK;
 }

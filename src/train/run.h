@@ -38,6 +38,7 @@
 #include "train/devices.h"
 #include "train/loader.h"
 #include "train/ranks.h"
+#include "train/traffic.h"
 #include "train/resolve.h"
 #include "train/until.h"
 
@@ -63,6 +64,7 @@ struct drove_worker {
     drove_optim_worker      optim;
     drove_batch_cursor      cursor;
     drove_trace_worker      trace;
+    drove_traffic           traffic;
     bool                    has_params; /* a device that keeps them was given them */
     _Atomic uint64_t        beats;  /* grows wherever it gets on; relaxed: nothing hangs on it */
     drove_status            status; /* first failure, with its text */
@@ -142,6 +144,7 @@ struct drove_run {
     drove_optim            *optim;
     drove_transport        *transport; /* of a strategy whose workers exchange; else NULL */
     drove_ranks             ranks;
+    drove_beginning         beginning;
     drove_sync             *sync;
     drove_workers           plan;    /* strategy, number of workers, binding */
     drove_devices           devices; /* of a strategy whose workers are devices; else none */

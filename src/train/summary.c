@@ -82,7 +82,7 @@ static json_t *staleness_json(const drove_histogram *h)
 
 static void name_worker(const drove_run *run, unsigned i, char name[DROVE_GROUP_NAME_SIZE])
 {
-    const char *kind = run->procs != NULL ? "process" : "thread";
+    const char *kind = run->ranks.n > 1 ? "rank" : run->procs != NULL ? "process" : "thread";
     if (run->devices.n > 0)
         snprintf(name, DROVE_GROUP_NAME_SIZE, "%s", run->devices.device[i].name);
     else snprintf(name, DROVE_GROUP_NAME_SIZE, "%s:%u", kind, i);
@@ -240,6 +240,8 @@ drove_status drove__summary_json(const drove_run *run, char **out)
                         json_string(drove__prefetch_state_name(run->prefetch_hardware)));
     set_precision(run, &total, object);
     set_staleness(run, &total, object);
+    json_object_set_new(object, "communication", drove__communication_json(run));
+    json_object_set_new(object, "cluster", drove__cluster_json(run));
     drove__device_report_json(run, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }
@@ -332,10 +334,10 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
 {
     const drove_progress *p = &run->final;
     if (!(p->train_s > 0.0) || total->steps == 0) return;
-    fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u thread%s, batch %s, kernels %s\n",
+    fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u %s%s, batch %s, kernels %s\n",
             grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s),
-            run->plan.spec, run->n_workers, run->n_workers == 1 ? "" : "s",
-            grouped((double)run->update_rows), run->kernels.isa);
+            run->plan.spec, run->n_workers, run->ranks.n > 1 ? "rank" : "thread",
+            run->n_workers == 1 ? "" : "s", grouped((double)run->update_rows), run->kernels.isa);
     print_precision(f, run, total);
     double us[DROVE_N_PHASES];
     for (int i = 0; i < DROVE_N_PHASES; i++)
@@ -346,6 +348,7 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
             us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
             us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
             us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+    drove__communication_print(run, f);
     print_loader(f, run);
     if (strcmp(run->opt.prefetch, "on") != 0) {
         fprintf(f, "  prefetch    %s asked; the processor's prefetchers: %s\n", run->opt.prefetch,

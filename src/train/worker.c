@@ -222,6 +222,23 @@ static void note_exchange(drove_worker *w, uint64_t publish_ns, const drove_publ
     t->distance += info->distance;
 }
 
+/* Acquire at[0] to at[1] and publish at[2] to at[3] of a strategy that exchanges: but for waiting
+ * for a turn, and for the update, they are exchanging. */
+static void count_exchange(drove_worker *w, const uint64_t at[4], const drove_view *view,
+                           const drove_publish_info *info)
+{
+    uint64_t *phase = w->trace.phase_ns, published = at[3] - at[2];
+    uint64_t update = info->update_ns < published ? info->update_ns : published;
+    phase[DROVE_PHASE_WAIT] += view->wait_ns;
+    phase[DROVE_PHASE_UPDATE] += update;
+    phase[DROVE_PHASE_EXCHANGE] += at[1] - at[0] - view->wait_ns + published - update;
+    w->traffic.bytes += info->bytes;
+    w->traffic.messages += info->messages;
+    w->traffic.hidden_ns += info->hidden_ns;
+    w->traffic.centre_ns += info->centre_ns;
+    if (info->distance > 0.0) w->traffic.distance = info->distance;
+}
+
 static drove_status step_published(drove_worker *w, const drove_batch *batch, float eta)
 {
     drove_run *run = w->run;
@@ -256,6 +273,16 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     DROVE_TRY(publish(w, &step, &info));
     uint64_t t4 = drove__now_ns();
 
+    if (run->transport != NULL) {
+        const uint64_t at[] = {t0, t1, t3, t4};
+        count_exchange(w, at, &view, &info);
+        phase[DROVE_PHASE_UPDATE] += t3 - t2 + (t2 - t1 - forward_ns - backward_ns);
+        phase[DROVE_PHASE_FORWARD] += forward_ns;
+        phase[DROVE_PHASE_BACKWARD] += backward_ns;
+        w->trace.busy_ns += t4 - t0 - view.wait_ns - info.wait_ns;
+        drove__worker_count(w, batch->n_rows, 1, &info);
+        return DROVE_OK;
+    }
     phase[DROVE_PHASE_WAIT] += view.wait_ns - view.backoff_ns + info.wait_ns - info.backoff_ns;
     phase[DROVE_PHASE_BACKOFF] += view.backoff_ns + info.backoff_ns;
     phase[DROVE_PHASE_ACQUIRE] += t1 - t0 - view.wait_ns;
