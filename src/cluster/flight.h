@@ -76,6 +76,7 @@ typedef enum flight_way {
     WAY_DOUBLING, /* short, 2^k ranks: everything to the partner at distance 1, 2, 4 ... */
     WAY_HALVING,  /* 2^k ranks: halves likewise, then all that was added back or to the root */
     WAY_SLICES,   /* rank r adds slice r of all */
+    WAY_CODES,    /* the same in fewer bits: codes.c */
     WAY_TREE,     /* short: up the tree to rank 0, and down again or to the root */
     WAY_SCATTER,  /* long broadcast: slices to all, which give them to each other */
     WAY_BARRIER,
@@ -183,6 +184,16 @@ drove_status drove__flight_advance(messages *m, flight *f, bool *has_moved);
 drove_status drove__flight_reserve(messages *m, flight *f, size_t n);
 /* Whom the flight waits for; *is_sending: to take something. */
 unsigned drove__flight_awaited(const flight *f, bool *is_sending);
+
+/* Flows of the next round. */
+void drove__flight_send(flight *f, unsigned peer, const void *from, size_t n_bytes);
+void drove__flight_place(flight *f, unsigned peer, void *to, size_t n_bytes);
+
+/* ---- codes.c ---- */
+/* The flows of round f->round of 3, after what is to be computed before them. */
+void   drove__codes_round(messages *m, flight *f);
+size_t drove__codes_spare(const messages *m, flight *f); /* floats; sets f->row */
+bool   drove__codes_fit(const messages *m, const drove_exchange *x);
 
 /* ---- courier.c ---- */
 drove_status drove__courier_start(messages *m);

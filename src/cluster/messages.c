@@ -47,7 +47,7 @@ static drove_status begin(messages *m, flight *f)
         copy_in(m, &f->x);
         return drove__centre_enter(m, f);
     }
-    if (m->wire->n_ranks > 1) {
+    if (m->wire->n_ranks > 1 || f->x.codec != NULL) {
         if (f->kind == DROVE_BROADCAST && m->wire->rank == f->x.peer) copy_in(m, &f->x);
         return drove__flight_begin(m, f);
     }
@@ -79,7 +79,8 @@ static drove_status check(const messages *m, unsigned worker, const drove_exchan
         return drove__fail(DROVE_E_ARG, "a visit where no centre is");
     }
     if (x->codec == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED, "codes between ranks are not there yet");
+    if (x->kind == DROVE_ALL_REDUCE && drove__codes_fit(m, x)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "a codec goes with an all-reduce of its own length");
 }
 
 static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
@@ -92,7 +93,8 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
     f->x = *x;
     f->kind = x->kind;
     f->lane = x->lane;
-    f->is_by_library = x->kind == DROVE_ALL_REDUCE && m->opt.library_reduce && m->wire->n_ranks > 1;
+    f->is_by_library = x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->opt.library_reduce &&
+                       m->wire->n_ranks > 1;
     uint64_t begun = drove__now_ns();
     drove_status status = begin(m, f);
     f->start_ns = drove__now_ns() - begun;

@@ -69,6 +69,16 @@ static flow *next_flow(flight *f, flow_kind kind, unsigned peer, size_t n_bytes)
     return o;
 }
 
+void drove__flight_send(flight *f, unsigned peer, const void *from, size_t n_bytes)
+{
+    next_flow(f, FLOW_SEND, peer, n_bytes)->from = from;
+}
+
+void drove__flight_place(flight *f, unsigned peer, void *to, size_t n_bytes)
+{
+    next_flow(f, FLOW_PLACE, peer, n_bytes)->to = to;
+}
+
 static void give(flight *f, unsigned peer, const float *base, region part)
 {
     next_flow(f, FLOW_SEND, peer, part.n * sizeof(float))->from =
@@ -285,8 +295,8 @@ static void gather(messages *m, flight *f)
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     for (unsigned i = 1; i < n_ranks && f->round == 0; i++) {
         unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
-        next_flow(f, FLOW_SEND, to, f->each_bytes)->from = f->mine;
-        next_flow(f, FLOW_PLACE, from, f->each_bytes)->to = f->all + from * f->each_bytes;
+        drove__flight_send(f, to, f->mine, f->each_bytes);
+        drove__flight_place(f, from, f->all + from * f->each_bytes, f->each_bytes);
     }
 }
 
@@ -297,6 +307,7 @@ static void set_flows(messages *m, flight *f)
     case WAY_DOUBLING: double_distance(m, f); break;
     case WAY_HALVING: halve(m, f); break;
     case WAY_SLICES: by_slices(m, f); break;
+    case WAY_CODES: drove__codes_round(m, f); break;
     case WAY_TREE: up_and_down(m, f); break;
     case WAY_SCATTER: scatter(m, f); break;
     case WAY_BARRIER: meet(m, f); break;
@@ -314,6 +325,7 @@ static unsigned n_rounds(const messages *m, const flight *f)
     case WAY_BARRIER: return levels;
     case WAY_HALVING: return f->kind == DROVE_REDUCE ? levels + 1 : 2 * levels;
     case WAY_TREE: return levels + 2;
+    case WAY_CODES: return 3;
     case WAY_SLICES:
     case WAY_SCATTER:
     case WAY_VISIT: return 2;
@@ -343,6 +355,7 @@ static flight_way choose(const messages *m, const flight *f)
     bool is_short = f->x.n * sizeof(float) <= MESSAGE_INLINE;
     switch (f->kind) {
     case DROVE_ALL_REDUCE:
+        if (f->x.codec != NULL) return WAY_CODES;
         if (f->is_by_library) return WAY_BARRIER; /* finish does the rest */
         if (is_short) return is_power_of_2(m->wire->n_ranks) ? WAY_DOUBLING : WAY_TREE;
         return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
@@ -415,7 +428,8 @@ drove_status drove__flight_begin(messages *m, flight *f)
     bool keeps =
         f->kind == DROVE_ALL_REDUCE || (f->kind == DROVE_REDUCE && f->x.peer == m->wire->rank);
     f->way = choose(m, f);
-    size_t n_spare = spare_of(m, f->way, f->x.n, &f->row);
+    size_t n_spare =
+        f->way == WAY_CODES ? drove__codes_spare(m, f) : spare_of(m, f->way, f->x.n, &f->row);
     DROVE_TRY(ensure_flows(m, f));
     DROVE_TRY(ensure_scratch(f, n_spare + (adds && !keeps ? drove__pad_floats(f->x.n) : 0)));
     f->rows = f->scratch;

@@ -3,8 +3,10 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/codec.h"
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
+#include "cluster/tree.h"
 #include "crowd.h"
 #include "exchange_cases.h"
 
@@ -89,6 +91,99 @@ static void exchanges_go_on_without_couriers(void **state)
 {
     (void)state;
     all_kinds(false, 40000);
+}
+
+/* ---- codes ---- */
+
+enum { N_CODED = 20011, N_TIMES_CODED = 3 };
+
+typedef struct coded {
+    ranks r;
+    drove_codec *codec[CROWD_MOST];
+    float *in[CROWD_MOST], *out[CROWD_MOST];
+} coded;
+
+static void create_codecs(drove_codec **codec, unsigned n, unsigned bits)
+{
+    for (unsigned i = 0; i < n; i++) {
+        drove_codec_options opt = {.bits = bits,
+                                   .n = N_CODED,
+                                   .n_workers = n,
+                                   .worker = i,
+                                   .seed = 3,
+                                   .kernels = crowd_kernels()};
+        assert_int_equal(drove__codec_create(&opt, &codec[i]), DROVE_OK);
+    }
+}
+
+static void reduce_codes(void *context, unsigned worker)
+{
+    coded *c = context;
+    drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                        .in = c->in[worker],
+                        .out = c->out[worker],
+                        .n = N_CODED,
+                        .codec = c->codec[worker]};
+    keep(&c->r, worker, drove__exchange(c->r.t[worker], worker, &x, NULL));
+}
+
+/* What codec.h says, slice by slice, without messages. */
+static void reduce_plainly(drove_codec **codec, float **in, unsigned n, float *out)
+{
+    static float spare[DROVE_TREE_LEVELS * DROVE_TREE_BLOCK], sum[N_CODED];
+    const void *code[CROWD_MOST];
+    for (unsigned i = 0; i < n; i++) (void)drove__codec_encode(codec[i], in[i]);
+    for (unsigned w = 0; w < n; w++) {
+        size_t first, length;
+        drove__codec_slice(codec[0], w, &first, &length);
+        size_t begin = drove__codec_bytes(codec[0], first);
+        if (length == 0) continue;
+        for (unsigned i = 0; i < n; i++) {
+            code[i] = (const char *)drove__codec_code(codec[i]) + begin;
+        }
+        drove__codec_add(codec[w], code, n, length, sum, spare);
+        const void *of_sum = drove__codec_encode_sum(codec[w], first, length, sum);
+        drove__codec_decode(codec[w], out + first, of_sum, length);
+    }
+}
+
+static void check_coded(unsigned n, unsigned bits)
+{
+    static float expected[N_CODED];
+    coded c = {0};
+    drove_codec *plain[CROWD_MOST] = {NULL};
+    open_ranks(&c.r, n, n % 2 == 0, 60, n);
+    create_codecs(c.codec, n, bits);
+    create_codecs(plain, n, bits);
+    for (unsigned i = 0; i < n; i++) {
+        c.in[i] = drove__alloc(N_CODED, sizeof(float));
+        c.out[i] = drove__alloc(N_CODED, sizeof(float));
+    }
+    for (unsigned time = 0; time < N_TIMES_CODED; time++) {
+        for (unsigned i = 0; i < n; i++) exchange_cases_fill(c.in[i], N_CODED, time, i, true);
+        reduce_plainly(plain, c.in, n, expected);
+        crowd_run(n, reduce_codes, &c);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(c.r.status[i], DROVE_OK);
+            assert_memory_equal(c.out[i], expected, sizeof expected);
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        drove__codec_destroy(c.codec[i]);
+        drove__codec_destroy(plain[i]);
+        drove__free(c.in[i]);
+        drove__free(c.out[i]);
+    }
+    close_ranks(&c.r);
+}
+
+static void codes_give_what_the_codec_says(void **state)
+{
+    static const unsigned bits[] = {16, 8, 1};
+    (void)state;
+    for (unsigned i = 0; i < DROVE_COUNT(bits); i++) {
+        for (unsigned n = 1; n <= 5; n++) check_coded(n, bits[i]);
+    }
 }
 
 /* ---- visits ---- */
@@ -328,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_give_the_tree),
         cmocka_unit_test(exchanges_go_on_without_couriers),
+        cmocka_unit_test(codes_give_what_the_codec_says),
         cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
         cmocka_unit_test(visits_to_an_open_centre_come_at_once),
         cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),

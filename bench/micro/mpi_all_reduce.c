@@ -1,0 +1,185 @@
+/* bench/micro/mpi_all_reduce.c - all-reduce between ranks: ours, with its fixed tree, beside the
+ * library's MPI_Allreduce; and how much of an exchange is hidden behind computing.
+ *
+ *   mpirun -n P bench_mpi_all_reduce [MEGABYTES ...]          (0.5 5 50)
+ *
+ * Both sums are taken in turns in one run, after a barrier each; a sum's time is that of the rank
+ * that needs longest, and the fastest of REPEATS is told.  Overlap: an exchange alone (e), work on
+ * vectors in the cache for about 1.5 e alone (c), and the exchange started, the work done, the
+ * exchange finished (b); hidden = (e + c - b) / e, of medians.  cpu: of the whole process in b, less
+ * that in c, over e: what moving the messages takes of a core.  JSON lines, by rank 0.
+ */
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "cluster/ranks_open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPEATS = 15, N_WORK = 8192 };
+
+static drove_transport *t;
+static drovek_table kernels;
+static unsigned rank;
+static float work[2][N_WORK];
+
+static void must(drove_status status)
+{
+    if (status == DROVE_OK) return;
+    fprintf(stderr, "rank %u: %s\n", rank, drove_error_text());
+    drove__transport_abort(t, 1);
+    exit(1);
+}
+
+static void meet(void)
+{
+    must(drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 1}, NULL));
+}
+
+/* The longest of all ranks. */
+static double longest(double mine)
+{
+    double all[1024], most = 0;
+    must(t->ops->gather(t, &mine, sizeof mine, all));
+    for (unsigned i = 0; i < t->n_workers; i++) most = all[i] > most ? all[i] : most;
+    return most;
+}
+
+static double now_s(void)
+{
+    return (double)drove__now_ns() * 1e-9;
+}
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void compute(unsigned long n_turns)
+{
+    for (unsigned long i = 0; i < n_turns; i++) {
+        kernels.axpy_f32(work[0], work[1], N_WORK, 1e-9f);
+    }
+}
+
+static void sum(const float *in, float *out, size_t n, unsigned long n_turns)
+{
+    drove_exchange x = {.kind = DROVE_ALL_REDUCE, .in = in, .out = out, .n = n};
+    must(t->ops->start(t, rank, &x));
+    compute(n_turns);
+    must(t->ops->finish(t, rank, 0, NULL));
+}
+
+static void compare(const float *in, float *out, size_t n)
+{
+    const drove_wire *w = drove__transport_wire(t);
+    double ours = 1e30, theirs = 1e30;
+    for (int i = 0; i < REPEATS; i++) {
+        meet();
+        double begun = now_s();
+        sum(in, out, n, 0);
+        double took = longest(now_s() - begun);
+        ours = took < ours ? took : ours;
+        meet();
+        begun = now_s();
+        w->ops->all_reduce((drove_wire *)(uintptr_t)w, in, out, n);
+        took = longest(now_s() - begun);
+        theirs = took < theirs ? took : theirs;
+    }
+    if (rank != 0) return;
+    printf("{\"bench\": \"mpi_all_reduce\", \"library\": \"%s\", \"ranks\": %u, \"bytes\": %zu, "
+           "\"ours_ms\": %.3f, \"library_ms\": %.3f, \"ratio\": %.2f}\n",
+           w->library, w->n_ranks, n * sizeof *in, ours * 1e3, theirs * 1e3, ours / theirs);
+    fflush(stdout);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return x[n / 2];
+}
+
+static unsigned long calibrate(double seconds)
+{
+    unsigned long n = 1000;
+    for (;;) {
+        double begun = now_s();
+        compute(n);
+        double took = now_s() - begun;
+        if (took > 0.02) return (unsigned long)((double)n * seconds / took) + 1;
+        n *= 2;
+    }
+}
+
+static void overlap(const float *in, float *out, size_t n)
+{
+    double alone[REPEATS], computing[REPEATS], both[REPEATS], cpu[REPEATS];
+    const int repeats = REPEATS / 2;
+    for (int i = 0; i < repeats; i++) {
+        meet();
+        double begun = now_s();
+        sum(in, out, n, 0);
+        alone[i] = longest(now_s() - begun);
+    }
+    double e = median(alone, repeats);
+    unsigned long n_turns = calibrate(1.5 * e);
+    for (int i = 0; i < repeats; i++) {
+        meet();
+        double begun = now_s(), cpu_begun = cpu_s();
+        compute(n_turns);
+        double cpu_compute = cpu_s() - cpu_begun;
+        computing[i] = longest(now_s() - begun);
+        meet();
+        begun = now_s(), cpu_begun = cpu_s();
+        sum(in, out, n, n_turns);
+        cpu[i] = cpu_s() - cpu_begun - cpu_compute;
+        both[i] = longest(now_s() - begun);
+    }
+    double c = median(computing, repeats), b = median(both, repeats);
+    if (rank != 0) return;
+    printf("{\"bench\": \"mpi_overlap\", \"library\": \"%s\", \"ranks\": %u, \"bytes\": %zu, "
+           "\"exchange_ms\": %.3f, \"compute_ms\": %.3f, \"both_ms\": %.3f, \"hidden\": %.3f, "
+           "\"cpu\": %.3f}\n",
+           drove__transport_wire(t)->library, t->n_workers, n * sizeof *in, e * 1e3, c * 1e3,
+           b * 1e3, (e + c - b) / e, median(cpu, repeats) / e);
+    fflush(stdout);
+}
+
+int main(int n_arguments, char **argument)
+{
+    static const char *const usual[] = {"0.5", "5", "50"};
+    int n_sizes = n_arguments > 1 ? n_arguments - 1 : 3;
+    if (drovek_select(&kernels, drove__cpu_features(), NULL) != DROVE_OK) return 1;
+    drove_status status = drove__transport_mpi(&kernels, 60, &t);
+    if (status != DROVE_OK) {
+        fprintf(stderr, "bench_mpi_all_reduce: %s\n", drove_error_text());
+        return 2;
+    }
+    rank = drove__transport_wire(t)->rank;
+    for (int i = 0; i < n_sizes; i++) {
+        double megabytes = atof(n_arguments > 1 ? argument[1 + i] : usual[i]);
+        size_t n = megabytes > 0 ? (size_t)(megabytes * 1e6 / sizeof(float)) : 1;
+        float *in = drove__alloc(n, sizeof *in), *out = drove__alloc(n, sizeof *out);
+        if (in == NULL || out == NULL) return 1;
+        for (size_t j = 0; j < n; j++) in[j] = (float)(j % 1000) * 1e-3f + (float)rank;
+        must(drove__messages_reserve(t, n, 1));
+        sum(in, out, n, 0);
+        compare(in, out, n);
+        overlap(in, out, n);
+        drove__free(in);
+        drove__free(out);
+    }
+    t->ops->destroy(t);
+    return 0;
+}
