@@ -1,7 +1,7 @@
 /* train/ranks_park.c - what ranks tell each other when their workers are parked.  See ranks.h. */
 #include "train/ranks.h"
 
-#include "train/run.h"
+#include "train/control.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,26 @@ typedef struct parked { /* one rank's */
     drove_trace_worker trace;
 } parked;
 
-/* How to go on after a failure that ends the run.  Rank 0 speaks first, and ends the others, which
- * would say the same of the same rank; they wait so long that it can. */
-drove_status drove__ranks_lost(const drove_run *run, drove_status status)
+/* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they wait so
+ * long that it can.  False: a launcher has told this one to end meanwhile. */
+static bool await_word(const drove_run *run)
 {
     const unsigned rank = run->ranks.rank;
+    const uint64_t before = drove__run_interrupts();
+    const struct timespec moment = {.tv_nsec = 20000000};
+    unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
+    for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
+        nanosleep(&moment, NULL);
+    return drove__run_interrupts() == before;
+}
+
+/* How to go on after a failure that ends the run. */
+drove_status drove__ranks_lost(const drove_run *run, drove_status status)
+{
     char text[DROVE_ERROR_TEXT_SIZE];
     if (run->ranks.n <= 1) return status;
     drove__error_copy(text);
-    const struct timespec moment = {.tv_sec = rank > 0 ? 1 : 0,
-                                    .tv_nsec = 100000000L * (rank < 8 ? rank : 8)};
-    nanosleep(&moment, NULL);
+    if (!await_word(run)) return drove__fail(status, "%s", "");
     if (!run->save.is_there)
         return drove__fail(status, "%.700s; nothing is saved%s", text,
                            run->opt.out[0] == '\0' ? " without --out" : " yet");

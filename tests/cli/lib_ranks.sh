@@ -1,0 +1,43 @@
+# tests/cli/lib_ranks.sh - running the program over MPI ranks, by each library that is here.
+# shellcheck disable=SC2034
+small="--data synth:digits?n=1200 --model mlp:24 --test none --lr 0.05 --eval-every 0.5 --quiet"
+
+# Sets `libraries` to those that have a launcher and a module, or skips the test.
+find_libraries() {
+    local name
+    libraries=
+    [ -z "${DROVE_SANITIZE:-}" ] || { echo "MPI libraries are not sanitized: skipped"; exit 77; }
+    for name in openmpi mpich; do
+        if ! command -v "mpirun.$name" >/dev/null; then
+            echo "no mpirun.$name here"
+        elif [ ! -f "$DROVE_BUILD_DIR/lib/drove/drove_mpi_$name.so" ]; then
+            echo "no module drove_mpi_$name.so was built"
+        else
+            libraries="$libraries $name"
+        fi
+    done
+    [ -n "$libraries" ] || { echo "no MPI to run ranks by: skipped"; exit 77; }
+}
+
+# LIBRARY: sets the array `launch` to the launcher.
+use_library() {
+    library=$1
+    launch=("mpirun.$1")
+    [ "$1" != openmpi ] ||
+        launch+=(--allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+}
+
+# STATUS ARGUMENT...: runs the launcher, which must end with this status: out.txt, err.txt.
+ranks_for() {
+    local wanted=$1
+    shift
+    status=0
+    timeout 120 "${launch[@]}" "$@" >out.txt 2>err.txt </dev/null || status=$?
+    [ "$status" = "$wanted" ] || fail "$library: $*: expected status $wanted, found $status: $(cat err.txt)"
+}
+
+# TEXT: what drove itself said is one line, with this in it.
+says() {
+    [ "$(grep -c '^drove: ' err.txt)" = 1 ] || fail "$library: expected one line of drove: $(cat err.txt)"
+    grep -qF -- "$1" err.txt || fail "$library: expected \"$1\": $(grep '^drove: ' err.txt)"
+}

@@ -1,0 +1,86 @@
+# A run over MPI ranks: the bits of threads, the files of one run, and one line of error from one rank.
+# ctest: timeout=600
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+. "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"
+find_libraries
+
+# The same as four threads, bit for bit, for the methods that promise bits.
+same_bits() {
+    local strategy
+    for strategy in "$@"; do
+        rm -rf threads ranks
+        # shellcheck disable=SC2086
+        run_for 0 train $small --strategy "$strategy" --threads 4 --until epochs=2 --out threads
+        # shellcheck disable=SC2086
+        ranks_for 0 -n 4 "$DROVE" train $small --strategy "$strategy" --threads 1 --until epochs=2 --out ranks
+        cmp threads/model.safetensors ranks/model.safetensors || fail "$library: $strategy: other bits than threads"
+        grep -q '"ranks": 4' ranks/summary.json || fail "expected four ranks in the summary"
+        cut -d, -f1-3,6- threads/log.jsonl | tr ',' '\n' | grep '"loss"' >one.txt
+        cut -d, -f1-3,6- ranks/log.jsonl | tr ',' '\n' | grep '"loss"' >other.txt
+        cmp one.txt other.txt || fail "$library: $strategy: other losses than threads"
+    done
+}
+
+# Ends, with all examples counted.
+all_counted() {
+    local strategy
+    for strategy in "$@"; do
+        # shellcheck disable=SC2086
+        ranks_for 0 -n 3 "$DROVE" train $small --strategy "$strategy" --until epochs=1 --json
+        grep -q '"examples": 12[0-9][0-9],' out.txt || fail "$library: $strategy: expected one epoch: $(cat out.txt)"
+        grep -q '"ratio": 0\.' out.txt || fail "$library: $strategy: expected a communication ratio"
+    done
+}
+
+bad_input() {
+    # shellcheck disable=SC2086
+    set -- "$DROVE" train $small --until epochs=1
+    ranks_for 2 -n 1 "$@" --lr 0.1 : -n 1 "$@" --lr 0.2
+    says '--lr: expected 0.1 at all ranks, as at rank 0'
+    says 'found 0.2 at rank 1'
+    ranks_for 2 -n 1 "$@" : -n 1 "$@" --data mnist:/nowhere
+    says 'rank 1'
+    ranks_for 2 -n 1 "$@" : -n 1 "$@" --rule adm
+    says 'rank 1'
+    ranks_for 2 -n 1 "$@" : -n 1 "$@" --data 'synth:digits?n=1201'
+    says '--data'
+    ranks_for 2 -n 1 "$@" --isa ref : -n 1 "$@"
+    says 'kernels (--isa): expected ref'
+    ranks_for 2 -n 2 "$@" --strategy sync
+    says 'allreduce is what sync is among ranks'
+    ranks_for 2 -n 3 "$@" --data 'synth:digits?n=2'
+    says 'expected at least as many training examples as ranks, 3, found 2'
+    ranks_for 2 -n 2 "$@" --resume /nowhere
+    says '/nowhere'
+    mkdir -p used
+    touch used/file
+    ranks_for 2 -n 2 "$@" --out used
+    says 'expected a new or empty folder'
+    ranks_for 2 -n 2 env DROVE_MODULE_PATH=/nowhere "$@"
+    says 'the module drove_mpi_'
+}
+
+# A stopped run continues to the same bits; with another number of ranks it goes on from the centre.
+resumes() {
+    rm -rf whole half
+    # shellcheck disable=SC2086
+    set -- "$DROVE" train $small --strategy easgd-sync3 --rule momentum:0.9
+    ranks_for 0 -n 3 "$@" --until epochs=2 --out whole
+    ranks_for 0 -n 3 "$@" --until epochs=1 --out half
+    cp -r half fewer
+    ranks_for 0 -n 3 "$DROVE" train --resume half --until epochs=2 --quiet
+    cmp whole/model.safetensors half/model.safetensors || fail "$library: resumed to other bits"
+    ranks_for 0 -n 2 "$DROVE" train --resume fewer --until epochs=2 --quiet --json
+    grep -q '"outcome": "finished"' out.txt || fail "$library: expected two ranks to go on where three were"
+    rm -rf fewer
+}
+
+for name in $libraries; do
+    use_library "$name"
+    same_bits easgd-sync3 allreduce easgd local
+    all_counted easgd-async psgd-async diloco
+    bad_input
+    resumes
+done
+echo "ranks by:$libraries"
