@@ -1,5 +1,6 @@
 /* The transport of shared memory: what each kind of exchange gives, for 1 to 9 workers, and what
  * happens when one stops, leaves or does not come. */
+#include "cluster/shared_state.h"
 #include "cluster/transport.h"
 #include "cluster/tree.h"
 
@@ -293,6 +294,44 @@ static void who_does_not_come_is_named(void **state)
     }
 }
 
+/* What worker 1 leaves behind that is killed in phase `phase` of chunk 1 of an all-reduce in place:
+ * earlier blocks are done; of a block whose sum is in the stage a part may have been copied. */
+static void leave_half_done(table *b, unsigned phase)
+{
+    drove_shared *s = b->t->impl;
+    float *sum = b->sum + DROVE_SHARED_CHUNK;
+    size_t n_done = (size_t)(phase - 1) / 2 * DROVE_TREE_BLOCK;
+    if (phase % 2 == 0) {
+        memcpy(s->worker[1].stage, sum + n_done, DROVE_TREE_BLOCK * sizeof *sum);
+        memcpy(b->in[0] + DROVE_SHARED_CHUNK + n_done, sum + n_done, 1000 * sizeof *sum);
+    }
+    for (unsigned w = 0; w < 2; w++)
+        memcpy(b->in[w] + DROVE_SHARED_CHUNK, sum, n_done * sizeof *sum);
+    atomic_store(&s->chunk[0][1], (uint64_t)1 << 24 | 1u << 8 | phase);
+}
+
+static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
+{
+    (void)state;
+    enum { PHASES = 2 * DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
+    for (unsigned phase = 1; phase <= PHASES; phase++) {
+        table b;
+        open_table(&b, 2, N);
+        fill_sum(&b, 0);
+        for (unsigned w = 0; w < 2; w++) {
+            fill_in(&b, w, 0);
+            const drove_exchange x = {
+                .kind = DROVE_ALL_REDUCE, .in = b.in[w], .out = b.in[w], .n = N};
+            assert_int_equal(b.t->ops->start(b.t, w, &x), DROVE_OK);
+        }
+        leave_half_done(&b, phase);
+        b.t->ops->leave(b.t, 1, true);
+        assert_int_equal(b.t->ops->finish(b.t, 0, 0, NULL), DROVE_OK);
+        for (unsigned w = 0; w < 2; w++) assert_true(equal(b.in[w], b.sum, N));
+        close_table(&b);
+    }
+}
+
 static void halt_at_barriers(void *context, unsigned w)
 {
     table *b = context;
@@ -320,6 +359,24 @@ static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
     close_table(&b);
 }
 
+/* It travels with what is started after it: who finishes early or late decides nothing. */
+static void a_wish_to_halt_counts_from_the_next_start(void **state)
+{
+    (void)state;
+    table b;
+    open_table(&b, 2, 0);
+    const drove_exchange x = {.kind = DROVE_BARRIER};
+    for (int wished = 0; wished < 2; wished++) {
+        for (unsigned w = 0; w < 2; w++) assert_int_equal(b.t->ops->start(b.t, w, &x), DROVE_OK);
+        atomic_store(&b.t->halt_wished, 1);
+        for (unsigned w = 0; w < 2; w++) {
+            assert_int_equal(b.t->ops->finish(b.t, w, 0, NULL), DROVE_OK);
+            assert_int_equal(atomic_load(&b.t->halt_seen), wished);
+        }
+    }
+    close_table(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,7 +385,9 @@ int main(void)
         cmocka_unit_test(a_message_goes_round_a_ring),
         cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
         cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(a_lost_workers_chunk_is_carried_on_from_every_phase),
         cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(a_wish_to_halt_counts_from_the_next_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
