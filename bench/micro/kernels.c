@@ -27,7 +27,7 @@ static const float ETA = 1e-9f;
 
 /* Parameters, gradient, rule state; activations and their gradients; data of one batch. */
 static float *w, *g, *m1, *m2, *x, *y, *dy, *shift, *factor, *bias;
-static uint8_t *bytes;
+static uint8_t *bytes, *codes;
 static int32_t *label;
 static uint32_t index_of[75]; /* rows of w that a sparse example touches */
 
@@ -178,6 +178,38 @@ static void run_adam(const drovek_table *k, const bench_case *c)
     k->adam_f32(w, w, m1, m1, m2, m2, g, c->cols, ETA, 0.9f, 0.999f, 0.5f, 0.5f, 1e-6f);
 }
 
+static void run_elastic(const drovek_table *k, const bench_case *c)
+{
+    (void)k->elastic_f32(w, g, m1, c->cols, ETA, 1e-3f, c->variant != 0);
+}
+
+static void run_elastic_centre(const drovek_table *k, const bench_case *c)
+{
+    (void)k->elastic_centre_f32(w, g, m1, m2, c->cols, ETA, 1e-9f, 1.0f, c->variant != 0);
+}
+
+static void run_centre(const drovek_table *k, const bench_case *c)
+{
+    k->centre_f32(m1, g, NULL, c->cols, 1e-9f, 1.0f);
+}
+
+/* variant: bits */
+static void run_encode(const drovek_table *k, const bench_case *c)
+{
+    drovek_encode_fn *encode = c->variant == 16  ? k->encode_i16
+                               : c->variant == 8 ? k->encode_i8
+                                                 : k->encode_i1;
+    encode(codes, g, shift, c->cols, 1, 0);
+}
+
+static void run_decode(const drovek_table *k, const bench_case *c)
+{
+    drovek_decode_fn *decode = c->variant == 16  ? k->decode_i16
+                               : c->variant == 8 ? k->decode_i8
+                                                 : k->decode_i1;
+    decode(y, codes, c->cols);
+}
+
 /* ---- the cases ---- */
 
 /* clang-format off */
@@ -248,6 +280,17 @@ static bench_case cases[] = {
     VECTOR(adagrad),
     VECTOR(rmsprop),
     VECTOR(adam),
+    ROWS(elastic, 1, N_PARAMS, 0, "134794"),
+    ROWS(elastic, 1, N_PARAMS, 1, "134794, distance"),
+    ROWS(elastic_centre, 1, N_PARAMS, 0, "134794"),
+    ROWS(elastic_centre, 1, N_PARAMS, 1, "134794, distance"),
+    VECTOR(centre),
+    ROWS(encode, 1, N_PARAMS, 16, "16 bits, 134794"),
+    ROWS(encode, 1, N_PARAMS, 8, "8 bits, 134794"),
+    ROWS(encode, 1, N_PARAMS, 1, "1 bit, 134794"),
+    ROWS(decode, 1, N_PARAMS, 16, "16 bits, 134794"),
+    ROWS(decode, 1, N_PARAMS, 8, "8 bits, 134794"),
+    ROWS(decode, 1, N_PARAMS, 1, "1 bit, 134794"),
 };
 /* clang-format on */
 
@@ -266,8 +309,9 @@ static void allocate(void)
     drove__rng_seed(&rng, SEED, DROVE_RNG_TEST, 0);
     for (size_t v = 0; v < DROVE_COUNT(vectors); v++) *vectors[v] = filled(&rng);
     bytes = drove__alloc(N_ELEMENTS, 1);
+    codes = drove__alloc(N_ELEMENTS, 3);
     label = drove__alloc(MAX_BATCH, sizeof *label);
-    if (bytes == NULL || label == NULL) exit(1);
+    if (bytes == NULL || codes == NULL || label == NULL) exit(1);
     for (size_t i = 0; i < N_ELEMENTS; i++) bytes[i] = (uint8_t)drove__rng_u64(&rng);
     for (size_t i = 0; i < MAX_BATCH; i++) label[i] = (int32_t)(i % 10);
     for (size_t i = 0; i < DROVE_COUNT(index_of); i++)
