@@ -150,7 +150,7 @@ static drove_sim_hosts four_hosts(const struct problem *p, const struct network 
                                   const drove_sim_exchange *m)
 {
     bool is_master = m->pattern != DROVE_SIM_ROUNDS || m->at_master;
-    bool is_server = m->pattern == DROVE_SIM_VISITS && m->overlap == DROVE_SIM_NOTHING;
+    bool is_server = strncmp(m->name, "psgd", 4) == 0;
     bool is_mean = strcmp(m->name, "allreduce") == 0 || strcmp(m->name, "local") == 0;
     return (drove_sim_hosts){.n_workers = 4,
                              .n_bytes = 4.0 * p->n_params,
@@ -267,6 +267,7 @@ static const struct variant {
 } variants[] = {
     {"easgd", "easgd", 32, 1, false},
     {"easgd-async", "easgd-async", 32, 1, false},
+    {"easgd-async?overlap=1", "easgd-async?overlap=1", 32, 1, false},
     {"easgd-hogwild", "easgd-hogwild", 32, 1, false},
     {"psgd-async", "psgd-async", 32, 1, false},
     {"easgd-sync2", "easgd-sync2", 32, 1, false},

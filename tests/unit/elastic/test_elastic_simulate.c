@@ -89,12 +89,12 @@ static void master_serves_one_at_a_time(void **state)
     drove_sim_hosts h = four;
     h.n_workers = 1;
     /* Alone: to the master, its update and back: 5 + 3 + 5, hidden or not. */
-    assert_near(simulate("easgd-async", &h).iteration_s, 1 + 20 + 2);
+    assert_near(simulate("easgd-async?overlap=1", &h).iteration_s, 1 + 20 + 2);
     assert_near(simulate("psgd-async", &h).iteration_s, 1 + 20 + 13 + 2);
     /* Many workers, nothing to compute: the link takes 5 for each visit. */
     h.n_workers = 20;
     h.compute_s = h.data_s = h.worker_update_s = 0;
-    assert_true(fabs(simulate("easgd-async", &h).update_s - 5) < 0.02);
+    assert_true(fabs(simulate("easgd-async?overlap=1", &h).update_s - 5) < 0.02);
     assert_true(fabs(simulate("psgd-hogwild", &h).update_s - 5) < 0.02);
     /* Updates of 8: the master's lock is what they wait for, hogwild's do not. */
     h.master_update_s = 8;
