@@ -37,6 +37,7 @@ def options():
     p.add_argument("--model", default="mlp", choices=sorted(MODELS))
     p.add_argument("--methods", default=",".join(METHODS))
     p.add_argument("--seeds", type=int, default=3)
+    p.add_argument("--first", type=int, default=1, help="first seed")
     p.add_argument("--epochs", type=float, default=10)
     p.add_argument("--threads", type=int, default=4)
     p.add_argument("--lr", type=float, default=0.1)
@@ -76,7 +77,7 @@ def run(o, method, seed):
 
 
 def train(o):
-    for seed in range(1, o.seeds + 1):
+    for seed in range(o.first, o.first + o.seeds):
         for method in o.methods.split(","):
             line = run(o, method, seed)
             with open(o.lines, "a") as f:

@@ -267,9 +267,7 @@ static double run_rounds(sim *s)
 
 /* ---- the run ---- */
 
-/* The i-th smallest of n standard normal numbers, as expected (Blom's scores): a few slow nodes of
- * an ordinary size, not those of one draw. */
-static double normal_score(unsigned i, unsigned n)
+double drove__sim_normal_score(unsigned i, unsigned n)
 {
     double p = (i + 1 - 0.375) / (n + 0.25), low = -10.0, high = 10.0;
     for (unsigned k = 0; k < 60; k++) {
@@ -331,7 +329,7 @@ drove_status drove__simulate_exchange(const drove_sim_exchange *method,
         return drove__fail_nomem("a simulation", hosts->n_workers * sizeof *s.worker);
     for (unsigned i = 0; i < hosts->n_workers; i++) {
         drove__rng_seed(&s.worker[i].rng, run->seed, DROVE_RNG_FAKE, i);
-        s.worker[i].own = normal_score(i, hosts->n_workers);
+        s.worker[i].own = drove__sim_normal_score(i, hosts->n_workers);
     }
     double last_s = method->pattern == DROVE_SIM_TURNS    ? run_turns(&s)
                     : method->pattern == DROVE_SIM_VISITS ? run_visits(&s)

@@ -87,6 +87,10 @@ typedef struct drove_sim_times {
     double worker_update_s, master_update_s;
 } drove_sim_times;
 
+/* The i-th smallest of n standard normal numbers, as expected (Blom's scores); i < n.  So slow
+ * nodes are of an ordinary size, not of one draw's. */
+double drove__sim_normal_score(unsigned i, unsigned n);
+
 /* Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
 drove_status drove__simulate_exchange(const drove_sim_exchange *method,
                                       const drove_sim_hosts *hosts, const drove_sim_run *run,
