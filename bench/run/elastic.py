@@ -44,6 +44,8 @@ def options():
     p.add_argument("--option", default="")
     p.add_argument("--svg")
     p.add_argument("--target", type=float, default=0.975)
+    p.add_argument("--stop", action="store_true", help="train: end a run that has reached --target")
+    p.add_argument("--eval-every", default="0.125")
     return p.parse_args()
 
 
@@ -53,10 +55,11 @@ def run(o, method, seed):
     model, batch = MODELS[o.model]
     strategy, _, period = method.partition("?h=")
     has_momentum = strategy in ("measgd-async", "pmsgd-async")
+    until = f"epochs={o.epochs}" + (f",accuracy={o.target}" if o.stop else "")
     with tempfile.TemporaryDirectory() as folder:
         words = [o.drove, "train", "--data", f"mnist:{o.mnist}", "--test", "split", "--model", model, "--batch", str(batch),
                  "--threads", str(o.threads), "--strategy", strategy, "--lr", str(o.lr * (0.1 if has_momentum else 1)),
-                 "--seed", str(seed), "--until", f"epochs={o.epochs}", "--eval-every", "0.125", "--eval-examples", "1000",
+                 "--seed", str(seed), "--until", until, "--eval-every", o.eval_every, "--eval-examples", "1000",
                  "--out", folder, "--json", "--quiet"]
         if period:
             words += ["--period", period]
@@ -64,7 +67,7 @@ def run(o, method, seed):
             words += ["--rule", "momentum:0.9"]
         words += o.option.split()
         done = subprocess.run(words, check=False, stdout=subprocess.PIPE)
-        if done.returncode not in (0, 3):
+        if done.returncode not in (0, 3, 4):
             raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
         summary = json.loads(done.stdout)
         with open(os.path.join(folder, "log.jsonl")) as f:
