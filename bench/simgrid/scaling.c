@@ -11,9 +11,9 @@
  *
  * Vectors are `scale` times as short as `bytes`, on a platform whose links are as many times
  * slower: the same times in less memory.  Nothing moves messages in the background here, so a
- * worker that computes looks after them every `slice` seconds.  Additions take `add` s each byte, of
- * the full length; the real ones take no time on the simulated clock.  The slow workers are slow
- * for good.
+ * worker that computes looks after them every `slice` seconds.  Additions take `add` s each byte,
+ * of the full length; the real ones take no time on the simulated clock.  The slow workers are
+ * slow for good.
  *
  * Rank 0 prints one JSON object: mean seconds of an iteration, of the slowest rank.
  */
