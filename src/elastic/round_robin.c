@@ -50,19 +50,16 @@ static void fini(drove_sync *s)
 }
 
 /* Worker 0's first turn is given by nobody. */
-static drove_status await_turn(drove_sync *s, unsigned worker, drove_view *view)
+static drove_status await_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
-    drove_exchange_info info = {0};
     const drove_exchange x = {.kind = DROVE_RECEIVE,
                               .lane = DROVE_LANE_TURN,
                               .peer = (worker + s->n_workers - 1) % s->n_workers};
     bool is_first = worker == 0 && !r->turn[0].has_begun;
     r->turn[worker].has_begun = true;
     if (s->n_workers == 1 || is_first) return DROVE_OK;
-    DROVE_TRY(drove__exchange(r->v.e.transport, worker, &x, &info));
-    view->wait_ns = info.wait_ns;
-    return DROVE_OK;
+    return drove__exchange(r->v.e.transport, worker, &x, info);
 }
 
 static drove_status give_turn(drove_sync *s, unsigned worker)
@@ -78,22 +75,22 @@ static drove_status give_turn(drove_sync *s, unsigned worker)
 }
 
 /* The last turn that this worker gave has been taken: otherwise it would not have one now. */
-static drove_status settle_turn(drove_sync *s, unsigned worker)
+static drove_status settle_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
     drove_transport *t = r->v.e.transport;
     if (!r->turn[worker].is_given) return DROVE_OK;
     r->turn[worker].is_given = false;
-    return t->ops->finish(t, worker, DROVE_LANE_TURN, NULL);
+    return t->ops->finish(t, worker, DROVE_LANE_TURN, info);
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
-    drove_view waited = {0};
-    DROVE_TRY(settle_turn(s, worker));
-    DROVE_TRY(await_turn(s, worker, &waited));
+    drove_exchange_info turn = {0};
+    DROVE_TRY(settle_turn(s, worker, &turn));
+    DROVE_TRY(await_turn(s, worker, &turn));
     DROVE_TRY(drove__visits_acquire(s, worker, view));
-    view->wait_ns = waited.wait_ns;
+    view->wait_ns = turn.wait_ns;
     return DROVE_OK;
 }
 

@@ -40,7 +40,7 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
     drove__optim_apply(optim, &step, staleness, before + 1, part->offset, length, v->centre,
                        v->centre);
     optim->kernels->copy_f32(message, v->centre + part->offset, part->length);
-    if (part->offset + part->length >= optim->n) v->known[worker] = before + 1;
+    if (part == &v->e.part[v->e.n_parts - 1]) v->known[worker] = before + 1;
 }
 
 /* ---- setting up ---- */

@@ -25,6 +25,7 @@ static const drove_sync_ops *const methods[] = {
 typedef struct training {
     unsigned first, steps;
     bool is_delayed;
+    bool eta_differs; /* from worker to worker, and step to step */
     _Atomic unsigned n_failed;
     _Atomic unsigned ticket, n_inside;
     unsigned order[MOST_STEPS * 8]; /* who made which step, where one works at a time */
@@ -49,6 +50,7 @@ static void train(rig *r, unsigned worker, void *arg)
         drove_view view;
         drove_publish_info info;
         drove_step step = {.value = g, .eta = 0.1f};
+        if (c->eta_differs) step.eta = 0.1f / (float)(1 + worker + i % 3);
         if (c->is_delayed) rest_us((unsigned)drove__rng_below(&rng, 500));
         if (s->ops->acquire(s, worker, &view) != DROVE_OK) {
             atomic_fetch_add(&c->n_failed, 1);
@@ -76,7 +78,7 @@ static rig_options options(const drove_sync_ops *ops, const char *variant, unsig
 static void train_all(rig_options o, unsigned steps, bool is_delayed, float *result)
 {
     rig r;
-    training c = {.steps = steps, .is_delayed = is_delayed};
+    training c = {.steps = steps, .is_delayed = is_delayed, .eta_differs = o.schedule != NULL};
     rig_init(&r, o);
     run_workers(&r, train, &c);
     assert_int_equal(c.n_failed, 0);
@@ -159,6 +161,57 @@ static void allreduce_is_sync(void **state)
             free(a);
             rig_fini(&r);
         }
+    }
+}
+
+/* One worker of a method without a pull is sequential SGD, bit for bit: also in what depends on the
+ * number of the update. */
+static void one_worker_is_sequential(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const ops[] = {&drove__sync_psgd_async, &drove__sync_psgd_hogwild,
+                                                &drove__sync_allreduce, &drove__sync_local};
+    static const char *const rules[] = {"sgd", "nesterov", "adam"};
+    for (size_t k = 0; k < DROVE_COUNT(ops) * DROVE_COUNT(rules); k++) {
+        rig a, b;
+        training c = {.steps = 20};
+        rig_options o = options(&drove__sync_sequential, "sequential", 1);
+        o.rule = rules[k % DROVE_COUNT(rules)];
+        rig_init(&a, o);
+        o.ops = ops[k / DROVE_COUNT(rules)];
+        o.variant = o.ops->name;
+        rig_init(&b, o);
+        run_workers(&a, train, &c);
+        run_workers(&b, train, &c);
+        if (memcmp(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync), N * sizeof(float)) != 0)
+            fail_msg("%s, %s: other bits than sequential", o.variant, o.rule);
+        rig_fini(&a);
+        rig_fini(&b);
+    }
+}
+
+/* Under a schedule two workers' step sizes of one round may differ: they agree on their mean. */
+static void workers_agree_on_a_step_size_that_changes(void **state)
+{
+    (void)state;
+    for (unsigned n_workers = 2; n_workers <= 4; n_workers++) {
+        float *a = result_of(n_workers), *b = result_of(n_workers);
+        rig_options o = options(&drove__sync_easgd_sync1, "easgd-sync1", n_workers);
+        o.schedule = "exponential:0.9";
+        o.rho = 2.0;
+        train_all(o, 12, false, a);
+        o.ops = &drove__sync_easgd_sync3;
+        o.variant = "easgd-sync3";
+        train_all(o, 12, true, b);
+        assert_memory_equal(a, b, (size_t)(1 + n_workers) * N * sizeof *a);
+        o.ops = &drove__sync_allreduce;
+        o.variant = "allreduce";
+        o.rho = 0.0;
+        train_all(o, 12, true, b);
+        for (unsigned i = 1; i <= n_workers; i++)
+            assert_memory_equal(b, b + (size_t)i * N, N * sizeof *b);
+        free(a);
+        free(b);
     }
 }
 
@@ -547,6 +600,8 @@ int main(void)
         cmocka_unit_test(repeatable_methods_repeat),
         cmocka_unit_test(the_three_sync_easgd_are_one),
         cmocka_unit_test(allreduce_is_sync),
+        cmocka_unit_test(one_worker_is_sequential),
+        cmocka_unit_test(workers_agree_on_a_step_size_that_changes),
         cmocka_unit_test(turns_go_round),
         cmocka_unit_test(pull_has_a_range),
         cmocka_unit_test(a_step_size_that_grows_is_noticed),
