@@ -332,6 +332,56 @@ static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
     }
 }
 
+static void messages_to_and_from_who_has_left_fail(void **state)
+{
+    (void)state;
+    table b;
+    open_table(&b, 3, 10);
+    const drove_exchange send = {.kind = DROVE_SEND, .lane = 2, .peer = 1, .in = b.in[0], .n = 10};
+    const drove_exchange receive = {
+        .kind = DROVE_RECEIVE, .lane = 2, .peer = 1, .out = b.out[0], .n = 10};
+    const drove_exchange last = {.kind = DROVE_SEND, .lane = 2, .peer = 0, .in = b.in[1], .n = 10};
+    b.in[1][3] = 7.0f;
+    assert_int_equal(b.t->ops->start(b.t, 1, &last), DROVE_OK); /* what it had sent arrives */
+    b.t->ops->leave(b.t, 1, true);
+    assert_true(b.t->ops->has_left(b.t, 1) && !b.t->ops->has_left(b.t, 0));
+    assert_int_equal(drove__exchange(b.t, 0, &receive, NULL), DROVE_OK);
+    assert_true(b.out[0][3] == 7.0f);
+    assert_int_equal(drove__exchange(b.t, 0, &receive, NULL), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "receive of worker 0 in lane 2: worker 1 has left");
+    assert_int_equal(drove__exchange(b.t, 0, &send, NULL), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "send of worker 0 in lane 2: worker 1 has left");
+    const drove_exchange spread = {
+        .kind = DROVE_BROADCAST, .lane = 2, .peer = 1, .out = b.out[0], .n = 10};
+    assert_int_equal(b.t->ops->start(b.t, 2, &spread), DROVE_OK);
+    assert_int_equal(drove__exchange(b.t, 0, &spread, NULL), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "broadcast in lane 2: worker 1, whose it is, has left");
+    close_table(&b);
+}
+
+static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
+{
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
+        table b;
+        open_table(&b, 2, 100);
+        drove_shared *s = b.t->impl;
+        b.t->timeout_s = 0.1;
+        float *vector = drove__alloc(100, sizeof *vector);
+        const drove_centre centre = {
+            .vector = vector, .visit = add_visit, .context = vector, .is_exclusive = true};
+        assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
+        atomic_store(&s->worker[1].came_ns, 1); /* as a worker that was killed there */
+        atomic_store(&s->inside, inside ? 2 : 0);
+        const drove_exchange visit = {
+            .kind = DROVE_VISIT, .in = b.in[0], .out = b.out[0], .n = 100};
+        b.t->ops->leave(b.t, 1, true);
+        assert_int_equal(drove__exchange(b.t, 0, &visit, NULL), DROVE_OK);
+        drove__free(vector);
+        close_table(&b);
+    }
+}
+
 static void halt_at_barriers(void *context, unsigned w)
 {
     table *b = context;
@@ -385,6 +435,8 @@ int main(void)
         cmocka_unit_test(a_message_goes_round_a_ring),
         cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
         cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(messages_to_and_from_who_has_left_fail),
+        cmocka_unit_test(who_is_lost_at_the_centre_does_not_bar_its_door),
         cmocka_unit_test(a_lost_workers_chunk_is_carried_on_from_every_phase),
         cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
         cmocka_unit_test(a_wish_to_halt_counts_from_the_next_start),
