@@ -6,24 +6,16 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "base/topo.h"
+#include "base/topo_state.h"
 
 #include "base/mem.h"
 
 #include <errno.h>
-#include <hwloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-struct drove_topo {
-    hwloc_topology_t hwloc;
-    drove_topo_facts facts;
-    drove_place *compact; /* [facts.n_pus] order in which workers fill the processors */
-    drove_place *spread;  /* [facts.n_pus]                                            */
-};
 
 /* A processor with what the two orders sort it by. */
 typedef struct candidate {
@@ -57,6 +49,7 @@ static void find_facts(drove_topo *topo)
     facts->l2_bytes = cache_bytes(hwloc, HWLOC_OBJ_L2CACHE);
     facts->l3_bytes = cache_bytes(hwloc, HWLOC_OBJ_L3CACHE);
     facts->memory_bytes = hwloc_get_root_obj(hwloc)->total_memory;
+    drove__topo_find_fast(hwloc, facts);
     facts->is_this_machine = hwloc_topology_is_thissystem(hwloc);
 }
 

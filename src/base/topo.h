@@ -31,7 +31,11 @@ typedef struct drove_topo_facts {
     unsigned n_pus, n_cores, n_nodes, n_packages;
     size_t   l1d_bytes, l2_bytes, l3_bytes; /* of one cache; 0 = unknown */
     uint64_t memory_bytes;
-    int      is_this_machine;
+    /* What is faster than the rest of the memory: NUMA nodes of high bandwidth, or, without any,
+     * all caches of the last level. */
+    uint64_t    fast_bytes;
+    const char *fast_name; /* "MCDRAM", "HBM", "L3", "L2" or "none" */
+    int         is_this_machine;
 } drove_topo_facts;
 
 /* source NULL: this machine, restricted to the processors that this process may use.
@@ -45,6 +49,13 @@ void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
  * every core has one; more workers than PUs wrap round. */
 void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
                        drove_place *place);
+
+/* Parts of the machine's cores that none of its packages, NUMA nodes and last-level caches is cut
+ * by while another is whole: place[n_cores] one processor of each core, those of a group side by
+ * side, group[n_cores] ascending from 0.  Inside the smallest such domain groups differ by one
+ * core at most.  False: there is no such partition. */
+bool drove__topo_partition(const drove_topo *topo, unsigned n_groups, drove_place *place,
+                           unsigned *group);
 
 /* The place of a processor, as the operating system numbers it; false: not one of the
  * topology's. */

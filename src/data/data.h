@@ -159,6 +159,9 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
  * has the rows of the view, in its order, with the same targets, and new features:
  * x_f32[n_rows][n_features], zero, for the caller to fill, unscaled.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_outline(const drove_data *data, drove_data **out);
+/* A copy has the rows of the view, in its order, as they are: all of it in new memory, which the
+ * calling thread touches first.  Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (quantised data). */
+drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
 
 /* Checks that apply to every format, after reading: finite values, labels in range, sizes.

@@ -109,6 +109,68 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out)
     return DROVE_OK;
 }
 
+/* Places and values of sparse examples. */
+static drove_status copy_sparse(const drove_data *from, drove_storage *to)
+{
+    const drove_storage *s = from->storage;
+    size_t n = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t row = drove__data_row(from, i);
+        n += (size_t)(s->row_start[row + 1] - s->row_start[row]);
+    }
+    to->row_start = drove__grow(NULL, from->n_rows + 1, sizeof *to->row_start);
+    to->index = drove__grow(NULL, n, sizeof *to->index);
+    if (s->value != NULL) to->value = drove__grow(NULL, n, sizeof *to->value);
+    if (to->row_start == NULL || to->index == NULL || (s->value != NULL && to->value == NULL))
+        return drove__fail_nomem("sparse examples", n * sizeof *to->index);
+    uint64_t at = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t row = drove__data_row(from, i), first = (size_t)s->row_start[row];
+        size_t n_here = (size_t)s->row_start[row + 1] - first;
+        to->row_start[i] = at;
+        memcpy(to->index + at, s->index + first, n_here * sizeof *to->index);
+        if (s->value != NULL) memcpy(to->value + at, s->value + first, n_here * sizeof *to->value);
+        at += n_here;
+    }
+    to->row_start[from->n_rows] = at;
+    return DROVE_OK;
+}
+
+static drove_status copy_examples(const drove_data *from, drove_storage *to)
+{
+    const drove_storage *s = from->storage;
+    size_t n = s->n_features, count;
+    if (s->x_kind == DROVE_X_CSR) return copy_sparse(from, to);
+    if (__builtin_mul_overflow(from->n_rows, n, &count)) count = SIZE_MAX;
+    if (s->x_kind == DROVE_X_U8) to->x_u8 = drove__alloc(count, sizeof *to->x_u8);
+    else to->x_f32 = drove__alloc(count, sizeof *to->x_f32);
+    if (to->x_u8 == NULL && to->x_f32 == NULL) return drove__fail_nomem("examples", count);
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t row = drove__data_row(from, i);
+        if (s->x_kind == DROVE_X_U8) memcpy(to->x_u8 + i * n, s->x_u8 + row * n, n);
+        else memcpy(to->x_f32 + i * n, s->x_f32 + row * n, n * sizeof *to->x_f32);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__data_copy(const drove_data *data, drove_data **out)
+{
+    drove_data *copy;
+    *out = NULL;
+    if (data->storage->x_kind == DROVE_X_QUANT)
+        return drove__fail(DROVE_E_UNSUPPORTED, "a copy of quantised data is not made");
+    DROVE_TRY(drove__data_outline(data, &copy));
+    copy->n_rows = copy->storage->n_rows = data->n_rows;
+    drove_status status = copy_targets(data, copy->storage);
+    if (status == DROVE_OK) status = copy_examples(data, copy->storage);
+    if (status != DROVE_OK) {
+        drove_data_destroy(copy);
+        return status;
+    }
+    *out = copy;
+    return DROVE_OK;
+}
+
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out)
 {
     drove_data *derived;

@@ -110,7 +110,7 @@ bool drove__worker_next(drove_worker *w, drove_batch *batch, drove_status *statu
         return take(w, batch, status);
     }
     if (!drove__batcher_claim(&run->batcher, &w->cursor, w->index, &number)) return false;
-    *batch = (drove_batch){.data = run->train, .row = w->row, .number = number};
+    *batch = (drove_batch){.data = w->data, .row = w->row, .number = number};
     batch->n_rows = drove__batcher_rows(&run->batcher, &w->cursor, number, w->row);
     return true;
 }

@@ -66,6 +66,15 @@ static drove_status resolve_strategy(drove_workers *w)
     return status;
 }
 
+/* Workers that --partition asks for; how many auto means is known when the data are. */
+static unsigned groups_of(const char *partition)
+{
+    uint64_t n;
+    bool is_number =
+        drove__parse_u64("--partition", partition, 1, DROVE_MOST_THREADS, &n) == DROVE_OK;
+    return is_number ? (unsigned)n : 1;
+}
+
 static const char procs_word[] = "procs";
 
 bool drove__workers_are_procs(const char *workers)
@@ -125,9 +134,11 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     if (w.is_procs) DROVE_TRY(drove__procs_parse(options->workers, n_pus, &w.n_threads));
     const char *strategy = options->strategy;
     bool has_crew = options->workers[0] != '\0' && !w.is_procs;
+    bool has_groups = options->partition[0] != '\0';
     unsigned n_ranks = drove__mpi_launched_ranks();
     if (strcmp(strategy, "auto") == 0)
-        strategy = has_crew           ? "adaptive"
+        strategy = has_groups         ? "allreduce"
+                   : has_crew         ? "adaptive"
                    : n_ranks > 1      ? "easgd-sync3"
                    : w.n_threads == 1 ? "sequential"
                                       : "hogwild";
@@ -135,6 +146,7 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
     DROVE_TRY(resolve_strategy(&w));
     if (w.is_procs) DROVE_TRY(check_procs(&w, options->workers));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
+    if (has_groups) w.n_workers = groups_of(options->partition);
     if (n_ranks > 1 && (w.ops->needs & DROVE_SYNC_SPREAD) != 0) w.n_workers = n_ranks;
     bool is_assigned = (w.ops->needs & DROVE_SYNC_ASSIGNED) != 0;
     bool is_devices = (w.ops->needs & DROVE_SYNC_DEVICES) != 0;

@@ -347,6 +347,7 @@ static drove_status setup_workers(drove_run *run)
     for (unsigned i = 0; i < run->n_workers; i++) {
         run->worker[i].run = run;
         run->worker[i].index = i;
+        run->worker[i].data = run->train;
         sem_init(&run->worker[i].answered, 0, 0);
     }
     for (unsigned i = 0; i < run->crew.n_groups; i++) {
@@ -441,6 +442,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
 /* The objects of the run.  Those of a strategy may exchange already. */
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
+    DROVE_TRY(drove__run_partition(run));
     DROVE_TRY(drove__devices_split(run));
     DROVE_TRY(setup_precision(run, theta));
     DROVE_TRY(drove__run_prepare_population(run));
@@ -500,6 +502,7 @@ static void teardown(drove_run *run, drove_status status)
     if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
     drove__free(run->theta);
     drove__model_destroy(run->model);
+    drove__partition_fini(&run->partition);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
     drove_data_destroy(run->input);

@@ -37,6 +37,7 @@
 #include "train/crew.h"
 #include "train/devices.h"
 #include "train/loader.h"
+#include "train/partition.h"
 #include "train/ranks.h"
 #include "train/traffic.h"
 #include "train/resolve.h"
@@ -57,6 +58,7 @@ struct drove_worker {
     unsigned                index;
     pthread_t               thread;
     bool                    thread_started;
+    const drove_data       *data; /* that it trains on: the run's, or a copy near it */
     const drove_engine_ops *engine_ops;
     drove_engine           *engine; /* made by the worker's own thread, near its memory */
     float                  *grad;   /* [n_params] */
@@ -146,9 +148,10 @@ struct drove_run {
     drove_ranks             ranks;
     drove_beginning         beginning;
     drove_sync             *sync;
-    drove_workers           plan;    /* strategy, number of workers, binding */
-    drove_devices           devices; /* of a strategy whose workers are devices; else none */
-    drove_crew              crew;    /* of a strategy whose batches are assigned; else no groups */
+    drove_workers           plan;      /* strategy, number of workers, binding */
+    drove_partition         partition; /* of --partition; else no groups */
+    drove_devices           devices;   /* of a strategy whose workers are devices; else none */
+    drove_crew              crew; /* of a strategy whose batches are assigned; else no groups */
     const drove_engine_ops *engine_ops;
     /* of an engine whose parameters are words of its own; else NULL */
     drove_engine_shared *shared;

@@ -242,6 +242,7 @@ drove_status drove__summary_json(const drove_run *run, char **out)
     set_staleness(run, &total, object);
     json_object_set_new(object, "communication", drove__communication_json(run));
     json_object_set_new(object, "cluster", drove__cluster_json(run));
+    json_object_set_new(object, "partition", drove__partition_json(&run->partition));
     drove__device_report_json(run, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }
@@ -350,6 +351,7 @@ static void print_speed(FILE *f, const drove_run *run, const drove_totals *total
             us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
     drove__communication_print(run, f);
     print_loader(f, run);
+    drove__partition_print(&run->partition, f);
     if (strcmp(run->opt.prefetch, "on") != 0) {
         fprintf(f, "  prefetch    %s asked; the processor's prefetchers: %s\n", run->opt.prefetch,
                 drove__prefetch_state_name(run->prefetch_hardware));

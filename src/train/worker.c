@@ -63,6 +63,7 @@ drove_status drove__worker_setup(drove_worker *w)
     if (w->group != NULL) DROVE_TRY(join_group(w, &opt));
     if (run->devices.n > 0) drove__devices_engine(w, &opt);
     drove__ranks_engine(w, &opt);
+    DROVE_TRY(drove__partition_join(w, &opt));
     w->row = drove__alloc(opt.max_rows, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("rows of a batch", opt.max_rows * sizeof *w->row);
     if (run->procs == NULL) DROVE_TRY(drove__worker_alloc(w)); /* else it is there */
