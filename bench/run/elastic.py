@@ -43,6 +43,7 @@ def options():
     p.add_argument("--lr", type=float, default=0.1)
     p.add_argument("--option", default="")
     p.add_argument("--svg")
+    p.add_argument("--hosts", help="report: whose times, a model of drove bench elastic [the one that was trained]")
     p.add_argument("--target", type=float, default=0.975)
     p.add_argument("--stop", action="store_true", help="train: end a run that has reached --target")
     p.add_argument("--eval-every", default="0.125")
@@ -107,7 +108,7 @@ def mean_curve(runs):
 def update_times(drove):
     """{(model, network, method): (s of one worker's batch, all workers together; exposed communication)}"""
     rows = json.loads(subprocess.run([drove, "bench", "elastic", "--json"], check=True, stdout=subprocess.PIPE).stdout)["links"]
-    return {(r["model"].partition(":")[0], r["network"], r["method"].partition("?h=")[0]): (r["update_s"], r["ratio"]) for r in rows}
+    return {(r["model"], r["network"], r["method"]): (r["update_s"], r["ratio"]) for r in rows}
 
 
 def text_of(value, form):
@@ -118,8 +119,7 @@ def method_rows(model, groups, times, networks, target):
     rows = {}
     for label, runs in groups.items():
         needed = [examples_to(r["curve"], target) for r in runs]
-        method = runs[0]["method"].partition("?h=")[0]
-        method = TIMED_AS.get(method, method)
+        method = TIMED_AS.get(label, label)
         row = {"runs": runs, "batches": None, "missed": sum(n is None for n in needed)}
         if row["missed"] == 0:
             row["batches"] = statistics.mean(needed) / runs[0]["batch"]
@@ -132,9 +132,9 @@ def method_rows(model, groups, times, networks, target):
 def print_table(model, rows, networks, target):
     base = rows.get("easgd")
     print(f"\n### {model}: test accuracy {target}\n")
-    print("| method | best accuracy | epochs to it | batches of a worker | " +
+    print("| method | seeds | best accuracy | epochs to it | batches of a worker | " +
           " | ".join(f"{n}: s | easgd / this | communication" for n in networks) + " |")
-    print("|---" * (4 + 3 * len(networks)) + "|")
+    print("|---" * (5 + 3 * len(networks)) + "|")
     for label, row in rows.items():
         best = statistics.mean(max(a for _, a in r["curve"]) for r in row["runs"])
         epochs = row["batches"] and row["batches"] * row["runs"][0]["batch"] / 60000
@@ -143,7 +143,7 @@ def print_table(model, rows, networks, target):
             ratio = base and row["s"][n] and base["s"][n] and base["s"][n] / row["s"][n]
             cells += [text_of(row["s"][n], ".2f"), text_of(ratio, ".2f"), f"{100 * row['ratio'][n]:.0f} %"]
         missed = f" ({row['missed']} of {len(row['runs'])} missed)" if row["missed"] else ""
-        print(f"| {label} | {best:.4f} | {text_of(epochs, '.2f')}{missed} | {text_of(row['batches'], '.0f')} | " +
+        print(f"| {label} | {len(row['runs'])} | {best:.4f} | {text_of(epochs, '.2f')}{missed} | {text_of(row['batches'], '.0f')} | " +
               " | ".join(cells) + " |")
 
 
@@ -172,17 +172,21 @@ def report(o):
     networks = sorted({n for _, n, _ in times}, key=lambda n: times["lenet", n, "easgd-sync1"])
     lines = [r for r in lines if r["model"] == o.model]
     groups = {}
-    for r in lines:
+    for r in sorted(lines, key=lambda r: METHODS.index(r["method"])):
         groups.setdefault((r["method"] + " " + r["option"]).strip(), []).append(r)
-    rows = method_rows(o.model, groups, times, networks, o.target)
-    print_table(o.model, rows, networks, o.target)
+    if "easgd" in groups:  # messages do not change what is learnt
+        groups["easgd --messages layers"] = groups["easgd"]
+    hosts = o.hosts or o.model
+    rows = method_rows(hosts, groups, times, networks, o.target)
+    print_table(hosts, rows, networks, o.target)
     network = networks[0]
     curves = {}
     for label, row in rows.items():
-        method = TIMED_AS.get(row["runs"][0]["method"].partition("?h=")[0], row["runs"][0]["method"].partition("?h=")[0])
-        one_s = times[o.model, network, method][0] / row["runs"][0]["batch"]
+        if " " in label:
+            continue
+        one_s = times[hosts, network, TIMED_AS.get(label, label)][0] / row["runs"][0]["batch"]
         curves[label] = [(n * one_s, 1 - a) for n, a in mean_curve(row["runs"])]
-    draw(o.svg, f"{o.model}, 4 hosts, {network}: mean of {o.seeds} seeds", curves)
+    draw(o.svg, f"{hosts}, 4 hosts, {network}: test error, mean of seeds", curves)
 
 
 def main():
