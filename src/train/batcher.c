@@ -15,6 +15,32 @@ drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t bat
     return drove__lock_init(&b->lock);
 }
 
+/* A key that no epoch has. */
+static void permute_shards(drove_permutation *p, uint64_t n_rows, uint64_t seed)
+{
+    drove__permutation_init(p, n_rows, seed, UINT64_MAX);
+}
+
+void drove__batcher_shard(uint64_t n_rows, unsigned n_shards, unsigned shard, uint64_t seed,
+                          uint32_t *row)
+{
+    drove_permutation p;
+    const uint64_t n = n_rows / n_shards;
+    permute_shards(&p, n_rows, seed);
+    for (uint64_t i = 0; i < n; i++) row[i] = (uint32_t)drove__permutation_at(&p, shard * n + i);
+}
+
+void drove__batcher_split(drove_batcher *b, unsigned n_shards, bool holds_shard)
+{
+    permute_shards(&b->shards, b->n_rows, b->seed);
+    b->n_shards = n_shards;
+    b->holds_shard = holds_shard;
+    b->shard_rows = b->n_rows / n_shards;
+    b->n_rows = b->shard_rows * n_shards;
+    if (b->batch > b->shard_rows) b->batch = b->shard_rows;
+    b->per_epoch = (b->shard_rows + b->batch - 1) / b->batch * n_shards;
+}
+
 void drove__batcher_fini(drove_batcher *b)
 {
     if (b->batch != 0) pthread_mutex_destroy(&b->lock);
@@ -90,6 +116,13 @@ bool drove__batcher_claim(drove_batcher *b, drove_batch_cursor *cursor, unsigned
     return true;
 }
 
+/* Examples of a part in its first so many batches of an epoch. */
+static uint64_t shard_examples(const drove_batcher *b, uint64_t n_batches)
+{
+    uint64_t n = n_batches * b->batch;
+    return n < b->shard_rows ? n : b->shard_rows;
+}
+
 /* Gives the cursor the permutation of this epoch. */
 static void permute(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t epoch,
                     uint64_t n_items)
@@ -97,6 +130,31 @@ static void permute(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t
     if (cursor->epoch == epoch) return;
     drove__permutation_init(&cursor->permutation, n_items, b->seed, epoch);
     cursor->epoch = epoch;
+}
+
+/* Batch `number` of the part that the worker has whose turn it is. */
+static size_t rows_of_shard(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
+                            uint32_t *row)
+{
+    uint64_t round = number % b->per_epoch / b->n_shards, first = round * b->batch;
+    uint64_t n_whole = b->shard_rows / b->batch, shard = number % b->n_shards;
+    uint64_t n = shard_examples(b, round + 1) - first;
+    bool is_block = b->order == DROVE_ORDER_BLOCKS;
+    drove_rng rng;
+    if (b->order == DROVE_ORDER_RANDOM) drove__rng_seed(&rng, b->seed, DROVE_RNG_ORDER, number);
+    else if (!is_block || round < n_whole)
+        permute(b, cursor, number / b->per_epoch, is_block ? n_whole : b->shard_rows);
+    if (is_block && round < n_whole)
+        first = drove__permutation_at(&cursor->permutation, round) * b->batch;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = first + i;
+        if (b->order == DROVE_ORDER_RANDOM) at = drove__rng_below(&rng, b->shard_rows);
+        else if (!is_block) at = drove__permutation_at(&cursor->permutation, at);
+        row[i] = (uint32_t)(b->holds_shard
+                                ? at
+                                : drove__permutation_at(&b->shards, shard * b->shard_rows + at));
+    }
+    return (size_t)n;
 }
 
 static void neighbours(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
@@ -113,6 +171,7 @@ static void neighbours(const drove_batcher *b, drove_batch_cursor *cursor, uint6
 size_t drove__batcher_rows(const drove_batcher *b, drove_batch_cursor *cursor, uint64_t number,
                            uint32_t *row)
 {
+    if (b->n_shards > 0) return rows_of_shard(b, cursor, number, row);
     uint64_t epoch = number / b->per_epoch;
     uint64_t first = (number % b->per_epoch) * b->batch;
     size_t n = (size_t)(b->n_rows - first < b->batch ? b->n_rows - first : b->batch);
@@ -140,6 +199,12 @@ void drove__batcher_span(const drove_batcher *b, drove_batch_cursor *cursor, uin
 
 uint64_t drove__batcher_examples(const drove_batcher *b, uint64_t number)
 {
+    if (b->n_shards > 0) {
+        uint64_t begun = number % b->per_epoch, round = begun / b->n_shards;
+        uint64_t done = shard_examples(b, round), next = shard_examples(b, round + 1);
+        return number / b->per_epoch * b->n_rows + done * b->n_shards +
+               (next - done) * (begun % b->n_shards);
+    }
     uint64_t inside = (number % b->per_epoch) * b->batch;
     return number / b->per_epoch * b->n_rows + (inside < b->n_rows ? inside : b->n_rows);
 }

@@ -28,9 +28,15 @@ typedef enum drove_order {
 
 typedef struct drove_batcher {
     /* examples, examples a batch, batches an epoch (the last may be short) */
-    uint64_t              n_rows, batch, per_epoch;
-    uint64_t              seed;
-    drove_order           order;
+    uint64_t    n_rows, batch, per_epoch;
+    uint64_t    seed;
+    drove_order order;
+    /* --shard own: parts of the examples, one for each worker, else 0; examples of each; does a row
+     * number an example of the worker's part, instead of one of all? */
+    unsigned              n_shards;
+    uint64_t              shard_rows;
+    bool                  holds_shard;
+    drove_permutation     shards;      /* part w is its values from w shard_rows on */
     unsigned              round_width; /* T for strategies that go in rounds, else 0 */
     unsigned              n_lost;      /* workers that claim nothing any more */
     pthread_mutex_t       lock;        /* protects rounds_started and, for rounds, limit */
@@ -49,6 +55,14 @@ typedef struct drove_batch_cursor {
 drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t batch, uint64_t seed,
                                  drove_order order, unsigned round_width);
 void         drove__batcher_fini(drove_batcher *b);
+
+/* Before the first open, for workers that go in rounds: each of n_shards workers takes batches of a
+ * random part of its own.  Parts have the same size; what is left of the examples is not used.
+ * holds_shard: rows are those of drove__batcher_shard. */
+void drove__batcher_split(drove_batcher *b, unsigned n_shards, bool holds_shard);
+/* The examples of a part, of n_rows by n_shards, into row[n_rows / n_shards]. */
+void drove__batcher_shard(uint64_t n_rows, unsigned n_shards, unsigned shard, uint64_t seed,
+                          uint32_t *row);
 
 /* Batches from `next` on may be handed out, below `limit` (rounded up to whole rounds). */
 void drove__batcher_open(drove_batcher *b, uint64_t limit);

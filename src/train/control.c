@@ -91,7 +91,7 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
     if (train_ns > run->rate_ns && examples > run->rate_examples) {
         run->rate = (double)(examples - run->rate_examples) / seconds(train_ns - run->rate_ns);
     }
-    double epochs = (double)examples / (double)run->train->n_rows, train_s = seconds(train_ns);
+    double epochs = (double)examples / (double)run->batcher.n_rows, train_s = seconds(train_ns);
     *out = (drove_progress){
         .epochs = epochs,
         .epochs_total = isfinite(run->until.epochs) ? run->until.epochs : NAN,
@@ -164,7 +164,7 @@ static void pass_marks(drove_run *run)
             continue;
         st->mark[i] =
             (drove_mark){.train_s = seconds(st->train_ns),
-                         .epochs = (double)examples_done(run) / (double)run->train->n_rows,
+                         .epochs = (double)examples_done(run) / (double)run->batcher.n_rows,
                          .updates = atomic_load(&run->sync->published),
                          .met = true};
     }
@@ -217,7 +217,7 @@ static drove_status evaluate(drove_run *run)
 {
     drove_standing *st = &run->standing;
     drove_score score;
-    DROVE_TRY(drove__gang_score(run, run->train, run->opt.eval_examples, &score));
+    DROVE_TRY(drove__gang_score(run, run->train, drove__ranks_part(run), &score));
     st->loss = score.loss / (double)score.n_rows;
     st->accuracy = drove__score_accuracy(run->train, &score);
     if (run->test != NULL) {

@@ -264,6 +264,7 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
     sc->theta = drove__run_theta(run);
     sc->n_rows = rows_to_score(data, n_rows);
     if (run->crew.n_groups > 0) return score_by_crew(run, out);
+    sc->is_own = run->batcher.holds_shard && data == run->train;
     sc->n_chunks = (sc->n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
     unsigned n_left;
     do { /* again if a process was lost: its chunk may not have been done */
@@ -273,8 +274,8 @@ drove_status drove__gang_score(drove_run *run, const drove_data *data, size_t n_
         drove__gang_wait(run, UINT64_MAX);
         DROVE_TRY(drove__gang_status(run));
     } while (drove__procs_n_left(run) != n_left);
-    DROVE_TRY(drove__ranks_scored(run));
+    if (!sc->is_own) DROVE_TRY(drove__ranks_scored(run));
     *out = (drove_score){0};
     for (size_t i = 0; i < sc->n_chunks; i++) drove__score_add(out, &sc->chunk[i]);
-    return DROVE_OK;
+    return sc->is_own ? drove__ranks_add(run, out) : DROVE_OK;
 }

@@ -86,7 +86,7 @@ static const drove_option_info table[] = {
      .words = "packed layers", .help = "all parameters in one message, or one for each layer"},
     {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
      .words = "whole own",
-     .help = "training data of each rank: the whole set, or a random part of its own"},
+     .help = "training data of each worker: the whole set, or a random part of its own"},
     {WHERE(timeout), .group = exchange, REAL(1e-3, 1e9), .default_text = "60",
      .value_name = "SECONDS", .help = "after which a silent worker of another process is lost"},
 

@@ -176,6 +176,36 @@ drove_status drove__ranks_place(drove_run *run)
     return DROVE_OK;
 }
 
+static drove_status refuse_few(const drove_run *run)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: expected at least as many training examples as ranks, %u, found "
+                       "%zu",
+                       run->opt.data, run->ranks.n, run->train->n_rows);
+}
+
+drove_status drove__ranks_shard(drove_run *run)
+{
+    drove_data *data = run->train;
+    const drove_ranks *r = &run->ranks;
+    size_t n = data->n_rows / r->n;
+    if (r->n == 1 || strcmp(run->opt.shard, "own") != 0) return DROVE_OK;
+    if (n == 0) return refuse_few(run);
+    if (run->model->n_statistics > 0)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--shard own: expected a model without batch normalisation, whose "
+                           "statistics are those of all training examples, found %s",
+                           run->model->spec);
+    uint32_t *row = drove__grow(NULL, n, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a part", n * sizeof *row);
+    drove__batcher_shard(data->n_rows, r->n, r->rank, run->opt.seed, row);
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__data_row(data, row[i]);
+    free(data->row);
+    data->row = row;
+    data->n_rows = n;
+    return DROVE_OK;
+}
+
 static drove_status bind_part(void *context, unsigned part)
 {
     const drove_run *run = context;
@@ -361,14 +391,8 @@ drove_status drove__ranks_compare(drove_run *run, const float *theta)
 {
     unsigned n = run->ranks.n;
     if (n <= 1) return DROVE_OK;
-    if (run->train->n_rows < n) {
-        drove_status few =
-            drove__fail(DROVE_E_ARG,
-                        "--data %s: expected at least as many training examples as ranks, %u, "
-                        "found %zu",
-                        run->opt.data, n, run->train->n_rows);
-        return drove__ranks_agree(run, few);
-    }
+    if (run->train->n_rows < n && strcmp(run->opt.shard, "own") != 0)
+        return drove__ranks_agree(run, refuse_few(run));
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {

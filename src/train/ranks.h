@@ -26,6 +26,7 @@
 #include "base/status.h"
 #include "base/topo.h"
 #include "device/engine.h"
+#include "model/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ drove_status drove__ranks_join(drove_run *run);
 /* The strategy is known: run->n_workers, run->place and the threads of the worker here.  Errors:
  * DROVE_E_ARG (a strategy whose workers share memory). */
 drove_status drove__ranks_place(drove_run *run);
+/* --shard own: run->train becomes this rank's part.  Errors: DROVE_E_ARG (too few examples),
+ * DROVE_E_UNSUPPORTED (a model that needs the whole), DROVE_E_NOMEM. */
+drove_status drove__ranks_shard(drove_run *run);
 /* What the engine of the worker here is made with. */
 void drove__ranks_engine(drove_worker *w, drove_engine_options *opt);
 /* The first failure of any rank, at all of them.  One process: `status`. */
@@ -75,6 +79,10 @@ drove_status drove__ranks_parked(drove_run *run);
 uint64_t drove__ranks_ahead(const drove_run *run);
 /* Chunk i of run->scoring was scored by rank i mod P: now all have all.  Errors: as above. */
 drove_status drove__ranks_scored(drove_run *run);
+/* The sum of this score of every rank, in their order.  Errors: as above. */
+drove_status drove__ranks_add(drove_run *run, drove_score *score);
+/* Training examples of an evaluation that this rank scores or has scored for it; 0: all it has. */
+size_t drove__ranks_part(const drove_run *run);
 /* A text that all transports fail with, and how to go on. */
 drove_status drove__ranks_lost(const drove_run *run, drove_status status);
 

@@ -107,6 +107,24 @@ drove_status drove__ranks_parked(drove_run *run)
     return status == DROVE_OK ? DROVE_OK : drove__ranks_lost(run, status);
 }
 
+size_t drove__ranks_part(const drove_run *run)
+{
+    size_t n = (size_t)run->opt.eval_examples;
+    return run->batcher.holds_shard ? (n + run->ranks.n - 1) / run->ranks.n : n;
+}
+
+drove_status drove__ranks_add(drove_run *run, drove_score *score)
+{
+    drove_score *all = calloc(run->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("an evaluation in parts", run->ranks.n * sizeof *all);
+    drove_status status = run->transport->ops->gather(run->transport, score, sizeof *score, all);
+    if (status == DROVE_OK) *score = (drove_score){0};
+    for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
+        drove__score_add(score, &all[i]);
+    free(all);
+    return status == DROVE_OK ? DROVE_OK : drove__ranks_lost(run, status);
+}
+
 drove_status drove__ranks_scored(drove_run *run)
 {
     drove_scoring *sc = &run->scoring;

@@ -336,8 +336,16 @@ static size_t turn_rows(const drove_run *run)
 static drove_status setup_workers(drove_run *run)
 {
     unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
-    DROVE_TRY(drove__batcher_init(&run->batcher, run->train->n_rows, turn_rows(run), run->opt.seed,
+    bool is_split = strcmp(run->opt.shard, "own") == 0, is_held = is_split && run->ranks.n > 1;
+    size_t n_rows = run->train->n_rows * (is_held ? run->ranks.n : 1);
+    if (is_split && n_rows < run->n_workers)
+        return drove__fail(DROVE_E_ARG,
+                           "--shard own: expected at least as many training examples as workers, "
+                           "%u, found %zu",
+                           run->n_workers, n_rows);
+    DROVE_TRY(drove__batcher_init(&run->batcher, n_rows, turn_rows(run), run->opt.seed,
                                   order_of(&run->opt), width));
+    if (is_split) drove__batcher_split(&run->batcher, run->n_workers, is_held);
     DROVE_TRY(drove__run_loading(run));
     run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
     run->best = drove__alloc(run->model->n_params, sizeof *run->best);
@@ -413,6 +421,11 @@ static drove_run *alloc_run(const drove_options *options)
     return run;
 }
 
+static size_t least_rows(const drove_run *run)
+{
+    return run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
+}
+
 /* What a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
 static drove_status setup_alone(drove_run *run, float **theta)
 {
@@ -434,9 +447,11 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(setup_data(run));
     DROVE_TRY(check_target(run));
     DROVE_TRY(drove__run_features(run));
-    run->update_rows =
-        run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
-    return setup_model(run, theta);
+    run->update_rows = least_rows(run);
+    DROVE_TRY(setup_model(run, theta));
+    DROVE_TRY(drove__ranks_shard(run));
+    run->update_rows = least_rows(run);
+    return DROVE_OK;
 }
 
 /* The objects of the run.  Those of a strategy may exchange already. */

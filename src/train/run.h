@@ -102,6 +102,7 @@ typedef struct drove_scoring { /* one evaluation in parts */
     const float      *theta;
     size_t            n_rows, n_chunks;
     size_t            chunk_rows; /* examples of a chunk */
+    bool              is_own;     /* of each rank its own data, else parts of the same */
     drove_score      *chunk;      /* of all chunks of the largest evaluation */
     _Atomic size_t    next;
 } drove_scoring;

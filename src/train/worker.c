@@ -395,7 +395,7 @@ void drove__worker_score(drove_worker *w)
     drove_scoring *sc = &run->scoring;
     for (;;) {
         size_t chunk = atomic_fetch_add(&sc->next, 1);
-        if (run->ranks.n > 1) chunk = chunk * run->ranks.n + run->ranks.rank;
+        if (run->ranks.n > 1 && !sc->is_own) chunk = chunk * run->ranks.n + run->ranks.rank;
         beat(w);
         if (chunk >= sc->n_chunks) return;
         size_t first = chunk * sc->chunk_rows;

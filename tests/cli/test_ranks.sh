@@ -8,12 +8,12 @@ find_libraries
 # The same as four threads, bit for bit, for the methods that promise bits.
 same_bits() {
     local strategy
-    for strategy in "$@"; do
+    for strategy in "$@"; do # with its options
         rm -rf threads ranks
         # shellcheck disable=SC2086
-        run_for 0 train $small --strategy "$strategy" --threads 4 --until epochs=2 --out threads
+        run_for 0 train $small --strategy $strategy --threads 4 --until epochs=2 --out threads
         # shellcheck disable=SC2086
-        ranks_for 0 -n 4 "$DROVE" train $small --strategy "$strategy" --threads 1 --until epochs=2 --out ranks
+        ranks_for 0 -n 4 "$DROVE" train $small --strategy $strategy --threads 1 --until epochs=2 --out ranks
         cmp threads/model.safetensors ranks/model.safetensors || fail "$library: $strategy: other bits than threads"
         grep -q '"ranks": 4' ranks/summary.json || fail "expected four ranks in the summary"
         cut -d, -f1-3,6- threads/log.jsonl | tr ',' '\n' | grep '"loss"' >one.txt
@@ -78,7 +78,7 @@ resumes() {
 
 for name in $libraries; do
     use_library "$name"
-    same_bits easgd-sync3 allreduce easgd local
+    same_bits easgd-sync3 allreduce easgd local 'easgd-sync3 --precision C8s' 'easgd-sync1 --shard own'
     all_counted easgd-async psgd-async diloco
     bad_input
     resumes

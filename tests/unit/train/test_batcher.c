@@ -163,6 +163,47 @@ static void batch_larger_than_the_data(void **state)
     drove__batcher_fini(&b);
 }
 
+/* Three workers of 103 rows: 34 each, in 5 batches, one row left out; the last batch has 2. */
+static void each_worker_takes_its_own_part(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, EACH = ROWS / WORKERS };
+    for (unsigned order = DROVE_ORDER_SHUFFLE; order <= DROVE_ORDER_BLOCKS; order++) {
+        drove_batcher b;
+        unsigned seen[ROWS] = {0};
+        uint64_t n_examples = 0;
+        assert_int_equal(drove__batcher_init(&b, ROWS, BATCH, 1, order, WORKERS), DROVE_OK);
+        drove__batcher_split(&b, WORKERS, false);
+        assert_int_equal(b.per_epoch, 5 * WORKERS);
+        assert_int_equal(b.n_rows, WORKERS * EACH);
+        for (unsigned w = 0; w < WORKERS; w++) {
+            uint32_t part[EACH], row[BATCH];
+            bool is_part[ROWS] = {false};
+            drove_batch_cursor cursor;
+            drove__batcher_open(&b, 0);
+            drove__cursor_init(&cursor, &b);
+            drove__batcher_shard(ROWS, WORKERS, w, 1, part);
+            for (unsigned i = 0; i < EACH; i++) is_part[part[i]] = true;
+            for (uint64_t k = w; k < b.per_epoch; k += WORKERS) {
+                size_t n = drove__batcher_rows(&b, &cursor, k, row);
+                assert_int_equal(n, k < 4 * WORKERS ? BATCH : EACH - 4 * BATCH);
+                for (size_t i = 0; i < n; i++) {
+                    assert_true(is_part[row[i]]);
+                    seen[row[i]]++;
+                }
+            }
+        }
+        unsigned n_once = 0;
+        for (unsigned r = 0; r < ROWS; r++) n_once += seen[r] == 1;
+        if (order != DROVE_ORDER_RANDOM) assert_int_equal(n_once, WORKERS * EACH);
+        for (uint64_t k = 0; k < 2 * b.per_epoch; k++) {
+            assert_int_equal(drove__batcher_examples(&b, k), n_examples);
+            n_examples += k % b.per_epoch < 4 * WORKERS ? BATCH : EACH - 4 * BATCH;
+        }
+        drove__batcher_fini(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +214,7 @@ int main(void)
         cmocka_unit_test(halting_leaves_no_round_unfinished),
         cmocka_unit_test(random_order_repeats_rows),
         cmocka_unit_test(batch_larger_than_the_data),
+        cmocka_unit_test(each_worker_takes_its_own_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
