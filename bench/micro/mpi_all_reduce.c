@@ -4,10 +4,13 @@
  *   mpirun -n P bench_mpi_all_reduce [MEGABYTES ...]          (0.5 5 50)
  *
  * Both sums are taken in turns in one run, after a barrier each; a sum's time is that of the rank
- * that needs longest, and the fastest of REPEATS is told.  Overlap: an exchange alone (e), work on
- * vectors in the cache for about 1.5 e alone (c), and the exchange started, the work done, the
- * exchange finished (b); hidden = (e + c - b) / e, of medians.  cpu: of the whole process in b, less
- * that in c, over e: what moving the messages takes of a core.  JSON lines, by rank 0.
+ * that needs longest, and the fastest of REPEATS is told.
+ *
+ * Overlap: an exchange alone (e), other work for about 1.5 e alone (c), and the exchange started,
+ * the work done, the exchange finished (b); hidden = (e + c - b) / e, of medians.  The work is once
+ * on vectors in the cache ("core"; messages that are copied need a core, too, so this needs one
+ * that is free), and once sleep ("device": the worker waits for an accelerator).  cpu: of the whole
+ * process in b, less that in c, over e: what moving messages takes of a core.  JSON lines.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -60,18 +63,22 @@ static double cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void compute(unsigned long n_turns)
+/* n turns of work on vectors in the cache, or so many ns of sleep. */
+static void compute(unsigned long n, bool on_device)
 {
-    for (unsigned long i = 0; i < n_turns; i++) {
+    if (on_device && n > 0) {
+        nanosleep(&(struct timespec){(time_t)(n / 1000000000u), (long)(n % 1000000000u)}, NULL);
+    }
+    for (unsigned long i = 0; i < n && !on_device; i++) {
         kernels.axpy_f32(work[0], work[1], N_WORK, 1e-9f);
     }
 }
 
-static void sum(const float *in, float *out, size_t n, unsigned long n_turns)
+static void sum(const float *in, float *out, size_t n, unsigned long n_turns, bool on_device)
 {
     drove_exchange x = {.kind = DROVE_ALL_REDUCE, .in = in, .out = out, .n = n};
     must(t->ops->start(t, rank, &x));
-    compute(n_turns);
+    compute(n_turns, on_device);
     must(t->ops->finish(t, rank, 0, NULL));
 }
 
@@ -82,7 +89,7 @@ static void compare(const float *in, float *out, size_t n)
     for (int i = 0; i < REPEATS; i++) {
         meet();
         double begun = now_s();
-        sum(in, out, n, 0);
+        sum(in, out, n, 0, false);
         double took = longest(now_s() - begun);
         ours = took < ours ? took : ours;
         meet();
@@ -115,44 +122,46 @@ static unsigned long calibrate(double seconds)
     unsigned long n = 1000;
     for (;;) {
         double begun = now_s();
-        compute(n);
+        compute(n, false);
         double took = now_s() - begun;
         if (took > 0.02) return (unsigned long)((double)n * seconds / took) + 1;
         n *= 2;
     }
 }
 
-static void overlap(const float *in, float *out, size_t n)
+static void overlap(const float *in, float *out, size_t n, bool on_device)
 {
     double alone[REPEATS], computing[REPEATS], both[REPEATS], cpu[REPEATS];
     const int repeats = REPEATS / 2;
     for (int i = 0; i < repeats; i++) {
         meet();
         double begun = now_s();
-        sum(in, out, n, 0);
+        sum(in, out, n, 0, false);
         alone[i] = longest(now_s() - begun);
     }
     double e = median(alone, repeats);
-    unsigned long n_turns = calibrate(1.5 * e);
+    unsigned long n_turns = on_device ? (unsigned long)(1.5e9 * e) : calibrate(1.5 * e);
     for (int i = 0; i < repeats; i++) {
         meet();
         double begun = now_s(), cpu_begun = cpu_s();
-        compute(n_turns);
+        compute(n_turns, on_device);
         double cpu_compute = cpu_s() - cpu_begun;
         computing[i] = longest(now_s() - begun);
         meet();
         begun = now_s(), cpu_begun = cpu_s();
-        sum(in, out, n, n_turns);
+        sum(in, out, n, n_turns, on_device);
         cpu[i] = cpu_s() - cpu_begun - cpu_compute;
         both[i] = longest(now_s() - begun);
     }
     double c = median(computing, repeats), b = median(both, repeats);
     if (rank != 0) return;
     printf("{\"bench\": \"mpi_overlap\", \"library\": \"%s\", \"ranks\": %u, \"bytes\": %zu, "
+           "\"work\": \"%s\", "
            "\"exchange_ms\": %.3f, \"compute_ms\": %.3f, \"both_ms\": %.3f, \"hidden\": %.3f, "
            "\"cpu\": %.3f}\n",
-           drove__transport_wire(t)->library, t->n_workers, n * sizeof *in, e * 1e3, c * 1e3,
-           b * 1e3, (e + c - b) / e, median(cpu, repeats) / e);
+           drove__transport_wire(t)->library, t->n_workers, n * sizeof *in,
+           on_device ? "device" : "core", e * 1e3, c * 1e3, b * 1e3, (e + c - b) / e,
+           median(cpu, repeats) / e);
     fflush(stdout);
 }
 
@@ -174,9 +183,10 @@ int main(int n_arguments, char **argument)
         if (in == NULL || out == NULL) return 1;
         for (size_t j = 0; j < n; j++) in[j] = (float)(j % 1000) * 1e-3f + (float)rank;
         must(drove__messages_reserve(t, n, 1));
-        sum(in, out, n, 0);
+        sum(in, out, n, 0, false);
         compare(in, out, n);
-        overlap(in, out, n);
+        overlap(in, out, n, false);
+        overlap(in, out, n, true);
         drove__free(in);
         drove__free(out);
     }

@@ -132,6 +132,15 @@ static drove_status open_launched(const drove_wire_ops **out)
     return drove__fail_in(DROVE_E_UNSUPPORTED, "started by srun (%s is set)", l->rank);
 }
 
+static drove_status choose_reduce(bool *by_library)
+{
+    const char *word = getenv("DROVE_REDUCE");
+    bool is_tree = word == NULL || word[0] == '\0' || strcmp(word, "tree") == 0;
+    *by_library = !is_tree && strcmp(word, "library") == 0;
+    if (is_tree || *by_library) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "DROVE_REDUCE: expected tree or library, found \"%s\"", word);
+}
+
 drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   drove_transport **out)
 {
@@ -139,6 +148,8 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     drove_wire *w = NULL;
     char error[DROVE_WIRE_NAME_SIZE] = "";
     unsigned launched = drove__mpi_launched_ranks();
+    bool by_library;
+    DROVE_TRY(choose_reduce(&by_library));
     DROVE_TRY(open_launched(&ops));
     if (ops->init(&w, error) != 0) return drove__fail(DROVE_E_SYSTEM, "%s", error);
     if (w->n_ranks != launched && find_launcher() != NULL) {
@@ -153,6 +164,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   .has_courier = w->takes_threads,
                                   .ends_wire = true};
     drove_status status = drove__transport_messages(w, kernels, &opt, out);
+    if (status == DROVE_OK && by_library) status = drove__messages_library_reduce(*out, true);
     if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
     return status;
 }

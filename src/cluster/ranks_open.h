@@ -4,7 +4,8 @@
  * Which library: the launcher tells by its environment variables.  Open MPI's mpirun sets
  * OMPI_COMM_WORLD_SIZE; MPICH's, and srun --mpi=pmi2, PMI_SIZE and PMI_RANK; srun --mpi=pmix
  * PMIX_RANK, which both libraries can read (Open MPI is tried first).  DROVE_MPI=openmpi or mpich
- * forces one, DROVE_MPI=none makes every process a run of its own.
+ * forces one, DROVE_MPI=none makes every process a run of its own.  DROVE_REDUCE=library takes the
+ * library's own all-reduce, whose bits are not those of the fixed tree (messages.h).
  */
 #ifndef DROVE_CLUSTER_RANKS_OPEN_H
 #define DROVE_CLUSTER_RANKS_OPEN_H

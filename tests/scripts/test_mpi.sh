@@ -54,6 +54,8 @@ if [ $n_run = 2 ]; then
     grep -q 'expected the 2 ranks that the launcher started' out || fail "module of another library"
     DROVE_MPI=lam launch mpich 2 cases
     grep -q 'DROVE_MPI: expected openmpi, mpich or none, found "lam"' out || fail "unknown library"
+    DROVE_REDUCE=ring launch openmpi 2 cases
+    grep -q 'DROVE_REDUCE: expected tree or library, found "ring"' out || fail "unknown sum"
     DROVE_MODULE_PATH= launch mpich 2 cases
     grep -q 'drove_mpi_mpich.so' out || fail "module missing"
 fi
