@@ -272,7 +272,11 @@ drove_status drove__transport_shared(unsigned n_workers, bool is_procs, size_t n
 {
     (void)topo, (void)place; /* what is kept for a worker is small, and lies in its cache */
     *out = NULL;
-    assert(n_workers >= 1 && n_workers <= DROVE_SHARED_MOST_WORKERS);
+    assert(n_workers >= 1);
+    if (n_workers > DROVE_SHARED_MOST_WORKERS)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "workers: at most %d may exchange in shared memory, found %u",
+                           DROVE_SHARED_MOST_WORKERS, n_workers);
     drove_shared *s = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("exchanges", sizeof *s);
     s->t = (drove_transport){

@@ -145,7 +145,7 @@ extern const drove_transport_ops drove__transport_threads, drove__transport_proc
  * must then lie in memory that all workers reach at one address, as that of drove__alloc does: a
  * sum is written to the `out` of all workers by whichever of them has time.  place[n_workers] may
  * be NULL.  n_most: floats of the longest exchange.
- * Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM. */
+ * Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (more workers than 4096). */
 drove_status drove__transport_shared(unsigned n_workers, bool is_procs, size_t n_most,
                                      const drovek_table *kernels, const drove_topo *topo,
                                      const drove_place *place, drove_transport **out);
