@@ -105,10 +105,12 @@ static const drove_option_info table[] = {
     {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
      .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
     {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
-     .empty_word = "threads", .words = "threads threads: cpu:all cpu: host: opencl: cuda: fake:",
+     .empty_word = "threads",
+     .words = "threads threads: procs: cpu:all cpu: host: opencl: cuda: fake:",
      .help = "groups of cores and devices that a coordinator gives batches to, joined by +: "
              "cpu:0-3, cpu:all, host:K, opencl:0, opencl:0.1, cuda:0, fake:?speed=250, each with "
-             "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads"},
+             "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads; procs:N = N "
+             "processes over shared memory"},
     {WHERE(loaders), .group = machine, TEXT, .default_text = "auto", .value_name = "N",
      .words = "auto",
      .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
