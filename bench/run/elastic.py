@@ -124,9 +124,22 @@ def method_rows(model, groups, times, networks, target):
         if row["missed"] == 0:
             row["batches"] = statistics.mean(needed) / runs[0]["batch"]
         row["s"] = {n: row["batches"] and row["batches"] * times[model, n, method][0] for n in networks}
+        row["target"], row["update_s"] = target, {n: times[model, n, method][0] for n in networks}
         row["ratio"] = {n: times[model, n, method][1] for n in networks}
         rows[label] = row
     return rows
+
+
+def ratio_to(base, row, network):
+    """Time of base over that of row, seeds that both have."""
+    seeds = {r["seed"] for r in base["runs"]} & {r["seed"] for r in row["runs"]}
+    times = []
+    for of in (base, row):
+        needed = [examples_to(r["curve"], of["target"]) for r in of["runs"] if r["seed"] in seeds]
+        if None in needed or not needed:
+            return None
+        times.append(statistics.mean(needed) / of["runs"][0]["batch"] * of["update_s"][network])
+    return times[0] / times[1]
 
 
 def print_table(model, rows, networks, target):
@@ -140,7 +153,7 @@ def print_table(model, rows, networks, target):
         epochs = row["batches"] and row["batches"] * row["runs"][0]["batch"] / 60000
         cells = []
         for n in networks:
-            ratio = base and row["s"][n] and base["s"][n] and base["s"][n] / row["s"][n]
+            ratio = base and ratio_to(base, row, n)
             cells += [text_of(row["s"][n], ".2f"), text_of(ratio, ".2f"), f"{100 * row['ratio'][n]:.0f} %"]
         missed = f" ({row['missed']} of {len(row['runs'])} missed)" if row["missed"] else ""
         print(f"| {label} | {len(row['runs'])} | {best:.4f} | {text_of(epochs, '.2f')}{missed} | {text_of(row['batches'], '.0f')} | " +
