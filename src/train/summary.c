@@ -331,14 +331,24 @@ static void print_precision(FILE *f, const drove_run *run, const drove_totals *t
     fputc('\n', f);
 }
 
+/* "1 thread", "4 ranks" */
+static const char *kind_of_workers(const drove_run *run)
+{
+    bool is_one = run->n_workers == 1;
+    if (run->ranks.n > 1) return is_one ? "rank" : "ranks";
+    if (run->procs != NULL) return is_one ? "process" : "processes";
+    if (run->partition.n > 0) return is_one ? "group of cores" : "groups of cores";
+    return is_one ? "thread" : "threads";
+}
+
 static void print_speed(FILE *f, const drove_run *run, const drove_totals *total)
 {
     const drove_progress *p = &run->final;
     if (!(p->train_s > 0.0) || total->steps == 0) return;
-    fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u %s%s, batch %s, kernels %s\n",
+    fprintf(f, "  speed       %s examples/s, %s updates/s: %s, %u %s, batch %s, kernels %s\n",
             grouped((double)p->examples / p->train_s), grouped((double)p->updates / p->train_s),
-            run->plan.spec, run->n_workers, run->ranks.n > 1 ? "rank" : "thread",
-            run->n_workers == 1 ? "" : "s", grouped((double)run->update_rows), run->kernels.isa);
+            run->plan.spec, run->n_workers, kind_of_workers(run), grouped((double)run->update_rows),
+            run->kernels.isa);
     print_precision(f, run, total);
     double us[DROVE_N_PHASES];
     for (int i = 0; i < DROVE_N_PHASES; i++)

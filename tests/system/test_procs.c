@@ -146,6 +146,22 @@ static void test_state_of_workers_is_saved(void **state)
     run_to(&opt, DROVE_FINISHED);
 }
 
+/* Workers that exchange go on from the centre, whatever their number. */
+static void test_another_number_goes_on(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"easgd-sync3", "easgd-async", "local", "hogwild"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = procs_run(strategies[i]);
+        set(&opt, "out", fresh_folder("of-three"));
+        run_to(&opt, DROVE_FINISHED);
+        if (drove_options_resume(&opt, "of-three") != DROVE_OK) fail_msg("%s", drove_error_text());
+        set(&opt, "workers", "procs:2");
+        set(&opt, "until", "epochs=3");
+        run_to(&opt, DROVE_FINISHED);
+    }
+}
+
 static void test_an_interrupt_ends_the_run_as_ever(void **state)
 {
     (void)state;
@@ -332,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeatable_strategies_give_the_bits_of_threads),
         cmocka_unit_test(test_state_of_workers_is_saved),
+        cmocka_unit_test(test_another_number_goes_on),
         cmocka_unit_test(test_an_interrupt_ends_the_run_as_ever),
         cmocka_unit_test(test_one_is_killed),
         cmocka_unit_test(test_one_stops_and_is_ended),

@@ -204,6 +204,32 @@ static void each_worker_takes_its_own_part(void **state)
     }
 }
 
+/* One of three ends in the second of four rounds: the others go on to the limit, and what it did
+ * not claim counts as handed out. */
+static void rounds_end_without_a_lost_worker(void **state)
+{
+    (void)state;
+    drove_batcher b;
+    drove_batch_cursor cursor[3];
+    uint64_t number;
+    assert_int_equal(drove__batcher_init(&b, 1000, 10, 1, DROVE_ORDER_SHUFFLE, 3), DROVE_OK);
+    drove__batcher_open(&b, 12);
+    for (unsigned w = 0; w < 3; w++) drove__cursor_init(&cursor[w], &b);
+    assert_true(drove__batcher_claim(&b, &cursor[2], 2, &number));
+    drove__batcher_leave(&b);
+    for (unsigned w = 0; w < 2; w++)
+        for (int i = 0; i < 4; i++) assert_true(drove__batcher_claim(&b, &cursor[w], w, &number));
+    assert_false(drove__batcher_claim(&b, &cursor[0], 0, &number));
+    assert_int_equal(atomic_load(&b.next), 9);
+    drove__batcher_settle(&b);
+    assert_int_equal(atomic_load(&b.next), 12);
+    drove__batcher_open(&b, 15);
+    drove__cursor_init(&cursor[1], &b);
+    assert_true(drove__batcher_claim(&b, &cursor[1], 1, &number));
+    assert_int_equal(number, 13);
+    drove__batcher_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +241,7 @@ int main(void)
         cmocka_unit_test(random_order_repeats_rows),
         cmocka_unit_test(batch_larger_than_the_data),
         cmocka_unit_test(each_worker_takes_its_own_part),
+        cmocka_unit_test(rounds_end_without_a_lost_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
