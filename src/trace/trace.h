@@ -73,9 +73,6 @@ typedef struct drove_trace_worker {
     uint64_t         phase_ns[DROVE_N_PHASES];
     uint64_t         busy_ns; /* forward, backward, accumulate, update, publish          */
     drove_histogram  staleness;
-    /* of strategies that exchange, since the program was started: drove_publish_info */
-    uint64_t centre_ns, hidden_ns, bytes, messages, n_distances;
-    double   distance; /* summed */
 } DROVE_ALIGNED_CACHE_LINE drove_trace_worker;
 
 /* ---- output files; one thread at a time each ---- */

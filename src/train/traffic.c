@@ -2,6 +2,7 @@
 #include "train/traffic.h"
 
 #include "cluster/messages.h"
+#include "elastic/elastic.h"
 #include "train/output.h"
 #include "train/run.h"
 
@@ -81,8 +82,12 @@ json_t *drove__communication_json(const drove_run *run)
         "host_device_parameters", drove__json_real(p.host_device_parameters), "forward_backward",
         drove__json_real(p.forward_backward), "worker_update", drove__json_real(p.worker_update),
         "master_update", drove__json_real(p.master_update));
-    return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "transport", run->transport->ops->name,
-                     "ratio", drove__json_real(p.ratio), "bytes", (json_int_t)p.bytes, "messages",
+    drove_elastic_facts facts = {0};
+    (void)drove__elastic_facts(run->sync, &facts);
+    return json_pack("{s:s, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "transport",
+                     run->transport->ops->name, "period", (json_int_t)facts.period, "alpha",
+                     facts.has_pull ? drove__json_real(facts.alpha) : json_null(), "ratio",
+                     drove__json_real(p.ratio), "bytes", (json_int_t)p.bytes, "messages",
                      (json_int_t)p.messages, "hidden", drove__json_real(p.hidden), "distance",
                      drove__json_real(drove__communication_distance(run)), "parts", part);
 }
@@ -106,10 +111,13 @@ void drove__communication_print(const drove_run *run, FILE *f)
 {
     if (!exchanges(run)) return;
     const parts p = add_up(run);
+    drove_elastic_facts facts = {0};
     if (!isfinite(p.ratio)) return;
+    (void)drove__elastic_facts(run->sync, &facts);
     fprintf(f,
-            "  exchange    %.0f %% of a worker's time, %.2f s hidden behind computing; %.1f MB in "
-            "%llu messages; workers %.3g from the centre\n",
-            100.0 * p.ratio, p.hidden, (double)p.bytes * 1e-6, (unsigned long long)p.messages,
+            "  exchange    every %llu step%s; %.0f %% of a worker's time, %.2f s hidden behind "
+            "computing; %.1f MB in %llu messages; workers %.3g from the centre\n",
+            (unsigned long long)facts.period, facts.period == 1 ? "" : "s", 100.0 * p.ratio,
+            p.hidden, (double)p.bytes * 1e-6, (unsigned long long)p.messages,
             drove__communication_distance(run));
 }

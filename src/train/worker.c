@@ -203,26 +203,6 @@ static void beat(drove_worker *w)
     atomic_store_explicit(&w->beats, beats + 1, memory_order_relaxed);
 }
 
-/* What a strategy tells of its parts of publish, which took so long, is taken out of that phase.
- * What it began to exchange before counts among its times, too. */
-static void note_exchange(drove_worker *w, uint64_t publish_ns, const drove_publish_info *info)
-{
-    drove_trace_worker *t = &w->trace;
-    uint64_t update_ns = info->update_ns < publish_ns ? info->update_ns : publish_ns;
-    uint64_t rest_ns = publish_ns - update_ns;
-    uint64_t exchange_ns = info->exchange_ns < rest_ns ? info->exchange_ns : rest_ns;
-    t->phase_ns[DROVE_PHASE_UPDATE] += update_ns;
-    t->phase_ns[DROVE_PHASE_EXCHANGE] += exchange_ns;
-    t->phase_ns[DROVE_PHASE_PUBLISH] -= update_ns + exchange_ns;
-    t->centre_ns += info->centre_ns;
-    t->hidden_ns += info->hidden_ns;
-    t->bytes += info->bytes;
-    t->messages += info->messages;
-    if (info->distance == 0.0) return;
-    t->n_distances++;
-    t->distance += info->distance;
-}
-
 /* Acquire at[0] to at[1] and publish at[2] to at[3] of a strategy that exchanges: but for waiting
  * for a turn, and for the update, they are exchanging. */
 static void count_exchange(drove_worker *w, const uint64_t at[4], const drove_view *view,
@@ -291,7 +271,6 @@ static drove_status step_published(drove_worker *w, const drove_batch *batch, fl
     phase[DROVE_PHASE_BACKWARD] += backward_ns;
     phase[DROVE_PHASE_UPDATE] += t3 - t2 + (t2 - t1 - forward_ns - backward_ns);
     phase[DROVE_PHASE_PUBLISH] += t4 - t3 - info.wait_ns;
-    note_exchange(w, t4 - t3 - info.wait_ns, &info);
     w->trace.busy_ns += t4 - t0 - view.wait_ns - info.wait_ns;
     drove__worker_count(w, batch->n_rows, 1, &info);
     return DROVE_OK;
