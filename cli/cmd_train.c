@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What a bare `drove train` runs.  All other options have their defaults. */
@@ -112,7 +113,15 @@ static int report(const cli_args *args, const drove_result *result)
     return drove_result_exit(result);
 }
 
-int cli_train(const cli_args *args)
+/* A launcher ends all ranks when one ends with a failure: rank 0 is given the time to say it. */
+static int leave(int code)
+{
+    const struct timespec moment = {.tv_sec = 1};
+    if (code != CLI_OK && drove_launched_rank() != 0) nanosleep(&moment, NULL);
+    return code;
+}
+
+static int train(const cli_args *args)
 {
     drove_options options;
     cli_progress progress;
@@ -136,4 +145,9 @@ int cli_train(const cli_args *args)
     int code = report(args, result);
     drove_result_destroy(result);
     return code;
+}
+
+int cli_train(const cli_args *args)
+{
+    return leave(train(args));
 }
