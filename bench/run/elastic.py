@@ -171,10 +171,10 @@ def draw(path, title, curves):
             with open(file, "w") as f:
                 f.writelines(f"{x} {y}\n" for x, y in points if x > 0)
             quoted = name.replace("'", "")
-            parts.append(f"'{file}' with lines lw 2 title '{quoted}' noenhanced")
+            parts.append(f"'{file}' with lines lw 2 dt {i // 8 + 1} title '{quoted}' noenhanced")
         script = (f"set terminal svg size 900,560 font ',13'\nset output '{path}'\nset title '{title}' noenhanced\n"
-                  "set logscale xy\nset grid\nset xlabel 'simulated time, s'\nset ylabel 'test error'\n"
-                  "set key outside right\nplot " + ", ".join(parts) + "\n")
+                  "set logscale xy\nset autoscale fix\nset grid\nset xlabel 'simulated time, s'\nset ylabel 'test error'\n"
+                  "set key outside right Left reverse samplen 2\nplot " + ", ".join(parts) + "\n")
         subprocess.run(["gnuplot"], input=script, text=True, check=True)
 
 

@@ -180,7 +180,7 @@ static double run_visits(sim *s)
     for (unsigned i = 0; i < n_workers; i++) begin_next(s, &s->worker[i], true);
     for (uint64_t left = (uint64_t)n_workers * n_each; left > 0; left--) {
         sim_worker *w = NULL;
-        double first_s = INFINITY;
+        double first_s = HUGE_VAL;
         for (unsigned i = 0; i < n_workers; i++) {
             sim_worker *of = &s->worker[i];
             double at_s = overlaps ? of->begin_s : of->end_s;
