@@ -20,7 +20,7 @@
 enum {
     MESSAGE_MAGIC = 0x44524f56, /* and one more with each change of what travels */
     MESSAGE_INLINE = 8192,      /* bytes of contents that travel with the header */
-    FLOW_WINDOW = 4,            /* pieces of one flow at a time */
+    FLOW_WINDOW = 16,           /* pieces of one flow at a time */
     GATHER_LANE = DROVE_LANES,  /* a flight of its own */
     N_FLIGHTS = DROVE_LANES + 1,
     CONTROL_TEXT_SIZE = 400,

@@ -406,8 +406,9 @@ static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
 {
     *row = 0;
     if (way == WAY_HALVING) {
-        size_t piece = drove__flow_piece(halves(0, 1, n).n * sizeof(float));
-        return FLOW_WINDOW * piece / sizeof(float);
+        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(half);
+        size_t n_pieces = (half + piece - 1) / piece;
+        return (n_pieces < FLOW_WINDOW ? n_pieces : FLOW_WINDOW) * piece / sizeof(float);
     }
     if (way != WAY_SLICES) return 0;
     *row = (n / m->wire->n_ranks / SLICE_UNIT + 2) * SLICE_UNIT;
