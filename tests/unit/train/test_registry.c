@@ -13,9 +13,10 @@
 
 #include <cmocka.h>
 
-static const char *const kinds[] = {"strategies",  "rules",   "schedules", "models",    "layers",
-                                    "activations", "inits",   "losses",    "data",      "features",
-                                    "backoffs",    "engines", "devices",   "roundings", "benches"};
+static const char *const kinds[] = {"strategies", "transports", "rules",       "schedules",
+                                    "models",     "layers",     "activations", "inits",
+                                    "losses",     "data",       "features",    "backoffs",
+                                    "engines",    "devices",    "roundings",   "benches"};
 
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
