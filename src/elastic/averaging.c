@@ -8,8 +8,8 @@
  *               gained (Douillard et al., 2023): with the outer step size lr and momentum m
  *                   g = c - mean of W^i     v = m v + g     c -= lr (g + m v)     W^i = c
  *
- * H is the period.  16 by default for local, the most at which Lin et al. (ICLR 2020) find next to
- * no loss; 100 for diloco, whose authors take 500 in runs of 88,000 steps, and lose little from 50
+ * H is the period.  16 by default for local, the upper end of what Lin et al. (ICLR 2020) compare;
+ * 100 for diloco, whose authors take 500 in runs of 88,000 steps, and lose little from 50
  * to 1000: here an epoch may have few hundred steps.  "auto": see pace.
  *
  * With --precision C16s, C8s or C1s gradients, or W^i - c (local: c the last mean), travel in that
