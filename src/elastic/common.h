@@ -20,9 +20,8 @@ enum {
     DROVE_LANE_DOWN = 0, /* from the centre */
     DROVE_LANE_UP = 3,   /* to it, or between all */
     DROVE_LANES_OF_PARCEL = 3,
-    DROVE_LANE_SMALL = 6,        /* numbers that all agree on */
-    DROVE_LANE_TURN = 7,         /* whose turn it is */
-    DROVE_MOST_PERIOD = 1u << 24 /* a message carries it as a float, exactly */
+    DROVE_LANE_SMALL = 6, /* numbers that all agree on */
+    DROVE_LANE_TURN = 7   /* whose turn it is */
 };
 
 /* One vector on its way: one message, or one for each part of theta. */

@@ -24,6 +24,9 @@ extern const drove_sync_ops drove__sync_easgd, drove__sync_easgd_async, drove__s
     drove__sync_easgd_sync3, drove__sync_psgd_async, drove__sync_pmsgd_async,
     drove__sync_psgd_hogwild, drove__sync_allreduce, drove__sync_local, drove__sync_diloco;
 
+/* Steps between two exchanges: a message carries them as one float, exactly, below 2^24. */
+enum { DROVE_MOST_PERIOD = (1 << 24) - 1 };
+
 /* What a strategy of these has settled, workers parked. */
 typedef struct drove_elastic_facts {
     uint64_t period;         /* steps between two exchanges, now */

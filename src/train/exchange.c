@@ -3,12 +3,11 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "elastic/elastic.h"
 #include "train/registry.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { MOST_PERIOD = 1 << 30 };
 
 void drove__exchange_options(const drove_options *options, drove_sync_options *out)
 {
@@ -85,7 +84,7 @@ drove_status drove__exchange_check(const drove_options *o, const drove_workers *
 {
     unsigned needs = w->ops->needs;
     const char *rule = drove__resolve_rule(o, needs);
-    DROVE_TRY(check_count("--period", o->period, MOST_PERIOD));
+    DROVE_TRY(check_count("--period", o->period, DROVE_MOST_PERIOD));
     if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(o, w);
     if ((needs & DROVE_SYNC_MOMENTUM) != 0 && !is_momentum(rule)) {
         return drove__fail(DROVE_E_ARG,

@@ -145,6 +145,14 @@ static drove_status refuse_strategy(const drove_run *run)
                        run->plan.spec, run->ranks.n, names);
 }
 
+static drove_status refuse_processes(const drove_run *run)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                       "started, each of which is a worker",
+                       run->opt.workers, run->ranks.n);
+}
+
 /* Processors that belong to this rank alone: the launcher has bound it, or it shares the host. */
 static unsigned own_processors(const drove_run *run, bool *is_bound)
 {
@@ -161,6 +169,7 @@ drove_status drove__ranks_place(drove_run *run)
     bool is_bound;
     unsigned n_all = own_processors(run, &is_bound);
     if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return refuse_strategy(run);
+    if (run->plan.is_procs) return refuse_processes(run);
     DROVE_TRY(drove__threads_parse(run->opt.threads, n_all, &r->n_threads));
     unsigned first = is_bound ? 0 : r->local_rank * r->n_threads;
     run->n_workers = r->n;

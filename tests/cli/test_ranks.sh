@@ -49,6 +49,8 @@ bad_input() {
     says 'kernels (--isa): expected ref'
     ranks_for 2 -n 2 "$@" --strategy sync
     says 'allreduce is what sync is among ranks'
+    ranks_for 2 -n 2 "$@" --strategy local --workers procs:2
+    says 'expected no processes of a rank'
     ranks_for 2 -n 3 "$@" --data 'synth:digits?n=2'
     says 'expected at least as many training examples as ranks, 3, found 2'
     ranks_for 2 -n 2 "$@" --resume /nowhere
