@@ -362,7 +362,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     if (run->crew.n_groups > 0) drove__crew_tell(run);
     run->ranks.signal_number = interrupt_signal(run);
     drove_status status = drove__gang_status(run);
-    return status == DROVE_OK ? drove__ranks_parked(run) : drove__ranks_lost(run, status);
+    return status == DROVE_OK ? drove__ranks_parked(run) : status;
 }
 
 static bool save_is_due(const drove_run *run, bool evaluated)

@@ -72,7 +72,7 @@ void drove__ranks_leave(drove_run *run, drove_status status);
 /* ---- ranks_park.c; by all ranks ---- */
 
 /* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
- * Errors: DROVE_E_SYSTEM: with where the last state is. */
+ * Errors: DROVE_E_SYSTEM. */
 drove_status drove__ranks_parked(drove_run *run);
 /* While the workers train: examples that those of other ranks are likely to have done since they
  * were parked: as many each as the one here. */
@@ -83,7 +83,7 @@ drove_status drove__ranks_scored(drove_run *run);
 drove_status drove__ranks_add(drove_run *run, drove_score *score);
 /* Training examples of an evaluation that this rank scores or has scored for it; 0: all it has. */
 size_t drove__ranks_part(const drove_run *run);
-/* A text that all transports fail with, and how to go on. */
+/* A run has failed with this status: its text, with where the last state is and how to go on. */
 drove_status drove__ranks_lost(const drove_run *run, drove_status status);
 
 /* ---- ranks_state.c; by all ranks ---- */

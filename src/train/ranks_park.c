@@ -27,7 +27,7 @@ static bool await_word(const drove_run *run)
     return rank == 0 || drove__run_interrupts() == before;
 }
 
-/* How to go on after a failure that ends the run. */
+/* How to go on after a failure that ends the run, wherever in it. */
 drove_status drove__ranks_lost(const drove_run *run, drove_status status)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
@@ -104,7 +104,7 @@ drove_status drove__ranks_parked(drove_run *run)
     if (status == DROVE_OK) hear(run, all);
     if (status == DROVE_OK) status = t->ops->gather(t, &mine, sizeof mine, all);
     drove__free(all);
-    return status == DROVE_OK ? DROVE_OK : drove__ranks_lost(run, status);
+    return status;
 }
 
 size_t drove__ranks_part(const drove_run *run)
@@ -122,7 +122,7 @@ drove_status drove__ranks_add(drove_run *run, drove_score *score)
     for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
         drove__score_add(score, &all[i]);
     free(all);
-    return status == DROVE_OK ? DROVE_OK : drove__ranks_lost(run, status);
+    return status;
 }
 
 drove_status drove__ranks_scored(drove_run *run)
@@ -139,7 +139,6 @@ drove_status drove__ranks_scored(drove_run *run)
         for (size_t k = 0; k < each && k * n + run->ranks.rank < sc->n_chunks; k++)
             mine[k] = sc->chunk[k * n + run->ranks.rank];
         status = run->transport->ops->gather(run->transport, mine, each * sizeof *mine, all);
-        if (status != DROVE_OK) status = drove__ranks_lost(run, status);
         for (size_t i = 0; i < sc->n_chunks && status == DROVE_OK; i++)
             sc->chunk[i] = all[i % n * each + i / n];
     }

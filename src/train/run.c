@@ -568,7 +568,10 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
     if (status == DROVE_OK) status = setup(run);
-    if (status == DROVE_OK) status = drove__run_control(run);
+    if (status == DROVE_OK) {
+        status = drove__run_control(run);
+        if (status != DROVE_OK) status = drove__ranks_lost(run, status);
+    }
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
     teardown(run, status);
