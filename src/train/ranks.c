@@ -248,6 +248,13 @@ static void say_verdict(const drove_run *run, const verdict *all, unsigned first
                     drove__ranks_name(run, first, name, sizeof name), v->text);
 }
 
+/* While the ranks begin: who knows what the others know.  One of them says it. */
+static drove_status lose_some(drove_run *run, drove_status status)
+{
+    run->ranks.is_together = true;
+    return drove__ranks_lost(run, status);
+}
+
 drove_status drove__ranks_agree(drove_run *run, drove_status status)
 {
     unsigned n = run->ranks.n;
@@ -265,9 +272,8 @@ drove_status drove__ranks_agree(drove_run *run, drove_status status)
         free(all);
         return done;
     }
-    if (done != DROVE_OK) run->ranks.is_together = true; /* who knows what the others know */
     free(all);
-    return done;
+    return done == DROVE_OK ? DROVE_OK : lose_some(run, done);
 }
 
 /* ---- comparing ---- */
@@ -391,9 +397,8 @@ static drove_status take_over_out(drove_run *run)
     drove_status status =
         run->transport->ops->gather(run->transport, run->opt.out, sizeof run->opt.out, all);
     if (status == DROVE_OK) snprintf(run->opt.out, sizeof run->opt.out, "%s", all);
-    else run->ranks.is_together = true;
     free(all);
-    return status;
+    return status == DROVE_OK ? DROVE_OK : lose_some(run, status);
 }
 
 drove_status drove__ranks_compare(drove_run *run, const float *theta)
@@ -409,7 +414,7 @@ drove_status drove__ranks_compare(drove_run *run, const float *theta)
     } else {
         add_all(mine, run, theta);
         status = run->transport->ops->gather(run->transport, mine, sizeof *mine, all);
-        if (status != DROVE_OK) run->ranks.is_together = true;
+        if (status != DROVE_OK) status = lose_some(run, status);
         for (unsigned i = 1; i < n && status == DROVE_OK; i++) status = differ(run, all, i);
         if (status == DROVE_E_ARG && run->ranks.rank != 0) drove__fail(status, "%s", "");
     }
