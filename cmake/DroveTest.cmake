@@ -93,7 +93,7 @@ function(drove_shell_test file label)
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
   add_test(NAME ${name}
     COMMAND ${PROJECT_SOURCE_DIR}/cmake/run-in-scratch.sh ${scratch} bash ${file})
-  drove_test_properties(${name} ${file} ${label})
+  drove_test_properties(${name} ${file} "${label}")
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     "DROVE=${PROJECT_BINARY_DIR}/drove" "DROVE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "DROVE_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "DROVE_CC=${CMAKE_C_COMPILER}" "DROVE_SANITIZE=${DROVE_SANITIZE}")
