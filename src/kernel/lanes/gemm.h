@@ -200,14 +200,14 @@ typedef struct dots {
     size_t       a_segment, b_segment; /* ... so much further than it began     */
 } dots;
 
-/* sum[r * n_cols + s] += a[r] b[s], `count` elements at p */
+/* sum[r * n_cols + s] += a[r] b[s], `count` elements, those of b at p */
 INLINE void dot_step(vec *sum, const dots *t, const float *a, const float *const *b, size_t n_rows,
                      size_t p, size_t count)
 {
     const size_t n_cols = LANES / n_rows;
     vec          x[4];
     UNROLL
-    for (size_t r = 0; r < n_rows; r++) x[r] = racy_load(a + r * t->lda + p, count);
+    for (size_t r = 0; r < n_rows; r++) x[r] = racy_load(a + r * t->lda, count);
     UNROLL
     for (size_t s = 0; s < n_cols; s++) {
         vec part = racy_load(b[s] + p, count);
@@ -228,14 +228,10 @@ INLINE void dot_tile(const dots *t, size_t i, size_t j, size_t n_rows)
     for (size_t s = 0; s < n_cols; s++) b[s] = t->b + (j + s < t->n ? j + s : t->n - 1) * t->ldb;
     UNROLL
     for (size_t s = 0; s < LANES; s++) sum[s] = vec_set(0.0f);
-    for (size_t s = 0;;) {
-        size_t p = 0;
-        for (; p + LANES <= t->k; p += LANES) dot_step(sum, t, a, b, n_rows, p, LANES);
-        if (p < t->k) dot_step(sum, t, a, b, n_rows, p, t->k - p);
-        if (++s == t->n_segments) break;
-        a += t->a_segment;
-        UNROLL
-        for (size_t q = 0; q < n_cols; q++) b[q] += t->b_segment;
+    for (size_t s = 0; s < t->n_segments; s++, a += t->a_segment) {
+        size_t p = 0, first = s * t->b_segment;
+        for (; p + LANES <= t->k; p += LANES) dot_step(sum, t, a + p, b, n_rows, first + p, LANES);
+        if (p < t->k) dot_step(sum, t, a + p, b, n_rows, first + p, t->k - p);
     }
     vec_store(total, vec_mul(vec_set(t->alpha), vec_sum_rows(sum)), LANES);
     for (size_t r = 0; r < n_rows; r++) {
