@@ -131,7 +131,10 @@ static void test_every_example_once(void **state)
             drove_options opt = crew_run(strategy[s], workers[w]);
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
-            assert_true(real(summary, "loss") < real(summary, "loss_initial"));
+            /* Whoever does not compute, or replaces what others have done, may have got the most. */
+            bool is_certain = strstr(workers[w], "compute=no") == NULL &&
+                              strstr(strategy[s], "merge=replace") == NULL;
+            if (is_certain) assert_true(real(summary, "loss") < real(summary, "loss_initial"));
             bool is_half =
                 strstr(strategy[s], "beta=0.5") != NULL && strstr(workers[w], "one") == NULL;
             assert_counted(summary, is_half ? 0.5 : 1.0);
