@@ -131,7 +131,7 @@ static void test_every_example_once(void **state)
             drove_options opt = crew_run(strategy[s], workers[w]);
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
-            /* Whoever does not compute, or replaces what others have done, may have got the most. */
+            /* Who does not compute, or replaces what others did, may have got the most. */
             bool is_certain = strstr(workers[w], "compute=no") == NULL &&
                               strstr(strategy[s], "merge=replace") == NULL;
             if (is_certain) assert_true(real(summary, "loss") < real(summary, "loss_initial"));
