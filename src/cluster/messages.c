@@ -93,7 +93,7 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
     f->x = *x;
     f->kind = x->kind;
     f->lane = x->lane;
-    f->is_by_library = x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->opt.library_reduce &&
+    f->is_by_library = x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->opt.by_library &&
                        m->wire->n_ranks > 1;
     uint64_t begun = drove__now_ns();
     drove_status status = begin(m, f);
@@ -390,7 +390,7 @@ drove_status drove__messages_library_reduce(drove_transport *t, bool is_on)
         return drove__fail(DROVE_E_UNSUPPORTED, "%s has no all-reduce that can be used",
                            m->wire->library);
     }
-    m->opt.library_reduce = is_on;
+    m->opt.by_library = is_on;
     return DROVE_OK;
 }
 

@@ -20,7 +20,7 @@ typedef struct drove_messages_options {
     bool has_courier;
     /* ALL_REDUCE of floats by the library's own, in finish: in its order of additions, whose bits
      * depend on library and placement; nothing is overlapped. */
-    bool library_reduce;
+    bool by_library;
     bool ends_wire; /* destroy calls fini of the wire, unless something went wrong */
 } drove_messages_options;
 

@@ -113,10 +113,10 @@ static const char *const async_variants[] = {"psgd-async", NULL};
 static const char *const momentum_variants[] = {"pmsgd-async", NULL};
 static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
 
-enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
+enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
 const drove_sync_ops drove__sync_psgd_async = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
@@ -124,15 +124,12 @@ const drove_sync_ops drove__sync_psgd_async = {
     .needs = NEEDS,
     .variants = async_variants,
     .init = init_async,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = publish,
     .gradient = gradient,
-    .leave = drove__visits_leave,
 };
 
 const drove_sync_ops drove__sync_pmsgd_async = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
@@ -140,15 +137,12 @@ const drove_sync_ops drove__sync_pmsgd_async = {
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
     .init = init_async,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = publish,
     .gradient = gradient,
-    .leave = drove__visits_leave,
 };
 
 const drove_sync_ops drove__sync_psgd_hogwild = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "psgd-hogwild",
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",
@@ -156,9 +150,6 @@ const drove_sync_ops drove__sync_psgd_hogwild = {
     .needs = NEEDS,
     .variants = hogwild_variants,
     .init = init_hogwild,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = publish,
     .gradient = gradient,
-    .leave = drove__visits_leave,
 };

@@ -234,18 +234,21 @@ static const char *const variants1[] = {"easgd-sync1", NULL};
 static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
 
+enum {
+    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,
+};
+
 #define SYNCHRONOUS_TABLE                                                                          \
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,                                       \
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,      \
-    .fini = fini, .acquire = acquire, .release = drove__elastic_release, .publish = publish,       \
-    .peek = peek, .restore = restore, .tensors = tensors, .stop = stop, .replica = replica,        \
-    .parked = parked
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE, .fini = fini, .acquire = acquire,     \
+    .release = drove__elastic_release, .publish = publish, .peek = peek, .restore = restore,       \
+    .tensors = tensors, .stop = stop, .replica = replica, .parked = parked
 
 const drove_sync_ops drove__sync_easgd_sync1 = {
     SYNCHRONOUS_TABLE,
     .name = "easgd-sync1",
     .help = "Sync EASGD1: all meet the centre at the master, nothing overlaps; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 2",
+    .needs = NEEDS | DROVE_SYNC_MASTER,
     .variants = variants1,
     .init = init1,
 };
@@ -255,6 +258,7 @@ const drove_sync_ops drove__sync_easgd_sync2 = {
     .name = "easgd-sync2",
     .help = "Sync EASGD2: the same with the centre at worker 0",
     .source = "You, Buluc, Demmel, SC17, Algorithm 3",
+    .needs = NEEDS,
     .variants = variants2,
     .init = init2,
 };
@@ -265,6 +269,7 @@ const drove_sync_ops drove__sync_easgd_sync3 = {
     .help = "Sync EASGD3: the same while gradients are computed, by one all-reduce; ?centre=one: "
             "broadcast and reduction",
     .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
+    .needs = NEEDS,
     .variants = variants3,
     .init = init3,
 };

@@ -261,11 +261,12 @@ static const char *const momentum_variants[] = {"measgd-async", NULL};
 static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,
+    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_MASTER,
 };
 
 const drove_sync_ops drove__sync_easgd_async = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "easgd-async",
     .help = "Async EASGD: workers meet the centre first come, first served; --rho, --period; "
             "?overlap=1: while they compute",
@@ -274,14 +275,11 @@ const drove_sync_ops drove__sync_easgd_async = {
     .needs = NEEDS,
     .variants = async_variants,
     .init = init_async,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = drove__visits_publish,
-    .leave = drove__visits_leave,
 };
 
 const drove_sync_ops drove__sync_measgd_async = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "measgd-async",
     .help = "Async MEASGD: the same with the rule momentum",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (5) and (6)",
@@ -289,14 +287,11 @@ const drove_sync_ops drove__sync_measgd_async = {
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
     .init = init_async,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = drove__visits_publish,
-    .leave = drove__visits_leave,
 };
 
 const drove_sync_ops drove__sync_easgd_hogwild = {
-    DROVE_VISITS_SLOTS,
+    DROVE_VISITS_ASYNC_SLOTS,
     .name = "easgd-hogwild",
     .help = "Hogwild EASGD: several meet the centre at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 5.1",
@@ -304,8 +299,5 @@ const drove_sync_ops drove__sync_easgd_hogwild = {
     .needs = NEEDS,
     .variants = hogwild_variants,
     .init = init_hogwild,
-    .fini = drove__visits_fini,
-    .acquire = drove__visits_acquire,
     .publish = drove__visits_publish,
-    .leave = drove__visits_leave,
 };

@@ -61,9 +61,13 @@ drove_status drove__visits_restore(drove_sync *s, const float *vector, const dro
 size_t       drove__visits_tensors(drove_sync *s, drove_tensor *out, size_t most);
 
 /* Without init, fini, acquire and publish. */
+/* The slots of all who visit a centre; of those, the ones in no order share more. */
 #define DROVE_VISITS_SLOTS                                                                         \
     .release = drove__elastic_release, .peek = drove__visits_peek,                                 \
     .restore = drove__visits_restore, .tensors = drove__visits_tensors,                            \
     .stop = drove__visits_stop, .replica = drove__visits_replica, .parked = drove__visits_parked
+#define DROVE_VISITS_ASYNC_SLOTS                                                                   \
+    DROVE_VISITS_SLOTS, .fini = drove__visits_fini, .acquire = drove__visits_acquire,              \
+                        .leave = drove__visits_leave
 
 #endif

@@ -57,7 +57,8 @@ enum {
  *   SPREAD   workers have parameters of their own and exchange through opt->transport alone, so
  *            that they may be threads, processes or ranks
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
- *   MOMENTUM the rule is momentum */
+ *   MOMENTUM the rule is momentum
+ *   MASTER   no need, but what they exchange with is a master: the paper's CPU */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
@@ -70,6 +71,7 @@ enum {
     DROVE_SYNC_SPREAD = 1u << 8,
     DROVE_SYNC_OWN_STATE = 1u << 9,
     DROVE_SYNC_MOMENTUM = 1u << 10,
+    DROVE_SYNC_MASTER = 1u << 11,
 };
 
 typedef struct drove_sync drove_sync;

@@ -7,7 +7,6 @@
 #include "train/run.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The paper's parts 3 to 8, seconds of a worker, and what else is told. */
 typedef struct parts {
@@ -16,18 +15,6 @@ typedef struct parts {
     double hidden, ratio;
     uint64_t bytes, messages;
 } parts;
-
-/* Strategies whose workers exchange with a master, in the paper's words: the CPU. */
-static bool has_master(const drove_run *run)
-{
-    static const char *const names[] = {"easgd",         "easgd-async", "measgd-async",
-                                        "easgd-hogwild", "easgd-sync1", "psgd-async",
-                                        "pmsgd-async",   "psgd-hogwild"};
-    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
-        if (strcmp(run->plan.ops->name, names[i]) == 0) return true;
-    }
-    return false;
-}
 
 static bool exchanges(const drove_run *run)
 {
@@ -53,7 +40,8 @@ static parts add_up(const drove_run *run)
     }
     double exchange = mean_s(run, phase[DROVE_PHASE_EXCHANGE]);
     p.master_update = fmin(mean_s(run, centre_ns), exchange);
-    *(has_master(run) ? &p.host_device_parameters : &p.worker_worker) = exchange - p.master_update;
+    bool has_master = (run->plan.ops->needs & DROVE_SYNC_MASTER) != 0;
+    *(has_master ? &p.host_device_parameters : &p.worker_worker) = exchange - p.master_update;
     p.host_device_data = mean_s(run, phase[DROVE_PHASE_LOAD]);
     p.forward_backward = mean_s(run, phase[DROVE_PHASE_FORWARD] + phase[DROVE_PHASE_BACKWARD]);
     p.worker_update = mean_s(run, phase[DROVE_PHASE_UPDATE]);

@@ -208,11 +208,12 @@ static int init(drove_wire **out, char *error)
     if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN);
     if (code == MPI_SUCCESS) code = look_around(m);
     if (code != MPI_SUCCESS) return say(error, code, "MPI_Init");
-    m->base.ops = drove_wire_module();
-    m->base.takes_threads = granted == MPI_THREAD_MULTIPLE;
-    m->base.impl = m;
-    name_library(m->base.library);
-    *out = &m->base;
+    drove_wire *w = &m->base;
+    w->ops = drove_wire_module();
+    w->takes_threads = granted == MPI_THREAD_MULTIPLE;
+    w->impl = m;
+    name_library(w->library);
+    *out = w;
     return 0;
 }
 
