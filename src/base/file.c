@@ -250,18 +250,47 @@ drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_by
     return DROVE_OK;
 }
 
+static drove_status fail_early_end(const drove_reader *r, uint64_t n_missing)
+{
+    return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %llu more", r->path,
+                       (unsigned long long)r->consumed,
+                       r->is_gzip ? " of its decompressed content" : "",
+                       (unsigned long long)n_missing);
+}
+
 drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
 {
     size_t done = 0;
     while (done < size_bytes) {
         size_t n = 0;
         DROVE_TRY(drove__reader_read_some(r, (char *)into + done, size_bytes - done, &n));
-        if (n == 0) {
-            return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %zu more", r->path,
-                               (unsigned long long)r->consumed,
-                               r->is_gzip ? " of its decompressed content" : "", size_bytes - done);
-        }
+        if (n == 0) return fail_early_end(r, size_bytes - done);
         done += n;
+    }
+    return DROVE_OK;
+}
+
+/* Of a plain file, beyond what is in the buffer, to a byte that it has. */
+static drove_status seek(drove_reader *r, uint64_t size_bytes)
+{
+    if (lseek(r->fd, (off_t)size_bytes, SEEK_CUR) < 0)
+        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+    r->consumed += size_bytes;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
+{
+    bool seeks = !r->is_gzip && r->most_bytes != UINT64_MAX;
+    while (size_bytes > 0) {
+        bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
+        if (r->begin == r->end && seeks && fits) return seek(r, size_bytes);
+        DROVE_TRY(fill(r));
+        uint64_t n = r->end - r->begin < size_bytes ? r->end - r->begin : size_bytes;
+        if (n == 0) return fail_early_end(r, size_bytes);
+        r->begin += n;
+        r->consumed += n;
+        size_bytes -= n;
     }
     return DROVE_OK;
 }

@@ -28,6 +28,9 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes);
 drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes,
                                      size_t *n_read);
 
+/* Passes over exactly size_bytes; of a plain file they are not read.  Errors: as reading them. */
+drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes);
+
 /* Next line without its "\n" or "\r\n"; *line is NUL-terminated, owned by the reader, valid until
  * the next call, and NULL at the end of the file.  *length excludes the NUL (a line may hold NUL
  * bytes: compare with strlen).  Errors: DROVE_E_DATA (a line above 256 MiB), DROVE_E_NOMEM,

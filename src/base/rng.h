@@ -25,7 +25,8 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_MERGE,    /* rounding of averaged copies */
     DROVE_RNG_FEATURES, /* random feature maps         */
     DROVE_RNG_FAKE,     /* times of a fake device      */
-    DROVE_RNG_AUGMENT   /* crops and mirror images     */
+    DROVE_RNG_AUGMENT,  /* crops and mirror images     */
+    DROVE_RNG_SHARD     /* which worker's a row is     */
 } drove_rng_purpose;
 
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);

@@ -26,10 +26,12 @@ static const char *const class_names[CLASSES] = {"airplane", "automobile", "bird
 typedef struct cifar_rows { /* what was read so far: records, as in the file */
     uint8_t *record;        /* [n_rows][RECORD], grows */
     size_t n_rows, capacity;
+    size_t n_whole; /* records read, also those of other shards */
 } cifar_rows;
 
-/* The next record into rows; *end at the end of the file. */
-static drove_status read_record(drove_reader *r, cifar_rows *rows, bool *end)
+/* The next record into rows, if it is the shard's; *end at the end of the file. */
+static drove_status read_record(drove_reader *r, const drove_shard *shard, cifar_rows *rows,
+                                bool *end)
 {
     uint64_t offset = drove__reader_offset(r);
     size_t n = 0, n_more = 1;
@@ -51,20 +53,20 @@ static drove_status read_record(drove_reader *r, cifar_rows *rows, bool *end)
                            drove__reader_path(r), (unsigned long long)offset, CLASSES - 1,
                            record[0]);
     }
-    rows->n_rows++;
+    if (drove__shard_has(shard, rows->n_whole++)) rows->n_rows++;
     return DROVE_OK;
 }
 
-static drove_status read_file(const char *path, cifar_rows *rows)
+static drove_status read_file(const char *path, const drove_shard *shard, cifar_rows *rows)
 {
     drove_reader *r;
     bool end = false;
-    size_t n_before = rows->n_rows;
+    size_t n_before = rows->n_whole;
     DROVE_TRY(drove__reader_open(path, &r));
     drove_status status = DROVE_OK;
-    while (status == DROVE_OK && !end) status = read_record(r, rows, &end);
+    while (status == DROVE_OK && !end) status = read_record(r, shard, rows, &end);
     drove__reader_close(r);
-    if (status == DROVE_OK && rows->n_rows == n_before) {
+    if (status == DROVE_OK && rows->n_whole == n_before) {
         status = drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found an empty file",
                              path, RECORD);
     }
@@ -85,9 +87,10 @@ static drove_status name_classes(drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status fill_storage(const cifar_rows *rows, drove_storage *s)
+static drove_status fill_storage(const cifar_rows *rows, const drove_shard *shard, drove_storage *s)
 {
-    size_t n = rows->n_rows;
+    size_t n = drove__shard_size(shard, rows->n_whole);
+    if (drove__shard_is_part(shard)) s->n_rows_whole = rows->n_whole;
     s->n_rows = n;
     s->n_features = PIXELS;
     s->channels = CHANNELS;
@@ -104,15 +107,17 @@ static drove_status fill_storage(const cifar_rows *rows, drove_storage *s)
     return name_classes(s);
 }
 
-static drove_status read_cifar10(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_cifar10(const drove_spec *spec, int part, const drove_shard *shard,
+                                 drove_storage **out)
 {
     cifar_rows rows = {0};
     drove_storage *s = NULL;
     (void)part;
     drove_status status = drove__storage_create(&s);
     for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
-        status = read_file(spec->arg[i], &rows);
-    if (status == DROVE_OK) status = fill_storage(&rows, s);
+        status = read_file(spec->arg[i], shard, &rows);
+    if (status == DROVE_OK) status = drove__storage_check_shard(shard, rows.n_whole, spec->arg[0]);
+    if (status == DROVE_OK) status = fill_storage(&rows, shard, s);
     if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
     free(rows.record);
     if (status != DROVE_OK) drove__storage_release(s);
@@ -129,5 +134,6 @@ const drove_format_ops drove__format_cifar10 = {
     .most_args = DROVE_SPEC_MAX_ARGS,
     .keys = NULL,
     .read = read_cifar10,
+    .reads_shards = true,
     .default_scaling = DROVE_SCALE_UNIT,
 };

@@ -26,8 +26,9 @@ typedef struct csv_file { /* what is being read */
     char stops[4];          /* bytes that end a number                      */
     unsigned header;        /* 0 auto, 1 yes, 2 no                          */
     size_t n_columns, label_column;
-    size_t n_rows;
-    float *x; /* [n_rows][n_columns - 1], grows               */
+    const drove_shard *shard; /* what is kept                             */
+    size_t n_rows;            /* of the file                              */
+    float *x;                 /* [kept][n_columns - 1], grows                 */
     size_t n_x, x_capacity;
     char *unquoted; /* scratch for a field that holds ""            */
     size_t unquoted_capacity;
@@ -280,6 +281,7 @@ static drove_status parse_row(csv_file *f, drove_line *line)
         if ((line->at == line->end) != is_last) return fail_ragged(f, line, column + 1);
         if (!is_last) line->at++;
     }
+    if (!drove__shard_has(f->shard, f->n_rows)) f->n_x -= count_features(f);
     f->n_rows++;
     return DROVE_OK;
 }
@@ -291,6 +293,7 @@ static drove_status finish_rows(csv_file *f)
     s->x_kind = DROVE_X_F32;
     s->n_rows = f->n_rows;
     s->n_features = count_features(f);
+    f->n_x = drove__shard_size(f->shard, f->n_rows) * s->n_features;
     s->x_f32 = drove__alloc(f->n_x, sizeof *s->x_f32);
     if (s->x_f32 == NULL) return drove__fail_nomem("data set", f->n_x * sizeof *s->x_f32);
     memcpy(s->x_f32, f->x, f->n_x * sizeof *s->x_f32);
@@ -313,8 +316,10 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
     if (f->n_rows == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none",
                            path);
+    DROVE_TRY(drove__storage_check_shard(f->shard, f->n_rows, path));
     DROVE_TRY(finish_rows(f));
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, f->storage));
+    drove__storage_keep_targets(f->storage, f->shard);
     return drove__storage_check(f->storage, path);
 }
 
@@ -338,9 +343,10 @@ static drove_status read_options(const drove_spec *spec, csv_file *f)
     return DROVE_OK;
 }
 
-static drove_status read_csv(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_csv(const drove_spec *spec, int part, const drove_shard *shard,
+                             drove_storage **out)
 {
-    csv_file f = {0};
+    csv_file f = {.shard = shard};
     (void)part;
     drove_status status = read_options(spec, &f);
     if (status == DROVE_OK) status = drove__reader_open(spec->arg[0], &f.reader);
@@ -434,6 +440,7 @@ const drove_format_ops drove__format_csv = {
     .most_args = 1,
     .keys = keys,
     .read = read_csv,
+    .reads_shards = true,
     .write = write_csv,
     .default_scaling = DROVE_SCALE_NONE,
 };

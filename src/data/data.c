@@ -194,7 +194,7 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     }
     if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
-    return from->format->read(&from->spec, from->part, out);
+    return from->format->read(&from->spec, from->part, NULL, out);
 }
 
 static drove_status open_test(source *from, const drove_data *train, bool use_labels,
@@ -218,12 +218,19 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     return DROVE_OK;
 }
 
+/* Does `test` name rows of the training file itself? */
+static bool splits(const source *from, const char *test)
+{
+    if (test == NULL || strcmp(test, "split") != 0) return false;
+    bool has_fraction = drove__spec_get(&from->spec, "split", NULL) != NULL;
+    return !from->format->has_test || has_fraction || from->part == 1;
+}
+
 /* The held-out part that `test` names; train's rows are fewer afterwards where it is split. */
 static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train,
                              drove_data **out)
 {
     double fraction = SPLIT_DEFAULT;
-    bool has_fraction = drove__spec_get(&from->spec, "split", NULL) != NULL;
     DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
     if (test == NULL || *test == '\0') return DROVE_OK;
     if (strcmp(test, "split") != 0) {
@@ -233,23 +240,71 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
         drove__spec_fini(&other.spec);
         return status == DROVE_OK ? status : drove__fail_in(status, "test data");
     }
-    if (!from->format->has_test || has_fraction || from->part == 1)
-        return split_view(train, fraction, seed, out);
+    if (splits(from, test)) return split_view(train, fraction, seed, out);
     from->part = 1;
     return open_test(from, train, true, out);
 }
 
-static drove_status open_source(source *from, const char *test, uint64_t seed, drove_data **train,
-                                drove_data **held_out)
+/* Training data, if possible those of the shard alone: then n_rows_whole of *out says so. */
+static drove_status read_train(source *from, const char *test, const drove_shard *shard,
+                               drove_storage **out)
+{
+    const drove_format_ops *f = from->format;
+    if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test)) {
+        DROVE_TRY(f->read(&from->spec, from->part, shard, out));
+        if (!drove__scaling_is_fitted(from->scaling, *out)) return DROVE_OK;
+        drove__storage_release(*out);
+        *out = NULL;
+    }
+    return f->read(&from->spec, from->part, NULL, out);
+}
+
+/* Replaces a view by one whose storage has its rows alone. */
+static drove_status make_own(drove_data **data)
+{
+    drove_data *copy;
+    DROVE_TRY(drove__data_copy(*data, &copy));
+    drove_data_destroy(*data);
+    *data = copy;
+    return DROVE_OK;
+}
+
+/* Of training data that were read whole the rows of the shard. */
+static drove_status keep_shard(const source *from, const drove_shard *shard, drove_data **train,
+                               drove_data **held_out)
+{
+    drove_data *data = *train;
+    size_t n = drove__shard_size(shard, data->n_rows);
+    bool are_one = *held_out != NULL && (*held_out)->storage == data->storage;
+    DROVE_TRY(drove__storage_check_shard(shard, data->n_rows, from->spec.name));
+    uint32_t *row = drove__grow(NULL, n, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a part", n * sizeof *row);
+    for (size_t i = 0; i < n; i++)
+        row[i] = (uint32_t)drove__data_row(data, (size_t)drove__shard_row(shard, i));
+    free(data->row);
+    data->row = row;
+    data->n_rows = n;
+    if (data->storage->x_kind == DROVE_X_QUANT) return DROVE_OK;
+    DROVE_TRY(make_own(train));
+    return are_one ? make_own(held_out) : DROVE_OK;
+}
+
+static drove_status open_source(source *from, const char *test, uint64_t seed,
+                                const drove_shard *shard, drove_data **train, drove_data **held_out,
+                                size_t *n_rows_whole)
 {
     drove_storage *storage = NULL;
-    DROVE_TRY(from->format->read(&from->spec, from->part, &storage));
+    DROVE_TRY(read_train(from, test, shard, &storage));
     DROVE_TRY(create_view(storage, train));
     (*train)->scaling = from->scaling;
     DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
     DROVE_TRY(drove__scale_fit(*train));
-    return *held_out != NULL ? drove__scale_copy(*train, *held_out) : DROVE_OK;
+    if (*held_out != NULL) DROVE_TRY(drove__scale_copy(*train, *held_out));
+    *n_rows_whole = storage->n_rows_whole;
+    if (*n_rows_whole > 0) return DROVE_OK;
+    *n_rows_whole = (*train)->n_rows;
+    return drove__shard_is_part(shard) ? keep_shard(from, shard, train, held_out) : DROVE_OK;
 }
 
 /* Remembers where a view comes from. */
@@ -275,14 +330,24 @@ static drove_status set_origins(const char *spec, const char *test, uint64_t see
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out)
 {
+    size_t n_rows;
+    return drove__data_open_shard(spec, test, seed, NULL, train_out, test_out, &n_rows);
+}
+
+drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
+                                    const drove_shard *shard, drove_data **train_out,
+                                    drove_data **test_out, size_t *n_rows_whole)
+{
     drove_data *train = NULL, *held_out = NULL;
     source from;
     *train_out = NULL;
     if (test_out != NULL) *test_out = NULL;
     if (test_out == NULL) test = NULL;
     drove_status status = parse_source(spec, &from);
-    if (status == DROVE_OK) status = open_source(&from, test, seed, &train, &held_out);
-    if (status == DROVE_OK) status = set_origins(spec, test, seed, train, held_out);
+    if (status == DROVE_OK)
+        status = open_source(&from, test, seed, shard, &train, &held_out, n_rows_whole);
+    if (status == DROVE_OK && !drove__shard_is_part(shard))
+        status = set_origins(spec, test, seed, train, held_out);
     drove__spec_fini(&from.spec);
     if (status != DROVE_OK) {
         drove_data_destroy(train);

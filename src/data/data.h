@@ -12,6 +12,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "data/augment.h"
+#include "data/shard.h"
 
 #include <stdbool.h>
 
@@ -32,6 +33,7 @@ typedef enum drove_scaling {
  * released by the last view.  n_rows is below 2^32. */
 typedef struct drove_storage {
     size_t              n_rows, n_features;
+    size_t              n_rows_whole; /* of all shards, where it holds one of them; else 0 */
     drove_x_kind        x_kind;
     uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
     float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
@@ -109,9 +111,11 @@ typedef struct drove_format_ops {
     const char *const *keys;
     /* Reads the training part (part 0) or the format's own test part (part 1; only where
      * has_test). *out is one storage from drove__storage_create.  The spec has been checked
-     * against the table. */
-    drove_status (*read)(const drove_spec *spec, int part, drove_storage **out);
-    bool          has_test; /* `--test split` and ?part=test mean files of its own            */
+     * against the table.  shard: rows to be kept, NULL: all; only where reads_shards. */
+    drove_status (*read)(const drove_spec *spec, int part, const drove_shard *shard,
+                         drove_storage **out);
+    bool          has_test;     /* `--test split` and ?part=test mean files of its own            */
+    bool          reads_shards; /* what is not kept is not in memory                              */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
                           const drove_spec *to); /* NULL: cannot be written  */
@@ -163,6 +167,21 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out);
  * calling thread touches first.  Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (quantised data). */
 drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
+
+/* As drove_data_open, but training data are one shard of the rows; *n_rows_whole of all shards have
+ * them together with what is left over.  Scaling and classes are those of all rows.  Formats that
+ * read shards keep no more of the file than that, except for a split of its rows and for a scaling
+ * that needs statistics of all of them; then, and from other formats, the shard is a copy, or, of
+ * quantised data, a view of the whole.  Errors: also DROVE_E_ARG (fewer rows than shards). */
+drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
+                                    const drove_shard *shard, drove_data **train_out,
+                                    drove_data **test_out, size_t *n_rows_whole);
+
+/* For readers: can each shard have a row?  Names `where` in errors: DROVE_E_ARG. */
+drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where);
+/* For readers: a storage with targets of all n_rows and examples of the shard keeps the targets of
+ * the shard; n_rows_whole is then what n_rows was. */
+void drove__storage_keep_targets(drove_storage *storage, const drove_shard *shard);
 
 /* Checks that apply to every format, after reading: finite values, labels in range, sizes.
  * Names file in errors. */

@@ -1,6 +1,8 @@
 /* data/elements.c - numbers of binary files. */
 #include "data/elements.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -111,6 +113,48 @@ drove_status drove__elements_read(drove_reader *r, drove_elements elements, size
         done += chunk;
     }
     return DROVE_OK;
+}
+
+/* Numbers of the next row, or rows, to place `at` of the storage. */
+static drove_status read_numbers(drove_reader *r, drove_elements elements, size_t n,
+                                 drove_storage *s, size_t at)
+{
+    if (s->x_kind == DROVE_X_U8) return drove__reader_read(r, s->x_u8 + at, n);
+    return drove__elements_read(r, elements, n, s->x_f32 + at);
+}
+
+static drove_status read_shard(drove_reader *r, drove_elements elements, const drove_shard *shard,
+                               drove_storage *s)
+{
+    size_t n = drove__shard_size(shard, s->n_rows), width = s->n_features;
+    uint64_t row_bytes = (uint64_t)width * element_bytes[elements.type], at = 0;
+    if (!drove__shard_is_part(shard)) return read_numbers(r, elements, n * width, s, 0);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t row = drove__shard_row(shard, i);
+        DROVE_TRY(drove__reader_skip(r, (row - at) * row_bytes));
+        DROVE_TRY(read_numbers(r, elements, width, s, i * width));
+        at = row + 1;
+    }
+    return drove__reader_skip(r, (s->n_rows - at) * row_bytes);
+}
+
+drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
+                                           uint64_t n_rows, uint64_t n_features,
+                                           const drove_shard *shard, drove_storage *s)
+{
+    size_t n;
+    DROVE_TRY(drove__elements_check(r, elements, n_rows, n_features, &n));
+    DROVE_TRY(drove__storage_check_shard(shard, (size_t)n_rows, drove__reader_path(r)));
+    s->n_rows = (size_t)n_rows;
+    s->n_features = (size_t)n_features;
+    n = drove__shard_size(shard, s->n_rows) * s->n_features;
+    s->x_kind = elements.type == DROVE_ELEMENT_U8 ? DROVE_X_U8 : DROVE_X_F32;
+    if (s->x_kind == DROVE_X_U8) s->x_u8 = drove__alloc(n, sizeof *s->x_u8);
+    else s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
+    if (s->x_u8 == NULL && s->x_f32 == NULL)
+        return drove__fail_nomem("data set", n * (s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32));
+    DROVE_TRY(read_shard(r, elements, shard, s));
+    return drove__elements_end(r);
 }
 
 drove_status drove__elements_end(drove_reader *r)

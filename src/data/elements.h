@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "data/data.h"
 
 #include <stdbool.h>
 
@@ -35,6 +36,13 @@ drove_status drove__elements_check(const drove_reader *r, drove_elements element
 drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into);
 drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n,
                                          double *into);
+
+/* Examples, an array of n_rows x n_features from the file's current place to its end: kind, numbers
+ * and counts of the storage.  Rows of other shards are passed over; n_rows of the storage is all
+ * rows nevertheless, for the reader of targets.  Errors: as the above. */
+drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
+                                           uint64_t n_rows, uint64_t n_features,
+                                           const drove_shard *shard, drove_storage *storage);
 
 /* Refuses what follows the last element. */
 drove_status drove__elements_end(drove_reader *r);

@@ -81,35 +81,20 @@ static drove_status open_idx(const char *path, unsigned least_rank, unsigned mos
     return DROVE_OK;
 }
 
-static drove_status read_examples(idx_file *f, drove_storage *s)
+static drove_status read_examples(idx_file *f, const drove_shard *shard, drove_storage *s)
 {
     uint64_t n_features = 1;
-    size_t n;
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, (uint64_t)f->shape[i], &n_features)) continue;
         return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
                            drove__reader_path(f->reader));
     }
-    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_features, &n));
-    s->n_rows = f->shape[0];
-    s->n_features = (size_t)n_features;
     if (f->rank >= 3) {
         s->channels = f->rank == 4 ? f->shape[1] : 1;
         s->height = f->shape[f->rank - 2];
         s->width = f->shape[f->rank - 1];
     }
-    if (f->elements.type == DROVE_ELEMENT_U8) {
-        s->x_kind = DROVE_X_U8;
-        s->x_u8 = drove__alloc(n, 1);
-        if (s->x_u8 == NULL) return drove__fail_nomem("data set", n);
-        DROVE_TRY(drove__reader_read(f->reader, s->x_u8, n));
-    } else {
-        s->x_kind = DROVE_X_F32;
-        s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
-        if (s->x_f32 == NULL) return drove__fail_nomem("data set", n * sizeof *s->x_f32);
-        DROVE_TRY(drove__elements_read(f->reader, f->elements, n, s->x_f32));
-    }
-    return drove__elements_end(f->reader);
+    return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
 }
 
 /* Labels are whole numbers from 0; n_classes 0: as many as the largest one says. */
@@ -150,15 +135,16 @@ static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *
 }
 
 static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n_classes,
-                              drove_storage **out)
+                              const drove_shard *shard, drove_storage **out)
 {
     idx_file x = {0}, y = {0};
     drove_storage *s = NULL;
     drove_status status = drove__storage_create(&s);
     if (status == DROVE_OK) status = open_idx(x_path, 2, RANK_MOST, &x);
     if (status == DROVE_OK) status = open_idx(y_path, 1, 1, &y);
-    if (status == DROVE_OK) status = read_examples(&x, s);
+    if (status == DROVE_OK) status = read_examples(&x, shard, s);
     if (status == DROVE_OK) status = read_labels(&y, n_classes, s);
+    if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
     if (status == DROVE_OK) status = drove__storage_check(s, x_path);
     drove__reader_close(x.reader);
     drove__reader_close(y.reader);
@@ -167,12 +153,13 @@ static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n
     return status;
 }
 
-static drove_status read_idx(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_idx(const drove_spec *spec, int part, const drove_shard *shard,
+                             drove_storage **out)
 {
     uint64_t n_classes = 0;
     (void)part;
     DROVE_TRY(drove__spec_u64(spec, "classes", 2, CLASSES_MOST, &n_classes));
-    return read_pair(spec->arg[0], spec->arg[1], n_classes, out);
+    return read_pair(spec->arg[0], spec->arg[1], n_classes, shard, out);
 }
 
 /* ---- MNIST ---- */
@@ -190,14 +177,15 @@ static drove_status name_file(const char *folder, const char *name, char into[PA
     return drove__fail(DROVE_E_FILE, "%s: no such file, nor %s.gz", into, name);
 }
 
-static drove_status read_mnist(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_mnist(const drove_spec *spec, int part, const drove_shard *shard,
+                               drove_storage **out)
 {
     static const char *const names[2][2] = {{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
                                             {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}};
     char x_path[PATH_MAX], y_path[PATH_MAX];
     DROVE_TRY(name_file(spec->arg[0], names[part][0], x_path));
     DROVE_TRY(name_file(spec->arg[0], names[part][1], y_path));
-    return read_pair(x_path, y_path, MNIST_CLASSES, out);
+    return read_pair(x_path, y_path, MNIST_CLASSES, shard, out);
 }
 
 /* ---- writing ---- */
@@ -304,6 +292,7 @@ const drove_format_ops drove__format_idx = {
     .keys = idx_keys,
     .read = read_idx,
     .write = write_idx,
+    .reads_shards = true,
     .default_scaling = DROVE_SCALE_UNIT,
 };
 
@@ -317,5 +306,6 @@ const drove_format_ops drove__format_mnist = {
     .keys = NULL,
     .read = read_mnist,
     .has_test = true,
+    .reads_shards = true,
     .default_scaling = DROVE_SCALE_UNIT,
 };

@@ -26,7 +26,9 @@ typedef struct libsvm_file { /* what is being read */
     drove_reader *reader;
     drove_labels *labels;
     drove_storage *storage;
-    size_t n_stored, n_rows;
+    const drove_shard *shard; /* what is kept */
+    size_t n_stored, n_kept;
+    size_t n_rows; /* of the file */
     size_t index_capacity, value_capacity, row_capacity;
     uint64_t most_index;    /* allowed                                  */
     uint64_t largest_index; /* found                                    */
@@ -111,6 +113,18 @@ static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t lea
     return value != 0.0f ? store(f, (uint32_t)*index, value) : DROVE_OK;
 }
 
+/* What belongs to another shard is taken back. */
+static drove_status end_row(libsvm_file *f)
+{
+    drove_storage *s = f->storage;
+    DROVE_TRY(drove__reserve(&s->row_start, &f->row_capacity, f->n_kept + 2, sizeof *s->row_start));
+    s->row_start[0] = 0;
+    if (drove__shard_has(f->shard, f->n_rows)) s->row_start[++f->n_kept] = f->n_stored;
+    else f->n_stored = s->row_start[f->n_kept];
+    f->n_rows++;
+    return DROVE_OK;
+}
+
 static drove_status parse_line(libsvm_file *f, drove_line *line)
 {
     DROVE_TRY(parse_labels(f, line));
@@ -122,11 +136,7 @@ static drove_status parse_line(libsvm_file *f, drove_line *line)
         DROVE_TRY(parse_feature(f, line, least, &index));
         least = index + 1;
     }
-    drove_storage *s = f->storage;
-    DROVE_TRY(drove__reserve(&s->row_start, &f->row_capacity, f->n_rows + 2, sizeof *s->row_start));
-    s->row_start[0] = 0;
-    s->row_start[++f->n_rows] = f->n_stored;
-    return DROVE_OK;
+    return end_row(f);
 }
 
 /* Makes indices start at 0 and gives back the room that growing left over. */
@@ -163,8 +173,10 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
     if (f->n_rows == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected lines \"label index:value ...\", found none",
                            path);
+    DROVE_TRY(drove__storage_check_shard(f->shard, f->n_rows, path));
     s->x_kind = DROVE_X_CSR;
     s->n_rows = f->n_rows;
+    f->n_stored = s->row_start[drove__shard_size(f->shard, f->n_rows)];
     finish_indices(f);
     if (f->n_declared > 0 && f->largest_index + 1 > f->n_declared + (uint64_t)s->index_base) {
         return drove__fail(
@@ -174,6 +186,7 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
             (unsigned long long)f->largest_index);
     }
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
+    drove__storage_keep_targets(s, f->shard);
     return drove__storage_check(s, path);
 }
 
@@ -196,9 +209,10 @@ static drove_status read_options(const drove_spec *spec, libsvm_file *f)
     return DROVE_OK;
 }
 
-static drove_status read_libsvm(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_libsvm(const drove_spec *spec, int part, const drove_shard *shard,
+                                drove_storage **out)
 {
-    libsvm_file f = {0};
+    libsvm_file f = {.shard = shard};
     (void)part;
     drove_status status = drove__reader_open(spec->arg[0], &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
@@ -312,6 +326,7 @@ const drove_format_ops drove__format_libsvm = {
     .most_args = 1,
     .keys = keys,
     .read = read_libsvm,
+    .reads_shards = true,
     .write = write_libsvm,
     .default_scaling = DROVE_SCALE_NONE,
 };

@@ -222,35 +222,20 @@ static drove_status open_npy(const char *path, npy_file *f)
 
 /* ---- content ---- */
 
-static drove_status read_x(npy_file *f, drove_storage *s)
+static drove_status read_x(npy_file *f, const drove_shard *shard, drove_storage *s)
 {
     uint64_t n_features = 1;
-    size_t n;
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
         return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
                            drove__reader_path(f->reader));
     }
-    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_features, &n));
-    s->n_rows = (size_t)f->shape[0];
-    s->n_features = (size_t)n_features;
     if (f->rank >= 3) {
         s->channels = f->rank == 4 ? (size_t)f->shape[1] : 1;
         s->height = (size_t)f->shape[f->rank - 2];
         s->width = (size_t)f->shape[f->rank - 1];
     }
-    if (f->elements.type == DROVE_ELEMENT_U8) {
-        s->x_kind = DROVE_X_U8;
-        s->x_u8 = drove__alloc(n, 1);
-        if (s->x_u8 == NULL) return drove__fail_nomem("data set", n);
-        DROVE_TRY(drove__reader_read(f->reader, s->x_u8, n));
-    } else {
-        s->x_kind = DROVE_X_F32;
-        s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
-        if (s->x_f32 == NULL) return drove__fail_nomem("data set", n * sizeof *s->x_f32);
-        DROVE_TRY(drove__elements_read(f->reader, f->elements, n, s->x_f32));
-    }
-    return drove__elements_end(f->reader);
+    return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
 }
 
 /* One target a row. */
@@ -321,7 +306,8 @@ static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s
     return status;
 }
 
-static drove_status read_npy(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_npy(const drove_spec *spec, int part, const drove_shard *shard,
+                             drove_storage **out)
 {
     npy_file x = {0}, y = {0};
     drove_storage *s = NULL;
@@ -329,8 +315,9 @@ static drove_status read_npy(const drove_spec *spec, int part, drove_storage **o
     drove_status status = drove__storage_create(&s);
     if (status == DROVE_OK) status = open_npy(spec->arg[0], &x);
     if (status == DROVE_OK) status = open_npy(spec->arg[1], &y);
-    if (status == DROVE_OK) status = read_x(&x, s);
+    if (status == DROVE_OK) status = read_x(&x, shard, s);
     if (status == DROVE_OK) status = read_y(&y, spec, s);
+    if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
     if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
     drove__reader_close(x.reader);
     drove__reader_close(y.reader);
@@ -487,6 +474,7 @@ const drove_format_ops drove__format_npy = {
     .most_args = 2,
     .keys = keys,
     .read = read_npy,
+    .reads_shards = true,
     .write = write_npy,
     .default_scaling = DROVE_SCALE_NONE,
 };

@@ -42,7 +42,8 @@ drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drov
  * (reading, writing). */
 drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other);
 
-drove_status drove__quant_read(const drove_spec *spec, int part, drove_storage **out);
+drove_status drove__quant_read(const drove_spec *spec, int part, const drove_shard *shard,
+                               drove_storage **out);
 drove_status drove__quant_write(const drove_data *data, const drove_spec *to);
 
 #endif

@@ -380,10 +380,12 @@ static drove_status prepare(cache *c)
     return DROVE_OK;
 }
 
-drove_status drove__quant_read(const drove_spec *spec, int part, drove_storage **out)
+drove_status drove__quant_read(const drove_spec *spec, int part, const drove_shard *shard,
+                               drove_storage **out)
 {
     cache c = {.path = spec->arg[0]};
     (void)part;
+    (void)shard;
     *out = NULL;
     DROVE_TRY(drove__quant_refuse_keys(spec, "range"));
     drove_status status = prepare(&c);

@@ -222,6 +222,12 @@ static drove_status allocate(drove_data *data)
     return drove__fail_nomem("scaling", 2 * n * sizeof *data->shift);
 }
 
+bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *s)
+{
+    if (scaling == DROVE_SCALE_NONE) return false;
+    return !(scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_U8);
+}
+
 drove_status drove__scale_fit(drove_data *data)
 {
     const drove_storage *s = data->storage;

@@ -16,6 +16,9 @@
  * of sparse data, a channel's of what are no images), DROVE_E_NOMEM. */
 drove_status drove__scale_fit(drove_data *data);
 
+/* Does such a scaling of these data follow from what is in all of the rows? */
+bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *storage);
+
 /* Gives `test` a copy of the scaling of `train`; quantised test data must have it.  Errors:
  * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__scale_copy(const drove_data *train, drove_data *test);

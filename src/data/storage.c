@@ -88,6 +88,38 @@ bool drove__storage_is_sparse(const drove_storage *storage)
     return storage->x_kind == DROVE_X_CSR;
 }
 
+/* ---- shards ---- */
+
+drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where)
+{
+    if (drove__shard_size(shard, n_rows) > 0 || !drove__shard_is_part(shard)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected at least as many training examples as workers with a part of "
+                       "their own, %llu, found %zu",
+                       where, (unsigned long long)shard->n, n_rows);
+}
+
+/* Rows of a part ascend, so that nothing is overwritten that is still needed. */
+void drove__storage_keep_targets(drove_storage *s, const drove_shard *shard)
+{
+    if (!drove__shard_is_part(shard)) return;
+    size_t n = drove__shard_size(shard, s->n_rows);
+    uint64_t n_labels = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (size_t)drove__shard_row(shard, i);
+        if (s->y_kind == DROVE_Y_CLASS) s->y_class[i] = s->y_class[row];
+        if (s->y_kind == DROVE_Y_VALUE) s->y_value[i] = s->y_value[row];
+        if (s->y_kind != DROVE_Y_LABELS) continue;
+        uint64_t first = s->label_start[row], end = s->label_start[row + 1];
+        memmove(s->label + n_labels, s->label + first, (size_t)(end - first) * sizeof *s->label);
+        s->label_start[i] = n_labels;
+        n_labels += end - first;
+    }
+    if (s->y_kind == DROVE_Y_LABELS) s->label_start[n] = n_labels;
+    s->n_rows_whole = s->n_rows;
+    s->n_rows = n;
+}
+
 /* ---- checks ---- */
 
 /* Position of the first number that is not finite, or n. */

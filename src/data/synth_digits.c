@@ -208,9 +208,11 @@ static void make_images(drove_storage *s, uint64_t seed, uint64_t part)
     }
 }
 
-static drove_status read_digits(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_digits(const drove_spec *spec, int part, const drove_shard *shard,
+                                drove_storage **out)
 {
     uint64_t n = 60000, n_test = 10000, seed = 1;
+    (void)shard;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
     DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));

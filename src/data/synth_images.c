@@ -156,11 +156,13 @@ static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
     return is_there ? DROVE_OK : drove__fail_nomem("a picture", s->n_features * sizeof *e.picture);
 }
 
-static drove_status read_images(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_images(const drove_spec *spec, int part, const drove_shard *shard,
+                                drove_storage **out)
 {
     uint64_t n = 10000, seed = 1, classes = 10;
     size_t height = 32, width = 32;
     drove_storage *s;
+    (void)shard;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
     uint64_t n_test = n < 5 ? 1 : n / 5;
     DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));

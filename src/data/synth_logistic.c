@@ -94,11 +94,13 @@ static drove_status name_classes(drove_storage *s)
     return drove__fail_nomem("class names", 6);
 }
 
-static drove_status read_logistic(const drove_spec *spec, int part, drove_storage **out)
+static drove_status read_logistic(const drove_spec *spec, int part, const drove_shard *shard,
+                                  drove_storage **out)
 {
     logistic_model m = {.n = 10000, .d = 100, .seed = 1, .density = 1.0};
     drove_storage *s;
     (void)part;
+    (void)shard;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &m.n));
     DROVE_TRY(drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &m.d));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &m.seed));

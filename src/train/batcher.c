@@ -15,24 +15,8 @@ drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t bat
     return drove__lock_init(&b->lock);
 }
 
-/* A key that no epoch has. */
-static void permute_shards(drove_permutation *p, uint64_t n_rows, uint64_t seed)
-{
-    drove__permutation_init(p, n_rows, seed, UINT64_MAX);
-}
-
-void drove__batcher_shard(uint64_t n_rows, unsigned n_shards, unsigned shard, uint64_t seed,
-                          uint32_t *row)
-{
-    drove_permutation p;
-    const uint64_t n = n_rows / n_shards;
-    permute_shards(&p, n_rows, seed);
-    for (uint64_t i = 0; i < n; i++) row[i] = (uint32_t)drove__permutation_at(&p, shard * n + i);
-}
-
 void drove__batcher_split(drove_batcher *b, unsigned n_shards, bool holds_shard)
 {
-    permute_shards(&b->shards, b->n_rows, b->seed);
     b->n_shards = n_shards;
     b->holds_shard = holds_shard;
     b->shard_rows = b->n_rows / n_shards;
@@ -137,7 +121,8 @@ static size_t rows_of_shard(const drove_batcher *b, drove_batch_cursor *cursor, 
                             uint32_t *row)
 {
     uint64_t round = number % b->per_epoch / b->n_shards, first = round * b->batch;
-    uint64_t n_whole = b->shard_rows / b->batch, shard = number % b->n_shards;
+    uint64_t n_whole = b->shard_rows / b->batch;
+    const drove_shard shard = {.n = b->n_shards, .index = number % b->n_shards, .seed = b->seed};
     uint64_t n = shard_examples(b, round + 1) - first;
     bool is_block = b->order == DROVE_ORDER_BLOCKS;
     drove_rng rng;
@@ -150,9 +135,7 @@ static size_t rows_of_shard(const drove_batcher *b, drove_batch_cursor *cursor, 
         uint64_t at = first + i;
         if (b->order == DROVE_ORDER_RANDOM) at = drove__rng_below(&rng, b->shard_rows);
         else if (!is_block) at = drove__permutation_at(&cursor->permutation, at);
-        row[i] = (uint32_t)(b->holds_shard
-                                ? at
-                                : drove__permutation_at(&b->shards, shard * b->shard_rows + at));
+        row[i] = (uint32_t)(b->holds_shard ? at : drove__shard_row(&shard, at));
     }
     return (size_t)n;
 }

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "data/shard.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +37,6 @@ typedef struct drove_batcher {
     unsigned              n_shards;
     uint64_t              shard_rows;
     bool                  holds_shard;
-    drove_permutation     shards;      /* part w is its values from w shard_rows on */
     unsigned              round_width; /* T for strategies that go in rounds, else 0 */
     unsigned              n_lost;      /* workers that claim nothing any more */
     pthread_mutex_t       lock;        /* protects rounds_started and, for rounds, limit */
@@ -57,12 +57,8 @@ drove_status drove__batcher_init(drove_batcher *b, uint64_t n_rows, uint64_t bat
 void         drove__batcher_fini(drove_batcher *b);
 
 /* Before the first open, for workers that go in rounds: each of n_shards workers takes batches of a
- * random part of its own.  Parts have the same size; what is left of the examples is not used.
- * holds_shard: rows are those of drove__batcher_shard. */
+ * random part of its own (data/shard.h).  holds_shard: rows are numbered within the part. */
 void drove__batcher_split(drove_batcher *b, unsigned n_shards, bool holds_shard);
-/* The examples of a part, of n_rows by n_shards, into row[n_rows / n_shards]. */
-void drove__batcher_shard(uint64_t n_rows, unsigned n_shards, unsigned shard, uint64_t seed,
-                          uint32_t *row);
 
 /* Batches from `next` on may be handed out, below `limit` (rounded up to whole rounds). */
 void drove__batcher_open(drove_batcher *b, uint64_t limit);

@@ -185,34 +185,24 @@ drove_status drove__ranks_place(drove_run *run)
     return DROVE_OK;
 }
 
-static drove_status refuse_few(const drove_run *run)
+static bool holds_shard(const drove_run *run)
 {
-    return drove__fail(DROVE_E_ARG,
-                       "--data %s: expected at least as many training examples as ranks, %u, found "
-                       "%zu",
-                       run->opt.data, run->ranks.n, run->train->n_rows);
+    return run->ranks.n > 1 && strcmp(run->opt.shard, "own") == 0;
 }
 
-drove_status drove__ranks_shard(drove_run *run)
+drove_shard drove__ranks_shard(const drove_run *run)
 {
-    drove_data *data = run->train;
-    const drove_ranks *r = &run->ranks;
-    size_t n = data->n_rows / r->n;
-    if (r->n == 1 || strcmp(run->opt.shard, "own") != 0) return DROVE_OK;
-    if (n == 0) return refuse_few(run);
-    if (run->model->n_statistics > 0)
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--shard own: expected a model without batch normalisation, whose "
-                           "statistics are those of all training examples, found %s",
-                           run->model->spec);
-    uint32_t *row = drove__grow(NULL, n, sizeof *row);
-    if (row == NULL) return drove__fail_nomem("rows of a part", n * sizeof *row);
-    drove__batcher_shard(data->n_rows, r->n, r->rank, run->opt.seed, row);
-    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__data_row(data, row[i]);
-    free(data->row);
-    data->row = row;
-    data->n_rows = n;
-    return DROVE_OK;
+    if (!holds_shard(run)) return (drove_shard){.n = 1};
+    return (drove_shard){.n = run->ranks.n, .index = run->ranks.rank, .seed = run->opt.seed};
+}
+
+drove_status drove__ranks_check_model(const drove_run *run)
+{
+    if (!holds_shard(run) || run->model->n_statistics == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--shard own: expected a model without batch normalisation, whose "
+                       "statistics are those of all training examples, found %s",
+                       run->model->spec);
 }
 
 static drove_status bind_part(void *context, unsigned part)
@@ -358,7 +348,7 @@ static void add_all(facts *f, const drove_run *run, const float *theta)
     add_fact(f, "kernels (--isa)", run->kernels.isa);
     add_options(f, &run->opt);
     add_fact(f, "strategy", run->plan.spec);
-    add_number(f, "training examples", run->train->n_rows);
+    add_number(f, "training examples", run->n_train_whole);
     add_number(f, "test examples", run->test != NULL ? run->test->n_rows : 0);
     add_number(f, "features", s->n_features);
     add_number(f, "classes", s->n_classes);
@@ -389,6 +379,14 @@ static drove_status differ(const drove_run *run, const facts *all, unsigned rank
                        a->n, first, b->n, other);
 }
 
+static drove_status refuse_few(const drove_run *run)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: expected at least as many training examples as ranks, %u, found "
+                       "%zu",
+                       run->opt.data, run->ranks.n, run->n_train_whole);
+}
+
 /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
 static drove_status take_over_out(drove_run *run)
 {
@@ -405,8 +403,7 @@ drove_status drove__ranks_compare(drove_run *run, const float *theta)
 {
     unsigned n = run->ranks.n;
     if (n <= 1) return DROVE_OK;
-    if (run->train->n_rows < n && strcmp(run->opt.shard, "own") != 0)
-        return drove__ranks_agree(run, refuse_few(run));
+    if (run->n_train_whole < n) return drove__ranks_agree(run, refuse_few(run));
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {

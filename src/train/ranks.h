@@ -52,9 +52,10 @@ drove_status drove__ranks_join(drove_run *run);
 /* The strategy is known: run->n_workers, run->place and the threads of the worker here.  Errors:
  * DROVE_E_ARG (a strategy whose workers share memory). */
 drove_status drove__ranks_place(drove_run *run);
-/* --shard own: run->train becomes this rank's part.  Errors: DROVE_E_ARG (too few examples),
- * DROVE_E_UNSUPPORTED (a model that needs the whole), DROVE_E_NOMEM. */
-drove_status drove__ranks_shard(drove_run *run);
+/* The training examples that are read here: with --shard own those of this rank, else all. */
+drove_shard drove__ranks_shard(const drove_run *run);
+/* Errors: DROVE_E_UNSUPPORTED (--shard own and a model that needs all examples). */
+drove_status drove__ranks_check_model(const drove_run *run);
 /* What the engine of the worker here is made with. */
 void drove__ranks_engine(drove_worker *w, drove_engine_options *opt);
 /* The first failure of any rank, at all of them.  One process: `status`. */

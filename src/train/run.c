@@ -50,8 +50,10 @@ static drove_status setup_data(drove_run *run)
 {
     uint64_t begun_ns = drove__now_ns();
     drove__topo_spread_memory(run->topo, run->place, run->n_workers);
+    const drove_shard shard = drove__ranks_shard(run);
     drove_status status =
-        drove_data_open(run->opt.data, run->opt.test, run->opt.seed, &run->train, &run->test);
+        drove__data_open_shard(run->opt.data, run->opt.test, run->opt.seed, &shard, &run->train,
+                               &run->test, &run->n_train_whole);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
     return status;
@@ -88,10 +90,10 @@ static void say_notes(const drove_run *run)
         run->test->storage->notes[0] != '\0') {
         drove__run_say(run, "test data: %s", run->test->storage->notes);
     }
-    if (run->crew.n_groups == 0 && run->n_workers < run->plan.n_threads &&
-        strcmp(run->opt.threads, "all") != 0) {
-        drove__run_say(run, "--strategy %s has one worker, whatever --threads says",
-                       run->plan.spec);
+    bool is_asked = run->plan.is_procs || strcmp(run->opt.threads, "all") != 0;
+    if (run->crew.n_groups == 0 && run->n_workers < run->plan.n_threads && is_asked) {
+        drove__run_say(run, "--strategy %s has one worker, whatever --%s says", run->plan.spec,
+                       run->plan.is_procs ? "workers" : "threads");
     }
     drove__ranks_say(run);
     if (run->ranks.n <= 1 && run->n_workers > facts.n_pus) {
@@ -337,7 +339,7 @@ static drove_status setup_workers(drove_run *run)
 {
     unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
     bool is_split = strcmp(run->opt.shard, "own") == 0, is_held = is_split && run->ranks.n > 1;
-    size_t n_rows = run->train->n_rows * (is_held ? run->ranks.n : 1);
+    size_t n_rows = run->n_train_whole;
     if (is_split && n_rows < run->n_workers)
         return drove__fail(DROVE_E_ARG,
                            "--shard own: expected at least as many training examples as workers, "
@@ -449,9 +451,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__run_features(run));
     run->update_rows = least_rows(run);
     DROVE_TRY(setup_model(run, theta));
-    DROVE_TRY(drove__ranks_shard(run));
-    run->update_rows = least_rows(run);
-    return DROVE_OK;
+    return drove__ranks_check_model(run);
 }
 
 /* The objects of the run.  Those of a strategy may exchange already. */

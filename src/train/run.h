@@ -141,6 +141,7 @@ struct drove_run {
     drove_prefetch_state    prefetch_hardware; /* while the workers train */
     bool                    holds_prefetch;    /* drove__prefetch_release is due */
     drove_data             *train, *test;      /* test may be NULL */
+    size_t                  n_train_whole;     /* rows of train, of all ranks together */
     drove_features_options  features;          /* as settled; ops NULL: the model sees the data */
     drove_data             *input; /* outline of the data before the features; NULL without */
     drove_model            *model;

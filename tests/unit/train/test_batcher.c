@@ -177,13 +177,13 @@ static void each_worker_takes_its_own_part(void **state)
         assert_int_equal(b.per_epoch, 5 * WORKERS);
         assert_int_equal(b.n_rows, WORKERS * EACH);
         for (unsigned w = 0; w < WORKERS; w++) {
-            uint32_t part[EACH], row[BATCH];
+            uint32_t row[BATCH];
+            const drove_shard part = {.n = WORKERS, .index = w, .seed = 1};
             bool is_part[ROWS] = {false};
             drove_batch_cursor cursor;
             drove__batcher_open(&b, 0);
             drove__cursor_init(&cursor, &b);
-            drove__batcher_shard(ROWS, WORKERS, w, 1, part);
-            for (unsigned i = 0; i < EACH; i++) is_part[part[i]] = true;
+            for (unsigned i = 0; i < EACH; i++) is_part[drove__shard_row(&part, i)] = true;
             for (uint64_t k = w; k < b.per_epoch; k += WORKERS) {
                 size_t n = drove__batcher_rows(&b, &cursor, k, row);
                 assert_int_equal(n, k < 4 * WORKERS ? BATCH : EACH - 4 * BATCH);
