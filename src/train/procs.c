@@ -30,6 +30,7 @@ static const uint64_t WATCH_NS = 50000000; /* between two looks after the childr
 static const uint64_t MOST_TICK_NS =
     500000000; /* a look counts as no more: we may have been stopped */
 static const uint64_t GRACE_NS = 5000000000; /* to park, once a run is ending */
+static const unsigned MOST_WAITS = 10;       /* for those that sleep and may not be the reason */
 
 enum { HOST_SIZE = 64, WHY_SIZE = 96, SAVED_SIZE = 640 };
 
@@ -49,7 +50,7 @@ struct drove_procs {
     process *process; /* [n_workers] */
     pid_t parent;
     unsigned n_left;
-    bool is_up;          /* all have come up once */
+    bool is_up;          /* all have made what they compute with */
     uint64_t watched_ns; /* last look */
     uint64_t give_up_ns; /* 0, or when those that still do not park are killed */
     char failure[DROVE_ERROR_TEXT_SIZE];
@@ -159,16 +160,17 @@ static void describe_saved(const drove_run *run, char *text, size_t size)
 static void break_off(drove_run *run, unsigned worker, const char *why)
 {
     drove_procs *p = run->procs;
-    char host[HOST_SIZE] = "this host", saved[SAVED_SIZE];
+    char host[HOST_SIZE] = "this host", saved[SAVED_SIZE], when[WHY_SIZE] = "before the run began";
     const drove_worker *w = &run->worker[worker];
     if (p->failure[0] != '\0') return; /* the first is the reason */
     (void)gethostname(host, sizeof host - 1);
     describe_saved(run, saved, sizeof saved);
-    snprintf(p->failure, sizeof p->failure,
-             "worker %u (process %d on %s) %s after %llu updates, and %s; %s", worker,
-             (int)p->process[worker].id, host, why,
-             (unsigned long long)atomic_load(&w->trace.updates),
-             p->n_left == 0 ? "no worker is left" : "this strategy cannot go on without it", saved);
+    if (p->is_up)
+        snprintf(when, sizeof when, "after %llu updates, and %s",
+                 (unsigned long long)atomic_load(&w->trace.updates),
+                 p->n_left == 0 ? "no worker is left" : "this strategy cannot go on without it");
+    snprintf(p->failure, sizeof p->failure, "worker %u (process %d on %s) %s %s; %s", worker,
+             (int)p->process[worker].id, host, why, when, saved);
     p->give_up_ns = drove__now_ns() + GRACE_NS;
     atomic_store(&run->halted, 1);
     drove__run_halt(run);
@@ -254,21 +256,25 @@ static int suspicion(pid_t id)
 
 /* The worker that hangs, or n_workers: nobody.  Of those without a heartbeat for `limit_ns` the
  * most suspicious one; if all of them sleep, while others go on each may be waiting for its turn,
- * and while nobody goes on the first that fell silent is the one that the others wait for. */
+ * and while nobody goes on the first that fell silent is the one that the others wait for.  Before
+ * the run nobody waits for another and there are no heartbeats: one that is stopped hangs, any
+ * other may be busy with a large model for some time. */
 static unsigned find_hung(const drove_run *run, uint64_t limit_ns)
 {
     const drove_procs *p = run->procs;
     unsigned found = run->n_workers;
-    int most = 0;
-    bool all_still = true;
+    int most = p->is_up ? 0 : 1;
+    bool all_still = p->is_up;
     for (unsigned i = 0; i < run->n_workers; i++) {
         const process *one = &p->process[i];
         if (!is_busy(p, i)) continue;
         if (one->still_ns < limit_ns) all_still = false;
         else if (suspicion(one->id) > most) most = suspicion(one->id), found = i;
     }
-    if (most > 0) return found;
-    uint64_t longest = all_still ? limit_ns - 1 : limit_ns * run->n_workers;
+    if (found < run->n_workers) return found;
+    uint64_t longest = all_still  ? limit_ns - 1
+                       : p->is_up ? limit_ns * run->n_workers
+                                  : limit_ns * MOST_WAITS;
     for (unsigned i = 0; i < run->n_workers; i++) {
         if (!is_busy(p, i) || p->process[i].still_ns <= longest) continue;
         longest = p->process[i].still_ns;
@@ -311,7 +317,7 @@ static void watch(drove_run *run, uint64_t now)
     p->watched_ns = now;
     find_ended(run);
     if (p->give_up_ns != 0 && now >= p->give_up_ns) end_the_rest(run);
-    else if (p->is_up && p->give_up_ns == 0)
+    else if (p->give_up_ns == 0)
         find_silent(run, passed_ns < MOST_TICK_NS ? passed_ns : MOST_TICK_NS);
 }
 
