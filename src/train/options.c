@@ -87,7 +87,7 @@ static const drove_option_info table[] = {
     {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
      .words = "whole own",
      .help = "training data of each worker: the whole set, or a random part of its own"},
-    {WHERE(timeout), .group = exchange, REAL(1e-3, 1e9), .default_text = "60",
+    {WHERE(timeout), .group = exchange, REAL(0.1, 1e6), .default_text = "60",
      .value_name = "SECONDS", .help = "after which a silent worker of another process is lost"},
 
     {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",

@@ -106,10 +106,15 @@ static bool allows_procs(const drove_sync_ops *ops)
     return (ops->promises & DROVE_SYNC_PROCS) != 0 || (ops->needs & DROVE_SYNC_SPREAD) != 0;
 }
 
-static drove_status check_procs(const drove_workers *w, const char *workers)
+static drove_status check_procs(const drove_workers *w, const char *workers, const char *threads)
 {
     char names[512] = "";
     size_t used = 0;
+    if (strcmp(threads, "all") != 0 && strcmp(threads, "1") != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--threads %.80s: expected 1 or none beside --workers %s, whose "
+                           "processes have one thread each",
+                           threads, workers);
     if (allows_procs(w->ops)) return DROVE_OK;
     for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++) {
         if (!allows_procs(drove__strategies[i])) continue;
@@ -144,7 +149,7 @@ drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus
                                       : "hogwild";
     snprintf(w.spec, sizeof w.spec, "%s", strategy);
     DROVE_TRY(resolve_strategy(&w));
-    if (w.is_procs) DROVE_TRY(check_procs(&w, options->workers));
+    if (w.is_procs) DROVE_TRY(check_procs(&w, options->workers, options->threads));
     w.n_workers = w.ops->needs & DROVE_SYNC_ONE ? 1 : w.n_threads;
     if (has_groups) w.n_workers = groups_of(options->partition);
     if (n_ranks > 1 && (w.ops->needs & DROVE_SYNC_SPREAD) != 0) w.n_workers = n_ranks;

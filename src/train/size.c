@@ -25,16 +25,30 @@ static double gib(double bytes)
     return bytes / (double)(1u << 30);
 }
 
-/* Of a chain the start and the strategy's vector: all else may be less than it seems. */
-static drove_status check_chain(const drove_model *model, double there)
+/* Workers whose memory is that of this host. */
+static unsigned workers_here(const drove_run *run)
 {
-    double vector = (double)model->n_params * sizeof(float), need = 2 * vector;
+    return run->ranks.n > 1 ? run->ranks.n_local : run->n_workers;
+}
+
+/* Do workers have parameters of their own, and a centre or room for what arrives? */
+static bool has_replicas(const drove_run *run)
+{
+    return (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
+}
+
+/* Of a chain the start and the strategy's vectors: all else may be less than it seems. */
+static drove_status check_chain(const drove_run *run, double there)
+{
+    const drove_model *model = run->model;
+    unsigned n_copies = 1 + (has_replicas(run) ? 2 * workers_here(run) : 1);
+    double vector = (double)model->n_params * sizeof(float), need = n_copies * vector;
     if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(
         DROVE_E_ARG,
         "model %s: expected at most %.1f GiB of memory, which is what is free, found "
-        "a need of %.1f GiB: %zu parameters of %.2f GiB in 2 copies",
-        model->spec, gib(there), gib(need), model->n_weights, gib(vector));
+        "a need of %.1f GiB: %zu parameters of %.2f GiB in %u copies",
+        model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies);
 }
 
 /* Of vectors like theta: the start, the best, the strategy's (two, or a replica each), with the
@@ -43,14 +57,14 @@ drove_status drove__run_check_memory(const drove_run *run)
 {
     const drove_model *model = run->model;
     const double vector = (double)model->n_params * sizeof(float);
-    if (model->is_chain) return check_chain(model, (double)drove__memory_available());
-    const double workers = run->ranks.n > 1 ? 1 : run->n_workers;
+    if (model->is_chain) return check_chain(run, (double)drove__memory_available());
+    const double workers = workers_here(run), n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
     const drove_pass_options pass = {.model = model,
                                      .rows = run->update_rows,
                                      .max_rows = drove__run_score_rows(run),
                                      .trains = true};
     double outputs = (double)drove__pass_bytes(&pass);
-    double need = vector * (3 + workers) + outputs * workers;
+    double need = vector * n_copies + outputs * workers;
     double there = (double)drove__memory_available();
     if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(
@@ -58,6 +72,6 @@ drove_status drove__run_check_memory(const drove_run *run)
         "model %s: expected at most %.1f GiB of memory, which is what is free, found "
         "a need of %.1f GiB: %zu parameters of %.2f GiB in %.0f copies, and %.2f GiB "
         "for each of %.0f workers' batches of %zu; a smaller --batch needs less",
-        model->spec, gib(there), gib(need), model->n_weights, gib(vector), 3 + workers,
-        gib(outputs), workers, run->update_rows);
+        model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies, gib(outputs),
+        workers, run->update_rows);
 }

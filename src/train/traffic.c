@@ -102,6 +102,11 @@ void drove__communication_print(const drove_run *run, FILE *f)
     drove_elastic_facts facts = {0};
     if (!isfinite(p.ratio)) return;
     (void)drove__elastic_facts(run->sync, &facts);
+    if (p.messages == 0) {
+        fprintf(f, "  exchange    every %llu step%s: none was reached\n",
+                (unsigned long long)facts.period, facts.period == 1 ? "" : "s");
+        return;
+    }
     fprintf(f,
             "  exchange    every %llu step%s; %.0f %% of a worker's time, %.2f s hidden behind "
             "computing; %.1f MB in %llu messages; workers %.3g from the centre\n",
