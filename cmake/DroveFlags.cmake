@@ -22,12 +22,12 @@ endif()
 
 if(DROVE_SANITIZE STREQUAL "address")
   set(drove_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_compile_options(drove_flags INTERFACE -O1 -g ${drove_sanitize})
+  target_compile_options(drove_flags INTERFACE -O1 -g1 ${drove_sanitize})
   target_link_options(drove_flags INTERFACE ${drove_sanitize})
 elseif(DROVE_SANITIZE STREQUAL "thread")
   # Scalar code: the sanitizer does not see races of wide vector accesses.
   target_compile_options(drove_flags INTERFACE
-    -O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-tree-vectorize -fno-tree-slp-vectorize)
+    -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -fno-tree-vectorize -fno-tree-slp-vectorize)
   target_link_options(drove_flags INTERFACE -fsanitize=thread)
 elseif(NOT DROVE_SANITIZE STREQUAL "")
   message(FATAL_ERROR "DROVE_SANITIZE is '${DROVE_SANITIZE}'; it may be empty, 'address' or 'thread'")

@@ -32,7 +32,8 @@ function(drove_test_properties test file label)
   if(CMAKE_CROSSCOMPILING)  # an emulator runs it
     math(EXPR timeout "${timeout} * 10")
   endif()
-  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+  # COST: those that may take long begin first, so that none of them runs alone at the end.
+  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout} SKIP_RETURN_CODE 77)
   # Nobody's own cache; one for all, so that what drivers compile and which convolutions are fastest is found out once.
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/scratch/device-cache")
