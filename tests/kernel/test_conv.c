@@ -1,5 +1,6 @@
 /* Convolutions: the plain loops against a formula of their own in double arithmetic, every other
- * way and format against the plain loops, on every tier; the same bits from many threads. */
+ * way and format against the plain loops, on every tier; the same bits from many threads.
+ * ctest: timeout=300 */
 #include "conv_support.h"
 
 #include "base/cpu.h"
