@@ -35,7 +35,7 @@ typedef struct drove_options {
     char     rule[DROVE_TEXT_SIZE];       /* sgd */
     char     schedule[DROVE_TEXT_SIZE];   /* constant */
     char     rule_state[DROVE_TEXT_SIZE]; /* "auto", "shared" or "worker" */
-    double   lr;                          /* step size, no unit, > 0; 0.01 */
+    double   lr;                          /* step size, no unit, > 0; 0 = auto */
     double   weight_decay;                /* >= 0 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step */

@@ -111,7 +111,7 @@ const drove_sync_ops drove__sync_easgd = {
     .source = "You, Buluc, Demmel, SC17, Algorithm 1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
-             DROVE_SYNC_MASTER,
+             DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
     .variants = variants,
     .init = init,
     .fini = fini,

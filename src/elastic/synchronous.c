@@ -235,7 +235,8 @@ static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE,
+    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_ELASTIC,
 };
 
 #define SYNCHRONOUS_TABLE                                                                          \

@@ -262,7 +262,7 @@ static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
 
 enum {
     NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
-            DROVE_SYNC_MASTER,
+            DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
 };
 
 const drove_sync_ops drove__sync_easgd_async = {

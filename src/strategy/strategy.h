@@ -58,7 +58,8 @@ enum {
  *            that they may be threads, processes or ranks
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
  *   MOMENTUM the rule is momentum
- *   MASTER   no need, but what they exchange with is a master: the paper's CPU */
+ *   MASTER   no need, but what they exchange with is a master: the paper's CPU
+ *   ELASTIC  no need, but they are drawn to a centre that no gradient moves */
 enum {
     DROVE_SYNC_ROUNDS = 1u << 0,
     DROVE_SYNC_DENSE = 1u << 1,
@@ -72,6 +73,7 @@ enum {
     DROVE_SYNC_OWN_STATE = 1u << 9,
     DROVE_SYNC_MOMENTUM = 1u << 10,
     DROVE_SYNC_MASTER = 1u << 11,
+    DROVE_SYNC_ELASTIC = 1u << 12,
 };
 
 typedef struct drove_sync drove_sync;

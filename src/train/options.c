@@ -59,8 +59,10 @@ static const drove_option_info table[] = {
      .words = "auto shared worker",
      .help = "velocity and moments are shared, or of each worker; auto = shared, unless the "
              "strategy keeps them with the workers"},
-    {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "0.01",
-     .value_name = "NUMBER", .help = "step size"},
+    {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
+     .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
+     .help = "step size; auto = 0.01, of P elastic workers 0.01 (P + 1) / P, since no gradient "
+             "moves their centre"},
     {WHERE(schedule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "schedules", .words = "auto",
      .help = "factors of the step size, joined by +; auto = cosine over the epochs of --until for "
@@ -238,6 +240,10 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
     switch (info->kind) {
     case DROVE_OPTION_TEXT: return set_text(field, info, value);
     case DROVE_OPTION_REAL:
+        if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
+            *(double *)field = 0.0;
+            return DROVE_OK;
+        }
         return drove__parse_real(flag_of(info, flag), value, info->least, info->most, field);
     case DROVE_OPTION_COUNT:
         return drove__parse_u64(flag_of(info, flag), value, (uint64_t)info->least,
@@ -318,7 +324,10 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
         text = field;
         if (*text == '\0' && info->empty_word != NULL) text = info->empty_word;
         break;
-    case DROVE_OPTION_REAL: print_real(*(const double *)field, number, sizeof number); break;
+    case DROVE_OPTION_REAL:
+        print_real(*(const double *)field, number, sizeof number);
+        if (*(const double *)field == 0.0 && info->empty_word != NULL) text = info->empty_word;
+        break;
     case DROVE_OPTION_COUNT:
         snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)field);
         break;

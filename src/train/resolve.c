@@ -247,6 +247,13 @@ const char *drove__resolve_rule_state(const drove_options *options, unsigned nee
     return (needs & DROVE_SYNC_OWN_STATE) != 0 ? "worker" : "shared";
 }
 
+double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers)
+{
+    const double usual = 0.01;
+    if (options->lr > 0.0) return options->lr;
+    return (needs & DROVE_SYNC_ELASTIC) == 0 ? usual : usual * (n_workers + 1) / n_workers;
+}
+
 /* Networks whose published rule is more than plain SGD were published with a falling step size
  * too: at a constant one their accuracy wavers from epoch to epoch. */
 void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE])

@@ -51,6 +51,11 @@ const char *drove__resolve_rule(const drove_options *options, unsigned needs);
 /* What --rule-state means to it: "shared" or "worker". */
 const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
 
+/* The step size that --lr means to a strategy with these needs and so many workers: never 0.  An
+ * elastic centre and its workers hold together like P + 1 masses of which gradients move P, so that
+ * by default each step is longer by that much, and the centre moves as all other parameters do. */
+double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers);
+
 /* The schedule that --schedule, --model and --until mean: never "auto". */
 void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE]);
 /* Does --precision ask for parameters in numbers of an engine's own?  Else it says at most how

@@ -396,6 +396,7 @@ static void resolve_rule(drove_run *run)
     unsigned needs = run->plan.ops->needs;
     const char *rule = drove__resolve_rule(opt, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
+    opt->lr = drove__resolve_lr(opt, needs, run->n_workers);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
     char schedule[DROVE_TEXT_SIZE];
     drove__resolve_schedule(opt, schedule);

@@ -134,7 +134,7 @@ static drove_status check_method(const drove_options *o)
     const drove_optim_options opt = {
         .rule = drove__resolve_rule(o, workers.ops->needs),
         .schedule = schedule,
-        .lr = o->lr,
+        .lr = drove__resolve_lr(o, workers.ops->needs, workers.n_workers),
         .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
         .clip = o->clip,
         .state = strcmp(state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,

@@ -1,11 +1,13 @@
 /* test_options.c - the table of options: every row sets, prints and refuses what it should. */
 #include "base/mem.h"
+#include "strategy/strategy.h"
 #include "train/registry.h"
 #include "train/resolve.h"
 
 #include <drove/options.h>
 
 #include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,7 +96,7 @@ static void test_documented_defaults(void **state)
 {
     (void)state;
     drove_options o = drove_options_default();
-    assert_true(o.lr == 0.01 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.25);
+    assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.25);
     assert_int_equal(o.batch, 32);
     assert_int_equal(o.eval_examples, 0);
     assert_string_equal(o.test, "split");
@@ -292,6 +294,22 @@ static void test_invalid(void **state)
     }
 }
 
+/* P + 1 masses of which P are driven: by default the centre is as fast as other parameters. */
+static void test_step_size_of_a_strategy(void **state)
+{
+    (void)state;
+    drove_options o = drove_options_default();
+    assert_string_equal(get(&o, "lr"), "auto");
+    assert_true(drove__resolve_lr(&o, DROVE_SYNC_SPREAD, 4) == 0.01);
+    assert_true(fabs(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 4) - 0.0125) < 1e-15);
+    assert_true(fabs(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 1) - 0.02) < 1e-15);
+    assert_int_equal(drove_options_set(&o, "lr", "0.5"), DROVE_OK);
+    assert_true(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 4) == 0.5);
+    assert_int_equal(drove_options_set(&o, "lr", "0"), DROVE_E_ARG);
+    assert_int_equal(drove_options_set(&o, "lr", "auto"), DROVE_OK);
+    assert_true(o.lr == 0.0);
+}
+
 static void test_struct_written_by_hand(void **state)
 {
     (void)state;
@@ -419,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_long_text),
         cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_step_size_of_a_strategy),
         cmocka_unit_test(test_struct_written_by_hand),
         cmocka_unit_test(test_all_that_is_listed_is_valid),
         cmocka_unit_test(test_resolve),
