@@ -1,0 +1,139 @@
+/* elastic/saved.c - what a saved state has of workers with parameters of their own: see common.h. */
+#include "elastic/common.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static drove_tensor floats(const char *name, unsigned worker, size_t n, const float *bytes)
+{
+    drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = bytes};
+    snprintf(t.name, sizeof t.name, "elastic.%s.%u", name, worker);
+    return t;
+}
+
+/* Of one worker; out[4]. */
+static size_t list_worker(drove_elastic *e, const drove_sync *s, unsigned worker, drove_tensor *out)
+{
+    const drove_elastic_worker *me = &e->of[worker];
+    uint64_t *to = e->progress + (size_t)worker * DROVE_ELASTIC_PROGRESS;
+    size_t n = 0;
+    out[n++] = floats("w", worker, s->n_vector, me->w);
+    if (me->v != NULL) out[n++] = floats("v", worker, s->optim->n, me->v);
+    to[0] = me->steps;
+    to[1] = me->since;
+    to[2] = me->known;
+    to[3] = me->period;
+    to[4] = 0;
+    if (me->codec == NULL) return n;
+    drove_codec_state state = drove__codec_state(me->codec);
+    to[4] = state.number;
+    out[n++] = floats("residual", worker, state.n, state.residual);
+    out[n++] = floats("slice", worker, state.n_sum, state.sum_residual);
+    return n;
+}
+
+size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out, size_t most)
+{
+    enum { OF_WORKER = 4, OF_ALL = 2 };
+    size_t n = 0;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        /* Without those behind, nothing of this is taken up again. */
+        if (n + OF_WORKER + OF_ALL > most) return 0;
+        if (drove__transport_is_here(e->transport, i)) n += list_worker(e, s, i, out + n);
+    }
+    out[n] = (drove_tensor){.type = DROVE_T_U64,
+                            .rank = 2,
+                            .shape = {s->n_workers, DROVE_ELASTIC_PROGRESS},
+                            .bytes = e->progress};
+    snprintf(out[n].name, sizeof out[n].name, "elastic.progress");
+    n++;
+    if (!e->saves_c) return n;
+    out[n] = floats("c", 0, s->optim->n, e->of[e->transport->first_worker].c);
+    snprintf(out[n].name, sizeof out[n].name, "elastic.c");
+    return n + 1;
+}
+
+/* Are there replicas of just as many workers in st? */
+static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const drove_safetensors *st)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const drove_tensor *t = st != NULL ? drove__safetensors_find(st, "elastic.progress") : NULL;
+    if (t == NULL || t->rank != 2 || t->shape[0] != s->n_workers) return false;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        snprintf(name, sizeof name, "elastic.w.%u", i);
+        if (drove__transport_is_here(e->transport, i) && drove__safetensors_find(st, name) == NULL) return false;
+    }
+    return true;
+}
+
+static drove_status read_floats(const drove_safetensors *st, const char *what, unsigned worker,
+                                size_t n, float *to)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const void *bytes;
+    snprintf(name, sizeof name, "elastic.%s.%u", what, worker);
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+    memcpy(to, bytes, n * sizeof *to);
+    return DROVE_OK;
+}
+
+/* How far the exchanges of this worker's codec were, and what they had rounded away. */
+static drove_status read_codec(drove_elastic_worker *me, const drove_safetensors *st,
+                               unsigned worker, uint64_t number)
+{
+    drove_codec_state state = drove__codec_state(me->codec);
+    DROVE_TRY(read_floats(st, "residual", worker, state.n, state.residual));
+    DROVE_TRY(read_floats(st, "slice", worker, state.n_sum, state.sum_residual));
+    drove__codec_set_number(me->codec, number);
+    return DROVE_OK;
+}
+
+static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_safetensors *st,
+                                unsigned worker)
+{
+    drove_elastic_worker *me = &e->of[worker];
+    const uint64_t *from = e->progress + (size_t)worker * DROVE_ELASTIC_PROGRESS;
+    const void *c;
+    DROVE_TRY(read_floats(st, "w", worker, s->n_vector, me->w));
+    if (me->v != NULL) DROVE_TRY(read_floats(st, "v", worker, s->optim->n, me->v));
+    if (e->saves_c) {
+        DROVE_TRY(drove__safetensors_want(st, "elastic.c", DROVE_T_F32, s->optim->n, &c));
+        memcpy(me->c, c, s->optim->n * sizeof *me->c);
+    }
+    me->steps = from[0];
+    me->since = from[1];
+    me->known = from[2];
+    if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
+    return me->codec != NULL ? read_codec(me, st, worker, from[4]) : DROVE_OK;
+}
+
+static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)
+{
+    const void *bytes;
+    size_t n = (size_t)s->n_workers * DROVE_ELASTIC_PROGRESS;
+    DROVE_TRY(drove__safetensors_want(st, "elastic.progress", DROVE_T_U64, n, &bytes));
+    memcpy(e->progress, bytes, n * sizeof *e->progress);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (drove__transport_is_here(e->transport, i)) DROVE_TRY(read_worker(e, s, st, i));
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float *vector,
+                                    const drove_safetensors *st, bool *found)
+{
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    *found = holds_replicas(e, s, st);
+    if (*found) return read_replicas(e, s, st);
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        drove_elastic_worker *me = &e->of[i];
+        if (!drove__transport_is_here(e->transport, i)) continue;
+        memcpy(me->w, vector, s->n_vector * sizeof *vector);
+        if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
+        if (e->saves_c) memcpy(me->c, vector, s->optim->n * sizeof *vector);
+        me->steps = published * s->batches_per_update / s->n_workers;
+        me->since = 0;
+        me->known = published;
+    }
+    return DROVE_OK;
+}
