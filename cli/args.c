@@ -59,8 +59,18 @@ static bool same_word(const char *given, size_t n, const char *name)
     return true;
 }
 
-static int unknown_flag(const cli_command *command, const char *given, size_t n)
+static void refuse(cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void refuse(cli_args *args, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(args->why, sizeof args->why, format, arguments);
+    va_end(arguments);
+}
+
+static void unknown_flag(cli_args *args, const char *given, size_t n)
+{
+    const cli_command *command = args->command;
     const char *known[MOST_FLAGS];
     char text[MOST_FLAGS][64], word[64];
     size_t n_known = 0, n_options;
@@ -77,12 +87,12 @@ static int unknown_flag(const cli_command *command, const char *given, size_t n)
     known[n_known++] = "help";
     snprintf(word, sizeof word, "%.*s", (int)n, given);
     const char *near = drove_nearest_word(word, known, n_known);
-    if (near == NULL) {
-        return cli_error(CLI_WRONG, "%s: unknown option \"--%s\"; drove %s --help lists all",
-                         command->name, word, command->name);
-    }
-    return cli_error(CLI_WRONG, "%s: unknown option \"--%s\"; did you mean \"--%s\"?",
-                     command->name, word, near);
+    if (near == NULL)
+        refuse(args, "%s: unknown option \"--%s\"; drove %s --help lists all", command->name, word,
+               command->name);
+    else
+        refuse(args, "%s: unknown option \"--%s\"; did you mean \"--%s\"?", command->name, word,
+               near);
 }
 
 typedef struct known_flag {
@@ -125,18 +135,17 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
         return true;
     }
     if (!find_flag(args->command, given, n, &flag)) {
-        unknown_flag(args->command, given, n);
+        unknown_flag(args, given, n);
         return false;
     }
     const char *value = equals != NULL ? equals + 1 : NULL;
     if (flag.value_name == NULL && value != NULL) {
-        cli_error(CLI_WRONG, "--%.*s: expected no value, found \"%s\"", (int)n, given, value);
+        refuse(args, "--%.*s: expected no value, found \"%s\"", (int)n, given, value);
         return false;
     }
     if (flag.value_name != NULL && value == NULL) {
         if (*at + 1 >= argc) {
-            cli_error(CLI_WRONG, "--%.*s: expected %s, found nothing", (int)n, given,
-                      flag.value_name);
+            refuse(args, "--%.*s: expected %s, found nothing", (int)n, given, flag.value_name);
             return false;
         }
         value = argv[++*at];
@@ -146,20 +155,26 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
     return true;
 }
 
-static bool check_words(const cli_args *args)
+static bool check_words(cli_args *args)
 {
     const cli_command *c = args->command;
     if (args->n_words > c->most_words) {
-        cli_error(CLI_WRONG, "%s: unexpected argument \"%s\"; usage: drove %s %s", c->name,
-                  args->word[c->most_words], c->name, c->usage);
+        refuse(args, "%s: unexpected argument \"%s\"; usage: drove %s %s", c->name,
+               args->word[c->most_words], c->name, c->usage);
         return false;
     }
     if (args->n_words < c->least_words) {
-        cli_error(CLI_WRONG, "%s: expected %zu argument%s, found %zu; usage: drove %s %s", c->name,
-                  c->least_words, c->least_words == 1 ? "" : "s", args->n_words, c->name, c->usage);
+        refuse(args, "%s: expected %zu argument%s, found %zu; usage: drove %s %s", c->name,
+               c->least_words, c->least_words == 1 ? "" : "s", args->n_words, c->name, c->usage);
         return false;
     }
     return true;
+}
+
+static void free_arrays(cli_args *args)
+{
+    free(args->word);
+    free(args->option);
 }
 
 bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args *out)
@@ -169,7 +184,7 @@ bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args 
     out->word = calloc((size_t)argc + 1, sizeof *out->word);
     out->option = calloc((size_t)argc + 1, sizeof *out->option);
     if (out->word == NULL || out->option == NULL) {
-        cli_error(CLI_FAILED, "not enough memory");
+        refuse(out, "not enough memory");
         good = false;
     }
     for (int i = 0; i < argc && good; i++) {
@@ -181,22 +196,21 @@ bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args 
         } else if (!flags_ended && strncmp(argument, "--", 2) == 0) {
             good = parse_flag(argc, argv, &i, out);
         } else if (!flags_ended && argument[0] == '-' && argument[1] != '\0') {
-            cli_error(CLI_WRONG, "%s: unknown option \"%s\"; drove %s --help lists all",
-                      command->name, argument, command->name);
+            refuse(out, "%s: unknown option \"%s\"; drove %s --help lists all", command->name,
+                   argument, command->name);
             good = false;
         } else {
             out->word[out->n_words++] = argument;
         }
     }
     if (good && !out->wants_help) good = check_words(out);
-    if (!good) cli_args_fini(out);
+    if (!good) free_arrays(out);
     return good;
 }
 
 void cli_args_fini(cli_args *args)
 {
-    free(args->word);
-    free(args->option);
+    free_arrays(args);
     *args = (cli_args){0};
 }
 

@@ -40,6 +40,8 @@ typedef struct cli_command {
     bool   shows_options; /* ... and stands in its help                                     */
     size_t least_words, most_words;
     int (*run)(const cli_args *args); /* returns the exit status; an error is already printed   */
+    /* Instead of it, where the arguments are wrong; NULL: the text is printed. */
+    int (*refuse)(const char *why);
 } cli_command;
 
 typedef struct cli_option {
@@ -54,6 +56,7 @@ struct cli_args { /* points into argv                                           
     const char       **word;   /* [n_words] arguments that are no flags                          */
     cli_option        *option; /* [n_options] in the order given                                 */
     bool               wants_help;
+    char               why[512]; /* it cannot be used */
 };
 
 /* main.c */
@@ -69,8 +72,8 @@ int cli_output_error(void);
 /* The library's text for this status, and the exit status that belongs to it. */
 int cli_library_error(drove_status status);
 
-/* Takes argv[0 .. argc-1] apart for a command.  false: the error is printed, *out is not to be
- * used. */
+/* Takes argv[0 .. argc-1] apart for a command.  false: out->why says why not, and nothing else of
+ * *out is to be used. */
 bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args *out);
 void cli_args_fini(cli_args *args);
 /* Last value of a flag of the command; fallback when it was not given. */
@@ -91,6 +94,7 @@ void cli_json_real(double value, FILE *stream); /* null where it is not finite *
 
 /* commands */
 int cli_train(const cli_args *args);
+int cli_train_refuse(const char *why);
 int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
 int cli_data(const cli_args *args);

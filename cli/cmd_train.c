@@ -129,7 +129,7 @@ static int train(const cli_args *args)
     catch_signals();
     bool is_quiet = cli_args_has(args, "quiet") || drove_launched_rank() != 0;
     drove_status status = gather_options(args, &options);
-    if (status != DROVE_OK) return cli_library_error(drove_train_decline(status));
+    if (status != DROVE_OK) return cli_library_error(drove_train_decline(status, NULL));
     if (wants_example(args) && !is_quiet) announce_example(&options);
 
     cli_progress_init(&progress, is_quiet);
@@ -150,4 +150,9 @@ static int train(const cli_args *args)
 int cli_train(const cli_args *args)
 {
     return leave(train(args));
+}
+
+int cli_train_refuse(const char *why)
+{
+    return leave(cli_library_error(drove_train_decline(DROVE_E_ARG, why)));
 }

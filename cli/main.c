@@ -144,7 +144,8 @@ static const cli_command commands[] = {
      .takes_options = true,
      .shows_options = true,
      .most_words = 1,
-     .run = cli_train},
+     .run = cli_train,
+     .refuse = cli_train_refuse},
     {.name = "eval",
      .usage = "MODEL.safetensors --data SPEC [--json]",
      .help = "loss and accuracy of a saved model",
@@ -264,7 +265,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_args args;
     int status = CLI_OK;
-    if (!cli_args_parse(command, argc, argv, &args)) return CLI_WRONG;
+    if (!cli_args_parse(command, argc, argv, &args)) {
+        if (command->refuse != NULL) return command->refuse(args.why);
+        return cli_error(CLI_WRONG, "%s", args.why);
+    }
     if (args.wants_help) cli_help_command(command, stdout);
     else status = command->run(&args);
     cli_args_fini(&args);

@@ -73,9 +73,9 @@ void drove_train_interrupt(int signal_number);
 /* This process's number among them; 0 where there is no launcher, or one process. */
 unsigned drove_launched_rank(void);
 /* Instead of drove_train, where the options could not even be read: the other ranks learn of it
- * and end too.  Takes status and text of the failure that came last; returns what drove_train
- * would. Does nothing where there are no ranks. */
-drove_status drove_train_decline(drove_status status);
+ * and end too.  why: what is wrong, NULL: the text of the failure that came last.  Returns what
+ * drove_train would, which is `status` with that text where there are no ranks. */
+drove_status drove_train_decline(drove_status status, const char *why);
 /* After a drove_train that failed on the way, when its text has been shown: ends all ranks with
  * this exit status, as they would wait for this one.  Does nothing in all other cases. */
 void drove_ranks_abandon(int exit_status);

@@ -71,10 +71,11 @@ unsigned drove_launched_rank(void)
     return drove__mpi_is_launched() ? drove__mpi_launched_rank() : 0;
 }
 
-drove_status drove_train_decline(drove_status status)
+drove_status drove_train_decline(drove_status status, const char *why)
 {
-    if (!drove__mpi_is_launched()) return status;
     char text[DROVE_ERROR_TEXT_SIZE];
+    if (why != NULL) drove__fail(status, "%s", why);
+    if (!drove__mpi_is_launched()) return status;
     drove__error_copy(text);
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail(status, "%s", text);

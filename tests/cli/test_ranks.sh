@@ -43,6 +43,11 @@ bad_input() {
     says 'rank 1'
     ranks_for 2 -n 1 "$@" : -n 1 "$@" --rule adm
     says 'rank 1'
+    ranks_for 2 -n 1 "$@" : -n 1 "$@" --no-such-option
+    says 'rank 1'
+    says 'train: unknown option "--no-such-option"'
+    ranks_for 2 -n 3 "$@" --no-such-option
+    says 'train: unknown option "--no-such-option"'
     ranks_for 2 -n 1 "$@" : -n 1 "$@" --data 'synth:digits?n=1201'
     says '--data'
     ranks_for 2 -n 1 "$@" --isa ref : -n 1 "$@"
