@@ -64,6 +64,11 @@ function(drove_test file)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
   drove_test_properties(${name} ${file} ${arg_LABEL})
   set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
+  # Those of one label alone: drove_stress_tests ...
+  if(NOT TARGET drove_${arg_LABEL}_tests)
+    add_custom_target(drove_${arg_LABEL}_tests)
+  endif()
+  add_dependencies(drove_${arg_LABEL}_tests ${name})
 endfunction()
 
 # Every test_*.c of a folder; its other .c files are compiled once and linked to each of them.

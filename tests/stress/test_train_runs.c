@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -90,7 +91,7 @@ static void every_strategy_trains_with_every_rule(void **state)
     }
 }
 
-static void sixty_four_workers_share_a_small_model(void **state)
+static void crowd_of_sixty_four_shares_a_small_model(void **state)
 {
     (void)state;
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
@@ -102,7 +103,7 @@ static void sixty_four_workers_share_a_small_model(void **state)
 }
 
 /* Cores and devices, lost ones among them, under a coordinator. */
-static void crews(void **state)
+static void crowds_under_a_coordinator(void **state)
 {
     (void)state;
     static const char *const strategies[] = {"hogbatch", "adaptive", "adaptive?merge=replace",
@@ -125,8 +126,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_trains_with_every_rule),
-        cmocka_unit_test(sixty_four_workers_share_a_small_model),
-        cmocka_unit_test(crews),
+        cmocka_unit_test(crowd_of_sixty_four_shares_a_small_model),
+        cmocka_unit_test(crowds_under_a_coordinator),
     };
+    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
