@@ -250,7 +250,8 @@ static drove_status read_train(source *from, const char *test, const drove_shard
                                drove_storage **out)
 {
     const drove_format_ops *f = from->format;
-    if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test)) {
+    bool may_fit = from->scaling != DROVE_SCALE_NONE && from->scaling != DROVE_SCALE_UNIT;
+    if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test) && !may_fit) {
         DROVE_TRY(f->read(&from->spec, from->part, shard, out));
         if (!drove__scaling_is_fitted(from->scaling, *out)) return DROVE_OK;
         drove__storage_release(*out);
@@ -275,8 +276,9 @@ static drove_status keep_shard(const source *from, const drove_shard *shard, dro
 {
     drove_data *data = *train;
     size_t n = drove__shard_size(shard, data->n_rows);
-    bool are_one = *held_out != NULL && (*held_out)->storage == data->storage;
-    DROVE_TRY(drove__storage_check_shard(shard, data->n_rows, from->spec.name));
+    bool is_split = *held_out != NULL && (*held_out)->storage == data->storage;
+    const char *where = from->spec.n_args > 0 ? from->spec.arg[0] : from->spec.name;
+    DROVE_TRY(drove__storage_check_shard(shard, data->n_rows, where));
     uint32_t *row = drove__grow(NULL, n, sizeof *row);
     if (row == NULL) return drove__fail_nomem("rows of a part", n * sizeof *row);
     for (size_t i = 0; i < n; i++)
@@ -286,7 +288,10 @@ static drove_status keep_shard(const source *from, const drove_shard *shard, dro
     data->n_rows = n;
     if (data->storage->x_kind == DROVE_X_QUANT) return DROVE_OK;
     DROVE_TRY(make_own(train));
-    return are_one ? make_own(held_out) : DROVE_OK;
+    if (!is_split) return DROVE_OK;
+    DROVE_TRY(make_own(held_out));
+    (*held_out)->storage->notes[0] = '\0'; /* the training part has them */
+    return DROVE_OK;
 }
 
 static drove_status open_source(source *from, const char *test, uint64_t seed,

@@ -1,4 +1,4 @@
-/* elastic/saved.c - what a saved state has of workers with parameters of their own: see common.h. */
+/* elastic/saved.c - what a saved state has of workers with parameters of their own; common.h. */
 #include "elastic/common.h"
 
 #include <stdio.h>
@@ -61,7 +61,8 @@ static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const dr
     if (t == NULL || t->rank != 2 || t->shape[0] != s->n_workers) return false;
     for (unsigned i = 0; i < s->n_workers; i++) {
         snprintf(name, sizeof name, "elastic.w.%u", i);
-        if (drove__transport_is_here(e->transport, i) && drove__safetensors_find(st, name) == NULL) return false;
+        if (drove__transport_is_here(e->transport, i) && drove__safetensors_find(st, name) == NULL)
+            return false;
     }
     return true;
 }

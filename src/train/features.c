@@ -30,6 +30,11 @@ static drove_status settle(drove_run *run)
             return fail_disagreement(run, &of_file);
         run->features = of_file;
     }
+    if (run->features.ops != NULL && run->features.gamma == 0.0 && drove__ranks_hold_shards(run))
+        return drove__fail(DROVE_E_ARG,
+                           "--features %s: expected ?gamma= beside --shard own, as the default "
+                           "follows from all examples, of which a rank has a part",
+                           run->opt.features);
     status = drove__features_settle(&run->features, &run->kernels, run->train, run->opt.seed);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
 }

@@ -261,6 +261,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
     if (drove__workers_are_procs(value)) {
         unsigned unused;
         DROVE_TRY(drove__procs_parse(value, 1, &unused));
+        DROVE_TRY(drove_options_set(options, threads, "all")); /* what was said before */
         return set_text(options->workers, info, value);
     }
     if (strncmp(value, threads, n) != 0) {

@@ -150,6 +150,8 @@ static void describe_end(int status, char why[WHY_SIZE])
 static void describe_saved(const drove_run *run, char *text, size_t size)
 {
     if (run->opt.out[0] == '\0') snprintf(text, size, "nothing is saved without --out");
+    else if (!run->save.is_there && run->opt.resume[0] != '\0')
+        snprintf(text, size, "nothing has changed in %.500s", run->opt.resume);
     else if (!run->save.is_there) snprintf(text, size, "nothing was saved yet");
     else
         snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
@@ -254,27 +256,38 @@ static int suspicion(pid_t id)
     return state == 'S' ? 0 : state == 'R' ? 1 : 2;
 }
 
+/* Before the run nobody waits for another, and there are no heartbeats: who computes or reads may
+ * be busy with a large model. */
+static unsigned find_hung_before(const drove_run *run, uint64_t limit_ns)
+{
+    const drove_procs *p = run->procs;
+    for (unsigned i = 0; i < run->n_workers; i++) {
+        const process *one = &p->process[i];
+        if (!is_busy(p, i) || one->still_ns < limit_ns) continue;
+        char state = state_of(one->id);
+        if (state == 'T' || state == 't') return i;
+        if (state == 'S' && one->still_ns >= MOST_WAITS * limit_ns) return i;
+    }
+    return run->n_workers;
+}
+
 /* The worker that hangs, or n_workers: nobody.  Of those without a heartbeat for `limit_ns` the
  * most suspicious one; if all of them sleep, while others go on each may be waiting for its turn,
- * and while nobody goes on the first that fell silent is the one that the others wait for.  Before
- * the run nobody waits for another and there are no heartbeats: one that is stopped hangs, any
- * other may be busy with a large model for some time. */
+ * and while nobody goes on the first that fell silent is the one that the others wait for. */
 static unsigned find_hung(const drove_run *run, uint64_t limit_ns)
 {
     const drove_procs *p = run->procs;
     unsigned found = run->n_workers;
-    int most = p->is_up ? 0 : 1;
-    bool all_still = p->is_up;
+    int most = 0;
+    bool all_still = true;
     for (unsigned i = 0; i < run->n_workers; i++) {
         const process *one = &p->process[i];
         if (!is_busy(p, i)) continue;
         if (one->still_ns < limit_ns) all_still = false;
         else if (suspicion(one->id) > most) most = suspicion(one->id), found = i;
     }
-    if (found < run->n_workers) return found;
-    uint64_t longest = all_still  ? limit_ns - 1
-                       : p->is_up ? limit_ns * run->n_workers
-                                  : limit_ns * MOST_WAITS;
+    if (most > 0) return found;
+    uint64_t longest = all_still ? limit_ns - 1 : limit_ns * run->n_workers;
     for (unsigned i = 0; i < run->n_workers; i++) {
         if (!is_busy(p, i) || p->process[i].still_ns <= longest) continue;
         longest = p->process[i].still_ns;
@@ -295,9 +308,11 @@ static void find_silent(drove_run *run, uint64_t passed_ns)
         one->still_ns = is_still ? one->still_ns + passed_ns : 0;
         one->beats_seen = beats;
     }
-    unsigned hung = find_hung(run, (uint64_t)(timeout_s * 1e9));
+    uint64_t limit_ns = (uint64_t)(timeout_s * 1e9);
+    unsigned hung = p->is_up ? find_hung(run, limit_ns) : find_hung_before(run, limit_ns);
     if (hung == run->n_workers) return;
-    snprintf(why, sizeof why, "did nothing for %g s and was ended", timeout_s);
+    snprintf(why, sizeof why, "did nothing for %g s and was ended",
+             timeout_s * (double)(p->process[hung].still_ns / limit_ns));
     kill_and_lose(run, hung, why);
     for (unsigned i = 0; i < run->n_workers; i++) p->process[i].still_ns = 0;
 }

@@ -186,20 +186,20 @@ drove_status drove__ranks_place(drove_run *run)
     return DROVE_OK;
 }
 
-static bool holds_shard(const drove_run *run)
+bool drove__ranks_hold_shards(const drove_run *run)
 {
     return run->ranks.n > 1 && strcmp(run->opt.shard, "own") == 0;
 }
 
 drove_shard drove__ranks_shard(const drove_run *run)
 {
-    if (!holds_shard(run)) return (drove_shard){.n = 1};
+    if (!drove__ranks_hold_shards(run)) return (drove_shard){.n = 1};
     return (drove_shard){.n = run->ranks.n, .index = run->ranks.rank, .seed = run->opt.seed};
 }
 
 drove_status drove__ranks_check_model(const drove_run *run)
 {
-    if (!holds_shard(run) || run->model->n_statistics == 0) return DROVE_OK;
+    if (!drove__ranks_hold_shards(run) || run->model->n_statistics == 0) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "--shard own: expected a model without batch normalisation, whose "
                        "statistics are those of all training examples, found %s",
@@ -339,10 +339,22 @@ static uint64_t hash_floats(const float *value, size_t n)
     return hash;
 }
 
+/* Their order is that of the outputs. */
+static uint64_t hash_classes(const drove_storage *s)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
+        const char *c = s->class_name[i];
+        do hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+        while (*c++ != '\0');
+    }
+    return hash;
+}
+
 static void add_all(facts *f, const drove_run *run, const float *theta)
 {
     const drove_storage *s = run->train->storage;
-    char hash[24];
+    char hash[24], features[DROVE_FEATURES_TEXT_SIZE];
     uint16_t probe = 1;
     add_fact(f, "version of drove", DROVE_VERSION);
     add_fact(f, "order of bytes", *(const unsigned char *)&probe == 1 ? "little" : "big");
@@ -353,6 +365,10 @@ static void add_all(facts *f, const drove_run *run, const float *theta)
     add_number(f, "test examples", run->test != NULL ? run->test->n_rows : 0);
     add_number(f, "features", s->n_features);
     add_number(f, "classes", s->n_classes);
+    snprintf(hash, sizeof hash, "%016" PRIx64, hash_classes(s));
+    add_fact(f, "names of the classes (checksum)", hash);
+    drove__features_print(&run->features, features);
+    add_fact(f, "feature map", features);
     add_fact(f, "model", run->model->spec);
     add_number(f, "parameters", run->model->n_params);
     snprintf(hash, sizeof hash, "%016" PRIx64, hash_floats(theta, run->model->n_params));

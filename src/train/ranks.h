@@ -54,6 +54,8 @@ drove_status drove__ranks_join(drove_run *run);
 drove_status drove__ranks_place(drove_run *run);
 /* The training examples that are read here: with --shard own those of this rank, else all. */
 drove_shard drove__ranks_shard(const drove_run *run);
+/* Does each rank have a part of its own? */
+bool drove__ranks_hold_shards(const drove_run *run);
 /* Errors: DROVE_E_UNSUPPORTED (--shard own and a model that needs all examples). */
 drove_status drove__ranks_check_model(const drove_run *run);
 /* What the engine of the worker here is made with. */

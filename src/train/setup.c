@@ -1,5 +1,5 @@
-/* train/setup.c - from options to the objects of a run, in the order in which things are needed, and
- * back.  See setup.h. */
+/* train/setup.c - from options to the objects of a run, in the order in which things are needed,
+ * and back.  See setup.h. */
 #include "train/setup.h"
 
 #include "train/control.h"

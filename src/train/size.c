@@ -51,8 +51,8 @@ static drove_status check_chain(const drove_run *run, double there)
         model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies);
 }
 
-/* Of vectors like theta: the start, the best, the strategy's (two, or a replica each), with the
- * rule's state; and each worker's gradient and outputs. */
+/* Of vectors like theta: the start, the best and one of the strategy's; each worker's gradient,
+ * replica and centre, or gradient alone; and each worker's outputs. */
 drove_status drove__run_check_memory(const drove_run *run)
 {
     const drove_model *model = run->model;

@@ -29,10 +29,10 @@ enum {
 };
 
 /* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data",       "test",     "features",   "model",
-                                            "activation", "loss",     "strategy",   "rule",
-                                            "rule_state", "batch",    "order",      "seed",
-                                            "precision",  "rounding", "model_range"};
+static const char *const fixed_options[] = {"data",       "test",     "features",    "model",
+                                            "activation", "loss",     "strategy",    "rule",
+                                            "rule_state", "batch",    "order",       "seed",
+                                            "precision",  "rounding", "model_range", "shard"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
 static drove_status get_fixed(const drove_run *run, const char *name, char *value)

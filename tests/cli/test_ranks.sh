@@ -56,6 +56,15 @@ bad_input() {
     says 'allreduce is what sync is among ranks'
     ranks_for 2 -n 2 "$@" --strategy local --workers procs:2
     says 'expected no processes of a rank'
+    ranks_for 2 -n 2 "$@" --shard own --features rff:8
+    says 'expected ?gamma= beside --shard own'
+    sed "s/x$/a/" table.csv >other.csv
+    mkdir -p one two
+    cp table.csv one/t.csv
+    cp other.csv two/t.csv
+    ranks_for 2 -n 1 sh -c 'cd one && exec "$@"' sh "$@" --data csv:t.csv : \
+        -n 1 sh -c 'cd two && exec "$@"' sh "$@" --data csv:t.csv
+    says 'names of the classes'
     ranks_for 2 -n 3 "$@" --data 'synth:digits?n=2'
     says 'expected at least as many training examples as ranks, 3, found 2'
     ranks_for 2 -n 2 "$@" --resume /nowhere
@@ -83,9 +92,18 @@ resumes() {
     rm -rf fewer
 }
 
+# Of files each rank reads its own part.  Four parts of 400 rows, none left over.
+{
+    echo a,b,c,name
+    awk -v OFS=, 'BEGIN { for (i = 0; i < 400; i++) print i % 7, i % 11 / 3, i % 5 - 2.5, i % 3 ? "x" : "y" }'
+} >table.csv
+awk 'BEGIN { for (i = 0; i < 400; i++) print i % 3, i % 7 + 1 ":" i % 5 + 1, "9:1" }' >table.svm
+rff='--features rff:32?gamma=0.1'
 for name in $libraries; do
     use_library "$name"
     same_bits easgd-sync3 allreduce easgd local 'easgd-sync3 --precision C8s' 'easgd-sync1 --shard own'
+    same_bits "easgd-sync1 --shard own --data csv:table.csv" "easgd-sync1 --shard own --data csv:table.csv $rff" \
+        'allreduce --shard own --data libsvm:table.svm?scale=standard'
     all_counted easgd-async psgd-async diloco
     bad_input
     resumes

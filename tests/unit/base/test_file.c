@@ -352,10 +352,44 @@ static void test_pipe(void **state)
     drove_reader *r;
     assert_ok(drove__reader_open(path, &r));
     assert_true(drove__reader_most_bytes(r) == UINT64_MAX);
-    assert_ok(drove__reader_read(r, into, 5));
-    assert_memory_equal(into, "hello", 5);
+    assert_ok(drove__reader_read(r, into, 1));
+    assert_ok(drove__reader_skip(r, 2)); /* where nobody can seek */
+    assert_ok(drove__reader_read(r, into + 3, 2));
+    assert_memory_equal(into + 3, "lo", 2);
     drove__reader_close(r);
     close(ends[0]);
+}
+
+/* Over what lies in the buffer, over its end, and far behind it; the end. */
+static void test_skip(void **state)
+{
+    (void)state;
+    enum { SIZE = 3000000 };
+    static const uint64_t steps[] = {0, 1, 100000, 300000, 5, 262144, 1000000};
+    uint8_t *bytes = malloc(SIZE), found[7];
+    assert_non_null(bytes);
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    write_both(bytes, SIZE);
+    static const char *const paths[] = {PLAIN, GZIP};
+    for (size_t k = 0; k < 2; k++) {
+        drove_reader *r;
+        uint64_t at = 0;
+        assert_int_equal(drove__reader_open(paths[k], &r), DROVE_OK);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            assert_int_equal(drove__reader_skip(r, steps[i]), DROVE_OK);
+            at += steps[i];
+            assert_int_equal(drove__reader_offset(r), at);
+            assert_int_equal(drove__reader_read(r, found, sizeof found), DROVE_OK);
+            assert_memory_equal(found, bytes + at, sizeof found);
+            at += sizeof found;
+        }
+        assert_int_equal(drove__reader_skip(r, SIZE - at), DROVE_OK);
+        assert_int_equal(drove__reader_skip(r, 0), DROVE_OK);
+        assert_int_equal(drove__reader_skip(r, 1), DROVE_E_DATA);
+        assert_non_null(strstr(drove_error_text(), "expected 1 more"));
+        drove__reader_close(r);
+    }
+    free(bytes);
 }
 
 static void test_load(void **state)
@@ -433,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_cannot_open),
         cmocka_unit_test(test_most_bytes),
         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_skip),
         cmocka_unit_test(test_load),
         cmocka_unit_test(test_mnist),
     };
