@@ -30,7 +30,7 @@ static const uint64_t WATCH_NS = 50000000; /* between two looks after the childr
 static const uint64_t MOST_TICK_NS =
     500000000; /* a look counts as no more: we may have been stopped */
 static const uint64_t GRACE_NS = 5000000000; /* to park, once a run is ending */
-static const unsigned MOST_WAITS = 10;       /* for those that sleep and may not be the reason */
+static const unsigned MOST_WAITS = 10;       /* timeouts for one that sleeps before the run */
 
 enum { HOST_SIZE = 64, WHY_SIZE = 96, SAVED_SIZE = 640 };
 

@@ -9,6 +9,7 @@
 #include "train/run.h"
 
 #include "base/cpu.h"
+#include "base/hash.h"
 
 #include <drove/version.h>
 
@@ -289,9 +290,8 @@ static void add_fact(facts *f, const char *name, const char *value)
         memcpy(to->value, value, n + 1);
         return;
     }
-    uint64_t hash = 14695981039346656037u; /* FNV-1a: the whole text counts */
-    for (size_t i = 0; i < n; i++) hash = (hash ^ (unsigned char)value[i]) * 1099511628211u;
-    snprintf(to->value, sizeof to->value, "%.160s... (%016" PRIx64 ")", value, hash);
+    snprintf(to->value, sizeof to->value, "%.160s... (%016" PRIx64 ")", value,
+             drove__hash(0, value, n)); /* the whole text counts */
 }
 
 static void add_number(facts *f, const char *name, uint64_t value)
@@ -328,26 +328,12 @@ static void add_options(facts *f, const drove_options *opt)
     }
 }
 
-static uint64_t hash_floats(const float *value, size_t n)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t word;
-        memcpy(&word, &value[i], sizeof word);
-        hash = (hash ^ word) * 1099511628211u;
-    }
-    return hash;
-}
-
 /* Their order is that of the outputs. */
 static uint64_t hash_classes(const drove_storage *s)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
-        const char *c = s->class_name[i];
-        do hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-        while (*c++ != '\0');
-    }
+    uint64_t hash = 0;
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
+        hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]) + 1);
     return hash;
 }
 
@@ -371,7 +357,8 @@ static void add_all(facts *f, const drove_run *run, const float *theta)
     add_fact(f, "feature map", features);
     add_fact(f, "model", run->model->spec);
     add_number(f, "parameters", run->model->n_params);
-    snprintf(hash, sizeof hash, "%016" PRIx64, hash_floats(theta, run->model->n_params));
+    snprintf(hash, sizeof hash, "%016" PRIx64,
+             drove__hash(0, theta, run->model->n_params * sizeof *theta));
     add_fact(f, "first parameters (checksum)", hash);
 }
 

@@ -97,12 +97,11 @@ json_t *drove__cluster_json(const drove_run *run)
 
 void drove__communication_print(const drove_run *run, FILE *f)
 {
-    if (!exchanges(run)) return;
+    if (!exchanges(run) || run->n_workers == 1) return;
     const parts p = add_up(run);
     drove_elastic_facts facts = {0};
     if (!isfinite(p.ratio)) return;
     (void)drove__elastic_facts(run->sync, &facts);
-    if (run->n_workers == 1) return;
     if (p.messages == 0) {
         fprintf(f, "  exchange    every %llu step%s: none was reached in this run\n",
                 (unsigned long long)facts.period, facts.period == 1 ? "" : "s");
