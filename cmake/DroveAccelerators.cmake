@@ -1,17 +1,17 @@
-# The modules of accelerators (src/device/module.h): drove_NAME.so, opened at run time by programs that were linked
-# without them.  A module sees src/device/accel/accel.h and its own sources, and no function of drove.
+# The modules of accelerators (src/engine/module.h): drove_NAME.so, opened at run time by programs that were linked
+# without them.  A module sees src/engine/accel/accel.h and its own sources, and no function of drove.
 
 # In the build tree they lie where a program or library of it looks for them (src/CMakeLists.txt).
 set(drove_accelerator_folder ${PROJECT_BINARY_DIR}/lib/drove)
 set(drove_accelerators)
 
-# drove_accelerator(<name> <ON|OFF> <target of its libraries>): src/device/<name>/ as module drove_<name>.
+# drove_accelerator(<name> <ON|OFF> <target of its libraries>): src/engine/<name>/ as module drove_<name>.
 #
-# Kernels are written once for all (src/device/accel/kernels/): a module that compiles them at run time finds them as
-# texts in the generated header "device/accel/kernels.h", one array NAME_h[] for each NAME.h, ended by a zero.
+# Kernels are written once for all (src/engine/accel/kernels/): a module that compiles them at run time finds them as
+# texts in the generated header "engine/accel/kernels.h", one array NAME_h[] for each NAME.h, ended by a zero.
 function(drove_accelerator name wanted libraries)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/${name}/*.c)
-  file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/${name}/*.cu)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/engine/${name}/*.c)
+  file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/engine/${name}/*.cu)
   if(NOT wanted OR NOT sources)
     return()
   endif()
@@ -42,8 +42,8 @@ endfunction()
 
 # The header of all kernels' texts, made when one of them changes.
 function(drove_embed_kernels target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/device/accel/kernels/*.h)
-  set(header ${CMAKE_CURRENT_BINARY_DIR}/generated/device/accel/kernels.h)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/engine/accel/kernels/*.h)
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/generated/engine/accel/kernels.h)
   if(NOT TARGET drove_kernel_texts)
     add_custom_command(OUTPUT ${header}
       COMMAND ${CMAKE_COMMAND} -DOUTPUT=${header} "-DSOURCES=${kernels}"

@@ -104,7 +104,7 @@ if(DROVE_WITH_CUDA STREQUAL "ON" OR (DROVE_WITH_CUDA STREQUAL "AUTO" AND DROVE_S
 endif()
 message(STATUS "CUDA: ${DROVE_HAVE_CUDA}")
 
-# cuDNN: its headers alone; the library is opened at run time (src/device/cuda/convolution.c).
+# cuDNN: its headers alone; the library is opened at run time (src/engine/cuda/convolution.c).
 set(DROVE_HAVE_CUDNN OFF)
 if(NOT DROVE_WITH_CUDNN MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "DROVE_WITH_CUDNN is '${DROVE_WITH_CUDNN}'; it may be AUTO, ON or OFF")

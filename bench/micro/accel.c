@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "device/accel/state.h"
+#include "engine/accel/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

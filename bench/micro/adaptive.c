@@ -9,7 +9,7 @@
  *   bench_adaptive [DELAY_US]    fixed cost of each batch, default 0
  */
 #include "base/mem.h"
-#include "coord/simulate.h"
+#include "bench/simulate_coord.h"
 
 #include <math.h>
 #include <stdio.h>

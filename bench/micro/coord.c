@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "coord/coord.h"
 #include "coord/queue.h"
-#include "device/fake/script.h"
+#include "engine/fake/script.h"
 
 #include <pthread.h>
 #include <stdio.h>

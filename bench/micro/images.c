@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "device/gather.h"
+#include "engine/gather.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -98,7 +98,7 @@ static double seconds_of_steps(const drovek_linear *k, drove_number d, drove_num
     size_t row_bytes = n * drove__number_size(d), n_clamped = 0;
     drovek_bits bits = make_bits(how);
     int is_bytes = d == DROVE_I8 && m == DROVE_I8;
-    /* as linear/factor.h would: a small step, of either sign, at the largest shift */
+    /* as engine/linear/factor.h would: a small step, of either sign, at the largest shift */
     drovek_factor factor[2] = {{is_bytes ? 3 : 90, is_bytes ? 8 : 15, 1e-3f},
                                {is_bytes ? -3 : -90, is_bytes ? 8 : 15, -1e-3f}};
     memset(model, 0, n * drove__number_size(m) + 64);

@@ -15,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/topo.h"
-#include "device/engine.h"
+#include "engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* bench/micro/trace.c - what tracing costs: the clock readings and counters of one step, against
  * the step.
  *
- * The work of tracing is what train/worker.c and device/host do beside the step itself: seven
+ * The work of tracing is what run/worker.c and engine/host do beside the step itself: seven
  * clock readings, ten additions to phases, the counters and one histogram entry.  It is repeated
  * on its own many times; the step is the gradient and update of the MLP 784-128-128-128-10 at
  * batch 16, measured in a run of drove in the same minute. JSON line; ratio = tracing / step.

@@ -20,7 +20,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "cluster/messages.h"
-#include "elastic/simulate.h"
+#include "bench/simulate_elastic.h"
 
 #include <mpi.h>
 #include <smpi/smpi.h>

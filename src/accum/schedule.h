@@ -9,7 +9,7 @@
  * A pure state machine: events in (a part of a device's gradient is there; an addition is done; a
  * sum has reached a device), actions out (add these; give this sum to that device).  No thread, no
  * clock, no allocation after creation: the strategy (accum/accumulate.c) and the simulation on a
- * virtual clock (accum/simulate.c) both drive it.
+ * virtual clock (bench/simulate_accum.c) both drive it.
  *
  * Sums: nodes 0 .. D - 1 are the devices' gradients of a part; the nodes behind them are sums, each
  * of two nodes before it, the last one of all: ((0+1)+(2+3)), ((0+1)+2).  The tree depends on D

@@ -6,7 +6,7 @@
  *
  * A pure function from (state, message, now) to (state, actions): it has no thread, no clock and no
  * lock, allocates nothing after creation, and draws no random number.  Threads only carry its
- * messages (train/crew.h); a loop over events in virtual time does as well (coord/simulate.h).  One
+ * messages; so does a loop over events in virtual time (bench/simulate_coord.h).  One
  * caller at a time.
  *
  * Work comes in two jobs.  TRAIN: positions of the run's order of examples, epoch x n_rows + place;
@@ -118,7 +118,7 @@ size_t drove__coord_most_actions(const drove_coord *c);
 /* Handles one message at time now_ns (any clock that does not go back); out has room for
  * drove__coord_most_actions; *n_out are to be carried out, in order.  A message about an assignment
  * that was taken away (its worker is lost) is ignored: the caller makes sure that a step is
- * published only by who still holds the assignment (train/crew.h). */
+ * published only by who still holds the assignment (run/crew.h). */
 void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uint64_t now_ns,
                          drove_coord_action *out, size_t *n_out);
 /* The earliest time at which a TICK could find a silent worker; UINT64_MAX: none. */

@@ -14,7 +14,7 @@
  *
  * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte (D and M
  * both 8 bits) or 16-bit word (otherwise).  clamp is to [-128, 127] or [-32768, 32767].
- * Bounds, which the caller keeps (linear/factor.h makes such factors):
+ * Bounds, which the caller keeps (engine/linear/factor.h makes such factors):
  *     D8M8:  shift <= 8,  sum over the rows of a batch of |a| <= 256:     16-bit lanes suffice
  *     else:  shift <= 15, sum over the rows of a batch of |a| <= 32767:   32-bit lanes suffice
  * Floats:

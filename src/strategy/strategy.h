@@ -1,10 +1,10 @@
 /* strategy/strategy.h - how workers share a model: what every strategy provides.  No strategy lives
  * here.
  *
- * Every worker runs the same loop (train/worker.c):
+ * Every worker runs the same loop (run/worker.c):
  *     acquire -> gradient at the view -> release -> publish
  * A strategy sees a flat vector and a step, never a layer, a batch or an example.  It is one file
- * in sync/ (or accum/, elastic/) and one line in train/registry.c.
+ * in sync/ (or accum/, elastic/) and one line in run/registry.c.
  *
  * Thread rules: init, fini, peek, tensors and restore are called while all workers are parked, stop
  * by any thread; the other slots by worker `worker` on its own thread, at most one at a time per
@@ -122,7 +122,7 @@ typedef struct drove_sync_options {
     /* [n_parts] of theta, ascending, without gaps: what a layer's gradient covers.  NULL: one. */
     const drove_span *part;
     size_t            n_parts;
-    /* [n_workers] devices that update parameters of their own (device/engine.h).  NULL: none. */
+    /* [n_workers] devices that update parameters of their own (engine/engine.h).  NULL: none. */
     const bool *is_resident;
     /* Where to write down what is done when, a lane for each worker; NULL: nowhere. */
     drove_spans *spans;

@@ -10,7 +10,7 @@
  */
 #include "linear_support.h"
 
-#include "linear/rounding.h"
+#include "engine/linear/rounding.h"
 
 #include <math.h>
 #include <setjmp.h>

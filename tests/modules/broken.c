@@ -1,5 +1,5 @@
 /* tests/modules/broken.c - a module that needs a function which is nowhere. */
-#include "device/accel/accel.h"
+#include "engine/accel/accel.h"
 
 drove_accel_entry_fn drove_accel_module;
 const drove_accel_ops *drove_test_nowhere(void);

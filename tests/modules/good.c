@@ -1,6 +1,6 @@
 /* tests/modules/good.c - a module that can be opened; counts how often its entry was called and
  * shows what it was given. */
-#include "device/accel/accel.h"
+#include "engine/accel/accel.h"
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* tests/modules/unwilling.c - a module whose entry fails, and says why. */
-#include "device/accel/accel.h"
+#include "engine/accel/accel.h"
 
 drove_accel_entry_fn drove_accel_module;
 

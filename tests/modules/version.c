@@ -1,5 +1,5 @@
 /* tests/modules/version.c - a module made for a later version of the tables. */
-#include "device/accel/accel.h"
+#include "engine/accel/accel.h"
 
 drove_accel_entry_fn drove_accel_module;
 

@@ -3,7 +3,7 @@ set -eu
 check=$DROVE_SOURCE_DIR/scripts/check-layers
 "$check" "$DROVE_SOURCE_DIR"
 
-for folder in base kernel model optim strategy sync data device train; do mkdir -p tree/src/$folder; done
+for folder in base kernel model optim strategy sync data engine run; do mkdir -p tree/src/$folder; done
 mkdir -p tree/include/drove tree/cli tree/examples
 echo '#include <drove/status.h>' >tree/cli/main.c
 printf '#include <stddef.h>\n#include "optim/rule.h"\n' >tree/src/sync/good.c     # two arrows away: allowed
@@ -27,7 +27,7 @@ plant src/base/low.h '#include "trace/trace.h"' 'base/ may not include trace/'
 plant src/kernel/up.c '#  include "model/model.h"' 'kernel/ may not include model/'
 plant src/optim/side.h '#include "model/layer.h"' 'optim/ may not include model/'
 plant src/sync/sees_layers.c '#include "model/layer.h"' 'sync/ may not include model/'
-plant src/device/up.c '#include "train/run.h"' 'device/ may not include train/'
+plant src/engine/up.c '#include "run/run.h"' 'engine/ may not include run/'
 plant src/data/side.c '#include "kernel/kernel.h"' 'data/ may not include kernel/'
 plant src/model/threads.c '#include <pthread.h>' 'belongs to'
 plant src/model/library.c '#include <dnnl.h>' 'belongs to'
@@ -36,7 +36,7 @@ plant src/sync/angle.c '#include <model/layer.h>' 'not seen as ours'
 plant src/sync/nowhere.c '#include "nowhere/x.h"' 'is not a folder'
 plant include/drove/leak.h '#include "base/status.h"' 'only public headers'
 plant cli/peek.c '#include "base/status.h"' 'only public headers'
-plant examples/peek.c '#include "train/run.h"' 'only public headers'
+plant examples/peek.c '#include "run/run.h"' 'only public headers'
 "$check" tree
 echo "$n_planted planted violations reported"
 mkdir tree/src/unknown

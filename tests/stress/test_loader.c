@@ -2,8 +2,8 @@
  * the worker gets by loading it itself, none is lost, doubled or out of order.
  */
 #include "base/cpu.h"
-#include "device/gather.h"
-#include "train/loader.h"
+#include "engine/gather.h"
+#include "run/loader.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
  * are done once by each part, and a member that cannot be bound is an error.  Plain memory on
  * purpose: ThreadSanitizer sees a meeting that does not order. */
 #define _GNU_SOURCE /* the default attributes of threads */
-#include "device/host/team.h"
+#include "engine/host/team.h"
 
 #include "base/racy.h"
 

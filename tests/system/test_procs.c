@@ -3,7 +3,7 @@
 #include "system/run_support.h"
 
 #include "base/clock.h"
-#include "train/registry.h"
+#include "run/registry.h"
 
 #include <setjmp.h>
 #include <signal.h>

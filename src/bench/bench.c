@@ -1,0 +1,136 @@
+/* bench/bench.c - drove_bench: options, the keys that all benchmarks have, text or JSON. */
+#include "bench/bench.h"
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/spec.h"
+#include "run/output.h"
+#include "run/registry.h"
+#include "run/resolve.h"
+
+#include <drove/version.h>
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESULT_DIGITS = 6 };
+static const double LONGEST_S = 3600.0;
+
+/* ---- options ---- */
+
+drove_bench_options drove_bench_options_default(void)
+{
+    return (drove_bench_options){.n_threads = 0, .seconds = 0.5, .n_bytes = 0};
+}
+
+drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
+                                     const char *value)
+{
+    static const char *const names[] = {"threads", "seconds", "bytes", "out"};
+    unsigned n_threads;
+    if (strcmp(name, "threads") == 0) {
+        DROVE_TRY(drove__threads_parse(value, 0, &n_threads));
+        options->n_threads = n_threads;
+        return DROVE_OK;
+    }
+    if (strcmp(name, "seconds") == 0) {
+        return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
+    }
+    if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
+    if (strcmp(name, "out") == 0) {
+        options->out = value;
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
+}
+
+static drove_status check_options(const drove_bench_options *o)
+{
+    if (o->n_threads > DROVE_MOST_THREADS) {
+        return drove__fail(DROVE_E_ARG, "threads: expected at most %d, found %llu",
+                           DROVE_MOST_THREADS, (unsigned long long)o->n_threads);
+    }
+    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S)) {
+        return drove__fail(DROVE_E_ARG,
+                           "seconds: expected a number above 0 and of at most %g, found %g",
+                           LONGEST_S, o->seconds);
+    }
+    return DROVE_OK;
+}
+
+/* ---- running ---- */
+
+static drove_status find(const char *name, const drove_bench_ops **out)
+{
+    enum { MOST = 64 };
+    const char *names[MOST], *wanted = name != NULL ? name : "";
+    size_t n = 0;
+    for (; n < MOST && drove__benches[n] != NULL; n++) {
+        names[n] = drove__benches[n]->name;
+        if (strcmp(names[n], wanted) != 0) continue;
+        *out = drove__benches[n];
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("benchmark", wanted, names, n);
+}
+
+static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t *result)
+{
+    drove__topo_facts(context->topo, &context->facts);
+    if (context->n_threads == 0) context->n_threads = context->facts.n_pus;
+    if (context->n_bytes > context->facts.memory_bytes) {
+        return drove__fail(DROVE_E_ARG,
+                           "--bytes: expected at most this machine's memory, %llu, found %llu",
+                           (unsigned long long)context->facts.memory_bytes,
+                           (unsigned long long)context->n_bytes);
+    }
+    DROVE_TRY(drovek_select(&context->kernels, drove__cpu_features(), NULL));
+    json_object_set_new(result, "bench", json_string(ops->name));
+    json_object_set_new(result, "drove", json_string(DROVE_VERSION));
+    json_object_set_new(result, "processor", json_string(drove__cpu_model()));
+    json_object_set_new(result, "n_processors", json_integer(context->facts.n_pus));
+    json_object_set_new(result, "isa", json_string(context->kernels.isa));
+    return ops->run(context, result);
+}
+
+static drove_status write_result(const drove_bench_ops *ops, const json_t *result, int as_json,
+                                 FILE *stream)
+{
+    if (as_json) {
+        char *text = json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(RESULT_DIGITS));
+        if (text == NULL) return drove__fail_nomem("JSON text", 1);
+        fprintf(stream, "%s\n", text);
+        free(text);
+    } else {
+        fprintf(stream, "%s: %s, kernels %s\n", ops->name,
+                json_string_value(json_object_get(result, "processor")),
+                json_string_value(json_object_get(result, "isa")));
+        ops->print(result, stream);
+    }
+    if (fflush(stream) == 0 && !ferror(stream)) return DROVE_OK;
+    return drove__fail(DROVE_E_IO, "bench: cannot be written");
+}
+
+drove_status drove_bench(const char *name, const drove_bench_options *options, int as_json,
+                         FILE *stream)
+{
+    drove_bench_options o = options != NULL ? *options : drove_bench_options_default();
+    const drove_bench_ops *ops = NULL;
+    drove_topo *topo = NULL;
+    DROVE_TRY(check_options(&o));
+    DROVE_TRY(find(name, &ops));
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    drove_bench_context context = {.topo = topo,
+                                   .n_threads = (unsigned)o.n_threads,
+                                   .seconds = o.seconds,
+                                   .n_bytes = o.n_bytes,
+                                   .out = o.out};
+    json_t *result = json_object();
+    drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
+    if (status == DROVE_OK) status = run(ops, &context, result);
+    if (status == DROVE_OK) status = write_result(ops, result, as_json, stream);
+    json_decref(result);
+    drove__topo_destroy(topo);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* bench/bench.h - the table of a micro-benchmark.
+ *
+ * A benchmark is a file bench_NAME.c with one table, a line here and a line of drove__benches in
+ * list.c; `drove bench`, `drove list benches`, the completion and the tests then have it.
+ */
+#ifndef DROVE_BENCH_BENCH_H
+#define DROVE_BENCH_BENCH_H
+
+#include "base/topo.h"
+#include "kernel/kernel.h"
+
+#include <drove/bench.h>
+
+#include <jansson.h>
+
+typedef struct drove_bench_context { /* the machine, and the options made definite */
+    const drove_topo *topo;
+    drove_topo_facts  facts;
+    drovek_table      kernels; /* the best of this processor                   */
+    unsigned          n_threads;
+    double            seconds; /* of each measurement                          */
+    uint64_t          n_bytes; /* 0: not given                                 */
+    const char       *out;     /* file to write; NULL: not given               */
+} drove_bench_context;
+
+typedef struct drove_bench_ops {
+    const char *name, *help, *source;
+    /* Measures, and adds its keys to *result, which has those of every benchmark: "bench",
+     * "drove", "processor", "n_processors", "isa". */
+    drove_status (*run)(const drove_bench_context *context, json_t *result);
+    /* The result for people, beneath a line that says name, processor and kernels. */
+    void (*print)(const json_t *result, FILE *stream);
+} drove_bench_ops;
+
+extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
+    drove__bench_accumulate, drove__bench_elastic;
+extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; list.c */
+
+#endif

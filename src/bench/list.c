@@ -1,0 +1,97 @@
+/* bench/list.c - drove_list: every registry that the program knows, as text or JSON. */
+#include "bench/bench.h"
+
+#include "base/spec.h"
+#include "run/registry.h"
+
+#include <drove/train.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+const drove_bench_ops *const drove__benches[] = {
+    &drove__bench_memory,     &drove__bench_linear,  &drove__bench_calibrate,
+    &drove__bench_accumulate, &drove__bench_elastic, NULL,
+};
+
+static const drove_named benches = {"benches", "micro-benchmarks (drove bench)", ""};
+
+static bool bench_at(size_t i, drove_named *out)
+{
+    const drove_bench_ops *ops = drove__benches[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+/* The registries themselves: those of the run, then the benchmarks. */
+static bool kind_at(size_t i, drove_named *out)
+{
+    drove_named last;
+    if (drove__registry_kind(i, out)) return true;
+    if (i > 0 && !drove__registry_kind(i - 1, &last)) return false;
+    *out = benches;
+    return true;
+}
+
+static bool entry_at(const char *kind, size_t i, drove_named *out)
+{
+    if (kind == NULL) return kind_at(i, out);
+    if (strcmp(kind, benches.name) == 0) return bench_at(i, out);
+    return drove__registry_at(kind, i, out);
+}
+
+static drove_status check_kind(const char *kind)
+{
+    enum { MOST = 32 };
+    const char *names[MOST];
+    size_t n = 0;
+    if (kind == NULL) return DROVE_OK;
+    for (drove_named entry; n < MOST && kind_at(n, &entry); n++) {
+        names[n] = entry.name;
+        if (strcmp(entry.name, kind) == 0) return DROVE_OK;
+    }
+    return drove__fail_unknown("kind of names", kind, names, n);
+}
+
+static drove_status print_json(const char *kind, FILE *stream)
+{
+    drove_named entry;
+    bool complete = true;
+    json_t *array = json_array();
+    for (size_t i = 0; entry_at(kind, i, &entry); i++) {
+        json_t *object = json_pack("{s:s, s:s, s:s}", "name", entry.name, "help", entry.help,
+                                   "source", entry.source);
+        complete = complete && json_array_append_new(array, object) == 0;
+    }
+    char *text = complete ? json_dumps(array, JSON_INDENT(2)) : NULL;
+    json_decref(array);
+    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "list: not enough memory");
+    int written = fprintf(stream, "%s\n", text);
+    free(text);
+    return written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+}
+
+/* One line an entry; its first word is the name, which the completion of the program relies on. */
+static drove_status print_text(const char *kind, FILE *stream)
+{
+    drove_named entry;
+    int width = 0;
+    for (size_t i = 0; entry_at(kind, i, &entry); i++) {
+        if ((int)strlen(entry.name) > width) width = (int)strlen(entry.name);
+    }
+    for (size_t i = 0; entry_at(kind, i, &entry); i++) {
+        bool has_source = entry.source[0] != '\0';
+        int written = fprintf(stream, "%-*s  %s%s%s%s\n", width, entry.name, entry.help,
+                              has_source ? "  [" : "", entry.source, has_source ? "]" : "");
+        if (written < 0) return drove__fail(DROVE_E_IO, "list: cannot be written");
+    }
+    return DROVE_OK;
+}
+
+drove_status drove_list(const char *kind, int as_json, FILE *stream)
+{
+    DROVE_TRY(check_kind(kind));
+    return as_json ? print_json(kind, stream) : print_text(kind, stream);
+}

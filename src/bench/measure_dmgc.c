@@ -1,0 +1,214 @@
+/* bench/measure_dmgc.c - drove_dmgc_measure: from a signature and options to a measurement. */
+#include "bench/measure.h"
+
+#include "base/cpu.h"
+#include "base/prefetch.h"
+#include "engine/linear/precision.h"
+#include "engine/linear/rounding.h"
+#include "engine/linear/throughput.h"
+#include "run/registry.h"
+#include "run/resolve.h"
+
+#include <drove/throughput.h>
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double LONGEST_S = 3600.0, ASSUMED_DENSITY = 0.03;
+static const uint64_t MOST_BATCH = 1 << 20;
+
+/* ---- options ---- */
+
+drove_measure_options drove_measure_options_default(void)
+{
+    return (drove_measure_options){.strategy = "hogwild",
+                                   .rounding = "shared",
+                                   .batch = 1,
+                                   .prefetch = "on",
+                                   .seconds = 0.3,
+                                   .n_bytes = (uint64_t)1 << 30};
+}
+
+static drove_status set_text(const char **option, const char *value)
+{
+    *option = value;
+    return DROVE_OK;
+}
+
+drove_status drove_measure_options_set(drove_measure_options *options, const char *name,
+                                       const char *value)
+{
+    static const char *const names[] = {"strategy", "rounding", "isa",  "batch",
+                                        "prefetch", "seconds",  "bytes"};
+    if (strcmp(name, "strategy") == 0) return set_text(&options->strategy, value);
+    if (strcmp(name, "rounding") == 0) return set_text(&options->rounding, value);
+    if (strcmp(name, "isa") == 0) return set_text(&options->isa, value);
+    if (strcmp(name, "prefetch") == 0) return set_text(&options->prefetch, value);
+    if (strcmp(name, "batch") == 0)
+        return drove__parse_u64("--batch", value, 1, MOST_BATCH, &options->batch);
+    if (strcmp(name, "seconds") == 0)
+        return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
+    if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
+    return drove__fail_unknown("option of a measurement", name, names, DROVE_COUNT(names));
+}
+
+static drove_status check_options(const drove_measure_options *o)
+{
+    static const char *const words[] = {"on", "hardware", "hints", "off"};
+    unsigned unused;
+    if (!(o->batch >= 1 && o->batch <= MOST_BATCH))
+        return drove__fail(DROVE_E_ARG, "batch: expected 1 to %llu, found %llu",
+                           (unsigned long long)MOST_BATCH, (unsigned long long)o->batch);
+    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S))
+        return drove__fail(DROVE_E_ARG,
+                           "seconds: expected a number above 0 and of at most %g, found %g",
+                           LONGEST_S, o->seconds);
+    return drove__one_of("--prefetch", o->prefetch, words, DROVE_COUNT(words), &unused);
+}
+
+/* ---- one measurement ---- */
+
+typedef struct job {
+    const drove_measure_options *opt;
+    const drove_dmgc_setting *setting;
+    drove_precision precision;
+    drovek_table kernels;
+    drove_topo *topo;
+    drove_topo_facts facts;
+    int *pu; /* [n_pus] processors of the threads; repeated where they share one */
+    size_t n_pus;
+} job;
+
+static drove_status resolve(const drove_dmgc *signature, job *j)
+{
+    bool is_sparse;
+    char text[DROVE_DMGC_TEXT_SIZE];
+    const char *cap = j->opt->isa;
+    DROVE_TRY(check_options(j->opt));
+    DROVE_TRY(drove__throughput_is_sparse(signature, j->setting, &is_sparse));
+    DROVE_TRY(drove_dmgc_print(signature, text));
+    DROVE_TRY(drove__precision_resolve(text, is_sparse, &j->precision));
+    if (cap != NULL && (cap[0] == '\0' || strcmp(cap, "auto") == 0)) cap = NULL;
+    return drovek_select(&j->kernels, drove__cpu_features(), cap);
+}
+
+static drove_status find_places(job *j)
+{
+    unsigned n = (unsigned)j->setting->n_threads;
+    drove__topo_facts(j->topo, &j->facts);
+    drove_place *place = calloc(n, sizeof *place);
+    j->pu = calloc(n, sizeof *j->pu);
+    if (place == NULL || j->pu == NULL) {
+        free(place);
+        return drove__fail_nomem("places of threads", n * sizeof *place);
+    }
+    drove__topo_place(j->topo, DROVE_BIND_COMPACT, n, place);
+    for (unsigned i = 0; i < n; i++) j->pu[i] = place[i].pu;
+    j->n_pus = n;
+    drove__topo_spread_memory(j->topo, place, n);
+    free(place);
+    return DROVE_OK;
+}
+
+static drove_measure_shape shape_of(const job *j)
+{
+    const drove_dmgc_setting *s = j->setting;
+    return (drove_measure_shape){.number = j->precision.data,
+                                 .index_bits = j->precision.index_bits,
+                                 .n_features = (size_t)s->n_features,
+                                 .density = s->density > 0.0 ? s->density : ASSUMED_DENSITY,
+                                 .n_bytes = j->opt->n_bytes,
+                                 .seed = 1};
+}
+
+/* A machine that has to swap would measure its disk; places of sparse numbers have 32 bits. */
+static drove_status check_size(const job *j, const drove_measure_shape *shape)
+{
+    double model = (double)shape->n_features * (double)drove__number_size(j->precision.model);
+    double n = drove__measure_bytes(shape) + model, most = 0.75 * (double)j->facts.memory_bytes;
+    if (shape->index_bits != 0 && shape->n_features > UINT32_MAX)
+        return drove__fail(DROVE_E_ARG, "measuring: expected at most %u sparse features, found %zu",
+                           UINT32_MAX, shape->n_features);
+    if (n <= most) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "measuring: expected examples and a model of at most three quarters of this "
+                       "machine's memory (%.4g GiB), found %.4g GiB",
+                       most / 0x1p30, n / 0x1p30);
+}
+
+static drove_status run_on(const job *j, const drove_measure_data *data, drove_measured *out)
+{
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(j->opt->strategy, &spec));
+    drove_measure_job opt = {.topo = j->topo,
+                             .bind = DROVE_BIND_COMPACT,
+                             .kernels = &j->kernels,
+                             .spec = &spec,
+                             .n_threads = (unsigned)j->setting->n_threads,
+                             .precision = j->precision.text,
+                             .rounding = j->opt->rounding,
+                             .batch = (size_t)j->opt->batch,
+                             .hints = drove__prefetch_wants_hints(j->opt->prefetch),
+                             .seconds = j->opt->seconds};
+    drove_status status = drove__strategy_find(spec.name, &opt.sync);
+    if (status == DROVE_OK) status = drove__measure(data, &opt, out);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardware)
+{
+    drove_measure_data *data;
+    drove_prefetch_machine machine = drove__prefetch_machine();
+    DROVE_TRY(find_places(j));
+    drove_measure_shape shape = shape_of(j);
+    DROVE_TRY(check_size(j, &shape));
+    bool off = drove__prefetch_wants_hardware_off(j->opt->prefetch);
+    DROVE_TRY(drove__measure_data_create(&shape, &data));
+    drove_status status = off ? drove__prefetch_hold_off(&machine, j->pu, j->n_pus) : DROVE_OK;
+    if (status == DROVE_OK) {
+        *hardware = drove__prefetch_look(&machine, j->pu, j->n_pus);
+        status = run_on(j, data, out);
+        if (off) (void)drove__prefetch_release(NULL);
+    }
+    drove__measure_data_destroy(data);
+    return status;
+}
+
+static void report(const job *j, const drove_measured *m, drove_prefetch_state hardware,
+                   drove_measurement *out)
+{
+    *out = (drove_measurement){.gnps = m->gnps,
+                               .gnps_median = m->gnps_median,
+                               .gb_per_s = m->gnps * m->bytes_per_number,
+                               .read_gb_per_s = m->read_gb_per_s,
+                               .steps_per_s =
+                                   m->gnps * 1e9 / m->numbers_per_example / (double)j->opt->batch,
+                               .bytes_per_number = m->bytes_per_number,
+                               .n_bytes = m->n_bytes,
+                               .n_examples = m->n_rows,
+                               .n_windows = m->n_windows,
+                               .n_undisturbed = m->n_undisturbed};
+    snprintf(out->isa, sizeof out->isa, "%s", j->kernels.isa);
+    snprintf(out->hardware_prefetch, sizeof out->hardware_prefetch, "%s",
+             drove__prefetch_state_name(hardware));
+}
+
+drove_status drove_dmgc_measure(const drove_dmgc *signature, const drove_dmgc_setting *setting,
+                                const drove_measure_options *options, drove_measurement *out)
+{
+    drove_measure_options o = options != NULL ? *options : drove_measure_options_default();
+    job j = {.opt = &o, .setting = setting};
+    drove_measured measured;
+    drove_prefetch_state hardware = DROVE_PREFETCH_UNKNOWN;
+    DROVE_TRY(resolve(signature, &j));
+    DROVE_TRY(drove__topo_create(NULL, &j.topo));
+    drove_status status = run(&j, &measured, &hardware);
+    drove__topo_spread_memory(j.topo, NULL, 0);
+    free(j.pu);
+    drove__topo_destroy(j.topo);
+    if (status == DROVE_OK) report(&j, &measured, hardware, out);
+    return status;
+}

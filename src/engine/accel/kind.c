@@ -1,0 +1,263 @@
+/* engine/accel/kind.c - see kind.h: from a worker's spec to an opened device of a module.
+ *
+ *   opencl:1             the second device
+ *   opencl:1.0           its first compute unit
+ *   opencl:1.0?parts=2   its first half
+ *
+ * The module is opened when it is first asked for; where it is not there, there are no devices.
+ */
+#include "engine/accel/kind.h"
+
+#include "engine/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES_TEXT_SIZE = 512 };
+
+/* ---- which there are ---- */
+
+static drove_status count_devices(const drove_accel_ops *ops, unsigned *out)
+{
+    *out = 0;
+    return ops->count(out);
+}
+
+static unsigned count_of(const char *name, char *why, size_t size)
+{
+    const drove_accel_ops *ops;
+    unsigned n = 0;
+    why[0] = '\0';
+    drove_status status = drove__module_open(name, &ops);
+    if (status == DROVE_OK) status = count_devices(ops, &n);
+    if (status != DROVE_OK) {
+        snprintf(why, size, "%s", drove_error_text());
+        return 0;
+    }
+    if (n == 0) snprintf(why, size, "no driver, or no device that it knows");
+    return n;
+}
+
+static void take_facts(const drove_accel_facts *from, drove_device_facts *to)
+{
+    *to = (drove_device_facts){.memory_bytes = from->memory_bytes,
+                               .n_units = from->n_units,
+                               .can_split = from->can_split};
+    snprintf(to->name, sizeof to->name, "%s", from->name);
+    snprintf(to->driver, sizeof to->driver, "%s", from->driver);
+}
+
+static drove_status describe_of(const char *name, unsigned device, drove_device_facts *out)
+{
+    const drove_accel_ops *ops;
+    drove_accel_facts facts = {0};
+    DROVE_TRY(drove__module_open(name, &ops));
+    DROVE_TRY(ops->describe(device, &facts));
+    take_facts(&facts, out);
+    return DROVE_OK;
+}
+
+/* "opencl:0 (NAME), opencl:1 (NAME)" */
+static const char *list_devices(const drove_accel_ops *ops, const char *kind, unsigned n_devices,
+                                char into[DEVICES_TEXT_SIZE])
+{
+    size_t used = 0;
+    into[0] = '\0';
+    for (unsigned i = 0; i < n_devices && used < DEVICES_TEXT_SIZE; i++) {
+        drove_accel_facts facts = {0};
+        bool is_known = ops->describe(i, &facts) == DROVE_OK;
+        used += (size_t)snprintf(into + used, DEVICES_TEXT_SIZE - used, "%s%s:%u%s%s%s",
+                                 i > 0 ? ", " : "", kind, i, is_known ? " (" : "",
+                                 is_known ? facts.name : "", is_known ? ")" : "");
+    }
+    return into;
+}
+
+/* ---- the spec ---- */
+
+static drove_status fail_argument(const drove_spec *spec)
+{
+    const char *found = spec->n_args > 1 ? "several arguments" : spec->arg[0];
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected the number of a device, %s:0, or of a part of it, %s:0.1, "
+                       "found %s",
+                       spec->name, spec->name, spec->name, found);
+}
+
+/* "1" or "1.0"; without an argument device 0. */
+static drove_status parse_argument(const drove_spec *spec, drove_accel_choice *out, bool *has_part)
+{
+    const char *end;
+    uint64_t device, part = 0;
+    *has_part = false;
+    if (spec->n_args == 0) return DROVE_OK;
+    const char *text = spec->arg[0], *text_end = text + strlen(text);
+    if (spec->n_args > 1 || !drove__scan_u64(text, text_end, &end, &device)) {
+        return fail_argument(spec);
+    }
+    if (*end == '.') {
+        *has_part = true;
+        if (!drove__scan_u64(end + 1, text_end, &end, &part)) return fail_argument(spec);
+    }
+    if (*end != '\0' || device > UINT32_MAX || part > UINT32_MAX) return fail_argument(spec);
+    out->device = (unsigned)device;
+    out->sub_device = (unsigned)part;
+    return DROVE_OK;
+}
+
+static drove_status check_device(const drove_accel_ops *ops, const drove_spec *spec,
+                                 unsigned device)
+{
+    unsigned n_devices;
+    char text[DEVICES_TEXT_SIZE];
+    drove_status status = count_devices(ops, &n_devices);
+    if (status != DROVE_OK) return drove__fail_in(status, "%s:%u", spec->name, device);
+    if (n_devices == 0) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s:%u: no driver, or no device that it knows",
+                           spec->name, device);
+    }
+    if (device < n_devices) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s:%u: expected one of the devices %s, found none of this "
+                       "number",
+                       spec->name, device, list_devices(ops, spec->name, n_devices, text));
+}
+
+static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spec,
+                               drove_accel_choice *choice)
+{
+    drove_accel_facts facts = {0};
+    uint64_t n_parts;
+    DROVE_TRY(ops->describe(choice->device, &facts));
+    if (!facts.can_split) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s:%u.%u: %s cannot be split into parts",
+                           spec->name, choice->device, choice->sub_device, facts.name);
+    }
+    n_parts = facts.n_units;
+    DROVE_TRY(drove__spec_u64(spec, "parts", 1, facts.n_units, &n_parts));
+    if (choice->sub_device >= n_parts) {
+        return drove__fail(DROVE_E_ARG, "%s:%u.%u: expected a part from 0 to %u of %s, found %u",
+                           spec->name, choice->device, choice->sub_device, (unsigned)n_parts - 1,
+                           facts.name, choice->sub_device);
+    }
+    choice->n_sub_devices = (unsigned)n_parts;
+    return DROVE_OK;
+}
+
+static drove_status choose(const drove_accel_ops *ops, const drove_spec *spec,
+                           drove_accel_choice *out)
+{
+    bool has_part;
+    *out = (drove_accel_choice){0};
+    DROVE_TRY(parse_argument(spec, out, &has_part));
+    if (!has_part && drove__spec_get(spec, "parts", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?parts: expected with it which of the parts, %s:%u.0, found the "
+                           "whole device",
+                           spec->name, spec->name, out->device);
+    }
+    DROVE_TRY(check_device(ops, spec, out->device));
+    return has_part ? check_part(ops, spec, out) : DROVE_OK;
+}
+
+/* ---- opening ---- */
+
+drove_status drove__accel_open(const drove_device_kind *kind, const drove_accel_ops *ops,
+                               const drove_spec *spec, drove_device **out)
+{
+    drove_accel_choice choice;
+    DROVE_TRY(choose(ops, spec, &choice));
+    drove_device *device = calloc(1, sizeof *device);
+    drove_accel_device *impl = calloc(1, sizeof *impl);
+    drove_status status = device != NULL && impl != NULL
+                              ? ops->open(&choice, &impl->accel)
+                              : drove__fail_nomem("a device", sizeof *device + sizeof *impl);
+    if (status != DROVE_OK) {
+        free(impl);
+        free(device);
+        return status;
+    }
+    impl->ops = ops;
+    ops->facts(impl->accel, &impl->facts);
+    *device = (drove_device){.kind = kind, .engine = &drove__engine_accel, .impl = impl};
+    take_facts(&impl->facts, &device->facts);
+    *out = device;
+    return DROVE_OK;
+}
+
+static drove_status open_of(const drove_device_kind *kind, const drove_spec *spec,
+                            drove_device **out)
+{
+    const drove_accel_ops *ops;
+    drove_status status = drove__module_open(kind->name, &ops);
+    if (status != DROVE_OK) return drove__fail_in(status, "%s", kind->name);
+    return drove__accel_open(kind, ops, spec, out);
+}
+
+static void close_device(drove_device *device)
+{
+    if (device == NULL) return;
+    drove_accel_device *impl = device->impl;
+    impl->ops->close(impl->accel);
+    free(impl);
+    free(device);
+}
+
+/* ---- the rows ---- */
+
+static unsigned count_opencl(char *why, size_t size)
+{
+    return count_of("opencl", why, size);
+}
+
+static drove_status describe_opencl(unsigned device, drove_device_facts *out)
+{
+    return describe_of("opencl", device, out);
+}
+
+static drove_status open_opencl(const drove_spec *spec, drove_device **out)
+{
+    return open_of(&drove__device_kind_opencl, spec, out);
+}
+
+static unsigned count_cuda(char *why, size_t size)
+{
+    return count_of("cuda", why, size);
+}
+
+static drove_status describe_cuda(unsigned device, drove_device_facts *out)
+{
+    return describe_of("cuda", device, out);
+}
+
+static drove_status open_cuda(const drove_spec *spec, drove_device **out)
+{
+    return open_of(&drove__device_kind_cuda, spec, out);
+}
+
+static const char *const opencl_keys[] = {"parts", NULL};
+static const char *const cuda_keys[] = {NULL};
+
+const drove_device_kind drove__device_kind_opencl = {
+    .name = "opencl",
+    .help = "a device of an OpenCL driver: opencl:DEVICE; opencl:DEVICE.PART?parts=N is one of N "
+            "equal parts of it [N: its compute units]",
+    .source = "OpenCL 1.2; CLBlast",
+    .keys = opencl_keys,
+    .count = count_opencl,
+    .describe = describe_opencl,
+    .open = open_opencl,
+    .close = close_device,
+};
+
+const drove_device_kind drove__device_kind_cuda = {
+    .name = "cuda",
+    .help = "a GPU of NVIDIA: cuda:DEVICE",
+    .source = "CUDA; cuBLAS; cuDNN",
+    .keys = cuda_keys,
+    .count = count_cuda,
+    .describe = describe_cuda,
+    .open = open_cuda,
+    .close = close_device,
+};

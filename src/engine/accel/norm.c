@@ -1,0 +1,165 @@
+/* engine/accel/norm.c - local response normalisation and batch normalisation on a device; see
+ * layers.h.
+ *
+ * Batch normalisation keeps [4][c]: means and variances of the batch, derivatives of gamma and beta
+ * (the gradient's own memory may be given the sum over devices before they are used).  Sums over
+ * places are made of blocks of BLOCK_ROWS or more, in an order that depends on the shape alone.
+ */
+#include "engine/accel/layers.h"
+
+enum { BLOCK_ROWS = 64, MOST_BLOCKS = 256 };
+
+static size_t places_of(const drove_engine *e, const drove_layer *y)
+{
+    return e->present->n_rows * y->in.h * y->in.w;
+}
+
+/* ---- local response normalisation ---- */
+
+static drove_numbers lrn_numbers(const drove_engine *e, const drove_layer *y)
+{
+    drove_numbers k = drove__accel_numbers(y);
+    k.rows = (unsigned)places_of(e, y);
+    k.cols = (unsigned)y->in.c;
+    k.kh = (unsigned)y->opt.size;
+    k.scale = y->opt.alpha / (float)y->opt.size;
+    k.beta = y->opt.beta;
+    k.kappa = y->opt.kappa;
+    return k;
+}
+
+drove_status drove__accel_lrn_forward(drove_engine *e, size_t layer)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    const drove_accel_job job = {DROVE_JOB_lrn,
+                                 {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
+                                  drove__accel_view(e->kept[layer], 0)},
+                                 lrn_numbers(e, y)};
+    return drove__accel_job(e, &job);
+}
+
+drove_status drove__accel_lrn_data(drove_engine *e, size_t layer, unsigned i)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    drove_accel_job job = {DROVE_JOB_lrn_grad,
+                           {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
+                            drove__accel_view(e->kept[layer], 0), drove__accel_dy(e, layer),
+                            drove__accel_dx(e, layer, i)},
+                           lrn_numbers(e, y)};
+    job.k.adds = y->adds[i];
+    return drove__accel_job(e, &job);
+}
+
+/* ---- batch normalisation ---- */
+
+static size_t block_rows(size_t places)
+{
+    size_t each = (places + MOST_BLOCKS - 1) / MOST_BLOCKS;
+    return each < BLOCK_ROWS ? BLOCK_ROWS : each;
+}
+
+size_t drove__accel_batch_norm_kept(const drove_layer *y, size_t rows)
+{
+    (void)rows;
+    return 4 * y->in.c;
+}
+
+size_t drove__accel_batch_norm_scratch(const drove_layer *y, size_t rows)
+{
+    size_t places = rows * y->in.h * y->in.w, each = block_rows(places);
+    return (places + each - 1) / each * y->in.c;
+}
+
+static drove_numbers norm_numbers(const drove_engine *e, const drove_layer *y)
+{
+    drove_numbers k = {.rows = (unsigned)places_of(e, y), .cols = (unsigned)y->in.c};
+    k.epsilon = y->opt.epsilon;
+    return k;
+}
+
+/* to[c] = scale * sums over all places by the job, which writes sums of blocks to its place b. */
+static drove_status reduce(drove_engine *e, drove_accel_job *job, float scale, drove_accel_view to)
+{
+    drove_accel_view blocks = drove__accel_view(e->scratch, 0);
+    job->at[1] = blocks;
+    job->k.rows_each = (unsigned)block_rows(job->k.rows);
+    DROVE_TRY(drove__accel_job(e, job));
+    drove_accel_job fold = {DROVE_JOB_fold, {blocks, to}, drove__accel_vector(job->k.cols)};
+    fold.k.o = (job->k.rows + job->k.rows_each - 1) / job->k.rows_each;
+    fold.k.scale = scale;
+    return drove__accel_job(e, &fold);
+}
+
+/* Means and variances of the batch. */
+static drove_status find_moments(drove_engine *e, size_t layer)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    drove_accel_view x = drove__accel_x(e, layer, 0), mean = drove__accel_view(e->kept[layer], 0);
+    drove_accel_view variance = drove__accel_view(e->kept[layer], y->in.c);
+    float part = 1.0f / (float)places_of(e, y);
+    drove_accel_job sum = {DROVE_JOB_sum_values, {x}, norm_numbers(e, y)};
+    DROVE_TRY(reduce(e, &sum, part, mean));
+    drove_accel_job squares = {DROVE_JOB_sum_squares, {x, {NULL, 0}, mean}, norm_numbers(e, y)};
+    return reduce(e, &squares, part, variance);
+}
+
+/* [2][c]: of the batch, or of the population. */
+static drove_accel_view moments(const drove_engine *e, size_t layer)
+{
+    if (e->is_training) return drove__accel_view(e->kept[layer], 0);
+    return drove__accel_view(e->theta, e->model->layer[layer].s_offset - e->base);
+}
+
+drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    if (e->is_training) DROVE_TRY(find_moments(e, layer));
+    const drove_accel_job job = {DROVE_JOB_batch_norm,
+                                 {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
+                                  moments(e, layer), drove__params_w(e, e->theta, layer),
+                                  drove__params_b(e, e->theta, layer)},
+                                 norm_numbers(e, y)};
+    return drove__accel_job(e, &job);
+}
+
+static drove_accel_view own_gradient(const drove_engine *e, size_t layer)
+{
+    return drove__accel_view(e->kept[layer], 2 * e->model->layer[layer].in.c);
+}
+
+static drove_status copy(drove_engine *e, drove_accel_view from, drove_accel_view to, size_t n)
+{
+    const drove_accel_job job = {DROVE_JOB_move, {from, to}, drove__accel_vector(n)};
+    return drove__accel_job(e, &job);
+}
+
+drove_status drove__accel_batch_norm_weights(drove_engine *e, size_t layer)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    drove_accel_view x = drove__accel_x(e, layer, 0), dy = drove__accel_dy(e, layer);
+    drove_accel_view mean = moments(e, layer), variance = mean;
+    drove_accel_view dgamma = own_gradient(e, layer), dbeta = dgamma;
+    variance.offset += y->in.c;
+    dbeta.offset += y->in.c;
+    drove_accel_job sum = {DROVE_JOB_sum_values, {dy}, norm_numbers(e, y)};
+    DROVE_TRY(reduce(e, &sum, 1.0f, dbeta));
+    drove_accel_job products = {DROVE_JOB_sum_products,
+                                {x, {NULL, 0}, mean, dy, variance},
+                                norm_numbers(e, y)};
+    DROVE_TRY(reduce(e, &products, 1.0f, dgamma));
+    DROVE_TRY(copy(e, dbeta, drove__params_b(e, e->grad, layer), y->n_b));
+    return copy(e, dgamma, drove__params_w(e, e->grad, layer), y->n_w);
+}
+
+drove_status drove__accel_batch_norm_data(drove_engine *e, size_t layer, unsigned i)
+{
+    const drove_layer *y = &e->model->layer[layer];
+    drove_accel_job job = {DROVE_JOB_batch_norm_grad,
+                           {drove__accel_x(e, layer, 0), drove__accel_dy(e, layer),
+                            moments(e, layer), drove__params_w(e, e->theta, layer),
+                            own_gradient(e, layer), drove__accel_dx(e, layer, i)},
+                           norm_numbers(e, y)};
+    job.k.scale = 1.0f / (float)places_of(e, y);
+    job.k.adds = y->adds[i];
+    return drove__accel_job(e, &job);
+}

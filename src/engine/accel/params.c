@@ -1,0 +1,156 @@
+/* engine/accel/params.c - parameters to the device, gradients from it; see state.h.
+ *
+ * Of a sparse batch the first layer's W is as large as the data are wide: only the rows that the
+ * batch touches go over and come back.
+ */
+#include "base/mem.h"
+#include "engine/accel/state.h"
+#include "model/layer.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+static void release(drove_engine *e)
+{
+    e->ops->free(e->accel, e->theta);
+    e->ops->free(e->accel, e->grad);
+    e->ops->host_free(e->accel, e->theta_host);
+    e->ops->host_free(e->accel, e->grad_host);
+    e->theta = e->grad = NULL;
+    e->theta_host = e->grad_host = NULL;
+    e->n_param_room = 0;
+}
+
+/* The gaps between layers are zero on both sides, and nothing writes them. */
+static drove_status reserve(drove_engine *e, size_t n)
+{
+    if (n <= e->n_param_room) return DROVE_OK;
+    release(e);
+    e->theta_host = e->ops->host_alloc(e->accel, n * sizeof *e->theta_host);
+    e->grad_host = e->ops->host_alloc(e->accel, n * sizeof *e->grad_host);
+    if (e->theta_host == NULL || e->grad_host == NULL)
+        return drove__fail_nomem("parameters for a device", 2 * n * sizeof *e->theta_host);
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->theta));
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->grad));
+    DROVE_ACCEL_TRY(e, e->ops->zero(e->work, drove__accel_view(e->grad, 0), n));
+    e->n_param_room = n;
+    return DROVE_OK;
+}
+
+drove_status drove__params_init(drove_engine *e, const drove_data *data)
+{
+    const drove_layer *first = &e->model->layer[0];
+    size_t n_touched = e->is_sparse ? drove__accel_most_touched(e->model, data, e->max_rows) : 0;
+    e->base = e->is_sparse ? first->b_offset : 0;
+    e->n_rest = e->model->n_params - e->base;
+    return reserve(e, e->n_rest + n_touched * first->n_out);
+}
+
+void drove__params_fini(drove_engine *e)
+{
+    release(e);
+}
+
+drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer)
+{
+    bool is_apart = e->is_sparse && layer == 0;
+    return drove__accel_view(of, is_apart ? e->n_rest : e->model->layer[layer].w_offset - e->base);
+}
+
+drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer)
+{
+    return drove__accel_view(of, e->model->layer[layer].b_offset - e->base);
+}
+
+/* ---- there ---- */
+
+/* Through the kernel that may read what others write. */
+static void gather_touched(drove_engine *e, const float *theta)
+{
+    const drove_accel_slot *s = e->present;
+    const drove_layer *l = &e->model->layer[0];
+    float *to = e->theta_host + e->n_rest;
+    for (size_t k = 0; k < s->n_spans; k++) {
+        size_t n = s->span[k].length * l->n_out;
+        e->kernels->copy_f32(to, theta + l->w_offset + s->span[k].offset * l->n_out, n);
+        to += n;
+    }
+}
+
+drove_status drove__params_write(drove_engine *e, const float *theta)
+{
+    size_t n = e->n_rest;
+    DROVE_TRY(drove__resident_lend(e));
+    if (e->is_sparse) {
+        n += e->present->n_touched * e->model->layer[0].n_out;
+        DROVE_TRY(reserve(e, n));
+    }
+    e->kernels->copy_f32(e->theta_host, theta + e->base, e->n_rest);
+    if (e->is_sparse) gather_touched(e, theta);
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_begun));
+    DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->theta, 0), e->theta_host, n));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_done));
+    return drove__accel_try(e, e->ops->flush(e->up));
+}
+
+/* ---- and back ---- */
+
+/* Layer's part of what lies as theta does: all of it, or of a sparse first layer what follows W. */
+drove_span drove__params_part(const drove_engine *e, size_t layer)
+{
+    size_t begin, n;
+    drove__model_layer_part(e->model, layer, &begin, &n);
+    size_t skipped = e->is_sparse && layer == 0 ? e->model->layer[0].b_offset - begin : 0;
+    return (drove_span){.offset = begin + skipped, .length = n - skipped};
+}
+
+drove_status drove__params_read(drove_engine *e, size_t layer)
+{
+    drove_span part = drove__params_part(e, layer);
+    size_t at = part.offset - e->base;
+    DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->grad_host + at, drove__accel_view(e->grad, at),
+                                    part.length));
+    if (!e->is_sparse || layer > 0) return DROVE_OK;
+    return drove__accel_try(e, e->ops->read(e->down, e->grad_host + e->n_rest,
+                                            drove__accel_view(e->grad, e->n_rest),
+                                            e->present->n_touched * e->model->layer[0].n_out));
+}
+
+/* The touched rows of the first layer's W.  Where the gradient is wanted in spans, and where that
+ * spares something, the others are left alone: the rule of the host engine. */
+static void take_touched(drove_engine *e, drove_gradient *grad)
+{
+    drove_accel_slot *s = e->present;
+    const drove_layer *l = &e->model->layer[0];
+    const size_t line = DROVE_CACHE_LINE / sizeof(float);
+    const float *from = e->grad_host + e->n_rest;
+    size_t n_pairs = ((const uint32_t *)s->host)[s->at.start + s->n_rows];
+    size_t w_end = l->w_offset + l->n_in * l->n_out;
+    bool has_spans = grad->spans_wanted && n_pairs < l->n_in &&
+                     n_pairs * (l->n_out > line ? l->n_out : line) < l->n_in * l->n_out;
+    if (!has_spans) memset(grad->value + l->w_offset, 0, l->n_in * l->n_out * sizeof(float));
+    for (size_t i = w_end; i < l->b_offset; i++) grad->value[i] = 0.0f;
+    for (size_t k = 0; k < s->n_spans; k++) {
+        drove_span *span = &s->span[k];
+        span->offset = l->w_offset + span->offset * l->n_out;
+        span->length *= l->n_out;
+        memcpy(grad->value + span->offset, from, span->length * sizeof *from);
+        from += span->length;
+    }
+    if (!has_spans) return;
+    s->span[s->n_spans] =
+        (drove_span){.offset = l->b_offset, .length = e->model->n_params - l->b_offset};
+    grad->span = s->span;
+    grad->n_spans = s->n_spans + 1;
+}
+
+void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad)
+{
+    drove_span part = drove__params_part(e, layer);
+    memcpy(grad->value + part.offset, e->grad_host + part.offset - e->base,
+           part.length * sizeof(float));
+    if (layer + 1 == e->model->n_layers) /* statistics behind all layers */
+        memset(grad->value + part.offset + part.length, 0, e->model->n_statistics * sizeof(float));
+    if (e->is_sparse && layer == 0) take_touched(e, grad);
+}

@@ -1,0 +1,352 @@
+/* engine/accel/resident.c - parameters that stay on the device and are updated there, by gradients
+ * that are summed over devices elsewhere; see state.h and engine.h (set_params ...).
+ *
+ * A step: begin puts the pass on the queues as submit does, but at the device's own parameters;
+ * each layer's gradient comes down while backward goes on; what is given goes up on `up` into the
+ * same place of the gradient, which nobody reads any more then; update puts decay, clipping and the
+ * rule on `work` behind the last of these copies.
+ *
+ * The formulas are those of src/optim/optim.c and src/kernel/ref/update.c.  Every operation has an
+ * order that depends on sizes alone, so that devices of one kind that are given equal gradients
+ * keep equal parameters.
+ */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/accel/layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_STATE = 2,
+    NORM_ROWS = 64 /* of 256 numbers: a block whose squares are summed by one item */
+};
+
+typedef struct drove_accel_copy { /* one give */
+    size_t offset;
+    drove_accel_event *begun, *done;
+} drove_accel_copy;
+
+struct drove_accel_resident {
+    drove_device_rule rule;
+    unsigned job; /* of the rule */
+    bool looks_ahead;
+    drove_accel_buffer *theta; /* [n_params] */
+    drove_accel_buffer *ahead; /* where the gradient is taken, if the rule looks ahead */
+    drove_accel_buffer *guest; /* parameters of others (evaluation); NULL until there are some */
+    drove_accel_buffer *state[MOST_STATE];
+    drove_accel_buffer *sums; /* squares of blocks, then the factor of clipping */
+    size_t n_sums;
+    size_t next;            /* layers below this one are still to be told of */
+    drove_accel_copy *copy; /* [n_room] of the present batch */
+    size_t n_copies, n_room;
+};
+
+static const struct {
+    const char *name;
+    unsigned job, n_state;
+    bool looks_ahead;
+} rules[] = {
+    {"sgd", DROVE_JOB_sgd, 0, false},          {"momentum", DROVE_JOB_momentum, 1, false},
+    {"nesterov", DROVE_JOB_momentum, 1, true}, {"adagrad", DROVE_JOB_adagrad, 1, false},
+    {"rmsprop", DROVE_JOB_rmsprop, 1, false},  {"adam", DROVE_JOB_adam, 2, false},
+};
+
+/* ---- memory ---- */
+
+static void drop_copies(drove_engine *e, drove_accel_resident *r)
+{
+    for (size_t i = 0; i < r->n_copies; i++) {
+        e->ops->event_destroy(r->copy[i].begun);
+        e->ops->event_destroy(r->copy[i].done);
+    }
+    r->n_copies = 0;
+}
+
+void drove__resident_release(drove_engine *e)
+{
+    drove_accel_resident *r = e->resident;
+    if (r == NULL) return;
+    drop_copies(e, r);
+    e->theta = r->theta; /* which params.c has made */
+    e->ops->free(e->accel, r->ahead);
+    e->ops->free(e->accel, r->guest);
+    e->ops->free(e->accel, r->sums);
+    for (size_t i = 0; i < MOST_STATE; i++) e->ops->free(e->accel, r->state[i]);
+}
+
+void drove__resident_fini(drove_engine *e)
+{
+    if (e->resident != NULL) free(e->resident->copy);
+    free(e->resident);
+    e->resident = NULL;
+}
+
+drove_status drove__resident_lend(drove_engine *e)
+{
+    drove_accel_resident *r = e->resident;
+    if (r == NULL) return DROVE_OK;
+    if (r->guest == NULL) DROVE_TRY(e->ops->alloc(e->accel, e->model->n_params, &r->guest));
+    e->theta = r->guest;
+    return DROVE_OK;
+}
+
+static size_t norm_blocks(size_t n)
+{
+    size_t each = (size_t)NORM_ROWS * DROVE_JOB_COLS;
+    return (n + each - 1) / each;
+}
+
+static drove_status allocate(drove_engine *e, drove_accel_resident *r)
+{
+    size_t n = e->model->n_params;
+    r->n_sums = norm_blocks(n);
+    for (unsigned i = 0; i < r->rule.n_state; i++)
+        if (r->state[i] == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->state[i]));
+    if (r->looks_ahead && r->ahead == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->ahead));
+    return r->sums != NULL ? DROVE_OK : e->ops->alloc(e->accel, r->n_sums + 1, &r->sums);
+}
+
+static drove_status take_rule(drove_accel_resident *r, const drove_device_rule *rule)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (strcmp(rules[i].name, rule->name) != 0 || rules[i].n_state != rule->n_state) continue;
+        r->rule = *rule;
+        r->rule.name = rules[i].name;
+        r->job = rules[i].job;
+        r->looks_ahead = rules[i].looks_ahead;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_UNSUPPORTED, "accelerators do not have the rule %s with %u vectors",
+                       rule->name, rule->n_state);
+}
+
+/* ---- there and back ---- */
+
+static drove_status wait_for_queue(drove_engine *e, drove_accel_queue *q)
+{
+    drove_accel_event *done = NULL;
+    DROVE_ACCEL_TRY(e, e->ops->record(q, &done));
+    drove_status status = drove__accel_try(e, e->ops->flush(q));
+    if (status == DROVE_OK) status = drove__accel_try(e, e->ops->wait(done, UINT64_MAX));
+    e->ops->event_destroy(done);
+    return status;
+}
+
+static drove_status look_ahead(drove_engine *e)
+{
+    drove_accel_resident *r = e->resident;
+    if (!r->looks_ahead) return DROVE_OK;
+    drove_accel_job job = {DROVE_JOB_look_ahead,
+                           {drove__accel_view(r->theta, 0), drove__accel_view(r->state[0], 0),
+                            drove__accel_view(r->ahead, 0)},
+                           drove__accel_vector(e->model->n_params)};
+    job.k.p[0] = r->rule.mu;
+    return drove__accel_job(e, &job);
+}
+
+/* Vector i of what set_params and get_params deal with. */
+static drove_accel_view vector_of(const drove_accel_resident *r, unsigned i)
+{
+    return drove__accel_view(i == 0 ? r->theta : r->state[i - 1], 0);
+}
+
+drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
+                                 const float *vector)
+{
+    size_t n = e->model->n_params;
+    if (e->is_sparse)
+        return drove__fail(DROVE_E_UNSUPPORTED, "sparse data: parameters do not stay on "
+                                                "an accelerator");
+    if (e->resident == NULL) {
+        e->resident = calloc(1, sizeof *e->resident);
+        if (e->resident == NULL) return drove__fail_nomem("engine", sizeof *e->resident);
+        e->resident->theta = e->theta;
+    }
+    DROVE_TRY(take_rule(e->resident, rule));
+    DROVE_TRY(allocate(e, e->resident));
+    DROVE_TRY(wait_for_queue(e, e->work)); /* what reads them now */
+    for (unsigned i = 0; i <= rule->n_state; i++) {
+        memcpy(e->theta_host, vector + i * n, n * sizeof *vector);
+        DROVE_ACCEL_TRY(e, e->ops->write(e->up, vector_of(e->resident, i), e->theta_host, n));
+        DROVE_TRY(wait_for_queue(e, e->up));
+    }
+    return look_ahead(e);
+}
+
+drove_status drove__resident_get(drove_engine *e, float *vector)
+{
+    drove_accel_resident *r = e->resident;
+    size_t n = e->model->n_params;
+    if (r == NULL) return drove__fail(DROVE_E_ARG, "no parameters were set that could be got");
+    DROVE_TRY(wait_for_queue(e, e->work));
+    for (unsigned i = 0; i <= r->rule.n_state; i++) {
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->theta_host, vector_of(r, i), n));
+        DROVE_TRY(wait_for_queue(e, e->down));
+        memcpy(vector + i * n, e->theta_host, n * sizeof *vector);
+    }
+    return DROVE_OK;
+}
+
+/* ---- a batch ---- */
+
+drove_status drove__resident_begin(drove_engine *e)
+{
+    drove_accel_resident *r = e->resident;
+    e->theta = r->looks_ahead ? r->ahead : r->theta;
+    r->next = e->model->n_layers;
+    drop_copies(e, r);
+    return drove__accel_pass(e);
+}
+
+static size_t count_left(const drove_engine *e)
+{
+    size_t n = 0;
+    for (size_t l = 0; l < e->resident->next; l++) n += e->layer_read[l] != NULL;
+    return n;
+}
+
+/* The next layer, if it comes in time. */
+static drove_status await_layer(drove_engine *e, size_t layer, uint64_t timeout_ns, bool *is_there)
+{
+    drove_accel_event *event = e->layer_read[layer];
+    uint64_t start = drove__now_ns();
+    DROVE_ACCEL_TRY(e, e->ops->happened(event, is_there));
+    if (*is_there || timeout_ns == 0) return DROVE_OK;
+    drove_status status = e->ops->wait(event, timeout_ns);
+    *is_there = status == DROVE_OK;
+    bool is_late = status != DROVE_OK && drove__now_ns() - start >= timeout_ns;
+    return is_late ? DROVE_OK : drove__accel_try(e, status);
+}
+
+drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
+                                     float **gradient, size_t *n_left)
+{
+    drove_accel_resident *r = e->resident;
+    size_t l = r->next;
+    bool is_there = false;
+    *layer = SIZE_MAX;
+    *gradient = e->grad_host;
+    while (l > 0 && e->layer_read[l - 1] == NULL) l--;
+    if (l > 0) DROVE_TRY(await_layer(e, l - 1, timeout_ns, &is_there));
+    if (is_there) {
+        *layer = l - 1;
+        r->next = l - 1;
+    }
+    *n_left = count_left(e);
+    return DROVE_OK;
+}
+
+static drove_status reserve_copy(drove_accel_resident *r)
+{
+    if (r->n_copies < r->n_room) return DROVE_OK;
+    size_t n = r->n_room > 0 ? 2 * r->n_room : 64;
+    drove_accel_copy *copy = realloc(r->copy, n * sizeof *copy);
+    if (copy == NULL) return drove__fail_nomem("copies of a batch", n * sizeof *copy);
+    r->copy = copy;
+    r->n_room = n;
+    return DROVE_OK;
+}
+
+drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum)
+{
+    drove_accel_resident *r = e->resident;
+    if (offset > e->model->n_params || length > e->model->n_params - offset)
+        return drove__fail(DROVE_E_ARG, "a part of a gradient from %zu on, %zu long: it has %zu",
+                           offset, length, e->model->n_params);
+    DROVE_TRY(reserve_copy(r));
+    drove_accel_copy *c = &r->copy[r->n_copies++];
+    c->begun = c->done = NULL;
+    c->offset = offset;
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->begun));
+    DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->grad, offset), sum, length));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->done));
+    return drove__accel_try(e, e->ops->flush(e->up));
+}
+
+drove_accel_event *drove__resident_last_copy(const drove_engine *e)
+{
+    const drove_accel_resident *r = e->resident;
+    return r->n_copies > 0 ? r->copy[r->n_copies - 1].done : NULL;
+}
+
+bool drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
+                          drove_accel_event **begun, drove_accel_event **done)
+{
+    if (e->resident == NULL || i >= e->resident->n_copies) return false;
+    *offset = e->resident->copy[i].offset;
+    *begun = e->resident->copy[i].begun;
+    *done = e->resident->copy[i].done;
+    return true;
+}
+
+/* ---- the update ---- */
+
+static drove_status decay(drove_engine *e, float scale)
+{
+    drove_accel_resident *r = e->resident;
+    if (scale == 1.0f && r->rule.weight_decay == 0.0f) return DROVE_OK;
+    drove_accel_job job = {DROVE_JOB_decay,
+                           {drove__accel_view(e->grad, 0), drove__accel_view(r->theta, 0)},
+                           drove__accel_vector(e->model->n_params)};
+    job.k.scale = scale;
+    job.k.alpha = r->rule.weight_decay;
+    return drove__accel_job(e, &job);
+}
+
+/* The factor of clipping, behind the sums of squares. */
+static drove_status find_factor(drove_engine *e)
+{
+    drove_accel_resident *r = e->resident;
+    drove_accel_view sums = drove__accel_view(r->sums, 0);
+    if (r->rule.clip == 0.0f) return DROVE_OK;
+    drove_accel_job norm = {DROVE_JOB_norm,
+                            {drove__accel_view(e->grad, 0), sums},
+                            drove__accel_vector(e->model->n_params)};
+    norm.k.each = norm.k.cols;
+    norm.k.cols = 1;
+    norm.k.rows_each = NORM_ROWS;
+    DROVE_TRY(drove__accel_job(e, &norm));
+    drove_accel_job clip = {DROVE_JOB_clip,
+                            {sums, drove__accel_view(r->sums, r->n_sums)},
+                            {.rows = 1, .cols = 1, .o = (unsigned)r->n_sums}};
+    clip.k.p[0] = r->rule.clip;
+    return drove__accel_job(e, &clip);
+}
+
+/* 1 - beta^t: the weight that t steps have in a running mean which started at 0. */
+static float correction(float beta, uint64_t t)
+{
+    return (float)(1.0 - pow((double)beta, (double)t));
+}
+
+static drove_status apply(drove_engine *e, const drove_device_update *how)
+{
+    drove_accel_resident *r = e->resident;
+    drove_accel_job job = {r->job,
+                           {drove__accel_view(r->theta, 0), drove__accel_view(e->grad, 0),
+                            drove__accel_view(r->state[0], 0), drove__accel_view(r->state[1], 0),
+                            drove__accel_view(r->sums, r->n_sums)},
+                           drove__accel_vector(e->model->n_params)};
+    bool is_adam = r->job == DROVE_JOB_adam, is_momentum = r->job == DROVE_JOB_momentum;
+    job.k.adds = r->rule.clip > 0.0f;
+    job.k.scale = how->eta;
+    job.k.p[0] = is_momentum ? r->rule.mu : r->rule.beta1;
+    job.k.p[1] = r->rule.beta2;
+    job.k.p[2] = r->rule.epsilon;
+    if (is_adam) {
+        job.k.p[3] = how->eta / correction(r->rule.beta1, how->t);
+        job.k.p[4] = 1.0f / correction(r->rule.beta2, how->t);
+    }
+    return drove__accel_job(e, &job);
+}
+
+drove_status drove__resident_update(drove_engine *e, const drove_device_update *how)
+{
+    DROVE_TRY(decay(e, how->scale));
+    DROVE_TRY(find_factor(e));
+    DROVE_TRY(apply(e, how));
+    DROVE_TRY(look_ahead(e));
+    return drove__accel_try(e, e->ops->flush(e->work));
+}

@@ -1,0 +1,214 @@
+/* engine/accel/state.h - an engine on an accelerator: what its files share.
+ *
+ *   size.c    how much memory a batch and a model take
+ *   slot.c    a batch on its way: gathered, laid out, copied to the device
+ *   params.c  parameters to the device, gradients from it
+ *   plan.c    what a pass needs beside parameters and examples
+ *   pass.c    forward, loss and backward, put on the queue
+ *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
+ *   resident.c  parameters that stay on the device, and their update
+ *   times.c   what overlapped what
+ *   engine.c  the engine itself
+ *
+ * Queues: `up` copies to the device, `work` computes, `down` copies back; they meet through events.
+ * Threads: one at a time.
+ */
+#ifndef DROVE_ENGINE_ACCEL_STATE_H
+#define DROVE_ENGINE_ACCEL_STATE_H
+
+#include "engine/accel/kind.h"
+#include "engine/gather.h"
+#include "engine/touched.h"
+
+enum { DROVE_ACCEL_N_SLOTS = 2 };
+
+/* A part of the device's clock, ns; both 0: nothing. */
+typedef struct drove_accel_interval {
+    uint64_t begin, end;
+} drove_accel_interval;
+
+/* Where the parts of a batch are in its slot, in elements of 4 bytes, each part on a cache line of
+ * its own. */
+typedef struct drove_accel_layout {
+    size_t x;                          /* dense: [n_rows][n_inputs] */
+    size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
+    size_t t_start, t_index, t_value;  /* the transpose: touched features, rows */
+    size_t target, label_start, label; /* [n_rows]; [n_rows + 1], [.] */
+    size_t n;                          /* elements of all */
+} drove_accel_layout;
+
+typedef struct drove_accel_slot {
+    float              *host;   /* pinned [n_room] */
+    drove_accel_buffer *device; /* [n_room] */
+    size_t              n_room;
+    drove_accel_layout  at;
+
+    bool              is_full; /* holds a batch: these rows of these data */
+    bool              is_sparse, has_value;
+    const drove_data *data;
+    uint32_t         *row; /* [max_rows] */
+    size_t            n_rows;
+    uint64_t          number;      /* of the batch, and whether it was loaded to train: */
+    bool              is_training; /* both decide what becomes of an image              */
+
+    drove_span *span; /* [n_spans] sparse: the touched features, ascending */
+    size_t      n_spans, n_touched, n_span_room;
+
+    drove_accel_event *begun, *done; /* of its copy */
+} drove_accel_slot;
+
+typedef struct drove_accel_line { /* when the parts of one batch were done */
+    drove_accel_interval  examples, params, compute, results;
+    size_t                n_reads; /* [n_layers] or 0 */
+    drove_accel_interval *read;    /* by layer, the last one first */
+} drove_accel_line;
+
+/* Derivatives share buffers, others do not (plan.c). */
+typedef struct drove_accel_plan {
+    size_t *delta_of;                /* [n_layers] number of a buffer */
+    size_t  n_deltas, *delta_floats; /* buffers; floats of an example in each */
+    bool    converts_input;          /* some layer reads the input as NHWC */
+} drove_accel_plan;
+
+typedef struct drove_accel_resident drove_accel_resident; /* resident.c */
+
+struct drove_engine {
+    const drove_model     *model;
+    const drovek_table    *kernels;
+    const drove_accel_ops *ops;
+    drove_accel           *accel;
+    size_t                 max_rows;
+    drove_gather           gather;
+    drove_touched          touched; /* of sparse data, else empty */
+    uint32_t              *place;   /* [n_inputs] sparse: number among the touched features */
+
+    drove_accel_queue *up, *work, *down;
+    drove_accel_slot   slot[DROVE_ACCEL_N_SLOTS];
+    drove_accel_slot  *staged, *present; /* NULL: none */
+
+    /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
+     * first layer's W (from `base` on), then the touched rows of that W. */
+    bool                is_sparse;
+    size_t              base, n_rest;
+    size_t              n_param_room;
+    drove_accel_buffer *theta, *grad;           /* [n_param_room] */
+    float              *theta_host, *grad_host; /* pinned, the same */
+
+    drove_accel_plan     plan;
+    drove_accel_buffer **out;     /* [n_layers] outputs, [max_rows][n_out] */
+    drove_accel_buffer **kept;    /* [n_layers] from forward to backward; NULL: nothing */
+    drove_accel_buffer **delta;   /* [plan.n_deltas] derivatives */
+    drove_accel_buffer  *input;   /* the examples as NHWC; NULL: not needed */
+    drove_accel_buffer  *scratch; /* of the layer that is computed; NULL: none needs it */
+    drove_accel_conv   **conv;    /* [n_layers] of the kind's library; NULL: im2col */
+    drove_accel_buffer *result; /* [max_rows] losses, [max_rows][3] counts; twice: of other heads */
+    uint32_t           *result_host;
+    float              *prob_host;       /* [max_rows][n_outputs]; NULL until predict */
+    float              *statistics_host; /* [2][largest c]; NULL until they are asked for */
+    uint64_t            seed;            /* of dropout's masks */
+
+    bool                 wants_gradient, is_predicting, is_training; /* of the present batch */
+    drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
+    drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
+    drove_accel_line     line;
+    drove_accel_interval last_compute; /* of the batch before */
+    uint64_t             clock_shift;  /* drove__now_ns less the device's clock, resident.c */
+
+    drove_accel_resident *resident; /* NULL: parameters come with each batch */
+
+    bool is_lost, is_silent; /* the device failed; nothing of it may be waited for */
+    char why[DROVE_ERROR_TEXT_SIZE];
+};
+
+/* Forwards a device's failure: the engine is lost from then on. */
+drove_status drove__accel_try(drove_engine *e, drove_status status);
+#define DROVE_ACCEL_TRY(e, call) DROVE_TRY(drove__accel_try(e, call))
+
+static inline drove_accel_view drove__accel_view(drove_accel_buffer *buffer, size_t offset)
+{
+    return (drove_accel_view){.buffer = buffer, .offset = offset};
+}
+
+/* ---- size.c ---- */
+
+/* The most labels of an example of the view; 0 where there are none. */
+size_t drove__accel_longest_labels(const drove_data *data);
+/* Sparse: n_pairs and n_touched, else 0. */
+drove_accel_layout drove__accel_layout(const drove_model *model, const drove_data *data,
+                                       size_t n_rows, size_t n_pairs, size_t n_touched,
+                                       size_t n_labels);
+/* Features that max_rows examples can touch. */
+size_t drove__accel_most_touched(const drove_model *model, const drove_data *data, size_t max_rows);
+size_t drove__accel_most_rows(const drove_engine_options *opt);
+
+/* ---- plan.c ---- */
+
+drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *out);
+void         drove__accel_plan_fini(drove_accel_plan *p); /* a zeroed one is accepted */
+/* Floats of scratch of all layers, and of what a layer keeps, for batches of `rows`. */
+size_t drove__accel_scratch(const drove_model *model, size_t rows);
+size_t drove__accel_kept(const drove_layer *y, size_t rows);
+
+/* ---- slot.c ---- */
+
+drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
+void         drove__slot_fini(drove_engine *e, drove_accel_slot *s);
+bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training);
+/* Gathers the batch and begins to copy it.  Errors: those of drove__gather_load, the device's. */
+drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+                              bool is_training);
+
+/* ---- params.c ---- */
+
+drove_status drove__params_init(drove_engine *e, const drove_data *data);
+void         drove__params_fini(drove_engine *e);
+/* W of a layer, and what follows it up to the next layer, on the device. */
+drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer);
+drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer);
+/* Begins to copy what the present batch needs of theta[n_params], which has been read then. */
+drove_status drove__params_write(drove_engine *e, const float *theta);
+/* A layer's part of the gradient on the device; length 0: it has no parameters. */
+drove_span drove__params_part(const drove_engine *e, size_t layer);
+/* Puts the reading of a layer's gradient on `down`. */
+drove_status drove__params_read(drove_engine *e, size_t layer);
+/* After it was read: into grad->value. */
+void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad);
+
+/* ---- pass.c ---- */
+
+/* Errors: DROVE_E_UNSUPPORTED (a layer or loss that no accelerator has). */
+drove_status drove__accel_pass_supports(const drove_model *model);
+/* Errors: DROVE_E_SHAPE: the targets of these data are none for the model's loss. */
+drove_status drove__accel_pass_accepts(const drove_model *model, const drove_data *data);
+/* Puts the present batch on `work`, and on `down` what is read of it. */
+drove_status drove__accel_pass(drove_engine *e);
+
+/* ---- resident.c: the slots of engine.h that have these names, without what engine.c does ---- */
+
+drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
+                                 const float *vector);
+drove_status drove__resident_get(drove_engine *e, float *vector);
+drove_status drove__resident_begin(drove_engine *e); /* the present batch */
+drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
+                                     float **gradient, size_t *n_left);
+drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
+/* Behind the last copy of what was given; NULL: nothing was. */
+drove_accel_event *drove__resident_last_copy(const drove_engine *e);
+/* Place of what was given as number i of the present batch, and the events around its copy; false:
+ * there are no more. */
+bool         drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
+                                  drove_accel_event **begun, drove_accel_event **done);
+drove_status drove__resident_update(drove_engine *e, const drove_device_update *how);
+/* Makes e->theta a place for parameters that come with a batch. */
+drove_status drove__resident_lend(drove_engine *e);
+void         drove__resident_release(drove_engine *e); /* what is the device's */
+void         drove__resident_fini(drove_engine *e);
+
+/* ---- times.c ---- */
+
+/* Keeps when the present batch was copied and computed in e->line, and adds that to *times. */
+drove_status drove__accel_times(drove_engine *e, drove_engine_times *times);
+/* engine.h: copies */
+drove_status drove__accel_copies(drove_engine *e, drove_device_copy_fn *tell, void *context);
+
+#endif

@@ -1,0 +1,182 @@
+/* engine/cuda/kernels.cu - the common kernels, compiled for CUDA, and their launches.
+ *
+ * It is C as well but for the words of the prelude: tests/cuda/ runs it on the processor.
+ */
+#include "engine/cuda/kernels.h"
+
+#include "engine/cuda/prelude.h"
+
+/* clang-format off: in this order */
+#include "engine/accel/kernels/activation.h"
+#include "engine/accel/kernels/loss.h"
+#include "engine/accel/kernels/sparse.h"
+#include "engine/accel/kernels/images.h"
+#include "engine/accel/kernels/norm.h"
+#include "engine/accel/kernels/pool.h"
+#include "engine/accel/kernels/update.h"
+/* clang-format on */
+
+enum {
+    BLOCK_THREADS = 128,
+    BIAS_ROWS = 4,    /* of a thread */
+    GRAD_ROWS = 32,   /* least of a block of rows that is summed by itself, ... */
+    GRAD_BLOCKS = 256 /* ... and the most blocks */
+};
+
+static unsigned divide_up(size_t a, size_t b)
+{
+    return (unsigned)((a + b - 1) / b);
+}
+
+typedef struct shape {
+    dim3 grid, block;
+} shape;
+
+/* Threads for n columns and n_blocks blocks of rows. */
+static shape shape_of(unsigned n_blocks, unsigned n)
+{
+    unsigned columns = 1;
+    while (columns < n && columns < BLOCK_THREADS) columns *= 2;
+    unsigned rows = BLOCK_THREADS / columns;
+    shape s = {{divide_up(n_blocks, rows), divide_up(n, columns), 1}, {columns, rows, 1}};
+    return s;
+}
+
+/* A group for each row. */
+static shape shape_of_rows(unsigned n_rows)
+{
+    shape s = {{n_rows, 1, 1}, {DROVE_LANES, 1, 1}};
+    return s;
+}
+
+/* An array as a distance from another, which is how a kernel is told of the parts of a sparse
+ * matrix. */
+static drove_place place_of(const void *part, const void *base)
+{
+    return (drove_place)(((intptr_t)part - (intptr_t)base) / (intptr_t)sizeof(float));
+}
+
+cudaError_t drove_cuda_probe(void)
+{
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, drove_bias_act);
+}
+
+cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, const float *b,
+                                       unsigned n_rows, unsigned n, int act)
+{
+    if (n_rows == 0 || n == 0) return cudaSuccess;
+    shape s = shape_of(divide_up(n_rows, BIAS_ROWS), n);
+    DROVE_LAUNCH(drove_bias_act, s, stream, y, 0, b, 0, n_rows, n, act, BIAS_ROWS);
+    return cudaGetLastError();
+}
+
+/* Blocks of rows depend on n_rows and n alone, and so does the order of each sum. */
+cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db, const float *y,
+                                       float *sums, size_t most_sums, unsigned n_rows, unsigned n,
+                                       int act)
+{
+    if (n_rows == 0 || n == 0) return cudaSuccess;
+    size_t most_blocks = most_sums / n;
+    if (most_blocks > GRAD_BLOCKS) most_blocks = GRAD_BLOCKS;
+    if (most_blocks == 0) most_blocks = 1;
+    unsigned rows_each = divide_up(n_rows, most_blocks);
+    if (rows_each < GRAD_ROWS) rows_each = GRAD_ROWS;
+    unsigned n_blocks = divide_up(n_rows, rows_each);
+    shape s = shape_of(n_blocks, n);
+    DROVE_LAUNCH(drove_act_grad, s, stream, dy, 0, y, 0, n_blocks == 1 ? db : sums, 0, n_rows, n,
+                 act, rows_each);
+    if (n_blocks > 1) {
+        shape t = shape_of(1, n);
+        t.block.y = 1;
+        DROVE_LAUNCH(drove_sum_blocks, t, stream, sums, db, 0, n_blocks, n);
+    }
+    return cudaGetLastError();
+}
+
+/* ---- losses ---- */
+
+cudaError_t drove_cuda_launch_softmax(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_softmax, s, stream, l->z, 0, l->target, 0, l->n_rows, l->n, l->scale,
+                 l->dz, 0, l->loss, 0, l->count, 0, 1);
+    return cudaGetLastError();
+}
+
+cudaError_t drove_cuda_launch_sigmoid(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    const float *base = (const float *)l->label_start;
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_sigmoid, s, stream, l->z, 0, base, 0, place_of(l->label, base),
+                 l->n_rows, l->n, l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
+    return cudaGetLastError();
+}
+
+cudaError_t drove_cuda_launch_logistic(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    shape s = {{1, divide_up(l->n_rows, BLOCK_THREADS), 1}, {BLOCK_THREADS, 1, 1}};
+    DROVE_LAUNCH(drove_loss_logistic, s, stream, l->z, 0, l->target, 0, l->n_rows, l->scale, l->dz,
+                 0, l->loss, 0, l->count, 0);
+    return cudaGetLastError();
+}
+
+cudaError_t drove_cuda_launch_hinge(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_hinge, s, stream, l->z, 0, l->target, 0, l->n_rows, l->n, l->scale,
+                 l->dz, 0, l->loss, 0, l->count, 0, 1);
+    return cudaGetLastError();
+}
+
+static cudaError_t launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l,
+                                  int has_class)
+{
+    shape s = shape_of_rows(l->n_rows);
+    DROVE_LAUNCH(drove_loss_squared, s, stream, l->z, 0, l->target, 0, has_class, l->n_rows, l->n,
+                 l->scale, l->dz, 0, l->loss, 0, l->count, 0, 1);
+    return cudaGetLastError();
+}
+
+cudaError_t drove_cuda_launch_squared(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    return launch_squared(stream, l, 0);
+}
+
+cudaError_t drove_cuda_launch_squared_class(cudaStream_t stream, const drove_cuda_loss_arguments *l)
+{
+    return launch_squared(stream, l, 1);
+}
+
+/* ---- sparse ---- */
+
+cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
+                                     const uint32_t *index, const float *value, const float *m,
+                                     float *y, unsigned n_rows, unsigned n)
+{
+    if (n_rows == 0 || n == 0) return cudaSuccess;
+    const float *base = (const float *)start;
+    shape s = shape_of(n_rows, n);
+    DROVE_LAUNCH(drove_sparse, s, stream, base, 0, place_of(index, base),
+                 value != NULL ? place_of(value, base) : 0, value != NULL, m, 0, y, 0, n_rows, n);
+    return cudaGetLastError();
+}
+
+/* ---- jobs ---- */
+
+cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,
+                                  const drove_numbers *numbers)
+{
+    drove_numbers k = *numbers;
+    unsigned next = 0;
+    if (k.rows == 0 || k.cols == 0) return cudaSuccess;
+    if (k.rows_each == 0) k.rows_each = 1;
+    shape s = shape_of(divide_up(k.rows, k.rows_each), k.cols);
+#define X(name)                                                                                    \
+    if (which == next++)                                                                           \
+        DROVE_LAUNCH(drove_job_##name, s, stream, at[0], 0, at[1], 0, at[2], 0, at[3], 0, at[4],   \
+                     0, at[5], 0, k);
+    DROVE_JOBS(X)
+#undef X
+    return cudaGetLastError();
+}

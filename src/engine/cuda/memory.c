@@ -1,0 +1,47 @@
+/* engine/cuda/memory.c - buffers on the device, and pinned memory of the host. */
+#include "engine/cuda/cuda.h"
+
+#include <stdlib.h>
+
+drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out)
+{
+    if (n_elements > SIZE_MAX / sizeof(float)) {
+        return drove_cuda_host->fail(DROVE_E_NOMEM, "cuda:%d (%s): %zu elements are too many",
+                                     a->device, a->facts.name, n_elements);
+    }
+    drove_status status = drove_cuda_enter(a);
+    if (status != DROVE_OK) return status;
+    drove_accel_buffer *buffer = calloc(1, sizeof *buffer);
+    if (buffer == NULL) return drove_cuda_host->fail(DROVE_E_NOMEM, "a buffer: no memory");
+    size_t size_bytes = (n_elements > 0 ? n_elements : 1) * sizeof(float);
+    cudaError_t error = cudaMalloc((void **)&buffer->memory, size_bytes);
+    if (error != cudaSuccess) {
+        free(buffer);
+        return drove_cuda_check(a, error, "cudaMalloc");
+    }
+    *out = buffer;
+    return DROVE_OK;
+}
+
+void drove_cuda_free(drove_accel *a, drove_accel_buffer *buffer)
+{
+    if (buffer == NULL) return;
+    if (drove_cuda_enter(a) == DROVE_OK) cudaFree(buffer->memory);
+    free(buffer);
+}
+
+void *drove_cuda_host_alloc(drove_accel *a, size_t n_bytes)
+{
+    void *memory = NULL;
+    if (drove_cuda_enter(a) != DROVE_OK) return NULL;
+    if (cudaHostAlloc(&memory, n_bytes > 0 ? n_bytes : 1, cudaHostAllocPortable) == cudaSuccess) {
+        return memory; /* whole pages, hence aligned */
+    }
+    cudaGetLastError(); /* it is answered; it shall not show at a later call */
+    return NULL;
+}
+
+void drove_cuda_host_free(drove_accel *a, void *memory)
+{
+    if (memory != NULL && drove_cuda_enter(a) == DROVE_OK) cudaFreeHost(memory);
+}

@@ -1,0 +1,211 @@
+/* engine/cuda/module.c - the table of the CUDA module, its devices and errors. */
+#include "engine/cuda/cuda.h"
+
+#include "engine/cuda/kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUEUES = 2 }; /* for whose scratch memory is left */
+
+const drove_accel_host *drove_cuda_host;
+
+/* ---- errors ---- */
+
+static drove_status status_of(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorMemoryAllocation: return DROVE_E_NOMEM;
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorNotSupported: return DROVE_E_UNSUPPORTED;
+    default: return DROVE_E_SYSTEM;
+    }
+}
+
+/* call may be the text of a whole call: what stands before its '(' is its name. */
+drove_status drove_cuda_check(const drove_accel *a, cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess) return DROVE_OK;
+    cudaGetLastError(); /* it is reported now, and not once more by the next call */
+    return drove_cuda_host->fail(status_of(error), "cuda:%d (%s): %.*s: %s", a->device,
+                                 a->facts.name, (int)strcspn(call, "("), call,
+                                 cudaGetErrorString(error));
+}
+
+drove_status drove_cuda_enter(const drove_accel *a)
+{
+    DROVE_CUDA_TRY(a, cudaSetDevice(a->device));
+    return DROVE_OK;
+}
+
+/* ---- devices ---- */
+
+/* No driver is no error; one that is older than this module's CUDA is. */
+static drove_status count(unsigned *out)
+{
+    int n = 0, has = 0, needs = 0;
+    cudaError_t error = cudaGetDeviceCount(&n);
+    if (error == cudaSuccess) {
+        *out = (unsigned)n;
+        return DROVE_OK;
+    }
+    cudaGetLastError();
+    *out = 0;
+    if (cudaDriverGetVersion(&has) != cudaSuccess) has = 0;
+    if (cudaRuntimeGetVersion(&needs) != cudaSuccess) needs = 0;
+    cudaGetLastError();
+    if (error == cudaErrorNoDevice || has == 0) return DROVE_OK;
+    if (error == cudaErrorInsufficientDriver) {
+        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                     "expected a driver for CUDA %d.%d or later, found one for "
+                                     "CUDA %d.%d",
+                                     needs / 1000, needs % 1000 / 10, has / 1000, has % 1000 / 10);
+    }
+    return drove_cuda_host->fail(status_of(error), "cudaGetDeviceCount: %s",
+                                 cudaGetErrorString(error));
+}
+
+static drove_status describe(unsigned device, drove_accel_facts *out)
+{
+    struct cudaDeviceProp properties;
+    int driver = 0, used;
+    unsigned major, minor;
+    drove_accel nameless = {.device = (int)device, .facts = {.name = "a GPU"}};
+    DROVE_CUDA_TRY(&nameless, cudaGetDeviceProperties(&properties, (int)device));
+    DROVE_CUDA_TRY(&nameless, cudaDriverGetVersion(&driver));
+    *out = (drove_accel_facts){.memory_bytes = properties.totalGlobalMem,
+                               .most_buffer_bytes = properties.totalGlobalMem,
+                               .n_units = (unsigned)properties.multiProcessorCount};
+    snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, properties.name);
+    used = snprintf(out->driver, sizeof out->driver, "CUDA %d.%d, sm_%d%d", driver / 1000,
+                    driver % 1000 / 10, properties.major, properties.minor);
+    if (used > 0 && (size_t)used < sizeof out->driver && drove_cuda_conv_library(&major, &minor))
+        snprintf(out->driver + used, sizeof out->driver - (size_t)used, ", cuDNN %u.%u", major,
+                 minor);
+    return DROVE_OK;
+}
+
+static void close_device(drove_accel *a)
+{
+    if (a == NULL) return;
+    if (drove_cuda_enter(a) == DROVE_OK) drove_cuda_events_fini(a);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+/* What cuBLAS advises: 32 MiB since sm_90, 4 MiB before. */
+static size_t workspace_of(int device)
+{
+    int major = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    return (size_t)(major >= 9 ? 32 : 4) << 20;
+}
+
+static drove_status prepare(drove_accel *a)
+{
+    size_t free_bytes, total_bytes;
+    drove_status status = drove_cuda_enter(a);
+    if (status != DROVE_OK) return status;
+    DROVE_CUDA_TRY(a, drove_cuda_probe());
+    DROVE_CUDA_TRY(a, cudaMemGetInfo(&free_bytes, &total_bytes));
+    a->workspace_bytes = workspace_of(a->device);
+    a->conv_bytes = drove_cuda_conv_bytes(total_bytes);
+    size_t kept_bytes = QUEUES * (a->workspace_bytes + DROVE_CUDA_SUMS * sizeof(float));
+    kept_bytes += a->conv_bytes; /* one queue has convolutions */
+    if (kept_bytes > free_bytes / 2) kept_bytes = free_bytes / 2;
+    a->facts.memory_bytes = free_bytes - kept_bytes; /* others may be on this device, too */
+    a->facts.most_buffer_bytes = a->facts.memory_bytes;
+    DROVE_CUDA_TRY(a, cudaEventCreate(&a->base));
+    DROVE_CUDA_TRY(a, cudaEventRecord(a->base, 0));
+    DROVE_CUDA_TRY(a, cudaEventSynchronize(a->base));
+    return DROVE_OK;
+}
+
+static drove_status open_device(const drove_accel_choice *choice, drove_accel **out)
+{
+    if (choice->n_sub_devices > 0) {
+        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED, "cuda:%u: cannot be split into parts",
+                                     choice->device);
+    }
+    drove_accel *a = calloc(1, sizeof *a);
+    if (a == NULL) return drove_cuda_host->fail(DROVE_E_NOMEM, "a device: no memory");
+    a->device = (int)choice->device;
+    a->base_ns = 1; /* 0 would be a time that no event has */
+    pthread_mutex_init(&a->lock, NULL);
+    drove_status status = describe(choice->device, &a->facts);
+    if (status == DROVE_OK) status = prepare(a);
+    if (status != DROVE_OK) {
+        close_device(a);
+        return status;
+    }
+    *out = a;
+    return DROVE_OK;
+}
+
+static void facts(const drove_accel *a, drove_accel_facts *out)
+{
+    *out = a->facts;
+}
+
+/* ---- the table ---- */
+
+static const drove_accel_ops ops = {
+    .version = DROVE_ACCEL_VERSION,
+    .name = "cuda",
+    .help = "GPUs of NVIDIA, by CUDA and cuBLAS",
+    .source = "CUDA; cuBLAS; cuDNN",
+    .count = count,
+    .describe = describe,
+    .open = open_device,
+    .close = close_device,
+    .facts = facts,
+    .alloc = drove_cuda_alloc,
+    .free = drove_cuda_free,
+    .host_alloc = drove_cuda_host_alloc,
+    .host_free = drove_cuda_host_free,
+    .queue_create = drove_cuda_queue_create,
+    .queue_destroy = drove_cuda_queue_destroy,
+    .flush = drove_cuda_flush,
+    .record = drove_cuda_record,
+    .follow = drove_cuda_follow,
+    .wait = drove_cuda_wait,
+    .happened = drove_cuda_happened,
+    .time = drove_cuda_time,
+    .event_destroy = drove_cuda_event_destroy,
+    .write = drove_cuda_write,
+    .read = drove_cuda_read,
+    .zero = drove_cuda_zero,
+    .gemm = drove_cuda_gemm,
+    .gemm_batch = drove_cuda_gemm_batch,
+    .job = drove_cuda_job,
+    .bias_act = drove_cuda_bias_act,
+    .act_grad = drove_cuda_act_grad,
+    .loss = drove_cuda_loss,
+    .sparse_forward = drove_cuda_sparse_forward,
+    .sparse_backward = drove_cuda_sparse_backward,
+    .sequence_begin = drove_cuda_sequence_begin,
+    .sequence_end = drove_cuda_sequence_end,
+    .sequence_run = drove_cuda_sequence_run,
+    .sequence_destroy = drove_cuda_sequence_destroy,
+#ifdef DROVE_HAVE_CUDNN
+    .conv_create = drove_cuda_conv_create,
+    .conv_destroy = drove_cuda_conv_destroy,
+    .conv_can = drove_cuda_conv_can,
+    .conv_run = drove_cuda_conv_run,
+#endif
+};
+
+__attribute__((visibility("default"))) const drove_accel_ops *drove_accel_module(
+    const drove_accel_host *host);
+
+const drove_accel_ops *drove_accel_module(const drove_accel_host *host)
+{
+    drove_cuda_host = host;
+    return &ops;
+}

@@ -1,0 +1,216 @@
+/* engine/cuda/operations.c - the operations of the table: products by cuBLAS, the rest by our
+ * kernels. */
+#include "engine/cuda/cuda.h"
+
+#include "engine/cuda/kernels.h"
+
+#include <limits.h>
+
+/* ---- products ---- */
+
+static drove_status check_blas(const drove_accel *a, cublasStatus_t error, const char *call)
+{
+    if (error == CUBLAS_STATUS_SUCCESS) return DROVE_OK;
+    cudaGetLastError();
+    drove_status status = error == CUBLAS_STATUS_ALLOC_FAILED    ? DROVE_E_NOMEM
+                          : error == CUBLAS_STATUS_ARCH_MISMATCH ? DROVE_E_UNSUPPORTED
+                                                                 : DROVE_E_SYSTEM;
+    return drove_cuda_host->fail(status, "cuda:%d (%s): %s: %s", a->device, a->facts.name, call,
+                                 cublasGetStatusString(error));
+}
+
+/* A workspace of our own: with that of the library, a product in a sequence would need memory, and
+ * results might depend on what else runs. */
+static drove_status begin_blas(drove_accel_queue *q)
+{
+    const drove_accel *a = q->a;
+    if (q->workspace == NULL) DROVE_CUDA_TRY(a, cudaMalloc(&q->workspace, a->workspace_bytes));
+    drove_status status = check_blas(a, cublasCreate(&q->blas), "cublasCreate");
+    if (status != DROVE_OK) {
+        q->blas = NULL;
+        return status;
+    }
+    status = check_blas(a, cublasSetStream(q->blas, q->stream), "cublasSetStream");
+    if (status == DROVE_OK) {
+        status = check_blas(a, cublasSetWorkspace(q->blas, q->workspace, a->workspace_bytes),
+                            "cublasSetWorkspace");
+    }
+    if (status == DROVE_OK) {
+        /* 32-bit floats throughout: no products of shortened ones */
+        status =
+            check_blas(a, cublasSetMathMode(q->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+    }
+    if (status == DROVE_OK) return DROVE_OK;
+    cublasDestroy(q->blas);
+    q->blas = NULL;
+    return status;
+}
+
+static bool fits(size_t number)
+{
+    return number <= INT_MAX;
+}
+
+static drove_status check_matrices(const drove_accel *a, size_t m, size_t n, size_t k, size_t lda,
+                                   size_t ldb, size_t ldc)
+{
+    if (fits(m) && fits(n) && fits(k) && fits(lda) && fits(ldb) && fits(ldc)) return DROVE_OK;
+    return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                 "cuda:%d (%s): a matrix of more than %d rows or columns",
+                                 a->device, a->facts.name, INT_MAX);
+}
+
+/* cuBLAS has columns where we have rows, so it sees every matrix transposed: it is asked for
+ * C' = op(B)' op(A)'. */
+drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
+                             size_t k, float alpha, drove_accel_view a, size_t lda,
+                             drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
+                             size_t ldc)
+{
+    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
+    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
+    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    if (status != DROVE_OK || m == 0 || n == 0) return status;
+    return check_blas(q->a,
+                      cublasSgemm(q->blas, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                  trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)k,
+                                  &alpha, drove_cuda_at(b), (int)ldb, drove_cuda_at(a), (int)lda,
+                                  &beta, drove_cuda_at(c), (int)ldc),
+                      "cublasSgemm");
+}
+
+drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
+                                   size_t n, size_t k, float alpha, drove_accel_view a, size_t lda,
+                                   size_t stride_a, drove_accel_view b, size_t ldb, size_t stride_b,
+                                   float beta, drove_accel_view c, size_t ldc, size_t stride_c,
+                                   size_t n_batch)
+{
+    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
+    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
+    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    if (status != DROVE_OK || m == 0 || n == 0 || n_batch == 0) return status;
+    return check_blas(q->a,
+                      cublasSgemmStridedBatched(q->blas, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                                trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m,
+                                                (int)k, &alpha, drove_cuda_at(b), (int)ldb,
+                                                (long long)stride_b, drove_cuda_at(a), (int)lda,
+                                                (long long)stride_a, &beta, drove_cuda_at(c),
+                                                (int)ldc, (long long)stride_c, (int)n_batch),
+                      "cublasSgemmStridedBatched");
+}
+
+/* ---- element by element ---- */
+
+/* Kernels count in 32 bits. */
+static drove_status check_shape(const drove_accel *a, size_t n_rows, size_t n)
+{
+    if (fits(n_rows) && fits(n)) return drove_cuda_enter(a);
+    return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                 "cuda:%d (%s): expected at most %d rows and columns, found %zu "
+                                 "and %zu",
+                                 a->device, a->facts.name, INT_MAX, n_rows, n);
+}
+
+drove_status drove_cuda_bias_act(drove_accel_queue *q, drove_accel_view y, drove_accel_view b,
+                                 size_t n_rows, size_t n, drove_accel_act act)
+{
+    drove_status status = check_shape(q->a, n_rows, n);
+    if (status != DROVE_OK) return status;
+    return drove_cuda_check(q->a,
+                            drove_cuda_launch_bias_act(q->stream, drove_cuda_at(y),
+                                                       drove_cuda_at(b), (unsigned)n_rows,
+                                                       (unsigned)n, (int)act),
+                            "bias_act");
+}
+
+drove_status drove_cuda_act_grad(drove_accel_queue *q, drove_accel_view dy, drove_accel_view db,
+                                 drove_accel_view y, size_t n_rows, size_t n, drove_accel_act act)
+{
+    drove_status status = check_shape(q->a, n_rows, n);
+    if (status != DROVE_OK) return status;
+    if (q->sums == NULL) {
+        DROVE_CUDA_TRY(q->a, cudaMalloc((void **)&q->sums, DROVE_CUDA_SUMS * sizeof *q->sums));
+    }
+    return drove_cuda_check(q->a,
+                            drove_cuda_launch_act_grad(q->stream, drove_cuda_at(dy),
+                                                       drove_cuda_at(db), drove_cuda_at(y), q->sums,
+                                                       DROVE_CUDA_SUMS, (unsigned)n_rows,
+                                                       (unsigned)n, (int)act),
+                            "act_grad");
+}
+
+/* ---- jobs ---- */
+
+drove_status drove_cuda_job(drove_accel_queue *q, const drove_accel_job *job)
+{
+    float *at[DROVE_JOB_PLACES];
+    drove_status status = check_shape(q->a, job->k.rows, job->k.cols);
+    if (status != DROVE_OK) return status;
+    for (size_t i = 0; i < DROVE_JOB_PLACES; i++)
+        at[i] = job->at[i].buffer != NULL ? drove_cuda_at(job->at[i]) : NULL;
+    return drove_cuda_check(q->a, drove_cuda_launch_job(q->stream, job->which, at, &job->k), "job");
+}
+
+/* ---- losses ---- */
+
+typedef cudaError_t loss_fn(cudaStream_t stream, const drove_cuda_loss_arguments *l);
+
+drove_status drove_cuda_loss(drove_accel_queue *q, drove_accel_loss loss, drove_accel_view z,
+                             drove_accel_view target, const drove_accel_sparse *labels,
+                             size_t n_rows, size_t n, float scale, drove_accel_view dz,
+                             drove_accel_view loss_of_row, drove_accel_view count)
+{
+    static loss_fn *const launch[] = {[DROVE_ACCEL_SOFTMAX] = drove_cuda_launch_softmax,
+                                      [DROVE_ACCEL_SIGMOID] = drove_cuda_launch_sigmoid,
+                                      [DROVE_ACCEL_LOGISTIC] = drove_cuda_launch_logistic,
+                                      [DROVE_ACCEL_HINGE] = drove_cuda_launch_hinge,
+                                      [DROVE_ACCEL_SQUARED] = drove_cuda_launch_squared,
+                                      [DROVE_ACCEL_SQUARED_CLASS] =
+                                          drove_cuda_launch_squared_class};
+    drove_status status = check_shape(q->a, n_rows, n);
+    if (status != DROVE_OK || n_rows == 0) return status;
+    drove_cuda_loss_arguments l = {.z = drove_cuda_at(z),
+                                   .n_rows = (unsigned)n_rows,
+                                   .n = (unsigned)n,
+                                   .scale = scale,
+                                   .loss = drove_cuda_at(loss_of_row),
+                                   .count = drove_cuda_at(count)};
+    if (scale > 0.0f) l.dz = drove_cuda_at(dz);
+    if (loss == DROVE_ACCEL_SIGMOID) {
+        l.label_start = (const uint32_t *)drove_cuda_at(labels->start);
+        l.label = (const uint32_t *)drove_cuda_at(labels->index);
+    } else {
+        l.target = drove_cuda_at(target);
+    }
+    return drove_cuda_check(q->a, launch[loss](q->stream, &l), "loss");
+}
+
+/* ---- sparse ---- */
+
+static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, drove_accel_view m,
+                           size_t n_rows, size_t n, drove_accel_view y, const char *call)
+{
+    drove_status status = check_shape(q->a, n_rows, n);
+    if (status != DROVE_OK) return status;
+    return drove_cuda_check(
+        q->a,
+        drove_cuda_launch_sparse(q->stream, (const uint32_t *)drove_cuda_at(x->start),
+                                 (const uint32_t *)drove_cuda_at(x->index),
+                                 x->value.buffer != NULL ? drove_cuda_at(x->value) : NULL,
+                                 drove_cuda_at(m), drove_cuda_at(y), (unsigned)n_rows, (unsigned)n),
+        call);
+}
+
+drove_status drove_cuda_sparse_forward(drove_accel_queue *q, const drove_accel_sparse *x,
+                                       drove_accel_view w, size_t n_rows, size_t n,
+                                       drove_accel_view y)
+{
+    return sparse(q, x, w, n_rows, n, y, "sparse_forward");
+}
+
+drove_status drove_cuda_sparse_backward(drove_accel_queue *q, const drove_accel_sparse *xt,
+                                        drove_accel_view d, size_t n_features, size_t n,
+                                        drove_accel_view dw)
+{
+    return sparse(q, xt, d, n_features, n, dw, "sparse_backward");
+}

@@ -1,0 +1,288 @@
+/* engine/host/host.c - the engine of the calling thread, alone or with a team: gathers the examples
+ * of a batch, then one pass of the model.
+ *
+ * Where a sparse batch's gradient is given in spans, a step costs what the non-zeros cost, whatever
+ * n_features is.
+ *
+ * Batches are not cut into blocks of rows: measured with 784-128-128-128-10, a step of 512 examples
+ * costs no more for each of them than one of 64 or 128.
+ *
+ * Memory: everything a training step needs is allocated at creation for the data named there; a
+ * batch of other data (evaluation) that needs more makes a scratch array grow once.
+ * Threads: an engine is used by one thread at a time, which is part 0 of its team; model, kernels
+ * and data are only read.
+ */
+#include "engine/engine.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/gather.h"
+#include "engine/host/team.h"
+#include "engine/touched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct drove_engine {
+    const drove_model *model;
+    const drovek_table *kernels;
+    size_t max_rows;
+    drove_pass pass;
+    drove_team *team; /* NULL: alone */
+    drove_gather gather;
+    drove_touched touched;
+    drove_span *span; /* [n_features / 2 + 2] at most              */
+    size_t n_spans;   /* room                                      */
+};
+
+/* ---- scratch ---- */
+
+static drove_status reserve_spans(drove_engine *e, size_t n_spans)
+{
+    if (n_spans <= e->n_spans) return DROVE_OK;
+    drove__free(e->span);
+    e->n_spans = 0;
+    e->span = drove__alloc(n_spans, sizeof *e->span);
+    if (e->span == NULL) return drove__fail_nomem("spans of a gradient", n_spans * sizeof *e->span);
+    e->n_spans = n_spans;
+    return DROVE_OK;
+}
+
+/* Most spans that n_pairs non-zeros can make, plus the one of everything behind the first layer's
+ * weights. */
+static size_t most_spans(const drove_engine *e, size_t n_pairs)
+{
+    size_t most = e->model->n_inputs / 2 + 1;
+    return (n_pairs < most ? n_pairs : most) + 1;
+}
+
+static drove_status reserve_sparse(drove_engine *e, const drove_data *data)
+{
+    DROVE_TRY(reserve_spans(e, most_spans(e, e->max_rows * drove__gather_longest(data))));
+    return drove__touched_init(&e->touched, e->model->n_inputs);
+}
+
+static void destroy(drove_engine *e)
+{
+    if (e == NULL) return;
+    drove__team_destroy(e->team);
+    drove__pass_fini(&e->pass);
+    drove__touched_fini(&e->touched);
+    drove__gather_fini(&e->gather);
+    drove__free(e->span);
+    free(e);
+}
+
+static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
+{
+    const drove_data *data = opt->data;
+    const drove_pass_options pass = {.model = e->model,
+                                     .kernels = e->kernels,
+                                     .rows = opt->rows,
+                                     .max_rows = e->max_rows,
+                                     .n_parts = opt->n_threads,
+                                     .trains = !opt->infers_only,
+                                     .seed = opt->seed};
+    DROVE_TRY(drove__pass_create(&pass, &e->pass));
+    if (opt->n_threads > 1)
+        DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
+    DROVE_TRY(
+        drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, true));
+    return drove__storage_is_sparse(data->storage) ? reserve_sparse(e, data) : DROVE_OK;
+}
+
+static drove_status create(const drove_engine_options *opt, drove_engine **out)
+{
+    *out = NULL;
+    if (opt->max_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
+    if (drove__storage_is_sparse(opt->data->storage) && !opt->model->is_chain) {
+        return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
+                           opt->model->spec);
+    }
+    if (drove__data_n_inputs(opt->data) != opt->model->n_inputs) {
+        return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
+                           drove__data_n_inputs(opt->data), opt->model->n_inputs);
+    }
+    drove_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
+    e->model = opt->model;
+    e->kernels = opt->kernels;
+    e->max_rows = opt->max_rows;
+    drove_status status = allocate(e, opt);
+    if (status != DROVE_OK) {
+        destroy(e);
+        return status;
+    }
+    *out = e;
+    return DROVE_OK;
+}
+
+/* ---- operations ---- */
+
+/* target NULL: not wanted. */
+static drove_status load(drove_engine *e, const drove_batch *batch, bool is_training,
+                         drove_input *in, drove_target *target)
+{
+    if (is_training && batch->loaded != NULL) {
+        *in = batch->loaded->in;
+        if (target != NULL) *target = batch->loaded->target;
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, NULL, in));
+    if (target == NULL) return DROVE_OK;
+    drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows, target);
+    return DROVE_OK;
+}
+
+/* Spans of the gradient of a sparse batch: the touched rows of the first layer's W, then all the
+ * rest.  None where those rows may lie in as many cache lines as all of W does: then spans would
+ * cost more than they spare. */
+static drove_status find_spans(drove_engine *e, const drove_input *in, drove_gradient *grad)
+{
+    const drove_layer *l = &e->model->layer[0];
+    const size_t line = DROVE_CACHE_LINE / sizeof(float);
+    size_t n_pairs = 0;
+    for (size_t i = 0; i < in->n_rows; i++) n_pairs += (size_t)(in->last[i] - in->first[i]);
+    if (n_pairs >= l->n_in || n_pairs * (l->n_out > line ? l->n_out : line) >= l->n_in * l->n_out) {
+        return DROVE_OK;
+    }
+    if (e->touched.n_levels == 0) DROVE_TRY(drove__touched_init(&e->touched, e->model->n_inputs));
+    DROVE_TRY(reserve_spans(e, most_spans(e, n_pairs)));
+    for (size_t i = 0; i < in->n_rows; i++) {
+        for (uint64_t at = in->first[i]; at < in->last[i]; at++)
+            drove__touched_add(&e->touched, in->index[at]);
+    }
+    size_t n = drove__touched_drain(&e->touched, l->w_offset, l->n_out, e->span);
+    e->span[n++] = (drove_span){.offset = l->b_offset, .length = e->model->n_params - l->b_offset};
+    grad->span = e->span;
+    grad->n_spans = n;
+    return DROVE_OK;
+}
+
+/* One pass, by whoever works for the engine. */
+typedef struct job {
+    drove_engine *e;
+    const float *theta;
+    const drove_input *in;
+    const drove_target *target; /* NULL: forward alone */
+    drove_gradient *grad;
+    drove_score *score;
+    uint64_t middle_ns; /* forward's end */
+} job;
+
+static void do_part(void *context, const drove_part *part)
+{
+    job *j = context;
+    drove_engine *e = j->e;
+    drove__model_forward_part(e->model, e->kernels, j->theta, j->in, &e->pass, part);
+    if (j->target == NULL) return;
+    if (part->part == 0) {
+        drove__model_loss(e->model, e->kernels, j->target, j->in->n_rows,
+                          1.0f / (float)j->in->n_rows, &e->pass, j->score);
+        j->middle_ns = drove__now_ns();
+    }
+    if (part->n_parts > 1) part->meet(part->context, part->part);
+    drove__model_backward_part(e->model, e->kernels, j->theta, j->in, &e->pass, j->grad->value,
+                               j->grad->span != NULL, j->grad->after_layer, j->grad->context, part);
+}
+
+static void do_pass(job *j)
+{
+    static const drove_part alone = {.part = 0, .n_parts = 1};
+    if (j->e->team != NULL) drove__team_run(j->e->team, do_part, j);
+    else do_part(j, &alone);
+}
+
+static drove_status gradient(drove_engine *e, const float *theta, const drove_batch *batch,
+                             drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
+                             uint64_t *backward_ns)
+{
+    drove_input in;
+    drove_target target;
+    drove_score sum = {0};
+    bool is_timed = forward_ns != NULL || backward_ns != NULL;
+    uint64_t start = is_timed ? drove__now_ns() : 0;
+    grad->span = NULL;
+    grad->n_spans = 0;
+    DROVE_TRY(load(e, batch, true, &in, &target));
+    if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
+    e->pass.is_training = true;
+    e->pass.batch = batch->number;
+    job j = {.e = e, .theta = theta, .in = &in, .target = &target, .grad = grad, .score = &sum};
+    do_pass(&j);
+    if (forward_ns != NULL) *forward_ns += j.middle_ns - start;
+    if (backward_ns != NULL) *backward_ns += drove__now_ns() - j.middle_ns;
+    if (score != NULL) drove__score_add(score, &sum);
+    return DROVE_OK;
+}
+
+static drove_status step_fused(drove_engine *e, float *theta, const drove_batch *batch, float eta,
+                               drove_score *score)
+{
+    drove_input in;
+    drove_target target;
+    drove_score sum = {0};
+    DROVE_TRY(load(e, batch, true, &in, &target));
+    e->pass.is_training = true;
+    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
+    drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
+                      &sum);
+    drove__model_backward_fused(e->model, e->kernels, theta, &in, &e->pass, eta);
+    if (score != NULL) drove__score_add(score, &sum);
+    return DROVE_OK;
+}
+
+static void infer(drove_engine *e, const float *theta, const drove_input *in)
+{
+    job j = {.e = e, .theta = theta, .in = in};
+    e->pass.is_training = false;
+    do_pass(&j);
+}
+
+static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
+                                drove_score *score)
+{
+    drove_input in;
+    drove_target target;
+    DROVE_TRY(load(e, batch, false, &in, &target));
+    infer(e, theta, &in);
+    drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, score);
+    return DROVE_OK;
+}
+
+static drove_status predict(drove_engine *e, const float *theta, const drove_batch *batch,
+                            float *prob)
+{
+    drove_input in;
+    DROVE_TRY(load(e, batch, false, &in, NULL));
+    infer(e, theta, &in);
+    drove__model_predict(e->model, in.n_rows, &e->pass, prob);
+    return DROVE_OK;
+}
+
+/* A pass of training whose outputs nobody asks for: what batch normalisation saw of it. */
+static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into)
+{
+    drove_input in;
+    DROVE_TRY(load(e, batch, true, &in, NULL));
+    job j = {.e = e, .theta = theta, .in = &in};
+    e->pass.is_training = true;
+    e->pass.batch = batch->number;
+    do_pass(&j);
+    drove__model_add_statistics(e->model, &e->pass, share, into);
+    return DROVE_OK;
+}
+
+const drove_engine_ops drove__engine_host = {
+    .name = "host",
+    .help = "the worker's own thread computes",
+    .source = "drove",
+    .create = create,
+    .destroy = destroy,
+    .gradient = gradient,
+    .step_fused = step_fused,
+    .score = score_batch,
+    .predict = predict,
+    .statistics = statistics,
+};

@@ -1,0 +1,161 @@
+/* engine/linear/engine.c - the engine of low-precision linear models: making it, scores, its table.
+ *
+ * Source: De Sa et al., ISCA 2017, Figure 1.  The steps are in steps.c, what all workers share in
+ * problem.c.  Evaluation is the host engine's, on the data as they were given.
+ */
+#include "engine/linear/engine.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCORE_FLOATS = 1 << 20 }; /* of examples that an evaluation expands at once */
+
+/* ---- making ---- */
+
+static void destroy(drove_engine *e)
+{
+    if (e == NULL) return;
+    drove__engine_host.destroy(e->host);
+    drove__rounder_fini(&e->rounder);
+    drove__pass_fini(&e->pass);
+    drove__free(e->z);
+    drove__free(e->dz);
+    drove__free(e->alpha);
+    drove__free(e->x);
+    drove__free(e->factor);
+    drove__targets_fini(&e->targets);
+    drove__free(e->sum);
+    drove__free(e->is_seen);
+    drove__free(e->place);
+    drove__free(e->value);
+    drove__free(e->index);
+    drove__free(e->number);
+    free(e);
+}
+
+static drove_status allocate(drove_engine *e)
+{
+    size_t rows = e->p->each, n_outputs = rows * e->p->n_outputs;
+    e->z = drove__alloc(n_outputs, sizeof *e->z);
+    e->dz = drove__alloc(n_outputs, sizeof *e->dz);
+    e->alpha = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->alpha);
+    e->x = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->x);
+    e->factor = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->factor);
+    if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
+        return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
+    DROVE_TRY(drove__targets_init(&e->targets, rows));
+    if (e->p->short_loss != DROVE_LONG_LOSS) return DROVE_OK;
+    return drove__pass_init(&e->pass, e->p->model, e->p->kernels, rows);
+}
+
+static drove_status allocate_sums(drove_engine *e)
+{
+    const drove_engine_shared *p = e->p;
+    if (p->each == 1) return DROVE_OK;
+    e->sum = drove__alloc(p->stride + DROVE_CACHE_LINE, sizeof *e->sum);
+    if (e->sum == NULL) return drove__fail_nomem("sums of an update", p->stride * sizeof *e->sum);
+    if (p->quant->index_bits == 0) return DROVE_OK;
+    e->is_seen = drove__alloc(p->n_features, sizeof *e->is_seen);
+    e->place = drove__alloc(p->n_features + 1, sizeof *e->place);
+    e->value = drove__alloc(p->n_features, sizeof *e->value);
+    e->index = drove__alloc(p->longest_row, sizeof *e->index);
+    e->number = drove__alloc(p->longest_row, sizeof *e->number);
+    if (e->is_seen != NULL && e->place != NULL && e->value != NULL && e->index != NULL &&
+        e->number != NULL)
+        return DROVE_OK;
+    return drove__fail_nomem("sums of a sparse update", p->n_features * 13);
+}
+
+static size_t most_blocks(const drove_engine_shared *p)
+{
+    size_t longest = p->longest_row > p->stride ? p->longest_row : p->stride; /* decay: stride */
+    return drovek_blocks(DROVE_F32, p->precision.model, longest);
+}
+
+static drove_status build(drove_engine *e, const drove_engine_options *opt)
+{
+    const drove_engine_shared *p = e->p;
+    e->host_rows = SCORE_FLOATS / p->n_features;
+    if (e->host_rows < 1) e->host_rows = 1;
+    if (e->host_rows > opt->max_rows) e->host_rows = opt->max_rows;
+    DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding, most_blocks(p)));
+    DROVE_TRY(allocate(e));
+    DROVE_TRY(allocate_sums(e));
+    drove_engine_options host = *opt;
+    host.max_rows = e->host_rows;
+    return drove__engine_host.create(&host, &e->host);
+}
+
+static drove_status create(const drove_engine_options *opt, drove_engine **out)
+{
+    *out = NULL;
+    drove_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
+    e->p = opt->shared;
+    drove_status status = build(e, opt);
+    if (status != DROVE_OK) {
+        destroy(e);
+        return status;
+    }
+    *out = e;
+    return DROVE_OK;
+}
+
+/* ---- scores and facts ---- */
+
+static drove_status score(drove_engine *e, const float *theta, const drove_batch *batch,
+                          drove_score *out)
+{
+    for (size_t first = 0; first < batch->n_rows; first += e->host_rows) {
+        drove_batch part = {.data = batch->data, .row = batch->row + first};
+        part.n_rows = batch->n_rows - first;
+        if (part.n_rows > e->host_rows) part.n_rows = e->host_rows;
+        DROVE_TRY(drove__engine_host.score(e->host, theta, &part, out));
+    }
+    return DROVE_OK;
+}
+
+static size_t n_words(const drove_engine_shared *p)
+{
+    return p->n_words;
+}
+
+static const drove_layout *layout(const drove_engine_shared *p)
+{
+    return &p->layout;
+}
+
+static void facts(const drove_engine_shared *p, drove_engine_facts *out)
+{
+    const drove_quant *q = p->quant;
+    double numbers =
+        q->index_bits == 0 ? (double)q->n_features : (double)q->n_stored / (double)q->n_rows;
+    double bytes = numbers * (double)(drove__number_size(q->number) + q->index_bits / 8);
+    *out = (drove_engine_facts){.model_range = p->model_range,
+                                .data_scale = (double)q->scale,
+                                .data_clamped = q->n_clamped,
+                                .bridges = q->n_bridges,
+                                .bytes_per_example = bytes};
+    memcpy(out->precision, p->precision.text, sizeof p->precision.text);
+}
+
+const drove_engine_ops drove__engine_linear = {
+    .name = "linear",
+    .help = "linear models in low precision, --precision",
+    .source = "De Sa et al., ISCA 2017",
+    .create = create,
+    .destroy = destroy,
+    .score = score,
+    .prepare = drove__linear_prepare,
+    .dismiss = drove__linear_dismiss,
+    .n_words = n_words,
+    .layout = layout,
+    .pack = drove__linear_pack,
+    .unpack = drove__linear_unpack,
+    .facts = facts,
+    .steps = drove__linear_steps,
+    .settle = drove__linear_settle,
+    .set_range = drove__linear_set_range,
+};

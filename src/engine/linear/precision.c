@@ -1,0 +1,100 @@
+/* engine/linear/precision.c - from a signature to number formats, or to the reason why not. */
+#include "engine/linear/precision.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+
+/* The number format of a term; false: there is none with kernels. */
+static bool number_of(drove_dmgc_term meaning, drove_number *out)
+{
+    if (meaning.is_float) {
+        *out = DROVE_F32;
+        return meaning.bits == 32;
+    }
+    *out = meaning.bits == 8 ? DROVE_I8 : DROVE_I16;
+    return meaning.bits == 8 || meaning.bits == 16;
+}
+
+static drove_status refuse(const char *text, char class, drove_dmgc_term found, const char *which)
+{
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--precision %s: expected %s, which there are kernels for, found %c%u%s",
+                       text, which, class, found.bits, found.is_float ? "f" : "");
+}
+
+/* Terms whose numbers this engine does not choose: gradients stay as exact as needed, and workers
+ * meet in the caches. */
+static drove_status check_rest(const drove_dmgc *s, const char *text)
+{
+    drove_dmgc_term g = drove_dmgc_meaning(s, DROVE_DMGC_GRADIENT);
+    drove_dmgc_term c = s->term[DROVE_DMGC_COMMUNICATION];
+    if (!g.is_float || g.bits != 32) return refuse(text, 'G', g, "G32f or no G");
+    return c.is_present ? refuse(text, 'C', c, "no C") : DROVE_OK;
+}
+
+static drove_status check_index(const drove_dmgc *s, const char *text, bool is_sparse)
+{
+    drove_dmgc_term i = s->term[DROVE_DMGC_INDEX];
+    if (is_sparse && !i.is_present) {
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: the data are sparse: expected an index term, as in "
+                           "D8i16M8, found none",
+                           text);
+    }
+    if (!is_sparse && i.is_present && !s->is_possibly_sparse) {
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: the data are dense: expected no index term, found i%u",
+                           text, i.bits);
+    }
+    return DROVE_OK;
+}
+
+static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
+{
+    drove_dmgc_term d = drove_dmgc_meaning(s, DROVE_DMGC_DATASET);
+    drove_dmgc_term m = drove_dmgc_meaning(s, DROVE_DMGC_MODEL);
+    drove_dmgc_term i = s->term[DROVE_DMGC_INDEX];
+    if (!number_of(d, &p->data)) return refuse(p->text, 'D', d, "D8, D16 or D32f");
+    if (!number_of(m, &p->model)) return refuse(p->text, 'M', m, "M8, M16 or M32f");
+    if (i.is_present && i.bits != 8 && i.bits != 16 && i.bits != 32)
+        return refuse(p->text, 'i', i, "i8, i16 or i32");
+    return check_rest(s, p->text);
+}
+
+static drove_status parse(const char *signature, drove_dmgc *s, drove_precision *p)
+{
+    drove_status status = drove_dmgc_parse(signature, s);
+    if (status == DROVE_OK) status = drove_dmgc_print(s, p->text);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--precision");
+}
+
+drove_status drove__precision_resolve(const char *signature, bool is_sparse, drove_precision *out)
+{
+    drove_dmgc s;
+    drove_precision p = {0};
+    DROVE_TRY(parse(signature, &s, &p));
+    DROVE_TRY(resolve_formats(&s, &p));
+    DROVE_TRY(check_index(&s, p.text, is_sparse));
+    p.index_bits = is_sparse ? s.term[DROVE_DMGC_INDEX].bits : 0;
+    *out = p;
+    return DROVE_OK;
+}
+
+drove_status drove__precision_check(const char *signature)
+{
+    drove_dmgc s;
+    drove_precision p = {0};
+    DROVE_TRY(parse(signature, &s, &p));
+    return resolve_formats(&s, &p);
+}
+
+bool drove__precision_is_exchange(const char *signature)
+{
+    drove_dmgc s;
+    if (drove_dmgc_parse(signature, &s) != DROVE_OK) return false;
+    drove_dmgc_term g = s.term[DROVE_DMGC_GRADIENT], c = s.term[DROVE_DMGC_COMMUNICATION];
+    bool has_numbers = s.term[DROVE_DMGC_DATASET].is_present ||
+                       s.term[DROVE_DMGC_INDEX].is_present || s.term[DROVE_DMGC_MODEL].is_present;
+    return c.is_present && !has_numbers && (!g.is_present || g.bits == c.bits);
+}

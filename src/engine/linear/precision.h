@@ -1,0 +1,25 @@
+/* engine/linear/precision.h - which kernels a DMGC signature asks for. */
+#ifndef DROVE_ENGINE_LINEAR_PRECISION_H
+#define DROVE_ENGINE_LINEAR_PRECISION_H
+
+#include "base/fixed.h"
+#include "engine/linear/dmgc.h"
+
+typedef struct drove_precision {
+    drove_number data, model;
+    unsigned     index_bits; /* 8, 16, 32; 0: dense */
+    char         text[DROVE_DMGC_TEXT_SIZE];
+} drove_precision;
+
+/* The formats that training under this signature uses; is_sparse: what the data are.
+ * Errors: DROVE_E_ARG (not the notation; an index for dense data or none for sparse data),
+ * DROVE_E_UNSUPPORTED (legal, but without kernels: which there are). */
+drove_status drove__precision_resolve(const char *signature, bool is_sparse, drove_precision *out);
+
+/* The same before the data are known: passes if some data would do. */
+drove_status drove__precision_check(const char *signature);
+
+/* True: a signature of what workers exchange alone, "C8s" or "G1C1s"; false: anything else. */
+bool drove__precision_is_exchange(const char *signature);
+
+#endif

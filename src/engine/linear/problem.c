@@ -1,0 +1,232 @@
+/* engine/linear/problem.c - see problem.h: checking, quantising, laying out. */
+#include "engine/linear/problem.h"
+
+#include "base/mem.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t line_bytes = DROVE_CACHE_LINE;
+
+/* ---- what can be trained ---- */
+
+static drove_status check_model(const drove_model *model)
+{
+    if (model->n_layers == 1) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--precision: expected a linear model (logistic, linear or svm), found %s",
+                       model->spec);
+}
+
+/* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
+static drove_status check_decay(const drove_prepare_options *opt)
+{
+    if ((double)(float)opt->eta * opt->weight_decay < 1.0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--weight-decay %g: expected less than %g, the inverse of the step size, "
+                       "found more",
+                       opt->weight_decay, 1.0 / opt->eta);
+}
+
+static drove_short_loss short_loss_of(const drove_model *model)
+{
+    if (model->n_outputs != 1) return DROVE_LONG_LOSS;
+    if (strcmp(model->loss->name, "logistic") == 0) return DROVE_LOGISTIC;
+    if (strcmp(model->loss->name, "hinge") == 0) return DROVE_HINGE;
+    return strcmp(model->loss->name, "squared") == 0 ? DROVE_SQUARED : DROVE_LONG_LOSS;
+}
+
+/* ---- the vector ---- */
+
+void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range)
+{
+    size_t size = drove__number_size(model), per_line = line_bytes / size;
+    p->precision.model = model;
+    p->stride = (p->n_features + per_line - 1) / per_line * per_line;
+    p->layout = (drove_layout){.number = model,
+                               .n_numbers = p->n_outputs * p->stride,
+                               .tail = p->n_outputs * p->stride * size / sizeof(uint32_t)};
+    p->n_words = p->layout.tail + drove__pad_floats(p->n_outputs);
+    p->model_range = model == DROVE_F32 ? 0.0 : range;
+    p->model_scale = model == DROVE_F32 ? 1.0f : (float)(range / drove__number_most(model));
+}
+
+static void pack_row(const drove_engine_shared *p, const float *w, size_t step, void *row)
+{
+    double most = drove__number_most(p->precision.model);
+    for (size_t j = 0; j < p->n_features; j++) {
+        float value = w[j * step];
+        double q = nearbyint((double)value / (double)p->model_scale);
+        q = q > most ? most : q < -most ? -most : q;
+        switch (p->precision.model) {
+        case DROVE_I8: ((int8_t *)row)[j] = (int8_t)q; break;
+        case DROVE_I16: ((int16_t *)row)[j] = (int16_t)q; break;
+        default: ((float *)row)[j] = value; break;
+        }
+    }
+}
+
+static void unpack_row(const drove_engine_shared *p, const void *row, float *w, size_t step)
+{
+    for (size_t j = 0; j < p->n_features; j++) {
+        switch (p->precision.model) {
+        case DROVE_I8: w[j * step] = (float)((const int8_t *)row)[j] * p->model_scale; break;
+        case DROVE_I16: w[j * step] = (float)((const int16_t *)row)[j] * p->model_scale; break;
+        default: w[j * step] = ((const float *)row)[j]; break;
+        }
+    }
+}
+
+void drove__linear_pack(const drove_engine_shared *p, const float *theta, uint32_t *words)
+{
+    const drove_layer *l = &p->model->layer[0];
+    size_t row_bytes = p->stride * drove__number_size(p->precision.model);
+    memset(words, 0, p->n_words * sizeof *words);
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        pack_row(p, theta + l->w_offset + o, p->n_outputs, (char *)words + o * row_bytes);
+    }
+    memcpy(words + p->layout.tail, theta + l->b_offset, p->n_outputs * sizeof *theta);
+}
+
+void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta)
+{
+    const drove_layer *l = &p->model->layer[0];
+    size_t row_bytes = p->stride * drove__number_size(p->precision.model);
+    memset(theta, 0, p->model->n_params * sizeof *theta);
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        unpack_row(p, (const char *)words + o * row_bytes, theta + l->w_offset + o, p->n_outputs);
+    }
+    memcpy(theta + l->b_offset, words + p->layout.tail, p->n_outputs * sizeof *theta);
+}
+
+/* ---- the examples ---- */
+
+static drove_status draw_order(drove_engine_shared *p)
+{
+    size_t n = p->data->n_rows;
+    drove_permutation permutation;
+    p->order = drove__alloc(n, sizeof *p->order);
+    if (p->order == NULL) return drove__fail_nomem("an order of the examples", n * 4);
+    drove__permutation_init(&permutation, n, p->seed, UINT64_MAX);
+    for (size_t i = 0; i < n; i++) p->order[i] = (uint32_t)drove__permutation_at(&permutation, i);
+    return DROVE_OK;
+}
+
+static drove_status copy_targets(drove_engine_shared *p)
+{
+    const drove_storage *s = p->data->storage;
+    if (p->short_loss == DROVE_LONG_LOSS) return DROVE_OK;
+    p->y = drove__alloc(p->data->n_rows, sizeof *p->y);
+    if (p->y == NULL) return drove__fail_nomem("targets", p->data->n_rows * sizeof *p->y);
+    for (size_t i = 0; i < p->data->n_rows; i++) {
+        size_t row = drove__data_row(p->data, p->order != NULL ? p->order[i] : i);
+        p->y[i] = s->y_kind == DROVE_Y_VALUE ? s->y_value[row]
+                  : s->y_class[row] == 1     ? 1.0f
+                                             : -1.0f;
+    }
+    return DROVE_OK;
+}
+
+static void find_longest(drove_engine_shared *p)
+{
+    const drove_quant *q = p->quant;
+    p->longest_row = q->index_bits == 0 ? q->n_features : 0;
+    for (size_t i = 0; q->index_bits != 0 && i < q->n_rows; i++) {
+        size_t length = (size_t)(q->row_start[i + 1] - q->row_start[i]);
+        p->longest_row = length > p->longest_row ? length : p->longest_row;
+    }
+}
+
+static drove_status quantise(drove_engine_shared *p, bool reorder)
+{
+    if (reorder) DROVE_TRY(draw_order(p));
+    drove_quant_options opt = {.number = p->precision.data,
+                               .index_bits = p->precision.index_bits,
+                               .order = p->order};
+    drove_status status = drove__quant_create(p->data, &opt, &p->quant);
+    if (status != DROVE_OK) return drove__fail_in(status, "--precision %s", p->precision.text);
+    find_longest(p);
+    return copy_targets(p);
+}
+
+/* Several updates where they are so short that taking a turn would cost as much: enough for
+ * TURN_NUMBERS numbers of the data set and for TURN_UPDATES updates, but at most the TURNS-th part
+ * of an epoch, so that workers end together at every evaluation.  Whatever the number of workers: a
+ * resumed run may have others. */
+size_t drove__linear_turn_rows(const drove_turn_limits *limits)
+{
+    const double TURN_NUMBERS = 1 << 20, TURN_UPDATES = 32, TURNS = 128;
+    double each = (double)limits->each;
+    double n = TURN_NUMBERS / (limits->numbers > 1.0 ? limits->numbers : 1.0) / each;
+    double most = (double)limits->n_rows / each / TURNS;
+    n = fmin(fmax(n, TURN_UPDATES), fmin(most, (double)limits->most_steps));
+    return limits->each * (n > 1.0 ? (size_t)n : 1);
+}
+
+/* ---- the whole ---- */
+
+drove_status drove__linear_set_range(drove_engine_shared *p, double range)
+{
+    drove_number model = p->precision.model;
+    drove__linear_set_model(p, model, range);
+    if (model == DROVE_F32) return DROVE_OK;
+    double unit = (double)p->model_scale * (double)p->quant->scale;
+    if (isfinite(1.0 / unit) && unit >= (double)FLT_MIN && isfinite(unit)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--model-range %g: expected one whose unit times that of the data (%g) is a "
+                       "normal float, found %g",
+                       range, (double)p->quant->scale, unit);
+}
+
+static drove_status choose_range(drove_engine_shared *p, const drove_prepare_options *opt)
+{
+    double range = opt->model_range;
+    if (p->precision.model != DROVE_F32 && range == 0.0)
+        DROVE_TRY(drove__linear_find_range(p, opt->theta, opt->eta, &range));
+    return drove__linear_set_range(p, range);
+}
+
+static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
+{
+    DROVE_TRY(check_model(p->model));
+    DROVE_TRY(check_decay(opt));
+    DROVE_TRY(drove__precision_resolve(opt->precision, drove__storage_is_sparse(opt->data->storage),
+                                       &p->precision));
+    DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
+    p->short_loss = short_loss_of(p->model);
+    DROVE_TRY(quantise(p, opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT));
+    return choose_range(p, opt);
+}
+
+drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out)
+{
+    drove_engine_shared *p = calloc(1, sizeof *p);
+    if (p == NULL) return drove__fail_nomem("a low-precision run", sizeof *p);
+    p->model = opt->model;
+    p->kernels = opt->kernels;
+    p->data = opt->data;
+    p->n_features = opt->model->n_inputs;
+    p->n_outputs = opt->model->n_outputs;
+    p->weight_decay = opt->weight_decay;
+    p->each = opt->each > 0 ? opt->each : 1;
+    p->seed = opt->seed;
+    p->hints = opt->hints;
+    drove_status status = build(p, opt);
+    if (status != DROVE_OK) {
+        drove__linear_dismiss(p);
+        return status;
+    }
+    *out = p;
+    return DROVE_OK;
+}
+
+void drove__linear_dismiss(drove_engine_shared *p)
+{
+    if (p == NULL) return;
+    drove__quant_release(p->quant);
+    drove__free(p->y);
+    drove__free(p->order);
+    free(p);
+}

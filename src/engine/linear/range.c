@@ -1,0 +1,83 @@
+/* engine/linear/range.c - how large parameters become, found out by a short training run in floats.
+ *
+ * The quantised examples are walked once in order (PILOT_NUMBERS of their numbers at most) by one
+ * worker with a float model, from where the run starts; the range is RANGE_MARGIN times the largest
+ * magnitude of any weight at the end, or the largest at the start if that is more.  Later epochs
+ * move weights further, but ever more slowly; what still does not fit is saturated and counted.
+ */
+#include "base/mem.h"
+#include "engine/linear/problem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double RANGE_MARGIN = 2.0;
+static const size_t PILOT_NUMBERS = (size_t)1 << 27, TURN_ROWS = 64;
+
+/* Turns of whole updates: row[turn_rows]. */
+static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t *words, double eta,
+                         uint32_t *row, size_t turn_rows)
+{
+    size_t per_row = p->quant->index_bits == 0
+                         ? p->n_features
+                         : (size_t)(p->quant->n_stored / p->quant->n_rows) + 1;
+    size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
+    if (n > p->quant->n_rows) n = p->quant->n_rows;
+    for (size_t first = 0; first < n; first += turn_rows) {
+        drove_batch batch = {.data = p->data, .row = row};
+        drove_steps made;
+        for (size_t i = first; i < n && i < first + turn_rows; i++)
+            row[batch.n_rows++] = (uint32_t)i;
+        DROVE_TRY(drove__engine_linear.steps(e, words, &batch, (float)eta, &made));
+        if (!made.is_finite) break;
+    }
+    return DROVE_OK;
+}
+
+static double largest(const drove_engine_shared *p, const uint32_t *words)
+{
+    const float *w = (const float *)words;
+    double most = 0.0;
+    for (size_t i = 0; i < p->layout.n_numbers; i++) {
+        if (isfinite(w[i])) most = fmax(most, fabs((double)w[i]));
+    }
+    return most;
+}
+
+/* pilot: with a model of floats. */
+static drove_status try_out(const drove_engine_shared *pilot, uint32_t *words, double eta)
+{
+    size_t turn_rows =
+        pilot->each > TURN_ROWS ? pilot->each : TURN_ROWS / pilot->each * pilot->each;
+    drove_engine *e = NULL;
+    drove_engine_options opt = {.model = pilot->model,
+                                .kernels = pilot->kernels,
+                                .data = pilot->data,
+                                .max_rows = turn_rows,
+                                .shared = pilot};
+    uint32_t *row = drove__alloc(turn_rows, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a turn", turn_rows * sizeof *row);
+    drove_status status = drove__engine_linear.create(&opt, &e);
+    if (status == DROVE_OK) status = walk(e, pilot, words, eta, row, turn_rows);
+    drove__engine_linear.destroy(e);
+    drove__free(row);
+    return status;
+}
+
+drove_status drove__linear_find_range(drove_engine_shared *p, const float *theta, double eta,
+                                      double *out)
+{
+    drove_engine_shared pilot = *p; /* the same examples, borrowed */
+    drove__linear_set_model(&pilot, DROVE_F32, 0.0);
+    uint32_t *words = drove__alloc(pilot.n_words, sizeof *words);
+    if (words == NULL) return drove__fail_nomem("a trial of the model's range", pilot.n_words * 4);
+    drove__linear_pack(&pilot, theta, words);
+    double start = largest(&pilot, words);
+    drove_status status = try_out(&pilot, words, eta);
+    if (status == DROVE_OK) {
+        double range = fmax(RANGE_MARGIN * largest(&pilot, words), start);
+        *out = range > 0.0 && isfinite(range) ? range : 1.0;
+    }
+    drove__free(words);
+    return status;
+}

@@ -1,0 +1,165 @@
+/* engine/linear/rounding.c - see rounding.h. */
+#include "engine/linear/rounding.h"
+
+#include "base/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDINGS = 8, NEAREST_BLOCKS = 2 };
+
+/* ---- the ways ---- */
+
+static void refill_nearest(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)n_blocks;
+    r->bits.block = r->block + (by_bytes ? 0 : DROVEK_BLOCK_BYTES);
+}
+
+/* The kernel steps the generators. */
+static void refill_xorshift(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)r, (void)n_blocks, (void)by_bytes;
+}
+
+static void refill_shared(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)n_blocks, (void)by_bytes;
+    if (r->until_fresh-- > 0) return;
+    r->until_fresh = r->how.period - 1;
+    unsigned n_lanes = r->how.bits / 64;
+    for (unsigned i = 0; i < n_lanes; i++) {
+        uint64_t x = r->lane[i];
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        r->lane[i] = x;
+    }
+    for (unsigned i = n_lanes; i < 8; i++) r->lane[i] = r->lane[i - n_lanes];
+    memcpy(r->block, r->lane, sizeof r->lane);
+}
+
+static void refill_mt19937(drove_rounder *r, size_t n_blocks, bool by_bytes)
+{
+    (void)by_bytes;
+    for (size_t at = 0; at < n_blocks * DROVEK_BLOCK_BYTES; at += sizeof(uint32_t)) {
+        uint32_t word = drove__mt_u32(r->mt);
+        memcpy(r->block + at, &word, sizeof word);
+    }
+}
+
+static const drove_rounding_ops nearest = {
+    .name = "nearest",
+    .help = "to the nearest number: biased",
+    .source = "De Sa et al., ISCA 2017, section 3",
+    .refill = refill_nearest,
+};
+
+static const drove_rounding_ops mt19937 = {
+    .name = "mt19937",
+    .help = "unbiased, Mersenne twister, a number for every write",
+    .source = "De Sa et al., ISCA 2017, section 5.2; Matsumoto, Nishimura 1998",
+    .is_unbiased = true,
+    .is_stream = true,
+    .refill = refill_mt19937,
+};
+
+static const drove_rounding_ops xorshift = {
+    .name = "xorshift",
+    .help = "unbiased, vectorised xorshift, fresh bits for every write",
+    .source = "De Sa et al., ISCA 2017, section 5.2; Marsaglia 2003",
+    .is_unbiased = true,
+    .refill = refill_xorshift,
+};
+
+static const drove_rounding_ops shared = {
+    .name = "shared",
+    .help = "unbiased, ?bits=512 fresh bits every ?period=1 AXPYs, shared by all their writes",
+    .source = "De Sa et al., ISCA 2017, section 5.2",
+    .is_unbiased = true,
+    .refill = refill_shared,
+};
+
+const drove_rounding_ops *const drove__roundings[] = {&nearest, &mt19937, &xorshift, &shared, NULL};
+
+/* ---- parsing ---- */
+
+static drove_status find(const char *name, const drove_rounding_ops **out)
+{
+    const char *names[MOST_ROUNDINGS];
+    size_t n = 0;
+    for (; drove__roundings[n] != NULL; n++) {
+        names[n] = drove__roundings[n]->name;
+        if (strcmp(names[n], name) != 0) continue;
+        *out = drove__roundings[n];
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("rounding", name, names, n);
+}
+
+static drove_status parse(const drove_spec *spec, drove_rounding *how)
+{
+    static const char *const shared_keys[] = {"bits", "period", NULL};
+    uint64_t bits = 512;
+    how->period = 1;
+    DROVE_TRY(find(spec->name, &how->ops));
+    DROVE_TRY(drove__spec_check(spec, 0, how->ops == &shared ? shared_keys : NULL));
+    DROVE_TRY(drove__spec_u64(spec, "bits", 256, 512, &bits));
+    DROVE_TRY(drove__spec_u64(spec, "period", 1, 1000000, &how->period));
+    if (bits != 256 && bits != 512) {
+        return drove__fail(DROVE_E_ARG, "shared?bits: expected 256 or 512, found %u",
+                           (unsigned)bits);
+    }
+    how->bits = (unsigned)bits;
+    return DROVE_OK;
+}
+
+drove_status drove__rounding_parse(const char *spec, drove_rounding *out)
+{
+    drove_spec parts;
+    drove_rounding how = {0};
+    drove_status status = drove__spec_parse(spec, &parts);
+    if (status == DROVE_OK) status = parse(&parts, &how);
+    drove__spec_fini(&parts);
+    if (status != DROVE_OK) return drove__fail_in(status, "--rounding");
+    *out = how;
+    return DROVE_OK;
+}
+
+/* ---- a worker's source ---- */
+
+drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks)
+{
+    *r = (drove_rounder){.how = *how, .n_blocks = how->ops->is_stream ? most_blocks : 0};
+    if (r->n_blocks < NEAREST_BLOCKS) r->n_blocks = NEAREST_BLOCKS;
+    r->block = drove__alloc(r->n_blocks, DROVEK_BLOCK_BYTES);
+    if (r->block == NULL) return drove__fail_nomem("random bits", r->n_blocks * DROVEK_BLOCK_BYTES);
+    r->bits.block = r->block;
+    r->bits.kind = how->ops == &xorshift ? DROVEK_BITS_XORSHIFT
+                   : how->ops->is_stream ? DROVEK_BITS_STREAM
+                                         : DROVEK_BITS_FIXED;
+    memset(r->block, 0x80, DROVEK_BLOCK_BYTES); /* one half in bytes; in little-endian words: */
+    for (size_t i = 1; i < DROVEK_BLOCK_BYTES; i += 2) r->block[DROVEK_BLOCK_BYTES + i] = 0x80;
+    if (!how->ops->is_stream) return DROVE_OK;
+    r->mt = malloc(sizeof *r->mt);
+    return r->mt != NULL ? DROVE_OK : drove__fail_nomem("random bits", sizeof *r->mt);
+}
+
+void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number)
+{
+    drove__rng_seed(&r->rng, seed, DROVE_RNG_ROUNDING, number);
+    r->until_fresh = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        r->lane[i] = drove__rng_u64(&r->rng) | 1u; /* never 0 */
+        r->bits.state[i] = drove__rng_u64(&r->rng) | 1u;
+    }
+    if (r->mt != NULL) drove__mt_seed(r->mt, (uint32_t)drove__rng_u64(&r->rng));
+}
+
+void drove__rounder_fini(drove_rounder *r)
+{
+    drove__free(r->block);
+    free(r->mt);
+    r->block = NULL;
+    r->mt = NULL;
+}

@@ -1,0 +1,79 @@
+/* engine/linear/rounding.h - where the randomness of model writes comes from: --rounding.
+ *
+ * Source: De Sa et al., ISCA 2017, section 5.2 and equation 4, Q(x) = floor(x + u): nearest has u =
+ * 1/2, the others draw u from [0, 1), so that the expected result is x.
+ *
+ *   nearest    biased
+ *   mt19937    unbiased, a fresh number of the Mersenne twister for every write
+ *   xorshift   unbiased, fresh bits from eight vectorised generators for every write
+ *   shared     unbiased, ?bits=512 (or 256) fresh bits every ?period=1 AXPYs, used again throughout
+ */
+#ifndef DROVE_ENGINE_LINEAR_ROUNDING_H
+#define DROVE_ENGINE_LINEAR_ROUNDING_H
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "kernel/linear.h"
+#include "engine/linear/mt19937.h"
+
+#include <stdbool.h>
+
+typedef struct drove_rounding_ops drove_rounding_ops;
+
+typedef struct drove_rounding {
+    const drove_rounding_ops *ops;
+    unsigned                  bits;   /* shared: fresh ones a block, 256 or 512 */
+    uint64_t                  period; /* shared: AXPYs between two blocks */
+} drove_rounding;
+
+/* One worker's source of random bits; its thread only. */
+typedef struct drove_rounder {
+    drove_rounding how;
+    drove_rng      rng; /* factors, and seeds of the rest */
+    drovek_bits    bits;
+    uint64_t       until_fresh; /* AXPYs that the shared block still serves */
+    uint64_t       lane[8];     /* xorshift64 states behind the shared block */
+    uint8_t       *block;       /* [n_blocks][64]; nearest: one half in bytes, then in words */
+    size_t         n_blocks;
+    drove_mt19937 *mt;
+} drove_rounder;
+
+struct drove_rounding_ops {
+    const char *name, *help, *source;
+    bool        is_unbiased;
+    bool        is_stream; /* needs a block for every 64 bytes of random numbers of an AXPY */
+    /* Before an AXPY that uses n_blocks blocks, of bytes or of 16-bit words. */
+    void (*refill)(drove_rounder *r, size_t n_blocks, bool by_bytes);
+};
+
+extern const drove_rounding_ops *const drove__roundings[]; /* NULL-terminated */
+
+/* Errors: DROVE_E_ARG (unknown word with the nearest; keys and their ranges). */
+drove_status drove__rounding_parse(const char *spec, drove_rounding *out);
+
+/* most_blocks: of one AXPY.  Errors: DROVE_E_NOMEM. */
+drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks);
+void         drove__rounder_fini(drove_rounder *r); /* accepts a zeroed rounder */
+
+/* Starts the stream that belongs to turn `number` of the run, so that what is drawn does not depend
+ * on who draws it, and a resumed run draws the same. */
+void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number);
+
+/* The bits for the next AXPY over n numbers of these formats; valid until the next call.  Floats
+ * are not rounded: nothing is drawn for them. */
+static inline drovek_bits *drove__rounder_next(drove_rounder *r, drove_number d, drove_number m,
+                                               size_t n)
+{
+    if (m != DROVE_F32)
+        r->how.ops->refill(r, drovek_blocks(d, m, n), d == DROVE_I8 && m == DROVE_I8);
+    return &r->bits;
+}
+
+/* u of equation 4 for a single number: 1/2, or uniform in [0, 1). */
+static inline double drove__rounder_u(drove_rounder *r)
+{
+    return r->how.ops->is_unbiased ? drove__rng_uniform(&r->rng) : 0.5;
+}
+
+#endif

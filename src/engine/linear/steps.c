@@ -1,0 +1,434 @@
+/* engine/linear/steps.c - the steps of low-precision linear models: one dot and one AXPY per example and
+ * output, straight on the shared numbers.
+ *
+ * Source: De Sa et al., ISCA 2017, Figure 1 (the step), sections 5.1, 5.2 and 5.4.  In a turn of
+ * many steps the AXPY of an example and the dot of the next one are a single pass over the model,
+ * which is still Algorithm 1: every element is updated before the next dot reads it.
+ *
+ * In units: output z = dot * data_scale * model_scale + intercept; the AXPY's factor, in model
+ * units per data unit, is -eta / batch * dloss/dz * data_scale / model_scale.
+ *
+ * Weight decay: the decay of K steps, 1 - (1 - eta lambda)^K, is put into one pass over the model,
+ * with K the fewest steps for which that is at least DECAY_LEAST; a shrinking by less would be lost
+ * in the rounding's noise and cost a pass for each step.  settle makes up for the rest.
+ *
+ * Threads: an engine belongs to one thread; the shared words are racy (docs/memory-model.md, R8),
+ * the rest is read only.
+ */
+#include "engine/linear/engine.h"
+
+#include "base/racy.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double DECAY_LEAST = 1.0 / 256.0;
+
+typedef struct turn { /* one call of steps */
+    drove_engine *e;
+    uint32_t *words;
+    const drove_batch *batch;
+    double eta;
+    drove_steps out;
+} turn;
+
+/* ---- the shared vector ---- */
+
+static void *weights(const turn *t, size_t output)
+{
+    const drove_engine_shared *p = t->e->p;
+    return (char *)t->words + output * p->stride * drove__number_size(p->precision.model);
+}
+
+static float *intercept(const turn *t, size_t output)
+{
+    return (float *)(t->words + t->e->p->layout.tail) + output;
+}
+
+static double output_of(const turn *t, size_t output, double dot)
+{
+    const drove_engine_shared *p = t->e->p;
+    return dot * (double)p->quant->scale * (double)p->model_scale +
+           (double)drove__racy_load(intercept(t, output));
+}
+
+/* ---- rows ---- */
+
+static const void *dense_row(const drove_engine_shared *p, size_t row)
+{
+    return (const char *)p->quant->value + row * p->quant->row_bytes;
+}
+
+static drovek_pairs sparse_row(const drove_engine_shared *p, size_t row)
+{
+    const drove_quant *q = p->quant;
+    uint64_t first = q->row_start[row];
+    return (drovek_pairs){
+        .index = (const char *)q->index + first * (q->index_bits / 8),
+        .value = (const char *)q->value + first * drove__number_size(q->number),
+        .n_stored = (size_t)(q->row_start[row + 1] - first),
+    };
+}
+
+static unsigned index_slot(const drove_quant *q)
+{
+    return q->index_bits == 8 ? 0 : q->index_bits == 16 ? 1 : 2;
+}
+
+/* z[n_outputs] of one example. */
+static void outputs(turn *t, size_t row, double *z)
+{
+    const drove_engine_shared *p = t->e->p;
+    const drovek_linear *k = &p->kernels->linear;
+    drove_number d = p->precision.data, m = p->precision.model;
+    if (p->quant->index_bits == 0) {
+        const void *x = dense_row(p, row);
+        for (size_t o = 0; o < p->n_outputs; o++)
+            z[o] = output_of(t, o, k->dot[d][m](x, weights(t, o), p->n_features));
+        return;
+    }
+    drovek_pairs pairs = sparse_row(p, row);
+    for (size_t o = 0; o < p->n_outputs; o++)
+        z[o] = output_of(t, o, k->spdot[d][index_slot(p->quant)][m](&pairs, weights(t, o)));
+}
+
+/* ---- derivatives of the loss ---- */
+
+static double short_derivative(drove_short_loss loss, double z, double y)
+{
+    switch (loss) {
+    case DROVE_LOGISTIC: return -y / (1.0 + exp(y * z));
+    case DROVE_HINGE: return y * z >= 1.0 ? 0.0 : -y;
+    case DROVE_SQUARED: return z - y;
+    case DROVE_LONG_LOSS: break;
+    }
+    return 0.0;
+}
+
+static void long_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows, const double *z,
+                             double *dz)
+{
+    drove_target target;
+    drove_score unused = {0};
+    size_t n = n_rows * e->p->n_outputs;
+    drove__targets_load(&e->targets, e->p->data, e->p->order, row, n_rows, &target);
+    for (size_t i = 0; i < n; i++) e->pass.out[0][i] = (float)z[i];
+    drove__model_loss(e->p->model, e->p->kernels, &target, n_rows, 1.0f, &e->pass, &unused);
+    for (size_t i = 0; i < n; i++) dz[i] = (double)e->pass.delta[0][i];
+}
+
+/* dz[n_rows][n_outputs] of the examples row[n_rows] with these outputs. */
+static void derivatives(turn *t, const uint32_t *row, size_t n_rows, const double *z, double *dz)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    for (size_t i = 0; i < n_rows * p->n_outputs; i++) {
+        if (!isfinite(z[i])) t->out.is_finite = false;
+    }
+    if (p->short_loss == DROVE_LONG_LOSS) {
+        long_derivatives(e, row, n_rows, z, dz);
+        return;
+    }
+    for (size_t i = 0; i < n_rows; i++)
+        dz[i] = short_derivative(p->short_loss, z[i], (double)p->y[row[i]]);
+}
+
+/* ---- writing ---- */
+
+/* Change of a parameter's number per unit of the data, for a derivative of 1. */
+static double unit_step(const turn *t, size_t n_rows)
+{
+    const drove_engine_shared *p = t->e->p;
+    return -t->eta / (double)n_rows * (double)p->quant->scale / (double)p->model_scale;
+}
+
+static void move_intercept(const turn *t, size_t output, double gradient)
+{
+    float *b = intercept(t, output);
+    drove__racy_store(b, (float)((double)drove__racy_load(b) - t->eta * gradient));
+}
+
+static drovek_bits *bits_for(drove_engine *e, size_t n)
+{
+    const drove_precision *f = &e->p->precision;
+    return drove__rounder_next(&e->rounder, f->data, f->model, n);
+}
+
+/* Adds alpha[i] x[i] of n rows to the weights of an output, in one write. */
+static void write_dense(turn *t, size_t output, size_t n)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number d = p->precision.data, m = p->precision.model;
+    if (n == 0) return;
+    drove__factor_make(d, m, e->alpha, n, &e->rounder, e->factor);
+    t->out.n_clamped += p->kernels->linear.axpy[d][m](weights(t, output), e->x, e->factor, n,
+                                                      p->n_features, bits_for(e, p->n_features));
+}
+
+static void write_sparse(turn *t, size_t output, size_t row, double alpha)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number d = p->precision.data, m = p->precision.model;
+    drovek_pairs pairs = sparse_row(p, row);
+    drove__factor_make(d, m, &alpha, 1, &e->rounder, e->factor);
+    drovek_spaxpy_fn *axpy = p->kernels->linear.spaxpy[d][index_slot(p->quant)][m];
+    t->out.n_clamped += axpy(weights(t, output), &pairs, e->factor, bits_for(e, pairs.n_stored));
+}
+
+/* ---- weight decay ---- */
+
+static void decay(turn *t, double kappa)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number m = p->precision.model;
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
+        p->kernels->linear.decay[m](weights(t, o), p->n_features, (float)kappa, bits);
+        float *b = intercept(t, o);
+        drove__racy_store(b, (float)((double)drove__racy_load(b) * (1.0 - kappa)));
+    }
+}
+
+/* One step's part; true: a pass is due.  problem.c has seen to it that eta lambda < 1. */
+static bool decay_is_due(turn *t)
+{
+    const drove_engine_shared *p = t->e->p;
+    if (p->weight_decay == 0.0) return false;
+    t->e->pending += log1p(-t->eta * p->weight_decay);
+    return -expm1(t->e->pending) >= DECAY_LEAST;
+}
+
+static void decay_now(turn *t)
+{
+    decay(t, -expm1(t->e->pending));
+    t->e->pending = 0.0;
+}
+
+/* ---- steps ---- */
+
+/* The weights' part of one dense step with derivatives dz, and the outputs z_next of example `next`
+ * (NULL: there is none). */
+static void dense_step(turn *t, const void *x, const double *dz, const void *next,
+                       const void *ahead, double *z_next)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    const drovek_linear *k = &p->kernels->linear;
+    drove_number d = p->precision.data, m = p->precision.model;
+    double unit = unit_step(t, 1);
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        void *w = weights(t, o);
+        double dot = 0.0;
+        e->alpha[0] = unit * dz[o];
+        e->x[0] = x;
+        if (dz[o] != 0.0) move_intercept(t, o, dz[o]);
+        if (next == NULL) {
+            write_dense(t, o, dz[o] != 0.0);
+            continue;
+        }
+        if (dz[o] != 0.0) {
+            size_t clamped = 0;
+            drove__factor_make(d, m, e->alpha, 1, &e->rounder, e->factor);
+            dot = k->axpy_dot[d][m](w, x, e->factor, next, ahead, p->n_features,
+                                    bits_for(e, p->n_features), &clamped);
+            t->out.n_clamped += clamped;
+        } else {
+            dot = k->dot[d][m](next, w, p->n_features);
+        }
+        z_next[o] = output_of(t, o, dot);
+    }
+}
+
+/* One example an update; each AXPY is fused with the dot of the next example. */
+static void dense_singles(turn *t)
+{
+    const drove_engine_shared *p = t->e->p;
+    const uint32_t *row = t->batch->row;
+    size_t n = t->batch->n_rows;
+    double *z = t->e->z, *dz = t->e->dz;
+    outputs(t, row[0], z);
+    for (size_t i = 0; i < n; i++) {
+        derivatives(t, row + i, 1, z, dz);
+        bool due = decay_is_due(t);
+        const void *next = i + 1 < n && !due ? dense_row(p, row[i + 1]) : NULL;
+        const void *ahead = i + 2 < n && p->hints ? dense_row(p, row[i + 2]) : NULL;
+        dense_step(t, dense_row(p, row[i]), dz, next, ahead, z);
+        if (!due) continue;
+        decay_now(t);
+        if (i + 1 < n) outputs(t, row[i + 1], z);
+    }
+    t->out.n_steps += n;
+}
+
+static void prefetch_sparse(const drove_engine_shared *p, const uint32_t *row, size_t i, size_t n)
+{
+    if (i >= n || !p->hints) return;
+    drovek_pairs pairs = sparse_row(p, row[i]);
+    size_t bytes = pairs.n_stored < 1024 ? pairs.n_stored : 1024;
+    for (size_t at = 0; at < bytes * (p->quant->index_bits / 8); at += DROVE_CACHE_LINE)
+        __builtin_prefetch((const char *)pairs.index + at);
+    for (size_t at = 0; at < bytes * drove__number_size(p->quant->number); at += DROVE_CACHE_LINE)
+        __builtin_prefetch((const char *)pairs.value + at);
+}
+
+static void sparse_singles(turn *t)
+{
+    const drove_engine_shared *p = t->e->p;
+    const uint32_t *row = t->batch->row;
+    size_t n = t->batch->n_rows;
+    double *z = t->e->z, *dz = t->e->dz, unit = unit_step(t, 1);
+    for (size_t i = 0; i < n; i++) {
+        prefetch_sparse(p, row, i + 2, n);
+        outputs(t, row[i], z);
+        derivatives(t, row + i, 1, z, dz);
+        for (size_t o = 0; o < p->n_outputs; o++) {
+            if (dz[o] == 0.0) continue;
+            write_sparse(t, o, row[i], unit * dz[o]);
+            move_intercept(t, o, dz[o]);
+        }
+        if (decay_is_due(t)) decay_now(t);
+    }
+    t->out.n_steps += n;
+}
+
+/* sum += the products dz x of n examples, whose dz stand in alpha. */
+static void sum_dense(drove_engine *e, size_t n)
+{
+    drove_number d = e->p->precision.data;
+    if (n == 0) return;
+    for (size_t i = 0; i < n; i++) e->factor[i] = (drovek_factor){.f = (float)e->alpha[i]};
+    e->p->kernels->linear.axpy[d][DROVE_F32](e->sum, e->x, e->factor, n, e->p->n_features, NULL);
+}
+
+/* More examples than one write can sum up, into a model of integers: their sum in floats, then one
+ * write. */
+static void write_dense_sum(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number m = p->precision.model;
+    const void *sum = e->sum;
+    size_t n = 0;
+    memset(e->sum, 0, p->n_features * sizeof *e->sum);
+    for (size_t i = 0; i < n_rows; i++) {
+        double dz = e->dz[i * p->n_outputs + o];
+        if (dz == 0.0) continue;
+        e->alpha[n] = dz;
+        e->x[n++] = dense_row(p, row[i]);
+        if (n < DROVE_FACTOR_ROWS) continue;
+        sum_dense(e, n);
+        n = 0;
+    }
+    sum_dense(e, n);
+    drovek_factor factor = {.f = (float)unit_step(t, n_rows)};
+    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
+    t->out.n_clamped +=
+        p->kernels->linear.axpy[DROVE_F32][m](weights(t, o), &sum, &factor, 1, p->n_features, bits);
+}
+
+/* The weights' part of an update from at most DROVE_FACTOR_ROWS examples, or into floats, output
+ * o: the products are summed in the kernel (section 5.4). */
+static void write_dense_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    double unit = unit_step(t, n_rows);
+    size_t n = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        double dz = e->dz[i * p->n_outputs + o];
+        if (dz == 0.0) continue;
+        e->alpha[n] = unit * dz;
+        e->x[n++] = dense_row(p, row[i]);
+        if (n < DROVE_FACTOR_ROWS) continue;
+        write_dense(t, o, n);
+        n = 0;
+    }
+    write_dense(t, o, n);
+}
+
+/* Adds dz x of one example to the sum; returns how many places the sum then has. */
+static size_t add_sparse(drove_engine *e, size_t row, float dz, size_t n_places)
+{
+    size_t n = drove__quant_row(e->p->quant, row, e->index, e->number);
+    for (size_t k = 0; k < n; k++) {
+        uint32_t j = e->index[k];
+        e->sum[j] += dz * e->number[k];
+        e->place[n_places] = j;
+        n_places += !e->is_seen[j];
+        e->is_seen[j] = 1;
+    }
+    return n_places;
+}
+
+/* The same for sparse examples: their sum, then one write of each element that they touch. */
+static void write_sparse_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    drove_number m = p->precision.model;
+    size_t n = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        double dz = e->dz[i * p->n_outputs + o];
+        if (dz != 0.0) n = add_sparse(e, row[i], (float)dz, n);
+    }
+    for (size_t k = 0; k < n; k++) {
+        e->value[k] = e->sum[e->place[k]];
+        e->sum[e->place[k]] = 0.0f;
+        e->is_seen[e->place[k]] = 0;
+    }
+    drovek_pairs pairs = {.index = e->place, .value = e->value, .n_stored = n};
+    drovek_factor factor = {.f = (float)(-t->eta / (double)n_rows / (double)p->model_scale)};
+    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
+    t->out.n_clamped +=
+        p->kernels->linear.spaxpy[DROVE_F32][2][m](weights(t, o), &pairs, &factor, bits);
+}
+
+static void write_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+{
+    const drove_engine_shared *p = t->e->p;
+    double gradient = 0.0;
+    for (size_t i = 0; i < n_rows; i++) gradient += t->e->dz[i * p->n_outputs + o];
+    bool is_long = n_rows > DROVE_FACTOR_ROWS && p->precision.model != DROVE_F32;
+    if (p->quant->index_bits != 0) write_sparse_batch(t, row, n_rows, o);
+    else if (is_long) write_dense_sum(t, row, n_rows, o);
+    else write_dense_batch(t, row, n_rows, o);
+    move_intercept(t, o, gradient / (double)n_rows);
+}
+
+/* `each` examples an update: all outputs first, then the one step from all of them. */
+static void batches(turn *t)
+{
+    drove_engine *e = t->e;
+    const drove_engine_shared *p = e->p;
+    for (size_t first = 0; first < t->batch->n_rows; first += p->each) {
+        const uint32_t *row = t->batch->row + first;
+        size_t left = t->batch->n_rows - first, n = left < p->each ? left : p->each;
+        for (size_t i = 0; i < n; i++) outputs(t, row[i], e->z + i * p->n_outputs);
+        derivatives(t, row, n, e->z, e->dz);
+        for (size_t o = 0; o < p->n_outputs; o++) write_batch(t, row, n, o);
+        if (decay_is_due(t)) decay_now(t);
+        t->out.n_steps++;
+    }
+}
+
+drove_status drove__linear_steps(drove_engine *e, uint32_t *words, const drove_batch *batch,
+                                 float eta, drove_steps *out)
+{
+    turn t = {.e = e, .words = words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
+    if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "a turn: expected an example, found 0");
+    drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
+    if (e->p->each > 1) batches(&t);
+    else if (e->p->quant->index_bits == 0) dense_singles(&t);
+    else sparse_singles(&t);
+    *out = t.out;
+    return DROVE_OK;
+}
+
+void drove__linear_settle(drove_engine *e, uint32_t *words)
+{
+    turn t = {.e = e, .words = words};
+    if (e->pending != 0.0) decay_now(&t);
+}

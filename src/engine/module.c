@@ -1,0 +1,79 @@
+/* engine/module.c - see module.h.
+ *
+ * What opening and the module's entry say is kept with the module: who asks again is answered from
+ * there, without looking again.
+ */
+#include "engine/module.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/module.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { MOST_MODULES = 16, NAME_SIZE = 32 };
+
+typedef struct module {
+    char name[NAME_SIZE];
+    const drove_accel_ops *ops; /* NULL: status and why */
+    drove_status status;
+    char why[DROVE_ERROR_TEXT_SIZE];
+} module;
+
+/* Protects all below.  Held while a module is opened, so that it is opened once. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static module known[MOST_MODULES];
+static size_t n_known;
+static drove_accel_host host; /* fail NULL: not made yet; constant afterwards */
+
+static drove_status check_ops(const char *path, const drove_accel_ops *ops)
+{
+    if (ops->version == DROVE_ACCEL_VERSION) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED, "%s: expected a module of version %d, found %u", path,
+                       DROVE_ACCEL_VERSION, ops->version);
+}
+
+static drove_status open_new(module *m)
+{
+    static char folder[PATH_MAX];
+    drove_module found;
+    if (host.fail == NULL) {
+        host.cache_folder = drove__cache_folder(folder, sizeof folder) ? folder : NULL;
+        host.fail = drove__fail;
+    }
+    DROVE_TRY(drove__module_load(m->name, DROVE_ACCEL_ENTRY, &found));
+    drove__fail(DROVE_E_UNSUPPORTED, "it does not say why");
+    const drove_accel_ops *ops = ((drove_accel_entry_fn *)found.entry)(&host);
+    if (ops == NULL) return drove__fail_in(DROVE_E_UNSUPPORTED, "%s", found.path);
+    DROVE_TRY(check_ops(found.path, ops));
+    m->ops = ops;
+    return DROVE_OK;
+}
+
+/* The module's row, opened; NULL: there is no room for another. */
+static const module *take(const char *name)
+{
+    for (size_t i = 0; i < n_known; i++) {
+        if (strcmp(known[i].name, name) == 0) return &known[i];
+    }
+    if (n_known == MOST_MODULES || strlen(name) >= NAME_SIZE) return NULL;
+    module *m = &known[n_known++];
+    memcpy(m->name, name, strlen(name) + 1);
+    m->status = open_new(m);
+    if (m->status != DROVE_OK) drove__error_copy(m->why);
+    return m;
+}
+
+drove_status drove__module_open(const char *name, const drove_accel_ops **out)
+{
+    pthread_mutex_lock(&lock);
+    const module *m = take(name);
+    pthread_mutex_unlock(&lock);
+    if (m == NULL) return drove__fail(DROVE_E_NOMEM, "%s: too many modules", name);
+    /* a row does not change after it was made, and the lock orders that before this */
+    if (m->status != DROVE_OK) return drove__fail(m->status, "%s", m->why);
+    *out = m->ops;
+    return DROVE_OK;
+}

@@ -1,0 +1,457 @@
+/* run/control.c - the control loop of a run: stretches of training between evaluations, saves
+ * and the end.
+ *
+ * Runs on the caller's thread.  The training clock goes only while the workers do.
+ */
+#include "run/control.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+static const uint64_t TICK_NS = 100000000; /* display, signals */
+
+const double drove__mark_percent[DROVE_N_MARKS] = {10.0, 5.0, 2.0};
+
+/* How many interrupts there have been << SIGNAL_BITS | the number of the last one's signal.  Signal
+ * handlers and any thread write it; runs compare it with what it was when they began, so nobody has
+ * to clear it.  Relaxed: the word is all that is passed on. */
+static _Atomic uint64_t interrupts;
+enum { SIGNAL_BITS = 8, SIGNAL_MASK = (1 << SIGNAL_BITS) - 1 };
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler writes `interrupts`");
+
+void drove_train_interrupt(int signal_number)
+{
+    bool is_signal = signal_number > 0 && signal_number <= SIGNAL_MASK;
+    uint64_t number = is_signal ? (uint64_t)signal_number : SIGINT;
+    uint64_t word = atomic_load_explicit(&interrupts, memory_order_relaxed), next;
+    do next = ((word >> SIGNAL_BITS) + 1) << SIGNAL_BITS | number;
+    while (!atomic_compare_exchange_weak_explicit(&interrupts, &word, next, memory_order_relaxed,
+                                                  memory_order_relaxed));
+}
+
+uint64_t drove__run_interrupts(void)
+{
+    return atomic_load_explicit(&interrupts, memory_order_relaxed);
+}
+
+/* The signal that has interrupted this run; 0: none. */
+static int interrupt_signal(const drove_run *run)
+{
+    uint64_t word = drove__run_interrupts();
+    return word != run->interrupts_before ? (int)(word & SIGNAL_MASK) : 0;
+}
+
+/* Sums and times from options may be beyond what fits: then they are never reached. */
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t ns_of(double seconds)
+{
+    return seconds < 1e10 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
+}
+
+static uint64_t examples_done(const drove_run *run)
+{
+    uint64_t sum = drove__ranks_ahead(run);
+    for (unsigned i = 0; i < run->n_workers; i++) {
+        sum += atomic_load_explicit(&run->worker[i].trace.examples, memory_order_relaxed);
+    }
+    return sum;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+/* ---- progress ---- */
+
+static double budget_fraction(const drove_run *run, double epochs, uint64_t updates, double train_s)
+{
+    double fraction = NAN;
+    if (isfinite(run->until.epochs)) fraction = fmax(epochs / run->until.epochs, 0.0);
+    if (isfinite(run->until.seconds))
+        fraction = fmax(train_s / run->until.seconds, isnan(fraction) ? 0.0 : fraction);
+    if (run->until.updates != UINT64_MAX) {
+        double part = (double)updates / (double)run->until.updates;
+        fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
+    }
+    return fmin(fraction, 1.0);
+}
+
+void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove_progress *out)
+{
+    const drove_standing *st = &run->standing;
+    uint64_t examples = examples_done(run);
+    if (train_ns > run->rate_ns && examples > run->rate_examples) {
+        run->rate = (double)(examples - run->rate_examples) / seconds(train_ns - run->rate_ns);
+    }
+    double epochs = (double)examples / (double)run->batcher.n_rows, train_s = seconds(train_ns);
+    *out = (drove_progress){
+        .epochs = epochs,
+        .epochs_total = isfinite(run->until.epochs) ? run->until.epochs : NAN,
+        .examples = examples,
+        .updates = atomic_load(&run->sync->published),
+        .train_s = train_s,
+        .examples_per_s = run->rate,
+        .loss = st->loss,
+        .loss_initial = st->loss_initial,
+        .accuracy = st->accuracy,
+        .test_loss = st->test_loss,
+        .test_accuracy = st->test_accuracy,
+        .target_loss =
+            run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
+        .n_workers = run->n_workers,
+        .evaluated = evaluated,
+    };
+    out->fraction = budget_fraction(run, epochs, out->updates, train_s);
+    out->eta_s = out->fraction > 0.0 ? train_s * (1.0 - out->fraction) / out->fraction : NAN;
+}
+
+static void show_progress(drove_run *run, uint64_t train_ns)
+{
+    if (run->cb.progress == NULL) return;
+    drove_progress p;
+    drove__run_progress(run, train_ns, 0, &p);
+    run->cb.progress(run->cb.context, &p);
+}
+
+/* ---- evaluation ---- */
+
+static uint64_t batches_for(const drove_run *run, double epochs)
+{
+    double n = ceil(epochs * (double)run->batcher.per_epoch - 1e-9);
+    return n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
+}
+
+/* Batches between two planned evaluations; not always a whole number. */
+static double batches_between(const drove_run *run)
+{
+    return fmax(run->opt.eval_every * (double)run->batcher.per_epoch, 1.0);
+}
+
+/* Batch number at which the next evaluation stands: a whole number of rounds. */
+static uint64_t next_evaluation(const drove_run *run)
+{
+    double n = ceil((double)run->standing.evaluation_slot * batches_between(run) - 1e-9);
+    uint64_t at = n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
+    unsigned width = run->batcher.round_width;
+    return width == 0 ? at : (at + width - 1) / width * width;
+}
+
+double drove__score_accuracy(const drove_data *data, const drove_score *score)
+{
+    switch (data->storage->y_kind) {
+    case DROVE_Y_VALUE: return NAN;
+    case DROVE_Y_CLASS: return (double)score->n_correct / (double)score->n_rows;
+    case DROVE_Y_LABELS: break;
+    }
+    double twice_hits = 2.0 * (double)score->true_positive;
+    double sum = twice_hits + (double)score->false_positive + (double)score->false_negative;
+    return sum > 0.0 ? twice_hits / sum : 1.0; /* micro-F1 */
+}
+
+static void pass_marks(drove_run *run)
+{
+    drove_standing *st = &run->standing;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
+            continue;
+        st->mark[i] =
+            (drove_mark){.train_s = seconds(st->train_ns),
+                         .epochs = (double)examples_done(run) / (double)run->batcher.n_rows,
+                         .updates = atomic_load(&run->sync->published),
+                         .met = true};
+    }
+}
+
+/* The first planned evaluation that is still to come. */
+static void plan_evaluation(drove_run *run)
+{
+    uint64_t next = atomic_load(&run->batcher.next);
+    /* Near it at once, from below: a state file may hold any counter. */
+    double slot = ((double)next - run->batcher.round_width) / batches_between(run) - 2.0;
+    run->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
+    while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
+}
+
+const float *drove__run_theta(drove_run *run)
+{
+    const float *vector = run->sync->ops->peek(run->sync);
+    if (run->theta == NULL) return vector;
+    if (!run->theta_is_current && run->shared == NULL) drove__run_population(run, vector);
+    else if (!run->theta_is_current)
+        run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
+    run->theta_is_current = true;
+    return run->theta;
+}
+
+/* A parameter that no example of an evaluation meets does not show in the loss. */
+static bool parameters_are_finite(drove_run *run)
+{
+    return run->kernels.finite_f32(drove__run_theta(run), run->model->n_params);
+}
+
+static drove_status keep_best(drove_run *run)
+{
+    drove_standing *st = &run->standing;
+    double loss = run->test != NULL ? st->test_loss : st->loss;
+    st->since_best++;
+    if (loss < st->patience_loss) {
+        st->patience_loss = loss;
+        st->since_best = 0;
+    }
+    if (!(loss < st->best_loss)) return DROVE_OK;
+    st->best_loss = loss;
+    if (run->log == NULL) return DROVE_OK; /* nobody will ask for it: its pages stay untouched */
+    memcpy(run->best, drove__run_theta(run), run->model->n_params * sizeof *run->best);
+    return drove__output_best(run);
+}
+
+static drove_status evaluate(drove_run *run)
+{
+    drove_standing *st = &run->standing;
+    drove_score score;
+    DROVE_TRY(drove__gang_score(run, run->train, drove__ranks_part(run), &score));
+    st->loss = score.loss / (double)score.n_rows;
+    st->accuracy = drove__score_accuracy(run->train, &score);
+    if (run->test != NULL) {
+        DROVE_TRY(drove__gang_score(run, run->test, 0, &score));
+        st->test_loss = score.loss / (double)score.n_rows;
+        st->test_accuracy = drove__score_accuracy(run->test, &score);
+    }
+    if (st->n_evaluations == 0) st->loss_initial = st->loss;
+    st->n_evaluations++;
+    plan_evaluation(run);
+    bool is_finite = isfinite(st->loss) && parameters_are_finite(run);
+    if (!is_finite) atomic_store(&run->nonfinite, 1);
+    pass_marks(run);
+    if (is_finite) DROVE_TRY(keep_best(run));
+    drove_progress p;
+    drove__run_progress(run, st->train_ns, 1, &p);
+    if (run->cb.evaluated != NULL) run->cb.evaluated(run->cb.context, &p);
+    return drove__output_evaluation(run, &p);
+}
+
+/* ---- when to stop ---- */
+
+static bool target_met(const drove_run *run)
+{
+    const drove_standing *st = &run->standing;
+    double goal =
+        run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss;
+    double accuracy = run->test != NULL ? st->test_accuracy : st->accuracy;
+    /* comparisons with NaN are false */
+    return st->loss <= goal || accuracy >= run->until.accuracy;
+}
+
+static bool budget_used(const drove_run *run)
+{
+    bool all_given = atomic_load(&run->batcher.next) >= batches_for(run, run->until.epochs);
+    return (all_given && !drove__crew_has_undone(run)) ||
+           atomic_load(&run->sync->published) >= run->until.updates ||
+           seconds(run->standing.train_ns) >= run->until.seconds ||
+           (run->until.patience > 0 && run->standing.since_best >= run->until.patience);
+}
+
+static bool run_is_over(drove_run *run)
+{
+    run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : interrupt_signal(run);
+    if (atomic_load(&run->nonfinite)) {
+        run->outcome = DROVE_CRASHED;
+    } else if (target_met(run)) {
+        run->outcome = DROVE_REACHED;
+    } else if (run->signal_number != 0) {
+        run->outcome = DROVE_INTERRUPTED;
+    } else if (budget_used(run)) {
+        run->outcome = drove__until_has_target(&run->until) ? DROVE_MISSED : DROVE_FINISHED;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* ---- stretches of training ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Batches that bring the updates to `updates`; with steps dropped on the way another stretch
+ * follows. */
+static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
+{
+    if (run->crew.n_groups > 0) return UINT64_MAX; /* drove_crew.most_updates says it */
+    uint64_t next = atomic_load(&run->batcher.next), published = atomic_load(&run->sync->published);
+    if (updates == UINT64_MAX) return UINT64_MAX;
+    if (updates <= published) return next;
+    uint64_t missing = updates - published, each = run->sync->batches_per_update;
+    return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
+}
+
+static uint64_t next_save_batch(const drove_run *run)
+{
+    return add_capped(run->save.done_batches, batches_for(run, run->save.every.amount));
+}
+
+static uint64_t next_save_update(const drove_run *run)
+{
+    return add_capped(run->save.done_updates, run->save.every.updates);
+}
+
+static uint64_t next_save_ns(const drove_run *run)
+{
+    return add_capped(run->save.done_ns, ns_of(run->save.every.amount));
+}
+
+/* What a strategy has saturated when its replicas met counts for the first worker. */
+static void gather_clamped(drove_run *run)
+{
+    (void)run->sync->ops->peek(run->sync); /* the last meeting of this stretch */
+    run->worker[0].trace.clamped += run->sync->n_clamped;
+    run->sync->n_clamped = 0;
+}
+
+/* Updates at which a stretch of a crew has to end. */
+static uint64_t most_updates(const drove_run *run)
+{
+    uint64_t most = run->until.updates;
+    return run->save.every.unit == DROVE_SAVE_UPDATES ? least(most, next_save_update(run)) : most;
+}
+
+/* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
+static drove_status train_until(drove_run *run, uint64_t limit)
+{
+    drove_standing *st = &run->standing;
+    uint64_t last_ns = ns_of(run->until.seconds);
+    if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
+    if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
+    run->rate_examples = examples_done(run);
+    run->rate_ns = st->train_ns;
+    uint64_t start = drove__now_ns();
+    uint64_t deadline =
+        last_ns == UINT64_MAX
+            ? UINT64_MAX
+            : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
+    bool halted = false;
+    drove__batcher_open(&run->batcher, limit);
+    run->theta_is_current = false;
+    run->crew.most_updates = most_updates(run);
+    if (run->crew.n_groups > 0) drove__crew_clear(run);
+    drove__gang_go(run, DROVE_DO_TRAIN);
+    for (;;) {
+        uint64_t now = drove__now_ns();
+        if (drove__gang_wait(run, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
+        now = drove__now_ns();
+        if (!halted && (interrupt_signal(run) != 0 || now >= deadline)) {
+            drove__run_halt(run);
+            halted = true;
+        }
+        if (run->crew.n_groups > 0) drove__crew_tell(run);
+        show_progress(run, st->train_ns + now - start);
+    }
+    st->train_ns += drove__now_ns() - start;
+    drove__batcher_settle(&run->batcher);
+    gather_clamped(run);
+    if (run->crew.n_groups > 0) drove__crew_tell(run);
+    run->ranks.signal_number = interrupt_signal(run);
+    drove_status status = drove__gang_status(run);
+    return status == DROVE_OK ? drove__ranks_parked(run) : status;
+}
+
+static bool save_is_due(const drove_run *run, bool evaluated)
+{
+    switch (run->save.every.unit) {
+    case DROVE_SAVE_NEVER: return false;
+    case DROVE_SAVE_EVAL: return evaluated;
+    case DROVE_SAVE_EPOCHS: return atomic_load(&run->batcher.next) >= next_save_batch(run);
+    case DROVE_SAVE_UPDATES: return atomic_load(&run->sync->published) >= next_save_update(run);
+    case DROVE_SAVE_SECONDS: return run->standing.train_ns >= next_save_ns(run);
+    }
+    return false;
+}
+
+/* Saves, unless there is rubbish to save: then the run has crashed, and the older state stays. */
+static drove_status save(drove_run *run)
+{
+    if (!parameters_are_finite(run)) atomic_store(&run->nonfinite, 1);
+    if (atomic_load(&run->nonfinite)) return DROVE_OK;
+    run->save.done_batches = atomic_load(&run->batcher.next);
+    run->save.done_updates = atomic_load(&run->sync->published);
+    run->save.done_ns = run->standing.train_ns;
+    DROVE_TRY(drove__output_save(run));
+    run->save.is_there = run->opt.out[0] != '\0';
+    return DROVE_OK;
+}
+
+static uint64_t next_stop(const drove_run *run)
+{
+    uint64_t stop = least(next_evaluation(run), batches_for(run, run->until.epochs));
+    stop = least(stop, batches_for_updates(run, run->until.updates));
+    if (run->save.every.unit == DROVE_SAVE_EPOCHS) stop = least(stop, next_save_batch(run));
+    if (run->save.every.unit == DROVE_SAVE_UPDATES) {
+        stop = least(stop, batches_for_updates(run, next_save_update(run)));
+    }
+    return stop;
+}
+
+/* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
+static drove_status check_crew(drove_run *run)
+{
+    drove_status status = drove__crew_status(run);
+    if (status == DROVE_OK) return DROVE_OK;
+    bool saves = run->opt.out[0] != '\0';
+    char text[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(text);
+    DROVE_TRY(save(run));
+    return drove__fail(status, "%s; %s%s", text,
+                       saves ? "the state is saved: drove train --resume "
+                             : "nothing is saved without --out",
+                       saves ? run->opt.out : "");
+}
+
+/* The last workers may be lost in an evaluation too. */
+static drove_status evaluate_or_save(drove_run *run)
+{
+    drove_status status = evaluate(run);
+    if (status == DROVE_OK || run->crew.n_groups == 0) return status;
+    drove_status lost = check_crew(run);
+    return lost != DROVE_OK ? lost : status;
+}
+
+/* The run ended between two evaluations: measure the end, which may be what meets the target.  The
+ * plan of evaluations and the patience stay as they were, so that a run continued from here
+ * evaluates where an unbroken one does. */
+static drove_status evaluate_end(drove_run *run)
+{
+    drove_standing before = run->standing;
+    DROVE_TRY(evaluate_or_save(run));
+    (void)run_is_over(run);
+    run->standing.evaluation_slot = before.evaluation_slot;
+    run->standing.since_best = before.since_best;
+    run->standing.patience_loss = before.patience_loss;
+    return DROVE_OK;
+}
+
+drove_status drove__run_control(drove_run *run)
+{
+    bool evaluated = true;
+    if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate_or_save(run));
+    while (!run_is_over(run)) {
+        DROVE_TRY(train_until(run, next_stop(run)));
+        if (run->crew.n_groups > 0) DROVE_TRY(check_crew(run));
+        if (run->sync->ops->parked != NULL) DROVE_TRY(run->sync->ops->parked(run->sync));
+        evaluated =
+            atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
+        if (evaluated) DROVE_TRY(evaluate_or_save(run));
+        if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
+    }
+    if (!evaluated) DROVE_TRY(evaluate_end(run));
+    return run->outcome == DROVE_CRASHED ? DROVE_OK : save(run);
+}

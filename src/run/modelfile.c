@@ -1,0 +1,414 @@
+/* run/modelfile.c - model.safetensors: the parameters and all that a prediction needs.
+ *
+ * Tensors: of each layer with parameters NAME.weight in the shape that theta has it in, NAME.bias;
+ * of batch normalisation also NAME.mean and NAME.variance; a chain's layers are called layer0,
+ * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled.  Metadata: format,
+ * model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a JSON array),
+ * storage, index_base; graph, a description as YAML, where the model came from a file; features
+ * where there is a feature map, image where data are images, and what part of them the model sees:
+ * its inputs are then the map's features, or that part's numbers.  Described in docs/formats.md.
+ */
+#include "data/scale.h"
+#include "model/graph.h"
+#include "model/loss.h"
+#include "run/run.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL_FORMAT "drove-model-1"
+
+/* How further data are read: that is all a model keeps of its data's storage. */
+static const char *const storage_names[] = {
+    [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
+
+static const char *storage_word(const drove_storage *s)
+{
+    if (s->x_kind != DROVE_X_QUANT) return storage_names[s->x_kind];
+    return storage_names[drove__storage_is_sparse(s) ? DROVE_X_CSR : DROVE_X_F32];
+}
+
+/* ---- saving ---- */
+
+enum { TENSORS_OF_A_LAYER = 4 };
+
+static void name_tensor(char name[DROVE_TENSOR_NAME_SIZE], const drove_layer *l, const char *what)
+{
+    snprintf(name, DROVE_TENSOR_NAME_SIZE, "%s.%s", l->name, what);
+}
+
+/* A tensor of n numbers in one dimension. */
+static drove_tensor vector_of(const drove_layer *l, const char *what, size_t n, const float *values)
+{
+    drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = values};
+    name_tensor(t.name, l, what);
+    return t;
+}
+
+static size_t list_layer(const drove_layer *l, const float *theta, drove_tensor *t)
+{
+    size_t n = 0, n_channels = l->n_statistics / 2;
+    if (l->n_w > 0) {
+        t[n] = vector_of(l, "weight", l->n_w, theta + l->w_offset);
+        t[n].rank = l->w_rank;
+        memcpy(t[n++].shape, l->w_shape, sizeof l->w_shape);
+    }
+    if (l->n_b > 0) t[n++] = vector_of(l, "bias", l->n_b, theta + l->b_offset);
+    if (n_channels == 0) return n;
+    t[n++] = vector_of(l, "mean", n_channels, theta + l->s_offset);
+    t[n++] = vector_of(l, "variance", n_channels, theta + l->s_offset + n_channels);
+    return n;
+}
+
+static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta,
+                           drove_tensor *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_layers; i++) n += list_layer(&model->layer[i], theta, t + n);
+    size_t n_features = data->storage->n_features;
+    drove_scale scale = drove__data_scale(data);
+    if (scale.factor != NULL) {
+        t[n++] = (drove_tensor){.name = "input.factor",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = scale.factor};
+    }
+    if (scale.shift != NULL) {
+        t[n++] = (drove_tensor){.name = "input.shift",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = scale.shift};
+    }
+    return n;
+}
+
+static char *names_as_json(const drove_storage *storage)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+        json_array_append_new(names, json_string(storage->class_name[i]));
+    }
+    char *text = json_dumps(names, JSON_COMPACT);
+    json_decref(names);
+    return text;
+}
+
+drove_status drove__modelfile_save(const char *path, const drove_model *model,
+                                   const drove_data *data, const drove_features_options *features,
+                                   const float *theta)
+{
+    const drove_storage *s = data->storage;
+    const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
+    bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
+    char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
+    char image[DROVE_AUGMENT_TEXT_SIZE];
+    drove__augment_print(is_cut ? &data->augment : &whole, image);
+    drove__features_print(features, map);
+    snprintf(base, sizeof base, "%d", s->index_base);
+    snprintf(inputs, sizeof inputs, "%zu", s->n_features);
+    snprintf(classes, sizeof classes, "%zu", s->n_classes);
+    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 2;
+    drove_tensor *tensor = calloc(most, sizeof *tensor);
+    char *names = names_as_json(s);
+    drove_status status = DROVE_OK;
+    if (tensor == NULL || names == NULL) {
+        status = drove__fail_nomem("a model file", most * sizeof *tensor);
+    } else {
+        const char *meta[] = {"format",
+                              MODEL_FORMAT,
+                              "model",
+                              model->spec,
+                              "activation",
+                              model->activation,
+                              "loss",
+                              model->loss->name,
+                              "n_features",
+                              inputs,
+                              "n_classes",
+                              classes,
+                              "multi_label",
+                              s->y_kind == DROVE_Y_LABELS ? "1" : "0",
+                              "scale",
+                              drove__scaling_name(drove__data_scale(data).scaling),
+                              "class_names",
+                              names,
+                              "storage",
+                              storage_word(s),
+                              "index_base",
+                              base,
+                              map[0] != '\0' ? "features"
+                              : is_image     ? "image"
+                                             : NULL,
+                              map[0] != '\0' ? map : image,
+                              NULL,
+                              NULL,
+                              NULL};
+        if (model->graph_text != NULL) {
+            size_t end = 0;
+            while (meta[end] != NULL) end++;
+            meta[end] = "graph";
+            meta[end + 1] = model->graph_text;
+        }
+        status =
+            drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
+    }
+    free(names);
+    free(tensor);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static drove_status want_meta(const drove_safetensors *st, const char *key, const char **out)
+{
+    *out = drove__safetensors_meta(st, key);
+    return *out != NULL ? DROVE_OK
+                        : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
+}
+
+static drove_status word_index(const char *what, const char *word, const char *const *words,
+                               unsigned n, unsigned *out)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(words[i], word) != 0) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "expected a known %s, found \"%s\"", what, word);
+}
+
+/* A map is written with all that it was drawn from. */
+static drove_status read_features(const drove_safetensors *st, drove_features_options *out)
+{
+    const char *text = drove__safetensors_meta(st, "features");
+    drove_status status = drove__features_parse(text != NULL ? text : "", out);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "features");
+    if (out->ops == NULL || (out->gamma > 0 && out->has_seed)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "features: expected gamma and seed, found \"%.80s\"", text);
+}
+
+/* What is cut out of the data's images: io.n_features numbers of n_inputs. */
+static drove_status read_image(const drove_safetensors *st, drove_modelfile *file)
+{
+    drove_augment *a = &file->augment;
+    const char *text = drove__safetensors_meta(st, "image");
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove__augment_scan(text, a);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "image");
+    if (a->channels * a->height * a->width != file->n_inputs || file->features.ops != NULL) {
+        return drove__fail(DROVE_E_DATA,
+                           "image: expected a part of images of %zu numbers, found "
+                           "\"%.80s\"",
+                           file->n_inputs, text);
+    }
+    bool is_cut = drove__augment_is_on(a);
+    file->io.image = (drove_shape){.c = a->channels,
+                                   .h = is_cut ? a->crop_height : a->height,
+                                   .w = is_cut ? a->crop_width : a->width};
+    file->io.n_features = drove__shape_floats(file->io.image);
+    return DROVE_OK;
+}
+
+static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *features, *classes, *multi, *scale, *storage, *base;
+    uint64_t n;
+    unsigned scaling, kind;
+    DROVE_TRY(want_meta(st, "n_features", &features));
+    DROVE_TRY(want_meta(st, "n_classes", &classes));
+    DROVE_TRY(want_meta(st, "multi_label", &multi));
+    DROVE_TRY(want_meta(st, "scale", &scale));
+    DROVE_TRY(want_meta(st, "storage", &storage));
+    DROVE_TRY(want_meta(st, "index_base", &base));
+    DROVE_TRY(word_index("scale", scale, drove__scaling_names, DROVE_N_SCALINGS, &scaling));
+    DROVE_TRY(word_index("storage", storage, storage_names, DROVE_COUNT(storage_names), &kind));
+    DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
+    file->n_inputs = (size_t)n;
+    DROVE_TRY(read_features(st, &file->features));
+    file->io.n_features = file->features.ops != NULL ? file->features.n_out : file->n_inputs;
+    DROVE_TRY(read_image(st, file));
+    DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
+    file->io.n_classes = (size_t)n;
+    file->io.is_multi_label = strcmp(multi, "1") == 0;
+    file->scaling = (drove_scaling)scaling;
+    file->x_kind = (drove_x_kind)kind;
+    file->index_base = strcmp(base, "0") == 0 ? 0 : strcmp(base, "1") == 0 ? 1 : -1;
+    return DROVE_OK;
+}
+
+/* A chain's first layer shows what it takes. */
+static drove_status check_chain(const drove_safetensors *st, const drove_modelfile *file)
+{
+    const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
+    if (!file->model->is_chain || strcmp(file->model->layer[0].name, "layer0") != 0)
+        return DROVE_OK;
+    if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
+        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s",
+                           file->io.n_features, first == NULL ? "none" : "another shape");
+    }
+    return DROVE_OK;
+}
+
+/* By its description in the file, or by its family; no other file is read. */
+static drove_status create_model(const drove_safetensors *st, drove_modelfile *file,
+                                 const char *spec)
+{
+    const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
+    DROVE_TRY(want_meta(st, "activation", &activation));
+    DROVE_TRY(want_meta(st, "loss", &loss));
+    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &file->io, &file->model);
+    if (drove__graph_is_file(spec))
+        return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
+    return drove__model_create(spec, activation, loss, &file->io, &file->model);
+}
+
+/* The parameters that the described model would have must be in the file before memory is asked
+ * for them. */
+static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *spec;
+    DROVE_TRY(want_meta(st, "model", &spec));
+    DROVE_TRY(create_model(st, file, spec));
+    DROVE_TRY(check_chain(st, file));
+    size_t n = file->model->n_weights;
+    for (size_t i = 0; i < file->model->n_layers; i++) n += file->model->layer[i].n_statistics;
+    if (n > st->size_bytes / sizeof(float)) {
+        return drove__fail(DROVE_E_DATA,
+                           "expected %zu parameters for %s, found a file of %zu bytes", n, spec,
+                           st->size_bytes);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n,
+                                float *into)
+{
+    const void *bytes;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+    memcpy(into, bytes, n * sizeof *into);
+    return DROVE_OK;
+}
+
+/* n numbers of a layer's tensor; n may be 0: no tensor. */
+static drove_status read_part(const drove_safetensors *st, const drove_layer *l, const char *what,
+                              size_t n, float *into)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    name_tensor(name, l, what);
+    return n > 0 ? read_floats(st, name, n, into) : DROVE_OK;
+}
+
+static drove_status read_parameters(const drove_safetensors *st, drove_modelfile *file)
+{
+    const drove_model *model = file->model;
+    file->theta = drove__alloc(model->n_params, sizeof *file->theta);
+    if (file->theta == NULL)
+        return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *l = &model->layer[i];
+        float *statistics = file->theta + l->s_offset;
+        DROVE_TRY(read_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
+        DROVE_TRY(read_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
+        DROVE_TRY(read_part(st, l, "mean", l->n_statistics / 2, statistics));
+        DROVE_TRY(
+            read_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n,
+                                 float **out)
+{
+    if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
+    float *values = drove__alloc(n, sizeof *values);
+    if (values == NULL) return drove__fail_nomem("the model's scaling", n * sizeof *values);
+    *out = values;
+    return read_floats(st, name, n, values);
+}
+
+static drove_status copy_names(const json_t *names, size_t n, char **out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name == NULL) return drove__fail(DROVE_E_DATA, "class name %zu: expected a text", i);
+        out[i] = strdup(name);
+        if (out[i] == NULL) return drove__fail_nomem("class names", n * sizeof *out);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_names(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text;
+    DROVE_TRY(want_meta(st, "class_names", &text));
+    json_t *names = json_loads(text, 0, NULL);
+    size_t n = json_array_size(names);
+    drove_status status = DROVE_OK;
+    if (!json_is_array(names)) {
+        status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
+    } else if (n != 0 && n != file->io.n_classes) {
+        status =
+            drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
+    } else if (n != 0) {
+        file->class_name = calloc(n, sizeof *file->class_name);
+        status = file->class_name != NULL ? copy_names(names, n, file->class_name)
+                                          : drove__fail_nomem("class names", n * sizeof(char *));
+    }
+    json_decref(names);
+    return status;
+}
+
+static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *format = drove__safetensors_meta(st, "format");
+    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0) {
+        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found %s%s%s",
+                           MODEL_FORMAT, format ? "\"" : "", format ? format : "none",
+                           format ? "\"" : "");
+    }
+    DROVE_TRY(read_io(st, file));
+    DROVE_TRY(build_model(st, file));
+    DROVE_TRY(read_parameters(st, file));
+    DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));
+    DROVE_TRY(read_scaling(st, "input.factor", file->n_inputs, &file->factor));
+    return read_names(st, file);
+}
+
+drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
+{
+    drove_safetensors st;
+    drove_modelfile file = {0};
+    DROVE_TRY(drove__safetensors_load(path, &st));
+    drove_status status = read_all(&st, &file);
+    drove__safetensors_fini(&st);
+    if (status != DROVE_OK) {
+        drove__modelfile_fini(&file);
+        return drove__fail_in(status, "%s", path);
+    }
+    *out = file;
+    return DROVE_OK;
+}
+
+drove_status drove__modelfile_features(const char *path, drove_features_options *out)
+{
+    drove_safetensors st;
+    DROVE_TRY(drove__safetensors_load(path, &st));
+    drove_status status = read_features(&st, out);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", path);
+}
+
+void drove__modelfile_fini(drove_modelfile *file)
+{
+    for (size_t i = 0; file->class_name != NULL && i < file->io.n_classes; i++)
+        free(file->class_name[i]);
+    free(file->class_name);
+    drove__free(file->shift);
+    drove__free(file->factor);
+    drove__free(file->theta);
+    drove__model_destroy(file->model);
+    *file = (drove_modelfile){0};
+}

@@ -1,0 +1,348 @@
+/* run/options.c - the table of options: words, defaults, ranges, help.  Run files: runfile.c;
+ * checks that need more than one option: validate.c.
+ *
+ * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
+ */
+#include "base/mem.h"
+#include "base/spec.h"
+#include "base/status.h"
+#include "run/resolve.h"
+#include "run/workers.h"
+
+#include <drove/options.h>
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exchange",
+                  low[] = "Low precision", machine[] = "Machine", run[] = "Run";
+
+#define WHERE(field)     .name = #field, .offset = offsetof(drove_options, field)
+#define TEXT             .kind = DROVE_OPTION_TEXT
+#define REAL(low, high)  .kind = DROVE_OPTION_REAL, .least = (low), .most = (high)
+#define COUNT(low, high) .kind = DROVE_OPTION_COUNT, .least = (low), .most = (high)
+
+static const drove_option_info table[] = {
+    {WHERE(data), .group = problem, TEXT, .default_text = "synth:digits", .value_name = "SPEC",
+     .list = "data", .help = "training data: mnist:DIR, libsvm:FILE, csv:FILE ..."},
+    {WHERE(test), .group = problem, TEXT, .default_text = "split", .value_name = "SPEC",
+     .list = "data", .empty_word = "none", .words = "split none",
+     .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},
+    {WHERE(features), .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
+     .list = "features", .empty_word = "none", .words = "none",
+     .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
+    {WHERE(model), .group = problem, TEXT, .default_text = "mlp:128,128,128", .value_name = "SPEC",
+     .list = "models",
+     .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file to go on "
+             "from"},
+    {WHERE(activation), .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
+     .list = "activations", .help = "of the hidden layers"},
+    {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "inits", .empty_word = "auto", .words = "auto",
+     .help = "first parameters; auto = he:1 for relu, xavier:1 otherwise"},
+    {WHERE(loss), .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
+     .list = "losses", .empty_word = "auto", .words = "auto", .help = "auto = by model and data"},
+
+    {WHERE(strategy), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "strategies", .words = "auto",
+     .help = "how workers share the model; auto = sequential for one, hogwild for more, "
+             "easgd-sync3 for ranks of MPI"},
+    {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
+     .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
+    {WHERE(rule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "rules", .words = "auto",
+     .help = "how a gradient becomes a step (epsilon stands outside the root); auto = momentum:0.9 "
+             "for convolutional networks, as they were published with, sgd for all else"},
+    {WHERE(rule_state), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto shared worker",
+     .help = "velocity and moments are shared, or of each worker; auto = shared, unless the "
+             "strategy keeps them with the workers"},
+    {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
+     .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
+     .help = "step size; auto = 0.01, of P elastic workers 0.01 (P + 1) / P, since no gradient "
+             "moves their centre"},
+    {WHERE(schedule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+     .list = "schedules", .words = "auto",
+     .help = "factors of the step size, joined by +; auto = cosine over the epochs of --until for "
+             "convolutional networks, constant for all else"},
+    {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
+     .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
+    {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
+     .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
+    {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
+     .help = "examples per worker and step"},
+    {WHERE(order), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto shuffle random blocks",
+     .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "
+             "runs of neighbours); auto = shuffle, with --precision blocks of shuffled examples"},
+
+    {WHERE(period), .group = exchange, TEXT, .default_text = "strategy", .value_name = "N",
+     .empty_word = "strategy", .words = "strategy auto",
+     .help = "steps of a worker between two exchanges with the others; auto = from measured times "
+             "of computing and exchanging; strategy = as the strategy is published"},
+    {WHERE(rho), .group = exchange, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
+     .help = "elastic pull between a worker and the centre; 0 = 0.9 / (--lr times workers)"},
+    {WHERE(messages), .group = exchange, TEXT, .default_text = "packed", .value_name = "WORD",
+     .words = "packed layers", .help = "all parameters in one message, or one for each layer"},
+    {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
+     .words = "whole own",
+     .help = "training data of each worker: the whole set, or a random part of its own"},
+    {WHERE(timeout), .group = exchange, REAL(0.1, 1e6), .default_text = "60",
+     .value_name = "SECONDS", .help = "after which a silent worker of another process is lost"},
+
+    {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
+     .empty_word = "none",
+     .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs C16s C8s G1C1s",
+     .help = "formats of data and model numbers as a DMGC signature, D8M8, D8i16M16 ...: linear "
+             "models, step straight on the shared numbers; or of what workers exchange, C16s, C8s, "
+             "G1C1s; none = floats"},
+    {WHERE(rounding), .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
+     .list = "roundings", .help = "how a parameter is rounded when it is written"},
+    {WHERE(model_range), .group = low, REAL(0, FLT_MAX), .default_text = "0",
+     .value_name = "NUMBER",
+     .help = "largest magnitude that a parameter of 8 or 16 bits can have; 0 = from the data"},
+
+    {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
+     .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
+    {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
+     .empty_word = "threads",
+     .words = "threads threads: procs: cpu:all cpu: host: opencl: cuda: fake:",
+     .help = "groups of cores and devices that a coordinator gives batches to, joined by +: "
+             "cpu:0-3, cpu:all, host:K, opencl:0, opencl:0.1, cuda:0, fake:?speed=250, each with "
+             "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads; procs:N = N "
+             "processes over shared memory"},
+    {WHERE(loaders), .group = machine, TEXT, .default_text = "auto", .value_name = "N",
+     .words = "auto",
+     .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
+             "auto = 0 where loading is cheap, else one for each worker as far as there are "
+             "processors left"},
+    {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
+     .words = "none compact spread",
+     .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
+    {WHERE(partition), .group = machine, TEXT, .default_text = "none", .value_name = "P",
+     .empty_word = "none", .words = "none auto",
+     .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
+             "as fit the fast memory"},
+    {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
+     .empty_word = "auto", .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
+     .help = "highest kernel tier to use: ref; avx2, avx512; neon, dotprod"},
+    {WHERE(prefetch), .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
+     .words = "on hardware hints off",
+     .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "
+             "prefetchers off; off: neither"},
+
+    {WHERE(until), .group = run, TEXT, .default_text = "epochs=10", .value_name = "CONDITIONS",
+     .words = "loss= accuracy= patience= epochs= seconds= updates=",
+     .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000; "
+             "comma = whichever first"},
+    {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "0.25",
+     .value_name = "NUMBER", .help = "epochs between two evaluations"},
+    {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
+     .help = "training examples of an evaluation; 0 = all"},
+    {WHERE(seed), .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
+     .help = "of parameters, order, split and generated data"},
+    {WHERE(out), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+     .empty_word = "none", .words = "none",
+     .help = "folder for model, state, log and summary; none = write nothing"},
+    {WHERE(resume), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+     .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
+    {WHERE(timeline), .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "with --strategy accumulate or tree: what each device did when, as Chrome trace "
+             "events; none = timeline.json in --out"},
+    {WHERE(save_every), .group = run, TEXT, .default_text = "eval", .value_name = "WHEN",
+     .words = "eval epochs= updates= seconds= never",
+     .help = "write the state at each eval, epochs=N, updates=N, seconds=N or never"},
+};
+
+const drove_option_info *drove_options_table(size_t *n_out)
+{
+    *n_out = DROVE_COUNT(table);
+    return table;
+}
+
+/* ---- names ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++) {
+        char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
+        if (x != y) return false;
+    }
+    return *a == *b;
+}
+
+static drove_status unknown_option(const char *name)
+{
+    const char *names[DROVE_COUNT(table)];
+    char flag[64], near[64];
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) names[i] = table[i].name;
+    snprintf(flag, sizeof flag, "%s", name);
+    for (char *c = flag; *c != '\0'; c++) {
+        if (*c == '-') *c = '_';
+    }
+    const char *nearest = drove__nearest(flag, names, DROVE_COUNT(table));
+    if (nearest == NULL) return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"", name);
+    snprintf(near, sizeof near, "%s", nearest);
+    for (char *c = near; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; did you mean \"%s\"?", name, near);
+}
+
+static drove_status find(const char *name, const drove_option_info **out)
+{
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        if (!same_name(table[i].name, name)) continue;
+        *out = &table[i];
+        return DROVE_OK;
+    }
+    return unknown_option(name);
+}
+
+/* "--weight-decay" */
+static const char *flag_of(const drove_option_info *info, char into[64])
+{
+    snprintf(into, 64, "--%s", info->name);
+    for (char *c = into + 2; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return into;
+}
+
+/* ---- setting ---- */
+
+static drove_status set_text(char *field, const drove_option_info *info, const char *value)
+{
+    char flag[64];
+    if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) value = "";
+    size_t n = strlen(value);
+    if (n >= DROVE_TEXT_SIZE) {
+        return drove__fail(DROVE_E_ARG, "%s: expected at most %d bytes, found %zu",
+                           flag_of(info, flag), DROVE_TEXT_SIZE - 1, n);
+    }
+    if (n == 0 && info->empty_word == NULL) {
+        return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing", flag_of(info, flag),
+                           info->value_name);
+    }
+    memset(field, 0, DROVE_TEXT_SIZE);
+    memcpy(field, value, n);
+    return DROVE_OK;
+}
+
+static drove_status set_value(drove_options *options, const drove_option_info *info,
+                              const char *value)
+{
+    char flag[64];
+    void *field = (char *)options + info->offset;
+    switch (info->kind) {
+    case DROVE_OPTION_TEXT: return set_text(field, info, value);
+    case DROVE_OPTION_REAL:
+        if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
+            *(double *)field = 0.0;
+            return DROVE_OK;
+        }
+        return drove__parse_real(flag_of(info, flag), value, info->least, info->most, field);
+    case DROVE_OPTION_COUNT:
+        return drove__parse_u64(flag_of(info, flag), value, (uint64_t)info->least,
+                                (uint64_t)info->most, field);
+    }
+    return DROVE_OK;
+}
+
+/* "threads:4" is another word for --threads 4; what else there is run/workers.c reads. */
+static drove_status set_workers(drove_options *options, const drove_option_info *info,
+                                const char *value)
+{
+    static const char threads[] = "threads";
+    const size_t n = sizeof threads - 1;
+    if (drove__workers_are_procs(value)) {
+        unsigned unused;
+        DROVE_TRY(drove__procs_parse(value, 1, &unused));
+        DROVE_TRY(drove_options_set(options, threads, "all")); /* what was said before */
+        return set_text(options->workers, info, value);
+    }
+    if (strncmp(value, threads, n) != 0) {
+        drove_crew_plan plan;
+        DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, true, &plan));
+        drove__crew_plan_fini(&plan);
+        return set_text(options->workers, info, value);
+    }
+    if (value[n] != '\0' && (value[n] != ':' || strpbrk(value, "?+,") != NULL)) {
+        return drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
+    }
+    if (value[n] == ':') DROVE_TRY(drove_options_set(options, threads, value + n + 1));
+    memset(options->workers, 0, sizeof options->workers);
+    return DROVE_OK;
+}
+
+drove_status drove_options_set(drove_options *options, const char *name, const char *value)
+{
+    const drove_option_info *info;
+    DROVE_TRY(find(name, &info));
+    if (info->offset == offsetof(drove_options, workers)) return set_workers(options, info, value);
+    if (info->offset ==
+        offsetof(drove_options, threads)) { /* here, so that a run file has its line */
+        unsigned n;
+        DROVE_TRY(drove__threads_parse(value, 1, &n));
+    }
+    return set_value(options, info, value);
+}
+
+drove_options drove_options_default(void)
+{
+    drove_options options;
+    memset(&options, 0, sizeof options);
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        (void)set_value(&options, &table[i], table[i].default_text); /* cannot fail: tested */
+    }
+    return options;
+}
+
+/* ---- reading ---- */
+
+/* The shortest text that reads back as the same number. */
+static void print_real(double value, char *into, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(into, size, "%.*g", digits, value);
+        if (strtod(into, NULL) == value) return;
+    }
+}
+
+drove_status drove_options_get(const drove_options *options, const char *name, char *into,
+                               size_t size)
+{
+    const drove_option_info *info;
+    char number[40];
+    DROVE_TRY(find(name, &info));
+    const char *text = number;
+    const void *field = (const char *)options + info->offset;
+    switch (info->kind) {
+    case DROVE_OPTION_TEXT:
+        text = field;
+        if (*text == '\0' && info->empty_word != NULL) text = info->empty_word;
+        break;
+    case DROVE_OPTION_REAL:
+        print_real(*(const double *)field, number, sizeof number);
+        if (*(const double *)field == 0.0 && info->empty_word != NULL) text = info->empty_word;
+        break;
+    case DROVE_OPTION_COUNT:
+        snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    }
+    size_t n = strlen(text);
+    if (n >= size) {
+        return drove__fail(DROVE_E_ARG, "%s: expected room for %zu bytes, found %zu", info->name,
+                           n + 1, size);
+    }
+    memcpy(into, text, n + 1);
+    return DROVE_OK;
+}
+
+const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)
+{
+    return drove__nearest(word, candidates, n_candidates);
+}

@@ -1,0 +1,355 @@
+/* run/output.c - the files of --out: run.json, log.jsonl, summary.json, model, best model,
+ * state, events.
+ *
+ * Files other than the append-only ones appear whole or not at all.  Called with the workers
+ * parked and the training clock stopped.  Without --out everything here does nothing.
+ */
+#include "run/output.h"
+
+#include "run/report.h"
+
+#include "base/cpu.h"
+#include "base/file.h"
+
+#include <drove/version.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *drove__path_join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path != NULL) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+json_t *drove__json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+drove_status drove__json_text(json_t *object, int digits, char **out)
+{
+    char *text = object != NULL
+                     ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
+                     : NULL;
+    json_decref(object);
+    if (text == NULL) return drove__fail_nomem("JSON text", 1);
+    *out = text;
+    return DROVE_OK;
+}
+
+drove_status drove__write_text(const char *folder, const char *name, const char *text)
+{
+    drove_writer *w;
+    char *path = drove__path_join(folder, name);
+    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
+    drove_status status = drove__writer_create(path, &w);
+    free(path);
+    if (status != DROVE_OK) return status;
+    status = drove__writer_write(w, text, strlen(text));
+    if (status == DROVE_OK) status = drove__writer_write(w, "\n", 1);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static bool has_entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    bool found = false;
+    for (struct dirent *e; dir != NULL && !found && (e = readdir(dir)) != NULL;) {
+        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    }
+    if (dir != NULL) closedir(dir);
+    return found;
+}
+
+/* A killed run leaves the temporary file that it was writing; the run that goes on removes it. */
+static void remove_leftovers(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        if (strstr(e->d_name, ".safetensors.tmp.") == NULL &&
+            strstr(e->d_name, ".json.tmp.") == NULL && strstr(e->d_name, ".jsonl.tmp.") == NULL) {
+            continue;
+        }
+        char *path = drove__path_join(folder, e->d_name);
+        if (path != NULL) unlink(path);
+        free(path);
+    }
+    if (dir != NULL) closedir(dir);
+}
+
+static drove_status make_folder(const drove_run *run)
+{
+    const char *folder = run->opt.out;
+    struct stat info;
+    if (mkdir(folder, 0777) == 0) return DROVE_OK;
+    int error = errno;
+    if (error != EEXIST)
+        return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s",
+                                 folder);
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
+    }
+    if (run->opt.resume[0] == '\0' && has_entries(folder)) {
+        return drove__fail(
+            DROVE_E_EXISTS,
+            "--out: expected a new or empty folder, found %s with files in it (--resume goes on)",
+            folder);
+    }
+    if (run->opt.resume[0] != '\0') remove_leftovers(folder);
+    return DROVE_OK;
+}
+
+/* Significant digits with which every real option reads back as it is: 15 keep what people type as
+ * they typed it, 17 are enough for any number. */
+static int exact_digits(const drove_options *opt)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        char text[40];
+        if (info[i].kind != DROVE_OPTION_REAL) continue;
+        double value = *(const double *)(const void *)((const char *)opt + info[i].offset);
+        snprintf(text, sizeof text, "%.15g", value);
+        if (strtod(text, NULL) != value) return 17;
+    }
+    return 15;
+}
+
+static json_t *options_json(const drove_options *opt)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++) {
+        const char *field = (const char *)opt + info[i].offset;
+        json_t *value = NULL;
+        switch (info[i].kind) {
+        case DROVE_OPTION_TEXT: value = json_string(field); break;
+        case DROVE_OPTION_REAL: value = json_real(*(const double *)(const void *)field); break;
+        case DROVE_OPTION_COUNT:
+            value = json_integer((json_int_t) * (const uint64_t *)(const void *)field);
+            break;
+        }
+        json_object_set_new(object, info[i].name, value);
+    }
+    return object;
+}
+
+static json_t *machine_json(const drove_run *run)
+{
+    drove_topo_facts facts;
+    drove__topo_facts(run->topo, &facts);
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", host, "cpu", drove__cpu_model(),
+                     "cores", (int)facts.n_cores, "processors", (int)facts.n_pus, "numa_nodes",
+                     (int)facts.n_nodes, "isa", run->kernels.isa, "gemm", run->kernels.gemm_source);
+}
+
+static drove_status write_run_json(const drove_run *run)
+{
+    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o, s:o}", "drove", DROVE_VERSION, "options",
+                               options_json(&run->opt), "strategy", run->plan.spec, "n_workers",
+                               (int)run->n_workers, "machine", machine_json(run), "cluster",
+                               drove__cluster_json(run));
+    char *text;
+    DROVE_TRY(drove__json_text(object, exact_digits(&run->opt), &text));
+    drove_status status = drove__write_text(run->opt.out, "run.json", text);
+    free(text);
+    return status;
+}
+
+/* Records that are younger than the state which a run continues from are taken out again. */
+static drove_status trim_log(const drove_run *run, const char *path)
+{
+    uint64_t examples = 0;
+    char *text;
+    size_t size;
+    for (unsigned i = 0; i < run->n_workers; i++)
+        examples += atomic_load(&run->worker[i].trace.examples);
+    if (access(path, F_OK) != 0) return DROVE_OK;
+    DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
+    drove_writer *w;
+    drove_status status = drove__writer_create(path, &w);
+    if (status != DROVE_OK) {
+        free(text);
+        return status;
+    }
+    for (char *line = text; line < text + size && status == DROVE_OK;) {
+        char *end = memchr(line, '\n', (size_t)(text + size - line));
+        if (end == NULL) break; /* a line that was being written when the run was killed */
+        json_t *record = json_loadb(line, (size_t)(end - line), 0, NULL);
+        json_t *at = json_object_get(record, "examples");
+        if (json_is_integer(at) && (uint64_t)json_integer_value(at) <= examples) {
+            status = drove__writer_write(w, line, (size_t)(end + 1 - line));
+        }
+        json_decref(record);
+        line = end + 1;
+    }
+    free(text);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+drove_status drove__output_open(drove_run *run)
+{
+    if (run->opt.out[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(make_folder(run));
+    DROVE_TRY(write_run_json(run));
+    char *path = drove__path_join(run->opt.out, "log.jsonl");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    drove_status status = run->opt.resume[0] != '\0' ? trim_log(run, path) : DROVE_OK;
+    if (status == DROVE_OK) status = drove__jsonl_open(path, &run->log);
+    free(path);
+    DROVE_TRY(status);
+    return drove__events_open(run->opt.out, &run->events);
+}
+
+/* ---- during the run ---- */
+
+static drove_status append_record(drove_run *run, const drove_progress *p)
+{
+    json_t *record = json_pack(
+        "{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "examples", (json_int_t)p->examples,
+        "epochs", drove__json_real(p->epochs), "updates", (json_int_t)p->updates, "train_s",
+        drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
+        drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
+        drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
+    double distance = drove__communication_distance(run);
+    if (!isnan(distance)) json_object_set_new(record, "distance", drove__json_real(distance));
+    if (run->crew.n_groups > 0) json_object_set_new(record, "workers", drove__report_record(run));
+    char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(record);
+    if (text == NULL) return drove__fail_nomem("a log record", 1);
+    drove_status status = drove__jsonl_append(run->log, text);
+    free(text);
+    return status;
+}
+
+static drove_status write_events(drove_run *run, const drove_progress *p)
+{
+    const struct {
+        const char *tag;
+        double value;
+    } scalars[] = {{"loss/train", p->loss},
+                   {"loss/test", p->test_loss},
+                   {"accuracy/train", p->accuracy},
+                   {"accuracy/test", p->test_accuracy},
+                   {"speed/examples_per_s", p->examples_per_s},
+                   {"progress/epochs", p->epochs}};
+    for (size_t i = 0; i < DROVE_COUNT(scalars); i++) {
+        if (isnan(scalars[i].value)) continue;
+        DROVE_TRY(drove__events_scalar(run->events, scalars[i].tag, (int64_t)p->updates,
+                                       scalars[i].value));
+    }
+    DROVE_TRY(drove__report_events(run, (int64_t)p->updates));
+    for (unsigned i = 0; i < run->n_workers; i++) {
+        char tag[48];
+        snprintf(tag, sizeof tag, "staleness/worker%u", i);
+        if (run->worker[i].trace.staleness.n == 0) continue;
+        DROVE_TRY(drove__events_histogram(run->events, tag, (int64_t)p->updates,
+                                          &run->worker[i].trace.staleness));
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
+{
+    if (run->log == NULL) return DROVE_OK;
+    DROVE_TRY(append_record(run, p));
+    return write_events(run, p);
+}
+
+static drove_status save_model(const drove_run *run, const char *name, const float *theta)
+{
+    char *path = drove__path_join(run->opt.out, name);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    const drove_data *data = run->input != NULL ? run->input : run->train;
+    drove_status status = drove__modelfile_save(path, run->model, data, &run->features, theta);
+    free(path);
+    return status;
+}
+
+drove_status drove__output_best(drove_run *run)
+{
+    return run->log == NULL ? DROVE_OK : save_model(run, "best.safetensors", run->best);
+}
+
+drove_status drove__output_save(drove_run *run)
+{
+    if (run->opt.out[0] == '\0') return DROVE_OK;
+    if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
+    DROVE_TRY(save_model(run, "model.safetensors", drove__run_theta(run)));
+    char *path = drove__path_join(run->opt.out, "state.safetensors");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    drove_status status = drove__state_save(run, path);
+    free(path);
+    return status;
+}
+
+drove_status drove__output_summary(drove_run *run, const char *json)
+{
+    return run->log == NULL ? DROVE_OK : drove__write_text(run->opt.out, "summary.json", json);
+}
+
+void drove__output_close(drove_run *run)
+{
+    drove__jsonl_close(run->log);
+    drove__events_close(run->events);
+    run->log = NULL;
+    run->events = NULL;
+}
+
+drove_status drove_options_resume(drove_options *options, const char *folder)
+{
+    char *path = drove__path_join(folder, "run.json"), *text;
+    size_t size;
+    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
+    drove_status status = drove__file_load(path, (size_t)1 << 20, &text, &size);
+    if (status != DROVE_OK) {
+        free(path);
+        return drove__fail_in(status, "--resume");
+    }
+    json_error_t error;
+    json_t *object = json_loadb(text, size, 0, &error);
+    json_t *saved = json_object_get(object, "options");
+    drove_options result = *options;
+    if (!json_is_object(saved)) {
+        status =
+            drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
+                        path, object == NULL ? error.text : "none");
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(saved, key, value)
+    {
+        char number[64] = "";
+        const char *word = json_string_value(value);
+        if (json_is_integer(value))
+            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        if (status == DROVE_OK)
+            status = drove_options_set(&result, key, word != NULL ? word : number);
+    }
+    json_decref(object);
+    free(text);
+    free(path);
+    if (status != DROVE_OK) return status;
+    snprintf(result.resume, sizeof result.resume, "%s", folder);
+    snprintf(result.out, sizeof result.out, "%s", folder);
+    *options = result;
+    return DROVE_OK;
+}

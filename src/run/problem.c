@@ -1,0 +1,119 @@
+/* run/problem.c - the data and the model of a run.  See setup.h. */
+#include "run/setup.h"
+
+#include "base/clock.h"
+#include "model/loss.h"
+#include "run/registry.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A target that can never be met would let the run go on for ever. */
+static drove_status check_target(const drove_run *run)
+{
+    if (isnan(run->until.accuracy) || run->train->storage->y_kind != DROVE_Y_VALUE) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--until accuracy: expected data with classes or labels, found values (%s)",
+                       run->opt.data);
+}
+
+/* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
+drove_status drove__problem_open(drove_run *run)
+{
+    uint64_t begun_ns = drove__now_ns();
+    drove__topo_spread_memory(run->topo, run->place, run->n_workers);
+    const drove_shard shard = drove__ranks_shard(run);
+    drove_status status =
+        drove__data_open_shard(run->opt.data, run->opt.test, run->opt.seed, &shard, &run->train,
+                               &run->test, &run->n_train_whole);
+    drove__topo_spread_memory(run->topo, NULL, 0);
+    run->beginning.data_ns = drove__now_ns() - begun_ns;
+    return status == DROVE_OK ? check_target(run) : status;
+}
+
+/* What a model file settles must not be asked for differently.  An activation that is the default
+ * cannot be told from one that was not given. */
+static drove_status check_start(const drove_options *opt, const drove_model *model)
+{
+    static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
+    if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
+    }
+    if (strcmp(opt->activation, drove_options_default().activation) != 0 &&
+        strcmp(opt->activation, model->activation) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
+                           opt->activation);
+    }
+    if (opt->init[0] == '\0') return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: --init: expected auto, since the parameters are in this "
+                       "model file, found %s",
+                       opt->model, opt->init);
+}
+
+static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
+{
+    drove_modelfile file;
+    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    drove_status status = check_start(&run->opt, file.model);
+    if (status != DROVE_OK) {
+        drove__modelfile_fini(&file);
+        return status;
+    }
+    bool is_mapped = run->input != NULL; /* else what counts is what is left of an image */
+    size_t n_inputs = is_mapped ? run->input->storage->n_features : io->n_features;
+    size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
+    if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
+        !file.io.is_multi_label != !io->is_multi_label) {
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                             run->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
+    } else {
+        run->model = file.model;
+        *theta = file.theta;
+        file.model = NULL;
+        file.theta = NULL;
+    }
+    drove__modelfile_fini(&file);
+    return status;
+}
+
+drove_model_io drove__run_io(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    size_t image[3];
+    drove__data_image(data, image);
+    return (drove_model_io){.n_features = drove__data_n_inputs(data),
+                            .n_classes = s->n_classes,
+                            .is_multi_label = s->y_kind == DROVE_Y_LABELS,
+                            .image = {.c = image[0], .h = image[1], .w = image[2]}};
+}
+
+/* What the model's file says and is not done, a message for each line. */
+static void say_model_notes(const drove_run *run)
+{
+    const char *line = run->model->notes;
+    while (line != NULL && *line != '\0') {
+        int n = (int)strcspn(line, "\n");
+        drove__run_say(run, "model: %.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+drove_status drove__problem_model(drove_run *run, float **theta)
+{
+    const drove_model_io io = drove__run_io(run->train);
+    if (drove__names_model_file(run->opt.model)) {
+        DROVE_TRY(load_start(run, &io, theta));
+        return drove__run_check_memory(run);
+    }
+    DROVE_TRY(
+        drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    say_model_notes(run);
+    DROVE_TRY(drove__run_check_memory(run));
+    *theta = drove__alloc(run->model->n_params, sizeof **theta);
+    if (*theta == NULL)
+        return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
+    return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
+}

@@ -1,0 +1,425 @@
+/* run/ranks.c - joining the ranks of a job, agreeing with them, leaving.  See ranks.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* CPU_COUNT */
+#endif
+#include "run/ranks.h"
+
+#include "cluster/ranks_open.h"
+#include "run/registry.h"
+#include "run/run.h"
+
+#include "base/cpu.h"
+#include "base/hash.h"
+
+#include <drove/version.h>
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of a run that failed where the other ranks do not know; drove_ranks_abandon ends them. */
+static _Atomic(drove_transport *) broken;
+
+/* ---- joining and leaving ---- */
+
+static void be_one(drove_ranks *r)
+{
+    *r = (drove_ranks){.n = 1, .n_local = 1, .n_threads = 1};
+}
+
+drove_status drove__ranks_join(drove_run *run)
+{
+    drove_ranks *r = &run->ranks;
+    const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
+    be_one(r);
+    if (!drove__mpi_is_launched()) return DROVE_OK;
+    if (drovek_select(&run->kernels, drove__cpu_features(), cap) != DROVE_OK)
+        DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), NULL)); /* refused later */
+    double timeout_s = run->opt.timeout > 0.0 ? run->opt.timeout : 60.0;
+    drove_status status = drove__transport_mpi(&run->kernels, timeout_s, &run->transport);
+    if (status != DROVE_OK) {
+        if (drove__mpi_launched_rank() != 0) drove__fail(status, "%s", "");
+        return status;
+    }
+    const drove_wire *wire = drove__transport_wire(run->transport);
+    r->n = run->transport->n_processes;
+    r->rank = run->transport->process;
+    r->n_local = wire != NULL ? wire->n_local : 1;
+    r->local_rank = wire != NULL ? wire->local_rank : 0;
+    return DROVE_OK;
+}
+
+void drove__ranks_leave(drove_run *run, drove_status status)
+{
+    bool is_known = status == DROVE_OK || !run->ranks.is_together;
+    free(run->ranks.place);
+    if (run->transport == NULL) return;
+    if (run->ranks.n > 1 && !is_known) atomic_store(&broken, run->transport);
+    else run->transport->ops->destroy(run->transport);
+    run->transport = NULL;
+}
+
+void drove_ranks_abandon(int exit_status)
+{
+    drove_transport *t = atomic_exchange(&broken, NULL);
+    if (t != NULL) drove__transport_abort(t, exit_status);
+}
+
+unsigned drove_launched_rank(void)
+{
+    return drove__mpi_is_launched() ? drove__mpi_launched_rank() : 0;
+}
+
+drove_status drove_train_decline(drove_status status, const char *why)
+{
+    char text[DROVE_ERROR_TEXT_SIZE];
+    if (why != NULL) drove__fail(status, "%s", why);
+    if (!drove__mpi_is_launched()) return status;
+    drove__error_copy(text);
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (run == NULL) return drove__fail(status, "%s", text);
+    run->opt = drove_options_default();
+    drove_status joined = drove__ranks_join(run);
+    if (joined == DROVE_OK) {
+        drove__fail(status, "%s", text);
+        status = drove__ranks_agree(run, status);
+    } else if (drove__mpi_launched_rank() == 0) {
+        drove__fail(status, "%s", text);
+    }
+    drove__ranks_leave(run, status);
+    drove__free(run);
+    return status;
+}
+
+/* ---- names ---- */
+
+const char *drove__ranks_name(const drove_run *run, unsigned rank, char *into, size_t size)
+{
+    const drove_wire *wire = drove__transport_wire(run->transport);
+    if (wire == NULL || rank >= wire->n_ranks) snprintf(into, size, "rank %u", rank);
+    else snprintf(into, size, "rank %u (%.64s)", rank, wire->host[rank]);
+    return into;
+}
+
+void drove__ranks_say(const drove_run *run)
+{
+    const drove_wire *wire = run->ranks.n > 1 ? drove__transport_wire(run->transport) : NULL;
+    char line[512];
+    size_t used = 0;
+    unsigned n_hosts = 0;
+    if (wire == NULL) return;
+    line[0] = '\0';
+    for (unsigned i = 0; i < wire->n_ranks; i++) {
+        unsigned n_here = 0;
+        bool is_first = true;
+        for (unsigned k = 0; k < wire->n_ranks; k++) {
+            if (strcmp(wire->host[i], wire->host[k]) != 0) continue;
+            is_first = is_first && k >= i;
+            n_here++;
+        }
+        if (!is_first) continue;
+        n_hosts++;
+        if (used + 80 > sizeof line) continue; /* the summary has them all */
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%u on %.60s",
+                                 used > 0 ? ", " : "", n_here, wire->host[i]);
+    }
+    drove__run_say(run, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
+                   wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, run->ranks.n_threads,
+                   run->ranks.n_threads == 1 ? "" : "s");
+}
+
+/* ---- placing ---- */
+
+static drove_status refuse_strategy(const drove_run *run)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++) {
+        if ((drove__strategies[i]->needs & DROVE_SYNC_SPREAD) == 0) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                                 drove__strategies[i]->name);
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "--strategy %s: expected one whose workers need no common memory, as %u "
+                       "ranks were started: %s (allreduce is what sync is among ranks)",
+                       run->plan.spec, run->ranks.n, names);
+}
+
+static drove_status refuse_processes(const drove_run *run)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                       "started, each of which is a worker",
+                       run->opt.workers, run->ranks.n);
+}
+
+/* Processors that belong to this rank alone: the launcher has bound it, or it shares the host. */
+static unsigned own_processors(const drove_run *run, bool *is_bound)
+{
+    drove_topo_facts facts;
+    drove__topo_facts(run->topo, &facts);
+    *is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = *is_bound ? facts.n_pus : facts.n_pus / run->ranks.n_local;
+    return n > 0 ? n : 1;
+}
+
+drove_status drove__ranks_place(drove_run *run)
+{
+    drove_ranks *r = &run->ranks;
+    bool is_bound;
+    unsigned n_all = own_processors(run, &is_bound);
+    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return refuse_strategy(run);
+    if (run->plan.is_procs) return refuse_processes(run);
+    DROVE_TRY(drove__threads_parse(run->opt.threads, n_all, &r->n_threads));
+    unsigned first = is_bound ? 0 : r->local_rank * r->n_threads;
+    run->n_workers = r->n;
+    run->place = calloc(r->n, sizeof *run->place);
+    r->place = calloc(first + r->n_threads, sizeof *r->place);
+    if (run->place == NULL || r->place == NULL)
+        return drove__fail_nomem("worker places", r->n * sizeof *run->place);
+    for (unsigned i = 0; i < r->n; i++)
+        run->place[i] = (drove_place){.pu = -1, .core = -1, .node = -1};
+    drove__topo_place(run->topo, run->plan.bind, first + r->n_threads, r->place);
+    memmove(r->place, r->place + first, r->n_threads * sizeof *r->place);
+    run->place[r->rank] = r->place[0];
+    return DROVE_OK;
+}
+
+bool drove__ranks_hold_shards(const drove_run *run)
+{
+    return run->ranks.n > 1 && strcmp(run->opt.shard, "own") == 0;
+}
+
+drove_shard drove__ranks_shard(const drove_run *run)
+{
+    if (!drove__ranks_hold_shards(run)) return (drove_shard){.n = 1};
+    return (drove_shard){.n = run->ranks.n, .index = run->ranks.rank, .seed = run->opt.seed};
+}
+
+drove_status drove__ranks_check_model(const drove_run *run)
+{
+    if (!drove__ranks_hold_shards(run) || run->model->n_statistics == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--shard own: expected a model without batch normalisation, whose "
+                       "statistics are those of all training examples, found %s",
+                       run->model->spec);
+}
+
+static drove_status bind_part(void *context, unsigned part)
+{
+    const drove_run *run = context;
+    return drove__topo_bind_self(run->topo, &run->ranks.place[part]);
+}
+
+void drove__ranks_engine(drove_worker *w, drove_engine_options *opt)
+{
+    if (w->run->ranks.n == 1 || w->run->ranks.n_threads == 1) return;
+    opt->n_threads = w->run->ranks.n_threads;
+    opt->bind = bind_part;
+    opt->bind_context = w->run;
+}
+
+/* ---- agreeing ---- */
+
+typedef struct verdict {
+    int32_t status;
+    char text[DROVE_ERROR_TEXT_SIZE];
+} verdict;
+
+/* The same failure everywhere is one of the command; else rank 0 says whose it is. */
+static void say_verdict(const drove_run *run, const verdict *all, unsigned first)
+{
+    char name[96];
+    const verdict *v = &all[first];
+    if (run->ranks.rank != 0) drove__fail((drove_status)v->status, "%s", "");
+    else if (first == 0) drove__fail((drove_status)v->status, "%s", v->text);
+    else
+        drove__fail((drove_status)v->status, "%s: %s",
+                    drove__ranks_name(run, first, name, sizeof name), v->text);
+}
+
+/* While the ranks begin: who knows what the others know.  One of them says it. */
+static drove_status lose_some(drove_run *run, drove_status status)
+{
+    run->ranks.is_together = true;
+    return drove__ranks_lost(run, status);
+}
+
+drove_status drove__ranks_agree(drove_run *run, drove_status status)
+{
+    unsigned n = run->ranks.n;
+    verdict mine = {.status = (int32_t)status};
+    if (n <= 1) return status;
+    if (status != DROVE_OK) drove__error_copy(mine.text);
+    verdict *all = calloc(n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("what ranks say", n * sizeof *all);
+    drove_status done = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
+    for (unsigned i = 0; i < n && done == DROVE_OK; i++) {
+        if (all[i].status == DROVE_OK) continue;
+        all[i].text[sizeof all[i].text - 1] = '\0';
+        done = (drove_status)all[i].status;
+        say_verdict(run, all, i);
+        free(all);
+        return done;
+    }
+    free(all);
+    return done == DROVE_OK ? DROVE_OK : lose_some(run, done);
+}
+
+/* ---- comparing ---- */
+
+enum { FACT_NAME = 32, FACT_VALUE = 200, MOST_FACTS = 64 };
+
+typedef struct fact {
+    char name[FACT_NAME], value[FACT_VALUE];
+} fact;
+typedef struct facts {
+    uint32_t n;
+    fact fact[MOST_FACTS];
+} facts;
+
+static void add_fact(facts *f, const char *name, const char *value)
+{
+    if (f->n == MOST_FACTS) return;
+    fact *to = &f->fact[f->n++];
+    size_t n = strlen(value);
+    snprintf(to->name, sizeof to->name, "%s", name);
+    if (n < sizeof to->value) {
+        memcpy(to->value, value, n + 1);
+        return;
+    }
+    snprintf(to->value, sizeof to->value, "%.160s... (%016" PRIx64 ")", value,
+             drove__hash(0, value, n)); /* the whole text counts */
+}
+
+static void add_number(facts *f, const char *name, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    add_fact(f, name, text);
+}
+
+/* What may differ from rank to rank: where it computes, and what rank 0 alone uses. */
+static bool is_own_affair(const char *name)
+{
+    static const char *const own[] = {"out",  "timeline", "threads", "loaders",
+                                      "bind", "prefetch", "timeout", "isa"};
+    for (size_t i = 0; i < DROVE_COUNT(own); i++) {
+        if (strcmp(own[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static void add_options(facts *f, const drove_options *opt)
+{
+    size_t n;
+    char value[DROVE_TEXT_SIZE], flag[FACT_NAME];
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (is_own_affair(info[i].name)) continue;
+        if (drove_options_get(opt, info[i].name, value, sizeof value) != DROVE_OK) continue;
+        snprintf(flag, sizeof flag, "--%s", info[i].name);
+        for (char *c = flag + 2; *c != '\0'; c++) {
+            if (*c == '_') *c = '-';
+        }
+        add_fact(f, flag, value);
+    }
+}
+
+/* Their order is that of the outputs. */
+static uint64_t hash_classes(const drove_storage *s)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
+        hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]) + 1);
+    return hash;
+}
+
+static void add_all(facts *f, const drove_run *run, const float *theta)
+{
+    const drove_storage *s = run->train->storage;
+    char hash[24], features[DROVE_FEATURES_TEXT_SIZE];
+    uint16_t probe = 1;
+    add_fact(f, "version of drove", DROVE_VERSION);
+    add_fact(f, "order of bytes", *(const unsigned char *)&probe == 1 ? "little" : "big");
+    add_fact(f, "kernels (--isa)", run->kernels.isa);
+    add_options(f, &run->opt);
+    add_fact(f, "strategy", run->plan.spec);
+    add_number(f, "training examples", run->n_train_whole);
+    add_number(f, "test examples", run->test != NULL ? run->test->n_rows : 0);
+    add_number(f, "features", s->n_features);
+    add_number(f, "classes", s->n_classes);
+    snprintf(hash, sizeof hash, "%016" PRIx64, hash_classes(s));
+    add_fact(f, "names of the classes (checksum)", hash);
+    drove__features_print(&run->features, features);
+    add_fact(f, "feature map", features);
+    add_fact(f, "model", run->model->spec);
+    add_number(f, "parameters", run->model->n_params);
+    snprintf(hash, sizeof hash, "%016" PRIx64,
+             drove__hash(0, theta, run->model->n_params * sizeof *theta));
+    add_fact(f, "first parameters (checksum)", hash);
+}
+
+static drove_status differ(const drove_run *run, const facts *all, unsigned rank)
+{
+    char first[96], other[96];
+    drove__ranks_name(run, 0, first, sizeof first);
+    drove__ranks_name(run, rank, other, sizeof other);
+    const facts *a = &all[0], *b = &all[rank];
+    for (uint32_t i = 0; i < a->n && i < b->n && i < MOST_FACTS; i++) {
+        const fact *x = &a->fact[i], *y = &b->fact[i];
+        if (memcmp(x, y, sizeof *x) == 0) continue;
+        return drove__fail(DROVE_E_ARG,
+                           "%.*s: expected %.*s at all ranks, as at %s, found %.*s at %s",
+                           FACT_NAME - 1, x->name, FACT_VALUE - 1, x->value, first, FACT_VALUE - 1,
+                           y->value, other);
+    }
+    if (a->n == b->n) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "version of drove: expected %u options at all ranks, as at %s, "
+                       "found %u at %s",
+                       a->n, first, b->n, other);
+}
+
+static drove_status refuse_few(const drove_run *run)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: expected at least as many training examples as ranks, %u, found "
+                       "%zu",
+                       run->opt.data, run->ranks.n, run->n_train_whole);
+}
+
+/* --out is that of rank 0: the others have to know whether anything is saved, and where. */
+static drove_status take_over_out(drove_run *run)
+{
+    char *all = calloc(run->ranks.n, sizeof run->opt.out);
+    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof run->opt.out);
+    drove_status status =
+        run->transport->ops->gather(run->transport, run->opt.out, sizeof run->opt.out, all);
+    if (status == DROVE_OK) snprintf(run->opt.out, sizeof run->opt.out, "%s", all);
+    free(all);
+    return status == DROVE_OK ? DROVE_OK : lose_some(run, status);
+}
+
+drove_status drove__ranks_compare(drove_run *run, const float *theta)
+{
+    unsigned n = run->ranks.n;
+    if (n <= 1) return DROVE_OK;
+    if (run->n_train_whole < n) return drove__ranks_agree(run, refuse_few(run));
+    facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
+    drove_status status = DROVE_OK;
+    if (mine == NULL || all == NULL) {
+        status = drove__fail_nomem("what ranks say", (n + 1) * sizeof *all);
+    } else {
+        add_all(mine, run, theta);
+        status = run->transport->ops->gather(run->transport, mine, sizeof *mine, all);
+        if (status != DROVE_OK) status = lose_some(run, status);
+        for (unsigned i = 1; i < n && status == DROVE_OK; i++) status = differ(run, all, i);
+        if (status == DROVE_E_ARG && run->ranks.rank != 0) drove__fail(status, "%s", "");
+    }
+    free(mine);
+    free(all);
+    return status == DROVE_OK ? take_over_out(run) : status;
+}

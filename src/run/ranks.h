@@ -1,0 +1,106 @@
+/* run/ranks.h - a run over the ranks of an MPI job: every rank runs drove_train whole, with one
+ * worker each, and all take the same decisions.
+ *
+ * Source: You, Buluc, Demmel, SC17, sections 5 and 6.  P ranks; worker index = rank.
+ *
+ *   ranks.c        joining, agreeing before anything is exchanged, leaving
+ *   ranks_park.c   what ranks tell each other when their workers are parked; evaluations in parts
+ *   ranks_state.c  the state of all ranks in one file, and back
+ *
+ * run->worker[] has all P workers, but only the own one has a thread, an engine and parameters
+ * here; the traces of the others are what they were when all were parked last.  Rank 0 alone writes
+ * files and says messages.  Where there is one process, run->ranks.n is 1 and nothing here does
+ * anything.
+ *
+ * Errors: what a rank finds wrong before anything was exchanged is known to all ranks
+ * (drove__ranks_agree), which end with the same status, and rank 0 has the text; the others' is
+ * empty.  Whoever fails later has a text of its own, and all others are ended
+ * (drove_ranks_abandon).
+ *
+ * Threads: the caller's thread of drove_train.
+ */
+#ifndef DROVE_RUN_RANKS_H
+#define DROVE_RUN_RANKS_H
+
+#include "base/safetensors.h"
+#include "base/status.h"
+#include "base/topo.h"
+#include "engine/engine.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct drove_run    drove_run;
+typedef struct drove_worker drove_worker;
+
+typedef struct drove_ranks {
+    unsigned     n, rank;             /* 1 and 0: one process */
+    unsigned     n_local, local_rank; /* ranks of this host */
+    unsigned     n_threads;           /* that the worker here computes with */
+    drove_place *place;               /* [n_threads] */
+    bool         is_together;         /* all have agreed: exchanges are under way */
+    int          signal_number;       /* that some rank got, known to all; 0: none */
+    uint64_t     own_examples;        /* of the worker here, when it was parked last */
+} drove_ranks;
+
+/* ---- ranks.c ---- */
+
+/* Before all else: begins MPI where a launcher started several ranks.  Errors: those of
+ * drove__transport_mpi. */
+drove_status drove__ranks_join(drove_run *run);
+/* The strategy is known: run->n_workers, run->place and the threads of the worker here.  Errors:
+ * DROVE_E_ARG (a strategy whose workers share memory). */
+drove_status drove__ranks_place(drove_run *run);
+/* The training examples that are read here: with --shard own those of this rank, else all. */
+drove_shard drove__ranks_shard(const drove_run *run);
+/* Does each rank have a part of its own? */
+bool drove__ranks_hold_shards(const drove_run *run);
+/* Errors: DROVE_E_UNSUPPORTED (--shard own and a model that needs all examples). */
+drove_status drove__ranks_check_model(const drove_run *run);
+/* What the engine of the worker here is made with. */
+void drove__ranks_engine(drove_worker *w, drove_engine_options *opt);
+/* The first failure of any rank, at all of them.  One process: `status`. */
+drove_status drove__ranks_agree(drove_run *run, drove_status status);
+/* Have all the same version, options, data, model and kernels?  theta: [n_params] at the
+ * beginning.  Errors: DROVE_E_ARG: what, which values, at which ranks. */
+drove_status drove__ranks_compare(drove_run *run, const float *theta);
+/* Who is where: a message. */
+void drove__ranks_say(const drove_run *run);
+/* "rank 3 (node17)". */
+const char *drove__ranks_name(const drove_run *run, unsigned rank, char *into, size_t size);
+/* The end.  After a failure that the others do not know MPI goes on, for drove_ranks_abandon. */
+void drove__ranks_leave(drove_run *run, drove_status status);
+
+/* ---- ranks_park.c; by all ranks ---- */
+
+/* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
+ * Errors: DROVE_E_SYSTEM. */
+drove_status drove__ranks_parked(drove_run *run);
+/* While the workers train: examples that those of other ranks are likely to have done since they
+ * were parked: as many each as the one here. */
+uint64_t drove__ranks_ahead(const drove_run *run);
+/* Chunk i of run->scoring was scored by rank i mod P: now all have all.  Errors: as above. */
+drove_status drove__ranks_scored(drove_run *run);
+/* The sum of this score of every rank, in their order.  Errors: as above. */
+drove_status drove__ranks_add(drove_run *run, drove_score *score);
+/* Training examples of an evaluation that this rank scores or has scored for it; 0: all it has. */
+size_t drove__ranks_part(const drove_run *run);
+/* A run has failed with this status: its text, with where the last state is and how to go on. */
+drove_status drove__ranks_lost(const drove_run *run, drove_status status);
+
+/* ---- ranks_state.c; by all ranks ---- */
+
+/* Rows of tensors of rank 2 with as many rows as workers: row I is of worker I, at all ranks. */
+drove_status drove__ranks_rows(const drove_run *run, const drove_tensor *tensor, size_t n);
+
+/* Tensors that other ranks have and this one, rank 0, has not: appended to tensor[*n], which has
+ * room for `most`.  *memory: NULL, or blocks up to a NULL, to be freed with free(), and the list
+ * itself, when the tensors are not needed any more.  At other ranks: tensor[*n] are sent.  Errors:
+ * DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_gather(const drove_run *run, drove_tensor *tensor, size_t *n, size_t most,
+                                 void ***memory);
+/* Rank 0 has *st (status says how loading it went): now all have it. */
+drove_status drove__ranks_share(drove_run *run, drove_status status, drove_safetensors *st);
+
+#endif

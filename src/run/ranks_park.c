@@ -1,0 +1,148 @@
+/* run/ranks_park.c - what ranks tell each other when their workers are parked.  See ranks.h. */
+#include "run/ranks.h"
+
+#include "run/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct parked { /* one rank's */
+    uint64_t next, train_ns, own_steps;
+    int32_t is_nonfinite, signal_number;
+    drove_traffic traffic;
+    drove_trace_worker trace;
+} parked;
+
+/* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they wait so
+ * long that it can.  False: a launcher has told this one to end. */
+static bool await_word(const drove_run *run)
+{
+    const unsigned rank = run->ranks.rank;
+    const uint64_t before = run->interrupts_before;
+    const struct timespec moment = {.tv_nsec = 20000000};
+    unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
+    for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
+        nanosleep(&moment, NULL);
+    return rank == 0 || drove__run_interrupts() == before;
+}
+
+/* How to go on after a failure that ends the run, wherever in it. */
+drove_status drove__ranks_lost(const drove_run *run, drove_status status)
+{
+    char text[DROVE_ERROR_TEXT_SIZE];
+    if (run->ranks.n <= 1) return status;
+    drove__error_copy(text);
+    if (!await_word(run)) return drove__fail(status, "%s", "");
+    if (!run->save.is_there)
+        return drove__fail(status, "%.700s; nothing is saved%s", text,
+                           run->opt.out[0] == '\0' ? " without --out" : " yet");
+    return drove__fail(status,
+                       "%.500s; the last state is in %.200s: mpirun -n %u drove train --resume "
+                       "%.200s goes on",
+                       text, run->opt.out, run->ranks.n, run->opt.out);
+}
+
+static parked tell(const drove_run *run)
+{
+    const drove_worker *w = &run->worker[run->ranks.rank];
+    const drove_batcher *b = &run->batcher;
+    parked mine;
+    memset(&mine, 0, sizeof mine);
+    mine.next = b->rounds_started * b->round_width;
+    if (mine.next < atomic_load(&b->next)) mine.next = atomic_load(&b->next);
+    mine.train_ns = run->standing.train_ns;
+    mine.own_steps = w->optim.t;
+    mine.is_nonfinite = atomic_load(&run->nonfinite);
+    mine.signal_number = run->ranks.signal_number;
+    mine.traffic = w->traffic;
+    memcpy(&mine.trace, &w->trace, sizeof mine.trace);
+    return mine;
+}
+
+/* The same of all at all ranks.  Methods whose workers go at their own pace stop at different
+ * rounds: what the slower ones have not begun is left out. */
+static void hear(drove_run *run, const parked *all)
+{
+    uint64_t next = 0;
+    const uint64_t width = run->batcher.round_width;
+    run->ranks.signal_number = 0;
+    for (unsigned i = 0; i < run->ranks.n; i++) {
+        if (all[i].next > next) next = all[i].next;
+        if (all[i].is_nonfinite) atomic_store(&run->nonfinite, 1);
+        if (run->ranks.signal_number == 0) run->ranks.signal_number = all[i].signal_number;
+        if (i == run->ranks.rank) continue;
+        run->worker[i].traffic = all[i].traffic;
+        memcpy(&run->worker[i].trace, &all[i].trace, sizeof all[i].trace);
+        run->worker[i].optim.t = all[i].own_steps;
+    }
+    if (width > 0) next = (next + width - 1) / width * width;
+    atomic_store(&run->batcher.next, next);
+    run->standing.train_ns = all[0].train_ns;
+    run->ranks.own_examples = atomic_load(&run->worker[run->ranks.rank].trace.examples);
+}
+
+uint64_t drove__ranks_ahead(const drove_run *run)
+{
+    const drove_ranks *r = &run->ranks;
+    if (r->n <= 1) return 0;
+    uint64_t own = atomic_load_explicit(&run->worker[r->rank].trace.examples, memory_order_relaxed);
+    return (own - r->own_examples) * (r->n - 1);
+}
+
+/* Twice: behind the first time all are parked, so no wish to halt is on its way any more; behind
+ * the second all have forgotten it. */
+drove_status drove__ranks_parked(drove_run *run)
+{
+    drove_transport *t = run->transport;
+    if (run->ranks.n <= 1) return DROVE_OK;
+    parked *all = drove__alloc(run->ranks.n, sizeof *all), mine = tell(run);
+    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof *all);
+    drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
+    atomic_store(&t->halt_wished, 0);
+    atomic_store(&t->halt_seen, 0);
+    if (status == DROVE_OK) hear(run, all);
+    if (status == DROVE_OK) status = t->ops->gather(t, &mine, sizeof mine, all);
+    drove__free(all);
+    return status;
+}
+
+size_t drove__ranks_part(const drove_run *run)
+{
+    size_t n = (size_t)run->opt.eval_examples;
+    return run->batcher.holds_shard ? (n + run->ranks.n - 1) / run->ranks.n : n;
+}
+
+drove_status drove__ranks_add(drove_run *run, drove_score *score)
+{
+    drove_score *all = calloc(run->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("an evaluation in parts", run->ranks.n * sizeof *all);
+    drove_status status = run->transport->ops->gather(run->transport, score, sizeof *score, all);
+    if (status == DROVE_OK) *score = (drove_score){0};
+    for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
+        drove__score_add(score, &all[i]);
+    free(all);
+    return status;
+}
+
+drove_status drove__ranks_scored(drove_run *run)
+{
+    drove_scoring *sc = &run->scoring;
+    const unsigned n = run->ranks.n;
+    if (n <= 1) return DROVE_OK;
+    size_t each = (sc->n_chunks + n - 1) / n;
+    drove_score *mine = calloc(each, sizeof *mine), *all = calloc(each * n, sizeof *all);
+    drove_status status = DROVE_OK;
+    if (mine == NULL || all == NULL) {
+        status = drove__fail_nomem("an evaluation in parts", each * (n + 1) * sizeof *all);
+    } else {
+        for (size_t k = 0; k < each && k * n + run->ranks.rank < sc->n_chunks; k++)
+            mine[k] = sc->chunk[k * n + run->ranks.rank];
+        status = run->transport->ops->gather(run->transport, mine, each * sizeof *mine, all);
+        for (size_t i = 0; i < sc->n_chunks && status == DROVE_OK; i++)
+            sc->chunk[i] = all[i % n * each + i / n];
+    }
+    free(mine);
+    free(all);
+    return status;
+}

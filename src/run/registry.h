@@ -1,0 +1,26 @@
+/* run/registry.h - the one list of strategies and engines, and the walk over every
+ * registry. */
+#ifndef DROVE_RUN_REGISTRY_H
+#define DROVE_RUN_REGISTRY_H
+
+#include "engine/engine.h"
+#include "strategy/strategy.h"
+
+extern const drove_sync_ops *const   drove__strategies[]; /* NULL-terminated */
+extern const drove_engine_ops *const drove__engines[];    /* NULL-terminated */
+
+/* Finds a strategy by the name in a spec.  Errors: DROVE_E_ARG with the nearest name. */
+drove_status drove__strategy_find(const char *name, const drove_sync_ops **out);
+
+/* Entry i of registry `kind` ("strategies", "rules" ...: those of drove_list); false: there are no
+ * more. */
+bool drove__registry_at(const char *kind, size_t i, drove_named *out);
+
+/* Registry i itself: its name and one line of help; false: there are no more. */
+bool drove__registry_kind(size_t i, drove_named *out);
+
+/* DROVE_OK if registry `kind` knows `name`.  Errors: DROVE_E_ARG with the nearest name, or all of
+ * them; `what` is the word for one entry: "strategy", "data format". */
+drove_status drove__registry_check(const char *kind, const char *what, const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* run/resolve.h - from the words of an option to what they mean on this machine.
+ *
+ * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and the
+ * validation of the options ask these functions.
+ */
+#ifndef DROVE_RUN_RESOLVE_H
+#define DROVE_RUN_RESOLVE_H
+
+#include "base/topo.h"
+#include "strategy/strategy.h"
+
+#include <drove/options.h>
+
+enum { DROVE_MOST_THREADS = 4096, DROVE_MOST_PROCS = 1024 };
+
+typedef struct drove_workers {
+    char spec
+        [DROVE_TEXT_SIZE]; /* of the strategy: never "auto"                                       */
+    const drove_sync_ops
+              *ops;       /* its table                                                           */
+    unsigned   n_threads; /* asked for; `all` = one for each processor this process may use       */
+    unsigned   n_workers; /* n_threads, or 1 for a strategy of exactly one worker                 */
+    drove_bind bind;
+    bool       is_procs; /* workers are processes */
+} drove_workers;
+
+/* Does --workers say procs, procs:N or procs:all? */
+bool drove__workers_are_procs(const char *workers);
+/* ... and how many.  Errors: DROVE_E_ARG. */
+drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *out);
+
+/* One of n_words words.  Errors: DROVE_E_ARG: "what: expected a, b or c, found ...", with the
+ * nearest. */
+drove_status drove__one_of(const char *what, const char *text, const char *const *words,
+                           size_t n_words, unsigned *out);
+
+/* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
+drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
+
+/* "auto", or a number of threads.  Errors: DROVE_E_ARG, naming --loaders. */
+drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out);
+
+/* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
+ * Errors: DROVE_E_ARG. */
+drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
+                                    drove_workers *out);
+
+/* The rule that --rule and --model mean to a strategy with these needs (DROVE_SYNC_*): never
+ * "auto". */
+const char *drove__resolve_rule(const drove_options *options, unsigned needs);
+/* What --rule-state means to it: "shared" or "worker". */
+const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
+
+/* The step size that --lr means to a strategy with these needs and so many workers: never 0.  An
+ * elastic centre and its workers hold together like P + 1 masses of which gradients move P, so that
+ * by default each step is longer by that much, and the centre moves as all other parameters do. */
+double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers);
+
+/* The schedule that --schedule, --model and --until mean: never "auto". */
+void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE]);
+/* Does --precision ask for parameters in numbers of an engine's own?  Else it says at most how
+ * workers write what they exchange. */
+bool drove__resolve_is_low(const drove_options *options);
+
+/* What a word of --prefetch asks for: the kernels' software hints; the processor's own prefetchers
+ * switched off. */
+bool drove__prefetch_wants_hints(const char *word);
+bool drove__prefetch_wants_hardware_off(const char *word);
+
+/* Does --model name a file of a saved model?  All others are specs. */
+bool drove__names_model_file(const char *model);
+
+typedef enum drove_save_unit {
+    DROVE_SAVE_EVAL,
+    DROVE_SAVE_EPOCHS,
+    DROVE_SAVE_UPDATES,
+    DROVE_SAVE_SECONDS,
+    DROVE_SAVE_NEVER
+} drove_save_unit;
+typedef struct drove_save_every {
+    drove_save_unit unit;
+    double   amount; /* of epochs or seconds                                                */
+    uint64_t updates;
+} drove_save_every;
+
+/* "eval", "epochs=1", "updates=100", "seconds=60", "never".  Errors: DROVE_E_ARG, naming
+ * --save-every. */
+drove_status drove__save_every_parse(const char *text, drove_save_every *out);
+
+#endif

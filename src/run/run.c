@@ -1,0 +1,134 @@
+/* run/run.c - from options to objects to a result: drove_train. */
+#include "run/run.h"
+
+#include "run/control.h"
+#include "run/output.h"
+#include "run/setup.h"
+#include "run/summary.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct drove_result {
+    drove_outcome outcome;
+    int signal_number;
+    drove_progress final;
+    char *json, *text;
+};
+
+void drove__run_say(const drove_run *run, const char *format, ...)
+{
+    char line[DROVE_TEXT_SIZE];
+    va_list arguments;
+    if (run->cb.message == NULL || run->ranks.rank != 0) return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    run->cb.message(run->cb.context, line);
+}
+
+static drove_run *alloc_run(const drove_options *options)
+{
+    bool is_shared = drove__workers_are_procs(options->workers);
+    if (is_shared) drove__memory_share_begin();
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (is_shared) drove__memory_share_end();
+    return run;
+}
+
+/* ---- result ---- */
+
+static drove_status print_to_memory(const drove_run *run, char **out)
+{
+    size_t size;
+    FILE *stream = open_memstream(out, &size);
+    if (stream == NULL) return drove__fail_nomem("the summary", 1);
+    drove_status status = drove__summary_print(run, stream);
+    fclose(stream);
+    return status;
+}
+
+static drove_status finish(drove_run *run, drove_result **out)
+{
+    drove_result *result = calloc(1, sizeof *result);
+    if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
+    drove__run_progress(run, run->standing.train_ns, 1, &run->final);
+    result->outcome = run->outcome;
+    result->signal_number = run->signal_number;
+    result->final = run->final;
+    drove_status status = drove__summary_json(run, &result->json);
+    if (status == DROVE_OK) status = print_to_memory(run, &result->text);
+    if (status == DROVE_OK) status = drove__output_summary(run, result->json);
+    if (status == DROVE_OK) status = drove__device_timeline(run);
+    if (status != DROVE_OK) {
+        drove_result_destroy(result);
+        return status;
+    }
+    *out = result;
+    return DROVE_OK;
+}
+
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
+                         drove_result **out)
+{
+    *out = NULL;
+    drove_run *run = alloc_run(options);
+    if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
+    run->opt = *options;
+    run->interrupts_before = drove__run_interrupts();
+    if (callbacks != NULL) run->cb = *callbacks;
+    drove_status status = drove__ranks_join(run);
+    if (status == DROVE_OK) status = drove__run_setup(run);
+    if (status == DROVE_OK) {
+        status = drove__run_control(run);
+        if (status != DROVE_OK) status = drove__ranks_lost(run, status);
+    }
+    drove__run_prefetch_end(run);
+    if (status == DROVE_OK) status = finish(run, out);
+    drove__run_teardown(run, status);
+    if (!run->is_abandoned) drove__free(run);
+    return status;
+}
+
+void drove_result_destroy(drove_result *result)
+{
+    if (result == NULL) return;
+    free(result->json);
+    free(result->text);
+    free(result);
+}
+
+drove_outcome drove_result_outcome(const drove_result *result)
+{
+    return result->outcome;
+}
+
+int drove_result_exit(const drove_result *result)
+{
+    switch (result->outcome) {
+    case DROVE_REACHED:
+    case DROVE_FINISHED: return 0;
+    case DROVE_CRASHED: return 3;
+    case DROVE_MISSED: return 4;
+    case DROVE_INTERRUPTED: return 128 + result->signal_number;
+    }
+    return 1;
+}
+
+void drove_result_final(const drove_result *result, drove_progress *out)
+{
+    *out = result->final;
+}
+
+const char *drove_result_json(const drove_result *result)
+{
+    return result->json;
+}
+
+drove_status drove_result_print(const drove_result *result, FILE *stream)
+{
+    if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
+    return DROVE_OK;
+}

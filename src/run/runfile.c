@@ -1,0 +1,103 @@
+/* run/runfile.c - run files: a YAML mapping from option names to scalars. */
+#include "base/file.h"
+#include "base/yaml.h"
+
+#include <drove/options.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNFILE_MOST_BYTES = 1 << 20, MOST_GIVEN = 64 };
+
+typedef struct runfile {
+    drove_yaml *yaml;
+    drove_options options; /* becomes the caller's when the whole file was good          */
+    size_t n_given;
+    char given[MOST_GIVEN][32]; /* keys so far, with '_'                                    */
+    int given_line[MOST_GIVEN];
+} runfile;
+
+static drove_status remember(runfile *f, const char *key, int line, int column)
+{
+    char plain[sizeof f->given[0]];
+    snprintf(plain, sizeof plain, "%s", key);
+    for (char *c = plain; *c != '\0'; c++) {
+        if (*c == '-') *c = '_';
+    }
+    if (strcmp(plain, "workers") == 0) strcpy(plain, "threads");
+    for (size_t i = 0; i < f->n_given; i++) {
+        if (strcmp(f->given[i], plain) != 0) continue;
+        return drove__yaml_fail(f->yaml, line, column,
+                                "expected each option once, found \"%s\" again (first on line %d)",
+                                key, f->given_line[i]);
+    }
+    if (f->n_given < MOST_GIVEN) {
+        memcpy(f->given[f->n_given], plain, sizeof plain);
+        f->given_line[f->n_given++] = line;
+    }
+    return DROVE_OK;
+}
+
+/* The value that belongs to key, and both into the options. */
+static drove_status read_value(runfile *f, const char *key, int line, int column, const char *path)
+{
+    char expected[64];
+    drove_yaml_item item = {.line = line, .column = column};
+    snprintf(expected, sizeof expected, "one value for \"%.32s\"", key);
+    DROVE_TRY(drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &item));
+    drove_status status = drove_options_set(&f->options, key, item.text);
+    return status == DROVE_OK ? DROVE_OK
+                              : drove__fail_in(status, "%s:%d:%d", path, item.line, item.column);
+}
+
+/* One key with its value, or the end of the mapping. */
+static drove_status read_pair(runfile *f, const char *path, bool *ended)
+{
+    drove_status status = DROVE_OK;
+    char present[DROVE_TEXT_SIZE];
+    drove_yaml_item item = {0};
+    DROVE_TRY(drove__yaml_next(f->yaml, &item));
+    *ended = item.kind == DROVE_YAML_MAPPING_END;
+    if (*ended) return DROVE_OK;
+    if (item.kind != DROVE_YAML_VALUE)
+        return drove__yaml_unexpected(f->yaml, &item, "the name of an option");
+    char *key = strdup(item.text);
+    if (key == NULL) return drove__fail_nomem(path, strlen(item.text));
+    if (strcmp(key, "workers") != 0)
+        status = drove_options_get(&f->options, key, present, sizeof present);
+    if (status != DROVE_OK)
+        status = drove__fail_in(status, "%s:%d:%d", path, item.line, item.column);
+    if (status == DROVE_OK) status = remember(f, key, item.line, item.column);
+    if (status == DROVE_OK) status = read_value(f, key, item.line, item.column, path);
+    free(key);
+    return status;
+}
+
+static drove_status read_document(runfile *f, const char *path)
+{
+    int is_empty;
+    DROVE_TRY(drove__yaml_begin(f->yaml, "lines of the form option: value", &is_empty));
+    if (is_empty) return DROVE_OK;
+    for (bool ended = false; !ended;) DROVE_TRY(read_pair(f, path, &ended));
+    return drove__yaml_finish(f->yaml);
+}
+
+drove_status drove_options_load(drove_options *options, const char *path)
+{
+    char *text = NULL;
+    size_t size_bytes;
+    runfile *f = calloc(1, sizeof *f);
+    if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
+    f->options = *options;
+    drove_status status = drove__file_load(path, RUNFILE_MOST_BYTES, &text, &size_bytes);
+    if (status == DROVE_OK) {
+        status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: value", &f->yaml);
+    }
+    if (status == DROVE_OK) status = read_document(f, path);
+    if (status == DROVE_OK) *options = f->options;
+    drove__yaml_close(f->yaml);
+    free(text);
+    free(f);
+    return status;
+}

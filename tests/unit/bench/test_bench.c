@@ -1,0 +1,154 @@
+/* test_bench.c - benchmarks: options, and the rows of `memory`; no figure is judged. */
+#include "base/mem.h"
+#include "base/topo.h"
+#include "bench/bench.h"
+
+#include <drove/bench.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"4096", 4096}, {"3KiB", 3072}, {"64MiB", 67108864}, {"1GiB", 1073741824}};
+    static const char *const bad[][2] = {{"bytes", ""},
+                                         {"bytes", "MiB"},
+                                         {"bytes", "1GB"},
+                                         {"bytes", "-1"},
+                                         {"bytes", "0"},
+                                         {"bytes", "1.5GiB"},
+                                         {"bytes", "99999999999GiB"},
+                                         {"threads", "0"},
+                                         {"threads", "many"},
+                                         {"threads", "4097"},
+                                         {"seconds", "0"},
+                                         {"seconds", "1e9"},
+                                         {"seconds", "nan"},
+                                         {"second", "1"}};
+    drove_bench_options o = drove_bench_options_default(), before;
+    assert_int_equal(o.n_threads, 0);
+    assert_true(o.seconds == 0.5);
+    assert_int_equal(o.n_bytes, 0);
+    for (size_t i = 0; i < DROVE_COUNT(good); i++) {
+        assert_int_equal(drove_bench_options_set(&o, "bytes", good[i].text), DROVE_OK);
+        assert_int_equal(o.n_bytes, good[i].bytes);
+    }
+    assert_int_equal(drove_bench_options_set(&o, "threads", "3"), DROVE_OK);
+    assert_int_equal(o.n_threads, 3);
+    assert_int_equal(drove_bench_options_set(&o, "seconds", "0.25"), DROVE_OK);
+    assert_true(o.seconds == 0.25);
+    before = o;
+    for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
+        assert_int_equal(drove_bench_options_set(&o, bad[i][0], bad[i][1]), DROVE_E_ARG);
+        assert_memory_equal(&o, &before, sizeof o);
+    }
+    assert_int_equal(drove_bench_options_set(&o, "threads", "all"), DROVE_OK);
+    assert_int_equal(o.n_threads, 0);
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; drove__benches[i] != NULL; i++) {
+        assert_non_null(drove__benches[i]->run);
+        assert_non_null(drove__benches[i]->print);
+    }
+}
+
+/* The result as JSON; json_decref. */
+static json_t *run(const char *name, const drove_bench_options *o)
+{
+    char *text = NULL;
+    size_t size_bytes = 0;
+    FILE *stream = open_memstream(&text, &size_bytes);
+    assert_non_null(stream);
+    if (drove_bench(name, o, 1, stream) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(fclose(stream), 0);
+    json_t *result = json_loads(text, 0, NULL);
+    assert_true(json_is_object(result));
+    free(text);
+    return result;
+}
+
+static unsigned count_rows(const json_t *rows, const char *kernel, const char *level, int threads)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *k = json_string_value(json_object_get(row, "kernel"));
+        const char *l = json_string_value(json_object_get(row, "level"));
+        n += strcmp(k, kernel) == 0 && strcmp(l, level) == 0 &&
+             json_integer_value(json_object_get(row, "threads")) == threads;
+    }
+    return n;
+}
+
+/* Three threads: 1, 2 and 3 are measured, at each level that there is and that the data reach. */
+static void test_memory_rows(void **state)
+{
+    (void)state;
+    drove_bench_options o = {.n_threads = 3, .seconds = 0.001, .n_bytes = 3 << 20};
+    drove_topo *topo;
+    drove_topo_facts facts;
+    assert_int_equal(drove__topo_create(NULL, &topo), DROVE_OK);
+    drove__topo_facts(topo, &facts);
+    drove__topo_destroy(topo);
+    json_t *result = run("memory", &o);
+    const json_t *rows = json_object_get(result, "rows");
+    unsigned has_l1 = facts.l1d_bytes > 0 && facts.l1d_bytes / 2 <= 1 << 20;
+    assert_int_equal(json_integer_value(json_object_get(result, "bytes")), 3 << 20);
+    for (int threads = 1; threads <= 4; threads++) {
+        assert_int_equal(count_rows(rows, "read", "memory", threads), threads <= 3);
+        assert_int_equal(count_rows(rows, "triad", "memory", threads), threads <= 3);
+        assert_int_equal(count_rows(rows, "read", "l1", threads), threads <= 3 ? has_l1 : 0);
+    }
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        double best = json_real_value(json_object_get(row, "gb_per_s"));
+        double median = json_real_value(json_object_get(row, "gb_per_s_median"));
+        json_int_t n = json_integer_value(json_object_get(row, "bytes_per_thread"));
+        json_int_t threads = json_integer_value(json_object_get(row, "threads"));
+        assert_true(median > 0.0 && best >= median && best < 1e5);
+        assert_true(n > 0 && n % 64 == 0 && n * threads <= 3 << 20);
+    }
+    json_decref(result);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    drove_bench_options o = drove_bench_options_default();
+    assert_int_equal(drove_bench("memry", &o, 0, stdout), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "\"memory\""));
+    assert_int_equal(drove_bench(NULL, &o, 0, stdout), DROVE_E_ARG);
+    o.n_bytes = 4095;
+    o.n_threads = 1;
+    assert_int_equal(drove_bench("memory", &o, 0, stdout), DROVE_E_ARG);
+    o.n_bytes = (uint64_t)1 << 60;
+    assert_int_equal(drove_bench("memory", &o, 0, stdout), DROVE_E_ARG);
+    o = drove_bench_options_default();
+    o.seconds = 0.0;
+    assert_int_equal(drove_bench("memory", &o, 0, stdout), DROVE_E_ARG);
+    o.seconds = 1.0;
+    o.n_threads = 5000;
+    assert_int_equal(drove_bench("memory", &o, 0, stdout), DROVE_E_ARG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_memory_rows),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

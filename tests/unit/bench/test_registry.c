@@ -1,0 +1,188 @@
+/* test_registry.c - the registries as one list: whole entries, and drove_list prints all. */
+#include "base/mem.h"
+#include "run/registry.h"
+
+#include <drove/train.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const kinds[] = {"strategies", "transports", "rules",       "schedules",
+                                    "models",     "layers",     "activations", "inits",
+                                    "losses",     "data",       "features",    "backoffs",
+                                    "engines",    "devices",    "roundings"};
+
+/* What drove_list prints; free(). */
+static char *list(const char *kind, int as_json)
+{
+    char *text = NULL;
+    size_t size_bytes = 0;
+    FILE *stream = open_memstream(&text, &size_bytes);
+    assert_non_null(stream);
+    assert_int_equal(drove_list(kind, as_json, stream), DROVE_OK);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void test_entries_are_whole(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        drove_named a, b;
+        size_t n = 0;
+        for (; drove__registry_at(kinds[k], n, &a); n++) {
+            assert_true(a.name[0] != '\0' && a.help[0] != '\0' && a.source[0] != '\0');
+            assert_null(strpbrk(a.name, " \n\t"));
+            assert_null(strchr(a.help, '\n'));
+            assert_null(strchr(a.source, '\n'));
+            for (size_t i = 0; i < n; i++) {
+                assert_true(drove__registry_at(kinds[k], i, &b));
+                assert_string_not_equal(a.name, b.name);
+            }
+            assert_int_equal(drove__registry_check(kinds[k], "entry", a.name), DROVE_OK);
+        }
+        assert_true(n > 0);
+    }
+    drove_named unused;
+    assert_false(drove__registry_at("no such kind", 0, &unused));
+}
+
+/* The strategies of the thesis are all there, in every variant that the tests walk. */
+static void test_strategies(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sequential", "sync",   "ssp",     "softsync",
+                                        "mutex",      "rwlock", "hogwild", "leashed"};
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        const drove_sync_ops *ops = NULL;
+        assert_int_equal(drove__strategy_find(names[i], &ops), DROVE_OK);
+        assert_string_equal(ops->name, names[i]);
+        assert_non_null(ops->variants);
+        assert_non_null(ops->variants[0]);
+        assert_true(ops->init != NULL && ops->fini != NULL && ops->acquire != NULL);
+        assert_true(ops->release != NULL && ops->publish != NULL && ops->peek != NULL);
+        assert_non_null(ops->restore);
+    }
+    const drove_sync_ops *ops = NULL;
+    assert_int_equal(drove__strategy_find("leased", &ops), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "\"leashed\""));
+    assert_null(ops);
+}
+
+static void test_unknown_names(void **state)
+{
+    (void)state;
+    assert_int_equal(drove__registry_check("rules", "rule", "adm"), DROVE_E_ARG);
+    assert_string_equal(drove_error_text(), "unknown rule \"adm\"; did you mean \"adam\"?");
+    assert_int_equal(drove__registry_check("rules", "rule", "zzzzzzzzz"), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "sgd, momentum"));
+    assert_int_equal(drove_list("strategy", 0, stdout), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "\"strategies\""));
+}
+
+static void test_list_as_text(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        char *text = list(kinds[k], 0), *line = text;
+        drove_named entry;
+        for (size_t i = 0; drove__registry_at(kinds[k], i, &entry); i++) {
+            size_t n = strlen(entry.name);
+            assert_non_null(line);
+            assert_int_equal(strncmp(line, entry.name, n), 0);
+            assert_int_equal(line[n], ' ');
+            line = strchr(line, '\n');
+            assert_non_null(line);
+            line++;
+        }
+        assert_string_equal(line, "");
+        free(text);
+    }
+}
+
+static void test_list_as_json(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        char *text = list(kinds[k], 1);
+        json_t *array = json_loads(text, 0, NULL);
+        assert_true(json_is_array(array));
+        drove_named entry;
+        size_t i = 0;
+        for (; drove__registry_at(kinds[k], i, &entry); i++) {
+            const json_t *object = json_array_get(array, i);
+            assert_int_equal(json_object_size(object), 3);
+            assert_string_equal(json_string_value(json_object_get(object, "name")), entry.name);
+            assert_string_equal(json_string_value(json_object_get(object, "help")), entry.help);
+            assert_string_equal(json_string_value(json_object_get(object, "source")), entry.source);
+        }
+        assert_int_equal(json_array_size(array), i);
+        json_decref(array);
+        free(text);
+    }
+}
+
+static void test_list_of_kinds(void **state)
+{
+    (void)state;
+    char *text = list(NULL, 0), *line = text;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        assert_int_equal(strncmp(line, kinds[k], strlen(kinds[k])), 0);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(strncmp(line, "benches", 7), 0);
+    assert_string_equal(strchr(line, '\n') + 1, "");
+    free(text);
+}
+
+static void test_info(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size_bytes = 0;
+    drove_options options = drove_options_default();
+    assert_int_equal(drove_options_set(&options, "threads", "3"), DROVE_OK);
+    assert_int_equal(drove_options_set(&options, "bind", "compact"), DROVE_OK);
+    assert_int_equal(drove_options_set(&options, "isa", "ref"), DROVE_OK);
+    FILE *stream = open_memstream(&text, &size_bytes);
+    assert_non_null(stream);
+    assert_int_equal(drove_info(&options, 1, 0, stream), DROVE_OK);
+    assert_int_equal(fclose(stream), 0);
+    json_t *object = json_loads(text, 0, NULL);
+    assert_true(json_is_object(object));
+    assert_string_equal(json_string_value(json_object_get(object, "isa")), "ref");
+    assert_string_equal(json_string_value(json_object_get(object, "gemm_source")), "plain C");
+    assert_true(json_integer_value(json_object_get(object, "n_processors")) >= 1);
+    assert_true(json_integer_value(json_object_get(object, "memory_bytes")) > 0);
+    const json_t *workers = json_object_get(object, "workers");
+    assert_string_equal(json_string_value(json_object_get(workers, "strategy")), "hogwild");
+    const json_t *places = json_object_get(workers, "places");
+    assert_int_equal(json_array_size(places), 3);
+    for (size_t i = 0; i < 3; i++) { /* bound: every worker has a processor */
+        assert_true(json_is_integer(json_object_get(json_array_get(places, i), "processor")));
+    }
+    json_decref(object);
+    free(text);
+    assert_int_equal(drove_options_set(&options, "isa", "avx9"), DROVE_OK);
+    assert_int_equal(drove_info(&options, 0, 0, stdout), DROVE_E_ARG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_entries_are_whole),
+        cmocka_unit_test(test_strategies),
+        cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_list_as_text),
+        cmocka_unit_test(test_list_as_json),
+        cmocka_unit_test(test_list_of_kinds),
+        cmocka_unit_test(test_info),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,391 @@
+/* tests/unit/engine/test_accel.c - the engine of accelerators against the host's: gradients
+ * of every activation, loss, storage and batch size, scores, predictions, order of layers, batches
+ * that were staged, refusals.
+ *
+ * On operations in plain C, and on each kind of device that is here; of the others the reason is
+ * printed.
+ */
+#include "unit/engine/accel_plain.h"
+#include "unit/engine/accel_support.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROWS = 128 };
+
+static void on_each(void (*test)(drove_device *device))
+{
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
+        if (accel_devices[i] != NULL) test(accel_devices[i]);
+    }
+}
+
+#define BASE                                                                                       \
+    .name = "u8", .x_kind = DROVE_X_U8, .y_kind = DROVE_Y_CLASS, .n_classes = 5,                   \
+    .model = "mlp:33,20", .activation = "tanh", .loss = "softmax"
+static const accel_case plain = {BASE};
+static const accel_case sparse = {.name = "sparse",
+                                  .x_kind = DROVE_X_CSR,
+                                  .has_values = true,
+                                  .has_view = true,
+                                  .is_scaled = true,
+                                  .y_kind = DROVE_Y_CLASS,
+                                  .n_classes = 5,
+                                  .model = "mlp:33,20",
+                                  .activation = "sigmoid",
+                                  .loss = "softmax"};
+
+/* ---- gradients ---- */
+
+typedef struct target {
+    drove_y_kind y_kind;
+    size_t n_classes;
+    const char *model, *loss;
+} target;
+
+static const target targets[] = {
+    {DROVE_Y_CLASS, 2, "mlp:19", "softmax"},  {DROVE_Y_CLASS, 37, "mlp:19", "softmax"},
+    {DROVE_Y_LABELS, 3, "mlp:19", "sigmoid"}, {DROVE_Y_LABELS, 100, "mlp:19", "sigmoid"},
+    {DROVE_Y_CLASS, 2, "mlp:19", "logistic"}, {DROVE_Y_CLASS, 2, "mlp:19", "hinge"},
+    {DROVE_Y_CLASS, 6, "mlp:19", "hinge"},    {DROVE_Y_VALUE, 0, "mlp:19", "squared"},
+    {DROVE_Y_CLASS, 4, "mlp:19", "squared"},  {DROVE_Y_CLASS, 2, "logistic", "logistic"},
+    {DROVE_Y_CLASS, 2, "svm", "hinge"},
+};
+
+static void losses_on(drove_device *device)
+{
+    static const char *const activations[] = {"relu", "sigmoid", "tanh"};
+    static const size_t sizes[] = {1, 6, 65};
+    for (size_t a = 0; a < DROVE_COUNT(activations); a++) {
+        for (size_t t = 0; t < DROVE_COUNT(targets); t++) {
+            accel_problem p;
+            accel_case how = {BASE};
+            how.x_kind = DROVE_X_F32;
+            how.y_kind = targets[t].y_kind;
+            how.n_classes = targets[t].n_classes;
+            how.model = targets[t].model;
+            how.loss = targets[t].loss;
+            how.activation = activations[a];
+            accel_setup(&p, &how, device, MAX_ROWS);
+            for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+                accel_choose(&p, sizes[s], s);
+                accel_compare(&p, false);
+            }
+            accel_teardown(&p);
+        }
+    }
+}
+
+static void every_activation_and_loss_agrees(void **state)
+{
+    (void)state;
+    on_each(losses_on);
+}
+
+static void storages_on(drove_device *device)
+{
+    static const size_t sizes[] = {1, 2, 9, 64};
+    static const struct {
+        const char *name;
+        drove_x_kind kind;
+        bool has_values, is_scaled, has_view;
+    } storages[] = {
+        {"u8", DROVE_X_U8, false, false, false},
+        {"u8 scaled view", DROVE_X_U8, false, true, true},
+        {"f32", DROVE_X_F32, false, false, false},
+        {"f32 scaled view", DROVE_X_F32, false, true, true},
+        {"sparse", DROVE_X_CSR, true, false, false},
+        {"sparse ones", DROVE_X_CSR, false, false, true},
+        {"sparse scaled", DROVE_X_CSR, true, true, true},
+        {"sparse ones scaled", DROVE_X_CSR, false, true, false},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(storages); i++) {
+        accel_problem p;
+        accel_case how = {BASE};
+        how.name = storages[i].name;
+        how.x_kind = storages[i].kind;
+        how.has_values = storages[i].has_values;
+        how.is_scaled = storages[i].is_scaled;
+        how.has_view = storages[i].has_view;
+        accel_setup(&p, &how, device, MAX_ROWS);
+        for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+            accel_choose(&p, sizes[s], s);
+            accel_compare(&p, false);
+            accel_compare(&p, true);
+        }
+        accel_teardown(&p);
+    }
+}
+
+static void every_storage_agrees(void **state)
+{
+    (void)state;
+    on_each(storages_on);
+}
+
+/* 1 to 8192 examples; widths around those that the device code cuts work into. */
+static void sizes_on(drove_device *device)
+{
+    static const size_t sizes[] = {1,   2,   3,   7,   8,   9,    31,   33,
+                                   100, 127, 128, 129, 513, 1000, 8191, 8192};
+    static const char *const models[] = {"mlp:257,32,31", "mlp:8,64"};
+    for (size_t m = 0; m < DROVE_COUNT(models); m++) {
+        accel_problem p;
+        accel_case how = {BASE};
+        how.name = models[m];
+        how.model = models[m];
+        accel_setup(&p, &how, device, sizes[DROVE_COUNT(sizes) - 1]);
+        for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+            accel_choose(&p, sizes[s], s);
+            accel_compare(&p, false);
+        }
+        accel_teardown(&p);
+    }
+}
+
+static void every_batch_size_agrees(void **state)
+{
+    (void)state;
+    on_each(sizes_on);
+}
+
+/* The same batch has the same bits, however often, and whatever came between. */
+static void bits_on(drove_device *device)
+{
+    accel_problem p;
+    accel_setup(&p, &sparse, device, MAX_ROWS);
+    for (size_t i = 0; i < 2; i++) {
+        drove_gradient g = {.value = p.grad[i]};
+        accel_choose(&p, 77, 1);
+        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+                         DROVE_OK);
+        accel_choose(&p, 128, 2);
+        accel_compare(&p, false);
+        accel_choose(&p, 77, 1);
+        g.value = p.grad[1];
+        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+                         DROVE_OK);
+        memcpy(p.grad[0], p.grad[1], p.model->n_params * sizeof(float));
+        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+                         DROVE_OK);
+        assert_memory_equal(p.grad[0], p.grad[1], p.model->n_params * sizeof(float));
+    }
+    accel_teardown(&p);
+}
+
+static void bits_repeat(void **state)
+{
+    (void)state;
+    on_each(bits_on);
+}
+
+/* ---- score, predict ---- */
+
+static void scores_on(drove_device *device)
+{
+    for (size_t t = 0; t < DROVE_COUNT(targets); t++) {
+        accel_problem p;
+        accel_case how = {BASE};
+        drove_score score[2];
+        memset(score, 0, sizeof score);
+        how.y_kind = targets[t].y_kind;
+        how.n_classes = targets[t].n_classes;
+        how.model = targets[t].model;
+        how.loss = targets[t].loss;
+        accel_setup(&p, &how, device, MAX_ROWS);
+        accel_choose(&p, 101, t);
+        size_t n = 101 * p.model->n_outputs;
+        float *prob[2] = {calloc(n, sizeof(float)), calloc(n, sizeof(float))};
+        assert_true(prob[0] != NULL && prob[1] != NULL);
+        assert_int_equal(drove__engine_host.score(p.host, p.theta, &p.batch, &score[0]), DROVE_OK);
+        assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
+        assert_true(fabs(score[0].loss - score[1].loss) <= 1e-5 * score[0].loss);
+        assert_int_equal(score[0].n_correct, score[1].n_correct);
+        assert_int_equal(score[0].true_positive, score[1].true_positive);
+        assert_int_equal(score[1].n_rows, 101);
+        assert_int_equal(drove__engine_host.predict(p.host, p.theta, &p.batch, prob[0]), DROVE_OK);
+        assert_int_equal(device->engine->predict(p.accel, p.theta, &p.batch, prob[1]), DROVE_OK);
+        for (size_t i = 0; i < n; i++)
+            assert_true(fabsf(prob[0][i] - prob[1][i]) <= 1e-5f * (1.0f + fabsf(prob[0][i])));
+        free(prob[0]);
+        free(prob[1]);
+        accel_teardown(&p);
+    }
+}
+
+static void scores_and_predictions_agree(void **state)
+{
+    (void)state;
+    on_each(scores_on);
+}
+
+/* ---- submit, stage, collect ---- */
+
+typedef struct order {
+    const accel_problem *p;
+    size_t next; /* layer that has to come, + 1 */
+} order;
+
+/* A layer's part of the gradient is there when it is told. */
+static void on_layer(void *context, size_t layer)
+{
+    order *o = context;
+    const drove_layer *y = &o->p->model->layer[layer];
+    assert_int_equal(layer + 1, o->next);
+    o->next--;
+    for (size_t i = 0; i < y->n_out; i++) assert_true(o->p->grad[1][y->b_offset + i] != 7.0f);
+    if (layer > 0) assert_true(o->p->grad[1][0] == 7.0f); /* the first has not come */
+}
+
+static void host_gradient(accel_problem *p)
+{
+    drove_gradient g = {.value = p->grad[0]};
+    assert_int_equal(
+        drove__engine_host.gradient(p->host, p->theta, &p->batch, &g, NULL, NULL, NULL), DROVE_OK);
+}
+
+static void collect_and_compare(accel_problem *p, drove_engine_times *times)
+{
+    order o = {.p = p, .next = p->model->n_layers};
+    drove_gradient g = {.value = p->grad[1], .after_layer = on_layer, .context = &o};
+    drove_score score = {0};
+    for (size_t i = 0; i < p->model->n_params; i++) p->grad[1][i] = 7.0f;
+    host_gradient(p);
+    assert_int_equal(p->device->engine->collect(p->accel, &g, &score, times, 60000000000u),
+                     DROVE_OK);
+    assert_int_equal(o.next, 0);
+    assert_int_equal(score.n_rows, p->batch.n_rows);
+    accel_compare_gradients(p, &g);
+}
+
+static void staged_on(drove_device *device)
+{
+    const accel_case *const cases[] = {&plain, &sparse};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        accel_problem p;
+        drove_engine_times times = {0};
+        const drove_engine_ops *ops = device->engine;
+        accel_setup(&p, cases[c], device, MAX_ROWS);
+        accel_choose(&p, 128, 0);
+        for (uint64_t step = 0; step < 12; step++) {
+            uint32_t row[MAX_ROWS];
+            drove_batch now = p.batch;
+            assert_int_equal(ops->submit(p.accel, p.theta, &now, true), DROVE_OK);
+            memcpy(row, p.row, sizeof row);
+            /* every third: another batch than the one that follows; every fourth: none; and what
+             * was given may change as soon as stage is back */
+            accel_choose(&p, 40 + step, 100 + step);
+            if (step % 4 != 3) assert_int_equal(ops->stage(p.accel, &p.batch), DROVE_OK);
+            uint32_t next[MAX_ROWS];
+            drove_batch chosen = p.batch;
+            memcpy(next, p.row, sizeof next);
+            memcpy(p.row, row, sizeof row);
+            p.batch = now;
+            collect_and_compare(&p, &times);
+            p.theta[step] += 0.01f; /* the next batch has to see it */
+            memcpy(p.row, next, sizeof next);
+            p.batch = chosen;
+            if (step % 3 == 2) accel_choose(&p, 40 + step, 200 + step);
+        }
+        assert_true(times.compute_ns > 0 && times.copy_ns > 0);
+        assert_true(times.hidden_ns <= times.copy_ns);
+        accel_teardown(&p);
+    }
+}
+
+static void staged_batches_are_used_only_where_they_are_meant(void **state)
+{
+    (void)state;
+    on_each(staged_on);
+}
+
+static void wrong_order_on(drove_device *device)
+{
+    accel_problem p;
+    const drove_engine_ops *ops = device->engine;
+    drove_score score = {0};
+    accel_setup(&p, &plain, device, MAX_ROWS);
+    accel_choose(&p, 20, 0);
+    assert_int_equal(ops->collect(p.accel, NULL, &score, NULL, 1), DROVE_E_ARG);
+    assert_int_equal(ops->submit(p.accel, p.theta, &p.batch, false), DROVE_OK);
+    assert_int_equal(ops->submit(p.accel, p.theta, &p.batch, false), DROVE_E_ARG);
+    assert_int_equal(ops->collect(p.accel, NULL, &score, NULL, UINT64_MAX), DROVE_OK);
+    assert_int_equal(score.n_rows, 20);
+    accel_compare(&p, false);
+    accel_teardown(&p);
+}
+
+static void a_wrong_order_is_refused(void **state)
+{
+    (void)state;
+    on_each(wrong_order_on);
+}
+
+static void refusals_on(drove_device *device)
+{
+    accel_problem p, other;
+    drove_score score = {0};
+    accel_case how = sparse;
+    accel_setup(&p, &plain, device, MAX_ROWS);
+    accel_setup(&other, &how, NULL, MAX_ROWS);
+    accel_choose(&other, 5, 0);
+    assert_int_equal(device->engine->score(p.accel, p.theta, &other.batch, &score), DROVE_E_SHAPE);
+    other.storage.n_features = 3;
+    other.storage.x_kind = DROVE_X_U8;
+    assert_int_equal(device->engine->score(p.accel, p.theta, &other.batch, &score), DROVE_E_SHAPE);
+    accel_choose(&p, 128, 0);
+    p.batch.n_rows = 129;
+    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_ARG);
+    p.batch.n_rows = 0;
+    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_ARG);
+    accel_choose(&p, 10, 0);
+    p.storage.y_kind = DROVE_Y_VALUE;
+    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_SHAPE);
+    p.storage.y_kind = DROVE_Y_CLASS;
+    accel_compare(&p, false); /* none of that was the end of it */
+
+    drove_engine *engine;
+    drove_engine_options opt = {.model = p.model,
+                                .kernels = &p.kernels,
+                                .data = &p.data,
+                                .max_rows = (size_t)1 << 50,
+                                .device = device};
+    size_t most = device->engine->most_rows(&opt);
+    assert_true(most >= MAX_ROWS && most < opt.max_rows);
+    assert_int_equal(device->engine->create(&opt, &engine), DROVE_E_NOMEM);
+    assert_null(engine);
+    opt.max_rows = 17;
+    assert_int_equal(device->engine->most_rows(&opt), 17);
+    other.storage.n_features = ACCEL_FEATURES;
+    accel_teardown(&other);
+    accel_teardown(&p);
+}
+
+static void other_shapes_and_sizes_are_refused(void **state)
+{
+    (void)state;
+    on_each(refusals_on);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_activation_and_loss_agrees),
+        cmocka_unit_test(every_storage_agrees),
+        cmocka_unit_test(every_batch_size_agrees),
+        cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(scores_and_predictions_agree),
+        cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
+        cmocka_unit_test(a_wrong_order_is_refused),
+        cmocka_unit_test(other_shapes_and_sizes_are_refused),
+    };
+    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
+}

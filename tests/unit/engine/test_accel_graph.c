@@ -1,0 +1,266 @@
+/* test_accel_graph.c - graphs of layers on accelerators: gradients of each kind of layer, of LeNet
+ * and of a net with ways that part and meet and two heads, against the host's engine in plain C and
+ * against finite differences; scores, predictions, population statistics; memory.
+ *
+ * On operations in plain C, and on each kind of device that is here.
+ *
+ * ctest: timeout=300
+ */
+#include "unit/engine/accel_images.h"
+#include "unit/engine/accel_plain.h"
+#include "unit/engine/accel_support.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest difference of a layer's gradient from the host's: this part of its largest element.  Sums
+ * of up to 24 * 24 * 24 float products in orders of their own, through several layers. */
+static const double GRADIENT_BOUND = 2e-4;
+static const double LOSS_BOUND = 2e-5; /* relative, summed over a batch */
+/* Relative, of a finite difference of losses in float, across some kinks of rectified units. */
+static const double DIFFERENCE_BOUND = 0.05;
+
+enum { MAX_ROWS = 16 };
+
+static void on_each(void (*test)(drove_device *device, const images_case *how))
+{
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
+        if (accel_devices[i] == NULL) continue;
+        for (const images_case *c = images_cases; c->name != NULL; c++) test(accel_devices[i], c);
+    }
+}
+
+/* ---- gradients ---- */
+
+static void gradients_on(drove_device *device, const images_case *how)
+{
+    static const size_t sizes[] = {1, 5, MAX_ROWS};
+    images p;
+    images_setup(&p, how, device, MAX_ROWS);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        drove_score score[2];
+        images_choose(&p, s, sizes[s], 100 + s);
+        images_gradients(&p, score);
+        images_compare(&p, GRADIENT_BOUND);
+        assert_int_equal(score[0].n_rows, score[1].n_rows);
+        assert_int_equal(score[0].n_correct, score[1].n_correct);
+        if (!(fabs(score[0].loss - score[1].loss) <= LOSS_BOUND * fabs(score[0].loss)))
+            fail_msg("%s: loss %.9g, expected %.9g", how->name, score[1].loss, score[0].loss);
+    }
+    images_teardown(&p);
+}
+
+static void every_layer_agrees_with_the_host(void **state)
+{
+    (void)state;
+    on_each(gradients_on);
+}
+
+/* The same bits for the same batch, whatever came between. */
+static void bits_on(drove_device *device, const images_case *how)
+{
+    images p;
+    drove_score score[2];
+    images_setup(&p, how, device, MAX_ROWS);
+    images_choose(&p, 3, 7, 5);
+    images_gradients(&p, score);
+    size_t n_bytes = p.model->n_params * sizeof(float);
+    float *first = malloc(n_bytes);
+    assert_non_null(first);
+    memcpy(first, p.grad[1], n_bytes);
+    images_choose(&p, 9, MAX_ROWS, 6);
+    images_gradients(&p, score);
+    images_choose(&p, 3, 7, 5);
+    images_gradients(&p, score);
+    assert_memory_equal(first, p.grad[1], n_bytes);
+    free(first);
+    images_teardown(&p);
+}
+
+static void bits_repeat(void **state)
+{
+    (void)state;
+    on_each(bits_on);
+}
+
+/* ---- a library of convolutions ---- */
+
+/* The stand-in for cuDNN computes what it is thought to: all parts, or with DROVE_CUDA_CONV=im2col
+ * none; it says how many it has computed. */
+static void a_library_computes_convolutions(void **state)
+{
+    /* forward, derivatives of images and of weights, in three batches; forward of the second one,
+     * and of `strides` the weights of conv2 and the images of conv3, are turned down */
+    static const struct {
+        const char *name;
+        unsigned long runs[3];
+    } expected[] = {{"deep", {2 * 2, 3 * 1, 3 * 2}}, {"strides", {2 * 3, 3 * 1, 3 * 2}}};
+    (void)state;
+    char path[1024];
+    const char *folder = getenv("DROVE_MODULE_PATH"), *wish = getenv("DROVE_CUDA_CONV");
+    if (getenv("DROVE_TEST_STAND_IN") == NULL || folder == NULL) {
+        print_message("skipped: not on the stand-in for CUDA\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/cudnn.so", folder);
+    void *library = dlopen(path, RTLD_NOW);
+    assert_non_null(library);
+    atomic_ulong *runs = dlsym(library, "stand_in_cudnn_runs");
+    assert_non_null(runs);
+    assert_non_null(accel_devices[ACCEL_CUDA]);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        unsigned long before[3];
+        for (size_t part = 0; part < 3; part++) before[part] = atomic_load(&runs[part]);
+        gradients_on(accel_devices[ACCEL_CUDA], images_find(expected[i].name));
+        for (size_t part = 0; part < 3; part++)
+            assert_int_equal(atomic_load(&runs[part]) - before[part],
+                             wish == NULL ? expected[i].runs[part] : 0);
+    }
+    dlclose(library);
+}
+
+/* ---- finite differences ---- */
+
+/* What the gradient is of: the mean loss of all heads, of which a score tells the main one's. */
+static double loss_at(images *p)
+{
+    drove_score score = {0};
+    drove_gradient g = {.value = p->grad[0]};
+    assert_int_equal(p->device->engine->gradient(p->accel, p->theta, &p->batch, &g, &score, NULL,
+                                                 NULL),
+                     DROVE_OK);
+    return score.loss / (double)score.n_rows;
+}
+
+/* Along the layer's own gradient, so that what is looked for is large beside the rounding. */
+static void check_layer(images *p, const drove_layer *y, const float *grad)
+{
+    double length = 0.0;
+    size_t n = y->b_offset + y->n_b - y->w_offset;
+    for (size_t i = 0; i < n; i++) length += pow(grad[y->w_offset + i], 2);
+    length = sqrt(length);
+    if (length < 1e-4) return;
+    float step = (float)(2e-3 / length);
+    for (size_t i = 0; i < n; i++) p->theta[y->w_offset + i] += step * grad[y->w_offset + i];
+    double above = loss_at(p);
+    for (size_t i = 0; i < n; i++) p->theta[y->w_offset + i] -= 2 * step * grad[y->w_offset + i];
+    double below = loss_at(p);
+    for (size_t i = 0; i < n; i++) p->theta[y->w_offset + i] += step * grad[y->w_offset + i];
+    double slope = (above - below) / 4e-3;
+    if (!(fabs(slope - length) <= DIFFERENCE_BOUND * length))
+        fail_msg("%s, layer %s: slope %g, gradient %g", p->how->name, y->name, slope, length);
+}
+
+static void gradients_are_slopes(void **state)
+{
+    (void)state;
+    for (const images_case *c = images_cases; c->name != NULL; c++) {
+        images p;
+        drove_score score[2];
+        if (strcmp(c->name, "inception") == 0 || strcmp(c->name, "batch norm") == 0)
+            continue; /* two heads; factors of the step size */
+        images_setup(&p, c, accel_devices[ACCEL_PLAIN], MAX_ROWS);
+        images_choose(&p, 0, MAX_ROWS, 9);
+        images_gradients(&p, score);
+        float *grad = malloc(p.model->n_params * sizeof *grad);
+        assert_non_null(grad);
+        memcpy(grad, p.grad[1], p.model->n_params * sizeof *grad);
+        for (size_t l = 0; l < p.model->n_layers; l++) {
+            if (p.model->layer[l].n_params > 0) check_layer(&p, &p.model->layer[l], grad);
+        }
+        free(grad);
+        images_teardown(&p);
+    }
+}
+
+/* ---- score, predict, statistics ---- */
+
+static void inference_on(drove_device *device, const images_case *how)
+{
+    images p;
+    drove_score score[2];
+    float prob[2][MAX_ROWS * IMAGES_CLASSES];
+    memset(score, 0, sizeof score);
+    images_setup(&p, how, device, MAX_ROWS);
+    images_choose(&p, 2, 11, 3);
+    assert_int_equal(drove__engine_host.score(p.host, p.theta, &p.batch, &score[0]), DROVE_OK);
+    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
+    if (!(fabs(score[0].loss - score[1].loss) <= LOSS_BOUND * fabs(score[0].loss)))
+        fail_msg("%s: loss %.9g, expected %.9g", how->name, score[1].loss, score[0].loss);
+    assert_int_equal(score[0].n_correct, score[1].n_correct);
+    assert_int_equal(drove__engine_host.predict(p.host, p.theta, &p.batch, prob[0]), DROVE_OK);
+    assert_int_equal(device->engine->predict(p.accel, p.theta, &p.batch, prob[1]), DROVE_OK);
+    for (size_t i = 0; i < 11 * IMAGES_CLASSES; i++)
+        assert_true(fabsf(prob[0][i] - prob[1][i]) <= 1e-4f * (1.0f + fabsf(prob[0][i])));
+    float *sum[2] = {p.grad[0], p.grad[1]};
+    for (size_t i = 0; i < p.model->n_params; i++) sum[0][i] = sum[1][i] = 1.0f;
+    assert_int_equal(drove__engine_host.statistics(p.host, p.theta, &p.batch, 0.25f, sum[0]),
+                     DROVE_OK);
+    assert_int_equal(device->engine->statistics(p.accel, p.theta, &p.batch, 0.25f, sum[1]),
+                     DROVE_OK);
+    for (size_t i = 0; i < p.model->n_params; i++)
+        assert_true(fabsf(sum[0][i] - sum[1][i]) <= 1e-4f * (1.0f + fabsf(sum[0][i])));
+    images_teardown(&p);
+}
+
+static void scores_predictions_and_statistics_agree(void **state)
+{
+    (void)state;
+    on_each(inference_on);
+}
+
+/* ---- memory ---- */
+
+/* An engine of as many images as are said to fit can be made and used; one more cannot. */
+static void memory_is_counted(void **state)
+{
+    (void)state;
+    for (const images_case *c = images_cases; c->name != NULL; c++) {
+        images p;
+        drove_score score = {0};
+        drove_engine *engine = NULL;
+        images_setup(&p, c, accel_devices[ACCEL_PLAIN], 1);
+        drove_engine_options opt = {.model = p.model,
+                                    .kernels = &p.kernels,
+                                    .data = &p.data,
+                                    .max_rows = (size_t)1 << 40,
+                                    .device = accel_devices[ACCEL_PLAIN]};
+        size_t most = accel_devices[ACCEL_PLAIN]->engine->most_rows(&opt);
+        assert_true(most > MAX_ROWS && most < opt.max_rows);
+        opt.max_rows = most + 1;
+        assert_int_equal(accel_devices[ACCEL_PLAIN]->engine->create(&opt, &engine), DROVE_E_NOMEM);
+        accel_plain_elements = 0;
+        opt.max_rows = most;
+        assert_int_equal(accel_devices[ACCEL_PLAIN]->engine->create(&opt, &engine), DROVE_OK);
+        uint64_t limit = accel_devices[ACCEL_PLAIN]->facts.memory_bytes;
+        assert_true(accel_plain_elements * sizeof(float) <= limit * 9 / 10);
+        assert_true(accel_plain_elements * sizeof(float) >= limit / 8); /* not far from it */
+        images_choose(&p, 0, 3, 1);
+        assert_int_equal(
+            accel_devices[ACCEL_PLAIN]->engine->score(engine, p.theta, &p.batch, &score), DROVE_OK);
+        accel_devices[ACCEL_PLAIN]->engine->destroy(engine);
+        images_teardown(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layer_agrees_with_the_host),
+        cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(a_library_computes_convolutions),
+        cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(scores_predictions_and_statistics_agree),
+        cmocka_unit_test(memory_is_counted),
+    };
+    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
+}

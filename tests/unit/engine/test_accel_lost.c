@@ -1,0 +1,128 @@
+/* tests/unit/engine/test_accel_lost.c - the engine of accelerators when the device fails: at
+ * each call in turn, on operations in plain C; by silence, on the devices that are here.
+ */
+#include "unit/engine/accel_plain.h"
+#include "unit/engine/accel_support.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROWS = 128 };
+
+/* Two steps with batches in advance. */
+static drove_status two_steps(accel_problem *p)
+{
+    const drove_engine_ops *engine = p->device->engine;
+    for (uint64_t step = 0; step < 2; step++) {
+        drove_gradient g = {.value = p->grad[1]};
+        drove_batch batch = p->batch;
+        DROVE_TRY(engine->submit(p->accel, p->theta, &batch, true));
+        DROVE_TRY(engine->stage(p->accel, &p->batch));
+        DROVE_TRY(engine->collect(p->accel, &g, NULL, NULL, 1000000000u));
+    }
+    return DROVE_OK;
+}
+
+/* Whichever call fails first: its line is the answer, then and later, and nothing stays behind. */
+static void failures_of(const accel_case *how, drove_device *device)
+{
+    accel_problem p;
+    char line[256];
+    unsigned before = accel_plain_objects, n_failures = 0;
+    accel_setup(&p, how, NULL, MAX_ROWS);
+    p.device = device;
+    const drove_engine_options opt = {.model = p.model,
+                                      .kernels = &p.kernels,
+                                      .data = &p.data,
+                                      .max_rows = MAX_ROWS,
+                                      .device = p.device};
+    for (unsigned fails_at = 1;; fails_at++) {
+        accel_choose(&p, 50, fails_at);
+        accel_plain_calls = 0;
+        accel_plain_fails_at = fails_at;
+        drove_status status = p.device->engine->create(&opt, &p.accel);
+        bool is_made = status == DROVE_OK;
+        if (!is_made) assert_null(p.accel);
+        if (is_made) status = two_steps(&p);
+        snprintf(line, sizeof line, "plain: lost at call %u", fails_at);
+        if (status != DROVE_OK) assert_string_equal(drove_error_text(), line);
+        if (is_made && status != DROVE_OK) {
+            assert_int_equal(p.device->engine->submit(p.accel, p.theta, &p.batch, true),
+                             DROVE_E_SYSTEM);
+            assert_string_equal(drove_error_text(), line);
+            assert_int_equal(p.device->engine->collect(p.accel, NULL, NULL, NULL, 1),
+                             DROVE_E_SYSTEM);
+        }
+        accel_plain_fails_at = 0;
+        p.device->engine->destroy(p.accel);
+        p.accel = NULL;
+        assert_int_equal(accel_plain_objects, before);
+        if (status == DROVE_OK) break;
+        assert_int_equal(status, DROVE_E_SYSTEM);
+        n_failures++;
+    }
+    accel_teardown(&p);
+    assert_true(n_failures > 80);
+}
+
+static void a_lost_device_says_so_and_leaves_nothing(void **state)
+{
+    (void)state;
+    drove_device *device = accel_plain_open();
+    failures_of(&accel_case_dense, device);
+    failures_of(&accel_case_sparse, device);
+    drove__device_close(device);
+}
+
+/* A device that says nothing in time is lost: the same line from then on, and destroy returns. */
+static void silent_on(drove_device *device)
+{
+    accel_problem p;
+    accel_case how = accel_case_dense;
+    drove_gradient g = {0};
+    char line[256];
+    how.model = "mlp:512,512";
+    accel_setup(&p, &how, device, 8192);
+    accel_choose(&p, 8192, 0);
+    g.value = p.grad[1];
+    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_OK);
+    assert_int_equal(setenv("DROVE_STAND_IN_SILENT", "1", 1), 0); /* tests/cuda: it is too quick */
+    assert_int_equal(device->engine->collect(p.accel, &g, NULL, NULL, 1000), DROVE_E_SYSTEM);
+    unsetenv("DROVE_STAND_IN_SILENT");
+    snprintf(line, sizeof line, "%s", drove_error_text());
+    assert_non_null(strstr(line, "silent"));
+    assert_int_equal(device->engine->stage(p.accel, &p.batch), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), line);
+    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_E_SYSTEM);
+    accel_teardown(&p);
+}
+
+static void a_silent_device_is_lost(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"opencl", "cuda"};
+    size_t n = 0;
+    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
+        drove_device *device = accel_open_device(kinds[i], "0");
+        if (device != NULL) silent_on(device);
+        drove__device_close(device); /* while it may still be at work */
+        n += device != NULL;
+    }
+    if (n == 0) skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_device_says_so_and_leaves_nothing),
+        cmocka_unit_test(a_silent_device_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

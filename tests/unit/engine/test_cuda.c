@@ -1,0 +1,211 @@
+/* test_cuda.c - the CUDA module over its stand-in (tests/cuda/): devices and what is said of those
+ * that are not there, memory that is short, a device that is lost or silent, times that last.
+ *
+ * What it computes is tested by test_accel.c.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/clock.h"
+#include "engine/accel/kind.h"
+#include "engine/module.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const drove_accel_ops *ops;
+static drove_accel *accel;
+
+static int setup(void **state)
+{
+    const drove_accel_choice first = {0};
+    (void)state;
+    if (drove__module_open("cuda", &ops) != DROVE_OK) return 1;
+    return ops->open(&first, &accel) == DROVE_OK ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ops->close(accel);
+    return 0;
+}
+
+static drove_status open_spec(const char *text)
+{
+    drove_spec spec;
+    drove_device *device = NULL;
+    assert_int_equal(drove__spec_parse(text, &spec), DROVE_OK);
+    drove_status status = drove__device_open(&spec, &device);
+    drove__device_close(device);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static void assert_says(const char *words)
+{
+    if (strstr(drove_error_text(), words) == NULL)
+        fail_msg("\"%s\" not in: %s", words, drove_error_text());
+}
+
+static void test_devices(void **state)
+{
+    unsigned n;
+    drove_accel_facts facts;
+    (void)state;
+    setenv("DROVE_STAND_IN_DEVICES", "2", 1);
+    assert_int_equal(ops->count(&n), DROVE_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(open_spec("cuda:1"), DROVE_OK);
+    assert_int_equal(open_spec("cuda:2"), DROVE_E_ARG);
+    assert_says("cuda:0 (stand-in for a GPU), cuda:1 (stand-in for a GPU)");
+    assert_int_equal(open_spec("cuda:0.0"), DROVE_E_UNSUPPORTED);
+    assert_says("cannot be split");
+    assert_int_equal(ops->describe(1, &facts), DROVE_OK);
+    assert_string_equal(facts.driver, "CUDA 13.0, sm_90, cuDNN 9.1");
+    assert_int_equal(facts.memory_bytes, 1u << 30);
+    setenv("DROVE_STAND_IN_DEVICES", "0", 1); /* not an error */
+    assert_int_equal(ops->count(&n), DROVE_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(open_spec("cuda:0"), DROVE_E_UNSUPPORTED);
+    unsetenv("DROVE_STAND_IN_DEVICES");
+}
+
+static void test_memory(void **state)
+{
+    drove_accel_buffer *buffer = NULL;
+    (void)state;
+    assert_int_equal(ops->alloc(accel, (size_t)1 << 29, &buffer), DROVE_E_NOMEM);
+    assert_null(buffer);
+    assert_says("cuda:0 (stand-in for a GPU): cudaMalloc: out of memory");
+    assert_int_equal(ops->alloc(accel, SIZE_MAX / 2, &buffer), DROVE_E_NOMEM);
+    assert_int_equal(ops->alloc(accel, 0, &buffer), DROVE_OK);
+    ops->free(accel, buffer);
+    ops->free(accel, NULL);
+    void *pinned = ops->host_alloc(accel, 100);
+    assert_non_null(pinned);
+    assert_int_equal((uintptr_t)pinned % 64, 0);
+    ops->host_free(accel, pinned);
+    ops->host_free(accel, NULL);
+}
+
+static void test_lost(void **state)
+{
+    drove_accel_queue *q;
+    drove_accel_buffer *buffer;
+    float number = 1.0f, back = 0.0f;
+    (void)state;
+    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
+    assert_int_equal(ops->alloc(accel, 4, &buffer), DROVE_OK);
+    const drove_accel_view third = {buffer, 2};
+    assert_int_equal(ops->write(q, third, &number, 1), DROVE_OK);
+    assert_int_equal(ops->read(q, &back, third, 1), DROVE_OK);
+    assert_true(back == 1.0f);
+    setenv("DROVE_STAND_IN_LOST", "1", 1);
+    assert_int_equal(ops->write(q, third, &number, 1), DROVE_E_SYSTEM);
+    assert_says("cuda:0 (stand-in for a GPU): cudaMemcpyAsync: unspecified launch failure");
+    assert_int_equal(ops->bias_act(q, third, third, 1, 1, DROVE_ACCEL_RELU), DROVE_E_SYSTEM);
+    assert_says("bias_act");
+    unsetenv("DROVE_STAND_IN_LOST");
+    assert_int_equal(ops->zero(q, third, 1), DROVE_OK); /* no error is left behind */
+    ops->free(accel, buffer);
+    ops->queue_destroy(q);
+    ops->queue_destroy(NULL);
+}
+
+static void test_silence(void **state)
+{
+    drove_accel_queue *q;
+    drove_accel_event *event;
+    (void)state;
+    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
+    assert_int_equal(ops->record(q, &event), DROVE_OK);
+    setenv("DROVE_STAND_IN_SILENT", "1", 1);
+    uint64_t start = drove__now_ns();
+    assert_int_equal(ops->wait(event, 20000000), DROVE_E_SYSTEM);
+    assert_true(drove__now_ns() - start >= 20000000);
+    assert_says("silent");
+    unsetenv("DROVE_STAND_IN_SILENT");
+    assert_int_equal(ops->wait(event, 0), DROVE_OK); /* it has happened: no time is needed */
+    ops->event_destroy(event);
+    ops->event_destroy(NULL);
+    ops->queue_destroy(q);
+}
+
+static uint64_t time_after(drove_accel_queue *q, const char *shift_ms, drove_accel_event **out)
+{
+    uint64_t at_ns = 0;
+    setenv("DROVE_STAND_IN_SHIFT_MS", shift_ms, 1);
+    assert_int_equal(ops->record(q, out), DROVE_OK);
+    unsetenv("DROVE_STAND_IN_SHIFT_MS");
+    assert_int_equal(ops->time(*out, &at_ns), DROVE_OK);
+    return at_ns;
+}
+
+/* Half a day later a float of milliseconds has steps of 4 ms; times must still be exact to far
+ * less, those of events from before must stay as they were, and all events must still be waited
+ * for. */
+static void test_times_last(void **state)
+{
+    drove_accel_queue *q;
+    drove_accel_event *event[4];
+    (void)state;
+    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
+    uint64_t start_ns = drove__now_ns();
+    uint64_t first = time_after(q, "0", &event[0]), late = time_after(q, "50000000", &event[1]);
+    uint64_t later = time_after(q, "50001001", &event[2]), again = 0;
+    uint64_t most_ns = drove__now_ns() - start_ns + 100000;
+    assert_true(late - first > 49999000000000u && late - first < 50001000000000u);
+    assert_true(later - late >= 1000900000u && later - late <= 1001000000u + most_ns);
+    assert_int_equal(ops->time(event[0], &again), DROVE_OK);
+    assert_int_equal(again, first);
+    uint64_t back = time_after(q, "50000000", &event[3]); /* before the base */
+    assert_true(back >= late && back < later);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(ops->wait(event[i], 0), DROVE_OK);
+        ops->event_destroy(event[i]);
+    }
+    drove_accel_event *used; /* again, with a time of its own */
+    assert_true(time_after(q, "50002000", &used) > later);
+    ops->event_destroy(used);
+    ops->queue_destroy(q);
+}
+
+static void test_sequences_are_refused_here(void **state)
+{
+    drove_accel_queue *q;
+    (void)state;
+    assert_true(ops->sequence_begin != NULL && ops->sequence_end != NULL);
+    assert_true(ops->sequence_run != NULL && ops->sequence_destroy != NULL);
+    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
+    assert_int_equal(ops->sequence_begin(q), DROVE_E_UNSUPPORTED);
+    assert_says("cudaStreamBeginCapture");
+    ops->sequence_destroy(NULL);
+    ops->queue_destroy(q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lost),       cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_times_last), cmocka_unit_test(test_sequences_are_refused_here),
+    };
+    char path[PATH_MAX + 16];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n < 0) return 1;
+    path[n] = '\0';
+    strcpy(strrchr(path, '/'), "/stand-in");
+    setenv("DROVE_MODULE_PATH", path, 1);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,659 @@
+/* tests/unit/engine/test_engine.c - the engine of low-precision linear models against SGD written
+ * a second time: in double for float models, in plain integers, rounding to nearest, for the rest.
+ */
+#include "engine/linear/problem.h"
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_ROWS = 80, MOST_FEATURES = 150, MOST_CLASSES = 4 };
+
+typedef struct setting {
+    const char *model, *loss, *precision, *rounding;
+    size_t n_features, n_classes, each;
+    double density; /* 1: dense */
+    double eta, decay, range;
+} setting;
+
+typedef struct rig {
+    setting set;
+    drove_storage *storage;
+    drove_data data;
+    double x[N_ROWS][MOST_FEATURES];
+    drove_model *model;
+    drovek_table kernels;
+    drove_engine_shared *shared;
+    drove_engine *engine;
+    uint32_t *words;
+    float *theta;
+} rig;
+
+/* ---- a random problem ---- */
+
+static void make_sparse(rig *r, drove_rng *rng)
+{
+    drove_storage *s = r->storage;
+    s->x_kind = DROVE_X_CSR;
+    s->row_start = calloc(N_ROWS + 1, sizeof *s->row_start);
+    s->index = calloc(N_ROWS * MOST_FEATURES, sizeof *s->index);
+    s->value = calloc(N_ROWS * MOST_FEATURES, sizeof *s->value);
+    size_t n = 0;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        for (size_t j = 0; j < r->set.n_features; j++) {
+            r->x[i][j] = 0.0;
+            if (drove__rng_uniform(rng) >= r->set.density) continue;
+            s->index[n] = (uint32_t)j;
+            s->value[n] = (float)(2.0 * drove__rng_uniform(rng) - 1.0);
+            r->x[i][j] = s->value[n++];
+        }
+        s->row_start[i + 1] = n;
+    }
+}
+
+static void make_dense(rig *r, drove_rng *rng)
+{
+    drove_storage *s = r->storage;
+    s->x_kind = DROVE_X_F32;
+    s->x_f32 = drove__alloc(N_ROWS * r->set.n_features, sizeof *s->x_f32);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        for (size_t j = 0; j < r->set.n_features; j++) {
+            float v = (float)(2.0 * drove__rng_uniform(rng) - 1.0);
+            s->x_f32[i * r->set.n_features + j] = v;
+            r->x[i][j] = v;
+        }
+    }
+}
+
+static void make_targets(rig *r, drove_rng *rng)
+{
+    drove_storage *s = r->storage;
+    s->n_classes = r->set.n_classes;
+    s->y_kind = r->set.n_classes > 0 ? DROVE_Y_CLASS : DROVE_Y_VALUE;
+    s->y_class = calloc(N_ROWS, sizeof *s->y_class);
+    s->y_value = calloc(N_ROWS, sizeof *s->y_value);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (r->set.n_classes > 0) s->y_class[i] = (int32_t)drove__rng_below(rng, r->set.n_classes);
+        s->y_value[i] = (float)(2.0 * drove__rng_uniform(rng) - 1.0);
+    }
+}
+
+static drove_prepare_options options_of(const rig *r)
+{
+    return (drove_prepare_options){.model = r->model,
+                                   .kernels = &r->kernels,
+                                   .data = &r->data,
+                                   .theta = r->theta,
+                                   .precision = r->set.precision,
+                                   .rounding =
+                                       r->set.rounding != NULL ? r->set.rounding : "nearest",
+                                   .model_range = r->set.range,
+                                   .eta = r->set.eta,
+                                   .weight_decay = r->set.decay,
+                                   .each = r->set.each,
+                                   .seed = 3,
+                                   .hints = true};
+}
+
+static void rig_init_ordered(rig *r, const setting *set, bool reorder)
+{
+    drove_rng rng;
+    memset(r, 0, sizeof *r);
+    r->set = *set;
+    drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 7);
+    assert_int_equal(drove__storage_create(&r->storage), DROVE_OK);
+    r->storage->n_rows = N_ROWS;
+    r->storage->n_features = set->n_features;
+    if (set->density < 1.0) make_sparse(r, &rng);
+    else make_dense(r, &rng);
+    make_targets(r, &rng);
+    r->data = (drove_data){.storage = r->storage, .n_rows = N_ROWS};
+    drove_model_io io = {.n_features = set->n_features, .n_classes = set->n_classes};
+    assert_int_equal(drove__model_create(set->model, "", set->loss, &io, &r->model), DROVE_OK);
+    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), NULL), DROVE_OK);
+    r->theta = drove__alloc(r->model->n_params, sizeof *r->theta);
+    drove_prepare_options opt = options_of(r);
+    opt.reorder = reorder;
+    assert_int_equal(drove__engine_linear.prepare(&opt, &r->shared), DROVE_OK);
+    drove_engine_options own = {.model = r->model,
+                                .kernels = &r->kernels,
+                                .data = &r->data,
+                                .max_rows = N_ROWS,
+                                .shared = r->shared};
+    assert_int_equal(drove__engine_linear.create(&own, &r->engine), DROVE_OK);
+    r->words = drove__alloc(drove__engine_linear.n_words(r->shared), sizeof *r->words);
+}
+
+static void rig_init(rig *r, const setting *set)
+{
+    rig_init_ordered(r, set, false);
+}
+
+static void rig_fini(rig *r)
+{
+    drove__engine_linear.destroy(r->engine);
+    drove__engine_linear.dismiss(r->shared);
+    drove__model_destroy(r->model);
+    drove__storage_release(r->storage);
+    drove__free(r->words);
+    drove__free(r->theta);
+}
+
+/* All rows in order, in turns of turn_rows; then theta. */
+static uint64_t train(rig *r, size_t turn_rows)
+{
+    uint32_t row[N_ROWS];
+    uint64_t n_clamped = 0, n_steps = 0;
+    for (size_t first = 0; first < N_ROWS; first += turn_rows) {
+        drove_batch batch = {.data = &r->data, .row = row, .number = first / turn_rows};
+        drove_steps made;
+        for (size_t i = first; i < N_ROWS && i < first + turn_rows; i++)
+            row[batch.n_rows++] = (uint32_t)i;
+        assert_int_equal(drove__engine_linear.steps(r->engine, r->words, &batch, (float)r->set.eta,
+                                                    &made),
+                         DROVE_OK);
+        assert_true(made.is_finite);
+        n_clamped += made.n_clamped;
+        n_steps += made.n_steps;
+    }
+    assert_int_equal(n_steps, (N_ROWS + r->set.each - 1) / r->set.each);
+    drove__engine_linear.settle(r->engine, r->words);
+    drove__engine_linear.unpack(r->shared, r->words, r->theta);
+    return n_clamped;
+}
+
+/* ---- the same in double ---- */
+
+typedef struct reference { /* w[output][feature], b[output] */
+    double w[MOST_CLASSES][MOST_FEATURES], b[MOST_CLASSES];
+} reference;
+
+static size_t n_outputs(const rig *r)
+{
+    return r->model->n_outputs;
+}
+
+static void derivatives(const rig *r, size_t row, const double *z, double *dz)
+{
+    size_t n = n_outputs(r);
+    int32_t label = r->storage->y_class[row];
+    double sum = 0.0;
+    for (size_t o = 0; o < n; o++) sum += exp(z[o]);
+    for (size_t o = 0; o < n; o++) {
+        double y = (n == 1 ? label == 1 : (size_t)label == o) ? 1.0 : -1.0;
+        const char *loss = r->model->loss->name;
+        if (strcmp(loss, "logistic") == 0) dz[o] = -y / (1.0 + exp(y * z[o]));
+        if (strcmp(loss, "hinge") == 0) dz[o] = y * z[o] < 1.0 ? -y : 0.0;
+        if (strcmp(loss, "softmax") == 0) dz[o] = exp(z[o]) / sum - (y > 0.0 ? 1.0 : 0.0);
+        if (strcmp(loss, "squared") == 0) dz[o] = z[o] - (double)r->storage->y_value[row];
+    }
+}
+
+/* x as the engine has it, after quantisation. */
+static double seen(const rig *r, size_t row, size_t j)
+{
+    double scale = (double)r->shared->quant->scale;
+    if (r->shared->precision.data == DROVE_F32) return r->x[row][j];
+    return nearbyint(r->x[row][j] / scale) * scale;
+}
+
+static void train_reference(const rig *r, reference *f)
+{
+    double g[MOST_CLASSES][MOST_FEATURES], gb[MOST_CLASSES];
+    for (size_t first = 0; first < N_ROWS; first += r->set.each) {
+        size_t n = N_ROWS - first < r->set.each ? N_ROWS - first : r->set.each;
+        memset(g, 0, sizeof g);
+        memset(gb, 0, sizeof gb);
+        for (size_t i = first; i < first + n; i++) {
+            double z[MOST_CLASSES], dz[MOST_CLASSES];
+            for (size_t o = 0; o < n_outputs(r); o++) {
+                z[o] = f->b[o];
+                for (size_t j = 0; j < r->set.n_features; j++) z[o] += seen(r, i, j) * f->w[o][j];
+            }
+            derivatives(r, i, z, dz);
+            for (size_t o = 0; o < n_outputs(r); o++) {
+                gb[o] += dz[o] / (double)n;
+                for (size_t j = 0; j < r->set.n_features; j++)
+                    g[o][j] += dz[o] * seen(r, i, j) / (double)n;
+            }
+        }
+        for (size_t o = 0; o < n_outputs(r); o++) {
+            double keep = 1.0 - r->set.eta * r->set.decay;
+            f->b[o] = (f->b[o] - r->set.eta * gb[o]) * keep;
+            for (size_t j = 0; j < r->set.n_features; j++)
+                f->w[o][j] = (f->w[o][j] - r->set.eta * g[o][j]) * keep;
+        }
+    }
+}
+
+/* A NaN stays: nothing is larger.  (fmax here ends gcc 12 for AArch64 with an internal error.) */
+static double larger(double a, double b)
+{
+    return a >= b || isnan(a) ? a : b;
+}
+
+static double largest_difference(const rig *r, const reference *f)
+{
+    const drove_layer *l = &r->model->layer[0];
+    double most = 0.0;
+    for (size_t o = 0; o < n_outputs(r); o++) {
+        most = larger(most, fabs((double)r->theta[l->b_offset + o] - f->b[o]));
+        for (size_t j = 0; j < r->set.n_features; j++) {
+            double w = (double)r->theta[l->w_offset + j * n_outputs(r) + o];
+            most = larger(most, fabs(w - f->w[o][j]));
+        }
+    }
+    return most;
+}
+
+/* ---- float models ---- */
+
+static const double FLOAT_ERROR = 2e-5; /* of parameters of magnitude about 1, after 60 steps */
+
+static void floats_follow_sgd_in_double(void **state)
+{
+    (void)state;
+    static const setting settings[] = {
+        {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
+        {"logistic", "logistic", "D8M32f", NULL, 150, 2, 1, 1.0, 0.3, 0.0, 0},
+        {"logistic", "logistic", "D16M32f", NULL, 64, 2, 7, 1.0, 0.5, 0.0, 0},
+        {"svm", "hinge", "D32fM32f", NULL, 50, 2, 1, 1.0, 0.1, 0.05, 0},
+        {"svm", "hinge", "D8M32f", NULL, 33, 4, 1, 1.0, 0.1, 0.0, 0},
+        {"linear", "squared", "D32fM32f", NULL, 20, 0, 1, 1.0, 0.02, 0.0, 0},
+        {"linear", "squared", "D16M32f", NULL, 20, 0, 70, 1.0, 0.1, 0.0, 0},
+        {"logistic", "softmax", "D32fM32f", NULL, 41, 3, 1, 1.0, 0.3, 0.0, 0},
+        {"logistic", "softmax", "D8M32f", NULL, 41, 4, 9, 1.0, 0.3, 0.2, 0},
+        {"logistic", "logistic", "D32fi32M32f", NULL, 150, 2, 1, 0.2, 0.3, 0.0, 0},
+        {"logistic", "logistic", "D8i8M32f", NULL, 150, 2, 1, 0.01, 0.3, 0.0, 0},
+        {"svm", "hinge", "D16i16M32f", NULL, 150, 3, 5, 0.2, 0.1, 0.05, 0},
+    };
+    for (size_t k = 0; k < DROVE_COUNT(settings); k++) {
+        for (size_t turn_rows = 10; turn_rows <= N_ROWS + 4; turn_rows += 18) {
+            rig r;
+            reference f = {0};
+            rig_init(&r, &settings[k]);
+            size_t rows = turn_rows / r.set.each * r.set.each;
+            train(&r, rows > 0 ? rows : r.set.each);
+            train_reference(&r, &f);
+            double error = largest_difference(&r, &f);
+            /* decay comes in passes: what is late moves later steps a little */
+            double bound = r.set.decay > 0.0 ? 2e-2 : FLOAT_ERROR;
+            if (error > bound) fail_msg("%s, setting %zu: %g", r.set.precision, k, error);
+            rig_fini(&r);
+        }
+    }
+}
+
+/* Rows laid out in another order keep their targets, in every form that these are looked up. */
+static void reordered_rows_keep_their_targets(void **state)
+{
+    (void)state;
+    static const setting settings[] = {
+        {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
+        {"logistic", "softmax", "D32fM32f", NULL, 37, 4, 1, 1.0, 0.3, 0.0, 0},
+        {"linear", "squared", "D32fM32f", NULL, 20, 0, 1, 1.0, 0.02, 0.0, 0},
+    };
+    for (size_t k = 0; k < DROVE_COUNT(settings); k++) {
+        rig r, was;
+        int32_t y_class[N_ROWS];
+        float y_value[N_ROWS];
+        reference f = {0};
+        rig_init_ordered(&r, &settings[k], true);
+        train(&r, N_ROWS);
+        drove_storage *s = r.storage;
+        was = r;
+        memcpy(y_class, s->y_class, sizeof y_class);
+        memcpy(y_value, s->y_value, sizeof y_value);
+        for (size_t i = 0; i < N_ROWS; i++) {
+            memcpy(r.x[i], was.x[r.shared->order[i]], sizeof r.x[i]);
+            s->y_class[i] = y_class[r.shared->order[i]];
+            s->y_value[i] = y_value[r.shared->order[i]];
+        }
+        train_reference(&r, &f);
+        assert_true(largest_difference(&r, &f) < FLOAT_ERROR);
+        rig_fini(&r);
+    }
+}
+
+/* An output that is not finite is told, whatever the loss makes of it. */
+static void an_infinite_output_is_told(void **state)
+{
+    (void)state;
+    setting set = {"logistic", "logistic", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 0.0, 1};
+    rig r;
+    uint32_t row = 0;
+    rig_init(&r, &set);
+    *(float *)(r.words + r.shared->layout.tail) = INFINITY;
+    drove_batch batch = {.data = &r.data, .row = &row, .n_rows = 1};
+    drove_steps made;
+    assert_int_equal(drove__engine_linear.steps(r.engine, r.words, &batch, 0.1f, &made), DROVE_OK);
+    assert_false(made.is_finite);
+    rig_fini(&r);
+}
+
+/* A decay that makes each step's own pass due is SGD's, step by step. */
+static void strong_decay_is_exact(void **state)
+{
+    (void)state;
+    static const setting strong = {"svm", "hinge", "D32fM32f", NULL, 50, 2, 1, 1.0, 0.1, 0.05, 0};
+    rig r;
+    reference f = {0};
+    setting set = strong;
+    set.decay = 0.1; /* eta decay = 1/100 */
+    rig_init(&r, &set);
+    train(&r, 20);
+    train_reference(&r, &f);
+    assert_true(largest_difference(&r, &f) < FLOAT_ERROR);
+    rig_fini(&r);
+}
+
+/* ---- integer models, rounded to nearest ---- */
+
+typedef struct integers {
+    int64_t w[MOST_FEATURES];
+    double b;
+} integers;
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high, uint64_t *n_clamped)
+{
+    if (v >= low && v <= high) return v;
+    ++*n_clamped;
+    return v < low ? low : high;
+}
+
+/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in the plainest words. */
+static uint64_t train_integers(const rig *r, integers *f)
+{
+    const drove_engine_shared *p = r->shared;
+    bool bytes = p->precision.data == DROVE_I8 && p->precision.model == DROVE_I8;
+    int64_t top = p->precision.model == DROVE_I8 ? 127 : 32767;
+    double sx = (double)p->quant->scale, sw = (double)p->model_scale;
+    uint64_t n_clamped = 0;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        int64_t dot = 0, q[MOST_FEATURES];
+        for (size_t j = 0; j < r->set.n_features; j++) {
+            q[j] = (int64_t)nearbyint(r->x[i][j] / sx);
+            dot += q[j] * f->w[j];
+        }
+        double z = (double)dot * sx * sw + (double)(float)f->b, dz;
+        derivatives(r, i, &z, &dz);
+        if (dz == 0.0) continue;
+        f->b = (double)(float)((double)(float)f->b - (double)(float)r->set.eta * dz);
+        double alpha = -(double)(float)r->set.eta * sx / sw * dz;
+        double room = bytes ? 255 : 32766;
+        int shift = bytes ? 8 : 15;
+        while (shift > 0 && fabs(alpha) * pow(2, shift) > room) shift--;
+        double scaled = alpha * pow(2, shift);
+        if (fabs(scaled) > room) scaled = scaled < 0 ? -room : room;
+        int64_t a = (int64_t)floor(scaled + 0.5), half = shift > 0 ? (int64_t)1 << (shift - 1) : 0;
+        for (size_t j = 0; j < r->set.n_features; j++) {
+            if (r->set.density < 1.0 && r->x[i][j] == 0.0) continue;
+            int64_t delta = (int64_t)floor((double)(a * q[j] + half) / pow(2, shift));
+            f->w[j] = clamp(f->w[j] + delta, -top - 1, top, &n_clamped);
+        }
+    }
+    return n_clamped;
+}
+
+static void integers_are_what_the_definition_says(void **state)
+{
+    (void)state;
+    static const char *const dense[] = {"D8M8", "D8M16", "D16M8", "D16M16"};
+    static const char *const sparse[] = {"D8i8M8", "D8i16M16", "D16i32M8", "D16i16M16"};
+    static const double ranges[] = {0.02, 0.3, 4.0}, etas[] = {0.001, 0.2, 30.0};
+    uint64_t most_clamped = 0;
+    for (size_t k = 0; k < 4 * 2 * 3 * 3; k++) {
+        setting set = {"logistic", "logistic", NULL, NULL, 140, 2, 1, 1.0, 0, 0.0, 0};
+        bool is_sparse = k / 4 % 2 == 1;
+        set.precision = is_sparse ? sparse[k % 4] : dense[k % 4];
+        set.density = is_sparse ? 0.1 : 1.0;
+        set.range = ranges[k / 8 % 3];
+        set.eta = etas[k / 24];
+        rig r;
+        integers f = {0};
+        rig_init(&r, &set);
+        uint64_t n_clamped = train(&r, 13), expected = train_integers(&r, &f);
+        if (n_clamped != expected)
+            fail_msg("%s: %llu writes clamped, expected %llu", set.precision,
+                     (unsigned long long)n_clamped, (unsigned long long)expected);
+        most_clamped = expected > most_clamped ? expected : most_clamped;
+        for (size_t j = 0; j < set.n_features; j++) {
+            int64_t w = r.shared->precision.model == DROVE_I8 ? ((int8_t *)r.words)[j]
+                                                              : ((int16_t *)r.words)[j];
+            if (w != f.w[j])
+                fail_msg("%s, eta %g, range %g: weight %zu is %lld, expected %lld", set.precision,
+                         set.eta, set.range, j, (long long)w, (long long)f.w[j]);
+        }
+        rig_fini(&r);
+    }
+    assert_true(most_clamped > 0);
+}
+
+/* ---- unbiased integer models follow the float ones on average ---- */
+
+static void unbiased_updates_have_the_right_mean(void **state)
+{
+    (void)state;
+    static const char *const roundings[] = {"shared", "shared?bits=256", "xorshift", "mt19937"};
+    enum { RUNS = 400 };
+    for (size_t k = 0; k < DROVE_COUNT(roundings); k++) {
+        for (size_t each = 1; each <= 20; each += 19) {
+            setting set = {"linear", "squared", "D8M8", roundings[k], 40, 0, each,
+                           1.0,      0.002,     0,      2.0};
+            rig r;
+            reference f = {0};
+            double mean[MOST_FEATURES] = {0}, square[MOST_FEATURES] = {0};
+            rig_init(&r, &set);
+            uint32_t row[20];
+            for (uint32_t i = 0; i < 20; i++) row[i] = i;
+            for (uint64_t run = 0; run < RUNS; run++) { /* one update, from 0 */
+                drove_batch batch = {.data = &r.data, .row = row, .n_rows = each, .number = run};
+                drove_steps made;
+                memset(r.words, 0, drove__engine_linear.n_words(r.shared) * sizeof *r.words);
+                assert_int_equal(
+                    drove__engine_linear.steps(r.engine, r.words, &batch, 0.002f, &made), DROVE_OK);
+                for (size_t j = 0; j < set.n_features; j++) {
+                    double w = ((int8_t *)r.words)[j];
+                    mean[j] += w / RUNS;
+                    square[j] += w * w / RUNS;
+                }
+            }
+            for (size_t j = 0; j < set.n_features; j++) {
+                double expected = 0.0;
+                for (size_t i = 0; i < each; i++)
+                    expected += 0.002 * (double)r.storage->y_value[i] * seen(&r, i, j) /
+                                (double)each / (double)r.shared->model_scale;
+                /* A rare rounding up may not have happened often enough to show its variance. */
+                double part = expected - floor(expected), least = part * (1.0 - part);
+                double variance = fmax(square[j] - mean[j] * mean[j], least);
+                double spread = sqrt((variance + 0.25 / RUNS) / RUNS);
+                if (fabs(mean[j] - expected) > 5.0 * spread)
+                    fail_msg("%s, batch %zu, weight %zu: mean %g, expected %g, error %g",
+                             roundings[k], each, j, mean[j], expected, spread);
+            }
+            (void)f;
+            rig_fini(&r);
+        }
+    }
+}
+
+/* ---- the vector ---- */
+
+static void packing_keeps_parameters(void **state)
+{
+    (void)state;
+    static const char *const precisions[] = {"D8M8", "D8M16", "D8M32f"};
+    for (size_t k = 0; k < 3; k++) {
+        setting set = {"svm", "hinge", precisions[k], NULL, 33, 4, 1, 1.0, 0.1, 0, 2.0};
+        rig r;
+        rig_init(&r, &set);
+        size_t n = r.model->n_params;
+        float *again = drove__alloc(n, sizeof *again);
+        drove_rng rng;
+        drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 1);
+        const drove_layer *l = &r.model->layer[0];
+        for (size_t i = 0; i < 33 * 4; i++)
+            r.theta[l->w_offset + i] = (float)(5.0 * drove__rng_uniform(&rng) - 2.5);
+        for (size_t o = 0; o < 4; o++) r.theta[l->b_offset + o] = (float)o * 1000.0f;
+        drove__engine_linear.pack(r.shared, r.theta, r.words);
+        drove__engine_linear.unpack(r.shared, r.words, again);
+        double half = k == 2 ? 0.0 : 0.5 * (double)r.shared->model_scale * 1.001;
+        for (size_t i = 0; i < 33 * 4; i++) {
+            double w = (double)r.theta[l->w_offset + i];
+            if (k < 2) w = fmin(fmax(w, -2.0), 2.0);
+            assert_true(fabs(w - (double)again[l->w_offset + i]) <= half);
+        }
+        for (size_t o = 0; o < 4; o++) assert_true(again[l->b_offset + o] == (float)o * 1000.0f);
+        drove__free(again);
+        rig_fini(&r);
+    }
+}
+
+/* The range that is found holds what a longer run reaches. */
+static void the_range_comes_from_the_data(void **state)
+{
+    (void)state;
+    setting set = {"logistic", "logistic", "D8M16", "shared", 100, 2, 1, 1.0, 0.5, 0, 0.0};
+    rig r;
+    rig_init(&r, &set);
+    assert_true(r.shared->model_range > 0.1 && r.shared->model_range < 100.0);
+    assert_int_equal(train(&r, 30), 0);
+    rig_fini(&r);
+}
+
+/* Parameters that are there before training fit too. */
+static void the_range_holds_where_training_starts(void **state)
+{
+    (void)state;
+    setting set = {"logistic", "logistic", "D8M16", "shared", 100, 2, 1, 1.0, 0.01, 0, 0.0};
+    rig r;
+    rig_init(&r, &set);
+    size_t j = r.model->layer[0].w_offset + 7;
+    double small = r.shared->model_range;
+    r.theta[j] = -9.0f;
+    drove_engine_shared *far = NULL;
+    drove_prepare_options opt = options_of(&r);
+    assert_int_equal(drove__engine_linear.prepare(&opt, &far), DROVE_OK);
+    assert_true(small < 9.0 && far->model_range >= 9.0 && far->model_range < 30.0);
+    drove__engine_linear.dismiss(far);
+    rig_fini(&r);
+}
+
+/* Rounded to nearest, a decay by less than half a number changes none, of either sign. */
+static void a_decay_by_less_than_half_rounds_to_none(void **state)
+{
+    (void)state;
+    setting set = {"svm", "hinge", "D8M8", "nearest", 40, 2, 1, 1.0, 0.1, 0.0499, 1.0};
+    rig r;
+    uint32_t row = 0;
+    rig_init(&r, &set);
+    int8_t *w = (int8_t *)r.words;
+    float *b = (float *)(r.words + r.shared->layout.tail);
+    for (int j = 0; j < 40; j++) w[j] = j % 2 ? 100 : -100;
+    *b = r.storage->y_class[0] == 1 ? 1000.0f : -1000.0f; /* outside the margin: decay alone */
+    drove_batch batch = {.data = &r.data, .row = &row, .n_rows = 1};
+    drove_steps made;
+    assert_int_equal(drove__engine_linear.steps(r.engine, r.words, &batch, 0.1f, &made), DROVE_OK);
+    for (int j = 0; j < 40; j++) assert_int_equal(w[j], j % 2 ? 100 : -100);
+    assert_true(fabs(fabs((double)*b) - 995.01) < 1e-3); /* the pass was made */
+    rig_fini(&r);
+}
+
+/* ---- errors ---- */
+
+static void shrinking_below_nothing_is_refused(void **state)
+{
+    (void)state;
+    setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 9.9, 1};
+    rig r;
+    rig_init(&r, &set);
+    drove_prepare_options opt = options_of(&r);
+    drove_engine_shared *none = NULL;
+    opt.weight_decay = 10.0;
+    assert_int_equal(drove__engine_linear.prepare(&opt, &none), DROVE_E_ARG);
+    assert_null(none);
+    rig_fini(&r);
+}
+
+static void a_range_that_floats_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    static const double wrong[] = {0.0, 1e-42};
+    setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 0.0, 1};
+    rig r;
+    rig_init(&r, &set);
+    for (size_t k = 0; k < DROVE_COUNT(wrong); k++)
+        assert_int_equal(drove__engine_linear.set_range(r.shared, wrong[k]), DROVE_E_ARG);
+    assert_int_equal(drove__engine_linear.set_range(r.shared, 2.0), DROVE_OK);
+    assert_true(r.shared->model_range == 2.0);
+    rig_fini(&r);
+}
+
+static void wrong_requests_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *precision, *model, *loss;
+        double density;
+    } wrong[] = {{"D3M5", "logistic", "logistic", 1},    {"D8i8M8", "logistic", "logistic", 1},
+                 {"D8M8", "logistic", "logistic", 0.5},  {"D8M8C1s", "logistic", "logistic", 1},
+                 {"D8M8G10", "logistic", "logistic", 1}, {"D16fM8", "logistic", "logistic", 1},
+                 {"D8M8", "mlp:3", "softmax", 1},        {"D8i4M8", "logistic", "logistic", 0.5}};
+    for (size_t k = 0; k < DROVE_COUNT(wrong); k++) {
+        setting right = {"logistic",
+                         "logistic",
+                         wrong[k].density < 1 ? "D8i8M8" : "D8M8",
+                         NULL,
+                         20,
+                         2,
+                         1,
+                         wrong[k].density,
+                         0.1,
+                         0,
+                         1};
+        rig r;
+        rig_init(&r, &right);
+        drove_model *model = NULL;
+        drove_model_io io = {.n_features = 20, .n_classes = 2};
+        assert_int_equal(drove__model_create(wrong[k].model, "", wrong[k].loss, &io, &model),
+                         DROVE_OK);
+        drove_prepare_options opt = options_of(&r);
+        opt.model = model;
+        opt.precision = wrong[k].precision;
+        drove_engine_shared *none = NULL;
+        assert_true(drove__engine_linear.prepare(&opt, &none) != DROVE_OK);
+        assert_null(none);
+        drove__model_destroy(model);
+        rig_fini(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_follow_sgd_in_double),
+        cmocka_unit_test(reordered_rows_keep_their_targets),
+        cmocka_unit_test(an_infinite_output_is_told),
+        cmocka_unit_test(strong_decay_is_exact),
+        cmocka_unit_test(integers_are_what_the_definition_says),
+        cmocka_unit_test(unbiased_updates_have_the_right_mean),
+        cmocka_unit_test(packing_keeps_parameters),
+        cmocka_unit_test(the_range_comes_from_the_data),
+        cmocka_unit_test(the_range_holds_where_training_starts),
+        cmocka_unit_test(a_decay_by_less_than_half_rounds_to_none),
+        cmocka_unit_test(shrinking_below_nothing_is_refused),
+        cmocka_unit_test(a_range_that_floats_cannot_hold_is_refused),
+        cmocka_unit_test(wrong_requests_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
