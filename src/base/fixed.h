@@ -31,4 +31,10 @@ typedef struct drove_layout {
     size_t       tail;      /* words from here on are floats; multiple of 16         */
 } drove_layout;
 
+/* The parameters of a run in memory, as one of the two; the other is NULL. */
+typedef struct drove_params {
+    float    *theta; /* floats; a strategy's are followed by the state of the rule */
+    uint32_t *words; /* words of a drove_layout */
+} drove_params;
+
 #endif

@@ -62,12 +62,40 @@ typedef struct drove_engine_options {
     drove_device *device;
 } drove_engine_options;
 
-typedef struct drove_engine_times { /* of one batch on a device, in ns */
-    uint64_t copy_ns;               /* the device was copying, either way */
-    uint64_t compute_ns;            /* it was computing */
-    uint64_t hidden_ns;             /* of copy_ns: while it was computing */
-    uint64_t wait_ns;               /* the caller was asleep in collect */
+typedef struct drove_engine_times {   /* of one batch, in ns */
+    uint64_t forward_ns, backward_ns; /* the host's; a device has one phase: */
+    uint64_t compute_ns;              /* it was computing */
+    uint64_t copy_ns;                 /* it was copying, either way */
+    uint64_t hidden_ns;               /* of copy_ns: while it was computing */
+    uint64_t wait_ns;                 /* the caller was asleep in part or finish */
 } drove_engine_times;
+
+/* ---- one batch ---- */
+
+typedef struct drove_device_update {
+    float    scale; /* the sum that was given is multiplied by it first: 1 / number of workers */
+    float    eta;
+    uint64_t t; /* the update's number, from 1 */
+} drove_device_update;
+
+/* What begin is asked for.  The caller keeps all of it until finish has returned. */
+typedef struct drove_work {
+    const drove_batch *batch;
+    /* [n_params] where the gradient is taken; read by the time finish returns, by a device by the
+     * time begin returns.  NULL: at the parameters that the device keeps (RESIDENT). */
+    const float *theta;
+    /* The mean gradient; its after_layer is called for each layer as its slice becomes complete,
+     * inside begin, part or finish.  NULL: a score alone, as for evaluation (no dropout, no
+     * augmentation).  RESIDENT: value is set by the engine, memory of its own that the caller may
+     * overwrite slice by slice once after_layer was called. */
+    drove_gradient     *grad;
+    drove_device_update update; /* RESIDENT: what finish does with the sums that were given */
+} drove_work;
+
+typedef struct drove_work_done { /* added to */
+    drove_score        score;
+    drove_engine_times times;
+} drove_work_done;
 
 /* ---- devices that keep parameters of their own, and update them ---- */
 
@@ -78,12 +106,6 @@ typedef struct drove_device_rule {
     float       mu, beta1, beta2, epsilon;
     float       weight_decay, clip; /* of the mean gradient, in this order; clip 0: none */
 } drove_device_rule;
-
-typedef struct drove_device_update {
-    float    scale; /* what was given is multiplied by it first: 1 / number of devices */
-    float    eta;
-    uint64_t t; /* the update's number, from 1 */
-} drove_device_update;
 
 /* One copy of the part of a gradient or sum at offset: when, and how much of it while the device
  * computed. */
@@ -120,86 +142,95 @@ typedef struct drove_engine_facts { /* for results */
     double   bytes_per_example;     /* that a step reads, mean */
 } drove_engine_facts;
 
-typedef struct drove_steps {
-    uint64_t n_steps, n_clamped; /* updates made, writes of parameters that were saturated */
-    bool     is_finite;          /* every output was */
+typedef struct drove_steps {        /* made by one call of steps */
+    uint64_t    n_steps, n_clamped; /* updates; writes of parameters that were saturated */
+    bool        is_finite;          /* every output was */
+    drove_score score;              /* FUSED */
 } drove_steps;
 
+/* What an engine can do beyond begin and finish.  The runner asks for these, never for a name.
+ *   FUSED      steps: plain SGD straight into shared floats, no gradient vector
+ *   TYPED      the shared parameters are words in its own number format: prepare ... set_range;
+ *              steps goes straight into them; it gives no gradients
+ *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... give
+ *   TEAM       n_threads of the options may be above 1
+ *   STATISTICS batch normalisation's population statistics */
+enum {
+    DROVE_ENGINE_FUSED = 1u << 0,
+    DROVE_ENGINE_TYPED = 1u << 1,
+    DROVE_ENGINE_RESIDENT = 1u << 2,
+    DROVE_ENGINE_TEAM = 1u << 3,
+    DROVE_ENGINE_STATISTICS = 1u << 4,
+};
+
+/* The protocol, one batch at a time on the thread that owns the engine:
+ *
+ *     begin;  while (n_left > 0) part;  finish
+ *
+ * An engine on the host completes in begin, and part is NULL.  A device computes while its caller
+ * does something else; a batch of more rows than its memory holds it computes in pieces, of which
+ * it takes the weighted mean.  Errors of all: DROVE_E_SYSTEM (the device is lost, or silent for too long);
+ * after one the engine can only be destroyed. */
 typedef struct drove_engine_ops {
     const char *name, *help, *source;
+    unsigned    can; /* DROVE_ENGINE_* */
     drove_status (*create)(const drove_engine_options *opt, drove_engine **out);
     void (*destroy)(drove_engine *e); /* NULL accepted */
-    /* Mean gradient of the batch at theta[n_params]; score (may be NULL) receives the batch's loss
-     * at no extra cost. forward_ns, backward_ns: time in each phase is added there; NULL: not
-     * wanted. */
-    drove_status (*gradient)(drove_engine *e, const float *theta, const drove_batch *batch,
-                             drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
-                             uint64_t *backward_ns);
-    /* One whole SGD step on shared parameters, no gradient vector (model.h: backward_fused).  NULL:
-     * not offered. */
-    drove_status (*step_fused)(drove_engine *e, float *theta, const drove_batch *batch, float eta,
-                               drove_score *score);
-    /* Adds the batch's loss and counts to *score. */
-    drove_status (*score)(drove_engine *e, const float *theta, const drove_batch *batch,
-                          drove_score *score);
-    /* prob[n_rows][n_outputs] */
+
+    drove_status (*begin)(drove_engine *e, const drove_work *work);
+    /* Waits, at most timeout_ns (0: only looks), until at least one more slice of the gradient has
+     * come, and calls after_layer for those that have.  *n_left: layers with parameters whose
+     * slices are still to come.  NULL: begin has delivered all. */
+    drove_status (*part)(drove_engine *e, uint64_t timeout_ns, size_t *n_left);
+    /* Waits, at most timeout_ns, for the end of the batch; delivers the slices that part has not.
+     * Adds to *done (NULL: not wanted).  RESIDENT: every sum was given; begins work->update. */
+    drove_status (*finish)(drove_engine *e, uint64_t timeout_ns, drove_work_done *done);
+
+    /* ---- optional ---- */
+    /* Begins to copy the examples of the batch that begin will get next; between begin and finish,
+     * at most once.  What is needed of the batch, its rows included, is kept.  NULL: not offered. */
+    drove_status (*stage)(drove_engine *e, const drove_batch *next);
+    /* prob[n_rows][n_outputs].  NULL: not offered. */
     drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob);
+    /* Most examples of a batch of these data that the device's memory holds beside the model and
+     * the scratch for both; 0: not one.  Needs no engine; max_rows is the answer's upper bound.
+     * NULL: max_rows. */
+    size_t (*most_rows)(const drove_engine_options *opt);
 
-    /* Adds share * what batch normalisation sees of the batch, in a pass of training at theta, to
-     * the statistics in into[n_params] (model.h).  NULL: not offered. */
+    /* ---- FUSED, TYPED ---- */
+    /* Steps over the rows of a batch straight into shared parameters that others may change
+     * meanwhile.  FUSED: one step of the whole batch into live->theta (model.h: backward_fused).
+     * TYPED: `each` examples an update into live->words; rows are numbers of the training set as
+     * prepare laid it out. */
+    drove_status (*steps)(drove_engine *e, const drove_params *live, const drove_batch *batch,
+                          float eta, drove_steps *out);
+
+    /* ---- STATISTICS ---- */
+    /* Adds share * the statistics that batch normalisation takes from the batch, in a pass of
+     * training at theta, to into[n_params] (model.h). */
     drove_status (*statistics)(drove_engine *e, const float *theta, const drove_batch *batch,
                                float share, float *into);
 
-    /* ---- all or none: a device that works while its caller does something else ---- */
-    /* Begins gradient (or, not wants_gradient, score) of the batch at theta[n_params], which has
-     * been read when submit returns.  One batch at a time: submit, at most one stage, collect.
-     * Errors of all three: DROVE_E_SYSTEM (the device is lost, or silent for too long). */
-    drove_status (*submit)(drove_engine *e, const float *theta, const drove_batch *batch,
-                           bool wants_gradient);
-    /* Begins to copy the examples of the batch that will be submitted next; what is needed of the
-     * batch, its rows included, is kept.  Without it submit copies them itself. */
-    drove_status (*stage)(drove_engine *e, const drove_batch *next);
-    /* Waits for the batch that was submitted, at most timeout_ns: fills grad (NULL: not wanted) and
-     * calls its after_layer as the layers come, adds to *score and *times (NULL: not wanted). */
-    drove_status (*collect)(drove_engine *e, drove_gradient *grad, drove_score *score,
-                            drove_engine_times *times, uint64_t timeout_ns);
-    /* Most examples of a batch of these data that the device's memory holds beside the model and
-     * the scratch for both; 0: not one.  Needs no engine; max_rows is the answer's upper bound. */
-    size_t (*most_rows)(const drove_engine_options *opt);
-
-    /* ---- all or none: the device has parameters of its own (accumulation, accum/) ----
+    /* ---- RESIDENT ----
      *
-     *     set_params;  then for each batch:  begin;  arrived, give ... ;  update
+     *     set_params;  then for each batch:  begin (theta NULL);  part, give ... ;  finish
      *
      * Copies down stand on a queue of their own behind each layer's backward, copies up on another,
-     * so that both run while backward goes on.  stage is usable between begin and update.  Errors
-     * of all: DROVE_E_SYSTEM (the device is lost), DROVE_E_UNSUPPORTED (a rule it does not have),
-     * DROVE_E_NOMEM. */
+     * so that both run while backward goes on.  Further errors: DROVE_E_UNSUPPORTED (a rule it does
+     * not have), DROVE_E_NOMEM. */
     /* vector[n_params (1 + n_state)]: theta, then the rule's state; has been read on return. */
     drove_status (*set_params)(drove_engine *e, const drove_device_rule *rule, const float *vector);
     /* The same back, behind every update that was begun. */
     drove_status (*get_params)(drove_engine *e, float *vector);
-    /* Begins the gradient of the batch at the device's parameters; returns while it computes. */
-    drove_status (*begin)(drove_engine *e, const drove_batch *batch);
-    /* Waits, at most timeout_ns (0: only looks), until the gradient of one more layer has come to
-     * host memory: *layer, from the last that has parameters to the first, and *gradient [n_params]
-     * of all layers, in which its part stands until the next begin and may be overwritten.  *layer
-     * SIZE_MAX: none came in that time.  *n_left: how many are still to come. */
-    drove_status (*arrived)(drove_engine *e, uint64_t timeout_ns, size_t *layer, float **gradient,
-                            size_t *n_left);
-    /* Begins to copy sum[length] to the part of the gradient at offset; sum is left alone until
-     * update has returned. */
+    /* Begins to copy sum[length] to the slice of the gradient at offset; sum is left alone until
+     * finish has returned. */
     drove_status (*give)(drove_engine *e, size_t offset, size_t length, const float *sum);
-    /* All of the gradient was given: waits until it is there (at most timeout_ns), begins the
-     * update, adds to *score and *times (NULL: not wanted). */
-    drove_status (*update)(drove_engine *e, const drove_device_update *how, drove_score *score,
-                           drove_engine_times *times, uint64_t timeout_ns);
-    /* Tells each layer's copy of the batch whose update was begun last, down and up.  NULL: not
+    /* Tells each slice's copy of the batch that was finished last, down and up.  NULL: not
      * offered. */
     drove_status (*copies)(drove_engine *e, drove_device_copy_fn *tell, void *context);
 
-    /* ---- all or none: the shared parameters are words[n_words], not theta[n_params] ---- */
+    /* ---- TYPED ---- */
     /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
      * DROVE_E_DATA, DROVE_E_SHAPE, DROVE_E_NOMEM. */
     drove_status (*prepare)(const drove_prepare_options *opt, drove_engine_shared **out);
@@ -209,17 +240,16 @@ typedef struct drove_engine_ops {
     void (*pack)(const drove_engine_shared *shared, const float *theta, uint32_t *words);
     void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
     void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
-    /* Steps over the rows of a batch, `each` examples an update, straight into the shared words,
-     * which others may change meanwhile.  Rows are numbers of the training set as it was laid out
-     * by prepare. */
-    drove_status (*steps)(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
-                          drove_steps *out);
-    /* What this engine still owes the shared words, before its worker is parked. */
+    /* Applies the updates that this engine still owes the shared words, before its worker parks. */
     void (*settle)(drove_engine *e, uint32_t *words);
     /* The range that a saved run had found, before any step; ignored by floats.  Errors:
      * DROVE_E_ARG. */
     drove_status (*set_range)(drove_engine_shared *shared, double range);
 } drove_engine_ops;
+
+/* begin, all parts, finish: a batch at once. */
+drove_status drove__engine_do(const drove_engine_ops *ops, drove_engine *e, const drove_work *work,
+                              uint64_t timeout_ns, drove_work_done *done);
 
 extern const drove_engine_ops drove__engine_host;
 

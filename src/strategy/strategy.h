@@ -1,10 +1,11 @@
-/* strategy/strategy.h - how workers share a model: what every strategy provides.  No strategy lives
- * here.
+/* strategy/strategy.h - how workers share a model: the table that every strategy fills.  No
+ * strategy lives here.
  *
- * Every worker runs the same loop (run/worker.c):
+ * Every worker runs the same loop (loop/step.c):
  *     acquire -> gradient at the view -> release -> publish
- * A strategy sees a flat vector and a step, never a layer, a batch or an example.  It is one file
- * in sync/ (or accum/, elastic/) and one line in run/registry.c.
+ * A strategy sees a flat vector and a step, never a layer, a batch or an example, and does not know
+ * what computes the gradient or where a worker lives.  It is one file in sync/ (or accum/, coord/,
+ * elastic/) and one line in run/registry.c.
  *
  * Thread rules: init, fini, peek, tensors and restore are called while all workers are parked, stop
  * by any thread; the other slots by worker `worker` on its own thread, at most one at a time per
@@ -31,49 +32,39 @@
  *   NO_LOSS     every published step that is not reported dropped is in the parameters
  *   LOCK_FREE   a stopped worker cannot stop the others
  *   REPEATABLE  same bits for the same seed and number of workers
- *   PROCS       workers may be processes: all that they share is memory that init got from
- *               drove__alloc or drove__sync_vector, locks are of base/lock.h, and who waits sleeps
- *               on a futex (base/futex.h), so that one that is killed leaves nothing behind that
- *               holds up the others.  SPREAD (below) implies it */
+ *
+ * Where workers may live is no bit: a row says why they may not (not_procs, not_ranks). */
 enum {
     DROVE_SYNC_SNAPSHOT = 1u << 0,
     DROVE_SYNC_NO_LOSS = 1u << 1,
     DROVE_SYNC_LOCK_FREE = 1u << 2,
     DROVE_SYNC_REPEATABLE = 1u << 3,
-    DROVE_SYNC_PROCS = 1u << 4,
 };
 
-/* What a strategy needs from those who use it.
- *   ROUNDS   every worker takes the same number of steps between two parkings: worker w of T takes
- *            batches w, w + T, w + 2T, ...
- *   DENSE    gradients must be complete: no spans
- *   ONE      exactly one worker
- *   LIVE     steps of any batch size go straight into the shared parameters; without it `live` is
- *            used for batches of one example only
- *   BACKOFF  may wait by the back-off; drove__sync_create refuses one for any other strategy
- *   TYPED    accepts a layout: words that only those to whom `live` lends them can read
- *   ASSIGNED a coordinator gives out the batches (coord/): sizes differ from worker to worker
- *   DEVICES  a worker is a device, with parameters of its own: --workers names them
- *   SPREAD   workers have parameters of their own and exchange through opt->transport alone, so
- *            that they may be threads, processes or ranks
+/* Requirements of a strategy, and facts that the runner goes by.
+ *   DENSE     gradients must be complete: no spans
+ *   ONE       exactly one worker
+ *   LIVE      steps of any batch size go straight into the shared parameters; without it `live` is
+ *             used for batches of one example only
+ *   BACKOFF   may wait by the back-off; drove__sync_create refuses one for any other strategy
+ *   TYPED     accepts a layout: parameters that are words, read and written through `live` alone
+ *   SPREAD    workers have parameters of their own and exchange through opt->transport alone, so
+ *             that they may be threads, processes or ranks
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
- *   MOMENTUM the rule is momentum
- *   MASTER   no need, but what they exchange with is a master: the paper's CPU
- *   ELASTIC  no need, but they are drawn to a centre that no gradient moves */
+ *   MOMENTUM  the rule is momentum
+ *   MASTER    a fact: they exchange with a master, the paper's CPU
+ *   ELASTIC   a fact: they are drawn to a centre that no gradient moves */
 enum {
-    DROVE_SYNC_ROUNDS = 1u << 0,
-    DROVE_SYNC_DENSE = 1u << 1,
-    DROVE_SYNC_ONE = 1u << 2,
-    DROVE_SYNC_LIVE = 1u << 3,
-    DROVE_SYNC_BACKOFF = 1u << 4,
-    DROVE_SYNC_TYPED = 1u << 5,
-    DROVE_SYNC_ASSIGNED = 1u << 6,
-    DROVE_SYNC_DEVICES = 1u << 7,
-    DROVE_SYNC_SPREAD = 1u << 8,
-    DROVE_SYNC_OWN_STATE = 1u << 9,
-    DROVE_SYNC_MOMENTUM = 1u << 10,
-    DROVE_SYNC_MASTER = 1u << 11,
-    DROVE_SYNC_ELASTIC = 1u << 12,
+    DROVE_SYNC_DENSE = 1u << 0,
+    DROVE_SYNC_ONE = 1u << 1,
+    DROVE_SYNC_LIVE = 1u << 2,
+    DROVE_SYNC_BACKOFF = 1u << 3,
+    DROVE_SYNC_TYPED = 1u << 4,
+    DROVE_SYNC_SPREAD = 1u << 5,
+    DROVE_SYNC_OWN_STATE = 1u << 6,
+    DROVE_SYNC_MOMENTUM = 1u << 7,
+    DROVE_SYNC_MASTER = 1u << 8,
+    DROVE_SYNC_ELASTIC = 1u << 9,
 };
 
 typedef struct drove_sync drove_sync;
@@ -82,7 +73,7 @@ typedef struct drove_view {
     const float *vector;     /* [n_vector] theta first; valid until release by the same worker */
     uint64_t     version;    /* number of updates published before this view was taken */
     uint64_t     wait_ns;    /* spent waiting for a lock or for others */
-    uint64_t     backoff_ns; /* of it: in back-off */
+    uint64_t     backoff_ns; /* the part of wait_ns spent in back-off */
 } drove_view;
 
 typedef struct drove_publish_info {
@@ -100,10 +91,10 @@ typedef struct drove_publish_info {
     uint8_t  updated;  /* 1 = this call completed an update (softsync, sync: the last) */
 } drove_publish_info;
 
-/* A part of the mean gradient of all workers that has come to be. */
+/* One finished slice of the workers' mean gradient. */
 typedef struct drove_sum {
     size_t       offset, length;
-    const float *value; /* [optim->n] of which this part may be read, until the step's publish */
+    const float *value; /* [optim->n]; this slice may be read until the step's publish */
 } drove_sum;
 
 typedef struct drove_sync_options {
@@ -114,7 +105,7 @@ typedef struct drove_sync_options {
     const drove_topo  *topo;  /* borrowed until fini; NULL: plain memory */
     const drove_place *place; /* [n_workers]; NULL: not bound */
     uint64_t           seed;
-    /* What the words of the vector are; copied.  NULL: floats.  Needs TYPED. */
+    /* Number formats of the words; copied.  NULL: floats.  Needs TYPED. */
     const drove_layout *layout;
     /* [n_workers] which of them compute on memory of their own, far away: their gradient belongs to
      * the parameters as they were at acquire.  NULL: none. */
@@ -122,7 +113,8 @@ typedef struct drove_sync_options {
     /* [n_parts] of theta, ascending, without gaps: what a layer's gradient covers.  NULL: one. */
     const drove_span *part;
     size_t            n_parts;
-    /* [n_workers] devices that update parameters of their own (engine/engine.h).  NULL: none. */
+    /* [n_workers] devices that keep and update parameters of their own (DROVE_ENGINE_RESIDENT); for
+     * strategies with next_sum.  NULL: none. */
     const bool *is_resident;
     /* Where to write down what is done when, a lane for each worker; NULL: nowhere. */
     drove_spans *spans;
@@ -141,10 +133,20 @@ typedef struct drove_sync_ops {
     unsigned    promises, needs;
     /* Specs that the tests walk: {"leashed:0", "leashed:inf", NULL}. */
     const char *const *variants;
-    /* Start with vector [n_vector] = theta0[optim->n] followed by zero state.  May put another
-     * table into s->ops where a variant offers or needs something else.  On failure the caller
-     * calls fini if s->impl is set; fini must accept what a failed init left behind. */
-    drove_status (*init)(drove_sync *s, const drove_sync_options *opt, const float *theta0);
+    /* Who says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
+    const char *batches;
+    /* Why workers cannot be processes of one machine, or ranks of a job: a clause that completes
+     * "NAME: "; NULL: they can.
+     * Processes: all that workers share is memory that init got from drove__alloc or
+     * drove__sync_vector, locks are of base/lock.h, and waiting is on a futex (base/futex.h), so
+     * that a killed worker leaves nothing behind that holds up the others.
+     * Ranks: workers share nothing but opt->transport. */
+    const char *not_procs, *not_ranks;
+    /* Start with start->theta[optim->n] followed by zero state, or with start->words[optim->n]
+     * (TYPED, with a layout).  May put another table into s->ops where a variant offers or needs
+     * something else.  On failure the caller calls fini if s->impl is set; fini must accept what a
+     * failed init left behind. */
+    drove_status (*init)(drove_sync *s, const drove_sync_options *opt, const drove_params *start);
     void (*fini)(drove_sync *s);
     /* Lend the shared vector for reading. */
     drove_status (*acquire)(drove_sync *s, unsigned worker, drove_view *view);
@@ -154,15 +156,16 @@ typedef struct drove_sync_ops {
     drove_status (*publish)(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info);
     /* The current vector, workers parked; valid until they go on. */
-    const float *(*peek)(drove_sync *s);
-    /* vector[n_vector], workers parked; then the tensors named below.  s->published has its
-     * restored value already: call drove__sync_restore.  Errors: DROVE_E_DATA. */
-    drove_status (*restore)(drove_sync *s, const float *vector, const drove_safetensors *st);
+    drove_params (*peek)(drove_sync *s);
+    /* Continues from vector->theta or ->words [n_vector], workers parked; then the tensors named
+     * below.  s->published has its restored value already: call drove__sync_restore.
+     * Errors: DROVE_E_DATA. */
+    drove_status (*restore)(drove_sync *s, const drove_params *vector, const drove_safetensors *st);
 
     /* ---- optional ---- */
-    /* Shared theta for fused steps (plain SGD), n_steps of them one after the other by this worker;
+    /* Lends the shared parameters for n_steps steps in place by this worker (engine.h: steps);
      * live_done counts them, with the mean staleness of one in info.  NULL: not offered. */
-    float *(*live)(drove_sync *s, unsigned worker, drove_view *view);
+    drove_params (*live)(drove_sync *s, unsigned worker);
     void (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info);
     /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
      * up by that step's publish, which can then make the new parameters where the value lies.
@@ -175,15 +178,16 @@ typedef struct drove_sync_ops {
      * NULL: nobody ever waits for another worker to make a step. */
     void (*stop)(drove_sync *s);
 
-    /* ---- optional: gradients that are taken layer by layer (accum/); the first NULL: all ---- */
-    /* A part of the gradient value[optim->n] of this worker's step, whose step size is eta, is
+    /* ---- optional: gradients that are taken slice by slice (accum/); the first NULL: all ---- */
+    /* A slice of the gradient value[optim->n] of this worker's step, whose step size is eta, is
      * complete.  The strategy may read and overwrite it until the step's publish has returned.
      * Called for each part once, in any order, between acquire and publish; where it is not called
      * at all, publish takes the whole.  Returns the time in ns that it spent adding. */
     uint64_t (*layer_ready)(drove_sync *s, unsigned worker, size_t offset, size_t length,
                             float *value, float eta);
-    /* For a device that updates itself: the next part of the mean that it has not been given yet;
-     * false: none (waits: the run is being stopped; else: none now).  Adds meanwhile. */
+    /* For a RESIDENT device: the next slice of the mean that it has not been given yet; false: none
+     * (waits: the run is being stopped; else: none now).  Adds meanwhile.  NULL: devices are sent
+     * the view for every batch. */
     bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
     /* This worker's own vector[n_vector]; its thread, or parked. */
     float *(*replica)(drove_sync *s, unsigned worker);
@@ -253,12 +257,12 @@ struct drove_sync {
 /* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops and s->needs,
  * not `ops`: a variant may differ.  Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
 drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
-                                const float *theta0, drove_sync **out);
+                                const drove_params *start, drove_sync **out);
 void         drove__sync_destroy(drove_sync *s); /* NULL accepted */
 
 /* Continues a saved run: workers parked, `published` updates are in vector[n_vector].
  * Errors: those of ops->restore. */
-drove_status drove__sync_restore(drove_sync *s, uint64_t published, const float *vector,
+drove_status drove__sync_restore(drove_sync *s, uint64_t published, const drove_params *vector,
                                  const drove_safetensors *st);
 
 /* Zeroed vector memory [n_vector] placed by policy: near worker's node, or (DROVE_SYNC_SHARED)
@@ -267,8 +271,12 @@ drove_status drove__sync_restore(drove_sync *s, uint64_t published, const float 
 float *drove__sync_vector(const drove_sync *s, unsigned worker);
 void   drove__sync_vector_free(const drove_sync *s, float *vector);
 
-/* For inits: such a vector that holds theta0[optim->n] and zero state. */
+/* For inits: such a vector of floats that holds theta0[optim->n] and zero state. */
 float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const float *theta0);
+/* The same in the number format of start; both pointers NULL without memory. */
+drove_params drove__sync_first_params(const drove_sync *s, unsigned worker,
+                                      const drove_params *start);
+void         drove__sync_params_free(const drove_sync *s, drove_params *params);
 /* For inits: gives every worker its `copy`; drove__sync_destroy frees them.
  * Errors: DROVE_E_NOMEM. */
 drove_status drove__sync_copies(drove_sync *s);

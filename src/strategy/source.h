@@ -1,0 +1,118 @@
+/* strategy/source.h - which batch is next: the table that every source of batches fills.
+ *
+ * A strategy's row names its source.  The loop asks it for one task after the other; what a task's
+ * examples are follows from its numbers alone (loop/order.h).  A source is one file in loop/ or in
+ * its method's folder, and one line in run/registry.c.
+ *
+ *   claimed   workers take the next number                                  loop/claimed.c
+ *   rounds    worker w of T takes batch round T + w                         loop/rounds.c
+ *   assigned  a coordinator gives out ranges of examples                    coord/assigned.c
+ *
+ * Thread rules: next, accepts and done by worker `worker` on its own thread; serve on a thread of
+ * its own, while workers run; halt by any thread; leave by the controlling thread; everything else
+ * by the controlling thread, workers parked.
+ */
+#ifndef DROVE_STRATEGY_SOURCE_H
+#define DROVE_STRATEGY_SOURCE_H
+
+#include "base/clock.h"
+#include "base/safetensors.h"
+#include "base/spec.h"
+#include "base/status.h"
+#include "strategy/strategy.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct drove_task {
+    uint64_t number;    /* of the batch in its run: the key of its random numbers */
+    uint64_t first;     /* position of its first example in the run's order */
+    uint64_t n_rows;    /* examples */
+    double   lr_factor; /* what the schedule's step size is multiplied by */
+} drove_task;
+
+typedef struct drove_source_worker { /* what a source may know of a worker */
+    const char *name;                /* "opencl:0" */
+    unsigned    group;               /* workers of one group take parts of the same assignment */
+    bool        is_device;
+    uint64_t batch, least, most; /* examples of a batch, of a group for each worker; 0: not given */
+    uint64_t measured_least, measured_most; /* by a probe (wants_probe); 0: not measured */
+    double   timeout_s;                     /* 0: none */
+} drove_source_worker;
+
+typedef struct drove_source_options { /* all borrowed until fini */
+    const drove_spec          *spec;  /* the strategy's */
+    const drove_clock         *clock;
+    unsigned                   n_workers, n_groups;
+    const drove_source_worker *worker;    /* [n_workers] */
+    uint64_t                   n_rows;    /* examples of an epoch */
+    uint64_t                   batch;     /* --batch */
+    uint64_t                   per_epoch; /* batches of an epoch */
+    drove_sync                *sync;
+    /* One line for people; NULL: not wanted. */
+    void (*say)(void *context, const char *line);
+    void *say_context;
+} drove_source_options;
+
+typedef struct drove_source drove_source;
+
+typedef struct drove_source_ops {
+    const char *name, *help, *source;
+    /* Is the unit of numbers and limits an example (assigned), or a batch? */
+    bool counts_rows;
+    /* Errors: DROVE_E_ARG, DROVE_E_NOMEM.  On failure the caller calls fini, which accepts what was
+     * left behind. */
+    drove_status (*init)(drove_source *s, const drove_source_options *opt);
+    void (*fini)(drove_source *s);
+    /* Numbers from s->next on may be given out, below limit, and none once so many updates are
+     * published (UINT64_MAX: no limit). */
+    void (*open)(drove_source *s, uint64_t limit, uint64_t most_updates);
+    /* Nothing more is begun, but what others rely on is completed. */
+    void (*halt)(drove_source *s);
+    /* The worker's next task; false: none until the next open or, where !waits, none now. */
+    bool (*next)(drove_source *s, unsigned worker, bool waits, drove_task *out);
+
+    /* ---- optional ---- */
+    /* Workers that compute on devices are measured before init (loop/probe.c)?  NULL: never. */
+    bool (*wants_probe)(const drove_spec *spec, const drove_source_worker *worker);
+    /* Begins the publication of a task's step; false: the task was given to another worker, and the
+     * step is dropped.  Paired with done.  NULL: always true. */
+    bool (*accepts)(drove_source *s, unsigned worker);
+    /* The task is carried out and its n_updates are published (0: they were not). */
+    void (*done)(drove_source *s, unsigned worker, const drove_task *task, uint64_t n_updates);
+    /* Publishes by the source's own thread (s->sync), and counts as done.  NULL, or not wanted by
+     * the spec (s->publishes false): the worker publishes. */
+    drove_status (*publish)(drove_source *s, unsigned worker, const drove_task *task,
+                            const drove_step *step, drove_publish_info *info);
+    /* The source's own thread, from open until nothing is out.  NULL: it has none. */
+    void (*serve)(drove_source *s);
+    /* By the worker's thread: it cannot go on, for the reason in the error text.  False: the run
+     * cannot go on without it.  NULL: the same. */
+    bool (*fail)(drove_source *s, unsigned worker);
+    /* A lost worker takes nothing any more. */
+    void (*leave)(drove_source *s, unsigned worker);
+    /* After the workers were parked: s->next is where the next open goes on. */
+    void (*settle)(drove_source *s);
+    /* Below s->next: was anything left undone by lost workers? */
+    bool (*has_undone)(const drove_source *s);
+    /* Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
+    drove_status (*status)(const drove_source *s);
+    /* What a resume needs besides next: named tensors over memory that lives until the next call;
+     * restore takes them back. */
+    size_t (*tensors)(drove_source *s, drove_tensor *out, size_t most);
+    drove_status (*restore)(drove_source *s, const drove_safetensors *st);
+} drove_source_ops;
+
+struct drove_source {
+    const drove_source_ops *ops;
+    const drove_clock      *clock;
+    unsigned                n_workers;
+    unsigned                width;     /* numbers are given out in multiples of it: T for rounds */
+    bool                    publishes; /* steps go through publish */
+    void                   *impl;
+    /* Below it everything was given out, in batches or (counts_rows) examples. */
+    _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE;
+};
+
+#endif
