@@ -3,7 +3,7 @@
 
 #include "run/control.h"
 #include "run/output.h"
-#include "run/setup.h"
+#include "run/ranks.h"
 #include "run/summary.h"
 
 #include <stdarg.h>
@@ -33,8 +33,16 @@ static drove_run *alloc_run(const drove_options *options)
 {
     bool is_shared = drove__workers_are_procs(options->workers);
     if (is_shared) drove__memory_share_begin();
-    drove_run *run = drove__alloc(1, sizeof *run);
+    drove_loop *loop = drove__alloc(1, sizeof *loop);
     if (is_shared) drove__memory_share_end();
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (loop == NULL || run == NULL) {
+        drove__free(loop);
+        drove__free(run);
+        return NULL;
+    }
+    loop->clock = &drove__clock_real;
+    run->loop = loop;
     return run;
 }
 

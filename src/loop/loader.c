@@ -1,5 +1,5 @@
 /* run/loader.c - desks, slots and the threads that fill them; see loader.h. */
-#include "run/loader.h"
+#include "loop/loader.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

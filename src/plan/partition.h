@@ -1,28 +1,19 @@
-/* run/partition.h - --partition P: P groups of cores, each with parameters and data in its own
+/* plan/partition.h - --partition P: P groups of cores, each with parameters and data in its own
  * memory, whose gradients are summed by the transport's tree.
  *
  * Source: You, Buluc, Demmel, SC17, section 6.2.  A group is one worker, whose engine has the
  * group's cores as a team.  The capacity rule: P copies of parameters and data fit the fast memory
  * (NUMA nodes of high bandwidth, else the caches of the last level).
  */
-#ifndef DROVE_RUN_PARTITION_H
-#define DROVE_RUN_PARTITION_H
+#ifndef DROVE_PLAN_PARTITION_H
+#define DROVE_PLAN_PARTITION_H
 
 #include "base/topo.h"
-#include "data/data.h"
-#include "engine/engine.h"
-
-#include <jansson.h>
-#include <stdio.h>
-
-typedef struct drove_run    drove_run;
-typedef struct drove_worker drove_worker;
+#include <stdbool.h>
 
 typedef struct drove_partition_group {
-    const drove_topo  *topo;
     const drove_place *place; /* [n_cores] one processor of each of its cores */
     unsigned           n_cores;
-    drove_data        *data; /* its copy, made by its worker; NULL: there is one group */
 } drove_partition_group;
 
 typedef struct drove_partition {
@@ -42,14 +33,5 @@ drove_status drove__partition_plan(const drove_topo *topo, const char *text, dou
 void         drove__partition_fini(drove_partition *p); /* a zeroed one is accepted */
 /* Do all copies fit? */
 bool drove__partition_fits(const drove_partition *p);
-
-/* The model is there, the rule and the strategy are not: what --partition asks for, with
- * run->n_workers and run->place.  Errors: those of plan, DROVE_E_ARG (options that do not go with
- * it). */
-drove_status drove__run_partition(drove_run *run);
-/* On the worker's thread: its copy of the data, its cores as a team.  Errors: DROVE_E_NOMEM. */
-drove_status drove__partition_join(drove_worker *w, drove_engine_options *opt);
-json_t      *drove__partition_json(const drove_partition *p); /* null without one */
-void         drove__partition_print(const drove_partition *p, FILE *stream);
 
 #endif

@@ -1,4 +1,4 @@
-/* run/loader.h - batches that are loaded before they are wanted: gathered, widened, scaled, cut
+/* loop/loader.h - batches that are loaded before they are wanted: gathered, widened, scaled, cut
  * and mirrored by threads of their own while the workers compute (double buffering).
  *
  * Each worker has a desk with two slots: the batch that it computes on, and the one that comes
@@ -10,8 +10,8 @@
  *
  * Threads: docs/memory-model.md, A12.  A desk's functions are called by its worker alone.
  */
-#ifndef DROVE_RUN_LOADER_H
-#define DROVE_RUN_LOADER_H
+#ifndef DROVE_LOOP_LOADER_H
+#define DROVE_LOOP_LOADER_H
 
 #include "engine/engine.h"
 

@@ -1,8 +1,10 @@
-/* run/partition.c - see partition.h. */
-#include "run/partition.h"
+/* plan/partition.c - groups of cores that cut no package, NUMA node or cache. */
+#include "plan/partition.h"
 
-#include "run/run.h"
+#include "base/mem.h"
+#include "base/spec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +62,6 @@ static drove_status make_groups(const drove_topo *topo, const unsigned *group, d
         drove_partition_group *g = &p->group[group[i]];
         if (g->n_cores++ > 0) continue;
         g->place = &p->place[i];
-        g->topo = topo;
     }
     return DROVE_OK;
 }
@@ -106,7 +107,6 @@ drove_status drove__partition_plan(const drove_topo *topo, const char *text, dou
 
 void drove__partition_fini(drove_partition *p)
 {
-    for (unsigned i = 0; p->group != NULL && i < p->n; i++) drove_data_destroy(p->group[i].data);
     free(p->group);
     free(p->place);
     *p = (drove_partition){0};
@@ -115,91 +115,4 @@ void drove__partition_fini(drove_partition *p)
 bool drove__partition_fits(const drove_partition *p)
 {
     return p->n * p->copy_bytes <= p->fast_bytes;
-}
-
-/* ---- a run's ---- */
-
-static drove_status check_run(const drove_run *run)
-{
-    if (run->plan.is_procs || run->opt.workers[0] != '\0' || run->ranks.n > 1)
-        return drove__fail(DROVE_E_ARG,
-                           "--partition %s: expected no --workers and no ranks, as the groups are "
-                           "the workers",
-                           run->opt.partition);
-    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0 || drove__resolve_is_low(&run->opt))
-        return drove__fail(DROVE_E_ARG,
-                           "--partition %s: expected a --strategy whose workers have parameters of "
-                           "their own, such as allreduce, and no low --precision, found %s",
-                           run->opt.partition, run->plan.spec);
-    return DROVE_OK;
-}
-
-static void say(const drove_run *run)
-{
-    const drove_partition *p = &run->partition;
-    drove__run_say(run,
-                   "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
-                   "in %.1f MB of fast memory (%s); suggested: %u",
-                   p->n, p->n == 1 ? "" : "s", p->group[0].n_cores,
-                   p->group[0].n_cores == 1 ? "" : "s", p->copy_bytes / 1e6,
-                   p->n * p->copy_bytes / 1e6, drove__partition_fits(p) ? "which fit" : "too much",
-                   p->fast_bytes / 1e6, p->fast_name, p->suggested);
-}
-
-drove_status drove__run_partition(drove_run *run)
-{
-    drove_data_facts facts;
-    if (run->opt.partition[0] == '\0') return DROVE_OK;
-    DROVE_TRY(check_run(run));
-    drove_data_describe(run->train, &facts);
-    double copy_bytes = (double)facts.memory_bytes + (double)run->model->n_params * sizeof(float);
-    DROVE_TRY(drove__partition_plan(run->topo, run->opt.partition, copy_bytes, &run->partition));
-    drove_place *place = calloc(run->partition.n, sizeof *place);
-    if (place == NULL) return drove__fail_nomem("worker places", run->partition.n * sizeof *place);
-    for (unsigned i = 0; i < run->partition.n; i++) place[i] = run->partition.group[i].place[0];
-    free(run->place);
-    run->place = place;
-    run->n_workers = run->plan.n_workers = run->partition.n;
-    say(run);
-    return drove__run_check_memory(run);
-}
-
-static drove_status bind_part(void *context, unsigned part)
-{
-    const drove_partition_group *g = context;
-    return drove__topo_bind_self(g->topo, &g->place[part]);
-}
-
-drove_status drove__partition_join(drove_worker *w, drove_engine_options *opt)
-{
-    drove_run *run = w->run;
-    if (run->partition.n == 0) return DROVE_OK;
-    drove_partition_group *g = &run->partition.group[w->index];
-    if (g->n_cores > 1) {
-        opt->n_threads = g->n_cores;
-        opt->bind = bind_part;
-        opt->bind_context = g;
-    }
-    if (run->partition.n == 1) return DROVE_OK;
-    DROVE_TRY(drove__data_copy(run->train, &g->data)); /* touched first here, so it lies here */
-    w->data = opt->data = g->data;
-    return DROVE_OK;
-}
-
-/* ---- what is told of it ---- */
-
-json_t *drove__partition_json(const drove_partition *p)
-{
-    if (p->n == 0) return json_null();
-    return json_pack("{s:i, s:f, s:f, s:s, s:b, s:i}", "groups", (int)p->n, "copies_bytes",
-                     p->n * p->copy_bytes, "fast_bytes", p->fast_bytes, "fast_memory", p->fast_name,
-                     "fits", (int)drove__partition_fits(p), "suggested", (int)p->suggested);
-}
-
-void drove__partition_print(const drove_partition *p, FILE *stream)
-{
-    if (p->n == 0) return;
-    fprintf(stream, "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
-            p->n, p->n == 1 ? "" : "s", p->n * p->copy_bytes / 1e6,
-            drove__partition_fits(p) ? "fit" : "do not fit", p->fast_bytes / 1e6, p->fast_name);
 }
