@@ -28,7 +28,7 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
         drove_steps made;
         for (size_t i = first; i < n && i < first + turn_rows; i++)
             row[batch.n_rows++] = (uint32_t)i;
-        DROVE_TRY(drove__engine_linear.steps(e, words, &batch, (float)eta, &made));
+        DROVE_TRY(drove__engine_linear.steps(e, &live, &batch, (float)eta, &made));
         if (!made.is_finite) break;
     }
     return DROVE_OK;
@@ -36,10 +36,11 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
 
 static double largest(const drove_engine_shared *p, const uint32_t *words)
 {
-    const float *w = (const float *)words;
     double most = 0.0;
     for (size_t i = 0; i < p->layout.n_numbers; i++) {
-        if (isfinite(w[i])) most = fmax(most, fabs((double)w[i]));
+        float w; /* the pilot's words are floats */
+        memcpy(&w, words + i, sizeof w);
+        if (isfinite(w)) most = fmax(most, fabs((double)w));
     }
     return most;
 }
