@@ -9,6 +9,7 @@
 #include "engine/linear/problem.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 static const double RANGE_MARGIN = 2.0;
@@ -22,6 +23,7 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
                          ? p->n_features
                          : (size_t)(p->quant->n_stored / p->quant->n_rows) + 1;
     size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
+    const drove_params live = {.words = words};
     if (n > p->quant->n_rows) n = p->quant->n_rows;
     for (size_t first = 0; first < n; first += turn_rows) {
         drove_batch batch = {.data = p->data, .row = row};
