@@ -247,9 +247,11 @@ typedef struct drove_engine_ops {
     drove_status (*set_range)(drove_engine_shared *shared, double range);
 } drove_engine_ops;
 
-/* begin, all parts, finish: a batch at once. */
+/* A batch at once: begin, then finish, which delivers all slices. */
 drove_status drove__engine_do(const drove_engine_ops *ops, drove_engine *e, const drove_work *work,
                               uint64_t timeout_ns, drove_work_done *done);
+/* *to += *from */
+void drove__work_done_add(drove_work_done *to, const drove_work_done *from);
 
 extern const drove_engine_ops drove__engine_host;
 

@@ -130,22 +130,14 @@ static drove_status step(bench *b, const drove_engine_ops *ops, drove_engine *e,
                          size_t n)
 {
     drove_gradient grad = {.value = b->grad};
-    drove_score score = {0};
-    if (ops->submit == NULL) {
-        for (size_t i = 0; i < n; i++) {
-            const drove_batch *batch = next_batch(b, n_rows);
-            DROVE_TRY(ops->gradient(e, b->theta, batch, &grad, &score, NULL, NULL));
-        }
-        return DROVE_OK;
-    }
-    const drove_batch *batch = next_batch(b, n_rows);
+    drove_work work = {.batch = next_batch(b, n_rows), .theta = b->theta, .grad = &grad};
+    drove_work_done done = {0};
     for (size_t i = 0; i < n; i++) {
-        DROVE_TRY(ops->submit(e, b->theta, batch, true));
-        if (i + 1 < n) {
-            batch = next_batch(b, n_rows);
-            DROVE_TRY(ops->stage(e, batch));
-        }
-        DROVE_TRY(ops->collect(e, &grad, &score, NULL, PATIENCE_NS));
+        DROVE_TRY(ops->begin(e, &work));
+        const drove_batch *next = i + 1 < n ? next_batch(b, n_rows) : NULL;
+        if (next != NULL && ops->stage != NULL) DROVE_TRY(ops->stage(e, next));
+        DROVE_TRY(ops->finish(e, PATIENCE_NS, &done));
+        work.batch = next;
     }
     return DROVE_OK;
 }

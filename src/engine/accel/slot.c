@@ -172,6 +172,23 @@ static drove_status empty(drove_engine *e, drove_accel_slot *s)
     return DROVE_OK;
 }
 
+/* The examples as a pass takes them.  Dense ones go to the start of the slot's memory, whatever the
+ * batch: copied, where somebody else has loaded them, else gathered. */
+static drove_status load(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+                         bool is_training, drove_input *in)
+{
+    const drove_loaded *loaded = is_training ? batch->loaded : NULL;
+    float *into = e->is_sparse ? NULL : s->host;
+    if (loaded == NULL) return drove__gather_load(&e->gather, batch, is_training, into, in);
+    if (batch->n_rows == 0 || batch->n_rows > e->max_rows) {
+        return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu", batch->n_rows,
+                           e->max_rows);
+    }
+    *in = loaded->in;
+    if (into != NULL) memcpy(into, in->dense, batch->n_rows * e->model->n_inputs * sizeof *into);
+    return DROVE_OK;
+}
+
 static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
                            bool is_training)
 {
@@ -184,10 +201,9 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
                            is_sparse ? "sparse" : "dense", e->is_sparse ? "sparse" : "dense");
     }
     DROVE_TRY(drove__accel_pass_accepts(e->model, data));
-    /* dense examples are the first part, whatever the batch */
-    float *into = is_sparse ? NULL : s->host;
-    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, into, &in));
-    drove__targets_load(&e->gather.targets, data, NULL, batch->row, batch->n_rows, &target);
+    DROVE_TRY(load(e, s, batch, is_training, &in));
+    if (is_training && batch->loaded != NULL) target = batch->loaded->target;
+    else drove__targets_load(&e->gather.targets, data, NULL, batch->row, batch->n_rows, &target);
     s->n_rows = batch->n_rows;
     size_t n_pairs = is_sparse ? count_pairs(&in) : 0;
     if (is_sparse) DROVE_TRY(find_touched(e, s, &in, n_pairs));
@@ -195,7 +211,7 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
                                                 s->n_touched, count_labels(&target, s->n_rows));
     if (at.n > s->n_room) {
         DROVE_TRY(reserve(e, s, at.n));
-        if (!is_sparse) DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, s->host, &in));
+        if (!is_sparse) DROVE_TRY(load(e, s, batch, is_training, &in));
     }
     s->at = at;
     s->is_sparse = is_sparse;

@@ -8,7 +8,8 @@
  *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
  *   resident.c  parameters that stay on the device, and their update
  *   times.c   what overlapped what
- *   engine.c  the engine itself
+ *   batch.c   one batch from begin to finish
+ *   engine.c  creation, and the engine's table
  *
  * Queues: `up` copies to the device, `work` computes, `down` copies back; they meet through events.
  * Threads: one at a time.
@@ -18,6 +19,7 @@
 
 #include "engine/accel/kind.h"
 #include "engine/gather.h"
+#include "engine/pieces.h"
 #include "engine/touched.h"
 
 enum { DROVE_ACCEL_N_SLOTS = 2 };
@@ -107,7 +109,13 @@ struct drove_engine {
     float              *statistics_host; /* [2][largest c]; NULL until they are asked for */
     uint64_t            seed;            /* of dropout's masks */
 
-    bool                 wants_gradient, is_predicting, is_training; /* of the present batch */
+    drove_pieces pieces;
+    /* Of the present batch, or the present piece of one: */
+    drove_gradient      *wanted; /* NULL: a score alone */
+    drove_device_update  update; /* is_resident: of its parameters */
+    bool                 is_resident, is_predicting, is_training;
+    size_t               next; /* slices of the layers below this one are still to be delivered */
+    uint64_t             slept_ns;
     drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
     drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
     drove_accel_line     line;
@@ -183,14 +191,27 @@ drove_status drove__accel_pass_accepts(const drove_model *model, const drove_dat
 /* Puts the present batch on `work`, and on `down` what is read of it. */
 drove_status drove__accel_pass(drove_engine *e);
 
-/* ---- resident.c: the slots of engine.h that have these names, without what engine.c does ---- */
+/* ---- batch.c ---- */
 
+extern const drove_piece_ops drove__accel_piece_ops;
+/* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
+drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
+drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: no batch was */
+void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
+/* engine.h: stage, predict, statistics */
+drove_status drove__accel_stage(drove_engine *e, const drove_batch *next);
+drove_status drove__accel_predict(drove_engine *e, const float *theta, const drove_batch *batch,
+                                  float *prob);
+drove_status drove__accel_statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                                     float share, float *into);
+
+/* ---- resident.c ---- */
+
+/* engine.h: set_params, get_params, give */
 drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
                                  const float *vector);
 drove_status drove__resident_get(drove_engine *e, float *vector);
-drove_status drove__resident_begin(drove_engine *e); /* the present batch */
-drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
-                                     float **gradient, size_t *n_left);
+drove_status drove__resident_begin(drove_engine *e); /* puts the present batch on the queues */
 drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
 /* Behind the last copy of what was given; NULL: nothing was. */
 drove_accel_event *drove__resident_last_copy(const drove_engine *e);

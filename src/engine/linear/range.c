@@ -9,6 +9,7 @@
 #include "engine/linear/problem.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 static const double RANGE_MARGIN = 2.0;
@@ -22,13 +23,14 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
                          ? p->n_features
                          : (size_t)(p->quant->n_stored / p->quant->n_rows) + 1;
     size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
+    const drove_params live = {.words = words};
     if (n > p->quant->n_rows) n = p->quant->n_rows;
     for (size_t first = 0; first < n; first += turn_rows) {
         drove_batch batch = {.data = p->data, .row = row};
         drove_steps made;
         for (size_t i = first; i < n && i < first + turn_rows; i++)
             row[batch.n_rows++] = (uint32_t)i;
-        DROVE_TRY(drove__engine_linear.steps(e, words, &batch, (float)eta, &made));
+        DROVE_TRY(drove__engine_linear.steps(e, &live, &batch, (float)eta, &made));
         if (!made.is_finite) break;
     }
     return DROVE_OK;
@@ -36,10 +38,11 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
 
 static double largest(const drove_engine_shared *p, const uint32_t *words)
 {
-    const float *w = (const float *)words;
     double most = 0.0;
     for (size_t i = 0; i < p->layout.n_numbers; i++) {
-        if (isfinite(w[i])) most = fmax(most, fabs((double)w[i]));
+        float w; /* the pilot's words are floats */
+        memcpy(&w, words + i, sizeof w);
+        if (isfinite(w)) most = fmax(most, fabs((double)w));
     }
     return most;
 }

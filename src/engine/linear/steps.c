@@ -414,10 +414,11 @@ static void batches(turn *t)
     }
 }
 
-drove_status drove__linear_steps(drove_engine *e, uint32_t *words, const drove_batch *batch,
-                                 float eta, drove_steps *out)
+drove_status drove__linear_steps(drove_engine *e, const drove_params *live,
+                                 const drove_batch *batch, float eta, drove_steps *out)
 {
-    turn t = {.e = e, .words = words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
+    turn t = {
+        .e = e, .words = live->words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
     if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "a turn: expected an example, found 0");
     drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
     if (e->p->each > 1) batches(&t);

@@ -9,6 +9,7 @@
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -134,8 +135,7 @@ static double loss_at(images *p)
 {
     drove_score score = {0};
     drove_gradient g = {.value = p->grad[0]};
-    assert_int_equal(p->device->engine->gradient(p->accel, p->theta, &p->batch, &g, &score, NULL,
-                                                 NULL),
+    assert_int_equal(engine_gradient(p->device->engine, p->accel, p->theta, &p->batch, &g, &score),
                      DROVE_OK);
     return score.loss / (double)score.n_rows;
 }
@@ -191,8 +191,9 @@ static void inference_on(drove_device *device, const images_case *how)
     memset(score, 0, sizeof score);
     images_setup(&p, how, device, MAX_ROWS);
     images_choose(&p, 2, 11, 3);
-    assert_int_equal(drove__engine_host.score(p.host, p.theta, &p.batch, &score[0]), DROVE_OK);
-    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
+    assert_int_equal(engine_score(&drove__engine_host, p.host, p.theta, &p.batch, &score[0]),
+                     DROVE_OK);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
     if (!(fabs(score[0].loss - score[1].loss) <= LOSS_BOUND * fabs(score[0].loss)))
         fail_msg("%s: loss %.9g, expected %.9g", how->name, score[1].loss, score[0].loss);
     assert_int_equal(score[0].n_correct, score[1].n_correct);
@@ -244,8 +245,9 @@ static void memory_is_counted(void **state)
         assert_true(accel_plain_elements * sizeof(float) <= limit * 9 / 10);
         assert_true(accel_plain_elements * sizeof(float) >= limit / 8); /* not far from it */
         images_choose(&p, 0, 3, 1);
-        assert_int_equal(
-            accel_devices[ACCEL_PLAIN]->engine->score(engine, p.theta, &p.batch, &score), DROVE_OK);
+        assert_int_equal(engine_score(accel_devices[ACCEL_PLAIN]->engine, engine, p.theta, &p.batch,
+                                      &score),
+                         DROVE_OK);
         accel_devices[ACCEL_PLAIN]->engine->destroy(engine);
         images_teardown(&p);
     }
