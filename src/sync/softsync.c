@@ -28,7 +28,7 @@ typedef struct softsync_impl {
     double eta; /* sum of the contributions' step sizes */
 } softsync_impl;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     uint64_t n = SOFTSYNC_DEFAULT_N;
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
@@ -38,7 +38,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     (void)pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
     s->impl = p;
     s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
-    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
@@ -135,9 +135,9 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((const softsync_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((const softsync_impl *)s->impl)->vector};
 }
 
 static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
@@ -157,7 +157,7 @@ static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
     return DROVE_COUNT(all);
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     softsync_impl *p = s->impl;
     const void *sum = NULL, *eta = NULL, *counts = NULL;
@@ -177,7 +177,7 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     } else {
         memset(p->counts, 0, sizeof p->counts);
     }
-    memcpy(p->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(p->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -190,6 +190,8 @@ const drove_sync_ops drove__sync_softsync = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .not_procs = "its lock is not yet one that outlives its holder",
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,

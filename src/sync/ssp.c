@@ -25,7 +25,7 @@ typedef struct ssp_impl {
     uint64_t bound;
 } ssp_impl;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     uint64_t bound = SSP_DEFAULT_BOUND;
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
@@ -37,7 +37,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     p->bound = bound;
     s->impl = p;
     p->clock = drove__alloc(s->n_workers, sizeof *p->clock);
-    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (p->clock == NULL || p->vector == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
 }
@@ -143,17 +143,17 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((const ssp_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((const ssp_impl *)s->impl)->vector};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     ssp_impl *p = s->impl;
     (void)st; /* parked workers have equal clocks: all begin again at 0 */
     memset(p->clock, 0, s->n_workers * sizeof *p->clock);
-    memcpy(p->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(p->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -173,8 +173,11 @@ const drove_sync_ops drove__sync_ssp = {
     .help = "stale-synchronous, ssp:S: nobody more than S [3] steps ahead of the slowest",
     .source = "thesis section 2.2.2",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_BACKOFF,
+    .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .batches = "rounds",
+    .not_procs = "its lock is not yet one that outlives its holder",
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,

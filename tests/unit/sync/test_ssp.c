@@ -129,7 +129,7 @@ static void nobody_runs_away(void **state)
         assert_int_equal(p.too_far[w], 0);
         assert_int_equal(p.too_stale[w], 0);
     }
-    assert_true(r.sync->ops->peek(r.sync)[0] == -(float)(T * STEPS));
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -(float)(T * STEPS));
     rig_fini(&r);
 }
 
