@@ -77,7 +77,6 @@ static void take_turns(rig *r, unsigned worker, void *arg)
     tally *t = arg;
     drove_sync *s = r->sync;
     for (unsigned done = 0; done < steps_of_each();) {
-        drove_view view;
         drove_publish_info info;
         unsigned n = 1 + (done + worker) % 8;
         if (n > steps_of_each() - done) n = steps_of_each() - done;
