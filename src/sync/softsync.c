@@ -2,12 +2,14 @@
  *
  * Source: thesis section 2.2.2 (after Zhang et al., IJCAI 2016).  Contributions are summed under a
  * mutex; the one that completes a group applies the rule to their mean, with the mean of their step
- * sizes and the rounded mean of their stalenesses.  n is clamped to the number of workers.  Nobody
- * waits for another worker's step.
+ * sizes and the rounded mean of their stalenesses.  n is clamped to the number of workers that are
+ * left.  Nobody waits for another worker's step.
  *
  * Contributions of an unfinished group are not in the parameters yet; they are part of the saved
- * state.
+ * state.  Of a worker that is killed while it contributes, that contribution counts in part, or,
+ * if it completes a group, the group does.
  */
+#include "base/lock.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
@@ -25,7 +27,8 @@ typedef struct softsync_impl {
     float *vector;         /* [n_vector] */
     float *sum;            /* [n] of the contributions; meaningless while there are none */
     uint64_t counts[N_COUNTS];
-    double eta; /* sum of the contributions' step sizes */
+    double eta;             /* sum of the contributions' step sizes */
+    unsigned group, n_left; /* contributions of an update; workers that are not lost */
 } softsync_impl;
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
@@ -35,9 +38,14 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 1, UINT32_MAX, &n));
     softsync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    (void)pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
+    drove_status status = drove__lock_init(&p->mutex);
+    if (status != DROVE_OK) {
+        drove__free(p);
+        return status;
+    }
     s->impl = p;
-    s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
+    p->n_left = s->n_workers;
+    p->group = s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);
@@ -97,16 +105,16 @@ static void contribute(drove_sync *s, const drove_step *step, uint64_t staleness
     p->eta += (double)step->eta;
 }
 
-/* Caller holds the mutex; the group is complete. */
+/* Caller holds the mutex; the group is complete, and gone whatever happens from here on. */
 static void apply_group(drove_sync *s, uint64_t t)
 {
     softsync_impl *p = s->impl;
     uint64_t n = p->counts[PENDING];
+    p->counts[PENDING] = 0;
     s->optim->kernels->scale_f32(p->sum, s->optim->n, 1.0f / (float)n);
     drove_step mean = {.value = p->sum, .eta = (float)(p->eta / (double)n)};
     uint64_t staleness = (p->counts[STALENESS] + n / 2) / n;
     drove__optim_apply(s->optim, &mean, staleness, t, 0, s->optim->n, p->vector, p->vector);
-    p->counts[PENDING] = 0;
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
@@ -117,7 +125,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
     uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
     uint64_t staleness = published - me->version;
-    bool complete = p->counts[PENDING] + 1 >= s->batches_per_update;
+    bool complete = p->counts[PENDING] + 1 >= p->group;
     if (complete && p->counts[PENDING] == 0) /* a group of one: the step itself */
         drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, p->vector,
                            p->vector);
@@ -181,6 +189,22 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     return DROVE_OK;
 }
 
+/* A group that waits for nobody else any more is complete. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    softsync_impl *p = s->impl;
+    (void)worker;
+    (void)drove__lock(&p->mutex);
+    if (p->n_left > 1) p->n_left--;
+    if (p->group > p->n_left) p->group = p->n_left;
+    if (p->counts[PENDING] >= p->group) {
+        uint64_t t = atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
+        apply_group(s, t);
+        atomic_store_explicit(&s->published, t, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&p->mutex);
+}
+
 static const char *const variants[] = {"softsync:1", "softsync:2", "softsync:4", NULL};
 
 const drove_sync_ops drove__sync_softsync = {
@@ -190,7 +214,6 @@ const drove_sync_ops drove__sync_softsync = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
-    .not_procs = "its lock is not yet one that outlives its holder",
     .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
@@ -200,4 +223,5 @@ const drove_sync_ops drove__sync_softsync = {
     .peek = peek,
     .tensors = tensors,
     .restore = restore,
+    .leave = leave,
 };

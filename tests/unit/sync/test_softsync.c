@@ -198,6 +198,27 @@ static void unfinished_group_is_saved(void **state)
     rig_fini(&b);
 }
 
+/* n is at most the number of workers that are left. */
+static void a_lost_worker_completes_the_group(void **state)
+{
+    (void)state;
+    rig r;
+    float g[N];
+    for (int i = 0; i < N; i++) g[i] = 1.0f;
+    rig_init(&r, (rig_options){.variant = "softsync:3", .n = N, .n_workers = 3});
+    for (unsigned w = 0; w < 2; w++)
+        assert_int_equal(take_step(&r, w, g, 1.0f, NULL, NULL), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 0);
+    r.sync->ops->leave(r.sync, 2);
+    assert_int_equal(atomic_load(&r.sync->published), 1);
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -1.0f);
+    for (unsigned w = 0; w < 2; w++)
+        assert_int_equal(take_step(&r, w, g, 1.0f, NULL, NULL), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 2);
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -2.0f);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +229,7 @@ int main(void)
         cmocka_unit_test(update_has_the_mean_staleness),
         cmocka_unit_test(spans_and_whole_gradients_mix),
         cmocka_unit_test(unfinished_group_is_saved),
+        cmocka_unit_test(a_lost_worker_completes_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
