@@ -287,6 +287,12 @@ float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const floa
 drove_params drove__sync_first_params(const drove_sync *s, unsigned worker,
                                       const drove_params *start);
 void         drove__sync_params_free(const drove_sync *s, drove_params *params);
+
+/* For copies that need not know the number format. */
+static inline void *drove__params_bytes(const drove_params *p)
+{
+    return p->theta != NULL ? (void *)p->theta : (void *)p->words;
+}
 /* For inits: gives every worker its `copy`; drove__sync_destroy frees them.
  * Errors: DROVE_E_NOMEM. */
 drove_status drove__sync_copies(drove_sync *s);
