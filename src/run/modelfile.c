@@ -13,7 +13,11 @@
 #include "model/loss.h"
 #include "run/modelfile.h"
 
+#include "base/mem.h"
+#include "base/safetensors.h"
+
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "run/resolve.h"
-#include "run/workers.h"
+#include "plan/workers.h"
 
 #include <drove/options.h>
 

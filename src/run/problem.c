@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "model/loss.h"
+#include "run/ranks.h"
 #include "run/registry.h"
 
 #include <math.h>
