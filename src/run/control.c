@@ -5,6 +5,8 @@
  */
 #include "run/control.h"
 
+#include "run/output.h"
+
 #include "base/clock.h"
 
 #include <math.h>

@@ -4,9 +4,8 @@
  * group of cores (host:0, cpu:0-3), whose threads compute a batch together, an accelerator, a part
  * of one, or the same one several times.  One thread drives each device and is its worker.
  *
- *   devices.c        opening them; which part of the gradient belongs to which layer
- *   device_step.c    one step of such a worker
- *   device_report.c  what --json and people are told of them
+ *   devices.c      opening them; which part of the gradient belongs to which layer
+ *   device_step.c  one step of such a worker
  */
 #ifndef DROVE_RUN_DEVICES_H
 #define DROVE_RUN_DEVICES_H
@@ -15,9 +14,6 @@
 #include "kernel/span.h"
 #include "trace/spans.h"
 #include "run/workers.h"
-
-#include <jansson.h>
-#include <stdio.h>
 
 typedef struct drove_run    drove_run;
 typedef struct drove_worker drove_worker;
@@ -63,11 +59,5 @@ void drove__devices_engine(drove_worker *w, drove_engine_options *opt);
 drove_status drove__device_step(drove_worker *w, const drove_batch *batch, float eta);
 /* Before the workers are parked: the device's parameters, where the strategy keeps them. */
 drove_status drove__device_settle(drove_worker *w);
-
-/* device_report.c */
-void drove__device_report_json(const drove_run *run, json_t *summary);
-void drove__device_report_print(const drove_run *run, FILE *stream);
-/* --timeline, or timeline.json in --out.  Errors: DROVE_E_IO. */
-drove_status drove__device_timeline(const drove_run *run);
 
 #endif

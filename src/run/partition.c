@@ -185,21 +185,3 @@ drove_status drove__partition_join(drove_worker *w, drove_engine_options *opt)
     w->data = opt->data = g->data;
     return DROVE_OK;
 }
-
-/* ---- what is told of it ---- */
-
-json_t *drove__partition_json(const drove_partition *p)
-{
-    if (p->n == 0) return json_null();
-    return json_pack("{s:i, s:f, s:f, s:s, s:b, s:i}", "groups", (int)p->n, "copies_bytes",
-                     p->n * p->copy_bytes, "fast_bytes", p->fast_bytes, "fast_memory", p->fast_name,
-                     "fits", (int)drove__partition_fits(p), "suggested", (int)p->suggested);
-}
-
-void drove__partition_print(const drove_partition *p, FILE *stream)
-{
-    if (p->n == 0) return;
-    fprintf(stream, "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
-            p->n, p->n == 1 ? "" : "s", p->n * p->copy_bytes / 1e6,
-            drove__partition_fits(p) ? "fit" : "do not fit", p->fast_bytes / 1e6, p->fast_name);
-}

@@ -12,9 +12,6 @@
 #include "data/data.h"
 #include "engine/engine.h"
 
-#include <jansson.h>
-#include <stdio.h>
-
 typedef struct drove_run    drove_run;
 typedef struct drove_worker drove_worker;
 
@@ -49,7 +46,5 @@ bool drove__partition_fits(const drove_partition *p);
 drove_status drove__run_partition(drove_run *run);
 /* On the worker's thread: its copy of the data, its cores as a team.  Errors: DROVE_E_NOMEM. */
 drove_status drove__partition_join(drove_worker *w, drove_engine_options *opt);
-json_t      *drove__partition_json(const drove_partition *p); /* null without one */
-void         drove__partition_print(const drove_partition *p, FILE *stream);
 
 #endif

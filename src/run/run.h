@@ -12,7 +12,7 @@
  *   output.c   the files of --out                         state.c   saving and resuming
  *   size.c     memory, before it is asked for   population.c  batch normalisation's statistics
  *   prefetch.c the processor's prefetchers during the run
- *   summary.c  the result as JSON and for people          modelfile.c, use.c   saved models
+ *   facts.c    what report/ is made from              modelfile.c, use.c   saved models
  *
  * Threads (or processes, procs.h): the caller's thread owns a drove_run; workers touch their own
  * drove_worker, the batcher, the strategy, and what is immutable after setup.  Everything else is
@@ -39,7 +39,6 @@
 #include "run/loader.h"
 #include "run/partition.h"
 #include "run/ranks.h"
-#include "run/traffic.h"
 #include "run/resolve.h"
 #include "run/until.h"
 
@@ -121,6 +120,11 @@ typedef struct drove_standing { /* what is known of the run so far; part of the 
     double     patience_loss; /* the same over the planned evaluations alone */
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
+
+typedef struct drove_beginning {
+    uint64_t data_ns;  /* reading or making the data */
+    uint64_t start_ns; /* all else until the workers could train */
+} drove_beginning;
 
 typedef struct drove_procs drove_procs; /* procs.h */
 
@@ -282,16 +286,6 @@ void drove__run_say(const drove_run *run, const char *format, ...)
 void drove__run_prefetch_begin(drove_run *run);
 /* Puts them back as they were. */
 void drove__run_prefetch_end(drove_run *run);
-
-/* output.c */
-drove_status drove__output_open(drove_run *run);
-drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
-drove_status drove__output_best(drove_run *run);
-drove_status drove__output_save(drove_run *run);
-drove_status drove__output_summary(drove_run *run, const char *json);
-void         drove__output_close(drove_run *run);
-/* folder/name in memory of malloc; NULL when there is none */
-char *drove__path_join(const char *folder, const char *name);
 
 /* state.c */
 drove_status drove__state_save(const drove_run *run, const char *path);

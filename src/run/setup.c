@@ -8,6 +8,7 @@
 #include "run/procs.h"
 #include "run/registry.h"
 
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "engine/linear/problem.h"
