@@ -35,13 +35,6 @@ typedef struct drove_loop   drove_loop;
 typedef struct drove_worker drove_worker;
 typedef struct drove_host   drove_host; /* host.h */
 
-typedef struct drove_traffic { /* of one worker since its process began; others read it, parked */
-    uint64_t bytes, messages;  /* sent */
-    uint64_t hidden_ns;        /* exchanges under way while it computed */
-    uint64_t centre_ns;        /* spent at the centre for it */
-    double   distance;         /* |W - c| at its last exchange, before it moved */
-} drove_traffic;
-
 #define DROVE_NO_PART ((size_t)-1)
 
 /* Slices of theta that layers with parameters cover, ascending. */

@@ -7,6 +7,7 @@
 
 #include "loop/evaluation.h"
 #include "loop/host.h"
+#include "run/output.h"
 #include "run/ranks.h"
 
 #include <math.h>

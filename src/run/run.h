@@ -90,6 +90,8 @@ struct drove_run {
     bool           theta_is_current; /* no step since they were made */
     drove_standing standing;
     uint64_t       since_ns; /* training time when these workers began; before: others */
+    uint64_t       logged_ns;       /* training time at the last record of the log ... */
+    uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     drove_outcome  outcome;
@@ -157,17 +159,6 @@ void drove__run_say(const drove_run *run, const char *format, ...)
  * be done, a message says why, and they stay as they are.  Sets run->prefetch_hardware. */
 void drove__run_prefetch_begin(drove_run *run);
 void drove__run_prefetch_end(drove_run *run); /* puts them back as they were */
-
-/* ---- output.c ---- */
-
-drove_status drove__output_open(drove_run *run);
-drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
-drove_status drove__output_best(drove_run *run);
-drove_status drove__output_save(drove_run *run);
-drove_status drove__output_summary(drove_run *run, const char *json);
-void         drove__output_close(drove_run *run);
-/* folder/name in memory of malloc; NULL when there is none */
-char *drove__path_join(const char *folder, const char *name);
 
 /* ---- state.c ---- */
 

@@ -6,10 +6,12 @@
 #include "run/run.h"
 
 #include "base/cpu.h"
+#include "base/file.h"
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "run/exchange.h"
+#include "run/output.h"
 #include "run/ranks.h"
 #include "run/registry.h"
 
@@ -466,6 +468,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove_data_destroy(run->test);
     drove_data_destroy(run->input);
     free(run->place);
+    free(run->logged_busy_ns);
     drove__plan_fini(&run->plan);
     drove__topo_destroy(run->topo);
 }
