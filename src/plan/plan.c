@@ -233,22 +233,6 @@ static drove_status check_entry(const drove_plan *p, const drove_workers_entry *
                        e->name, p->spec);
 }
 
-/* %r becomes the number of this rank on its host. */
-static drove_status expand_rank(const char *text, unsigned local_rank, char *into, size_t size)
-{
-    size_t used = 0;
-    for (const char *at = text; *at != '\0' && used + 12 < size; at++) {
-        if (at[0] == '%' && at[1] == 'r') {
-            used += (size_t)snprintf(into + used, size - used, "%u", local_rank);
-            at++;
-        } else {
-            into[used++] = *at;
-        }
-    }
-    into[used] = '\0';
-    return DROVE_OK;
-}
-
 /* The workers of the list, from p->worker[first] on, in a plan that has room for them. */
 static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned first)
 {
@@ -271,7 +255,7 @@ static unsigned list_workers(const drove_plan *p)
 static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
     char text[DROVE_TEXT_SIZE];
-    DROVE_TRY(expand_rank(o->workers, m->local_rank, text, sizeof text));
+    drove__workers_expand(o->workers, m->local_rank, text, sizeof text);
     return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
 }
 

@@ -38,6 +38,9 @@ drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsi
                                   bool may_repeat, drove_workers_list *out);
 void         drove__workers_fini(drove_workers_list *list); /* a zeroed one is accepted */
 
+/* text with %r replaced by the number of this rank on its host. */
+void drove__workers_expand(const char *text, unsigned local_rank, char *into, size_t size);
+
 /* Does the text say procs, procs:N or procs:all? */
 bool drove__workers_are_procs(const char *text);
 /* ... and how many.  Errors: DROVE_E_ARG. */
