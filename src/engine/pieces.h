@@ -1,5 +1,5 @@
-/* engine/pieces.h - a batch of more examples than a device's memory holds: the device computes it in
- * pieces, and the batch's gradient is the mean of theirs, weighted by their numbers of examples.
+/* engine/pieces.h - a batch of more examples than a device's memory holds, computed in pieces: its
+ * gradient is the mean of theirs, weighted by their numbers of examples.
  *
  * An engine gives its own begin, part and finish for one piece, and its rows of drove_engine_ops
  * call the functions below.  A batch that fits goes straight through.
