@@ -1,9 +1,9 @@
 /* engine/accel/batch.c - one batch of an engine on an accelerator; see state.h.
  *
  * begin copies the parameters, unless the device keeps them, and puts the whole pass on the queues;
- * stage copies the next batch meanwhile, into the other of two slots; part and finish deliver the
- * gradient's slices as they come.  A staged batch waits until it is begun, or another one needs
- * its slot.
+ * stage copies the next batch meanwhile, into the other of two staging buffers; part and finish
+ * deliver the gradient's slices as they come.  A staged batch waits until it is begun, or another
+ * one needs its buffer.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -28,13 +28,13 @@ void drove__accel_drop_events(drove_engine *e)
     }
 }
 
-/* ---- slots ---- */
+/* ---- staging ---- */
 
-/* A slot that the present batch is not in, and not the staged one where there is a choice. */
-static drove_accel_slot *free_slot(drove_engine *e)
+/* A buffer that does not hold the present batch; the staged one only where there is no other. */
+static drove_accel_staging *free_staging(drove_engine *e)
 {
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) {
-        if (&e->slot[i] != e->present && &e->slot[i] != e->staged) return &e->slot[i];
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) {
+        if (&e->staging[i] != e->present && &e->staging[i] != e->staged) return &e->staging[i];
     }
     return e->staged;
 }
@@ -45,22 +45,22 @@ drove_status drove__accel_stage(drove_engine *e, const drove_batch *next)
     drove_batch first = *next;
     DROVE_TRY(drove__accel_check_alive(e));
     if (first.n_rows > e->max_rows) first.n_rows = e->max_rows;
-    drove_accel_slot *s = e->staged != NULL ? e->staged : free_slot(e);
+    drove_accel_staging *s = e->staged != NULL ? e->staged : free_staging(e);
     e->staged = NULL;
-    DROVE_TRY(drove__slot_fill(e, s, &first, true));
+    DROVE_TRY(drove__staging_fill(e, s, &first, true));
     e->staged = s;
     return DROVE_OK;
 }
 
-/* The batch's slot: the staged one if it is that, else one that is filled now. */
-static drove_status take_slot(drove_engine *e, const drove_batch *batch, bool is_training,
-                              drove_accel_slot **out)
+/* The batch's buffer: the staged one if it holds the batch, else one that is filled now. */
+static drove_status take_staging(drove_engine *e, const drove_batch *batch, bool is_training,
+                                 drove_accel_staging **out)
 {
-    drove_accel_slot *s = e->staged;
-    if (s == NULL || !drove__slot_holds(s, batch, is_training)) {
-        s = free_slot(e);
+    drove_accel_staging *s = e->staged;
+    if (s == NULL || !drove__staging_holds(s, batch, is_training)) {
+        s = free_staging(e);
         if (s == e->staged) e->staged = NULL;
-        DROVE_TRY(drove__slot_fill(e, s, batch, is_training));
+        DROVE_TRY(drove__staging_fill(e, s, batch, is_training));
     }
     if (s == e->staged) e->staged = NULL;
     *out = s;
@@ -79,9 +79,9 @@ static drove_status start(drove_engine *e, const float *theta)
 static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_training,
                                bool is_predicting)
 {
-    drove_accel_slot *s;
+    drove_accel_staging *s;
     DROVE_TRY(drove__accel_check_alive(e));
-    DROVE_TRY(take_slot(e, work->batch, is_training, &s));
+    DROVE_TRY(take_staging(e, work->batch, is_training, &s));
     e->present = s;
     s->number = work->batch->number;
     e->wanted = work->grad;

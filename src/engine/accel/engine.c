@@ -37,7 +37,7 @@ static void release_device(drove_engine *e)
     e->ops->queue_destroy(e->up);
     e->ops->queue_destroy(e->work);
     e->ops->queue_destroy(e->down);
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) drove__slot_fini(e, &e->slot[i]);
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
     drove__resident_release(e);
     drove__params_fini(e);
     for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
@@ -121,8 +121,8 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     DROVE_TRY(e->ops->queue_create(e->accel, &e->up));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->work));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->down));
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++)
-        DROVE_TRY(drove__slot_init(e, &e->slot[i], data));
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
+        DROVE_TRY(drove__staging_init(e, &e->staging[i], data));
     DROVE_TRY(drove__params_init(e, data));
     DROVE_TRY(allocate_outputs(e));
     for (size_t l = 0; l < e->model->n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
