@@ -8,11 +8,11 @@ typedef struct spin_impl {
     _Atomic int locked DROVE_ALIGNED_CACHE_LINE;
 } spin_impl;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL)); /* no arguments, no keys */
     spin_impl *p = s->impl = drove__alloc(1, sizeof *p);
-    if (p != NULL) p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    if (p != NULL) p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     return p != NULL && p->vector != NULL ? drove__sync_copies(s) : drove__sync_no_memory(s);
 }
 static void fini(drove_sync *s)
@@ -55,14 +55,14 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     *info = (drove_publish_info){.staleness = tau, .attempts = 1, .updated = 1};
     return DROVE_OK;
 }
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((spin_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((spin_impl *)s->impl)->vector};
 }
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     (void)st;
-    memcpy(((spin_impl *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(((spin_impl *)s->impl)->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 static const char *const variants[] = {"spin", NULL};
@@ -72,6 +72,8 @@ const drove_sync_ops drove__sync_spin = {
     .source = "thesis Algorithm 2",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .variants = variants,
+    .not_procs = "a worker that is killed leaves the lock locked",
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,

@@ -108,7 +108,7 @@ static void run_round(const bench *b, unsigned n_workers, const float *theta0, r
         .topo = b->topo,
         .place = b->place,
     };
-    if (drove__sync_create(of->ops, &opt, theta0, &s) != DROVE_OK) die();
+    if (drove__sync_create(of->ops, &opt, &(drove_params){.theta = theta0}, &s) != DROVE_OK) die();
     pthread_barrier_init(&start, NULL, n_workers);
     for (unsigned i = 0; i < n_workers; i++) {
         workers[i] = (worker){.b = b, .s = s, .index = i, .start = &start};

@@ -86,7 +86,7 @@ static drove_status make_collector(drove_sync *s, const drove_sync_options *opt,
     return drove__collector_create(&options, &p->collector);
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     choice c = {.order = DROVE_ACCUM_ONCE};
     DROVE_TRY(parse(opt->spec, &c));
@@ -99,7 +99,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     if (p->step == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++)
         p->step[w].is_resident = opt->is_resident != NULL && opt->is_resident[w];
-    DROVE_TRY(drove__replicas_init(&p->replicas, s, theta0));
+    DROVE_TRY(drove__replicas_init(&p->replicas, s, start));
     return make_collector(s, opt, &c);
 }
 
@@ -232,12 +232,12 @@ static drove_status parked(drove_sync *s)
     return drove__replicas_check(&((accumulate_impl *)s->impl)->replicas, s, s->n_vector);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return replica(s, 0);
+    return (drove_params){.theta = replica(s, 0)};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     accumulate_impl *p = s->impl;
     (void)st;
@@ -246,6 +246,12 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     for (unsigned w = 0; w < s->n_workers; w++) p->step[w].iteration = iteration;
     drove__collect_restart(p->collector, iteration);
     return DROVE_OK;
+}
+
+static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *copy)
+{
+    accumulate_impl *p = s->impl;
+    if (s->ops->init == init) drove__collect_note_copy(p->collector, worker, copy);
 }
 
 static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
@@ -258,8 +264,11 @@ const drove_sync_ops drove__accum_accumulate = {
             "threads that add",
     .source = "Le Duc et al., Algorithms 5-7",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_DEVICES,
+    .needs = DROVE_SYNC_DENSE,
     .variants = variants,
+    .batches = "rounds",
+    .not_procs = "its threads add gradients where they lie, in memory of one process",
+    .not_ranks = "its gradients are added in memory of one process",
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -270,6 +279,7 @@ const drove_sync_ops drove__accum_accumulate = {
     .gradient = gradient,
     .stop = stop,
     .layer_ready = layer_ready,
+    .note_copy = note_copy,
     .next_sum = next_sum,
     .replica = replica,
     .parked = parked,
@@ -284,10 +294,4 @@ bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
     drove__collect_facts(p->collector, out);
     out->n_checks = p->replicas.n_checks;
     return true;
-}
-
-void drove__accum_note_copy(drove_sync *s, unsigned worker, const drove_accum_copy *copy)
-{
-    accumulate_impl *p = s->impl;
-    if (s->ops->init == init) drove__collect_note_copy(p->collector, worker, copy);
 }

@@ -7,7 +7,7 @@
 
 enum { BLOCK = 4096 }; /* floats at a time: fits the first-level cache; 16 divides it */
 
-drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const float *theta0)
+drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_params *start)
 {
     if (s->optim->state == DROVE_STATE_WORKER)
         return drove__fail(DROVE_E_ARG,
@@ -18,7 +18,7 @@ drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const 
     r->gradient = calloc(s->n_workers, sizeof *r->gradient);
     if (r->vector == NULL || r->gradient == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
-        r->vector[w] = drove__sync_first_vector(s, w, theta0);
+        r->vector[w] = drove__sync_first_vector(s, w, start->theta);
         int node = s->place != NULL ? s->place[w].node : -1;
         r->gradient[w] = s->topo != NULL
                              ? drove__topo_alloc(s->topo, s->optim->n * sizeof(float), node)
@@ -41,10 +41,10 @@ void drove__replicas_fini(drove_replicas *r, const drove_sync *s)
     *r = (drove_replicas){0};
 }
 
-void drove__replicas_set(drove_replicas *r, const drove_sync *s, const float *vector)
+void drove__replicas_set(drove_replicas *r, const drove_sync *s, const drove_params *vector)
 {
     for (unsigned w = 0; w < s->n_workers; w++)
-        memcpy(r->vector[w], vector, s->n_vector * sizeof *vector);
+        memcpy(r->vector[w], vector->theta, s->n_vector * sizeof(float));
 }
 
 drove_status drove__replicas_check(drove_replicas *r, const drove_sync *s, size_t n)

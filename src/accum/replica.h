@@ -17,10 +17,11 @@ typedef struct drove_replicas {
 
 /* Errors: DROVE_E_NOMEM, DROVE_E_ARG (state of the rule kept by workers); fini accepts what a
  * failed init left. */
-drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const float *theta0);
+drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s,
+                                  const drove_params *start);
 void         drove__replicas_fini(drove_replicas *r, const drove_sync *s);
-/* All become vector[n_vector]. */
-void drove__replicas_set(drove_replicas *r, const drove_sync *s, const float *vector);
+/* All become vector->theta[n_vector]. */
+void drove__replicas_set(drove_replicas *r, const drove_sync *s, const drove_params *vector);
 /* Are the first n numbers of all the same?  Errors: DROVE_E_SYSTEM: two differ, and where. */
 drove_status drove__replicas_check(drove_replicas *r, const drove_sync *s, size_t n);
 

@@ -118,7 +118,7 @@ static drove_status find_leaves(drove_sync *s, const drove_spec *spec, tree_impl
     return DROVE_OK;
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     tree_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
@@ -129,7 +129,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     if (p->worker == NULL) return drove__sync_no_memory(s);
     DROVE_TRY(find_leaves(s, opt->spec, p));
-    return drove__replicas_init(&p->replicas, s, theta0);
+    return drove__replicas_init(&p->replicas, s, start);
 }
 
 static void fini(drove_sync *s)
@@ -344,12 +344,12 @@ static drove_status parked(drove_sync *s)
     return drove__replicas_check(&((tree_impl *)s->impl)->replicas, s, s->optim->n);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return replica(s, 0);
+    return (drove_params){.theta = replica(s, 0)};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     tree_impl *p = s->impl;
     (void)st;
@@ -372,8 +372,11 @@ const drove_sync_ops drove__accum_tree = {
             "tree?links=nodes = by NUMA node",
     .source = "Le Duc et al., Algorithm 4",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_DEVICES,
+    .needs = DROVE_SYNC_DENSE,
     .variants = variants,
+    .batches = "rounds",
+    .not_procs = "its threads add gradients where they lie, in memory of one process",
+    .not_ranks = "its gradients are added in memory of one process",
     .init = init,
     .fini = fini,
     .acquire = acquire,

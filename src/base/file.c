@@ -412,3 +412,11 @@ done:
     drove__reader_close(r);
     return status;
 }
+
+char *drove__path_join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path != NULL) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}

@@ -66,6 +66,9 @@ void         drove__writer_abort(drove_writer *w); /* removes the temporary file
  * (DROVE_E_DATA).  NUL added after *size_bytes; free(). */
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes);
 
+/* folder/name in memory of malloc; NULL when there is none. */
+char *drove__path_join(const char *folder, const char *name);
+
 /* ---- what may be lost: drove's folder of the user's cache ---- */
 
 /* XDG_CACHE_HOME/drove or ~/.cache/drove, made if it is missing.  false: there is none that can be

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "model/layer.h"
 #include "model/model.h"
-#include "run/output.h"
+#include "report/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@ static const double DENSITY = 0.03;
 drove_status drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context)
 {
     *b = (drove_linear_bench){.context = context, .density = DENSITY};
-    DROVE_TRY(drove__strategy_find("hogwild", &b->sync));
+    DROVE_TRY(drove__plan_strategy(&drove__plan_registry, "hogwild", &b->sync));
     return drove__spec_parse("hogwild", &b->spec);
 }
 

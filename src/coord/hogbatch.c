@@ -28,14 +28,14 @@ static drove_status make_copies(drove_sync *s, const bool *is_deep)
     return DROVE_OK;
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     static const drove_spec bare = {.name = "hogbatch"};
     hogbatch *h = drove__alloc(1, sizeof *h);
     s->impl = h;
     if (h == NULL) return drove__sync_no_memory(s);
     DROVE_TRY(drove__method_parse(opt->spec != NULL ? opt->spec : &bare, &h->method));
-    h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (h->vector == NULL) return drove__sync_no_memory(s);
     return h->method.replaces ? make_copies(s, opt->is_deep) : DROVE_OK;
 }
@@ -82,10 +82,10 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static float *live(drove_sync *s, unsigned worker, drove_view *view)
+static drove_params live(drove_sync *s, unsigned worker)
 {
-    (void)acquire(s, worker, view);
-    return ((hogbatch *)s->impl)->vector;
+    s->worker[worker].version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    return (drove_params){.theta = ((hogbatch *)s->impl)->vector};
 }
 
 static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
@@ -96,15 +96,15 @@ static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_pu
                                  .updated = 1};
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((hogbatch *)s->impl)->vector;
+    return (drove_params){.theta = ((hogbatch *)s->impl)->vector};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     (void)st;
-    memcpy(((hogbatch *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(((hogbatch *)s->impl)->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -112,6 +112,11 @@ static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed",
                                                 "hogbatch?merge=replace",
                                                 "hogbatch?update=coordinator", NULL};
 static const char *const adaptive_variants[] = {"adaptive", NULL};
+
+#define HOGBATCH_PLACES                                                                            \
+    .batches = "assigned",                                                                         \
+    .not_procs = "its coordinator gives out batches through a queue of this process",              \
+    .not_ranks = "its workers step on one vector in shared memory"
 
 const drove_sync_ops drove__sync_hogbatch = {
     .name = "hogbatch",
@@ -121,8 +126,8 @@ const drove_sync_ops drove__sync_hogbatch = {
         "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
     .promises = DROVE_SYNC_LOCK_FREE,
-    .needs = DROVE_SYNC_ASSIGNED,
     .variants = hogbatch_variants,
+    HOGBATCH_PLACES,
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -140,8 +145,8 @@ const drove_sync_ops drove__sync_adaptive = {
             "?alpha=2&beta=1&utilisation=0.5, and the keys of hogbatch",
     .source = "Ma and Rusu, Algorithm 2",
     .promises = DROVE_SYNC_LOCK_FREE,
-    .needs = DROVE_SYNC_ASSIGNED,
     .variants = adaptive_variants,
+    HOGBATCH_PLACES,
     .init = init,
     .fini = fini,
     .acquire = acquire,

@@ -47,34 +47,35 @@ static const drove_sync_ops local_auto, diloco_auto;
 
 /* ---- setting up ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
                          const drove_elastic_kind *kind)
 {
     averaging_impl *p = s->impl = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->batches_per_update = s->n_workers;
-    return drove__elastic_init(&p->e, s, opt, kind, theta0);
+    return drove__elastic_init(&p->e, s, opt, kind, start);
 }
 
 static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
-                                   const float *theta0)
+                                   const drove_params *start)
 {
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM, .may_encode = true};
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
-    return init(s, opt, theta0, &kind);
+    return init(s, opt, start, &kind);
 }
 
-static drove_status init_local(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
+                               const drove_params *start)
 {
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C,
                                      .period = PERIOD_LOCAL,
                                      .may_auto = true,
                                      .may_encode = true};
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
-    DROVE_TRY(init(s, opt, theta0, &kind));
+    DROVE_TRY(init(s, opt, start, &kind));
     averaging_impl *p = s->impl;
     p->e.saves_c = p->e.bits != 32;
-    p->mean = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->mean = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->all = drove__alloc(s->n_workers, sizeof *p->all);
     p->spare = drove__alloc(DROVE_TREE_LEVELS, DROVE_TREE_BLOCK * sizeof *p->spare);
     if (p->mean == NULL || p->all == NULL || p->spare == NULL) return drove__sync_no_memory(s);
@@ -83,7 +84,8 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt, con
     return DROVE_OK;
 }
 
-static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
+                                const drove_params *start)
 {
     static const char *const keys[] = {"lr", "momentum", "h", NULL};
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
@@ -95,7 +97,7 @@ static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt, co
     DROVE_TRY(drove__spec_real(opt->spec, "lr", 1e-6, 10.0, &lr));
     DROVE_TRY(drove__spec_real(opt->spec, "momentum", 0.0, 0.9999, &momentum));
     DROVE_TRY(drove__spec_u64(opt->spec, "h", 1, DROVE_MOST_PERIOD, &kind.period));
-    DROVE_TRY(init(s, opt, theta0, &kind));
+    DROVE_TRY(init(s, opt, start, &kind));
     averaging_impl *p = s->impl;
     p->is_outer = true;
     p->outer_lr = (float)lr;
@@ -281,27 +283,27 @@ static drove_status parked(drove_sync *s)
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
     averaging_impl *p = s->impl;
-    if (p->mean == NULL) return p->is_outer ? first(p)->c : first(p)->w;
-    if (first(p)->since == 0) return first(p)->w;
+    if (p->mean == NULL) return (drove_params){.theta = p->is_outer ? first(p)->c : first(p)->w};
+    if (first(p)->since == 0) return (drove_params){.theta = first(p)->w};
     if (p->e.transport->n_processes == 1)
         drove__tree_add(s->optim->kernels, p->all, s->n_workers, s->optim->n, p->mean,
                         1.0f / (float)s->n_workers, false, p->spare);
-    return p->mean;
+    return (drove_params){.theta = p->mean};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     averaging_impl *p = s->impl;
     bool found;
     DROVE_TRY(drove__elastic_restore(&p->e, s, vector, st, &found));
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (drove__transport_is_here(p->e.transport, i) && p->is_outer)
-            memcpy(p->e.of[i].c, vector, s->optim->n * sizeof *vector);
+            memcpy(p->e.of[i].c, vector->theta, s->optim->n * sizeof(float));
     }
-    if (p->mean != NULL) memcpy(p->mean, vector, s->optim->n * sizeof *vector);
+    if (p->mean != NULL) memcpy(p->mean, vector->theta, s->optim->n * sizeof(float));
     return DROVE_OK;
 }
 
@@ -323,11 +325,11 @@ static const char *const allreduce_variants[] = {"allreduce", NULL};
 static const char *const local_variants[] = {"local", NULL};
 static const char *const diloco_variants[] = {"diloco", "diloco?h=3&lr=0.5&momentum=0.8", NULL};
 
-enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
+enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
 
 #define AVERAGING_SLOTS                                                                            \
-    .fini = fini, .acquire = acquire, .release = drove__elastic_release, .peek = peek,             \
-    .restore = restore, .stop = stop, .replica = replica, .parked = parked
+    .batches = "rounds", .fini = fini, .acquire = acquire, .release = drove__elastic_release,      \
+    .peek = peek, .restore = restore, .stop = stop, .replica = replica, .parked = parked
 
 const drove_sync_ops drove__sync_allreduce = {
     AVERAGING_SLOTS,

@@ -85,14 +85,14 @@ static drove_status make_parts(drove_elastic *e, const drove_sync *s, const drov
 }
 
 static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker, unsigned vectors,
-                                const float *theta0)
+                                const drove_params *start)
 {
     drove_elastic_worker *me = &e->of[worker];
     me->period = e->period;
-    me->w = drove__sync_first_vector(s, worker, theta0);
+    me->w = drove__sync_first_vector(s, worker, start->theta);
     bool is_complete = me->w != NULL;
     if ((vectors & DROVE_ELASTIC_C) != 0) {
-        me->c = drove__sync_first_vector(s, worker, theta0);
+        me->c = drove__sync_first_vector(s, worker, start->theta);
         is_complete = is_complete && me->c != NULL;
     }
     if ((vectors & DROVE_ELASTIC_SUM) != 0) {
@@ -138,7 +138,7 @@ static drove_status make_codec(drove_elastic *e, const drove_sync *s, unsigned w
 }
 
 drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
-                                 const drove_elastic_kind *kind, const float *theta0)
+                                 const drove_elastic_kind *kind, const drove_params *start)
 {
     DROVE_TRY(read_period(e, s, opt->period, kind));
     DROVE_TRY(read_pull(e, s, opt->rho, kind));
@@ -156,7 +156,7 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
     if (e->of == NULL || e->progress == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
         if (!is_here(e, w)) continue;
-        DROVE_TRY(make_worker(e, s, w, kind->vectors, theta0));
+        DROVE_TRY(make_worker(e, s, w, kind->vectors, start));
         DROVE_TRY(make_codec(e, s, w, opt->seed));
     }
     return DROVE_OK;

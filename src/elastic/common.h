@@ -82,10 +82,10 @@ typedef struct drove_elastic_kind {
     double   alpha_limit;          /* 0: no pull */
 } drove_elastic_kind;
 
-/* Every worker here starts from theta0.  On failure fini takes care of what is there.
+/* Every worker here starts from *start.  On failure fini takes care of what is there.
  * Errors: DROVE_E_ARG (--period, --rho, --precision), DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
-                                 const drove_elastic_kind *kind, const float *theta0);
+                                 const drove_elastic_kind *kind, const drove_params *start);
 void         drove__elastic_fini(drove_elastic *e, drove_sync *s);
 
 /* ---- a worker's step ---- */
@@ -139,7 +139,7 @@ uint64_t drove__elastic_join(const float *number);
 size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out, size_t most);
 /* The replicas here, from st where it has those of as many workers, else all from theta[n_vector].
  * *found: from st.  Errors: DROVE_E_DATA. */
-drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float *vector,
+drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st, bool *found);
 void         drove__elastic_stop(drove_elastic *e, drove_sync *s);
 

@@ -25,7 +25,7 @@ typedef struct round_robin {
     } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
 } round_robin;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     static const char *const keys[] = {"overlap", NULL};
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
@@ -38,7 +38,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     r->v.is_early = overlap != 0;
     r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
     if (r->turn == NULL) return drove__sync_no_memory(s);
-    return drove__visits_init(s, opt, &kind, theta0, drove__visits_elastic, true);
+    return drove__visits_init(s, opt, &kind, start, drove__visits_elastic, true);
 }
 
 static void fini(drove_sync *s)
@@ -110,8 +110,8 @@ const drove_sync_ops drove__sync_easgd = {
             "centre afterwards; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
-             DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
+    .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
+             DROVE_SYNC_ELASTIC,
     .variants = variants,
     .init = init,
     .fini = fini,

@@ -120,7 +120,7 @@ static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_s
     return DROVE_OK;
 }
 
-drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float *vector,
+drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st, bool *found)
 {
     uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
@@ -129,9 +129,9 @@ drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const float
     for (unsigned i = 0; i < s->n_workers; i++) {
         drove_elastic_worker *me = &e->of[i];
         if (!drove__transport_is_here(e->transport, i)) continue;
-        memcpy(me->w, vector, s->n_vector * sizeof *vector);
+        memcpy(me->w, vector->theta, s->n_vector * sizeof(float));
         if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
-        if (e->saves_c) memcpy(me->c, vector, s->optim->n * sizeof *vector);
+        if (e->saves_c) memcpy(me->c, vector->theta, s->optim->n * sizeof(float));
         me->steps = published * s->batches_per_update / s->n_workers;
         me->since = 0;
         me->known = published;

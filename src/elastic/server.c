@@ -45,7 +45,7 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
 
 /* ---- setting up ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
                          bool is_exclusive)
 {
     const drove_optim *optim = s->optim;
@@ -61,19 +61,21 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     p->is_long = is_long;
-    DROVE_TRY(drove__visits_init(s, opt, &kind, theta0, serve, is_exclusive));
+    DROVE_TRY(drove__visits_init(s, opt, &kind, start, serve, is_exclusive));
     if (is_long) p->v.e.part[0].length = s->n_vector;
     return DROVE_OK;
 }
 
-static drove_status init_async(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
+                               const drove_params *start)
 {
-    return init(s, opt, theta0, true);
+    return init(s, opt, start, true);
 }
 
-static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
+                                 const drove_params *start)
 {
-    return init(s, opt, theta0, false);
+    return init(s, opt, start, false);
 }
 
 /* ---- a step ---- */
@@ -113,7 +115,7 @@ static const char *const async_variants[] = {"psgd-async", NULL};
 static const char *const momentum_variants[] = {"pmsgd-async", NULL};
 static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
 
-enum { NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
+enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
 const drove_sync_ops drove__sync_psgd_async = {
     DROVE_VISITS_ASYNC_SLOTS,

@@ -37,7 +37,7 @@ typedef struct synchronous_impl {
 
 /* ---- setting up ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
                          bool is_early, bool is_one, bool at_master)
 {
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C | DROVE_ELASTIC_SUM,
@@ -51,31 +51,31 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     p->sync = s;
     p->is_early = is_early;
     p->is_one = is_one;
-    DROVE_TRY(drove__elastic_init(&p->e, s, opt, &kind, theta0));
+    DROVE_TRY(drove__elastic_init(&p->e, s, opt, &kind, start));
     if (is_one && !drove__transport_is_here(p->e.transport, 0)) {
-        p->seen = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+        p->seen = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
         if (p->seen == NULL) return drove__sync_no_memory(s);
     } else if (at_master) {
         drove__sync_vector_free(s, p->e.of[0].c);
-        p->e.of[0].c = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+        p->e.of[0].c = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
         if (p->e.of[0].c == NULL) return drove__sync_no_memory(s);
     }
     return DROVE_OK;
 }
 
-static drove_status init1(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init1(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
-    return init(s, opt, theta0, false, true, true);
+    return init(s, opt, start, false, true, true);
 }
 
-static drove_status init2(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init2(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
-    return init(s, opt, theta0, false, true, false);
+    return init(s, opt, start, false, true, false);
 }
 
-static drove_status init3(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init3(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     static const char *const keys[] = {"centre", NULL};
     enum { EACH, ONE };
@@ -83,7 +83,7 @@ static drove_status init3(drove_sync *s, const drove_sync_options *opt, const fl
     unsigned centre = EACH;
     DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
     DROVE_TRY(drove__spec_word(opt->spec, "centre", centres, DROVE_COUNT(centres), &centre));
-    return init(s, opt, theta0, true, centre == ONE, false);
+    return init(s, opt, start, true, centre == ONE, false);
 }
 
 static void fini(drove_sync *s)
@@ -205,21 +205,21 @@ static drove_status parked(drove_sync *s)
     return drove__exchange(t, t->first_worker, &x, NULL);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return centre(s->impl);
+    return (drove_params){.theta = centre(s->impl)};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     synchronous_impl *p = s->impl;
     bool found;
     DROVE_TRY(drove__elastic_restore(&p->e, s, vector, st, &found));
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (drove__transport_is_here(p->e.transport, i))
-            memcpy(p->e.of[i].c, vector, s->optim->n * sizeof *vector);
+            memcpy(p->e.of[i].c, vector->theta, s->optim->n * sizeof(float));
     }
-    if (p->seen != NULL) memcpy(p->seen, vector, s->optim->n * sizeof *vector);
+    if (p->seen != NULL) memcpy(p->seen, vector->theta, s->optim->n * sizeof(float));
     return DROVE_OK;
 }
 
@@ -235,14 +235,13 @@ static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
-            DROVE_SYNC_ELASTIC,
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_ELASTIC,
 };
 
 #define SYNCHRONOUS_TABLE                                                                          \
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE, .fini = fini, .acquire = acquire,     \
-    .release = drove__elastic_release, .publish = publish, .peek = peek, .restore = restore,       \
-    .tensors = tensors, .stop = stop, .replica = replica, .parked = parked
+    .batches = "rounds", .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE, .fini = fini,    \
+    .acquire = acquire, .release = drove__elastic_release, .publish = publish, .peek = peek,       \
+    .restore = restore, .tensors = tensors, .stop = stop, .replica = replica, .parked = parked
 
 const drove_sync_ops drove__sync_easgd_sync1 = {
     SYNCHRONOUS_TABLE,

@@ -20,15 +20,15 @@
 /* ---- setting up ---- */
 
 drove_status drove__visits_init(drove_sync *s, const drove_sync_options *opt,
-                                const drove_elastic_kind *kind, const float *theta0,
+                                const drove_elastic_kind *kind, const drove_params *start,
                                 drove_visit_fn *visit, bool is_exclusive)
 {
     drove_visits *v = s->impl;
     v->sync = s;
-    DROVE_TRY(drove__elastic_init(&v->e, s, opt, kind, theta0));
+    DROVE_TRY(drove__elastic_init(&v->e, s, opt, kind, start));
     drove_transport *t = v->e.transport;
     v->is_held = t->process == 0;
-    v->centre = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    v->centre = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     v->turn = drove__alloc(s->n_workers, sizeof *v->turn);
     v->known = drove__alloc(s->n_workers, sizeof *v->known);
     if (v->centre == NULL || v->turn == NULL || v->known == NULL) return drove__sync_no_memory(s);
@@ -203,12 +203,13 @@ drove_status drove__visits_parked(drove_sync *s)
     return drove__exchange(t, t->first_worker, &x, NULL);
 }
 
-const float *drove__visits_peek(drove_sync *s)
+drove_params drove__visits_peek(drove_sync *s)
 {
-    return ((drove_visits *)s->impl)->centre;
+    return (drove_params){.theta = ((drove_visits *)s->impl)->centre};
 }
 
-drove_status drove__visits_restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+drove_status drove__visits_restore(drove_sync *s, const drove_params *vector,
+                                   const drove_safetensors *st)
 {
     drove_visits *v = s->impl;
     bool found;
@@ -216,7 +217,7 @@ drove_status drove__visits_restore(drove_sync *s, const float *vector, const dro
     DROVE_TRY(drove__elastic_restore(&v->e, s, vector, st, &found));
     for (unsigned i = 0; found && i < s->n_workers; i++)
         n_updates -= v->e.progress[(size_t)i * DROVE_ELASTIC_PROGRESS + 1]; /* not yet brought */
-    memcpy(v->centre, vector, s->n_vector * sizeof *vector);
+    memcpy(v->centre, vector->theta, s->n_vector * sizeof(float));
     atomic_store_explicit(&v->n_updates, n_updates, memory_order_relaxed);
     v->n_parked = published(s);
     for (unsigned i = 0; i < s->n_workers; i++)
@@ -231,7 +232,7 @@ size_t drove__visits_tensors(drove_sync *s, drove_tensor *out, size_t most)
 
 /* ---- the methods ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0,
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
                          bool is_exclusive)
 {
     static const char *const keys[] = {"overlap", NULL};
@@ -243,17 +244,19 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     if (v == NULL) return drove__sync_no_memory(s);
     s->impl = v;
     v->is_early = overlap != 0;
-    return drove__visits_init(s, opt, &kind, theta0, drove__visits_elastic, is_exclusive);
+    return drove__visits_init(s, opt, &kind, start, drove__visits_elastic, is_exclusive);
 }
 
-static drove_status init_async(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
+                               const drove_params *start)
 {
-    return init(s, opt, theta0, true);
+    return init(s, opt, start, true);
 }
 
-static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
+                                 const drove_params *start)
 {
-    return init(s, opt, theta0, false);
+    return init(s, opt, start, false);
 }
 
 static const char *const async_variants[] = {"easgd-async", "easgd-async?overlap=1", NULL};
@@ -261,8 +264,8 @@ static const char *const momentum_variants[] = {"measgd-async", NULL};
 static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE |
-            DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
+            DROVE_SYNC_ELASTIC,
 };
 
 const drove_sync_ops drove__sync_easgd_async = {

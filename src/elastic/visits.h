@@ -35,7 +35,7 @@ typedef void drove_visit_fn(void *context, unsigned worker, float *message, size
 /* s->impl is a drove_visits, zeroed, and stays the caller's to free; errors as
  * drove__elastic_init. */
 drove_status drove__visits_init(drove_sync *s, const drove_sync_options *opt,
-                                const drove_elastic_kind *kind, const float *theta0,
+                                const drove_elastic_kind *kind, const drove_params *start,
                                 drove_visit_fn *visit, bool is_exclusive);
 void         drove__visits_fini(drove_sync *s);
 
@@ -56,14 +56,15 @@ void         drove__visits_stop(drove_sync *s);
 void         drove__visits_leave(drove_sync *s, unsigned worker);
 float       *drove__visits_replica(drove_sync *s, unsigned worker);
 drove_status drove__visits_parked(drove_sync *s);
-const float *drove__visits_peek(drove_sync *s);
-drove_status drove__visits_restore(drove_sync *s, const float *vector, const drove_safetensors *st);
+drove_params drove__visits_peek(drove_sync *s);
+drove_status drove__visits_restore(drove_sync *s, const drove_params *vector,
+                                   const drove_safetensors *st);
 size_t       drove__visits_tensors(drove_sync *s, drove_tensor *out, size_t most);
 
 /* Without init, fini, acquire and publish. */
 /* The slots of all who visit a centre; of those, the ones in no order share more. */
 #define DROVE_VISITS_SLOTS                                                                         \
-    .release = drove__elastic_release, .peek = drove__visits_peek,                                 \
+    .batches = "rounds", .release = drove__elastic_release, .peek = drove__visits_peek,            \
     .restore = drove__visits_restore, .tensors = drove__visits_tensors,                            \
     .stop = drove__visits_stop, .replica = drove__visits_replica, .parked = drove__visits_parked
 #define DROVE_VISITS_ASYNC_SLOTS                                                                   \

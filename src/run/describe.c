@@ -70,7 +70,7 @@ static drove_status make_model(const drove_options *options, const drove_input_s
     } else {
         drove_data *train = NULL, *test = NULL;
         DROVE_TRY(drove_data_open(options->data, NULL, options->seed, &train, &test));
-        io = drove__run_io(train);
+        io = drove__data_io(train);
         drove_data_destroy(train);
         drove_data_destroy(test);
     }

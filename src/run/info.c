@@ -22,7 +22,7 @@ typedef struct machine_facts {
     drove_topo *topo;
     drove_topo_facts facts;
     drovek_table kernels;
-    drove_workers workers;
+    drove_plan workers;
     drove_place *place; /* [workers.n_workers] */
     const drove_options *options;
     drove_speeds speeds; /* n 0: not measured */
@@ -55,6 +55,7 @@ static void name_features(machine_facts *m)
 static void forget(machine_facts *m)
 {
     drove__speeds_fini(&m->speeds);
+    drove__plan_fini(&m->workers);
     free(m->place);
     drove__topo_destroy(m->topo);
 }
@@ -68,12 +69,14 @@ static drove_status gather(const drove_options *options, bool measure, machine_f
     name_features(m);
     const char *cap = options->isa[0] != '\0' ? options->isa : NULL;
     DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), cap));
-    DROVE_TRY(drove__resolve_workers(options, m->facts.n_pus, &m->workers));
+    const drove_machine machine = {
+        .topo = m->topo, .n_pus = m->facts.n_pus, .n_ranks = 1, .n_local = 1};
+    DROVE_TRY(drove__plan_make(options, &machine, &drove__plan_registry, &m->workers));
     m->place = drove__grow(NULL, m->workers.n_workers, sizeof *m->place);
     if (m->place == NULL) {
         return drove__fail_nomem("workers", m->workers.n_workers * sizeof *m->place);
     }
-    drove__topo_place(m->topo, m->workers.bind, m->workers.n_workers, m->place);
+    drove__plan_places(&m->workers, m->place);
     return measure ? drove__measure_devices(options, &m->kernels, &m->speeds) : DROVE_OK;
 }
 
@@ -119,7 +122,7 @@ static const char *bind_name(drove_bind bind)
 
 static void print_workers(const machine_facts *m, FILE *stream)
 {
-    const drove_workers *w = &m->workers;
+    const drove_plan *w = &m->workers;
     fprintf(stream, "workers     %u, strategy %s, bind %s\n", w->n_workers, w->spec,
             bind_name(w->bind));
     if (w->bind == DROVE_BIND_NONE) {

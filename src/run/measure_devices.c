@@ -57,7 +57,7 @@ static drove_status load_model(bench *b, const drove_options *opt)
 
 static drove_status make_model(bench *b, const drove_options *opt)
 {
-    const drove_model_io io = drove__run_io(b->data);
+    const drove_model_io io = drove__data_io(b->data);
     if (drove__names_model_file(opt->model)) return load_model(b, opt);
     DROVE_TRY(drove__model_create(opt->model, opt->activation, opt->loss, &io, &b->model));
     b->theta = drove__alloc(b->model->n_params, sizeof *b->theta);

@@ -38,9 +38,9 @@ static drove_status init_workers(drove_sync *s, const drove_sync_options *opt)
 }
 
 drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
-                                const float *theta0, drove_sync **out)
+                                const drove_params *start, drove_sync **out)
 {
-    assert(opt->optim != NULL && theta0 != NULL);
+    assert(opt->optim != NULL && (start->theta != NULL) == (opt->layout == NULL));
     DROVE_TRY(check_options(ops, opt));
     drove_sync *s = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a strategy", sizeof *s);
@@ -67,7 +67,7 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
         goto fail;
     }
     if ((status = init_workers(s, &full)) != DROVE_OK) goto fail;
-    if ((status = ops->init(s, &full, theta0)) != DROVE_OK) goto fail;
+    if ((status = ops->init(s, &full, start)) != DROVE_OK) goto fail;
     s->needs = s->ops->needs;
     *out = s;
     return DROVE_OK;
@@ -86,21 +86,32 @@ void drove__sync_destroy(drove_sync *s)
     drove__free(s);
 }
 
-float *drove__sync_vector(const drove_sync *s, unsigned worker)
+/* Of floats or words, which have the same size. */
+static void *make_vector(const drove_sync *s, unsigned worker)
 {
     if (s->topo == NULL) return drove__alloc(s->n_vector, sizeof(float));
     int node = worker != DROVE_SYNC_SHARED && s->place != NULL ? s->place[worker].node : -1;
     return drove__topo_alloc(s->topo, s->n_vector * sizeof(float), node);
 }
 
-void drove__sync_vector_free(const drove_sync *s, float *vector)
+static void free_vector(const drove_sync *s, void *bytes)
 {
-    if (vector == NULL) return;
-    if (s->topo == NULL) drove__free(vector);
-    else drove__topo_free(s->topo, vector, s->n_vector * sizeof(float));
+    if (bytes == NULL) return;
+    if (s->topo == NULL) drove__free(bytes);
+    else drove__topo_free(s->topo, bytes, s->n_vector * sizeof(float));
 }
 
-drove_status drove__sync_restore(drove_sync *s, uint64_t published, const float *vector,
+float *drove__sync_vector(const drove_sync *s, unsigned worker)
+{
+    return make_vector(s, worker);
+}
+
+void drove__sync_vector_free(const drove_sync *s, float *vector)
+{
+    free_vector(s, vector);
+}
+
+drove_status drove__sync_restore(drove_sync *s, uint64_t published, const drove_params *vector,
                                  const drove_safetensors *st)
 {
     /* Relaxed: the workers are parked, and starting them orders this before their first step. */
@@ -113,6 +124,20 @@ float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const floa
     float *vector = drove__sync_vector(s, worker); /* zeroed: the rule's state starts at 0 */
     if (vector != NULL) memcpy(vector, theta0, s->optim->n * sizeof *vector);
     return vector;
+}
+
+drove_params drove__sync_first_params(const drove_sync *s, unsigned worker,
+                                      const drove_params *start)
+{
+    void *bytes = make_vector(s, worker); /* zeroed */
+    if (bytes != NULL) memcpy(bytes, drove__params_bytes(start), s->optim->n * sizeof(float));
+    return start->words != NULL ? (drove_params){.words = bytes} : (drove_params){.theta = bytes};
+}
+
+void drove__sync_params_free(const drove_sync *s, drove_params *params)
+{
+    free_vector(s, drove__params_bytes(params));
+    *params = (drove_params){0};
 }
 
 drove_status drove__sync_copies(drove_sync *s)

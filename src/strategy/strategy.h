@@ -97,6 +97,14 @@ typedef struct drove_sum {
     const float *value; /* [optim->n]; this slice may be read until the step's publish */
 } drove_sum;
 
+/* One copy of the slice at offset between a device and the host, for a strategy's record. */
+typedef struct drove_slice_copy {
+    size_t   offset;
+    bool     is_up; /* a sum, to the device; else a gradient, from it */
+    uint64_t iteration, begin_ns, end_ns;
+    uint64_t hidden_ns; /* while the device computed */
+} drove_slice_copy;
+
 typedef struct drove_sync_options {
     const drove_spec  *spec;    /* "leashed:inf", valid during init only; NULL: the bare name */
     const char        *backoff; /* "exponential?first_us=1&max_us=100"; NULL: "none" */
@@ -189,6 +197,8 @@ typedef struct drove_sync_ops {
      * (waits: the run is being stopped; else: none now).  Adds meanwhile.  NULL: devices are sent
      * the view for every batch. */
     bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
+    /* A RESIDENT device's copies of one step, after its publish.  NULL: not recorded. */
+    void (*note_copy)(drove_sync *s, unsigned worker, const drove_slice_copy *copy);
     /* This worker's own vector[n_vector]; its thread, or parked. */
     float *(*replica)(drove_sync *s, unsigned worker);
     /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek
@@ -277,6 +287,12 @@ float *drove__sync_first_vector(const drove_sync *s, unsigned worker, const floa
 drove_params drove__sync_first_params(const drove_sync *s, unsigned worker,
                                       const drove_params *start);
 void         drove__sync_params_free(const drove_sync *s, drove_params *params);
+
+/* For copies that need not know the number format. */
+static inline void *drove__params_bytes(const drove_params *p)
+{
+    return p->theta != NULL ? (void *)p->theta : (void *)p->words;
+}
 /* For inits: gives every worker its `copy`; drove__sync_destroy frees them.
  * Errors: DROVE_E_NOMEM. */
 drove_status drove__sync_copies(drove_sync *s);

@@ -31,7 +31,7 @@ static drove_status refuse_mode(const char *mode)
         near != NULL ? "?" : "");
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
     const char *mode = opt->spec->n_args > 0 ? opt->spec->arg[0] : NULL;
@@ -43,9 +43,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
                            "hogwild:live writes while it computes: expected --rule sgd "
                            "without --weight-decay, --clip and a --schedule by "
                            "staleness, found another step");
-    s->impl = drove__sync_first_vector(s, DROVE_SYNC_SHARED,
-                                       theta0); /* the strategy's own is the vector itself */
-    if (s->impl == NULL) return drove__sync_no_memory(s);
+    drove_params *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p; /* the strategy's own: the shared vector, of floats or words */
+    *p = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
+    if (drove__params_bytes(p) == NULL) return drove__sync_no_memory(s);
     if (copy && opt->layout != NULL)
         return drove__fail(DROVE_E_ARG, "hogwild:copy: expected parameters that are floats, found "
                                         "low-precision ones, which are changed in place");
@@ -56,7 +58,13 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
 
 static void fini(drove_sync *s)
 {
-    drove__sync_vector_free(s, s->impl);
+    drove__sync_params_free(s, s->impl);
+    drove__free(s->impl);
+}
+
+static drove_params shared(const drove_sync *s)
+{
+    return *(const drove_params *)s->impl;
 }
 
 /* Takes the shared vector, or (a worker with a copy) copies it as it is being written. */
@@ -65,8 +73,9 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     drove_sync_worker *me = &s->worker[worker];
     /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
-    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, s->impl, s->n_vector);
-    *view = (drove_view){.vector = me->copy != NULL ? me->copy : s->impl, .version = me->version};
+    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, shared(s).theta, s->n_vector);
+    *view = (drove_view){.vector = me->copy != NULL ? me->copy : shared(s).theta,
+                         .version = me->version};
     return DROVE_OK;
 }
 
@@ -91,14 +100,14 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
                             drove_publish_info *info)
 {
     uint64_t before = count_updates(s, worker, 1, info), t = before + 1;
-    drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, t, s->impl);
+    drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, t, shared(s).theta);
     return DROVE_OK;
 }
 
-static float *live_view(drove_sync *s, unsigned worker, drove_view *view)
+static drove_params live_view(drove_sync *s, unsigned worker)
 {
-    (void)acquire(s, worker, view);
-    return s->impl;
+    s->worker[worker].version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    return shared(s);
 }
 
 static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
@@ -106,15 +115,15 @@ static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_pu
     (void)count_updates(s, worker, n_steps, info);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return s->impl;
+    return shared(s);
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     (void)st;
-    memcpy(s->impl, vector, s->n_vector * sizeof *vector);
+    memcpy(drove__params_bytes(s->impl), drove__params_bytes(vector), s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -130,14 +139,16 @@ static const char *const variants[] = {"hogwild", "hogwild:copy", "hogwild:live"
 static const char help[] =
     "no protection: reads the shared vector in place; :copy copies it for each step; "
     ":live writes while computing (sgd)";
+static const char not_ranks[] = "its workers step on one vector in shared memory";
 static const char source[] = "Niu et al., NIPS 2011; thesis section 3.1";
 
 static const drove_sync_ops hogwild_copy = {
     .name = "hogwild",
     .help = help,
     .source = source,
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS,
+    .promises = DROVE_SYNC_LOCK_FREE,
     .variants = variants,
+    .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -152,9 +163,10 @@ static const drove_sync_ops hogwild_live = {
     .name = "hogwild",
     .help = help,
     .source = source,
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS,
+    .promises = DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_LIVE | DROVE_SYNC_TYPED,
     .variants = variants,
+    .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -171,9 +183,10 @@ const drove_sync_ops drove__sync_hogwild = {
     .name = "hogwild",
     .help = help,
     .source = source,
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS,
+    .promises = DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_TYPED,
     .variants = variants,
+    .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
     .acquire = acquire,

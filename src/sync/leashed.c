@@ -95,13 +95,13 @@ static drove_status parse(const drove_spec *spec, uint64_t *persistence)
     return drove__spec_arg_u64(spec, 0, 0, UINT32_MAX - 1, persistence);
 }
 
-static drove_status init_slots(drove_sync *s, const float *theta0)
+static drove_status init_slots(drove_sync *s, const drove_params *start)
 {
     leashed_impl *p = s->impl;
     for (unsigned i = 0; i < p->n_slots; i++) {
         unsigned near = i == 0 ? DROVE_SYNC_SHARED : (i - 1) / SLOTS_PER_WORKER;
         p->slot[i].vector =
-            i == 0 ? drove__sync_first_vector(s, near, theta0) : drove__sync_vector(s, near);
+            i == 0 ? drove__sync_first_vector(s, near, start->theta) : drove__sync_vector(s, near);
         if (p->slot[i].vector == NULL) return drove__sync_no_memory(s);
         atomic_init(&p->slot[i].word, i == 0 ? IN_USE : 0);
     }
@@ -109,7 +109,7 @@ static drove_status init_slots(drove_sync *s, const float *theta0)
     return DROVE_OK;
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     uint64_t persistence = FOREVER;
     DROVE_TRY(parse(opt->spec, &persistence));
@@ -124,7 +124,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     p->slot = drove__alloc(p->n_slots, sizeof *p->slot);
     if (p->worker == NULL || p->slot == NULL) return drove__sync_no_memory(s);
-    return init_slots(s, theta0);
+    return init_slots(s, start);
 }
 
 static void fini(drove_sync *s)
@@ -291,20 +291,21 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
     leashed_impl *p = s->impl;
-    return slot_of(p, atomic_load_explicit(&p->latest, memory_order_acquire))->vector;
+    uint64_t word = atomic_load_explicit(&p->latest, memory_order_acquire);
+    return (drove_params){.theta = slot_of(p, word)->vector};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     leashed_impl *p = s->impl;
     (void)st;
     /* Relaxed: the workers are parked, and starting them orders this before their first step. */
     uint64_t word = atomic_load_explicit(&p->latest, memory_order_relaxed);
     uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
-    memcpy(slot_of(p, word)->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(slot_of(p, word)->vector, vector->theta, s->n_vector * sizeof(float));
     atomic_store_explicit(&p->latest, word_of(published, (unsigned)(word & (MOST_SLOTS - 1))),
                           memory_order_relaxed);
     return DROVE_OK;
@@ -339,9 +340,10 @@ const drove_sync_ops drove__sync_leashed = {
     .help =
         "lock-free, consistent; leashed:T gives up after T retries, leashed:inf (default) never",
     .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,

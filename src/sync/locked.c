@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-drove_status drove__locked_init(drove_sync *s, drove_locked *l, const float *theta0)
+drove_status drove__locked_init(drove_sync *s, drove_locked *l, const drove_params *start)
 {
     s->impl = l;
-    l->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    l->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (l->vector == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
 }
@@ -61,14 +61,15 @@ drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_s
     return DROVE_OK;
 }
 
-const float *drove__locked_peek(drove_sync *s)
+drove_params drove__locked_peek(drove_sync *s)
 {
-    return ((const drove_locked *)s->impl)->vector;
+    return (drove_params){.theta = ((const drove_locked *)s->impl)->vector};
 }
 
-drove_status drove__locked_restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+drove_status drove__locked_restore(drove_sync *s, const drove_params *vector,
+                                   const drove_safetensors *st)
 {
     (void)st;
-    memcpy(((drove_locked *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(((drove_locked *)s->impl)->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }

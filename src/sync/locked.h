@@ -28,7 +28,7 @@ struct drove_locked { /* the strategy's impl */
 
 /* Takes l, whose lock is ready, over as s->impl, also on failure; makes vector and copies.
  * Errors: DROVE_E_NOMEM. */
-drove_status drove__locked_init(drove_sync *s, drove_locked *l, const float *theta0);
+drove_status drove__locked_init(drove_sync *s, drove_locked *l, const drove_params *start);
 
 /* Slots of drove_sync_ops. */
 void         drove__locked_fini(drove_sync *s);
@@ -36,7 +36,8 @@ drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *v
 void         drove__locked_release(drove_sync *s, unsigned worker);
 drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_step *step,
                                    drove_publish_info *info);
-const float *drove__locked_peek(drove_sync *s);
-drove_status drove__locked_restore(drove_sync *s, const float *vector, const drove_safetensors *st);
+drove_params drove__locked_peek(drove_sync *s);
+drove_status drove__locked_restore(drove_sync *s, const drove_params *vector,
+                                   const drove_safetensors *st);
 
 #endif

@@ -25,7 +25,7 @@ static void destroy(drove_locked *l)
 static const drove_locked_ops mutex_ops = {
     .lock_to_read = lock, .lock_to_write = lock, .unlock = unlock, .destroy = destroy};
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     drove_locked *l = drove__alloc(1, sizeof *l);
@@ -36,7 +36,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
         drove__free(l);
         return status;
     }
-    return drove__locked_init(s, l, theta0);
+    return drove__locked_init(s, l, start);
 }
 
 /* A lock that it held goes to the next. */
@@ -52,9 +52,10 @@ const drove_sync_ops drove__sync_mutex = {
     .name = "mutex",
     .help = "asynchronous SGD, reads and updates under one mutex",
     .source = "thesis Algorithm 2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_PROCS,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = drove__locked_fini,
     .acquire = drove__locked_acquire,

@@ -40,8 +40,8 @@
 enum { DEFAULT_PERIOD_MEAN = 256, DEFAULT_PERIOD_SUM = 16 };
 
 typedef struct replica {
-    float *w;            /* [n_vector] */
-    float *last;         /* [n_vector], the first n used; NULL with one replica, like the centre */
+    drove_params w;      /* [n_vector] */
+    drove_params last;   /* [n_vector], the first n used; none with one replica, like the centre */
     drovek_bits bits;    /* for rounding what a low-precision replica has gained */
     uint64_t merged;     /* of `own`: in the centre */
     uint64_t state_base; /* + own: steps that the state is worth; set while parked */
@@ -64,7 +64,7 @@ typedef struct replicas_impl {
     unsigned n_replicas;
     uint64_t period;
     float share;
-    float *centre;       /* [n_vector]; its state is the mean of all since they were parked */
+    drove_params centre; /* [n_vector]; its state is the mean of all since they were parked */
     uint64_t n_updates;  /* in the centre */
     uint64_t n_together; /* updates when all replicas were last the same */
     _Atomic unsigned taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by worker taken - 1; 0: free */
@@ -106,20 +106,26 @@ static replica *replica_of(replicas_impl *p, const drove_place *place, unsigned 
     return &p->replica[p->n_replicas++];
 }
 
-static drove_status make_vectors(drove_sync *s)
+static bool has_memory(const drove_params *vector)
+{
+    return drove__params_bytes(vector) != NULL;
+}
+
+/* All hold the first parameters and zero state. */
+static drove_status make_vectors(drove_sync *s, const drove_params *start)
 {
     replicas_impl *p = s->impl;
     for (unsigned w = 0; w < s->n_workers; w++) {
         replica *r = p->member[w].of;
         if (p->member[w].mate != 0) continue; /* near its first worker */
-        r->w = drove__sync_vector(s, w);
-        if (r->w == NULL) return drove__sync_no_memory(s);
+        r->w = drove__sync_first_params(s, w, start);
+        if (!has_memory(&r->w)) return drove__sync_no_memory(s);
         if (p->n_replicas == 1) return DROVE_OK;
-        r->last = drove__sync_vector(s, w);
-        if (r->last == NULL) return drove__sync_no_memory(s);
+        r->last = drove__sync_first_params(s, w, start);
+        if (!has_memory(&r->last)) return drove__sync_no_memory(s);
     }
-    p->centre = drove__sync_vector(s, DROVE_SYNC_SHARED);
-    return p->centre != NULL ? DROVE_OK : drove__sync_no_memory(s);
+    p->centre = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
+    return has_memory(&p->centre) ? DROVE_OK : drove__sync_no_memory(s);
 }
 
 static void seed_bits(const replicas_impl *p, uint64_t seed)
@@ -150,17 +156,18 @@ static void start_together(drove_sync *s, uint64_t n_updates)
         r->merged = own;
         r->state_base = n_updates / p->n_replicas - own; /* may wrap; only base + own is used */
         if (p->n_replicas == 1) return;
-        memcpy(r->w, p->centre, s->n_vector * sizeof *r->w);
-        memcpy(r->last, p->centre, s->optim->n * sizeof *r->last);
+        const void *centre = drove__params_bytes(&p->centre);
+        memcpy(drove__params_bytes(&r->w), centre, s->n_vector * sizeof(float));
+        memcpy(drove__params_bytes(&r->last), centre, s->optim->n * sizeof(float));
     }
 }
 
-static float *first_vector(const replicas_impl *p)
+static drove_params first_vector(const replicas_impl *p)
 {
     return p->n_replicas == 1 ? p->replica[0].w : p->centre;
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     unsigned merge = MERGE_MEAN;
     bool by_node = false;
@@ -176,10 +183,9 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
         p->member[w].mate = p->member[w].of->n_workers++;
         s->worker[w].own = &p->member[w];
     }
-    DROVE_TRY(make_vectors(s));
+    DROVE_TRY(make_vectors(s, start));
     seed_bits(p, opt->seed);
     p->share = merge == MERGE_SUM ? 1.0f : 1.0f / (float)p->n_replicas;
-    memcpy(first_vector(p), theta0, s->optim->n * sizeof *theta0);
     start_together(s, 0);
     if (p->n_replicas > 1) s->most_steps = p->period;
     if (by_node) s->ops = &replicas_node;
@@ -191,16 +197,22 @@ static void fini(drove_sync *s)
 {
     replicas_impl *p = s->impl;
     for (unsigned i = 0; p->replica != NULL && i < p->n_replicas; i++) {
-        drove__sync_vector_free(s, p->replica[i].w);
-        drove__sync_vector_free(s, p->replica[i].last);
+        drove__sync_params_free(s, &p->replica[i].w);
+        drove__sync_params_free(s, &p->replica[i].last);
     }
-    drove__sync_vector_free(s, p->centre);
+    drove__sync_params_free(s, &p->centre);
     drove__free(p->replica);
     drove__free(p->member);
     drove__free(p);
 }
 
 /* ---- meeting the centre ---- */
+
+/* The floats behind the numbers of a layout. */
+static void *tail_of(const drove_sync *s, const drove_params *vector)
+{
+    return (char *)drove__params_bytes(vector) + s->layout.tail * sizeof(float);
+}
 
 /* Caller holds the centre, or all workers are parked.  The state stays as it is. */
 static void meet(drove_sync *s, replica *r)
@@ -210,8 +222,10 @@ static void meet(drove_sync *s, replica *r)
     drovek_merge_fn *const *merge = s->optim->kernels->linear.merge;
     /* Relaxed: mates' steps that have begun count as merged, as they count as published. */
     uint64_t own = atomic_load_explicit(&r->own, memory_order_relaxed);
-    s->n_clamped += merge[l->number](p->centre, r->w, r->last, l->n_numbers, p->share, &r->bits);
-    (void)merge[DROVE_F32](p->centre + l->tail, r->w + l->tail, r->last + l->tail,
+    s->n_clamped +=
+        merge[l->number](drove__params_bytes(&p->centre), drove__params_bytes(&r->w),
+                         drove__params_bytes(&r->last), l->n_numbers, p->share, &r->bits);
+    (void)merge[DROVE_F32](tail_of(s, &p->centre), tail_of(s, &r->w), tail_of(s, &r->last),
                            s->optim->n - l->tail, p->share, &r->bits);
     p->n_updates += own - r->merged;
     r->merged = own;
@@ -271,7 +285,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     const member *me = s->worker[worker].own;
     s->worker[worker].version = contained(me->of);
-    *view = (drove_view){.vector = me->of->w, .version = s->worker[worker].version};
+    *view = (drove_view){.vector = me->of->w.theta, .version = s->worker[worker].version};
     return DROVE_OK;
 }
 
@@ -300,19 +314,20 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     replica *r = me->of;
     drove_publish_info made = {.attempts = 1, .updated = 1};
     uint64_t t = r->state_base + count_steps(s, worker, 1, &made.staleness) + 1;
-    drove__sync_apply_from(s, step, me->mate, r->n_workers, made.staleness, t, r->w);
+    drove__sync_apply_from(s, step, me->mate, r->n_workers, made.staleness, t, r->w.theta);
     meet_if_due(s, worker, &made);
     *info = made;
     return DROVE_OK;
 }
 
-static float *live(drove_sync *s, unsigned worker, drove_view *view)
+static drove_params live(drove_sync *s, unsigned worker)
 {
     member *me = s->worker[worker].own;
     /* Relaxed: own as a number only; contained follows it and orders. */
     me->own = atomic_load_explicit(&me->of->own, memory_order_relaxed);
-    (void)acquire(s, worker, view);
-    me->lacked = atomic_load_explicit(&s->published, memory_order_relaxed) - view->version;
+    uint64_t version = contained(me->of);
+    s->worker[worker].version = version;
+    me->lacked = atomic_load_explicit(&s->published, memory_order_relaxed) - version;
     return me->of->w;
 }
 
@@ -349,13 +364,15 @@ static void average_states(drove_sync *s)
     replicas_impl *p = s->impl;
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n, n_state = s->n_vector - n;
-    k->copy_f32(p->centre + n, p->replica[0].w + n, n_state);
+    if (n_state == 0) return; /* so it is with words */
+    float *mean = p->centre.theta + n;
+    k->copy_f32(mean, p->replica[0].w.theta + n, n_state);
     for (unsigned i = 1; i < p->n_replicas; i++)
-        k->axpy_f32(p->centre + n, p->replica[i].w + n, n_state, 1.0f);
-    k->scale_f32(p->centre + n, n_state, 1.0f / (float)p->n_replicas);
+        k->axpy_f32(mean, p->replica[i].w.theta + n, n_state, 1.0f);
+    k->scale_f32(mean, n_state, 1.0f / (float)p->n_replicas);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
     replicas_impl *p = s->impl;
     if (p->n_replicas == 1) return p->replica[0].w;
@@ -369,11 +386,12 @@ static const float *peek(drove_sync *s)
     return p->centre;
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     replicas_impl *p = s->impl;
     (void)st;
-    memcpy(first_vector(p), vector, s->n_vector * sizeof *vector);
+    const drove_params to = first_vector(p);
+    memcpy(drove__params_bytes(&to), drove__params_bytes(vector), s->n_vector * sizeof(float));
     start_together(s, atomic_load_explicit(&s->published, memory_order_relaxed));
     return DROVE_OK;
 }
@@ -388,17 +406,16 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
     .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "        \
             "(default; N 256) or sum (N 16)",                                                      \
     .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016", .promises = (kept),                 \
-    .needs = DROVE_SYNC_TYPED, .variants = variants, .init = init, .fini = fini,                   \
+    .needs = DROVE_SYNC_TYPED, .variants = variants,                                               \
+    .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,                 \
     .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
     .live_done = live_done, .peek = peek, .restore = restore, .leave = leave
 
 /* A mean counts a step in part; a node's workers race on their replica. */
 static const drove_sync_ops replicas_sum = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
-                   DROVE_SYNC_PROCS),
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE),
 };
-static const drove_sync_ops replicas_node = {
-    REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS)};
+static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE)};
 const drove_sync_ops drove__sync_replicas = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS),
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE),
 };

@@ -52,7 +52,7 @@ static drove_status init_lock(drove_sync *s, pthread_rwlock_t *lock, int prefere
                        : drove__fail(DROVE_E_SYSTEM, "%s: %s", s->ops->name, strerror(failed));
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     unsigned preference = 0;
     DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
@@ -66,7 +66,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
         drove__free(l);
         return status;
     }
-    return drove__locked_init(s, l, theta0);
+    return drove__locked_init(s, l, start);
 }
 
 static const char *const variants[] = {"rwlock", "rwlock?prefer=writers", NULL};
@@ -78,6 +78,8 @@ const drove_sync_ops drove__sync_rwlock = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = drove__locked_fini,
     .acquire = drove__locked_acquire,

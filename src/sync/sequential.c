@@ -6,16 +6,25 @@
 
 #include <string.h>
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
-    s->impl = drove__sync_first_vector(s, 0, theta0); /* the strategy's own is the vector itself */
-    return s->impl != NULL ? DROVE_OK : drove__sync_no_memory(s);
+    drove_params *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    s->impl = p; /* the strategy's own: the vector, of floats or words */
+    *p = drove__sync_first_params(s, 0, start);
+    return drove__params_bytes(p) != NULL ? DROVE_OK : drove__sync_no_memory(s);
 }
 
 static void fini(drove_sync *s)
 {
-    drove__sync_vector_free(s, s->impl);
+    drove__sync_params_free(s, s->impl);
+    drove__free(s->impl);
+}
+
+static drove_params vector_of(const drove_sync *s)
+{
+    return *(const drove_params *)s->impl;
 }
 
 /* Relaxed throughout: one thread counts, others may look. */
@@ -27,7 +36,7 @@ static uint64_t n_published(const drove_sync *s)
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     (void)worker;
-    *view = (drove_view){.vector = s->impl, .version = n_published(s)};
+    *view = (drove_view){.vector = vector_of(s).theta, .version = n_published(s)};
     return DROVE_OK;
 }
 
@@ -47,15 +56,16 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
                             drove_publish_info *info)
 {
     (void)worker;
-    drove__optim_apply(s->optim, step, 0, n_published(s) + 1, 0, s->optim->n, s->impl, s->impl);
+    float *theta = vector_of(s).theta;
+    drove__optim_apply(s->optim, step, 0, n_published(s) + 1, 0, s->optim->n, theta, theta);
     count_updates(s, 1, info);
     return DROVE_OK;
 }
 
-static float *live(drove_sync *s, unsigned worker, drove_view *view)
+static drove_params live(drove_sync *s, unsigned worker)
 {
-    (void)acquire(s, worker, view);
-    return s->impl;
+    (void)worker;
+    return vector_of(s);
 }
 
 static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
@@ -64,15 +74,15 @@ static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_pu
     count_updates(s, n_steps, info);
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return s->impl;
+    return vector_of(s);
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     (void)st;
-    memcpy(s->impl, vector, s->n_vector * sizeof *vector);
+    memcpy(drove__params_bytes(s->impl), drove__params_bytes(vector), s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -82,10 +92,11 @@ const drove_sync_ops drove__sync_sequential = {
     .name = "sequential",
     .help = "plain SGD with one worker",
     .source = "thesis section 2.1, equation 2.3",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
-                DROVE_SYNC_REPEATABLE | DROVE_SYNC_PROCS,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_ONE | DROVE_SYNC_TYPED,
     .variants = variants,
+    .not_ranks = "it has one worker",
     .init = init,
     .fini = fini,
     .acquire = acquire,

@@ -2,12 +2,14 @@
  *
  * Source: thesis section 2.2.2 (after Zhang et al., IJCAI 2016).  Contributions are summed under a
  * mutex; the one that completes a group applies the rule to their mean, with the mean of their step
- * sizes and the rounded mean of their stalenesses.  n is clamped to the number of workers.  Nobody
- * waits for another worker's step.
+ * sizes and the rounded mean of their stalenesses.  n is clamped to the number of workers that are
+ * left.  Nobody waits for another worker's step.
  *
  * Contributions of an unfinished group are not in the parameters yet; they are part of the saved
- * state.
+ * state.  Of a worker that is killed while it contributes, that contribution counts in part, or,
+ * if it completes a group, the group does.
  */
+#include "base/lock.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
@@ -25,20 +27,26 @@ typedef struct softsync_impl {
     float *vector;         /* [n_vector] */
     float *sum;            /* [n] of the contributions; meaningless while there are none */
     uint64_t counts[N_COUNTS];
-    double eta; /* sum of the contributions' step sizes */
+    double eta;             /* sum of the contributions' step sizes */
+    unsigned group, n_left; /* contributions of an update; workers that are not lost */
 } softsync_impl;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     uint64_t n = SOFTSYNC_DEFAULT_N;
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
     DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 1, UINT32_MAX, &n));
     softsync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    (void)pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
+    drove_status status = drove__lock_init(&p->mutex);
+    if (status != DROVE_OK) {
+        drove__free(p);
+        return status;
+    }
     s->impl = p;
-    s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
-    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->n_left = s->n_workers;
+    p->group = s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
@@ -97,16 +105,16 @@ static void contribute(drove_sync *s, const drove_step *step, uint64_t staleness
     p->eta += (double)step->eta;
 }
 
-/* Caller holds the mutex; the group is complete. */
+/* Caller holds the mutex; the group is complete, and gone whatever happens from here on. */
 static void apply_group(drove_sync *s, uint64_t t)
 {
     softsync_impl *p = s->impl;
     uint64_t n = p->counts[PENDING];
+    p->counts[PENDING] = 0;
     s->optim->kernels->scale_f32(p->sum, s->optim->n, 1.0f / (float)n);
     drove_step mean = {.value = p->sum, .eta = (float)(p->eta / (double)n)};
     uint64_t staleness = (p->counts[STALENESS] + n / 2) / n;
     drove__optim_apply(s->optim, &mean, staleness, t, 0, s->optim->n, p->vector, p->vector);
-    p->counts[PENDING] = 0;
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
@@ -117,7 +125,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
     uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
     uint64_t staleness = published - me->version;
-    bool complete = p->counts[PENDING] + 1 >= s->batches_per_update;
+    bool complete = p->counts[PENDING] + 1 >= p->group;
     if (complete && p->counts[PENDING] == 0) /* a group of one: the step itself */
         drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, p->vector,
                            p->vector);
@@ -135,9 +143,9 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((const softsync_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((const softsync_impl *)s->impl)->vector};
 }
 
 static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
@@ -157,7 +165,7 @@ static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
     return DROVE_COUNT(all);
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     softsync_impl *p = s->impl;
     const void *sum = NULL, *eta = NULL, *counts = NULL;
@@ -177,8 +185,24 @@ static drove_status restore(drove_sync *s, const float *vector, const drove_safe
     } else {
         memset(p->counts, 0, sizeof p->counts);
     }
-    memcpy(p->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(p->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
+}
+
+/* A group that waits for nobody else any more is complete. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    softsync_impl *p = s->impl;
+    (void)worker;
+    (void)drove__lock(&p->mutex);
+    if (p->n_left > 1) p->n_left--;
+    if (p->group > p->n_left) p->group = p->n_left;
+    if (p->counts[PENDING] >= p->group) {
+        uint64_t t = atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
+        apply_group(s, t);
+        atomic_store_explicit(&s->published, t, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&p->mutex);
 }
 
 static const char *const variants[] = {"softsync:1", "softsync:2", "softsync:4", NULL};
@@ -190,6 +214,7 @@ const drove_sync_ops drove__sync_softsync = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -198,4 +223,5 @@ const drove_sync_ops drove__sync_softsync = {
     .peek = peek,
     .tensors = tensors,
     .restore = restore,
+    .leave = leave,
 };

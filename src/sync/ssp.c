@@ -7,37 +7,47 @@
  *
  * Invariants (under the mutex): the smallest clock never sinks; a worker that waits is ahead of
  * some other worker, so the slowest one never waits and the run cannot stand still while all take
- * the same number of steps (needs ROUNDS).
+ * the same number of steps (batches in rounds).  A lost worker's clock is LOST: it is never the
+ * slowest.  Of a worker that is killed while it makes an update, that update is in the parameters
+ * in part.
  */
 #include "base/clock.h"
+#include "base/futex.h"
+#include "base/lock.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
 #include <string.h>
 
 enum { SSP_DEFAULT_BOUND = 3 };
+#define LOST UINT64_MAX
 
 typedef struct ssp_impl {
-    pthread_mutex_t mutex;   /* protects what follows and, for writing, s->published, s->stopping */
-    pthread_cond_t advanced; /* the smallest clock has grown, or the run is being stopped */
-    float *vector;           /* [n_vector] */
-    uint64_t *clock;         /* [n_workers] steps published since the workers started together */
+    pthread_mutex_t mutex; /* protects what follows and, for writing, s->published, s->stopping */
+    float *vector;         /* [n_vector] */
+    uint64_t *clock;       /* [n_workers] steps published since the workers started together */
     uint64_t bound;
+    /* Changed whenever the smallest clock has grown or the run is being stopped: who waits sleeps
+     * on it. */
+    _Atomic uint32_t advanced DROVE_ALIGNED_CACHE_LINE;
 } ssp_impl;
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     uint64_t bound = SSP_DEFAULT_BOUND;
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
     DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 0, UINT32_MAX, &bound));
     ssp_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    (void)pthread_mutex_init(&p->mutex, NULL); /* neither can fail with default attributes */
-    (void)pthread_cond_init(&p->advanced, NULL);
+    drove_status status = drove__lock_init(&p->mutex);
+    if (status != DROVE_OK) {
+        drove__free(p);
+        return status;
+    }
     p->bound = bound;
     s->impl = p;
     p->clock = drove__alloc(s->n_workers, sizeof *p->clock);
-    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (p->clock == NULL || p->vector == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
 }
@@ -45,7 +55,6 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const flo
 static void fini(drove_sync *s)
 {
     ssp_impl *p = s->impl;
-    (void)pthread_cond_destroy(&p->advanced);
     (void)pthread_mutex_destroy(&p->mutex);
     drove__sync_vector_free(s, p->vector);
     drove__free(p->clock);
@@ -72,14 +81,27 @@ static drove_status stopped(const drove_sync *s)
     return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
 }
 
-/* Caller holds the mutex; returns ns waited. */
+/* Caller holds the mutex. */
+static void wake_all(ssp_impl *p)
+{
+    /* Relaxed: the sleeper reads everything else under the mutex. */
+    atomic_fetch_add_explicit(&p->advanced, 1, memory_order_relaxed);
+    drove__futex_wake(&p->advanced);
+}
+
+/* Caller holds the mutex, which is given back while it waits; returns ns waited. */
 static uint64_t wait_for_slowest(drove_sync *s, unsigned worker)
 {
     ssp_impl *p = s->impl;
     if (p->clock[worker] - smallest_clock(s) <= p->bound) return 0;
     uint64_t begin_ns = drove__now_ns();
-    while (p->clock[worker] - smallest_clock(s) > p->bound && !is_stopping(s))
-        pthread_cond_wait(&p->advanced, &p->mutex);
+    while (p->clock[worker] - smallest_clock(s) > p->bound && !is_stopping(s)) {
+        /* Read under the mutex: a change after it ends the sleep. */
+        uint32_t seen = atomic_load_explicit(&p->advanced, memory_order_relaxed);
+        pthread_mutex_unlock(&p->mutex);
+        drove__futex_wait(&p->advanced, seen, UINT64_MAX);
+        (void)drove__lock(&p->mutex);
+    }
     return drove__now_ns() - begin_ns;
 }
 
@@ -115,7 +137,7 @@ static void advance(drove_sync *s, unsigned worker)
     ssp_impl *p = s->impl;
     uint64_t before = smallest_clock(s);
     p->clock[worker]++;
-    if (smallest_clock(s) != before) pthread_cond_broadcast(&p->advanced);
+    if (smallest_clock(s) != before) wake_all(p);
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
@@ -143,26 +165,37 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((const ssp_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((const ssp_impl *)s->impl)->vector};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     ssp_impl *p = s->impl;
     (void)st; /* parked workers have equal clocks: all begin again at 0 */
-    memset(p->clock, 0, s->n_workers * sizeof *p->clock);
-    memcpy(p->vector, vector, s->n_vector * sizeof *vector);
+    for (unsigned w = 0; w < s->n_workers; w++)
+        if (p->clock[w] != LOST) p->clock[w] = 0;
+    memcpy(p->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
 static void stop(drove_sync *s)
 {
     ssp_impl *p = s->impl;
-    pthread_mutex_lock(&p->mutex);
+    (void)drove__lock(&p->mutex);
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
-    pthread_cond_broadcast(&p->advanced);
+    wake_all(p);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Nobody waits for it any more. */
+static void leave(drove_sync *s, unsigned worker)
+{
+    ssp_impl *p = s->impl;
+    (void)drove__lock(&p->mutex);
+    p->clock[worker] = LOST;
+    wake_all(p);
     pthread_mutex_unlock(&p->mutex);
 }
 
@@ -173,8 +206,10 @@ const drove_sync_ops drove__sync_ssp = {
     .help = "stale-synchronous, ssp:S: nobody more than S [3] steps ahead of the slowest",
     .source = "thesis section 2.2.2",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_BACKOFF,
+    .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .batches = "rounds",
+    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -183,4 +218,5 @@ const drove_sync_ops drove__sync_ssp = {
     .peek = peek,
     .restore = restore,
     .stop = stop,
+    .leave = leave,
 };

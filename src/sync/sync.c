@@ -54,14 +54,14 @@ static unsigned tree_levels(unsigned n_workers)
     return levels;
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const float *theta0)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     sync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
-    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
+    p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
     if (p->vector == NULL || p->mean == NULL || p->slot == NULL) return drove__sync_no_memory(s);
@@ -230,15 +230,15 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static const float *peek(drove_sync *s)
+static drove_params peek(drove_sync *s)
 {
-    return ((const sync_impl *)s->impl)->vector;
+    return (drove_params){.theta = ((const sync_impl *)s->impl)->vector};
 }
 
-static drove_status restore(drove_sync *s, const float *vector, const drove_safetensors *st)
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     (void)st;
-    memcpy(((sync_impl *)s->impl)->vector, vector, s->n_vector * sizeof *vector);
+    memcpy(((sync_impl *)s->impl)->vector, vector->theta, s->n_vector * sizeof(float));
     return DROVE_OK;
 }
 
@@ -257,9 +257,11 @@ const drove_sync_ops drove__sync_sync = {
     .name = "sync",
     .help = "synchronous SGD: each update is the mean of one step from every worker",
     .source = "thesis section 2.2.2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_PROCS,
-    .needs = DROVE_SYNC_ROUNDS | DROVE_SYNC_DENSE,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .needs = DROVE_SYNC_DENSE,
     .variants = variants,
+    .batches = "rounds",
+    .not_ranks = "its workers step on one vector in shared memory (allreduce: the same over ranks)",
     .init = init,
     .fini = fini,
     .acquire = acquire,

@@ -75,6 +75,13 @@ typedef struct drove_trace_worker {
     drove_histogram  staleness;
 } DROVE_ALIGNED_CACHE_LINE drove_trace_worker;
 
+typedef struct drove_traffic { /* of a worker that exchanges parameters, since its process began */
+    uint64_t bytes, messages;  /* sent */
+    uint64_t hidden_ns;        /* of exchanges under way while it computed */
+    uint64_t centre_ns;        /* spent at the centre for it */
+    double   distance;         /* |W - c| at its last exchange, before it moved */
+} drove_traffic;
+
 /* ---- output files; one thread at a time each ---- */
 
 /* log.jsonl: one JSON record a line, whole lines only, in the file when append returns.  Opening an

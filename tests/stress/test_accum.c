@@ -93,7 +93,7 @@ static void work(rig *r, unsigned worker, void *arg)
 static void check(rig *r, field *f, double share)
 {
     unsigned n_workers = r->sync->n_workers;
-    const float *theta = r->sync->ops->peek(r->sync);
+    const float *theta = r->sync->ops->peek(r->sync).theta;
     for (size_t i = 0; i < f->n; i++) {
         double want = 0.0;
         for (unsigned step = 0; step < f->n_steps; step++)
@@ -126,7 +126,7 @@ static drove_status try_rig(rig *r, const field *f, const char *variant, unsigne
                                     .seed = 1,
                                     .part = f->part,
                                     .n_parts = f->n_parts};
-    drove_status status = drove__sync_create(ops, &opt, theta0, &r->sync);
+    drove_status status = drove__sync_create(ops, &opt, &(drove_params){.theta = theta0}, &r->sync);
     drove__free(theta0);
     return status;
 }
@@ -247,7 +247,7 @@ static void leaves_are_added_in_the_order_given(void **state)
         open_rig(&r, &f, rows[i].variant, 4, NULL);
         run_workers(&r, publish_far_numbers, &f);
         assert_int_equal(f.n_failed, 0);
-        assert_true(r.sync->ops->peek(r.sync)[5] == -rows[i].sum);
+        assert_true(r.sync->ops->peek(r.sync).theta[5] == -rows[i].sum);
         rig_fini(&r);
     }
 }

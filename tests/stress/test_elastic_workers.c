@@ -120,7 +120,7 @@ static void no_step_is_lost(void **state)
         const char *name = cases[k].ops->name;
         assert_true((cases[k].ops->promises & DROVE_SYNC_NO_LOSS) != 0);
         start(&r, &c, cases[k].ops, name, cases[k].period, 1000);
-        const float *theta = r.sync->ops->peek(r.sync);
+        const float *theta = r.sync->ops->peek(r.sync).theta;
         for (unsigned j = 0; j < N; j++) {
             if ((double)theta[j] != -total(&c) / cases[k].share)
                 fail_msg("%s: element %u is %.4f, expected %.4f", name, j, (double)theta[j],
@@ -154,7 +154,7 @@ static double missing(const rig *r, const crowd *c)
 {
     double most = 0.0;
     for (unsigned j = 0; j < N; j++) {
-        double sum = (double)r->sync->ops->peek(r->sync)[j];
+        double sum = (double)r->sync->ops->peek(r->sync).theta[j];
         for (unsigned i = 0; i < T; i++) sum += (double)r->sync->ops->replica(r->sync, i)[j];
         most = fmax(most, fabs(sum + total(c)));
     }

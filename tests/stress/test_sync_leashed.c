@@ -84,7 +84,7 @@ static void run_once(const char *variant, const char *backoff, unsigned n_worker
     assert_int_equal(sum.n_torn, 0);
     assert_int_equal(sum.n_failed, 0);
     assert_int_equal(sum.n_slid, 0);
-    assert_true(is_all(r.sync->ops->peek(r.sync), -(float)published));
+    assert_true(is_all(r.sync->ops->peek(r.sync).theta, -(float)published));
     assert_int_equal(atomic_load(&r.sync->published), published);
     assert_int_equal(pool.tag, published);
     assert_int_equal(pool.n_slots, 3 * n_workers + 1);

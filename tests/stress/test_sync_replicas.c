@@ -64,7 +64,7 @@ static void a_view_is_as_many_steps_as_it_says(void **state)
         run_workers(&r, count_in_views, &t);
         assert_int_equal(t.n_failed, 0);
         assert_int_equal(t.n_wrong, 0);
-        assert_true(is_all(r.sync->ops->peek(r.sync), -(float)(T * steps_of_each())));
+        assert_true(is_all(r.sync->ops->peek(r.sync).theta, -(float)(T * steps_of_each())));
         assert_true((r.sync->ops->promises & DROVE_SYNC_NO_LOSS) != 0);
         rig_fini(&r);
     }
@@ -77,11 +77,10 @@ static void take_turns(rig *r, unsigned worker, void *arg)
     tally *t = arg;
     drove_sync *s = r->sync;
     for (unsigned done = 0; done < steps_of_each();) {
-        drove_view view;
         drove_publish_info info;
         unsigned n = 1 + (done + worker) % 8;
         if (n > steps_of_each() - done) n = steps_of_each() - done;
-        float *theta = s->ops->live(s, worker, &view);
+        float *theta = s->ops->live(s, worker).theta;
         for (unsigned j = 0; j < N; j++) theta[j] += (float)n;
         s->ops->live_done(s, worker, n, &info);
         if (info.staleness > T * steps_of_each()) atomic_fetch_add(&t->n_wrong, 1);
@@ -97,11 +96,12 @@ static void turns_lose_nothing(void **state)
     rig_init(&r, (rig_options){.variant = "replicas?merge=sum&period=8", .n = N, .n_workers = T});
     run_workers(&r, take_turns, &t);
     assert_int_equal(t.n_wrong, 0);
-    assert_true(is_all(r.sync->ops->peek(r.sync), (float)(T * steps_of_each())));
+    assert_true(is_all(r.sync->ops->peek(r.sync).theta, (float)(T * steps_of_each())));
     rig_fini(&r);
     rig_init(&r, (rig_options){.variant = "replicas?period=8", .n = N, .n_workers = T});
     run_workers(&r, take_turns, &t);
-    assert_true(is_all(r.sync->ops->peek(r.sync), (float)steps_of_each())); /* exactly 1/T of all */
+    assert_true(
+        is_all(r.sync->ops->peek(r.sync).theta, (float)steps_of_each())); /* exactly 1/T of all */
     rig_fini(&r);
 }
 
@@ -136,7 +136,7 @@ static void nodes_lose_little_and_double_nothing(void **state)
     run_workers(&r, add_ones, &t);
     assert_int_equal(t.n_failed, 0);
     assert_int_equal(t.n_wrong, 0);
-    const float *theta = r.sync->ops->peek(r.sync);
+    const float *theta = r.sync->ops->peek(r.sync).theta;
     double all = T * steps_of_each(), lost = 0.0;
     for (unsigned j = 0; j < N; j++) {
         assert_true(theta[j] > 0.0f && (double)theta[j] <= all);
@@ -196,7 +196,7 @@ static void others_train_on_without_the_centre(void **state)
     }
     sem_post(&go_on);
     pthread_join(thread, NULL);
-    assert_true(is_all(r.sync->ops->peek(r.sync), -204.0f));
+    assert_true(is_all(r.sync->ops->peek(r.sync).theta, -204.0f));
     rig_fini(&r);
 }
 

@@ -113,7 +113,7 @@ static void add_integers(rig *r, unsigned worker, void *arg)
 
 static void print_loss(const char *variant, const rig *r, const tally *sum)
 {
-    const float *theta = r->sync->ops->peek(r->sync);
+    const float *theta = r->sync->ops->peek(r->sync).theta;
     double lost = 0.0, most = 0.0;
     for (unsigned j = 0; j < N; j++) {
         double missing = sum->applied + (double)theta[j];
@@ -141,7 +141,7 @@ static void lose_nothing(const drove_sync_ops *ops, const char *variant, const c
     if ((r.sync->ops->promises & DROVE_SYNC_NO_LOSS) == 0 && !mean) {
         print_loss(variant, &r, &sum);
     } else {
-        const float *theta = r.sync->ops->peek(r.sync);
+        const float *theta = r.sync->ops->peek(r.sync).theta;
         double expected = -sum.applied / (mean ? T : r.sync->batches_per_update);
         for (unsigned j = 0; j < N; j++)
             if ((double)theta[j] != expected)
@@ -239,7 +239,7 @@ static void views_are_whole(const drove_sync_ops *ops, const char *variant)
     tally sum = total(&c);
     check_numbers(&r, &c, &sum);
     if ((r.sync->ops->promises & DROVE_SYNC_SNAPSHOT) != 0) {
-        const float *end = r.sync->ops->peek(r.sync);
+        const float *end = r.sync->ops->peek(r.sync).theta;
         if (sum.n_torn != 0)
             fail_msg("%s: %llu torn views", variant, (unsigned long long)sum.n_torn);
         assert_true(

@@ -102,10 +102,9 @@ static bool others_finish(const drove_sync_ops *ops, const char *variant, place 
         rest_us(1000);
     bool finished = atomic_load(&c.n_done) == T - 1;
     sem_post(&go_on);
-    if (!finished && (ops->needs & DROVE_SYNC_ROUNDS) != 0 && ops->stop != NULL)
-        c.r.sync->ops->stop(c.r.sync);
+    if (!finished && in_rounds(ops) && ops->stop != NULL) c.r.sync->ops->stop(c.r.sync);
     for (unsigned w = 0; w < T; w++) pthread_join(actors[w].thread, NULL);
-    if ((ops->needs & DROVE_SYNC_ROUNDS) == 0) assert_int_equal(c.n_failed, 0);
+    if (!in_rounds(ops)) assert_int_equal(c.n_failed, 0);
     rig_fini(&c.r);
     return finished;
 }
@@ -115,7 +114,7 @@ static void check(const drove_sync_ops *ops, const char *variant)
     enum { LONG_US = 60000000, SHORT_US = 100000 };
     bool lock_free = (ops->promises & DROVE_SYNC_LOCK_FREE) != 0,
          live = strcmp(variant, "hogwild:live") == 0;
-    bool rounds = (ops->needs & DROVE_SYNC_ROUNDS) != 0;
+    bool rounds = in_rounds(ops);
     bool with_view = others_finish(ops, variant, HOLDING_A_VIEW, rounds ? SHORT_US : LONG_US);
     if (with_view == rounds)
         fail_msg("%s: a worker that holds a view %s the others", variant,

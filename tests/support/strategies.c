@@ -19,6 +19,11 @@ const drove_sync_ops *find_strategy(const char *name)
     return NULL;
 }
 
+bool in_rounds(const drove_sync_ops *ops)
+{
+    return ops->batches != NULL && strcmp(ops->batches, "rounds") == 0;
+}
+
 drove_status rig_try(rig *r, rig_options o)
 {
     memset(r, 0, sizeof *r);
@@ -55,7 +60,12 @@ drove_status rig_try(rig *r, rig_options o)
         .wire_format = o.wire_format,
     };
     const drove_sync_ops *ops = o.ops != NULL ? o.ops : find_strategy(r->spec.name);
-    drove_status status = drove__sync_create(ops, &sync, theta0, &r->sync);
+    uint32_t *words = drove__alloc(n, sizeof *words);
+    assert_non_null(words);
+    drove_params start =
+        o.layout != NULL ? (drove_params){.words = words} : (drove_params){.theta = theta0};
+    drove_status status = drove__sync_create(ops, &sync, &start, &r->sync);
+    drove__free(words);
     drove__free(theta0);
     return status;
 }
@@ -80,7 +90,8 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
     drove_publish_info done = {0};
     drove_step step = {.value = value, .eta = eta};
     if ((s->needs & DROVE_SYNC_LIVE) != 0) {
-        float *theta = s->ops->live(s, worker, &here);
+        float *theta = s->ops->live(s, worker).theta;
+        here = (drove_view){.vector = theta, .version = s->worker[worker].version};
         r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
         s->ops->live_done(s, worker, 1, &done);
     } else {

@@ -62,6 +62,9 @@ void         rig_fini(rig *r);
 drove_status take_step(rig *r, unsigned worker, const float *value, float eta, drove_view *view,
                        drove_publish_info *info);
 
+/* Do all workers take the same number of steps? */
+bool in_rounds(const drove_sync_ops *ops);
+
 const drove_sync_ops *find_strategy(const char *name);
 /* Calls body once for every variant of every strategy that may have several workers. */
 void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *variant));

@@ -4,6 +4,7 @@
  */
 #include "system/run_support.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

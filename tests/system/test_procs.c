@@ -102,7 +102,7 @@ static void no_child_is_left(void)
 
 static bool allows_procs(const drove_sync_ops *ops)
 {
-    return (ops->promises & DROVE_SYNC_PROCS) != 0 || (ops->needs & DROVE_SYNC_SPREAD) != 0;
+    return ops->not_procs == NULL;
 }
 
 /* ---- what they compute ---- */

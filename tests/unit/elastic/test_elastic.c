@@ -82,7 +82,7 @@ static void train_all(rig_options o, unsigned steps, bool is_delayed, float *res
     rig_init(&r, o);
     run_workers(&r, train, &c);
     assert_int_equal(c.n_failed, 0);
-    memcpy(result, r.sync->ops->peek(r.sync), N * sizeof *result);
+    memcpy(result, r.sync->ops->peek(r.sync).theta, N * sizeof *result);
     for (unsigned i = 0; i < o.n_workers; i++)
         memcpy(result + (size_t)(1 + i) * N, r.sync->ops->replica(r.sync, i), N * sizeof *result);
     rig_fini(&r);
@@ -157,7 +157,8 @@ static void allreduce_is_sync(void **state)
             rig_init(&r, o);
             run_workers(&r, train, &c);
             for (unsigned i = 0; i <= n_workers; i++)
-                assert_memory_equal(r.sync->ops->peek(r.sync), a + (size_t)i * N, N * sizeof *a);
+                assert_memory_equal(r.sync->ops->peek(r.sync).theta, a + (size_t)i * N,
+                                    N * sizeof *a);
             free(a);
             rig_fini(&r);
         }
@@ -183,7 +184,8 @@ static void one_worker_is_sequential(void **state)
         rig_init(&b, o);
         run_workers(&a, train, &c);
         run_workers(&b, train, &c);
-        if (memcmp(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync), N * sizeof(float)) != 0)
+        if (memcmp(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
+                   N * sizeof(float)) != 0)
             fail_msg("%s, %s: other bits than sequential", o.variant, o.rule);
         rig_fini(&a);
         rig_fini(&b);
@@ -369,7 +371,7 @@ static void save(rig *r, const char *path)
 {
     drove_tensor t[32] = {{.type = DROVE_T_F32, .rank = 1, .shape = {r->sync->n_vector}}};
     strcpy(t[0].name, "vector");
-    t[0].bytes = r->sync->ops->peek(r->sync);
+    t[0].bytes = r->sync->ops->peek(r->sync).theta;
     size_t n = 1;
     if (r->sync->ops->tensors != NULL) n += r->sync->ops->tensors(r->sync, t + 1, 31);
     assert_int_equal(drove__safetensors_write(path, t, n, NULL), DROVE_OK);
@@ -380,7 +382,12 @@ static drove_status load(rig *r, uint64_t published, const char *path)
     drove_safetensors st;
     assert_int_equal(drove__safetensors_load(path, &st), DROVE_OK);
     const drove_tensor *vector = drove__safetensors_find(&st, "vector");
-    drove_status status = drove__sync_restore(r->sync, published, vector->bytes, &st);
+    float *theta = drove__alloc(r->sync->n_vector, sizeof *theta);
+    assert_non_null(theta);
+    memcpy(theta, vector->bytes, r->sync->n_vector * sizeof *theta);
+    drove_status status =
+        drove__sync_restore(r->sync, published, &(drove_params){.theta = theta}, &st);
+    drove__free(theta);
     drove__safetensors_fini(&st);
     return status;
 }
@@ -406,7 +413,8 @@ static void resumed(const drove_sync_ops *ops, const char *variant, const char *
     uint64_t published = atomic_load(&a.sync->published);
     save(&a, "elastic.safetensors");
     assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
-    assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync), N * sizeof(float));
+    assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
+                        N * sizeof(float));
     for (unsigned i = 0; i < 3; i++)
         assert_memory_equal(a.sync->ops->replica(a.sync, i), b.sync->ops->replica(b.sync, i),
                             a.sync->n_vector * sizeof(float));
@@ -414,7 +422,7 @@ static void resumed(const drove_sync_ops *ops, const char *variant, const char *
     run_steps(&b, 7, 9);
     assert_int_equal(atomic_load(&a.sync->published), atomic_load(&b.sync->published));
     if (has_bits)
-        assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync),
+        assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
                             a.sync->n_vector * sizeof(float));
     rig_fini(&a);
     rig_fini(&b);
@@ -490,8 +498,8 @@ static void other_workers_start_from_the_centre(void **state)
         save(&a, "elastic.safetensors");
         uint64_t published = atomic_load(&a.sync->published);
         assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
-        const float *centre = a.sync->ops->peek(a.sync);
-        assert_memory_equal(b.sync->ops->peek(b.sync), centre, N * sizeof(float));
+        const float *centre = a.sync->ops->peek(a.sync).theta;
+        assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
         for (unsigned i = 0; i < 2; i++)
             assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
         run_steps(&b, 7, 5);

@@ -235,7 +235,7 @@ static void compare(const plan *p, const char *what, unsigned i, const float *fo
 static void check(rig *r, const stage *st, const model64 *m)
 {
     const plan *p = st->p;
-    compare(p, "centre", 0, r->sync->ops->peek(r->sync), m->c);
+    compare(p, "centre", 0, r->sync->ops->peek(r->sync).theta, m->c);
     for (unsigned i = 0; i < p->n_workers; i++) {
         assert_int_equal(st->n_failed[i], 0);
         compare(p, "worker", i, r->sync->ops->replica(r->sync, i), m->w[i]);

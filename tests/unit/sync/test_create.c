@@ -78,17 +78,16 @@ static void promises_are_those_of_the_table(void **state)
         S = DROVE_SYNC_SNAPSHOT,
         N = DROVE_SYNC_NO_LOSS,
         L = DROVE_SYNC_LOCK_FREE,
-        R = DROVE_SYNC_REPEATABLE,
-        P = DROVE_SYNC_PROCS
+        R = DROVE_SYNC_REPEATABLE
     };
     const struct {
         const char *name;
         unsigned promises;
-    } table[] = {{"mutex", S | N | P},    {"rwlock", S | N},
-                 {"hogwild", L | P},      {"leashed", S | N | L | P},
-                 {"sync", S | N | R | P}, {"ssp", S | N},
-                 {"softsync", S | N},     {"sequential", S | N | L | R | P},
-                 {"replicas", S | L | P}};
+    } table[] = {{"mutex", S | N},    {"rwlock", S | N},
+                 {"hogwild", L},      {"leashed", S | N | L},
+                 {"sync", S | N | R}, {"ssp", S | N},
+                 {"softsync", S | N}, {"sequential", S | N | L | R},
+                 {"replicas", S | L}};
     for (size_t i = 0; i < DROVE_COUNT(table); i++)
         assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
 }
@@ -103,6 +102,8 @@ static void tables_are_complete(void **state)
         assert_true(ops->acquire && ops->release && ops->publish && ops->peek && ops->restore &&
                     ops->init && ops->fini);
         assert_true((ops->live == NULL) == (ops->live_done == NULL));
+        assert_true(ops->not_procs == NULL || ops->not_procs[0] != '\0');
+        assert_true(ops->not_ranks == NULL || ops->not_ranks[0] != '\0');
     }
 }
 
@@ -117,13 +118,13 @@ static void variants_of_hogwild_differ(void **state)
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
     assert_int_equal(r.sync->ops->acquire(r.sync, 1, &b), DROVE_OK);
     assert_ptr_equal(a.vector, b.vector);
-    assert_ptr_equal(r.sync->ops->live(r.sync, 0, &a), b.vector);
+    assert_ptr_equal(r.sync->ops->live(r.sync, 0).theta, b.vector);
     rig_fini(&r);
 
     rig_init(&r, (rig_options){.variant = "hogwild:copy", .n_workers = 2});
     assert_true(r.sync->needs == 0 && r.sync->ops->live == NULL);
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
-    assert_ptr_not_equal(a.vector, r.sync->ops->peek(r.sync));
+    assert_ptr_not_equal(a.vector, r.sync->ops->peek(r.sync).theta);
     rig_fini(&r);
 
     rig_init(&r, (rig_options){.variant = "hogwild:live", .n_workers = 2});
@@ -143,7 +144,7 @@ static void starts_with_theta_and_zero_state(const drove_sync_ops *ops, const ch
                                .n = 32,
                                .n_workers = 3,
                                .theta0 = theta0});
-    const float *vector = r.sync->ops->peek(r.sync);
+    const float *vector = r.sync->ops->peek(r.sync).theta;
     assert_int_equal(r.sync->n_vector, 96);
     assert_memory_equal(vector, theta0, sizeof theta0);
     for (int i = 32; i < 96; i++) assert_true(vector[i] == 0.0f);
@@ -166,11 +167,15 @@ static void bare_name_and_no_options_do(void **state)
     for (size_t i = 0; i < N_STRATEGIES; i++) {
         drove_sync *s = NULL;
         drove_sync_options opt = {.n_workers = 1, .optim = r.optim};
-        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_OK);
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt,
+                                            &(drove_params){.theta = theta0}, &s),
+                         DROVE_OK);
         drove__sync_destroy(s);
         opt.n_workers = 0;
         s = NULL;
-        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_E_ARG);
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt,
+                                            &(drove_params){.theta = theta0}, &s),
+                         DROVE_E_ARG);
         assert_null(s);
     }
     drove__sync_destroy(NULL);
@@ -193,9 +198,11 @@ static void works_on_placed_memory(void **state)
         unsigned n_workers = (all_strategies[i]->needs & DROVE_SYNC_ONE) != 0 ? 1 : 4;
         drove_sync_options opt = {
             .n_workers = n_workers, .optim = r.optim, .topo = topo, .place = place};
-        assert_int_equal(drove__sync_create(all_strategies[i], &opt, theta0, &s), DROVE_OK);
-        assert_true(s->ops->peek(s)[0] == 1.0f);
-        if ((s->needs & DROVE_SYNC_ROUNDS) == 0 && s->ops != &drove__sync_softsync) {
+        assert_int_equal(drove__sync_create(all_strategies[i], &opt,
+                                            &(drove_params){.theta = theta0}, &s),
+                         DROVE_OK);
+        assert_true(s->ops->peek(s).theta[0] == 1.0f);
+        if (!in_rounds(s->ops) && s->ops != &drove__sync_softsync) {
             drove_view view;
             drove_publish_info info;
             drove_step step = {.value = g, .eta = 1.0f};
@@ -204,7 +211,7 @@ static void works_on_placed_memory(void **state)
             assert_int_equal(s->ops->publish(s, n_workers - 1, &step, &info), DROVE_OK);
             /* the mean of four replicas has a quarter of one's step */
             float part = s->ops == &drove__sync_replicas ? 0.25f : 1.0f;
-            assert_true(s->ops->peek(s)[0] == 1.0f - part * 0.5f);
+            assert_true(s->ops->peek(s).theta[0] == 1.0f - part * 0.5f);
         }
         drove__sync_destroy(s);
     }

@@ -63,7 +63,7 @@ static void one_worker_equals_sequential(void **state)
         assert_int_equal(take_step(&a, 0, g, 0.01f, NULL, NULL), DROVE_OK);
         assert_int_equal(take_step(&b, 0, g, 0.01f, NULL, NULL), DROVE_OK);
     }
-    assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync),
+    assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
                         a.sync->n_vector * sizeof(float));
     rig_fini(&a);
     rig_fini(&b);
@@ -99,7 +99,7 @@ static void many_workers_lose_nothing(void **state)
     rig_init(&r,
              (rig_options){.variant = "spin", .ops = &drove__sync_spin, .n = N, .n_workers = T});
     run_workers(&r, add_ones, &c);
-    for (int i = 0; i < N; i++) assert_true(r.sync->ops->peek(r.sync)[i] == -(float)n_steps);
+    for (int i = 0; i < N; i++) assert_true(r.sync->ops->peek(r.sync).theta[i] == -(float)n_steps);
     for (unsigned w = 0; w < T; w++) assert_int_equal(c.n_torn[w] + c.n_wrong[w], 0);
     for (unsigned i = 1; i <= n_steps; i++) assert_int_equal(atomic_load(&c.n_at[i]), 1);
     rig_fini(&r);

@@ -101,7 +101,7 @@ static void bound_means_that_many_retries(void **state)
         /* What others published before the last attempt looked. */
         assert_int_equal(info.staleness, cases[c].attempts - 1);
         float expected = -(float)others - (cases[c].dropped ? 0.0f : 10.0f);
-        assert_all(r.sync->ops->peek(r.sync), expected);
+        assert_all(r.sync->ops->peek(r.sync).theta, expected);
         assert_quiet(&r, others + !cases[c].dropped);
         rig_fini(&r);
     }
@@ -130,7 +130,7 @@ static void a_view_never_changes(void **state)
     drove_step step = {.value = tens, .eta = 1.0f};
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     assert_int_equal(info.staleness, 1000);
-    assert_all(r.sync->ops->peek(r.sync), -1011.0f);
+    assert_all(r.sync->ops->peek(r.sync).theta, -1011.0f);
     assert_quiet(&r, 1002);
     rig_fini(&r);
 }
@@ -224,7 +224,7 @@ static void worst_case_with_kept_steps_fits(void **state)
     /* Three of each of T - 1, the last one's own, and the current one. */
     assert_int_equal(n_busy_most, 3 * (T - 1) + 2);
     /* T - 1 conflicts, T steps, one of them of ten. */
-    assert_all(r.sync->ops->peek(r.sync), -(float)(T - 1 + T - 1 + 10));
+    assert_all(r.sync->ops->peek(r.sync).theta, -(float)(T - 1 + T - 1 + 10));
     assert_quiet(&r, 2 * T - 1);
     rig_fini(&r);
 }
@@ -248,14 +248,14 @@ static void memory_is_lent_until_publish(void **state)
     r.sync->ops->release(r.sync, 0);
     drove_step step = {.value = lent, .eta = 2.0f};
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
-    assert_ptr_equal(r.sync->ops->peek(r.sync), lent);
+    assert_ptr_equal(r.sync->ops->peek(r.sync).theta, lent);
     assert_all(lent, -110.0f);
 
     /* A step from elsewhere is welcome although memory was lent. */
     (void)r.sync->ops->gradient(r.sync, 0);
     step.value = ones;
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
-    assert_all(r.sync->ops->peek(r.sync), -112.0f);
+    assert_all(r.sync->ops->peek(r.sync).theta, -112.0f);
     assert_quiet(&r, 102);
     rig_fini(&r);
 
@@ -284,7 +284,7 @@ static void spans_survive_a_retry(void **state)
     r.sync->ops->release(r.sync, 0);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     assert_int_equal(info.attempts, 4);
-    const float *theta = r.sync->ops->peek(r.sync);
+    const float *theta = r.sync->ops->peek(r.sync).theta;
     for (unsigned j = 0; j < N; j++) assert_true(theta[j] == (j < 16 ? -3.0f : -7.0f));
     assert_quiet(&r, 4);
     rig_fini(&r);
@@ -309,7 +309,7 @@ static void a_stopped_worker_stops_nobody(void **state)
     begin(&r, "leashed:0", 3, others_go_on_for_long);
     assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
     assert_int_equal(info.dropped, 1); /* it woke up late, and says so */
-    assert_all(r.sync->ops->peek(r.sync), -5000.0f);
+    assert_all(r.sync->ops->peek(r.sync).theta, -5000.0f);
     assert_quiet(&r, 5000);
     rig_fini(&r);
 }

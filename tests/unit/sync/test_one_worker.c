@@ -55,7 +55,7 @@ static void train(rig *r, float *result)
         assert_int_equal(info.dropped, 0);
         assert_int_equal(info.updated, 1);
     }
-    memcpy(result, r->sync->ops->peek(r->sync), r->sync->n_vector * sizeof *result);
+    memcpy(result, r->sync->ops->peek(r->sync).theta, r->sync->n_vector * sizeof *result);
     drove__free(g);
     drove__optim_worker_fini(&own);
 }
@@ -125,13 +125,15 @@ static void restored_continues(const drove_sync_ops *ops, const char *variant)
         for (unsigned i = 0; i < 64; i++) g[i] = (float)(i + step) - 30.0f;
         assert_int_equal(take_step(&a, 0, g, 0.1f, NULL, NULL), DROVE_OK);
         if (step == 9)
-            assert_int_equal(drove__sync_restore(b.sync, 10, a.sync->ops->peek(a.sync), NULL),
+            assert_int_equal(drove__sync_restore(
+                                 b.sync, 10,
+                                 &(drove_params){.theta = a.sync->ops->peek(a.sync).theta}, NULL),
                              DROVE_OK);
         drove_view view;
         if (step >= 10) assert_int_equal(take_step(&b, 0, g, 0.1f, &view, NULL), DROVE_OK);
         if (step >= 10) assert_int_equal(view.version, step);
     }
-    assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync),
+    assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
                         a.sync->n_vector * sizeof(float));
     assert_int_equal(atomic_load(&b.sync->published), 20);
     rig_fini(&a);

@@ -72,22 +72,22 @@ static void parked_replicas_meet(void **state)
     rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 4});
     for (unsigned w = 0; w < 3; w++) step(&r, w, (float)(4 << w)); /* the last one has none */
     step(&r, 0, 4.0f);
-    expect_all(r.sync->ops->peek(r.sync), -(8.0f + 8.0f + 16.0f) / 4.0f);
-    expect_all(r.sync->ops->peek(r.sync), -8.0f); /* looking again changes nothing */
+    expect_all(r.sync->ops->peek(r.sync).theta, -(8.0f + 8.0f + 16.0f) / 4.0f);
+    expect_all(r.sync->ops->peek(r.sync).theta, -8.0f); /* looking again changes nothing */
     for (unsigned w = 0; w < 4; w++) {
         uint64_t version;
         expect_all(view_of(&r, w, &version), -8.0f);
         assert_int_equal(version, 4);
     }
     step(&r, 1, 4.0f); /* counts once, what was there before not again */
-    expect_all(r.sync->ops->peek(r.sync), -9.0f);
+    expect_all(r.sync->ops->peek(r.sync).theta, -9.0f);
     rig_fini(&r);
     /* Nothing is left to bring, but the first has still to fetch what the second brought. */
     rig_init(&r, (rig_options){.variant = "replicas?period=1", .n_workers = 2});
     step(&r, 0, 2.0f);
     step(&r, 1, 4.0f);
     expect_all(view_of(&r, 0, NULL), -1.0f);
-    expect_all(r.sync->ops->peek(r.sync), -3.0f);
+    expect_all(r.sync->ops->peek(r.sync).theta, -3.0f);
     expect_all(view_of(&r, 0, NULL), -3.0f);
     rig_fini(&r);
 }
@@ -149,16 +149,16 @@ static void staleness_of_a_turn_is_a_mean(void **state)
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 2});
     drove_sync *s = r.sync;
-    drove_view a, b;
     drove_publish_info info;
-    float *first = s->ops->live(s, 0, &a);
-    assert_ptr_equal(first, a.vector);
+    float *first = s->ops->live(s, 0).theta;
+    assert_ptr_equal(first, view_of(&r, 0, NULL));
+    assert_ptr_equal(s->ops->live(s, 0).theta, first);
     s->ops->live_done(s, 0, 7, &info);
     assert_int_equal(info.staleness, 0);
-    assert_ptr_not_equal(s->ops->live(s, 1, &b), first);
-    assert_int_equal(b.version, 0);
-    (void)s->ops->live(s, 0, &a);
-    assert_int_equal(a.version, 7);
+    assert_ptr_not_equal(s->ops->live(s, 1).theta, first);
+    assert_int_equal(s->worker[1].version, 0);
+    (void)s->ops->live(s, 0);
+    assert_int_equal(s->worker[0].version, 7);
     s->ops->live_done(s, 0, 10, &info);
     s->ops->live_done(s, 1, 4, &info); /* 7 lacked before, 10 came in between: 7 + 10 * 5 / 8 */
     assert_int_equal(info.staleness, 13);
@@ -172,10 +172,9 @@ static void live_turns_meet_too(void **state)
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=4&merge=sum", .n_workers = 2});
     drove_sync *s = r.sync;
-    drove_view view;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        float *theta = s->ops->live(s, w, &view);
+        float *theta = s->ops->live(s, w).theta;
         for (unsigned j = 0; j < N; j++) theta[j] += 1.0f;
         s->ops->live_done(s, w, 4, &info);
         expect_all(theta, (float)(w + 1));
@@ -190,11 +189,10 @@ static void what_is_settled_is_kept(void **state)
     (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum", .n_workers = 2});
-    drove_view view;
     step(&r, 0, 1.0f);
-    float *theta = r.sync->ops->live(r.sync, 0, &view);
+    float *theta = r.sync->ops->live(r.sync, 0).theta;
     for (unsigned j = 0; j < N; j++) theta[j] -= 2.0f;
-    expect_all(r.sync->ops->peek(r.sync), -3.0f);
+    expect_all(r.sync->ops->peek(r.sync).theta, -3.0f);
     rig_fini(&r);
 }
 
@@ -221,13 +219,13 @@ static void a_node_shares_a_replica(void **state)
     expect_all(view_of(&r, 2, NULL), -3.0f);
     step(&r, 0, 1.0f); /* the node's fourth, two for each worker: half of -4 */
     expect_all(view_of(&r, 2, NULL), -2.0f);
-    expect_all(r.sync->ops->peek(r.sync), -6.0f);
-    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE | DROVE_SYNC_PROCS);
+    expect_all(r.sync->ops->peek(r.sync).theta, -6.0f);
+    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE);
     rig_fini(&r);
     /* Nothing known of places: one node, which nobody has to meet. */
     rig_init(&r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 3});
     assert_ptr_equal(view_of(&r, 0, NULL), view_of(&r, 2, NULL));
-    assert_ptr_equal(view_of(&r, 0, NULL), r.sync->ops->peek(r.sync));
+    assert_ptr_equal(view_of(&r, 0, NULL), r.sync->ops->peek(r.sync).theta);
     rig_fini(&r);
 }
 
@@ -245,7 +243,7 @@ static void state_stays_with_its_replica(void **state)
     float v0 = a[N], v1 = b[N];
     assert_true(fabsf(v0) == 8.0f && fabsf(v1) == 2.0f);
     expect_all(b, -10.0f);
-    const float *vector = r.sync->ops->peek(r.sync);
+    const float *vector = r.sync->ops->peek(r.sync).theta;
     expect_all(vector, -10.0f);
     expect_all(vector + N, (v0 + v1) / 2.0f);
     expect_all(a + N, (v0 + v1) / 2.0f);
@@ -284,7 +282,8 @@ static void steps_are_numbered_per_replica(void **state)
     step(&r, 1, 1.0f);
     assert_int_equal(seen_t, 5);
     float vector[N] = {0};
-    assert_int_equal(drove__sync_restore(r.sync, 1000, vector, NULL), DROVE_OK);
+    assert_int_equal(drove__sync_restore(r.sync, 1000, &(drove_params){.theta = vector}, NULL),
+                     DROVE_OK);
     step(&r, 1, 1.0f);
     assert_int_equal(seen_t, 501);
     rig_fini(&r);
@@ -299,15 +298,16 @@ static void restored_replicas_start_together(void **state)
     rig_init(&r, (rig_options){.variant = "replicas?period=3&merge=sum", .n_workers = 2});
     step(&r, 0, 1.0f);
     step(&r, 1, 1.0f);
-    assert_int_equal(drove__sync_restore(r.sync, 40, vector, NULL), DROVE_OK);
+    assert_int_equal(drove__sync_restore(r.sync, 40, &(drove_params){.theta = vector}, NULL),
+                     DROVE_OK);
     for (unsigned w = 0; w < 2; w++) {
         uint64_t version;
         expect_all(view_of(&r, w, &version), 3.0f);
         assert_int_equal(version, 40);
     }
-    expect_all(r.sync->ops->peek(r.sync), 3.0f); /* what was gained before is forgotten */
+    expect_all(r.sync->ops->peek(r.sync).theta, 3.0f); /* what was gained before is forgotten */
     assert_int_equal(step(&r, 0, 1.0f).staleness, 0);
-    expect_all(r.sync->ops->peek(r.sync), 2.0f);
+    expect_all(r.sync->ops->peek(r.sync).theta, 2.0f);
     rig_fini(&r);
 }
 
@@ -324,19 +324,20 @@ static void low_precision_parameters_meet(void **state)
                                .n_workers = 2,
                                .layout = &typed});
     drove_sync *s = r.sync;
-    drove_view view;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        float *words = s->ops->live(s, w, &view);
-        int16_t *number = (int16_t *)(void *)words;
+        void *words = s->ops->live(s, w).words;
+        int16_t *number = words;
+        float *tail = words;
         for (int i = 0; i < 64; i++) number[i] = (int16_t)(number[i] + (w == 0 ? i : -3 * i));
-        for (int i = 32; i < TYPED_N; i++) words[i] += 0.5f;
+        for (int i = 32; i < TYPED_N; i++) tail[i] += 0.5f;
         s->ops->live_done(s, w, 1, &info);
     }
-    const float *words = s->ops->peek(s);
-    const int16_t *number = (const int16_t *)(const void *)words;
+    const void *words = s->ops->peek(s).words;
+    const int16_t *number = words;
+    const float *tail = words;
     for (int i = 0; i < 64; i++) assert_int_equal(number[i], -2 * i);
-    for (int i = 32; i < TYPED_N; i++) assert_true(words[i] == 1.0f);
+    for (int i = 32; i < TYPED_N; i++) assert_true(tail[i] == 1.0f);
     rig_fini(&r);
 }
 
@@ -350,15 +351,14 @@ static void saturated_meetings_are_counted(void **state)
                                .n_workers = 2,
                                .layout = &typed});
     drove_sync *s = r.sync;
-    drove_view view;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        int16_t *number = (int16_t *)(void *)s->ops->live(s, w, &view);
+        int16_t *number = (int16_t *)(void *)s->ops->live(s, w).words;
         number[5] = INT16_MAX - 10;
         number[6] = -20;
         s->ops->live_done(s, w, 1, &info);
     }
-    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s);
+    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s).words;
     assert_int_equal(number[5], INT16_MAX);
     assert_int_equal(number[6], -40);
     assert_int_equal(s->n_clamped, 1);
@@ -375,15 +375,14 @@ static void averages_round_without_bias(void **state)
     rig_init(&r,
              (rig_options){.variant = "replicas", .n = TYPED_N, .n_workers = 2, .layout = &typed});
     drove_sync *s = r.sync;
-    drove_view view;
     drove_publish_info info;
     for (unsigned m = 0; m < MEETINGS; m++) {
-        int16_t *number = (int16_t *)(void *)s->ops->live(s, m % 2, &view);
+        int16_t *number = (int16_t *)(void *)s->ops->live(s, m % 2).words;
         for (int i = 0; i < 64; i++) number[i]++;
         s->ops->live_done(s, m % 2, 1, &info);
         (void)s->ops->peek(s);
     }
-    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s);
+    const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s).words;
     double sum = 0.0, n = 64.0 * MEETINGS;
     for (int i = 0; i < 64; i++) sum += number[i];
     if (fabs(sum / n - 0.5) > 4.0 * 0.5 / sqrt(n)) fail_msg("mean of halves is %f", sum / n);

@@ -11,7 +11,7 @@ static void fill(float *g, float value)
 
 static void assert_all(rig *r, float expected)
 {
-    const float *theta = r->sync->ops->peek(r->sync);
+    const float *theta = r->sync->ops->peek(r->sync).theta;
     for (int i = 0; i < N; i++)
         if (theta[i] != expected)
             fail_msg("element %d is %g, expected %g", i, (double)theta[i], (double)expected);
@@ -33,7 +33,7 @@ static void n_contributions_make_an_update(void **state)
     rig_init(&r, (rig_options){.variant = "softsync:4", .n = N, .n_workers = 5});
     assert_int_equal(r.sync->batches_per_update, 4);
     for (unsigned round = 0; round < 3; round++) {
-        float before = r.sync->ops->peek(r.sync)[0];
+        float before = r.sync->ops->peek(r.sync).theta[0];
         for (unsigned i = 0; i < 3; i++) {
             assert_int_equal(contribute(&r, i, (float)i, 1.0f).updated, 0);
             assert_all(&r, before);
@@ -117,7 +117,7 @@ static void update_has_the_mean_staleness(void **state)
     for (unsigned i = 0; i < 2; i++) contribute(&plain, 1, 0.0f, 1.0f);
     assert_int_equal(plain.sync->ops->publish(plain.sync, 0, &step, &info), DROVE_OK);
     assert_int_equal(info.staleness, 2);
-    float expected = plain.sync->ops->peek(plain.sync)[0];
+    float expected = plain.sync->ops->peek(plain.sync).theta[0];
     assert_true(expected != -1.0f); /* the schedule does depend on it */
     assert_all(&soft, expected);
     rig_fini(&soft);
@@ -144,7 +144,7 @@ static void spans_and_whole_gradients_mix(void **state)
             r.sync->ops->release(r.sync, i);
             assert_int_equal(r.sync->ops->publish(r.sync, i, &step[i ^ order], &info), DROVE_OK);
         }
-        const float *theta = r.sync->ops->peek(r.sync);
+        const float *theta = r.sync->ops->peek(r.sync).theta;
         for (int i = 0; i < N; i++) assert_true(theta[i] == ((i / 16) % 2 == 1 ? -3.0f : -2.0f));
         rig_fini(&r);
     }
@@ -167,26 +167,56 @@ static void unfinished_group_is_saved(void **state)
     assert_int_equal(saved.n_tensors, 3);
 
     contribute(&b, 0, 77.0f, 1.0f); /* something to be forgotten */
-    assert_int_equal(drove__sync_restore(b.sync, 1, a.sync->ops->peek(a.sync), &saved), DROVE_OK);
+    assert_int_equal(drove__sync_restore(b.sync, 1,
+                                         &(drove_params){.theta = a.sync->ops->peek(a.sync).theta},
+                                         &saved),
+                     DROVE_OK);
     for (unsigned i = 0; i < 4; i++) {
         drove_publish_info x = contribute(&a, 1, 3.0f, 0.5f), y = contribute(&b, 1, 3.0f, 0.5f);
         assert_int_equal(x.updated, y.updated);
     }
     assert_int_equal(atomic_load(&b.sync->published), 3);
-    assert_memory_equal(a.sync->ops->peek(a.sync), b.sync->ops->peek(b.sync), N * sizeof(float));
+    assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
+                        N * sizeof(float));
 
     /* Without the tensors there is no unfinished group. */
-    assert_int_equal(drove__sync_restore(b.sync, 1, a.sync->ops->peek(a.sync), NULL), DROVE_OK);
+    assert_int_equal(drove__sync_restore(b.sync, 1,
+                                         &(drove_params){.theta = a.sync->ops->peek(a.sync).theta},
+                                         NULL),
+                     DROVE_OK);
     for (unsigned i = 0; i < 2; i++) assert_int_equal(contribute(&b, 1, 3.0f, 0.5f).updated, 0);
     assert_int_equal(contribute(&b, 1, 3.0f, 0.5f).updated, 1);
 
     /* A state of another model is refused. */
     for (size_t i = 0; i < saved.n_tensors; i++)
         if (tensor[i].shape[0] == N) tensor[i].shape[0] = N / 2;
-    assert_int_equal(drove__sync_restore(b.sync, 1, a.sync->ops->peek(a.sync), &saved),
+    assert_int_equal(drove__sync_restore(b.sync, 1,
+                                         &(drove_params){.theta = a.sync->ops->peek(a.sync).theta},
+                                         &saved),
                      DROVE_E_DATA);
     rig_fini(&a);
     rig_fini(&b);
+}
+
+/* n is at most the number of workers that are left. */
+static void a_lost_worker_completes_the_group(void **state)
+{
+    (void)state;
+    rig r;
+    float g[N];
+    for (int i = 0; i < N; i++) g[i] = 1.0f;
+    rig_init(&r, (rig_options){.variant = "softsync:3", .n = N, .n_workers = 3});
+    for (unsigned w = 0; w < 2; w++)
+        assert_int_equal(take_step(&r, w, g, 1.0f, NULL, NULL), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 0);
+    r.sync->ops->leave(r.sync, 2);
+    assert_int_equal(atomic_load(&r.sync->published), 1);
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -1.0f);
+    for (unsigned w = 0; w < 2; w++)
+        assert_int_equal(take_step(&r, w, g, 1.0f, NULL, NULL), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 2);
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -2.0f);
+    rig_fini(&r);
 }
 
 int main(void)
@@ -199,6 +229,7 @@ int main(void)
         cmocka_unit_test(update_has_the_mean_staleness),
         cmocka_unit_test(spans_and_whole_gradients_mix),
         cmocka_unit_test(unfinished_group_is_saved),
+        cmocka_unit_test(a_lost_worker_completes_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,25 @@ static void stop_wakes_the_waiting(void **state)
     rig_fini(&r);
 }
 
+static void a_lost_worker_is_waited_for_no_more(void **state)
+{
+    (void)state;
+    rig r;
+    runner a;
+    rig_init(&r, (rig_options){.variant = "ssp:0", .n_workers = 3});
+    step_ok(&r, 0);
+    step_ok(&r, 1);
+    start(&a, &r, 0);
+    rest_us(20000);
+    assert_int_equal(atomic_load(&a.done), 0);
+    r.sync->ops->leave(r.sync, 2);
+    pthread_join(a.thread, NULL);
+    assert_int_equal(a.status, DROVE_OK);
+    step_ok(&r, 1);
+    assert_int_equal(atomic_load(&r.sync->published), 4);
+    rig_fini(&r);
+}
+
 /* ---- eight workers at their own pace ---- */
 
 enum { T = 8, BOUND = 2, STEPS = 300 };
@@ -129,7 +148,7 @@ static void nobody_runs_away(void **state)
         assert_int_equal(p.too_far[w], 0);
         assert_int_equal(p.too_stale[w], 0);
     }
-    assert_true(r.sync->ops->peek(r.sync)[0] == -(float)(T * STEPS));
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == -(float)(T * STEPS));
     rig_fini(&r);
 }
 
@@ -138,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_is_exact),
         cmocka_unit_test(stop_wakes_the_waiting),
+        cmocka_unit_test(a_lost_worker_is_waited_for_no_more),
         cmocka_unit_test(nobody_runs_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,8 @@ static void averages_in_a_fixed_tree(void **state)
                 c->delayed = delayed != 0;
                 memset(c->n_updated, 0, sizeof c->n_updated);
                 run_workers(&r, work, c);
-                assert_memory_equal(r.sync->ops->peek(r.sync), expected, c->n * sizeof(float));
+                assert_memory_equal(r.sync->ops->peek(r.sync).theta, expected,
+                                    c->n * sizeof(float));
                 assert_int_equal(atomic_load(&r.sync->published), ROUNDS);
                 unsigned n_updated = 0;
                 for (unsigned w = 0; w < workers[a]; w++) {
