@@ -80,7 +80,7 @@ static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_
                                bool is_predicting)
 {
     drove_accel_staging *s;
-    DROVE_TRY(drove__accel_check_alive(e));
+    DROVE_TRY(drove__accel_check_free(e));
     DROVE_TRY(take_staging(e, work->batch, is_training, &s));
     e->present = s;
     s->number = work->batch->number;
@@ -104,6 +104,14 @@ static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_
 static drove_status begin_piece(drove_engine *e, const drove_work *work)
 {
     return begin_pass(e, work, work->grad != NULL, false);
+}
+
+drove_status drove__accel_check_free(const drove_engine *e)
+{
+    DROVE_TRY(drove__accel_check_alive(e));
+    return e->present == NULL
+               ? DROVE_OK
+               : drove__fail(DROVE_E_ARG, "a batch was begun before the last was finished");
 }
 
 drove_status drove__accel_check_begun(const drove_engine *e)
@@ -246,11 +254,9 @@ static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_wor
     return DROVE_OK;
 }
 
-const drove_piece_ops drove__accel_piece_ops = {begin_piece, part_piece, finish_piece};
-
 /* ---- without a gradient ---- */
 
-drove_status drove__accel_predict(drove_engine *e, const float *theta, const drove_batch *batch,
+static drove_status predict_piece(drove_engine *e, const float *theta, const drove_batch *batch,
                                   float *prob)
 {
     size_t n = e->max_rows * e->model->n_outputs;
@@ -287,8 +293,8 @@ static drove_status add_statistics(drove_engine *e, size_t n_rows, float share, 
     return DROVE_OK;
 }
 
-drove_status drove__accel_statistics(drove_engine *e, const float *theta, const drove_batch *batch,
-                                     float share, float *into)
+static drove_status statistics_of_piece(drove_engine *e, const float *theta,
+                                        const drove_batch *batch, float share, float *into)
 {
     size_t n = e->model->n_statistics * sizeof(float);
     if (n == 0) return DROVE_OK;
@@ -299,3 +305,9 @@ drove_status drove__accel_statistics(drove_engine *e, const float *theta, const 
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
     return add_statistics(e, batch->n_rows, share, into);
 }
+
+const drove_piece_ops drove__accel_piece_ops = {.begin = begin_piece,
+                                                .part = part_piece,
+                                                .finish = finish_piece,
+                                                .predict = predict_piece,
+                                                .statistics = statistics_of_piece};

@@ -196,14 +196,10 @@ drove_status drove__accel_pass(drove_engine *e);
 extern const drove_piece_ops drove__accel_piece_ops;
 /* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
 drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
-drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: no batch was */
+drove_status drove__accel_check_free(const drove_engine *e);  /* DROVE_E_ARG: a batch was begun */
+drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: none was */
 void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
-/* engine.h: stage, predict, statistics */
-drove_status drove__accel_stage(drove_engine *e, const drove_batch *next);
-drove_status drove__accel_predict(drove_engine *e, const float *theta, const drove_batch *batch,
-                                  float *prob);
-drove_status drove__accel_statistics(drove_engine *e, const float *theta, const drove_batch *batch,
-                                     float share, float *into);
+drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* engine.h */
 
 /* ---- resident.c ---- */
 
