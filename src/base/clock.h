@@ -1,5 +1,5 @@
-/* base/clock.h - the one clock: monotonic, nanoseconds.  About 25 ns a reading here.  (And the time
- * that the calling thread has computed, for comparing two pieces of code on a busy machine.) */
+/* base/clock.h - the one clock: monotonic, in nanoseconds, about 25 ns per reading.  Also the
+ * processor time of the calling thread, to compare two pieces of code on a busy machine. */
 #ifndef DROVE_BASE_CLOCK_H
 #define DROVE_BASE_CLOCK_H
 
