@@ -93,8 +93,8 @@ drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows,
 {
     if (drove__shard_size(shard, n_rows) > 0 || !drove__shard_is_part(shard)) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
-                       "%s: expected at least one training example per worker with its own part "
-                       "(%llu), found %zu",
+                       "%s: expected at least as many training examples as workers with their own "
+                       "part, %llu, found %zu",
                        where, (unsigned long long)shard->n, n_rows);
 }
 
