@@ -47,8 +47,8 @@ static bool is_digit(char c)
 }
 
 /* Reads digits into d->mantissa and counts in *n_significant how many it holds.  The exponent moves
- * by `step` per digit held (0 before the point, -1 after it), and by one more per digit that no
- * longer fits. */
+ * by `step` per digit (0 before the point, -1 after it), and by one more per digit that does not
+ * fit. */
 static const char *scan_digits(decimal *d, const char *c, const char *end, int step,
                                unsigned *n_significant)
 {

@@ -4,7 +4,7 @@
  * training is faster with the prefetchers off.  Bits 0 to 3 of the model-specific register 0x1A4
  * switch off, in this order, the second-level cache's streamer and adjacent-line prefetchers and
  * the first-level cache's next-line and stride prefetchers (1 = off); the other bits are left
- * alone. The kernel shows the register of logical processor N as 8 bytes at offset 0x1A4 of
+ * alone.  The kernel shows the register of logical processor N as 8 bytes at offset 0x1A4 of
  * /dev/cpu/N/msr.
  *
  * The registers outlive the process, so they are restored when the last holder releases them, at

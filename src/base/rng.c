@@ -10,7 +10,7 @@ __extension__ typedef unsigned __int128 wide; /* product of two 64-bit numbers *
 
 #define GOLDEN 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: SplitMix64's increment */
 
-/* Four rounds are enough in theory, where the halves have many bits; halves of a few bits need
+/* Four rounds are enough in theory, if the halves have many bits; halves of a few bits need
  * more. */
 enum { ROUNDS = 8, ROUNDS_SMALL = 16, SMALL_HALF_BITS = 5 };
 

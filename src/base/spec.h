@@ -72,7 +72,7 @@ bool drove__scan_u64(const char *text, const char *end, const char **next, uint6
 const char *drove__nearest(const char *word, const char *const *candidates, size_t n_candidates);
 
 /* DROVE_E_ARG for a word that is in no table: `unknown WHAT "WORD"; did you mean "NEAREST"?`, or
- * all candidates where none is near. */
+ * all candidates if none is near. */
 drove_status drove__fail_unknown(const char *what, const char *word, const char *const *candidates,
                                  size_t n_candidates);
 

@@ -65,7 +65,7 @@ bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out);
 drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *place);
 
 /* Memory on a NUMA node (node >= 0) or interleaved over all (node == -1), zeroed, 64-byte aligned;
- * falls back to ordinary memory where the machine has one node.  Free with drove__topo_free and the
+ * falls back to ordinary memory if the machine has one node.  Free with drove__topo_free and the
  * same count. */
 void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
 void  drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);

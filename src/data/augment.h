@@ -26,7 +26,7 @@ typedef struct drove_augment {
     uint64_t seed;
 } drove_augment;
 
-/* Where the crop begins in the padded image, and whether it is mirrored afterwards. */
+/* Start of the crop in the padded image, and whether it is mirrored afterwards. */
 typedef struct drove_window {
     size_t top, left;
     bool   is_mirrored;

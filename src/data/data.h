@@ -151,7 +151,7 @@ drove_scale drove__data_scale(const drove_data *data);
 
 /* Opens spec as further data for a model: read, matched (features, classes by name, target) and
  * scaled as test data of `like`.  Only the descriptive part of `like` is used (it may have no
- * rows). Without use_labels any labels are accepted, and must not be used.  Errors: as
+ * rows).  Without use_labels any labels are accepted, and must not be used.  Errors: as
  * drove_data_open. */
 drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
                                    drove_data **out);

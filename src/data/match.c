@@ -34,8 +34,7 @@ static drove_status match_features(const drove_storage *train, drove_storage *te
     }
     if (is_sparse && test->n_features < train->n_features && test->factor == NULL) {
         test->n_features = train->n_features;
-        if (test->quant != NULL)
-            test->quant->n_features = train->n_features; /* has one user so far */
+        if (test->quant != NULL) test->quant->n_features = train->n_features; /* sole reference */
     }
     if (test->n_features == train->n_features) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE, "expected %zu features as in the training data, found %zu%s",

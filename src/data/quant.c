@@ -114,8 +114,7 @@ static drove_status choose_scale(const source *from, const drove_quant_options *
         return drove__fail(DROVE_E_ARG, "scale of floats: expected 1, found %g",
                            (double)opt->scale);
     q->scale = is_float ? 1.0f : opt->scale;
-    if (is_float && from->data->factor == NULL)
-        return DROVE_OK; /* finite: the reader has checked */
+    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite: checked by reader */
     float largest = find_largest(from);
     if (!isfinite(largest)) {
         return drove__fail(DROVE_E_DATA,

@@ -50,7 +50,7 @@ void         drove__quant_release(drove_quant *q); /* drops one reference; NULL 
 
 /* Row `row` as floats into x[n_features] (dense); or its pairs without bridges, as indices and
  * values, into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how
- * many. A stored zero exactly one largest difference after its neighbour counts as a bridge. */
+ * many.  A stored zero exactly one largest difference after its neighbour counts as a bridge. */
 size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x);
 
 /* ---- quant_rows.c: for readers, writers and engines ---- */

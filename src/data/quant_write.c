@@ -76,8 +76,7 @@ static drove_status quantise(cache *c, const drove_spec *to)
     }
     if (range > 0) {
         opt.scale = (float)(range / drove__number_most(opt.number));
-        if (opt.scale == 0)
-            opt.scale = FLT_TRUE_MIN; /* 0 would choose a scale; this one is refused */
+        if (opt.scale == 0) opt.scale = FLT_TRUE_MIN; /* 0 would choose one; this is refused */
     }
     return drove__quant_create(c->data, &opt, &c->q);
 }
@@ -161,8 +160,7 @@ static drove_status put_class_names(cache *c)
 
 /* ---- the rest ---- */
 
-/* text with %XX for all but plain ASCII: a path may hold any bytes, metadata are UTF-8.  free() it.
- */
+/* text with %XX for all but plain ASCII: a path may hold any bytes, metadata are UTF-8; free(). */
 static char *encode(const char *text)
 {
     char *out = malloc(3 * strlen(text) + 1), *to = out;

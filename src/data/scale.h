@@ -8,7 +8,7 @@
  *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse:
  *             x / largest |x|
  *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
- * mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
+ *   mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
  *   mean-channel  x - mean of each channel's pixels
  *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats
  *             1 / range of each feature, or of each channel

@@ -1,6 +1,5 @@
 /* data/synth_logistic.c - generates data from the logistic model: De Sa et al. (Buckwild!),
- * footnote
- * 9.
+ * footnote 9.
  *
  * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with
  * probability 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability p;

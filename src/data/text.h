@@ -18,8 +18,7 @@ typedef struct drove_line { /* [start, end) is the reader's line */
  * byte order mark. */
 drove_status drove__line_next(drove_reader *reader, drove_line *out, bool *found);
 
-/* DROVE_E_DATA about the text at `where` in the line: what was expected, and the word found there.
- */
+/* DROVE_E_DATA about the text at `where` in the line: what was expected, and the word found. */
 drove_status drove__line_fail(const drove_line *line, const char *where, const char *expected);
 
 /* Reads a number at line->at that ends at line->end or at a byte in `stops`; line->at then is after

@@ -36,7 +36,7 @@ static inline span inside(const drovek_conv_shape *s, size_t ox)
     return out;
 }
 
-/* A line of output positions: where its windows begin in the images. */
+/* Start of the windows of a line of output positions. */
 typedef struct line_place {
     size_t image; /* first float */
     size_t begin; /* row of the padded image */

@@ -30,7 +30,7 @@ enum {
 typedef struct windows {
     float *padded;     /* [h][w][c] with the padding; NULL: images are used in place */
     size_t h, w;       /* of an image, with its padding */
-    float *transposed; /* [o][kh kw c] transposed weights for the derivative at the input */
+    float *transposed; /* [o][kh kw c] weights for the derivative at the input */
     float *col;        /* [ow][kh kw c]; NULL: that pass is not used */
     float *image;      /* [h][w][c] of that derivative; NULL: it is written in place */
     size_t n_rest;     /* outputs computed separately, the last ones */
@@ -53,15 +53,16 @@ static size_t padded_size(size_t size, size_t n_out, size_t step, size_t k, size
 static drove_status make_columns(drovek_conv *conv, windows *w)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    size_t k = s->window.kh * s->window.kw * s->c, n_turned = drove__pad_floats(s->o * k);
+    size_t k = s->window.kh * s->window.kw * s->c, n_transposed = drove__pad_floats(s->o * k);
     size_t n_columns = drove__pad_floats(s->ow * k + DROVEK_COLUMNS_SLACK);
     size_t n_image = conv->opt.in == DROVEK_NCHW && s->c > 1 ? s->c * s->h * s->w : 0;
-    w->transposed = drove__alloc(n_turned + n_columns + n_image, sizeof(float));
+    w->transposed = drove__alloc(n_transposed + n_columns + n_image, sizeof(float));
     if (w->transposed == NULL)
-        return drove__fail_nomem("convolution", (n_turned + n_columns + n_image) * sizeof(float));
-    w->col = w->transposed + n_turned;
+        return drove__fail_nomem("convolution",
+                                 (n_transposed + n_columns + n_image) * sizeof(float));
+    w->col = w->transposed + n_transposed;
     if (n_image > 0) w->image = w->col + n_columns;
-    conv->size_bytes += (n_turned + n_columns + n_image) * sizeof(float);
+    conv->size_bytes += (n_transposed + n_columns + n_image) * sizeof(float);
     return DROVE_OK;
 }
 

@@ -166,7 +166,7 @@ typedef struct drovek_table {
     DROVEK_LIST(X)
 #undef X
     const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
-    /* What a tier's own table offers of kernel/linear.h, in two parts (NULL: nothing) ... */
+    /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */
 } drovek_table;

@@ -74,7 +74,7 @@ typedef double drovek_dot_fn(const void *x, const void *w, size_t n);
 
 /* One update from a batch of n_rows >= 1 examples (section 5.4): the products are summed before the
  * one rounding (integers: exactly; floats: row after row from 0, by fmaf; the rounding's constant,
- * or w, is added before the last row, so that one row is the formula above). Returns the number of
+ * or w, is added before the last row, so that one row is the formula above).  Returns the number of
  * clamped writes. */
 typedef size_t drovek_axpy_fn(void *w, const void *const *x, const drovek_factor *factor,
                               size_t n_rows, size_t n, drovek_bits *bits);

@@ -30,7 +30,7 @@ typedef struct batch_norm {
     unsigned n_parts;
     part_sums *part;   /* [n_parts] */
     float *statistics; /* [2][c] */
-    void *memory;      /* of all of them */
+    void *memory;      /* one allocation for all */
 } batch_norm;
 
 enum { N_DOUBLES = 2, N_FLOATS = 7 };

@@ -184,8 +184,7 @@ static void few_rows_gradient(const drove_layer *l, const drovek_table *k, const
     }
 }
 
-/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names are unchanged.
- */
+/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names stay as is. */
 static void sparse_gradient(const drove_layer *l, const drovek_table *k, const drove_input *in,
                             const float *d, float *dw, bool spans_wanted)
 {

@@ -34,7 +34,7 @@ enum {
 
 typedef struct drove_layer_ops drove_layer_ops; /* model/layer.h */
 
-/* Of one example: channels, height, width; a vector of n numbers is {n, 1, 1}. */
+/* Shape of one example: channels, height, width; a vector of n numbers is {n, 1, 1}. */
 typedef struct drove_shape {
     size_t c, h, w;
 } drove_shape;
@@ -90,7 +90,7 @@ typedef struct drove_layer {
 
 typedef struct drove_loss_ops drove_loss_ops; /* model/loss.h */
 
-/* Where the loss is taken. */
+/* A layer whose output has a loss, and the weight of that loss. */
 typedef struct drove_head {
     size_t layer;
     float  weight;

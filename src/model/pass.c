@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of memory that is needed while backward is at layers [last, first], first >= last.
- */
+/* A stretch of memory that is needed while backward is at layers [last, first]; last <= first. */
 typedef struct lease {
     size_t first, last;
     size_t n_floats, offset;

@@ -2,7 +2,7 @@
  *
  * A net is a graph being described.  It keeps the first failure, which drove__zoo_finish returns,
  * so that a network reads as a list of its layers; after a failure the functions return a spare
- * node. Names of layers are Caffe's.
+ * node.  Names of layers are Caffe's.
  */
 #ifndef DROVE_MODEL_ZOO_H
 #define DROVE_MODEL_ZOO_H

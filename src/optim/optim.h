@@ -43,7 +43,7 @@ struct drove_rule {
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
 
 typedef struct drove_progress_point {
-    double   epoch;     /* examples claimed so far    / examples in the training set */
+    double   epoch;     /* examples claimed so far / examples in the training set */
     uint64_t staleness; /* tau of this step; 0 if not known yet                      */
 } drove_progress_point;
 

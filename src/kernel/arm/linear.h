@@ -257,7 +257,7 @@ typedef struct axpy_call {
     const drovek_factor *factor; /* [n_rows] */
     size_t               n_rows;
     bool                 with_dot; /* a constant           */
-    const void          *next;     /* with_dot: the next example*/
+    const void          *next;     /* with_dot: the next example */
     const void          *ahead;    /* NULL: no hint        */
     clamp_count          clamped;
     dot_sum              sum;

@@ -58,7 +58,7 @@ typedef struct panel {
     size_t       c_step;
     size_t       last;           /* lanes used in the last register        */
     size_t       n_segments;     /* passes over k; each pass starts ...     */
-    ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last */
+    ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last    */
 } panel;
 
 /* ---- tiles ---- */
@@ -197,7 +197,7 @@ typedef struct dots {
     const float *a, *b; /* a[i][k] b[j][k] */
     float       *c;
     size_t       n_segments;           /* passes over k; each pass starts ...   */
-    size_t       a_segment, b_segment; /* ... this far after the start of the last*/
+    size_t       a_segment, b_segment; /* ... this far after the start of the last */
 } dots;
 
 /* sum[r * n_cols + s] += a[r] b[s], `count` elements, those of b at p */

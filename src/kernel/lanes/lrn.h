@@ -29,7 +29,7 @@ typedef struct lrn_data {
     bool         adds;
 } lrn_data;
 
-/* Where register v of channels lies. */
+/* Offset of register v of the channels. */
 INLINE size_t lrn_offset(const lrn_data *d, size_t v, bool blocked)
 {
     if (!blocked) return v * LANES;

@@ -7,7 +7,7 @@
  * With a shift s < 8, a becomes a 2^(8-s), and the whole random byte is used: a x is then a
  * multiple of 2^(8-s), so the lower bits of the byte change no quotient.  Even and odd numbers use
  * separate registers of 16-bit products; the quotients of the odd ones are then already in their
- * position. One example: vpmaddubsw with (|a|, 0) and (0, |a|) multiplies without unpacking, and
+ * position.  One example: vpmaddubsw with (|a|, 0) and (0, |a|) multiplies without unpacking, and
  * cannot saturate because one of its two products is 0.  A negative a subtracts floor((|a| x + 255
  * - r) / 2^8), which is the same number.
  */
@@ -90,7 +90,7 @@ INLINE void byte_pair(byte_pass *pass, int8_t *w, const int8_t *x, const int8_t 
         pass->n_clamped += differ_count(clamped[0], 1) + differ_count(clamped[1], 1);
 }
 
-/* kind, is_minus and has_dot (next and ahead are used) are constants where this is called. */
+/* kind, is_minus and has_dot (next and ahead are used) are constants in every caller. */
 INLINE double bytes_pass(int8_t *w, const int8_t *x, int a, const int8_t *next, const int8_t *ahead,
                          size_t n, drovek_bits *bits, size_t *n_clamped, drovek_bits_kind kind,
                          bool is_minus, bool has_dot)

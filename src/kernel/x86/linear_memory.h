@@ -55,7 +55,7 @@ INLINE void racy_store_half_part(void *p, half_vec v, size_t bytes)
 
 /* ---- random bits, two registers at a time ---- */
 
-/* Where blocks of 64 bytes come from; v: the fixed block, or the states. */
+/* Source of the 64-byte blocks; v: the fixed block, or the states. */
 typedef struct bit_source {
     ivec           v[2];
     const uint8_t *stream;

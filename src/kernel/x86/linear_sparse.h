@@ -5,9 +5,9 @@
  * in registers, elements of w from gathers.  AXPY rounds in 32-bit lanes; it stores floats by a
  * scatter if the tier has one, and everything else one by one.
  *
- * Two pairs of a vector may share a position (a difference of 0) only if one has the value 0.  Such a
- * vector stores only its non-zero pairs: the others would write back what they gathered.  Across
- * vectors the order of the pairs is kept.
+ * Two pairs of a vector may share a position (a difference of 0) only if one has the value 0.
+ * Such a vector stores only its non-zero pairs: the others would write back what they gathered.
+ * Across vectors the order of the pairs is kept.
  */
 #ifndef DROVEK_X86_LINEAR_SPARSE_H
 #define DROVEK_X86_LINEAR_SPARSE_H

@@ -15,9 +15,9 @@
 /* Numbers of one register and of two; numbers before a sum is totalled. */
 enum { WORDS = VEC_BYTES / 2, WORDS_PAIR = 2 * WORDS, WORDS_CHUNK = 8192 * WORDS };
 
-/* Sum of 32-bit numbers p >= -2^31 + 2^16, at most 65535 of them in a lane, without widening: low is
- * the sum modulo 2^32, high the sum of floor(p / 2^16).  2^16 high is less than 2^32 below the sum,
- * so it tells which number with the remainder low the sum is. */
+/* Sum of 32-bit numbers p >= -2^31 + 2^16, at most 65535 of them in a lane, without widening: low
+ * is the sum modulo 2^32, high the sum of floor(p / 2^16).  2^16 high is less than 2^32 below the
+ * sum, so it tells which number with the remainder low the sum is. */
 typedef struct word_sum {
     ivec low, high;
 } word_sum;
@@ -152,8 +152,8 @@ INLINE void word_pair(word_pass *pass, drove_number d, drove_number m, void *w, 
         pass->n_clamped += differ_count(clamped[0], 2) + differ_count(clamped[1], 2);
 }
 
-/* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants where this is
- * called. */
+/* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants in every
+ * caller. */
 INLINE double words_pass(drove_number d, drove_number m, void *w, const void *const *x,
                          const drovek_factor *factor, size_t n_rows, const void *next,
                          const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
