@@ -2,8 +2,8 @@
  * convolutions.
  *
  * Text, one case a line after a heading: its key, a tab, and the choices, fastest first, each
- * "way in out seconds" and a tab between them.  Whatever a line says that is not that is passed
- * over; a file that cannot be read or written is as good as none.
+ * "way in out seconds" and a tab between them.  Any other line is passed over, and so is a last
+ * line without its line break; a file that cannot be read or written is as good as none.
  */
 #ifndef DROVEK_CONV_FILE_H
 #define DROVEK_CONV_FILE_H
