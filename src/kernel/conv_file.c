@@ -24,7 +24,9 @@ static bool find_path(char into[PATH_MAX])
     return n > 0 && n < PATH_MAX;
 }
 
-/* The file's text after its heading, in *all (free()); NULL: none. */
+/* The lines behind the file's heading, each with its "\n"; their text is in *all (free()).  NULL:
+ * there are none.  A last line without "\n" was cut off and is dropped: of "9.1e-05" it could
+ * leave "9.1". */
 static const char *load(const char *path, char **all)
 {
     size_t n_bytes, n = sizeof HEADING - 1;
@@ -32,6 +34,7 @@ static const char *load(const char *path, char **all)
     if (drove__file_load(path, MOST_BYTES, all, &n_bytes) != DROVE_OK) return NULL;
     /* a NUL byte inside would hide the rest */
     if (strlen(*all) != n_bytes || strncmp(*all, HEADING, n) != 0 || (*all)[n] != '\n') return NULL;
+    strrchr(*all, '\n')[1] = '\0';
     return *all + n + 1;
 }
 
@@ -93,7 +96,7 @@ bool drovek_conv_file_find(const char *key, drovek_conv_record *r)
     bool is_found = false;
     if (!find_path(path)) return false;
     const char *line = load(path, &all);
-    for (size_t n; line != NULL && *line != '\0' && !is_found; line += n + (line[n] == '\n')) {
+    for (size_t n; line != NULL && *line != '\0' && !is_found; line += n + 1) {
         size_t n_key = strlen(key) + 1;
         n = strcspn(line, "\n");
         is_found = has_key(line, n, key) && parse_line(line + n_key, n - n_key, r);
@@ -131,7 +134,7 @@ void drovek_conv_file_add(const drovek_conv_record *r)
     if (drove__writer_create(path, &w) == DROVE_OK) {
         FILE *stream = drove__writer_stream(w);
         fprintf(stream, "%s\n", HEADING);
-        for (size_t n; line != NULL && *line != '\0'; line += n + (line[n] == '\n')) {
+        for (size_t n; line != NULL && *line != '\0'; line += n + 1) {
             n = strcspn(line, "\n");
             if (is_other(line, n, r->key)) fprintf(stream, "%.*s\n", (int)n, line);
         }

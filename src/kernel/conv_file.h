@@ -1,8 +1,8 @@
 /* kernel/conv_file.h - the file of measured convolutions in the user's cache folder.
  *
  * Text, one case per line after a heading: its key, a tab, and the choices, fastest first,
- * separated by tabs, each "way in out seconds".  Malformed lines are ignored; a file that cannot be
- * read or written counts as missing.
+ * separated by tabs, each "way in out seconds".  Malformed lines are ignored, and so is a last line
+ * without its line break; a file that cannot be read or written counts as missing.
  */
 #ifndef DROVEK_CONV_FILE_H
 #define DROVEK_CONV_FILE_H
