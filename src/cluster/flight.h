@@ -20,7 +20,7 @@
 enum {
     MESSAGE_MAGIC = 0x44524f56, /* and one more with each change of what travels */
     MESSAGE_INLINE = 8192,      /* bytes of contents that travel with the header */
-    FLOW_WINDOW = 16,           /* pieces of one flow at a time */
+    FLOW_WINDOW = 4,            /* pieces of one flow at a time */
     GATHER_LANE = DROVE_LANES,  /* a flight of its own */
     N_FLIGHTS = DROVE_LANES + 1,
     CONTROL_TEXT_SIZE = 400,
@@ -173,7 +173,7 @@ drove_status drove__flow_advance(messages *m, flight *f, flow *o, bool *has_move
 /* Pieces alone, where the header came another way. */
 drove_status drove__flow_begin_body(messages *m, flight *f, flow *o);
 /* Bytes of one piece of contents that long. */
-size_t drove__flow_piece(size_t n_bytes);
+size_t drove__flow_piece(const messages *m, size_t n_bytes);
 void   drove__flow_drop(messages *m, flow *o);
 
 /* ---- rounds.c ---- */

@@ -3,12 +3,9 @@
 
 #include <string.h>
 
-enum { PIECE_LEAST = 64 << 10, PIECE_MOST = 1 << 20 };
-
-size_t drove__flow_piece(size_t n_bytes)
+size_t drove__flow_piece(const messages *m, size_t n_bytes)
 {
-    size_t piece = n_bytes / 8 / PIECE_LEAST * PIECE_LEAST;
-    return piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
+    return n_bytes > m->opt.piece_bytes ? m->opt.piece_bytes : n_bytes;
 }
 
 static bool is_inline(const flow *o)
@@ -146,17 +143,17 @@ static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
 
 /* ---- flows ---- */
 
-static void reset(flow *o)
+static void reset(const messages *m, flow *o)
 {
     o->n_begun = o->n_done = 0;
     o->first = o->n_open = 0;
     o->head_is_done = o->is_done = false;
-    o->piece = drove__flow_piece(o->n_bytes);
+    o->piece = drove__flow_piece(m, o->n_bytes);
 }
 
 drove_status drove__flow_begin_body(messages *m, flight *f, flow *o)
 {
-    reset(o);
+    reset(m, o);
     o->head_is_done = true;
     return post_pieces(m, f, o);
 }
@@ -165,7 +162,7 @@ drove_status drove__flow_begin(messages *m, flight *f, flow *o)
 {
     drove_message *h = &o->buffer->head;
     int result;
-    reset(o);
+    reset(m, o);
     if (o->kind == FLOW_SEND) {
         size_t n_content = is_inline(o) ? o->n_bytes : 0;
         *h = (drove_message){.magic = MESSAGE_MAGIC,

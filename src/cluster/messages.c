@@ -349,6 +349,7 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
     if (m == NULL) return drove__fail_nomem("messages between ranks", sizeof *m);
     m->wire = w;
     m->opt = *opt;
+    if (m->opt.piece_bytes == 0) m->opt.piece_bytes = DROVE_MESSAGES_PIECE;
     m->most_flows = 2 * w->n_ranks;
     m->base = (drove_transport){.ops = &drove__transport_mpi_ops,
                                 .n_workers = w->n_ranks,

@@ -13,6 +13,8 @@
 #include "cluster/transport.h"
 #include "cluster/wire.h"
 
+enum { DROVE_MESSAGES_PIECE = 8 << 20 };
+
 typedef struct drove_messages_options {
     double timeout_s; /* > 0 */
     /* False: no thread is made; exchanges advance in start, test and finish alone, and visits while
@@ -21,6 +23,8 @@ typedef struct drove_messages_options {
     /* ALL_REDUCE of floats by the library's own, in finish: in its order of additions, whose bits
      * depend on library and placement; nothing is overlapped. */
     bool by_library;
+    /* Longest message of contents; 0: DROVE_MESSAGES_PIECE.  A multiple of 4. */
+    size_t piece_bytes;
     bool ends_wire; /* destroy calls fini of the wire, unless something went wrong */
 } drove_messages_options;
 

@@ -7,7 +7,7 @@
  *   HALVING   round l: of the part that r still adds one half goes to r ^ 2^l, the other comes and
  *             is added; then the parts go back the same way, or to the root
  *   SLICES    slice p goes to rank p, which adds all by drove__tree_add; then sums go to all, or to
- *             the root
+ *             the root.  Fewer rounds than HALVING but more messages: for few ranks
  *   TREE      round l: ranks with r mod 2^(l+1) = 2^l send all to r - 2^l, which adds: the tree for
  *             any P; then down from rank 0, or from there to the root
  */
@@ -15,7 +15,10 @@
 
 #include <string.h>
 
-enum { SLICE_UNIT = 16 }; /* floats: cache lines are not shared by slices */
+enum {
+    SLICE_UNIT = 16,       /* floats: cache lines are not shared by slices */
+    SLICES_MOST_RANKS = 8, /* each sends to all others; above, halving has fewer messages */
+};
 
 typedef struct region {
     size_t offset, n;
@@ -350,6 +353,14 @@ static drove_status begin_round(messages *m, flight *f)
     return DROVE_OK;
 }
 
+/* Of long sums. */
+static flight_way choose_sum(const messages *m, size_t n)
+{
+    unsigned n_ranks = m->wire->n_ranks;
+    bool is_cheap = n_ranks <= SLICES_MOST_RANKS && n * sizeof(float) / n_ranks > MESSAGE_INLINE;
+    return is_cheap || !is_power_of_2(n_ranks) ? WAY_SLICES : WAY_HALVING;
+}
+
 static flight_way choose(const messages *m, const flight *f)
 {
     bool is_short = f->x.n * sizeof(float) <= MESSAGE_INLINE;
@@ -358,10 +369,8 @@ static flight_way choose(const messages *m, const flight *f)
         if (f->x.codec != NULL) return WAY_CODES;
         if (f->is_by_library) return WAY_BARRIER; /* finish does the rest */
         if (is_short) return is_power_of_2(m->wire->n_ranks) ? WAY_DOUBLING : WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
-    case DROVE_REDUCE:
-        if (is_short) return WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
+        return choose_sum(m, f->x.n);
+    case DROVE_REDUCE: return is_short ? WAY_TREE : choose_sum(m, f->x.n);
     case DROVE_BROADCAST: return is_short ? WAY_TREE : WAY_SCATTER;
     case DROVE_BARRIER: return WAY_BARRIER;
     case DROVE_SEND:
@@ -406,7 +415,7 @@ static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
 {
     *row = 0;
     if (way == WAY_HALVING) {
-        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(half);
+        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(m, half);
         size_t n_pieces = (half + piece - 1) / piece;
         return (n_pieces < FLOW_WINDOW ? n_pieces : FLOW_WINDOW) * piece / sizeof(float);
     }
@@ -418,7 +427,7 @@ static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
 drove_status drove__flight_reserve(messages *m, flight *f, size_t n)
 {
     size_t row;
-    flight_way way = is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
+    flight_way way = choose_sum(m, n);
     DROVE_TRY(ensure_flows(m, f));
     return ensure_scratch(f, spare_of(m, way, n, &row) + drove__pad_floats(n));
 }
