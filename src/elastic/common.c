@@ -214,7 +214,7 @@ drove_status drove__elastic_agree(drove_elastic *e, drove_sync *s, unsigned work
     if (!e->eta_varies || s->n_workers == 1) return DROVE_OK;
     me->agreed[0] = *eta;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_SMALL,
+                              .channel = DROVE_CHANNEL_SMALL,
                               .in = me->agreed,
                               .out = me->agreed,
                               .n = 1};
@@ -297,12 +297,12 @@ double drove__elastic_distance(const drovek_table *k, float *w, const float *c, 
 
 /* ---- vectors on their way ---- */
 
-static drove_status start_part(drove_elastic *e, unsigned worker, drove_parcel *p)
+static drove_status start_part(drove_elastic *e, unsigned worker, drove_transfer *p)
 {
     size_t i = p->n_started++;
     const drove_span *part = &e->part[i];
     drove_exchange x = p->x;
-    x.lane += (unsigned)(i % p->n_lanes);
+    x.channel += (unsigned)(i % p->n_channels);
     x.n = part->length;
     if (x.in != NULL) x.in += part->offset;
     if (x.out != NULL) x.out += part->offset;
@@ -310,11 +310,12 @@ static drove_status start_part(drove_elastic *e, unsigned worker, drove_parcel *
     return e->transport->ops->start(e->transport, worker, &x);
 }
 
-drove_status drove__parcel_begin(drove_elastic *e, unsigned worker, drove_parcel *p,
-                                 const drove_exchange *x, unsigned n_lanes, bool is_early)
+drove_status drove__transfer_begin(drove_elastic *e, unsigned worker, drove_transfer *p,
+                                   const drove_exchange *x, unsigned n_channels, bool is_early)
 {
-    *p = (drove_parcel){.x = *x, .n_lanes = n_lanes, .is_open = true, .is_early = is_early};
-    while (p->n_started < e->n_parts && p->n_started < n_lanes) DROVE_TRY(start_part(e, worker, p));
+    *p = (drove_transfer){.x = *x, .n_channels = n_channels, .is_open = true, .is_early = is_early};
+    while (p->n_started < e->n_parts && p->n_started < n_channels)
+        DROVE_TRY(start_part(e, worker, p));
     return DROVE_OK;
 }
 
@@ -323,22 +324,22 @@ static void add_info(drove_exchange_info *sum, const drove_exchange_info *one)
     sum->wait_ns += one->wait_ns;
     sum->work_ns += one->work_ns;
     sum->centre_ns += one->centre_ns;
-    sum->flight_ns += one->flight_ns;
+    sum->transit_ns += one->transit_ns;
     sum->bytes += one->bytes;
     sum->messages += one->messages;
 }
 
-drove_status drove__parcel_end(drove_elastic *e, unsigned worker, drove_parcel *p)
+drove_status drove__transfer_end(drove_elastic *e, unsigned worker, drove_transfer *p)
 {
     drove_elastic_worker *me = &e->of[worker];
     p->is_open = false;
     for (; p->n_done < e->n_parts; p->n_done++) {
         drove_exchange_info one = {0};
-        unsigned lane = p->x.lane + (unsigned)(p->n_done % p->n_lanes);
-        DROVE_TRY(e->transport->ops->finish(e->transport, worker, lane, &one));
+        unsigned channel = p->x.channel + (unsigned)(p->n_done % p->n_channels);
+        DROVE_TRY(e->transport->ops->finish(e->transport, worker, channel, &one));
         if (p->n_done == 0) me->before = drove__elastic_join(one.number);
-        if (p->is_early && p->n_done < p->n_lanes && one.flight_ns > one.wait_ns)
-            me->hidden_ns += one.flight_ns - one.wait_ns;
+        if (p->is_early && p->n_done < p->n_channels && one.transit_ns > one.wait_ns)
+            me->hidden_ns += one.transit_ns - one.wait_ns;
         add_info(&me->met, &one);
         if (p->n_started < e->n_parts) DROVE_TRY(start_part(e, worker, p));
     }

@@ -322,7 +322,7 @@ static void other_refusals(void **state)
 
 /* ---- numbers of updates ---- */
 
-/* Version, staleness and place of a step among all: workers visit in an order written down. */
+/* Version, staleness and place of a step among all: workers RPC in an order written down. */
 static void staleness_is_what_others_brought(void **state)
 {
     (void)state;
