@@ -134,11 +134,8 @@ static float *gradient(drove_sync *s, unsigned worker)
 static drove_status add_all(averaging_impl *p, unsigned worker, const float *in)
 {
     drove_elastic_worker *me = &p->e.of[worker];
-    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .channel = DROVE_CHANNEL_UP,
-                              .in = in,
-                              .out = me->sum,
-                              .codec = me->codec};
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .channel = DROVE_CHANNEL_UP, .in = in, .out = me->sum};
     DROVE_TRY(drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, false));
     return drove__transfer_end(&p->e, worker, &me->up);
 }

@@ -38,7 +38,9 @@ typedef struct drove_elastic_worker {
     float         *c;     /* [n] the centre: this worker's own, or as it was at its last exchange */
     float         *sum;   /* [n] */
     float         *v;     /* [n] velocity of the outer step */
-    drove_codec   *codec; /* of what is added over all; NULL: floats travel */
+    drove_codec  **codec; /* [n_parts] of what is added over all; NULL: floats travel */
+    float         *residual, *slice; /* [n], [n_slice]: what the codecs have rounded away */
+    size_t         n_slice;
     drove_transfer down, up;
     drove_exchange_info met;       /* of the step in hand */
     uint64_t            hidden_ns; /* of it */
@@ -120,7 +122,17 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
 bool   drove__elastic_differs(const drove_elastic *e, const drove_sync *s, unsigned worker);
 double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n);
 
-/* ---- vectors on their way ---- */
+/* ---- fewer bits: precision.c ---- */
+
+/* Errors: DROVE_E_ARG: no such format, or a method that cannot have it. */
+drove_status drove__elastic_read_precision(drove_elastic *e, const drove_sync *s,
+                                           const drove_sync_options *opt,
+                                           const drove_elastic_kind *kind);
+drove_status drove__elastic_make_codecs(drove_elastic *e, const drove_sync *s, unsigned worker,
+                                        uint64_t seed);
+void         drove__elastic_free_codecs(drove_elastic *e, unsigned worker);
+
+/* ---- transfers: transfer.c ---- */
 
 /* x: of the whole vector.  Starts as many messages as there are channels. */
 drove_status drove__transfer_begin(drove_elastic *e, unsigned worker, drove_transfer *p,

@@ -114,8 +114,7 @@ static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early
     const drove_exchange x = {.kind = p->is_one ? DROVE_REDUCE : DROVE_ALL_REDUCE,
                               .channel = DROVE_CHANNEL_UP,
                               .in = differs ? me->sum : me->w,
-                              .out = p->is_one && worker != 0 ? NULL : me->sum,
-                              .codec = me->codec};
+                              .out = p->is_one && worker != 0 ? NULL : me->sum};
     return drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, is_early);
 }
 
