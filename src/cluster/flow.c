@@ -5,7 +5,7 @@
 
 size_t drove__flow_piece(const messages *m, size_t n_bytes)
 {
-    return n_bytes > m->opt.piece_bytes ? m->opt.piece_bytes : n_bytes;
+    return n_bytes > m->piece_bytes ? m->piece_bytes : n_bytes;
 }
 
 static bool is_inline(const flow *o)

@@ -92,8 +92,8 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
     f->x = *x;
     f->kind = x->kind;
     f->channel = x->channel;
-    f->is_by_library = x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->opt.by_library &&
-                       m->wire->n_ranks > 1;
+    f->is_by_library =
+        x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->by_library && m->wire->n_ranks > 1;
     uint64_t begun = drove__now_ns();
     drove_status status = begin(m, f);
     f->start_ns = drove__now_ns() - begun;
@@ -301,7 +301,7 @@ static void destroy(drove_transport *t)
     drove__centre_destroy(m);
     bool is_stopped = atomic_load(&m->is_stopped) != 0;
     bool is_free = m->wire->n_ranks == 1 || (forget_requests(m) && forget_control(m));
-    if (m->opt.ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
+    if (m->ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
     if (!is_free) return; /* on purpose: it lives as long as what may write to it */
     for (unsigned i = 0; i < N_REQUESTS; i++) {
         drove__free(m->request[i].scratch);
@@ -347,8 +347,8 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
     messages *m = drove__alloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("messages between ranks", sizeof *m);
     m->wire = w;
-    m->opt = *opt;
-    if (m->opt.piece_bytes == 0) m->opt.piece_bytes = DROVE_MESSAGES_PIECE;
+    m->by_library = opt->by_library;
+    m->piece_bytes = opt->piece_bytes > 0 ? opt->piece_bytes : DROVE_MESSAGES_PIECE;
     m->most_flows = 2 * w->n_ranks;
     m->base = (drove_transport){.ops = &drove__transport_mpi_ops,
                                 .n_workers = w->n_ranks,
@@ -375,9 +375,9 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
         status = drove__progress_start(m);
     }
     if (status == DROVE_OK) {
+        m->ends_wire = opt->ends_wire;
         *out = &m->base;
     } else {
-        m->opt.ends_wire = false;
         destroy(&m->base);
     }
     return status;
@@ -390,7 +390,7 @@ drove_status drove__messages_library_reduce(drove_transport *t, bool is_on)
         return drove__fail(DROVE_E_UNSUPPORTED, "%s has no all-reduce that can be used",
                            m->wire->library);
     }
-    m->opt.by_library = is_on;
+    m->by_library = is_on;
     return DROVE_OK;
 }
 

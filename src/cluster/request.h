@@ -12,8 +12,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cluster/messages.h"
+#include "cluster/transport.h"
 #include "cluster/tree.h"
+#include "cluster/wire.h"
 
 #include <pthread.h>
 
@@ -130,23 +131,24 @@ typedef struct control_send { /* to one rank; the second for STOP */
 } control_send;
 
 typedef struct messages {
-    drove_transport        base;
-    drove_wire            *wire;
-    drove_messages_options opt;
-    unsigned               most_flows;
-    pthread_mutex_t        lock;
-    pthread_cond_t         wake; /* of the progress thread */
-    pthread_t              progress_thread;
-    bool                   has_progress_thread, is_ending;
-    unsigned               n_waiting;  /* threads in finish, which move everything meanwhile */
-    _Atomic unsigned       n_wanting;  /* threads that want the lock; any thread */
-    unsigned               n_pending;  /* requests that are not done */
-    uint64_t               work_ns;    /* copying and adding, ever */
-    _Atomic int            is_stopped; /* why: text; any thread may read it */
-    char                   text[DROVE_ERROR_TEXT_SIZE];
-    request                request[N_REQUESTS];
-    float                 *tree_spare;
-    const float          **term; /* [n_ranks] of drove__tree_add */
+    drove_transport  base;
+    drove_wire      *wire;
+    unsigned         most_flows;
+    pthread_mutex_t  lock;
+    pthread_cond_t   wake; /* of the progress thread */
+    pthread_t        progress_thread;
+    bool             has_progress_thread, is_ending;
+    bool             ends_wire, by_library; /* options, as in messages.h */
+    size_t           piece_bytes;
+    unsigned         n_waiting;  /* threads in finish, which move everything meanwhile */
+    _Atomic unsigned n_wanting;  /* threads that want the lock; any thread */
+    unsigned         n_pending;  /* requests that are not done */
+    uint64_t         work_ns;    /* copying and adding, ever */
+    _Atomic int      is_stopped; /* why: text; any thread may read it */
+    char             text[DROVE_ERROR_TEXT_SIZE];
+    request          request[N_REQUESTS];
+    float           *tree_spare;
+    const float    **term; /* [n_ranks] of drove__tree_add */
 
     peer_news         *peer;    /* [n_ranks] */
     control_send      *sending; /* [2 n_ranks] */
