@@ -82,6 +82,10 @@ static void cells_by_hand(void **state)
     runs("replicas", "D8M8", true);
     runs("leashed", "D8M8", false);
     runs("allreduce", "D8M8", false);
+    runs("local", "D8M8", true);
+    runs("easgd-async", "D8M8", true);
+    runs("easgd", "D8M8", false);
+    runs("psgd-async", "D8M8", false);
 }
 
 /* A row of threads:2 that is refused has one worker; each strategy runs somewhere. */
