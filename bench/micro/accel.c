@@ -50,7 +50,7 @@ typedef struct bench {
     float *theta, *grad;
     bool is_staged; /* next is, on the device */
     drove_batch next;
-    drove_engine_times times;
+    drove_work_done done; /* of the batches in advance */
 } bench;
 
 typedef struct bare { /* buffers of the products alone, on one device */
@@ -221,23 +221,25 @@ static double measure_bare(const bare *r, const bench *b)
 static void step(bench *b)
 {
     const drove_engine_ops *ops = b->device->engine;
-    drove_score score = {0};
     drove_gradient grad = {.value = b->grad};
     if (!b->is_staged) b->next = next_batch(b);
-    check(ops->submit(b->engine, b->theta, &b->next, true));
+    const drove_batch batch = b->next;
+    const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &grad};
+    check(ops->begin(b->engine, &work));
     b->next = next_batch(b);
     check(ops->stage(b->engine, &b->next));
     b->is_staged = true;
-    check(ops->collect(b->engine, &grad, &score, &b->times, TIMEOUT_NS));
+    check(ops->finish(b->engine, TIMEOUT_NS, &b->done));
 }
 
 static void alone(bench *b)
 {
-    drove_score score = {0};
     drove_gradient grad = {.value = b->grad};
     drove_batch batch = next_batch(b);
+    const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &grad};
+    drove_work_done done = {0};
     b->is_staged = false;
-    check(b->device->engine->gradient(b->engine, b->theta, &batch, &grad, &score, NULL, NULL));
+    check(drove__engine_do(b->device->engine, b->engine, &work, TIMEOUT_NS, &done));
 }
 
 static double measure(bench *b, void (*run)(bench *b))
@@ -292,7 +294,8 @@ typedef struct result {
 static void print_result(const bench *b, const result *r, bool is_json)
 {
     const drove_device_facts *facts = &b->device->facts;
-    double hidden = (double)b->times.hidden_ns / (double)(b->times.copy_ns + 1), flops = 0;
+    double hidden = (double)b->done.times.hidden_ns / (double)(b->done.times.copy_ns + 1),
+           flops = 0;
     double better = r->clblast > 0 && r->clblast < r->bare ? r->clblast : r->bare;
     for (size_t l = 0; l < b->model->n_layers; l++) {
         const drove_layer *y = &b->model->layer[l];
@@ -339,11 +342,9 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds, bool is_json)
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
         double ns[4] = {measure_bare(&own, b), b->clblast != NULL ? measure_bare(&library, b) : 0.0,
                         0.0, 0.0};
-        b->times = (drove_engine_times){0};
+        b->done = (drove_work_done){0};
         ns[2] = measure(b, step);
-        drove_engine_times times = b->times;
         ns[3] = measure(b, alone);
-        b->times = times;
         if (round == 0) continue;
         keep_least(&r.bare, ns[0]);
         keep_least(&r.clblast, ns[1]);

@@ -173,9 +173,10 @@ static void run_bare(bench *b)
 static void run_gradient(bench *b)
 {
     drove_batch batch = next_batch(b);
-    drove_score score = {0};
     drove_gradient gradient = {.value = b->grad, .spans_wanted = true};
-    check(drove__engine_host.gradient(b->engine, b->theta, &batch, &gradient, &score, NULL, NULL));
+    const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &gradient};
+    drove_work_done done = {0};
+    check(drove__engine_do(&drove__engine_host, b->engine, &work, UINT64_MAX, &done));
 }
 
 static void run_step(bench *b)
@@ -187,8 +188,9 @@ static void run_step(bench *b)
 static void run_fused(bench *b)
 {
     drove_batch batch = next_batch(b);
-    drove_score score = {0};
-    check(drove__engine_host.step_fused(b->engine, b->theta, &batch, ETA, &score));
+    const drove_params live = {.theta = b->theta};
+    drove_steps made;
+    check(drove__engine_host.steps(b->engine, &live, &batch, ETA, &made));
 }
 
 typedef struct variant {

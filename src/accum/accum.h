@@ -52,13 +52,4 @@ bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out);
 
 bool drove__tree_facts(const drove_sync *s, drove_accum_facts *out); /* of tree.c alone */
 
-typedef struct drove_accum_copy { /* of the part at offset, between a device and the host */
-    size_t   offset;
-    bool     is_up; /* a sum, to the device; else a gradient, from it */
-    uint64_t iteration, begin_ns, end_ns;
-    uint64_t hidden_ns; /* of it: while the device computed */
-} drove_accum_copy;
-/* The worker's thread.  Strategies that do not collect by parts note nothing. */
-void drove__accum_note_copy(drove_sync *s, unsigned worker, const drove_accum_copy *copy);
-
 #endif

@@ -296,6 +296,12 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     return DROVE_OK;
 }
 
+static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *copy)
+{
+    accumulate_impl *p = s->impl;
+    drove__collect_note_copy(p->step[worker].collector, p->step[worker].device, copy);
+}
+
 static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
                                        "accumulate?order=first-come", NULL};
 
@@ -319,6 +325,7 @@ const drove_sync_ops drove__accum_accumulate = {
     .gradient = gradient,
     .stop = stop,
     .layer_ready = layer_ready,
+    .note_copy = note_copy,
     .next_sum = next_sum,
     .replica = replica,
     .parked = parked,
@@ -335,11 +342,4 @@ bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
     if (p->site.is_apart) out->part = NULL; /* what the processes note is their own */
     out->n_checks = p->replicas.n_checks;
     return true;
-}
-
-void drove__accum_note_copy(drove_sync *s, unsigned worker, const drove_accum_copy *copy)
-{
-    accumulate_impl *p = s->impl;
-    if (s->ops->init != init) return;
-    drove__collect_note_copy(p->step[worker].collector, p->step[worker].device, copy);
 }

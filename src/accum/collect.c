@@ -642,7 +642,7 @@ const drove_span *drove__collect_part(const drove_collector *c, unsigned part)
 }
 
 /* Told when a round is over, so straight into the record: means over the devices. */
-void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_accum_copy *copy)
+void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_slice_copy *copy)
 {
     const unsigned part = drove__collect_find(c, copy->offset), n_devices = c->opt.n_devices;
     const uint64_t took_ns = copy->end_ns - copy->begin_ns;

@@ -73,7 +73,7 @@ void drove__collect_restart(drove_collector *c, uint64_t iteration);
 
 unsigned drove__collect_find(const drove_collector *c, size_t offset); /* part that begins there */
 const drove_span *drove__collect_part(const drove_collector *c, unsigned part); /* by any thread */
-void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_accum_copy *copy);
+void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_slice_copy *copy);
 void drove__collect_facts(const drove_collector *c, drove_accum_facts *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/spec.h"
-#include "run/output.h"
+#include "report/json.h"
 #include "run/registry.h"
 #include "run/resolve.h"
 

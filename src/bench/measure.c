@@ -1,4 +1,4 @@
-/* bench/measure.c - see measure.h.
+/* bench/measure.c - numbers of the data set per second through low-precision steps.
  *
  * The steps are those of a run (run/worker.c, step_words): a turn is claimed, its rows are a
  * block of neighbours, and the blocks of an epoch come in an order drawn anew; live, steps,
@@ -93,11 +93,10 @@ static void step_turn(member *m)
     batch.n_rows = n_rows - first < c->turn_rows ? n_rows - first : c->turn_rows;
     for (size_t i = 0; i < batch.n_rows; i++) m->row[i] = (uint32_t)(first + i);
 
-    drove_view view = {0};
     drove_steps made;
     drove_publish_info info = {.attempts = 1};
-    uint32_t *words = (uint32_t *)c->sync->ops->live(c->sync, m->index, &view);
-    m->status = drove__engine_linear.steps(m->engine, words, &batch, c->eta, &made);
+    const drove_params live = c->sync->ops->live(c->sync, m->index);
+    m->status = drove__engine_linear.steps(m->engine, &live, &batch, c->eta, &made);
     if (m->status != DROVE_OK) return;
     c->sync->ops->live_done(c->sync, m->index, made.n_steps, &info);
     m->done += batch.n_rows;
@@ -370,7 +369,8 @@ static drove_status create_strategy(crew *c)
     opt.optim = c->optim;
     uint32_t *words = drove__alloc(optim.n_params, sizeof *words); /* a model of zeros */
     if (words == NULL) return drove__fail_nomem("a model", optim.n_params * sizeof *words);
-    drove_status status = drove__sync_create(o->sync, &opt, (const float *)words, &c->sync);
+    const drove_params start = {.words = words};
+    drove_status status = drove__sync_create(o->sync, &opt, &start, &c->sync);
     drove__free(words);
     if (status != DROVE_OK) return status;
     if (c->sync->ops->live != NULL) return DROVE_OK;

@@ -152,7 +152,7 @@ static drove_status run_on(const job *j, const drove_measure_data *data, drove_m
                              .batch = (size_t)j->opt->batch,
                              .hints = drove__prefetch_wants_hints(j->opt->prefetch),
                              .seconds = j->opt->seconds};
-    drove_status status = drove__strategy_find(spec.name, &opt.sync);
+    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &opt.sync);
     if (status == DROVE_OK) status = drove__measure(data, &opt, out);
     drove__spec_fini(&spec);
     return status;

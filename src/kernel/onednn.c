@@ -1,10 +1,10 @@
 /* kernel/onednn.c - the matrix product of oneDNN, for shapes that the tiers' own is not made for.
  *
- * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the number of OpenMP
- * threads of the calling thread to 1; the product then runs in the caller, with the same bits
- * whichever thread that is.
+ * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the calling thread's
+ * number of OpenMP threads to 1; the product then runs in the caller, with the same bits in every
+ * thread.
  *
- * ISA: the library detects the processor by itself; a cap on the tier is passed on before its first
+ * ISA: the library detects the processor itself; a cap on the tier is passed on before its first
  * use.
  */
 #include "kernel/tiers.h"
@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From the OpenMP library that oneDNN stands on; not every compiler brings its header. */
+/* From the OpenMP library that oneDNN uses; not every compiler has its header. */
 extern void omp_set_num_threads(int n_threads);
 
-/* What the library settled on at its first use; written once. */
+/* The library's choice at its first use; written once. */
 /* settle_lock protects: settled, settled_isa, the names */
 static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool settled;
@@ -39,8 +39,8 @@ static void settle(dnnl_cpu_isa_t limit)
     snprintf(name_beside_own, sizeof name_beside_own, "drove; large: %s", name);
 }
 
-/* dnnl_sgemm is row-major.  Empty products and k = 0 are settled here: the library's word on them
- * is not written down. */
+/* dnnl_sgemm is row-major.  Empty products and k = 0 are handled here: the library does not
+ * document them. */
 void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
                             const float *a, size_t lda, const float *b, size_t ldb, float beta,
                             float *c, size_t ldc)
@@ -56,7 +56,7 @@ void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size
     drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-/* The widest instructions that a tier stands for. */
+/* The widest instructions of a tier. */
 static dnnl_cpu_isa_t isa_of_tier(const char *tier)
 {
     return tier != NULL && strcmp(tier, "avx2") == 0 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;

@@ -5,7 +5,10 @@
  */
 #include "run/control.h"
 
-#include "base/clock.h"
+#include "loop/evaluation.h"
+#include "loop/host.h"
+#include "run/output.h"
+#include "run/ranks.h"
 
 #include <math.h>
 #include <signal.h>
@@ -58,8 +61,8 @@ static uint64_t ns_of(double seconds)
 static uint64_t examples_done(const drove_run *run)
 {
     uint64_t sum = drove__ranks_ahead(run);
-    for (unsigned i = 0; i < run->n_workers; i++) {
-        sum += atomic_load_explicit(&run->worker[i].trace.examples, memory_order_relaxed);
+    for (unsigned i = 0; i < run->plan.n_workers; i++) {
+        sum += atomic_load_explicit(&run->loop->worker[i].trace.examples, memory_order_relaxed);
     }
     return sum;
 }
@@ -91,12 +94,12 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
     if (train_ns > run->rate_ns && examples > run->rate_examples) {
         run->rate = (double)(examples - run->rate_examples) / seconds(train_ns - run->rate_ns);
     }
-    double epochs = (double)examples / (double)run->batcher.n_rows, train_s = seconds(train_ns);
+    double epochs = (double)examples / (double)run->loop->order.n_rows, train_s = seconds(train_ns);
     *out = (drove_progress){
         .epochs = epochs,
         .epochs_total = isfinite(run->until.epochs) ? run->until.epochs : NAN,
         .examples = examples,
-        .updates = atomic_load(&run->sync->published),
+        .updates = atomic_load(&run->loop->sync->published),
         .train_s = train_s,
         .examples_per_s = run->rate,
         .loss = st->loss,
@@ -106,7 +109,7 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
         .test_accuracy = st->test_accuracy,
         .target_loss =
             run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
-        .n_workers = run->n_workers,
+        .n_workers = run->plan.n_workers,
         .evaluated = evaluated,
     };
     out->fraction = budget_fraction(run, epochs, out->updates, train_s);
@@ -125,14 +128,14 @@ static void show_progress(drove_run *run, uint64_t train_ns)
 
 static uint64_t batches_for(const drove_run *run, double epochs)
 {
-    double n = ceil(epochs * (double)run->batcher.per_epoch - 1e-9);
+    double n = ceil(epochs * (double)run->loop->order.per_epoch - 1e-9);
     return n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
 }
 
 /* Batches between two planned evaluations; not always a whole number. */
 static double batches_between(const drove_run *run)
 {
-    return fmax(run->opt.eval_every * (double)run->batcher.per_epoch, 1.0);
+    return fmax(run->opt.eval_every * (double)run->loop->order.per_epoch, 1.0);
 }
 
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
@@ -140,20 +143,8 @@ static uint64_t next_evaluation(const drove_run *run)
 {
     double n = ceil((double)run->standing.evaluation_slot * batches_between(run) - 1e-9);
     uint64_t at = n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
-    unsigned width = run->batcher.round_width;
+    unsigned width = run->loop->source->width;
     return width == 0 ? at : (at + width - 1) / width * width;
-}
-
-double drove__score_accuracy(const drove_data *data, const drove_score *score)
-{
-    switch (data->storage->y_kind) {
-    case DROVE_Y_VALUE: return NAN;
-    case DROVE_Y_CLASS: return (double)score->n_correct / (double)score->n_rows;
-    case DROVE_Y_LABELS: break;
-    }
-    double twice_hits = 2.0 * (double)score->true_positive;
-    double sum = twice_hits + (double)score->false_positive + (double)score->false_negative;
-    return sum > 0.0 ? twice_hits / sum : 1.0; /* micro-F1 */
 }
 
 static void pass_marks(drove_run *run)
@@ -164,8 +155,8 @@ static void pass_marks(drove_run *run)
             continue;
         st->mark[i] =
             (drove_mark){.train_s = seconds(st->train_ns),
-                         .epochs = (double)examples_done(run) / (double)run->batcher.n_rows,
-                         .updates = atomic_load(&run->sync->published),
+                         .epochs = (double)examples_done(run) / (double)run->loop->order.n_rows,
+                         .updates = atomic_load(&run->loop->sync->published),
                          .met = true};
     }
 }
@@ -173,28 +164,33 @@ static void pass_marks(drove_run *run)
 /* The first planned evaluation that is still to come. */
 static void plan_evaluation(drove_run *run)
 {
-    uint64_t next = atomic_load(&run->batcher.next);
+    uint64_t next = atomic_load(&run->loop->source->next);
     /* Near it at once, from below: a state file may hold any counter. */
-    double slot = ((double)next - run->batcher.round_width) / batches_between(run) - 2.0;
+    double slot = ((double)next - run->loop->source->width) / batches_between(run) - 2.0;
     run->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
     while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
 }
 
-const float *drove__run_theta(drove_run *run)
+drove_status drove__run_theta(drove_run *run, const float **out)
 {
-    const float *vector = run->sync->ops->peek(run->sync);
-    if (run->theta == NULL) return vector;
-    if (!run->theta_is_current && run->shared == NULL) drove__run_population(run, vector);
-    else if (!run->theta_is_current)
-        run->engine_ops->unpack(run->shared, (const uint32_t *)vector, run->theta);
+    drove_loop *loop = run->loop;
+    const drove_params at = loop->sync->ops->peek(loop->sync);
+    *out = run->theta != NULL ? run->theta : at.theta;
+    if (run->theta == NULL || run->theta_is_current) return DROVE_OK;
+    if (at.words != NULL) loop->core_ops->unpack(loop->shared, at.words, run->theta);
+    else DROVE_TRY(drove__population_run(loop, at.theta));
     run->theta_is_current = true;
-    return run->theta;
+    return DROVE_OK;
 }
 
 /* A parameter that no example of an evaluation meets does not show in the loss. */
-static bool parameters_are_finite(drove_run *run)
+static drove_status check_parameters(drove_run *run, bool *are_finite)
 {
-    return run->kernels.finite_f32(drove__run_theta(run), run->model->n_params);
+    const float *theta;
+    DROVE_TRY(drove__run_theta(run, &theta));
+    *are_finite = run->kernels.finite_f32(theta, run->model->n_params);
+    if (!*are_finite) atomic_store(&run->loop->nonfinite, 1);
+    return DROVE_OK;
 }
 
 static drove_status keep_best(drove_run *run)
@@ -209,27 +205,46 @@ static drove_status keep_best(drove_run *run)
     if (!(loss < st->best_loss)) return DROVE_OK;
     st->best_loss = loss;
     if (run->log == NULL) return DROVE_OK; /* nobody will ask for it: its pages stay untouched */
-    memcpy(run->best, drove__run_theta(run), run->model->n_params * sizeof *run->best);
+    const float *theta;
+    DROVE_TRY(drove__run_theta(run, &theta));
+    memcpy(run->best, theta, run->model->n_params * sizeof *run->best);
     return drove__output_best(run);
+}
+
+/* Loss at the present parameters on data, by all workers of all ranks; n_rows 0: all rows. */
+static drove_status score_data(drove_run *run, const drove_data *data, size_t n_rows,
+                               drove_score *out)
+{
+    drove_loop *loop = run->loop;
+    bool is_own = loop->order.holds_shard && data == run->train; /* each rank has its own */
+    const float *theta;
+    DROVE_TRY(drove__run_theta(run, &theta));
+    DROVE_TRY(drove__scoring_run(loop, data, theta, n_rows, is_own ? 0 : run->ranks.rank,
+                                 is_own ? 1 : run->ranks.n));
+    if (!is_own) DROVE_TRY(drove__ranks_scored(run));
+    *out = drove__scoring_sum(loop);
+    return is_own ? drove__ranks_add(run, out) : DROVE_OK;
 }
 
 static drove_status evaluate(drove_run *run)
 {
     drove_standing *st = &run->standing;
     drove_score score;
-    DROVE_TRY(drove__gang_score(run, run->train, drove__ranks_part(run), &score));
+    bool are_finite;
+    DROVE_TRY(score_data(run, run->train, drove__ranks_part(run), &score));
     st->loss = score.loss / (double)score.n_rows;
     st->accuracy = drove__score_accuracy(run->train, &score);
     if (run->test != NULL) {
-        DROVE_TRY(drove__gang_score(run, run->test, 0, &score));
+        DROVE_TRY(score_data(run, run->test, 0, &score));
         st->test_loss = score.loss / (double)score.n_rows;
         st->test_accuracy = drove__score_accuracy(run->test, &score);
     }
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     plan_evaluation(run);
-    bool is_finite = isfinite(st->loss) && parameters_are_finite(run);
-    if (!is_finite) atomic_store(&run->nonfinite, 1);
+    DROVE_TRY(check_parameters(run, &are_finite));
+    bool is_finite = isfinite(st->loss) && are_finite;
+    if (!is_finite) atomic_store(&run->loop->nonfinite, 1);
     pass_marks(run);
     if (is_finite) DROVE_TRY(keep_best(run));
     drove_progress p;
@@ -250,11 +265,18 @@ static bool target_met(const drove_run *run)
     return st->loss <= goal || accuracy >= run->until.accuracy;
 }
 
+/* Examples that lost workers left undone. */
+static bool has_undone(const drove_run *run)
+{
+    const drove_source *from = run->loop->source;
+    return from->ops->has_undone != NULL && from->ops->has_undone(from);
+}
+
 static bool budget_used(const drove_run *run)
 {
-    bool all_given = atomic_load(&run->batcher.next) >= batches_for(run, run->until.epochs);
-    return (all_given && !drove__crew_has_undone(run)) ||
-           atomic_load(&run->sync->published) >= run->until.updates ||
+    bool all_given = atomic_load(&run->loop->source->next) >= batches_for(run, run->until.epochs);
+    return (all_given && !has_undone(run)) ||
+           atomic_load(&run->loop->sync->published) >= run->until.updates ||
            seconds(run->standing.train_ns) >= run->until.seconds ||
            (run->until.patience > 0 && run->standing.since_best >= run->until.patience);
 }
@@ -262,7 +284,7 @@ static bool budget_used(const drove_run *run)
 static bool run_is_over(drove_run *run)
 {
     run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : interrupt_signal(run);
-    if (atomic_load(&run->nonfinite)) {
+    if (atomic_load(&run->loop->nonfinite)) {
         run->outcome = DROVE_CRASHED;
     } else if (target_met(run)) {
         run->outcome = DROVE_REACHED;
@@ -287,11 +309,11 @@ static uint64_t least(uint64_t a, uint64_t b)
  * follows. */
 static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
 {
-    if (run->crew.n_groups > 0) return UINT64_MAX; /* drove_crew.most_updates says it */
-    uint64_t next = atomic_load(&run->batcher.next), published = atomic_load(&run->sync->published);
+    if (run->plan.source->counts_rows) return UINT64_MAX; /* most_updates says it */
+    uint64_t next = atomic_load(&run->loop->source->next), published = atomic_load(&run->loop->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
-    uint64_t missing = updates - published, each = run->sync->batches_per_update;
+    uint64_t missing = updates - published, each = run->loop->sync->batches_per_update;
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
 
@@ -313,12 +335,12 @@ static uint64_t next_save_ns(const drove_run *run)
 /* What a strategy has saturated when its replicas met counts for the first worker. */
 static void gather_clamped(drove_run *run)
 {
-    (void)run->sync->ops->peek(run->sync); /* the last meeting of this stretch */
-    run->worker[0].trace.clamped += run->sync->n_clamped;
-    run->sync->n_clamped = 0;
+    (void)run->loop->sync->ops->peek(run->loop->sync); /* the last meeting of this stretch */
+    run->loop->worker[0].trace.clamped += run->loop->sync->n_clamped;
+    run->loop->sync->n_clamped = 0;
 }
 
-/* Updates at which a stretch of a crew has to end. */
+/* Updates at which a stretch has to end. */
 static uint64_t most_updates(const drove_run *run)
 {
     uint64_t most = run->until.updates;
@@ -329,39 +351,40 @@ static uint64_t most_updates(const drove_run *run)
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
     drove_standing *st = &run->standing;
+    const drove_clock *clock = run->loop->clock;
+    drove_source *from = run->loop->source;
+    drove_host *host = run->loop->host;
     uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
     if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
     run->rate_examples = examples_done(run);
     run->rate_ns = st->train_ns;
-    uint64_t start = drove__now_ns();
+    uint64_t start = drove__clock_now(clock);
     uint64_t deadline =
         last_ns == UINT64_MAX
             ? UINT64_MAX
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
-    drove__batcher_open(&run->batcher, limit);
+    from->train_ns = st->train_ns;
+    from->ops->open(from, limit, most_updates(run));
     run->theta_is_current = false;
-    run->crew.most_updates = most_updates(run);
-    if (run->crew.n_groups > 0) drove__crew_clear(run);
-    drove__gang_go(run, DROVE_DO_TRAIN);
+    host->ops->go(host, DROVE_DO_TRAIN);
     for (;;) {
-        uint64_t now = drove__now_ns();
-        if (drove__gang_wait(run, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
-        now = drove__now_ns();
+        uint64_t now = drove__clock_now(clock);
+        if (host->ops->wait(host, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
+        now = drove__clock_now(clock);
         if (!halted && (interrupt_signal(run) != 0 || now >= deadline)) {
-            drove__run_halt(run);
+            drove__loop_halt(run->loop);
             halted = true;
         }
-        if (run->crew.n_groups > 0) drove__crew_tell(run);
+        if (from->ops->check != NULL) (void)from->ops->check(from); /* says who is lost */
         show_progress(run, st->train_ns + now - start);
     }
-    st->train_ns += drove__now_ns() - start;
-    drove__batcher_settle(&run->batcher);
+    st->train_ns += drove__clock_now(clock) - start;
+    if (from->ops->settle != NULL) from->ops->settle(from);
     gather_clamped(run);
-    if (run->crew.n_groups > 0) drove__crew_tell(run);
     run->ranks.signal_number = interrupt_signal(run);
-    drove_status status = drove__gang_status(run);
+    drove_status status = host->ops->status(host);
     return status == DROVE_OK ? drove__ranks_parked(run) : status;
 }
 
@@ -370,8 +393,8 @@ static bool save_is_due(const drove_run *run, bool evaluated)
     switch (run->save.every.unit) {
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
-    case DROVE_SAVE_EPOCHS: return atomic_load(&run->batcher.next) >= next_save_batch(run);
-    case DROVE_SAVE_UPDATES: return atomic_load(&run->sync->published) >= next_save_update(run);
+    case DROVE_SAVE_EPOCHS: return atomic_load(&run->loop->source->next) >= next_save_batch(run);
+    case DROVE_SAVE_UPDATES: return atomic_load(&run->loop->sync->published) >= next_save_update(run);
     case DROVE_SAVE_SECONDS: return run->standing.train_ns >= next_save_ns(run);
     }
     return false;
@@ -380,10 +403,11 @@ static bool save_is_due(const drove_run *run, bool evaluated)
 /* Saves, unless there is rubbish to save: then the run has crashed, and the older state stays. */
 static drove_status save(drove_run *run)
 {
-    if (!parameters_are_finite(run)) atomic_store(&run->nonfinite, 1);
-    if (atomic_load(&run->nonfinite)) return DROVE_OK;
-    run->save.done_batches = atomic_load(&run->batcher.next);
-    run->save.done_updates = atomic_load(&run->sync->published);
+    bool are_finite;
+    DROVE_TRY(check_parameters(run, &are_finite));
+    if (atomic_load(&run->loop->nonfinite)) return DROVE_OK;
+    run->save.done_batches = atomic_load(&run->loop->source->next);
+    run->save.done_updates = atomic_load(&run->loop->sync->published);
     run->save.done_ns = run->standing.train_ns;
     DROVE_TRY(drove__output_save(run));
     run->save.is_there = run->opt.out[0] != '\0';
@@ -402,9 +426,10 @@ static uint64_t next_stop(const drove_run *run)
 }
 
 /* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
-static drove_status check_crew(drove_run *run)
+static drove_status check_source(drove_run *run)
 {
-    drove_status status = drove__crew_status(run);
+    drove_source *from = run->loop->source;
+    drove_status status = from->ops->check != NULL ? from->ops->check(from) : DROVE_OK;
     if (status == DROVE_OK) return DROVE_OK;
     bool saves = run->opt.out[0] != '\0';
     char text[DROVE_ERROR_TEXT_SIZE];
@@ -420,8 +445,8 @@ static drove_status check_crew(drove_run *run)
 static drove_status evaluate_or_save(drove_run *run)
 {
     drove_status status = evaluate(run);
-    if (status == DROVE_OK || run->crew.n_groups == 0) return status;
-    drove_status lost = check_crew(run);
+    if (status == DROVE_OK) return status;
+    drove_status lost = check_source(run);
     return lost != DROVE_OK ? lost : status;
 }
 
@@ -445,10 +470,10 @@ drove_status drove__run_control(drove_run *run)
     if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate_or_save(run));
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
-        if (run->crew.n_groups > 0) DROVE_TRY(check_crew(run));
-        if (run->sync->ops->parked != NULL) DROVE_TRY(run->sync->ops->parked(run->sync));
+        DROVE_TRY(check_source(run));
+        if (run->loop->sync->ops->parked != NULL) DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
         evaluated =
-            atomic_load(&run->nonfinite) || atomic_load(&run->batcher.next) >= next_evaluation(run);
+            atomic_load(&run->loop->nonfinite) || atomic_load(&run->loop->source->next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate_or_save(run));
         if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }

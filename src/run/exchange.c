@@ -5,6 +5,7 @@
 #include "base/spec.h"
 #include "elastic/elastic.h"
 #include "run/registry.h"
+#include "run/resolve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static const char *names_with(unsigned needs, char *into, size_t size)
 }
 
 /* Options that say something only of exchanges. */
-static drove_status check_unused(const drove_options *o, const drove_workers *w)
+static drove_status check_unused(const drove_options *o, const drove_plan *w)
 {
     char value[DROVE_TEXT_SIZE], names[512];
     const struct {
@@ -58,7 +59,6 @@ static drove_status check_unused(const drove_options *o, const drove_workers *w)
         {"period", "--period", o->period[0] != '\0'},
         {"rho", "--rho", o->rho != 0.0},
         {"messages", "--messages", strcmp(o->messages, "packed") != 0},
-        {"shard", "--shard", strcmp(o->shard, "whole") != 0},
         {"precision", "--precision", o->precision[0] != '\0' && !drove__resolve_is_low(o)},
     };
     for (size_t i = 0; i < DROVE_COUNT(option); i++) {
@@ -80,7 +80,7 @@ static bool is_momentum(const char *rule)
     return strncmp(rule, name, n) == 0 && (rule[n] == '\0' || rule[n] == ':' || rule[n] == '?');
 }
 
-drove_status drove__exchange_check(const drove_options *o, const drove_workers *w)
+drove_status drove__exchange_check(const drove_options *o, const drove_plan *w)
 {
     unsigned needs = w->ops->needs;
     const char *rule = drove__resolve_rule(o, needs);

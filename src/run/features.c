@@ -4,7 +4,7 @@
  * What the model saw when it was trained must be what it sees now: a model file to go on from
  * settles the map, and --features may then only repeat what stands there.
  */
-#include "run/run.h"
+#include "run/ranks.h"
 
 #include "base/clock.h"
 
@@ -73,9 +73,9 @@ drove_status drove__run_features(drove_run *run)
     if (drove__augment_is_on(&run->train->augment))
         return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
     drove__topo_facts(run->topo, &facts);
-    unsigned n_threads = run->n_workers < facts.n_pus ? run->n_workers : facts.n_pus;
+    unsigned n_threads = run->plan.n_workers < facts.n_pus ? run->plan.n_workers : facts.n_pus;
     uint64_t begin = drove__now_ns();
-    drove__topo_spread_memory(run->topo, run->place, run->n_workers); /* the threads inherit it */
+    drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers); /* the threads inherit it */
     drove_status status = apply(run, n_threads);
     drove__topo_spread_memory(run->topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");

@@ -11,9 +11,13 @@
 #include "data/scale.h"
 #include "model/graph.h"
 #include "model/loss.h"
-#include "run/run.h"
+#include "run/modelfile.h"
+
+#include "base/mem.h"
+#include "base/safetensors.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,4 +415,27 @@ void drove__modelfile_fini(drove_modelfile *file)
     drove__free(file->theta);
     drove__model_destroy(file->model);
     *file = (drove_modelfile){0};
+}
+
+double drove__score_accuracy(const drove_data *data, const drove_score *score)
+{
+    switch (data->storage->y_kind) {
+    case DROVE_Y_VALUE: return NAN;
+    case DROVE_Y_CLASS: return (double)score->n_correct / (double)score->n_rows;
+    case DROVE_Y_LABELS: break;
+    }
+    double twice_hits = 2.0 * (double)score->true_positive;
+    double sum = twice_hits + (double)score->false_positive + (double)score->false_negative;
+    return sum > 0.0 ? twice_hits / sum : 1.0; /* micro-F1 */
+}
+
+drove_model_io drove__data_io(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    size_t image[3];
+    drove__data_image(data, image);
+    return (drove_model_io){.n_features = drove__data_n_inputs(data),
+                            .n_classes = s->n_classes,
+                            .is_multi_label = s->y_kind == DROVE_Y_LABELS,
+                            .image = {.c = image[0], .h = image[1], .w = image[2]}};
 }

@@ -7,7 +7,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "run/resolve.h"
-#include "run/workers.h"
+#include "plan/workers.h"
 
 #include <drove/options.h>
 
@@ -252,7 +252,7 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
     return DROVE_OK;
 }
 
-/* "threads:4" is another word for --threads 4; what else there is run/workers.c reads. */
+/* "threads:4" is another word for --threads 4; plan/workers.c reads all else. */
 static drove_status set_workers(drove_options *options, const drove_option_info *info,
                                 const char *value)
 {
@@ -264,10 +264,13 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
         DROVE_TRY(drove_options_set(options, threads, "all")); /* what was said before */
         return set_text(options->workers, info, value);
     }
-    if (strncmp(value, threads, n) != 0) {
-        drove_crew_plan plan;
-        DROVE_TRY(drove__crew_plan_parse(value, NULL, DROVE_MOST_THREADS, true, &plan));
-        drove__crew_plan_fini(&plan);
+    if (value[0] == '\0') return set_text(options->workers, info, value);
+    if (strncmp(value, threads, n) != 0 || strchr(value, '+') != NULL) {
+        drove_workers_list list;
+        char expanded[DROVE_TEXT_SIZE];
+        drove__workers_expand(value, 0, expanded, sizeof expanded);
+        DROVE_TRY(drove__workers_parse(expanded, NULL, DROVE_MOST_THREADS, true, &list));
+        drove__workers_fini(&list);
         return set_text(options->workers, info, value);
     }
     if (value[n] != '\0' && (value[n] != ':' || strpbrk(value, "?+,") != NULL)) {

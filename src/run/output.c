@@ -6,46 +6,22 @@
  */
 #include "run/output.h"
 
-#include "run/report.h"
+#include "run/control.h"
 
-#include "base/cpu.h"
 #include "base/file.h"
-
-#include <drove/version.h>
+#include "report/report.h"
+#include "run/facts.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *drove__path_join(const char *folder, const char *name)
-{
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path != NULL) snprintf(path, size, "%s/%s", folder, name);
-    return path;
-}
-
-json_t *drove__json_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-drove_status drove__json_text(json_t *object, int digits, char **out)
-{
-    char *text = object != NULL
-                     ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
-                     : NULL;
-    json_decref(object);
-    if (text == NULL) return drove__fail_nomem("JSON text", 1);
-    *out = text;
-    return DROVE_OK;
-}
-
-drove_status drove__write_text(const char *folder, const char *name, const char *text)
+/* folder/name with text and a final newline, whole or not at all. */
+static drove_status write_text(const char *folder, const char *name, const char *text)
 {
     drove_writer *w;
     char *path = drove__path_join(folder, name);
@@ -111,63 +87,16 @@ static drove_status make_folder(const drove_run *run)
     return DROVE_OK;
 }
 
-/* Significant digits with which every real option reads back as it is: 15 keep what people type as
- * they typed it, 17 are enough for any number. */
-static int exact_digits(const drove_options *opt)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        char text[40];
-        if (info[i].kind != DROVE_OPTION_REAL) continue;
-        double value = *(const double *)(const void *)((const char *)opt + info[i].offset);
-        snprintf(text, sizeof text, "%.15g", value);
-        if (strtod(text, NULL) != value) return 17;
-    }
-    return 15;
-}
-
-static json_t *options_json(const drove_options *opt)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    json_t *object = json_object();
-    for (size_t i = 0; i < n; i++) {
-        const char *field = (const char *)opt + info[i].offset;
-        json_t *value = NULL;
-        switch (info[i].kind) {
-        case DROVE_OPTION_TEXT: value = json_string(field); break;
-        case DROVE_OPTION_REAL: value = json_real(*(const double *)(const void *)field); break;
-        case DROVE_OPTION_COUNT:
-            value = json_integer((json_int_t) * (const uint64_t *)(const void *)field);
-            break;
-        }
-        json_object_set_new(object, info[i].name, value);
-    }
-    return object;
-}
-
-static json_t *machine_json(const drove_run *run)
-{
-    drove_topo_facts facts;
-    drove__topo_facts(run->topo, &facts);
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", host, "cpu", drove__cpu_model(),
-                     "cores", (int)facts.n_cores, "processors", (int)facts.n_pus, "numa_nodes",
-                     (int)facts.n_nodes, "isa", run->kernels.isa, "gemm", run->kernels.gemm_source);
-}
-
 static drove_status write_run_json(const drove_run *run)
 {
-    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o, s:o}", "drove", DROVE_VERSION, "options",
-                               options_json(&run->opt), "strategy", run->plan.spec, "n_workers",
-                               (int)run->n_workers, "machine", machine_json(run), "cluster",
-                               drove__cluster_json(run));
-    char *text;
-    DROVE_TRY(drove__json_text(object, exact_digits(&run->opt), &text));
-    drove_status status = drove__write_text(run->opt.out, "run.json", text);
+    const drove_progress before = {0};
+    drove_facts facts;
+    char *text = NULL;
+    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
+    drove_status status = drove__report_run(&facts, &text);
+    if (status == DROVE_OK) status = write_text(run->opt.out, "run.json", text);
     free(text);
+    drove__facts_fini(&facts);
     return status;
 }
 
@@ -177,8 +106,8 @@ static drove_status trim_log(const drove_run *run, const char *path)
     uint64_t examples = 0;
     char *text;
     size_t size;
-    for (unsigned i = 0; i < run->n_workers; i++)
-        examples += atomic_load(&run->worker[i].trace.examples);
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        examples += atomic_load(&run->loop->worker[i].trace.examples);
     if (access(path, F_OK) != 0) return DROVE_OK;
     DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
     drove_writer *w;
@@ -220,57 +149,25 @@ drove_status drove__output_open(drove_run *run)
 
 /* ---- during the run ---- */
 
-static drove_status append_record(drove_run *run, const drove_progress *p)
+static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
 {
-    json_t *record = json_pack(
-        "{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "examples", (json_int_t)p->examples,
-        "epochs", drove__json_real(p->epochs), "updates", (json_int_t)p->updates, "train_s",
-        drove__json_real(p->train_s), "examples_per_s", drove__json_real(p->examples_per_s), "loss",
-        drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
-        drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
-    double distance = drove__communication_distance(run);
-    if (!isnan(distance)) json_object_set_new(record, "distance", drove__json_real(distance));
-    if (run->crew.n_groups > 0) json_object_set_new(record, "workers", drove__report_record(run));
-    char *text = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(record);
-    if (text == NULL) return drove__fail_nomem("a log record", 1);
-    drove_status status = drove__jsonl_append(run->log, text);
+    char *text;
+    DROVE_TRY(drove__report_evaluation(facts, &text));
+    drove_status status = drove__jsonl_append(log, text);
     free(text);
     return status;
 }
 
-static drove_status write_events(drove_run *run, const drove_progress *p)
-{
-    const struct {
-        const char *tag;
-        double value;
-    } scalars[] = {{"loss/train", p->loss},
-                   {"loss/test", p->test_loss},
-                   {"accuracy/train", p->accuracy},
-                   {"accuracy/test", p->test_accuracy},
-                   {"speed/examples_per_s", p->examples_per_s},
-                   {"progress/epochs", p->epochs}};
-    for (size_t i = 0; i < DROVE_COUNT(scalars); i++) {
-        if (isnan(scalars[i].value)) continue;
-        DROVE_TRY(drove__events_scalar(run->events, scalars[i].tag, (int64_t)p->updates,
-                                       scalars[i].value));
-    }
-    DROVE_TRY(drove__report_events(run, (int64_t)p->updates));
-    for (unsigned i = 0; i < run->n_workers; i++) {
-        char tag[48];
-        snprintf(tag, sizeof tag, "staleness/worker%u", i);
-        if (run->worker[i].trace.staleness.n == 0) continue;
-        DROVE_TRY(drove__events_histogram(run->events, tag, (int64_t)p->updates,
-                                          &run->worker[i].trace.staleness));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
 {
+    drove_facts facts;
     if (run->log == NULL) return DROVE_OK;
-    DROVE_TRY(append_record(run, p));
-    return write_events(run, p);
+    DROVE_TRY(drove__facts_evaluation(run, p, &facts));
+    drove_status status = append_record(run->log, &facts);
+    if (status == DROVE_OK) status = drove__report_events(&facts, run->events);
+    drove__facts_fini(&facts);
+    drove__facts_logged(run);
+    return status;
 }
 
 static drove_status save_model(const drove_run *run, const char *name, const float *theta)
@@ -292,7 +189,9 @@ drove_status drove__output_save(drove_run *run)
 {
     if (run->opt.out[0] == '\0') return DROVE_OK;
     if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
-    DROVE_TRY(save_model(run, "model.safetensors", drove__run_theta(run)));
+    const float *theta;
+    DROVE_TRY(drove__run_theta(run, &theta));
+    DROVE_TRY(save_model(run, "model.safetensors", theta));
     char *path = drove__path_join(run->opt.out, "state.safetensors");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     drove_status status = drove__state_save(run, path);
@@ -302,7 +201,21 @@ drove_status drove__output_save(drove_run *run)
 
 drove_status drove__output_summary(drove_run *run, const char *json)
 {
-    return run->log == NULL ? DROVE_OK : drove__write_text(run->opt.out, "summary.json", json);
+    return run->log == NULL ? DROVE_OK : write_text(run->opt.out, "summary.json", json);
+}
+
+drove_status drove__output_timeline(const drove_run *run, const drove_facts *facts)
+{
+    if (facts->spans == NULL) return DROVE_OK;
+    if (run->opt.timeline[0] != '\0') {
+        drove_status status = drove__report_timeline(facts, run->opt.timeline);
+        return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--timeline");
+    }
+    char *path = drove__path_join(run->opt.out, "timeline.json");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    drove_status status = drove__report_timeline(facts, path);
+    free(path);
+    return status;
 }
 
 void drove__output_close(drove_run *run)

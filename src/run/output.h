@@ -1,16 +1,22 @@
-/* run/output.h - JSON helpers and small text files, shared by what writes results. */
+/* run/output.h - the files of --out: run.json, log.jsonl, summary.json, models, state, events; and
+ * the time line.
+ *
+ * Threads: the caller's of drove_train, workers parked.  Without --out nothing is written.
+ */
 #ifndef DROVE_RUN_OUTPUT_H
 #define DROVE_RUN_OUTPUT_H
 
+#include "report/facts.h"
 #include "run/run.h"
 
-#include <jansson.h>
-
-/* A number, or null where it is not finite (JSON has no NaN). */
-json_t *drove__json_real(double value);
-/* Text of an object, which is released, with so many significant digits; the caller frees *out. */
-drove_status drove__json_text(json_t *object, int digits, char **out);
-/* folder/name with text and a final newline, whole or not at all. */
-drove_status drove__write_text(const char *folder, const char *name, const char *text);
+/* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also DROVE_E_EXISTS (the folder is in use). */
+drove_status drove__output_open(drove_run *run);
+drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
+drove_status drove__output_best(drove_run *run);
+drove_status drove__output_save(drove_run *run);
+drove_status drove__output_summary(drove_run *run, const char *json);
+/* To --timeline, or timeline.json in --out; nothing where the run has no spans. */
+drove_status drove__output_timeline(const drove_run *run, const drove_facts *facts);
+void         drove__output_close(drove_run *run);
 
 #endif

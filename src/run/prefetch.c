@@ -25,7 +25,7 @@ static int *processors(const drove_run *run, size_t *n_out)
     drove_topo_facts facts;
     drove__topo_facts(run->topo, &facts);
     bool is_pinned = run->plan.bind != DROVE_BIND_NONE;
-    unsigned n = is_pinned ? run->n_workers : facts.n_pus;
+    unsigned n = is_pinned ? run->plan.n_workers : facts.n_pus;
     drove_place *place = calloc(n, sizeof *place);
     int *pu = calloc(n, sizeof *pu);
     if (place == NULL || pu == NULL) {

@@ -1,8 +1,9 @@
 /* run/problem.c - the data and the model of a run.  See setup.h. */
-#include "run/setup.h"
+#include "run/run.h"
 
 #include "base/clock.h"
 #include "model/loss.h"
+#include "run/ranks.h"
 #include "run/registry.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static drove_status check_target(const drove_run *run)
 drove_status drove__problem_open(drove_run *run)
 {
     uint64_t begun_ns = drove__now_ns();
-    drove__topo_spread_memory(run->topo, run->place, run->n_workers);
+    drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
     const drove_shard shard = drove__ranks_shard(run);
     drove_status status =
         drove__data_open_shard(run->opt.data, run->opt.test, run->opt.seed, &shard, &run->train,
@@ -79,17 +80,6 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     return status;
 }
 
-drove_model_io drove__run_io(const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    size_t image[3];
-    drove__data_image(data, image);
-    return (drove_model_io){.n_features = drove__data_n_inputs(data),
-                            .n_classes = s->n_classes,
-                            .is_multi_label = s->y_kind == DROVE_Y_LABELS,
-                            .image = {.c = image[0], .h = image[1], .w = image[2]}};
-}
-
 /* What the model's file says and is not done, a message for each line. */
 static void say_model_notes(const drove_run *run)
 {
@@ -103,7 +93,7 @@ static void say_model_notes(const drove_run *run)
 
 drove_status drove__problem_model(drove_run *run, float **theta)
 {
-    const drove_model_io io = drove__run_io(run->train);
+    const drove_model_io io = drove__data_io(run->train);
     if (drove__names_model_file(run->opt.model)) {
         DROVE_TRY(load_start(run, &io, theta));
         return drove__run_check_memory(run);

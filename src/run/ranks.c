@@ -1,12 +1,7 @@
 /* run/ranks.c - joining the ranks of a job, agreeing with them, leaving.  See ranks.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* CPU_COUNT */
-#endif
 #include "run/ranks.h"
 
 #include "cluster/ranks_open.h"
-#include "run/registry.h"
-#include "run/run.h"
 
 #include "base/cpu.h"
 #include "base/hash.h"
@@ -14,7 +9,6 @@
 #include <drove/version.h>
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,16 +18,11 @@ static _Atomic(drove_transport *) broken;
 
 /* ---- joining and leaving ---- */
 
-static void be_one(drove_ranks *r)
-{
-    *r = (drove_ranks){.n = 1, .n_local = 1, .n_threads = 1};
-}
-
 drove_status drove__ranks_join(drove_run *run)
 {
     drove_ranks *r = &run->ranks;
     const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
-    be_one(r);
+    *r = (drove_ranks){.n = 1, .n_local = 1};
     if (!drove__mpi_is_launched()) return DROVE_OK;
     if (drovek_select(&run->kernels, drove__cpu_features(), cap) != DROVE_OK)
         DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), NULL)); /* refused later */
@@ -54,7 +43,6 @@ drove_status drove__ranks_join(drove_run *run)
 void drove__ranks_leave(drove_run *run, drove_status status)
 {
     bool is_known = status == DROVE_OK || !run->ranks.is_together;
-    free(run->ranks.place);
     if (run->transport == NULL) return;
     if (run->ranks.n > 1 && !is_known) atomic_store(&broken, run->transport);
     else run->transport->ops->destroy(run->transport);
@@ -125,66 +113,10 @@ void drove__ranks_say(const drove_run *run)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%u on %.60s",
                                  used > 0 ? ", " : "", n_here, wire->host[i]);
     }
+    const drove_plan_worker *first = &run->plan.worker[run->plan.first_here];
     drove__run_say(run, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
-                   wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, run->ranks.n_threads,
-                   run->ranks.n_threads == 1 ? "" : "s");
-}
-
-/* ---- placing ---- */
-
-static drove_status refuse_strategy(const drove_run *run)
-{
-    char names[512] = "";
-    size_t used = 0;
-    for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++) {
-        if ((drove__strategies[i]->needs & DROVE_SYNC_SPREAD) == 0) continue;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
-                                 drove__strategies[i]->name);
-    }
-    return drove__fail(DROVE_E_ARG,
-                       "--strategy %s: expected one whose workers need no common memory, as %u "
-                       "ranks were started: %s (allreduce is what sync is among ranks)",
-                       run->plan.spec, run->ranks.n, names);
-}
-
-static drove_status refuse_processes(const drove_run *run)
-{
-    return drove__fail(DROVE_E_ARG,
-                       "--workers %s: expected no processes of a rank's own, as %u ranks were "
-                       "started, each of which is a worker",
-                       run->opt.workers, run->ranks.n);
-}
-
-/* Processors that belong to this rank alone: the launcher has bound it, or it shares the host. */
-static unsigned own_processors(const drove_run *run, bool *is_bound)
-{
-    drove_topo_facts facts;
-    drove__topo_facts(run->topo, &facts);
-    *is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned n = *is_bound ? facts.n_pus : facts.n_pus / run->ranks.n_local;
-    return n > 0 ? n : 1;
-}
-
-drove_status drove__ranks_place(drove_run *run)
-{
-    drove_ranks *r = &run->ranks;
-    bool is_bound;
-    unsigned n_all = own_processors(run, &is_bound);
-    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return refuse_strategy(run);
-    if (run->plan.is_procs) return refuse_processes(run);
-    DROVE_TRY(drove__threads_parse(run->opt.threads, n_all, &r->n_threads));
-    unsigned first = is_bound ? 0 : r->local_rank * r->n_threads;
-    run->n_workers = r->n;
-    run->place = calloc(r->n, sizeof *run->place);
-    r->place = calloc(first + r->n_threads, sizeof *r->place);
-    if (run->place == NULL || r->place == NULL)
-        return drove__fail_nomem("worker places", r->n * sizeof *run->place);
-    for (unsigned i = 0; i < r->n; i++)
-        run->place[i] = (drove_place){.pu = -1, .core = -1, .node = -1};
-    drove__topo_place(run->topo, run->plan.bind, first + r->n_threads, r->place);
-    memmove(r->place, r->place + first, r->n_threads * sizeof *r->place);
-    run->place[r->rank] = r->place[0];
-    return DROVE_OK;
+                   wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, first->n_cores,
+                   first->n_cores == 1 ? "" : "s");
 }
 
 bool drove__ranks_hold_shards(const drove_run *run)
@@ -205,20 +137,6 @@ drove_status drove__ranks_check_model(const drove_run *run)
                        "--shard own: expected a model without batch normalisation, whose "
                        "statistics are those of all training examples, found %s",
                        run->model->spec);
-}
-
-static drove_status bind_part(void *context, unsigned part)
-{
-    const drove_run *run = context;
-    return drove__topo_bind_self(run->topo, &run->ranks.place[part]);
-}
-
-void drove__ranks_engine(drove_worker *w, drove_engine_options *opt)
-{
-    if (w->run->ranks.n == 1 || w->run->ranks.n_threads == 1) return;
-    opt->n_threads = w->run->ranks.n_threads;
-    opt->bind = bind_part;
-    opt->bind_context = w->run;
 }
 
 /* ---- agreeing ---- */

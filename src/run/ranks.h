@@ -7,7 +7,7 @@
  *   ranks_park.c   what ranks tell each other when their workers are parked; evaluations in parts
  *   ranks_state.c  the state of all ranks in one file, and back
  *
- * run->worker[] has all P workers, but only the own one has a thread, an engine and parameters
+ * run->loop->worker[] has the workers of all ranks, but only those here have a thread, an engine and parameters
  * here; the traces of the others are what they were when all were parked last.  Rank 0 alone writes
  * files and says messages.  Where there is one process, run->ranks.n is 1 and nothing here does
  * anything.
@@ -23,43 +23,19 @@
 #define DROVE_RUN_RANKS_H
 
 #include "base/safetensors.h"
-#include "base/status.h"
-#include "base/topo.h"
-#include "engine/engine.h"
-#include "model/model.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef struct drove_run    drove_run;
-typedef struct drove_worker drove_worker;
-
-typedef struct drove_ranks {
-    unsigned     n, rank;             /* 1 and 0: one process */
-    unsigned     n_local, local_rank; /* ranks of this host */
-    unsigned     n_threads;           /* that the worker here computes with */
-    drove_place *place;               /* [n_threads] */
-    bool         is_together;         /* all have agreed: exchanges are under way */
-    int          signal_number;       /* that some rank got, known to all; 0: none */
-    uint64_t     own_examples;        /* of the worker here, when it was parked last */
-} drove_ranks;
+#include "run/run.h"
 
 /* ---- ranks.c ---- */
 
 /* Before all else: begins MPI where a launcher started several ranks.  Errors: those of
  * drove__transport_mpi. */
 drove_status drove__ranks_join(drove_run *run);
-/* The strategy is known: run->n_workers, run->place and the threads of the worker here.  Errors:
- * DROVE_E_ARG (a strategy whose workers share memory). */
-drove_status drove__ranks_place(drove_run *run);
 /* The training examples that are read here: with --shard own those of this rank, else all. */
 drove_shard drove__ranks_shard(const drove_run *run);
 /* Does each rank have a part of its own? */
 bool drove__ranks_hold_shards(const drove_run *run);
 /* Errors: DROVE_E_UNSUPPORTED (--shard own and a model that needs all examples). */
 drove_status drove__ranks_check_model(const drove_run *run);
-/* What the engine of the worker here is made with. */
-void drove__ranks_engine(drove_worker *w, drove_engine_options *opt);
 /* The first failure of any rank, at all of them.  One process: `status`. */
 drove_status drove__ranks_agree(drove_run *run, drove_status status);
 /* Have all the same version, options, data, model and kernels?  theta: [n_params] at the
@@ -80,7 +56,7 @@ drove_status drove__ranks_parked(drove_run *run);
 /* While the workers train: examples that those of other ranks are likely to have done since they
  * were parked: as many each as the one here. */
 uint64_t drove__ranks_ahead(const drove_run *run);
-/* Chunk i of run->scoring was scored by rank i mod P: now all have all.  Errors: as above. */
+/* Chunk i of run->loop->scoring was scored by rank i mod P: now all have all.  Errors: as above. */
 drove_status drove__ranks_scored(drove_run *run);
 /* The sum of this score of every rank, in their order.  Errors: as above. */
 drove_status drove__ranks_add(drove_run *run, drove_score *score);

@@ -2,6 +2,7 @@
 #include "run/ranks.h"
 
 #include "run/control.h"
+#include "loop/evaluation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,21 +44,29 @@ drove_status drove__ranks_lost(const drove_run *run, drove_status status)
                        text, run->opt.out, run->ranks.n, run->opt.out);
 }
 
-static parked tell(const drove_run *run)
+static parked tell(const drove_run *run, unsigned worker)
 {
-    const drove_worker *w = &run->worker[run->ranks.rank];
-    const drove_batcher *b = &run->batcher;
+    const drove_worker *w = &run->loop->worker[worker];
+    const drove_source *from = run->loop->source;
     parked mine;
     memset(&mine, 0, sizeof mine);
-    mine.next = b->rounds_started * b->round_width;
-    if (mine.next < atomic_load(&b->next)) mine.next = atomic_load(&b->next);
+    mine.next = from->ops->begun != NULL ? from->ops->begun(from) : atomic_load(&from->next);
     mine.train_ns = run->standing.train_ns;
     mine.own_steps = w->optim.t;
-    mine.is_nonfinite = atomic_load(&run->nonfinite);
+    mine.is_nonfinite = atomic_load(&run->loop->nonfinite);
     mine.signal_number = run->ranks.signal_number;
     mine.traffic = w->traffic;
     memcpy(&mine.trace, &w->trace, sizeof mine.trace);
     return mine;
+}
+
+static uint64_t examples_here(const drove_run *run)
+{
+    const drove_plan *p = &run->plan;
+    uint64_t sum = 0;
+    for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++)
+        sum += atomic_load_explicit(&run->loop->worker[i].trace.examples, memory_order_relaxed);
+    return sum;
 }
 
 /* The same of all at all ranks.  Methods whose workers go at their own pace stop at different
@@ -65,29 +74,28 @@ static parked tell(const drove_run *run)
 static void hear(drove_run *run, const parked *all)
 {
     uint64_t next = 0;
-    const uint64_t width = run->batcher.round_width;
+    const uint64_t width = run->loop->source->width;
     run->ranks.signal_number = 0;
-    for (unsigned i = 0; i < run->ranks.n; i++) {
+    for (unsigned i = 0; i < run->plan.n_workers; i++) {
+        drove_worker *w = &run->loop->worker[i];
         if (all[i].next > next) next = all[i].next;
-        if (all[i].is_nonfinite) atomic_store(&run->nonfinite, 1);
+        if (all[i].is_nonfinite) atomic_store(&run->loop->nonfinite, 1);
         if (run->ranks.signal_number == 0) run->ranks.signal_number = all[i].signal_number;
-        if (i == run->ranks.rank) continue;
-        run->worker[i].traffic = all[i].traffic;
-        memcpy(&run->worker[i].trace, &all[i].trace, sizeof all[i].trace);
-        run->worker[i].optim.t = all[i].own_steps;
+        if (drove__plan_is_here(&run->plan, i)) continue;
+        w->traffic = all[i].traffic;
+        memcpy(&w->trace, &all[i].trace, sizeof all[i].trace);
+        w->optim.t = all[i].own_steps;
     }
     if (width > 0) next = (next + width - 1) / width * width;
-    atomic_store(&run->batcher.next, next);
+    atomic_store(&run->loop->source->next, next);
     run->standing.train_ns = all[0].train_ns;
-    run->ranks.own_examples = atomic_load(&run->worker[run->ranks.rank].trace.examples);
+    run->ranks.own_examples = examples_here(run);
 }
 
 uint64_t drove__ranks_ahead(const drove_run *run)
 {
     const drove_ranks *r = &run->ranks;
-    if (r->n <= 1) return 0;
-    uint64_t own = atomic_load_explicit(&run->worker[r->rank].trace.examples, memory_order_relaxed);
-    return (own - r->own_examples) * (r->n - 1);
+    return r->n <= 1 ? 0 : (examples_here(run) - r->own_examples) * (r->n - 1);
 }
 
 /* Twice: behind the first time all are parked, so no wish to halt is on its way any more; behind
@@ -95,22 +103,28 @@ uint64_t drove__ranks_ahead(const drove_run *run)
 drove_status drove__ranks_parked(drove_run *run)
 {
     drove_transport *t = run->transport;
+    const drove_plan *p = &run->plan;
     if (run->ranks.n <= 1) return DROVE_OK;
-    parked *all = drove__alloc(run->ranks.n, sizeof *all), mine = tell(run);
-    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof *all);
-    drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
+    parked *all = drove__alloc(p->n_workers, sizeof *all), *mine = drove__alloc(p->n_here, sizeof *mine);
+    drove_status status = DROVE_OK;
+    if (all == NULL || mine == NULL)
+        status = drove__fail_nomem("what ranks say", p->n_workers * sizeof *all);
+    for (unsigned i = 0; i < p->n_here && status == DROVE_OK; i++)
+        mine[i] = tell(run, p->first_here + i);
+    if (status == DROVE_OK) status = t->ops->gather(t, mine, p->n_here * sizeof *mine, all);
     atomic_store(&t->halt_wished, 0);
     atomic_store(&t->halt_seen, 0);
     if (status == DROVE_OK) hear(run, all);
-    if (status == DROVE_OK) status = t->ops->gather(t, &mine, sizeof mine, all);
+    if (status == DROVE_OK) status = t->ops->gather(t, mine, p->n_here * sizeof *mine, all);
     drove__free(all);
+    drove__free(mine);
     return status;
 }
 
 size_t drove__ranks_part(const drove_run *run)
 {
     size_t n = (size_t)run->opt.eval_examples;
-    return run->batcher.holds_shard ? (n + run->ranks.n - 1) / run->ranks.n : n;
+    return run->loop->order.holds_shard ? (n + run->ranks.n - 1) / run->ranks.n : n;
 }
 
 drove_status drove__ranks_add(drove_run *run, drove_score *score)
@@ -127,7 +141,7 @@ drove_status drove__ranks_add(drove_run *run, drove_score *score)
 
 drove_status drove__ranks_scored(drove_run *run)
 {
-    drove_scoring *sc = &run->scoring;
+    drove_scoring *sc = &run->loop->scoring;
     const unsigned n = run->ranks.n;
     if (n <= 1) return DROVE_OK;
     size_t each = (sc->n_chunks + n - 1) / n;

@@ -6,8 +6,6 @@
  */
 #include "run/ranks.h"
 
-#include "run/run.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +30,7 @@ static drove_status pass(const drove_run *run, drove_exchange_kind kind, unsigne
                             .in = value,
                             .out = kind == DROVE_SEND ? NULL : value,
                             .n = is_rest ? 1 : n};
-        DROVE_TRY(drove__exchange(run->transport, run->ranks.rank, &x, NULL));
+        DROVE_TRY(drove__exchange(run->transport, run->transport->first_worker, &x, NULL));
         if (is_rest && takes) memcpy(at, &rest, left);
         size_t done = is_rest ? left : n * sizeof(float);
         at += done;

@@ -9,12 +9,15 @@
 #include "accum/accum.h"
 #include "base/mem.h"
 #include "cluster/messages.h"
+#include "coord/assigned.h"
 #include "coord/method.h"
 #include "data/data.h"
 #include "engine/device.h"
 #include "engine/features.h"
 #include "elastic/elastic.h"
 #include "engine/linear/problem.h"
+#include "loop/host.h"
+#include "loop/sources.h"
 #include "model/layer.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -36,6 +39,15 @@ const drove_sync_ops *const drove__strategies[] = {
     &drove__sync_local,        &drove__sync_diloco,        NULL,
 };
 
+const drove_source_ops *const drove__sources[] = {
+    &drove__source_claimed,
+    &drove__source_rounds,
+    &drove__source_assigned,
+    NULL,
+};
+
+const drove_plan_tables drove__plan_registry = {drove__strategies, drove__sources};
+
 const drove_engine_ops *const drove__engines[] = {
     &drove__engine_host,
     &drove__engine_linear,
@@ -49,6 +61,22 @@ static bool strategy_at(size_t i, drove_named *out)
     const drove_sync_ops *ops = drove__strategies[i];
     if (ops == NULL) return false;
     *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool source_at(size_t i, drove_named *out)
+{
+    const drove_source_ops *ops = drove__sources[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+static bool host_at(size_t i, drove_named *out)
+{
+    static const drove_host_ops *const all[] = {&drove__host_threads, &drove__host_procs};
+    if (i >= DROVE_COUNT(all)) return false;
+    *out = (drove_named){all[i]->name, all[i]->help, ""};
     return true;
 }
 
@@ -172,6 +200,8 @@ static const struct kind {
     entry_at_fn *at;
 } kinds[] = {
     {"strategies", "how workers share the model (--strategy)", strategy_at},
+    {"sources", "who takes which batch; a strategy names its own", source_at},
+    {"hosts", "how workers run", host_at},
     {"transports", "how workers exchange that have parameters of their own", transport_at},
     {"rules", "how a gradient becomes a step (--rule)", rule_at},
     {"schedules", "factors of the step size (--schedule)", schedule_at},
@@ -231,14 +261,4 @@ drove_status drove__registry_check(const char *kind, const char *what, const cha
         if (strcmp(entry.name, name) == 0) return DROVE_OK;
     }
     return unknown_name(what, name, k->at);
-}
-
-drove_status drove__strategy_find(const char *name, const drove_sync_ops **out)
-{
-    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
-        if (strcmp(drove__strategies[i]->name, name) != 0) continue;
-        *out = drove__strategies[i];
-        return DROVE_OK;
-    }
-    return unknown_name("strategy", name, strategy_at);
 }

@@ -4,13 +4,14 @@
 #define DROVE_RUN_REGISTRY_H
 
 #include "engine/engine.h"
+#include "plan/plan.h"
+#include "strategy/source.h"
 #include "strategy/strategy.h"
 
 extern const drove_sync_ops *const   drove__strategies[]; /* NULL-terminated */
+extern const drove_source_ops *const drove__sources[];    /* NULL-terminated */
+extern const drove_plan_tables       drove__plan_registry;  /* of both */
 extern const drove_engine_ops *const drove__engines[];    /* NULL-terminated */
-
-/* Finds a strategy by the name in a spec.  Errors: DROVE_E_ARG with the nearest name. */
-drove_status drove__strategy_find(const char *name, const drove_sync_ops **out);
 
 /* Entry i of registry `kind` ("strategies", "rules" ...: those of drove_list); false: there are no
  * more. */

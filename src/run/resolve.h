@@ -6,44 +6,17 @@
 #ifndef DROVE_RUN_RESOLVE_H
 #define DROVE_RUN_RESOLVE_H
 
-#include "base/topo.h"
+#include "loop/order.h"
+#include "plan/plan.h"
 #include "strategy/strategy.h"
 
 #include <drove/options.h>
 
-enum { DROVE_MOST_THREADS = 4096, DROVE_MOST_PROCS = 1024 };
-
-typedef struct drove_workers {
-    char spec
-        [DROVE_TEXT_SIZE]; /* of the strategy: never "auto"                                       */
-    const drove_sync_ops
-              *ops;       /* its table                                                           */
-    unsigned   n_threads; /* asked for; `all` = one for each processor this process may use       */
-    unsigned   n_workers; /* n_threads, or 1 for a strategy of exactly one worker                 */
-    drove_bind bind;
-    bool       is_procs; /* workers are processes */
-} drove_workers;
-
-/* Does --workers say procs, procs:N or procs:all? */
-bool drove__workers_are_procs(const char *workers);
-/* ... and how many.  Errors: DROVE_E_ARG. */
-drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *out);
-
-/* One of n_words words.  Errors: DROVE_E_ARG: "what: expected a, b or c, found ...", with the
- * nearest. */
-drove_status drove__one_of(const char *what, const char *text, const char *const *words,
-                           size_t n_words, unsigned *out);
-
-/* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
-drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
-
 /* "auto", or a number of threads.  Errors: DROVE_E_ARG, naming --loaders. */
 drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out);
 
-/* Strategy, number of workers and binding that the options mean on a machine of n_pus processors.
- * Errors: DROVE_E_ARG. */
-drove_status drove__resolve_workers(const drove_options *options, unsigned n_pus,
-                                    drove_workers *out);
+/* The order of examples that --order means. */
+drove_order_kind drove__resolve_order(const drove_options *options);
 
 /* The rule that --rule and --model mean to a strategy with these needs (DROVE_SYNC_*): never
  * "auto". */

@@ -1,10 +1,11 @@
 /* run/run.c - from options to objects to a result: drove_train. */
 #include "run/run.h"
 
+#include "report/report.h"
 #include "run/control.h"
+#include "run/facts.h"
 #include "run/output.h"
-#include "run/setup.h"
-#include "run/summary.h"
+#include "run/ranks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,20 +34,40 @@ static drove_run *alloc_run(const drove_options *options)
 {
     bool is_shared = drove__workers_are_procs(options->workers);
     if (is_shared) drove__memory_share_begin();
-    drove_run *run = drove__alloc(1, sizeof *run);
+    drove_loop *loop = drove__alloc(1, sizeof *loop);
     if (is_shared) drove__memory_share_end();
+    drove_run *run = drove__alloc(1, sizeof *run);
+    if (loop == NULL || run == NULL) {
+        drove__free(loop);
+        drove__free(run);
+        return NULL;
+    }
+    loop->clock = &drove__clock_real;
+    run->loop = loop;
     return run;
 }
 
 /* ---- result ---- */
 
-static drove_status print_to_memory(const drove_run *run, char **out)
+static drove_status print_to_memory(const drove_facts *facts, char **out)
 {
     size_t size;
     FILE *stream = open_memstream(out, &size);
     if (stream == NULL) return drove__fail_nomem("the summary", 1);
-    drove_status status = drove__summary_print(run, stream);
+    drove_status status = drove__report_print(facts, stream);
     fclose(stream);
+    return status;
+}
+
+static drove_status report(drove_run *run, drove_result *result)
+{
+    drove_facts facts;
+    DROVE_TRY(drove__facts_summary(run, &facts));
+    drove_status status = drove__report_json(&facts, &result->json);
+    if (status == DROVE_OK) status = print_to_memory(&facts, &result->text);
+    if (status == DROVE_OK) status = drove__output_summary(run, result->json);
+    if (status == DROVE_OK) status = drove__output_timeline(run, &facts);
+    drove__facts_fini(&facts);
     return status;
 }
 
@@ -58,10 +79,7 @@ static drove_status finish(drove_run *run, drove_result **out)
     result->outcome = run->outcome;
     result->signal_number = run->signal_number;
     result->final = run->final;
-    drove_status status = drove__summary_json(run, &result->json);
-    if (status == DROVE_OK) status = print_to_memory(run, &result->text);
-    if (status == DROVE_OK) status = drove__output_summary(run, result->json);
-    if (status == DROVE_OK) status = drove__device_timeline(run);
+    drove_status status = report(run, result);
     if (status != DROVE_OK) {
         drove_result_destroy(result);
         return status;

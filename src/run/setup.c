@@ -1,77 +1,87 @@
-/* run/setup.c - from options to the objects of a run, in the order in which things are needed,
- * and back.  See setup.h. */
-#include "run/setup.h"
+/* run/setup.c - from options to the objects of a run, in the order in which things are needed, and
+ * back. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* CPU_COUNT */
+#endif
+#include "run/run.h"
 
-#include "run/control.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "engine/linear/problem.h"
+#include "loop/evaluation.h"
+#include "loop/host.h"
 #include "run/exchange.h"
 #include "run/output.h"
-#include "run/procs.h"
+#include "run/ranks.h"
 #include "run/registry.h"
-
-#include "base/clock.h"
-#include "base/cpu.h"
-#include "engine/linear/problem.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- the machine and the plan ---- */
 
 static drove_status setup_machine(drove_run *run)
 {
     drove_topo_facts facts;
+    const drove_ranks *r = &run->ranks;
     const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
     DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__topo_create(NULL, &run->topo));
     drove__topo_facts(run->topo, &facts);
-    DROVE_TRY(drove__resolve_workers(&run->opt, facts.n_pus, &run->plan));
-    if (run->ranks.n > 1) return drove__ranks_place(run);
-    if ((run->plan.ops->needs & DROVE_SYNC_ASSIGNED) != 0) return drove__crew_open(run);
-    if ((run->plan.ops->needs & DROVE_SYNC_DEVICES) != 0) return drove__devices_open(run);
-    run->n_workers = run->plan.n_workers;
-    run->place = calloc(run->n_workers, sizeof *run->place);
+    run->machine = (drove_machine){.topo = run->topo,
+                                   .n_pus = facts.n_pus,
+                                   .is_bound =
+                                       (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
+                                   .n_ranks = r->n,
+                                   .rank = r->rank,
+                                   .n_local = r->n_local,
+                                   .local_rank = r->local_rank};
+    return drove__plan_make(&run->opt, &run->machine, &drove__plan_registry, &run->plan);
+}
+
+static drove_status place_workers(drove_run *run)
+{
+    free(run->place);
+    run->place = calloc(run->plan.n_workers, sizeof *run->place);
     if (run->place == NULL)
-        return drove__fail_nomem("worker places", run->n_workers * sizeof *run->place);
-    drove__topo_place(run->topo, run->plan.bind, run->n_workers, run->place);
+        return drove__fail_nomem("worker places", run->plan.n_workers * sizeof *run->place);
+    drove__plan_places(&run->plan, run->place);
     return DROVE_OK;
 }
 
 /* What a reader of the data found out, and what a user may not expect of the machine. */
 static void say_notes(const drove_run *run)
 {
-    drove_topo_facts facts;
-    drove__topo_facts(run->topo, &facts);
+    const drove_plan *plan = &run->plan;
+    bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = run->opt.workers[0] != '\0';
     if (run->train->storage->notes[0] != '\0')
         drove__run_say(run, "data: %s", run->train->storage->notes);
     if (run->test != NULL && run->test->storage != run->train->storage &&
         run->test->storage->notes[0] != '\0') {
         drove__run_say(run, "test data: %s", run->test->storage->notes);
     }
-    bool is_asked = run->plan.is_procs || strcmp(run->opt.threads, "all") != 0;
-    if (run->crew.n_groups == 0 && run->n_workers < run->plan.n_threads && is_asked) {
-        drove__run_say(run, "--strategy %s has one worker, whatever --%s says", run->plan.spec,
-                       run->plan.is_procs ? "workers" : "threads");
-    }
+    bool is_asked = is_procs || (!is_listed && strcmp(run->opt.threads, "all") != 0);
+    if (is_asked && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
+        plan->n_workers < plan->n_asked)
+        drove__run_say(run, "--strategy %s has one worker, whatever --%s says", plan->spec,
+                       is_procs ? "workers" : "threads");
     drove__ranks_say(run);
-    if (run->ranks.n <= 1 && run->n_workers > facts.n_pus) {
+    if (plan->host != DROVE_HOST_RANKS && plan->n_workers > run->machine.n_pus)
         drove__run_say(run,
                        "%u %s share %u processors: staleness and speed are those of time slices",
-                       run->n_workers, run->plan.is_procs ? "processes" : "threads", facts.n_pus);
-    }
+                       plan->n_workers, is_procs ? "processes" : "threads", run->machine.n_pus);
 }
 
-static drove_order order_of(const drove_options *opt)
-{
-    if (strcmp(opt->order, "random") == 0) return DROVE_ORDER_RANDOM;
-    if (strcmp(opt->order, "blocks") == 0) return DROVE_ORDER_BLOCKS;
-    bool is_auto = strcmp(opt->order, "auto") == 0;
-    return is_auto && drove__resolve_is_low(opt) ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
-}
+/* ---- objects ---- */
 
-/* With --precision: the parameters in numbers of the engine's own. */
+/* With --precision: the parameters in the engine's own number format. */
 static drove_status setup_precision(drove_run *run, const float *theta)
 {
-    if (run->engine_ops->prepare == NULL) return DROVE_OK;
+    drove_loop *loop = run->loop;
+    if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0) return DROVE_OK;
     if (drove__augment_is_on(&run->train->augment)) {
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected data without crop, pad and mirror",
@@ -86,21 +96,28 @@ static drove_status setup_precision(drove_run *run, const float *theta)
                                  .model_range = run->opt.model_range,
                                  .eta = run->opt.lr,
                                  .weight_decay = run->opt.weight_decay,
-                                 .each = run->update_rows,
+                                 .each = loop->update_rows,
                                  .seed = run->opt.seed,
-                                 .reorder = order_of(&run->opt) == DROVE_ORDER_BLOCKS,
+                                 .reorder = drove__resolve_order(&run->opt) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
-    DROVE_TRY(run->engine_ops->prepare(&opt, &run->shared));
-    run->theta = drove__alloc(run->model->n_params, sizeof *run->theta);
-    return run->theta != NULL ? DROVE_OK
-                              : drove__fail_nomem("the model's parameters",
-                                                  run->model->n_params * sizeof *run->theta);
+    return loop->core_ops->prepare(&opt, &loop->shared);
 }
 
-/* Decay is the engine's own affair there. */
+/* Where the parameters differ from the strategy's vector: as floats, or with statistics. */
+static drove_status setup_theta(drove_run *run)
+{
+    const size_t n = run->model->n_params;
+    if (run->loop->shared == NULL && run->model->n_statistics == 0) return DROVE_OK;
+    run->theta = drove__alloc(n, sizeof *run->theta);
+    run->loop->statistics = run->theta;
+    return run->theta != NULL ? DROVE_OK
+                              : drove__fail_nomem("the model's parameters", n * sizeof *run->theta);
+}
+
+/* A TYPED engine decays its words itself. */
 static drove_status setup_optim(drove_run *run)
 {
-    bool own = run->shared != NULL;
+    bool own = run->loop->shared != NULL;
     drove_optim_options opt = {
         .rule = run->opt.rule,
         .schedule = run->opt.schedule,
@@ -109,144 +126,168 @@ static drove_status setup_optim(drove_run *run)
         .clip = run->opt.clip,
         .state =
             strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
-        .n_params = own ? run->engine_ops->n_words(run->shared) : run->model->n_params,
-        .n_workers = run->n_workers,
+        .n_params = own ? run->loop->core_ops->n_words(run->loop->shared) : run->model->n_params,
+        .n_workers = run->plan.n_workers,
         .kernels = &run->kernels,
     };
-    return drove__optim_create(&opt, &run->optim);
+    DROVE_TRY(drove__optim_create(&opt, &run->optim));
+    run->loop->optim = run->optim;
+    return DROVE_OK;
 }
 
 /* What a strategy of low-precision parameters cannot do; the rest is its own to say. */
 static drove_status check_words(const drove_run *run)
 {
-    if (run->sync->ops->live != NULL && run->optim->fusable) return DROVE_OK;
+    if (run->loop->sync->ops->live != NULL && run->optim->fusable) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--precision %s: expected --rule sgd without --clip and a --schedule by "
                        "staleness, found --rule %s --clip %g --schedule %s",
                        run->opt.precision, run->opt.rule, run->opt.clip, run->opt.schedule);
 }
 
-/* Through which workers exchange that have parameters of their own. */
+/* The transport of workers that exchange parameters. */
 static drove_status setup_transport(drove_run *run)
 {
-    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0 || run->ranks.n > 1) return DROVE_OK;
-    DROVE_TRY(drove__transport_shared(run->n_workers, run->plan.is_procs, run->optim->n_vector,
+    bool is_procs = run->plan.host == DROVE_HOST_PROCS;
+    if (run->plan.host == DROVE_HOST_RANKS) {
+        run->loop->halt_wished = &run->transport->halt_wished;
+        run->loop->halt_seen = &run->transport->halt_seen;
+        return DROVE_OK;
+    }
+    if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
+    DROVE_TRY(drove__transport_shared(run->plan.n_workers, is_procs, run->optim->n_vector,
                                       &run->kernels, run->topo, run->place, &run->transport));
-    /* Of processes the run finds out sooner that one hangs, and which. */
-    run->transport->timeout_s = run->opt.timeout * (run->plan.is_procs ? 10.0 : 1.0);
+    /* Of processes the host finds out sooner that one hangs, and which. */
+    run->transport->timeout_s = run->opt.timeout * (is_procs ? 10.0 : 1.0);
     return DROVE_OK;
 }
 
-static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta)
+/* Slices of theta: one for each layer with parameters. */
+static drove_status setup_slices(drove_run *run)
 {
+    drove_slices *all = &run->loop->slices;
+    const drove_model *m = run->model;
+    all->slice = calloc(m->n_layers, sizeof *all->slice);
+    all->of_layer = calloc(m->n_layers, sizeof *all->of_layer);
+    all->layer = calloc(m->n_layers, sizeof *all->layer);
+    if (all->slice == NULL || all->of_layer == NULL || all->layer == NULL)
+        return drove__fail_nomem("slices of a gradient", m->n_layers * sizeof *all->slice);
+    for (size_t l = 0; l < m->n_layers; l++) {
+        drove_span slice;
+        drove__model_layer_part(m, l, &slice.offset, &slice.length);
+        all->of_layer[l] = slice.length > 0 ? all->n : DROVE_NO_PART;
+        if (slice.length == 0) continue;
+        all->layer[all->n] = l;
+        all->slice[all->n++] = slice;
+    }
+    return DROVE_OK;
+}
+
+/* --timeline; with --out, that of strategies whose gradients come in slices. */
+static drove_status setup_spans(drove_run *run)
+{
+    const drove_plan *plan = &run->plan;
+    bool is_kept = run->opt.out[0] != '\0' && plan->ops->layer_ready != NULL;
+    if (run->opt.timeline[0] == '\0' && !is_kept) return DROVE_OK;
+    if (plan->host == DROVE_HOST_PROCS)
+        return run->opt.timeline[0] == '\0'
+                   ? DROVE_OK
+                   : drove__fail(DROVE_E_ARG,
+                                 "--timeline %s: expected workers of one process, found --workers "
+                                 "%s",
+                                 run->opt.timeline, run->opt.workers);
+    DROVE_TRY(drove__spans_create(plan->n_workers, &run->loop->spans));
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+        drove__spans_name(run->loop->spans, i, plan->worker[i].name);
+    return DROVE_OK;
+}
+
+static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta,
+                                    const bool *is_device, const bool *is_resident)
+{
+    drove_loop *loop = run->loop;
     drove_sync_options opt = {
         .spec = spec,
         .backoff = run->opt.backoff,
-        .n_workers = run->n_workers,
+        .n_workers = run->plan.n_workers,
         .optim = run->optim,
         .topo = run->topo,
         .place = run->place,
         .seed = run->opt.seed,
-        .is_deep = run->crew.is_deep,
-        .part = run->devices.part,
-        .n_parts = run->devices.n_parts,
-        .is_resident = run->devices.is_resident,
-        .spans = run->devices.spans,
+        .is_deep = is_device,
+        .part = loop->slices.slice,
+        .n_parts = loop->slices.n,
+        .is_resident = is_resident,
+        .spans = loop->spans,
         .transport = run->transport,
     };
     drove__exchange_options(&run->opt, &opt);
-    if (run->shared == NULL) return drove__sync_create(run->plan.ops, &opt, theta, &run->sync);
-    uint32_t *words = drove__alloc(run->optim->n, sizeof *words);
-    if (words == NULL) return drove__fail_nomem("the model's parameters", run->optim->n * 4);
-    run->engine_ops->pack(run->shared, theta, words);
-    opt.layout = run->engine_ops->layout(run->shared);
-    drove_status status = drove__sync_create(run->plan.ops, &opt, (const float *)words, &run->sync);
-    drove__free(words);
+    drove_params start = {.theta = (float *)(uintptr_t)theta};
+    if (loop->shared == NULL)
+        return drove__sync_create(run->plan.ops, &opt, &start, &loop->sync);
+    start = (drove_params){.words = drove__alloc(run->optim->n, sizeof *start.words)};
+    if (start.words == NULL) return drove__fail_nomem("the model's parameters", run->optim->n * 4);
+    loop->core_ops->pack(loop->shared, theta, start.words);
+    opt.layout = loop->core_ops->layout(loop->shared);
+    drove_status status = drove__sync_create(run->plan.ops, &opt, &start, &loop->sync);
+    drove__free(start.words);
     return status == DROVE_OK ? check_words(run) : status;
 }
 
-static drove_status setup_strategy(drove_run *run, const float *theta)
+/* What the strategy may know of its workers: which compute on devices, and which of these keep
+ * parameters of their own. */
+static drove_status describe_and_create(drove_run *run, const drove_spec *spec, const float *theta)
 {
-    drove_spec spec;
-    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
-    drove_status status = create_strategy(run, &spec, theta);
-    drove__spec_fini(&spec);
-    if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
-    bool every_batch = (run->sync->needs & DROVE_SYNC_LIVE) != 0;
-    bool offered = run->sync->ops->live != NULL && run->engine_ops->step_fused != NULL &&
-                   drove__model_fuses(run->model);
-    run->use_live = offered && run->optim->fusable && (every_batch || run->opt.batch == 1);
-    if (run->shared != NULL) run->use_live = true;
-    if (run->crew.n_groups > 0) run->use_live = false; /* each batch goes its own way */
-    run->spans_wanted = run->optim->spans_ok && !(run->sync->needs & DROVE_SYNC_DENSE);
-    if (every_batch && !run->use_live) {
+    const unsigned n = run->plan.n_workers;
+    bool *is_device = calloc(n, sizeof *is_device), *is_resident = calloc(n, sizeof *is_resident);
+    drove_status status = DROVE_OK;
+    if (is_device == NULL || is_resident == NULL) status = drove__fail_nomem("workers", 2 * n);
+    for (unsigned i = 0; i < n && status == DROVE_OK; i++) {
+        const drove_worker *w = &run->loop->worker[i];
+        is_device[i] = w->device != NULL;
+        is_resident[i] = is_device[i] && run->plan.ops->next_sum != NULL &&
+                         (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
+    }
+    if (status == DROVE_OK) status = create_strategy(run, spec, theta, is_device, is_resident);
+    free(is_device);
+    free(is_resident);
+    return status;
+}
+
+/* A strategy whose steps all go in place needs engines that can. */
+static drove_status check_live(const drove_run *run)
+{
+    const drove_loop *loop = run->loop;
+    if ((loop->sync->needs & DROVE_SYNC_LIVE) == 0 || loop->shared != NULL) return DROVE_OK;
+    if (!run->optim->fusable)
         return drove__fail(
             DROVE_E_ARG,
             "--strategy %s: expected the rule sgd without decay, clipping and staleness, found %s",
             run->plan.spec, run->opt.rule);
+    for (unsigned i = run->plan.first_here; i < run->plan.first_here + run->plan.n_here; i++) {
+        const drove_worker *w = &loop->worker[i];
+        if ((w->engine_ops->can & DROVE_ENGINE_FUSED) != 0) continue;
+        return drove__fail(DROVE_E_ARG,
+                           "--strategy %s: it writes the shared parameters while it computes: "
+                           "expected workers on cores, found %s",
+                           run->plan.spec, w->plan->name);
     }
     return DROVE_OK;
 }
 
-/* Examples of a turn: what a worker takes at once. */
-static size_t turn_rows(const drove_run *run)
+static drove_status setup_strategy(drove_run *run, const float *theta)
 {
-    if (run->crew.n_groups > 0) return 1; /* positions: the coordinator makes the batches */
-    bool counts_updates =
-        run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
-    if (run->shared == NULL || counts_updates) return run->update_rows;
-    drove_data_facts facts;
-    drove_data_describe(run->train, &facts);
-    double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
-    const drove_turn_limits limits = {.numbers = per_row,
-                                      .n_rows = run->train->n_rows,
-                                      .each = run->update_rows,
-                                      .most_steps = run->sync->most_steps};
-    return drove__linear_turn_rows(&limits);
-}
-
-static drove_status setup_workers(drove_run *run)
-{
-    unsigned width = run->sync->needs & DROVE_SYNC_ROUNDS ? run->n_workers : 0;
-    bool is_split = strcmp(run->opt.shard, "own") == 0, is_held = is_split && run->ranks.n > 1;
-    size_t n_rows = run->n_train_whole;
-    if (is_split && n_rows < run->n_workers)
-        return drove__fail(DROVE_E_ARG,
-                           "--shard own: expected at least as many training examples as workers, "
-                           "%u, found %zu",
-                           run->n_workers, n_rows);
-    DROVE_TRY(drove__batcher_init(&run->batcher, n_rows, turn_rows(run), run->opt.seed,
-                                  order_of(&run->opt), width));
-    if (is_split) drove__batcher_split(&run->batcher, run->n_workers, is_held);
-    DROVE_TRY(drove__run_loading(run));
-    run->worker = drove__alloc(run->n_workers, sizeof *run->worker);
-    run->best = drove__alloc(run->model->n_params, sizeof *run->best);
-    if (run->worker == NULL || run->best == NULL) {
-        return drove__fail_nomem("the workers", run->n_workers * sizeof *run->worker);
-    }
-    for (unsigned i = 0; i < run->n_workers; i++) {
-        run->worker[i].run = run;
-        run->worker[i].index = i;
-        run->worker[i].data = run->train;
-        sem_init(&run->worker[i].answered, 0, 0);
-    }
-    for (unsigned i = 0; i < run->crew.n_groups; i++) {
-        drove_group *g = &run->crew.group[i];
-        for (unsigned k = 0; k < g->n_threads; k++) run->worker[g->first + k].group = g;
-    }
-    if (run->crew.n_groups == 0) DROVE_TRY(drove__gang_prepare(run));
-    if (!run->plan.is_procs) return DROVE_OK;
-    for (unsigned i = 0; i < run->n_workers; i++) DROVE_TRY(drove__worker_alloc(&run->worker[i]));
-    return drove__procs_create(run);
-}
-
-static drove_status start_workers(drove_run *run)
-{
-    if (run->plan.is_procs) DROVE_TRY(drove__procs_check(run));
-    if (run->crew.n_groups == 0) return drove__gang_start(run);
-    DROVE_TRY(drove__crew_size_engines(run));
-    DROVE_TRY(drove__gang_start(run));
-    return drove__crew_settle(run);
+    drove_loop *loop = run->loop;
+    drove_spec spec;
+    bool exchanges = (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
+    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    drove_status status = describe_and_create(run, &spec, theta);
+    drove__spec_fini(&spec);
+    if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
+    loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
+    loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
+    loop->spans_wanted = run->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
+    return check_live(run);
 }
 
 static drove_status setup_resume(drove_run *run)
@@ -266,7 +307,7 @@ static void resolve_rule(drove_run *run)
     unsigned needs = run->plan.ops->needs;
     const char *rule = drove__resolve_rule(opt, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
-    opt->lr = drove__resolve_lr(opt, needs, run->n_workers);
+    opt->lr = drove__resolve_lr(opt, needs, run->plan.n_workers);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
     char schedule[DROVE_TEXT_SIZE];
     drove__resolve_schedule(opt, schedule);
@@ -277,17 +318,12 @@ static void resolve_rule(drove_run *run)
 /* What is allocated in between is there for all processes of the run. */
 static void share_begin(const drove_run *run)
 {
-    if (run->plan.is_procs) drove__memory_share_begin();
+    if (run->plan.host == DROVE_HOST_PROCS) drove__memory_share_begin();
 }
 
 static void share_end(const drove_run *run)
 {
-    if (run->plan.is_procs) drove__memory_share_end();
-}
-
-static size_t least_rows(const drove_run *run)
-{
-    return run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
+    if (run->plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
 }
 
 /* What a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
@@ -302,30 +338,71 @@ static drove_status setup_alone(drove_run *run, float **theta)
                                     .patience_loss = INFINITY};
     run->standing = unknown;
     DROVE_TRY(drove_options_validate(&run->opt));
-    run->engine_ops =
+    run->loop->core_ops =
         drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
+    DROVE_TRY(place_workers(run));
     resolve_rule(run);
     DROVE_TRY(drove__problem_open(run));
     DROVE_TRY(drove__run_features(run));
-    run->update_rows = least_rows(run);
     DROVE_TRY(drove__problem_model(run, theta));
     return drove__ranks_check_model(run);
+}
+
+/* --partition, now that data and model are known. */
+static drove_status setup_partition(drove_run *run)
+{
+    drove_data_facts facts;
+    const drove_partition *p = &run->plan.partition;
+    if (run->opt.partition[0] == '\0') return DROVE_OK;
+    if (run->loop->core_ops != &drove__engine_host)
+        return drove__fail(DROVE_E_ARG, "--partition %s: expected no low --precision, found %s",
+                           run->opt.partition, run->opt.precision);
+    drove_data_describe(run->train, &facts);
+    double copy_bytes = (double)facts.memory_bytes + (double)run->model->n_params * sizeof(float);
+    DROVE_TRY(drove__plan_partition(&run->plan, &run->opt, &run->machine, copy_bytes));
+    DROVE_TRY(place_workers(run));
+    drove__run_say(run,
+                   "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
+                   "in %.1f MB of fast memory (%s); suggested: %u",
+                   p->n, p->n == 1 ? "" : "s", p->group[0].n_cores,
+                   p->group[0].n_cores == 1 ? "" : "s", p->copy_bytes / 1e6,
+                   p->n * p->copy_bytes / 1e6, drove__partition_fits(p) ? "which fit" : "too much",
+                   p->fast_bytes / 1e6, p->fast_name, p->suggested);
+    return drove__run_check_memory(run);
+}
+
+/* What workers share of the run. */
+static void fill_loop(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    loop->plan = &run->plan;
+    loop->topo = run->topo;
+    loop->kernels = &run->kernels;
+    loop->model = run->model;
+    loop->train = run->train;
+    loop->batch = run->opt.batch;
+    loop->update_rows = drove__update_rows(run);
+    loop->score_rows = drove__score_rows(run->model, loop->update_rows);
+    loop->seed = run->opt.seed;
 }
 
 /* The objects of the run.  Those of a strategy may exchange already. */
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
-    DROVE_TRY(drove__run_partition(run));
-    DROVE_TRY(drove__devices_split(run));
+    DROVE_TRY(setup_partition(run));
+    fill_loop(run);
+    DROVE_TRY(drove__run_make_workers(run));
+    DROVE_TRY(setup_slices(run));
+    DROVE_TRY(setup_spans(run));
     DROVE_TRY(setup_precision(run, theta));
-    DROVE_TRY(drove__run_prepare_population(run));
+    DROVE_TRY(setup_theta(run));
     DROVE_TRY(setup_optim(run));
     DROVE_TRY(setup_transport(run));
     DROVE_TRY(setup_strategy(run, theta));
-    return setup_workers(run);
+    return drove__run_prepare_workers(run);
 }
 
 static drove_status setup_rest(drove_run *run)
@@ -338,7 +415,7 @@ static drove_status setup_rest(drove_run *run)
 drove_status drove__run_setup(drove_run *run)
 {
     float *theta = NULL;
-    uint64_t begun_ns = drove__now_ns();
+    uint64_t begun_ns = drove__clock_now(run->loop->clock);
     drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
     if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
     if (status == DROVE_OK) {
@@ -349,39 +426,49 @@ drove_status drove__run_setup(drove_run *run)
     }
     drove__free(theta);
     DROVE_TRY(status);
-    DROVE_TRY(drove__ranks_agree(run, start_workers(run)));
+    DROVE_TRY(drove__ranks_agree(run, drove__run_start_workers(run)));
     DROVE_TRY(drove__ranks_agree(run, setup_rest(run)));
     run->ranks.is_together = true;
-    run->beginning.start_ns = drove__now_ns() - begun_ns - run->beginning.data_ns;
+    run->beginning.start_ns = drove__clock_now(run->loop->clock) - begun_ns - run->beginning.data_ns;
     drove__run_prefetch_begin(run);
     return DROVE_OK;
 }
 
+static void free_loop(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    drove__host_destroy(loop->host);
+    drove__run_free_workers(run);
+    drove__loader_destroy(loop->loader);
+    drove__free(loop->scoring.chunk);
+    if (loop->source != NULL) loop->source->ops->fini(loop->source);
+    drove__free(loop->source);
+    drove__sync_destroy(loop->sync);
+    drove__spans_destroy(loop->spans);
+    free(loop->slices.slice);
+    free(loop->slices.of_layer);
+    free(loop->slices.layer);
+    if (loop->shared != NULL) loop->core_ops->dismiss(loop->shared);
+}
+
 void drove__run_teardown(drove_run *run, drove_status status)
 {
-    drove__gang_stop(run);
+    drove_host *host = run->loop->host;
+    if (host != NULL && !host->ops->stop(host)) run->is_abandoned = true;
     drove__output_close(run);
     if (run->is_abandoned) return;
-    for (unsigned i = 0; run->worker != NULL && i < run->n_workers; i++)
-        drove__worker_fini(&run->worker[i]);
-    if (run->crew.n_groups > 0) drove__crew_close(run);
-    drove__free(run->worker);
-    drove__loader_destroy(run->loader);
-    drove__free(run->best);
-    drove__free(run->scoring.chunk);
-    drove__procs_destroy(run);
-    drove__batcher_fini(&run->batcher);
-    drove__sync_destroy(run->sync);
+    free_loop(run);
+    drove__free(run->loop);
     drove__ranks_leave(run, status);
-    drove__devices_close(run);
+    drove__free(run->best);
     drove__optim_destroy(run->optim);
-    if (run->shared != NULL) run->engine_ops->dismiss(run->shared);
     drove__free(run->theta);
     drove__model_destroy(run->model);
-    drove__partition_fini(&run->partition);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
     drove_data_destroy(run->input);
     free(run->place);
+    free(run->logged_busy_ns);
+    drove__plan_fini(&run->plan);
     drove__topo_destroy(run->topo);
 }

@@ -3,21 +3,24 @@
 
 #include "base/available.h"
 
+/* Examples of an evaluation chunk of a chain of layers: fixed, so that sums do not depend on the
+ * workers. */
+enum { MOST_SCORE_ROWS = 512 };
 /* Outputs of an evaluation chunk of a network that is no chain take about this much. */
 static const size_t CHUNK_BYTES = (size_t)64 << 20;
 
 size_t drove__score_rows(const drove_model *model, size_t batch)
 {
     size_t each = sizeof(float);
-    if (model->is_chain) return DROVE_SCORE_ROWS;
+    if (model->is_chain) return MOST_SCORE_ROWS;
     for (size_t l = 0; l < model->n_layers; l++) each += model->layer[l].n_out * sizeof(float);
-    size_t n = CHUNK_BYTES / each < DROVE_SCORE_ROWS ? CHUNK_BYTES / each : DROVE_SCORE_ROWS;
+    size_t n = CHUNK_BYTES / each < MOST_SCORE_ROWS ? CHUNK_BYTES / each : MOST_SCORE_ROWS;
     return n <= batch ? batch : n / batch * batch;
 }
 
-size_t drove__run_score_rows(const drove_run *run)
+size_t drove__update_rows(const drove_run *run)
 {
-    return drove__score_rows(run->model, run->update_rows);
+    return run->opt.batch < run->train->n_rows ? (size_t)run->opt.batch : run->train->n_rows;
 }
 
 static double gib(double bytes)
@@ -28,7 +31,8 @@ static double gib(double bytes)
 /* Workers whose memory is that of this host. */
 static unsigned workers_here(const drove_run *run)
 {
-    return run->ranks.n > 1 ? run->ranks.n_local : run->n_workers;
+    const drove_plan *p = &run->plan;
+    return p->host == DROVE_HOST_RANKS ? p->n_here * run->ranks.n_local : p->n_workers;
 }
 
 /* Do workers have parameters of their own, and a centre or room for what arrives? */
@@ -57,11 +61,12 @@ drove_status drove__run_check_memory(const drove_run *run)
 {
     const drove_model *model = run->model;
     const double vector = (double)model->n_params * sizeof(float);
+    const size_t rows = drove__update_rows(run);
     if (model->is_chain) return check_chain(run, (double)drove__memory_available());
     const double workers = workers_here(run), n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
     const drove_pass_options pass = {.model = model,
-                                     .rows = run->update_rows,
-                                     .max_rows = drove__run_score_rows(run),
+                                     .rows = rows,
+                                     .max_rows = drove__score_rows(model, rows),
                                      .trains = true};
     double outputs = (double)drove__pass_bytes(&pass);
     double need = vector * n_copies + outputs * workers;
@@ -73,5 +78,5 @@ drove_status drove__run_check_memory(const drove_run *run)
         "a need of %.1f GiB: %zu parameters of %.2f GiB in %.0f copies, and %.2f GiB "
         "for each of %.0f workers' batches of %zu; a smaller --batch needs less",
         model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies, gib(outputs),
-        workers, run->update_rows);
+        workers, rows);
 }

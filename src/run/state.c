@@ -6,7 +6,7 @@
  * asynchronous run continues with all its counters.  Tensors and metadata are described in
  * docs/formats.md.
  */
-#include "run/run.h"
+#include "run/ranks.h"
 
 #include <assert.h>
 #include <float.h>
@@ -24,8 +24,7 @@ enum {
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
     MOST_STRATEGY_TENSORS = 16,
-    STRATEGY_TENSORS_PER_WORKER = 4,
-    N_GROUP = 2 /* counted updates and batch size of a group */
+    STRATEGY_TENSORS_PER_WORKER = 4
 };
 
 /* Options that a continued run must share with the saved one. */
@@ -47,18 +46,18 @@ static drove_status get_fixed(const drove_run *run, const char *name, char *valu
 
 static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
 {
-    c[0] = atomic_load(&run->batcher.next);
-    c[1] = atomic_load(&run->sync->published);
+    c[0] = atomic_load(&run->loop->source->next);
+    c[1] = atomic_load(&run->loop->sync->published);
     c[2] = run->standing.train_ns;
     c[3] = run->standing.n_evaluations;
     c[4] = run->standing.since_best;
     c[5] = run->standing.evaluation_slot;
-    c[6] = run->n_workers;
+    c[6] = run->plan.n_workers;
 }
 
 static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
 {
-    atomic_store(&run->batcher.next, c[0]);
+    atomic_store(&run->loop->source->next, c[0]);
     run->standing.train_ns = c[2];
     run->standing.n_evaluations = c[3];
     run->standing.since_best = c[4];
@@ -96,79 +95,23 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     }
 }
 
-static void pack_crew(const drove_run *run, double *v)
-{
-    for (unsigned i = 0; i < run->crew.n_groups; i++) {
-        drove_coord_facts f;
-        drove__coord_facts(run->crew.coord, i, &f);
-        v[i * N_GROUP] = f.u;
-        v[i * N_GROUP + 1] = (double)f.batch;
-    }
-}
-
 /* What others had done counts in the run's sums, but the time was theirs. */
 static void begin_as_others(drove_run *run)
 {
-    for (unsigned i = 0; i < run->n_workers; i++) run->worker[i].trace.busy_ns = 0;
-    run->crew.since_ns = run->crew.told_ns = run->standing.train_ns;
+    for (unsigned i = 0; i < run->plan.n_workers; i++) run->loop->worker[i].trace.busy_ns = 0;
+    run->since_ns = run->standing.train_ns;
 }
 
-/* The same groups go on with the sizes and counts that they had; others begin with their own. */
-static drove_status load_groups(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
+/* n_saved: workers that the saved run had. */
+static drove_status load_source(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
 {
-    const void *bytes;
-    double v[DROVE_MOST_GROUPS * N_GROUP];
-    size_t n = (size_t)run->crew.n_groups * N_GROUP;
+    drove_source *from = run->loop->source;
     const char *workers = drove__safetensors_meta(st, "workers");
-    if (workers == NULL || strcmp(workers, run->opt.workers) != 0 || n_saved != run->n_workers) {
-        begin_as_others(run);
-        return DROVE_OK;
-    }
-    DROVE_TRY(drove__safetensors_want(st, "crew", DROVE_T_F64, n, &bytes));
-    memcpy(v, bytes, n * sizeof *v);
-    for (unsigned i = 0; i < run->crew.n_groups; i++) {
-        double u = v[i * N_GROUP], batch = v[i * N_GROUP + 1];
-        if (!(u >= 0.0 && u < 1e18 && batch >= 1.0 && batch < 1e18))
-            return drove__fail(DROVE_E_DATA,
-                               "tensor \"crew\": expected updates and a batch size, "
-                               "found %g and %g",
-                               u, batch);
-        drove__coord_restore_worker(run->crew.coord, i, u, (uint64_t)batch);
-    }
-    return DROVE_OK;
-}
-
-/* Where the coordinator goes on, and what lost workers had left undone.  n_saved: threads that the
- * saved run had. */
-static drove_status load_crew(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
-{
-    uint64_t next = atomic_load(&run->batcher.next), n_rows = run->train->n_rows;
-    const drove_tensor *t = drove__safetensors_find(st, "undone");
-    if (run->crew.n_groups == 0) return DROVE_OK;
-    drove__coord_restore(run->crew.coord, next);
-    DROVE_TRY(load_groups(run, st, n_saved));
-    if (t == NULL) return DROVE_OK;
-    if (t->type != DROVE_T_U64 || t->rank != 1 || t->shape[0] % 2 != 0)
-        return drove__fail(DROVE_E_DATA, "tensor \"undone\": expected pairs of U64");
-    size_t n = (size_t)t->shape[0] / 2;
-    drove_range *range = calloc(n, sizeof *range);
-    if (range == NULL) return drove__fail_nomem("what was left undone", n * sizeof *range);
-    memcpy(range, t->bytes, n * sizeof *range);
-    drove_status status = DROVE_OK;
-    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
-        const drove_range *r = &range[i];
-        if (r->n == 0 || r->n > n_rows || r->first > next - (next < r->n ? next : r->n) ||
-            r->first / n_rows != (r->first + r->n - 1) / n_rows) {
-            status = drove__fail(DROVE_E_DATA,
-                                 "tensor \"undone\": expected positions of one epoch below %llu, "
-                                 "found %llu and %llu more",
-                                 (unsigned long long)next, (unsigned long long)r->first,
-                                 (unsigned long long)r->n);
-        }
-    }
-    if (status == DROVE_OK) status = drove__coord_restore_undone(run->crew.coord, range, n);
-    free(range);
-    return status;
+    bool is_same = workers != NULL && strcmp(workers, run->opt.workers) == 0 &&
+                   n_saved == run->plan.n_workers;
+    if (from->ops->restore == NULL) return DROVE_OK;
+    if (!is_same) begin_as_others(run);
+    return from->ops->restore(from, st, is_same);
 }
 
 static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
@@ -224,7 +167,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 {
     char name[DROVE_TENSOR_NAME_SIZE];
     size_t n = 0;
-    const drove_worker *w = &run->worker[i];
+    const drove_worker *w = &run->loop->worker[i];
     pack_trace(w, trace);
     snprintf(name, sizeof name, "worker.%u.trace", i);
     t[n++] = flat(name, DROVE_T_U64, N_TRACE + N_STALENESS, trace);
@@ -249,43 +192,36 @@ static void append(metadata *meta, const char *key, const char *value)
     meta->word[meta->n++] = value;
 }
 
-static size_t list_crew(const drove_run *run, const double *crew, drove_tensor *t)
-{
-    const drove_range *undone;
-    size_t n = 0, n_undone = drove__coord_undone(run->crew.coord, &undone);
-    t[n++] = flat("crew", DROVE_T_F64, (size_t)run->crew.n_groups * N_GROUP, crew);
-    if (n_undone > 0) t[n++] = flat("undone", DROVE_T_U64, 2 * n_undone, undone);
-    return n;
-}
-
 /* Of all workers: what the strategy keeps of each, and besides. */
 static size_t most_kept(const drove_run *run)
 {
-    return MOST_STRATEGY_TENSORS + (size_t)run->n_workers * STRATEGY_TENSORS_PER_WORKER;
+    return MOST_STRATEGY_TENSORS + (size_t)run->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
 }
 
 /* t: [most].  *memory: what came from other ranks. */
-static drove_status write_state(const drove_run *run, const char *path, drove_tensor *t,
+static drove_status write_state(drove_run *run, const char *path, drove_tensor *t,
                                 size_t most, uint64_t *trace, void ***memory)
 {
-    double crew[DROVE_MOST_GROUPS * N_GROUP];
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
+    drove_sync *sync = run->loop->sync;
+    drove_source *from = run->loop->source;
     size_t n = 0;
     pack_counters(run, counters);
-    pack_crew(run, crew);
     pack_standing(&run->standing, standing);
-    t[n++] = flat("vector", DROVE_T_F32, run->sync->n_vector, run->sync->ops->peek(run->sync));
+    const drove_params at = sync->ops->peek(sync);
+    const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
+    t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
     t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
     t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
-    if (run->sync->ops->tensors != NULL) {
-        size_t n_kept = run->sync->ops->tensors(run->sync, t + n, most_kept(run));
+    if (run->loop->sync->ops->tensors != NULL) {
+        size_t n_kept = run->loop->sync->ops->tensors(run->loop->sync, t + n, most_kept(run));
         DROVE_TRY(drove__ranks_rows(run, t + n, n_kept));
         n += n_kept;
     }
-    if (run->crew.n_groups > 0) n += list_crew(run, crew, t + n);
-    for (unsigned i = 0; i < run->n_workers; i++) {
+    if (from->ops->tensors != NULL) n += from->ops->tensors(from, t + n, most - n);
+    for (unsigned i = 0; i < run->plan.n_workers; i++) {
         n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
@@ -298,25 +234,25 @@ static drove_status write_state(const drove_run *run, const char *path, drove_te
         DROVE_TRY(get_fixed(run, fixed_options[i], values[i]));
         append(&meta, fixed_options[i], values[i]);
     }
-    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->batcher.batch);
+    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->loop->order.batch);
     append(&meta, "turn_rows", turn);
     append(&meta, "workers", run->opt.workers);
     if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
-    if (run->shared != NULL) {
+    if (run->loop->shared != NULL) {
         drove_engine_facts facts;
-        run->engine_ops->facts(run->shared, &facts);
+        run->loop->core_ops->facts(run->loop->shared, &facts);
         snprintf(range, sizeof range, "%.17g", facts.model_range);
         append(&meta, "found_range", range);
     }
     return drove__safetensors_write(path, t, n, meta.word);
 }
 
-drove_status drove__state_save(const drove_run *run, const char *path)
+drove_status drove__state_save(drove_run *run, const char *path)
 {
-    size_t most = 6 + most_kept(run) + (size_t)run->n_workers * TENSORS_PER_WORKER;
+    size_t most = 6 + most_kept(run) + (size_t)run->plan.n_workers * TENSORS_PER_WORKER;
     void **memory = NULL;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
-    uint64_t *trace = calloc((size_t)run->n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
+    uint64_t *trace = calloc((size_t)run->plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
     drove_status status = tensor != NULL && trace != NULL
                               ? write_state(run, path, tensor, most, trace, &memory)
                               : drove__fail_nomem("a state file", most * sizeof *tensor);
@@ -364,17 +300,17 @@ static drove_status check_graph(const drove_run *run, const drove_safetensors *s
 
 static drove_status check_workers(const drove_run *run, uint64_t n_saved)
 {
-    bool own_state = run->worker[0].optim.state[0] != NULL;
+    bool own_state = run->loop->worker[0].optim.state[0] != NULL;
     bool is_spread = (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
-    if (n_saved == run->n_workers) return DROVE_OK;
+    if (n_saved == run->plan.n_workers) return DROVE_OK;
     /* Of another number: all begin where the centre is. */
     if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
-    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->batcher.round_width == 0 &&
+    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->loop->source->width == 0 &&
         !own_state)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
-                       run->crew.n_groups > 0 ? "workers" : "threads", (unsigned long long)n_saved,
-                       run->crew.n_groups > 0 ? "threads in all " : "", run->n_workers);
+                       run->plan.source->counts_rows ? "workers" : "threads", (unsigned long long)n_saved,
+                       run->plan.source->counts_rows ? "threads in all " : "", run->plan.n_workers);
 }
 
 static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i,
@@ -383,7 +319,7 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     char name[DROVE_TENSOR_NAME_SIZE];
     const void *bytes;
     uint64_t trace[N_TRACE + N_STALENESS];
-    drove_worker *w = &run->worker[i % run->n_workers];
+    drove_worker *w = &run->loop->worker[i % run->plan.n_workers];
     snprintf(name, sizeof name, "worker.%u.trace", i);
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
     memcpy(trace, bytes, sizeof trace);
@@ -402,35 +338,35 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
  * at the turn that the counted examples reach. */
 static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
 {
-    uint64_t rows, n = run->batcher.n_rows, next = atomic_load(&run->batcher.next);
+    uint64_t rows, n = run->loop->order.n_rows, next = atomic_load(&run->loop->source->next);
     const char *text = drove__safetensors_meta(st, "turn_rows");
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
-    if (rows == run->batcher.batch) return DROVE_OK;
+    if (rows == run->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
-    uint64_t inside = next % per_epoch * rows / run->batcher.batch;
-    atomic_store(&run->batcher.next, next / per_epoch * run->batcher.per_epoch + inside);
+    uint64_t inside = next % per_epoch * rows / run->loop->order.batch;
+    atomic_store(&run->loop->source->next, next / per_epoch * run->loop->order.per_epoch + inside);
     return DROVE_OK;
 }
 
 /* Another number of workers goes on at its next whole round. */
 static void complete_round(drove_run *run)
 {
-    uint64_t next = atomic_load(&run->batcher.next), width = run->batcher.round_width;
-    if (width > 0) atomic_store(&run->batcher.next, (next + width - 1) / width * width);
+    uint64_t next = atomic_load(&run->loop->source->next), width = run->loop->source->width;
+    if (width > 0) atomic_store(&run->loop->source->next, (next + width - 1) / width * width);
 }
 
 /* The words of low-precision parameters mean what they meant under the range of then. */
 static drove_status load_range(drove_run *run, const drove_safetensors *st)
 {
     double range;
-    if (run->shared == NULL) return DROVE_OK;
+    if (run->loop->shared == NULL) return DROVE_OK;
     const char *text = drove__safetensors_meta(st, "found_range");
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
     DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-    return run->engine_ops->set_range(run->shared, range);
+    return run->loop->core_ops->set_range(run->loop->shared, range);
 }
 
 /* The vector is handed to the strategy last: what can be refused is refused before anything is
@@ -450,19 +386,21 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
     memcpy(run->best, bytes, run->model->n_params * sizeof(float));
     for (unsigned i = 0; i < counters[6]; i++)
-        DROVE_TRY(load_worker(run, st, i, counters[6] == run->n_workers));
+        DROVE_TRY(load_worker(run, st, i, counters[6] == run->plan.n_workers));
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
     DROVE_TRY(convert_turns(run, st));
     complete_round(run);
-    DROVE_TRY(load_crew(run, st, counters[6]));
+    DROVE_TRY(load_source(run, st, counters[6]));
     unpack_standing(&run->standing, standing);
-    run->save.done_batches = atomic_load(&run->batcher.next);
+    run->save.done_batches = atomic_load(&run->loop->source->next);
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
     run->save.is_there = true;
-    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->sync->n_vector, &bytes));
-    return drove__sync_restore(run->sync, counters[1], bytes, st);
+    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->loop->sync->n_vector, &bytes));
+    drove_params vector = {.theta = (float *)(uintptr_t)bytes};
+    if (run->loop->shared != NULL) vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
+    return drove__sync_restore(run->loop->sync, counters[1], &vector, st);
 }
 
 drove_status drove__state_load(drove_run *run, const char *path)

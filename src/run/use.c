@@ -105,14 +105,16 @@ static drove_batch batch_at(user *u, size_t first)
 
 static drove_status score_all(user *u, drove_score_report *out)
 {
-    drove_score score = {0};
+    drove_work_done done = {0};
     for (size_t first = 0; first < u->data->n_rows; first += u->batch) {
         drove_batch batch = batch_at(u, first);
-        DROVE_TRY(drove__engine_host.score(u->engine, u->file.theta, &batch, &score));
+        const drove_work work = {.batch = &batch, .theta = u->file.theta};
+        DROVE_TRY(drove__engine_do(&drove__engine_host, u->engine, &work, UINT64_MAX, &done));
     }
-    *out = (drove_score_report){.n_rows = score.n_rows,
-                                .loss = score.loss / (double)score.n_rows,
-                                .accuracy = drove__score_accuracy(u->data, &score),
+    const drove_score *score = &done.score;
+    *out = (drove_score_report){.n_rows = score->n_rows,
+                                .loss = score->loss / (double)score->n_rows,
+                                .accuracy = drove__score_accuracy(u->data, score),
                                 .is_multi_label = u->file.io.is_multi_label};
     snprintf(out->model, sizeof out->model, "%s", u->file.model->spec);
     snprintf(out->loss_name, sizeof out->loss_name, "%s", u->file.model->loss->name);

@@ -10,6 +10,7 @@
 #include "base/spec.h"
 #include "base/status.h"
 #include "data/formats.h"
+#include "cluster/ranks_open.h"
 #include "engine/features.h"
 #include "kernel/kernel.h"
 #include "engine/linear/problem.h"
@@ -101,51 +102,64 @@ static drove_status check_model(const drove_options *o)
     return status == DROVE_E_SHAPE ? DROVE_OK : status;
 }
 
-static drove_status check_strategy(const drove_options *o, const drove_workers *w,
+static drove_status check_strategy(const drove_options *o, const drove_plan *p,
                                    const drove_optim *optim)
 {
-    static const float theta[FEW_PARAMS];
+    static float theta[FEW_PARAMS]; /* read alone */
+    const drove_params start = {.theta = theta};
     drove_spec spec;
     drove_sync *sync;
-    DROVE_TRY(drove__spec_parse(w->spec, &spec));
+    DROVE_TRY(drove__spec_parse(p->spec, &spec));
     drove_sync_options opt = {
-        .spec = &spec, .backoff = o->backoff, .n_workers = w->n_workers, .optim = optim, .seed = 1};
+        .spec = &spec, .backoff = o->backoff, .n_workers = p->n_workers, .optim = optim, .seed = 1};
     drove__exchange_options(o, &opt);
-    drove_status status = drove__sync_create(w->ops, &opt, theta, &sync);
+    drove_status status = drove__sync_create(p->ops, &opt, &start, &sync);
     if (status == DROVE_OK) drove__sync_destroy(sync);
     drove__spec_fini(&spec);
     return status;
 }
 
-static drove_status check_method(const drove_options *o)
+/* The rule and the strategy of the plan. */
+static drove_status check_plan(const drove_options *o, const drove_plan *plan)
 {
     static const drovek_table no_kernels; /* creation computes nothing */
-    drove_workers workers;
-    cpu_set_t allowed;
-    int n_pus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-    DROVE_TRY(drove__resolve_workers(o, (unsigned)n_pus, &workers));
-    DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
-    DROVE_TRY(check_word(o, "messages", "--messages"));
-    DROVE_TRY(check_word(o, "shard", "--shard"));
-    DROVE_TRY(drove__exchange_check(o, &workers));
-    const char *state = drove__resolve_rule_state(o, workers.ops->needs);
+    const char *state = drove__resolve_rule_state(o, plan->ops->needs);
     char schedule[DROVE_TEXT_SIZE];
     drove__resolve_schedule(o, schedule);
     const drove_optim_options opt = {
-        .rule = drove__resolve_rule(o, workers.ops->needs),
+        .rule = drove__resolve_rule(o, plan->ops->needs),
         .schedule = schedule,
-        .lr = drove__resolve_lr(o, workers.ops->needs, workers.n_workers),
+        .lr = drove__resolve_lr(o, plan->ops->needs, plan->n_workers),
         .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
         .clip = o->clip,
         .state = strcmp(state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
         .n_params = FEW_PARAMS,
-        .n_workers = workers.n_workers,
+        .n_workers = plan->n_workers,
         .kernels = &no_kernels,
     };
     drove_optim *optim;
     DROVE_TRY(drove__optim_create(&opt, &optim));
-    drove_status status = check_strategy(o, &workers, optim);
+    drove_status status = check_strategy(o, plan, optim);
     drove__optim_destroy(optim);
+    return status;
+}
+
+static drove_status check_method(const drove_options *o)
+{
+    drove_plan plan;
+    cpu_set_t allowed;
+    int n_pus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    const unsigned n_ranks = drove__mpi_launched_ranks();
+    const drove_machine machine = {.n_pus = (unsigned)n_pus,
+                                   .n_ranks = n_ranks > 0 ? n_ranks : 1,
+                                   .n_local = 1};
+    DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
+    DROVE_TRY(check_word(o, "messages", "--messages"));
+    DROVE_TRY(check_word(o, "shard", "--shard"));
+    DROVE_TRY(drove__plan_make(o, &machine, &drove__plan_registry, &plan));
+    drove_status status = drove__exchange_check(o, &plan);
+    if (status == DROVE_OK) status = check_plan(o, &plan);
+    drove__plan_fini(&plan);
     return status;
 }
 

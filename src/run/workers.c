@@ -1,345 +1,283 @@
-/* run/workers.c - see workers.h. */
-#include "run/workers.h"
+/* run/workers.c - the plan's workers: their devices, the order of examples, the source that gives
+ * out batches, the threads that load them, and the host. */
+#include "run/run.h"
 
-#include "base/mem.h"
-#include "base/status.h"
-#include "engine/device.h"
+#include "base/spec.h"
+#include "engine/linear/problem.h"
+#include "loop/evaluation.h"
+#include "loop/host.h"
 
-#include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEYS = 32, MOST_BATCH = 1 << 30, MOST_PROCESSORS = 4096 };
-static const double DEVICE_TIMEOUT_S = 60.0; /* a first batch may wait for kernels to be compiled */
+/* An example of fewer numbers is loaded in a few microseconds; a hand-over costs about one. */
+enum { LARGE_EXAMPLE = 16384 };
 
-/* ---- cores ---- */
-
-static drove_status add_processor(drove_group_plan *g, int pu)
+drove_status drove__run_make_workers(drove_run *run)
 {
-    int *grown = drove__grow(g->pu, g->n_threads + 1, sizeof *grown);
-    if (grown == NULL) return drove__fail_nomem("processors of a worker", g->n_threads + 1);
-    g->pu = grown;
-    g->pu[g->n_threads++] = pu;
+    drove_loop *loop = run->loop;
+    loop->worker = drove__alloc(run->plan.n_workers, sizeof *loop->worker);
+    if (loop->worker == NULL)
+        return drove__fail_nomem("the workers", run->plan.n_workers * sizeof *loop->worker);
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        DROVE_TRY(drove__worker_init(&loop->worker[i], loop, i));
     return DROVE_OK;
 }
 
-/* All processors there are, in the order in which workers fill them. */
-static drove_status add_all(drove_group_plan *g, const drove_topo *topo, unsigned n_threads)
+void drove__run_free_workers(drove_run *run)
 {
-    drove_topo_facts facts = {.n_pus = n_threads};
-    if (topo != NULL) drove__topo_facts(topo, &facts);
-    drove_place *place = calloc(facts.n_pus, sizeof *place);
-    if (place == NULL) return drove__fail_nomem("places", facts.n_pus * sizeof *place);
-    drove_status status = DROVE_OK;
-    if (topo != NULL) drove__topo_place(topo, DROVE_BIND_COMPACT, facts.n_pus, place);
-    for (unsigned i = 0; i < facts.n_pus && status == DROVE_OK; i++)
-        status = add_processor(g, topo != NULL ? place[i].pu : (int)i);
-    free(place);
+    drove_worker *all = run->loop->worker;
+    for (unsigned i = 0; all != NULL && i < run->plan.n_workers; i++) drove__worker_fini(&all[i]);
+    drove__free(all);
+}
+
+/* ---- the order of examples ---- */
+
+/* Examples of one task: of a TYPED engine several updates, so that taking a task costs little. */
+static size_t task_rows(const drove_run *run)
+{
+    const drove_loop *loop = run->loop;
+    if (run->plan.source->counts_rows) return 1; /* positions */
+    bool counts_updates =
+        run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
+    if (loop->shared == NULL || counts_updates) return loop->update_rows;
+    drove_data_facts facts;
+    drove_data_describe(run->train, &facts);
+    double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
+    const drove_turn_limits limits = {.numbers = per_row,
+                                      .n_rows = run->train->n_rows,
+                                      .each = loop->update_rows,
+                                      .most_steps = loop->sync->most_steps};
+    return drove__linear_turn_rows(&limits);
+}
+
+static drove_status make_order(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    const unsigned n = run->plan.n_workers;
+    bool is_split = strcmp(run->opt.shard, "own") == 0;
+    loop->order = drove__order_make(run->n_train_whole, task_rows(run), run->opt.seed,
+                                    drove__resolve_order(&run->opt));
+    if (!is_split) return DROVE_OK;
+    if (run->plan.source->counts_rows)
+        return drove__fail(DROVE_E_ARG,
+                           "--shard own: expected a --strategy whose workers take batches "
+                           "themselves, found %s, whose coordinator gives out all examples",
+                           run->plan.spec);
+    if (run->n_train_whole < n)
+        return drove__fail(DROVE_E_ARG,
+                           "--shard own: expected at least as many training examples as workers, "
+                           "%u, found %zu",
+                           n, run->n_train_whole);
+    drove__order_split(&loop->order, n, run->plan.host == DROVE_HOST_RANKS);
+    return DROVE_OK;
+}
+
+/* ---- loaders ---- */
+
+static bool is_large(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    bool is_dense = s->x_kind == DROVE_X_U8 || (s->x_kind == DROVE_X_F32 && data->factor != NULL);
+    return is_dense && s->n_features >= LARGE_EXAMPLE;
+}
+
+/* One for each worker as long as there are processors for both. */
+static unsigned spare_threads(const drove_run *run)
+{
+    const drove_plan *plan = &run->plan;
+    unsigned n_busy = 0;
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+        n_busy += plan->worker[i].n_cores;
+    if (plan->host == DROVE_HOST_RANKS) n_busy *= run->ranks.n_local;
+    unsigned n_spare = run->machine.n_pus > n_busy ? run->machine.n_pus - n_busy : 0;
+    return n_spare < plan->n_here ? n_spare : plan->n_here;
+}
+
+static bool all_on_cores(const drove_run *run)
+{
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        if (run->loop->worker[i].device != NULL) return false;
+    return true;
+}
+
+/* Largest batch that a loader loads. */
+static size_t most_loaded(const drove_run *run)
+{
+    const drove_loop *loop = run->loop;
+    size_t most = (size_t)loop->order.batch;
+    if (!run->plan.source->counts_rows) return most;
+    for (unsigned i = 0; i < run->plan.n_workers; i++) {
+        size_t rows = drove__worker_most_rows(&loop->worker[i]);
+        if (rows > most) most = rows;
+    }
+    return most;
+}
+
+static drove_status make_loaders(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    bool is_auto, cuts = drove__augment_is_on(&run->train->augment);
+    unsigned n;
+    DROVE_TRY(drove__loaders_parse(run->opt.loaders, &is_auto, &n));
+    if (loop->shared != NULL && n > 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--loaders %u: expected 0 or auto, as --precision %s has its own copy "
+                           "of the data",
+                           n, run->opt.precision);
+    if (loop->shared != NULL) return DROVE_OK;
+    bool is_usual = all_on_cores(run) && !run->plan.source->counts_rows;
+    if (is_auto && is_usual && (cuts || is_large(run->train))) n = spare_threads(run);
+    if (n == 0 && !(cuts && is_usual)) return DROVE_OK;
+    loop->loads = true;
+    loop->n_loaders = n;
+    if (run->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
+    const drove_loader_options opt = {.data = run->train,
+                                      .kernels = &run->kernels,
+                                      .max_rows = most_loaded(run),
+                                      .n_workers = run->plan.n_workers,
+                                      .n_threads = n};
+    return drove__loader_create(&opt, &loop->loader);
+}
+
+/* ---- the source ---- */
+
+static void silence(void *context, unsigned worker)
+{
+    const drove_run *run = context;
+    run->loop->host->ops->silence(run->loop->host, worker);
+}
+
+static void say(void *context, const char *line)
+{
+    drove__run_say(context, "%s", line);
+}
+
+static drove_status init_source(drove_run *run, const drove_spec *spec,
+                                const drove_source_worker *worker)
+{
+    drove_loop *loop = run->loop;
+    const drove_source_options opt = {.spec = spec,
+                                      .clock = loop->clock,
+                                      .n_workers = run->plan.n_workers,
+                                      .n_groups = run->plan.n_groups,
+                                      .worker = worker,
+                                      .n_rows = loop->order.n_rows,
+                                      .batch = run->opt.batch,
+                                      .per_epoch = loop->order.per_epoch,
+                                      .sync = loop->sync,
+                                      .silence = silence,
+                                      .say = say,
+                                      .context = run};
+    drove_source *s = loop->source = drove__alloc(1, sizeof *s);
+    if (s == NULL) return drove__fail_nomem("a source of batches", sizeof *s);
+    *s = (drove_source){.ops = run->plan.source,
+                        .clock = loop->clock,
+                        .n_workers = run->plan.n_workers,
+                        .silence = silence,
+                        .say = say,
+                        .context = run};
+    return s->ops->init(s, &opt);
+}
+
+static drove_status make_source(drove_run *run, const drove_spec *spec)
+{
+    const unsigned n = run->plan.n_workers;
+    drove_source_worker *worker = calloc(n, sizeof *worker);
+    if (worker == NULL) return drove__fail_nomem("a source of batches", n * sizeof *worker);
+    for (unsigned i = 0; i < n; i++) {
+        const drove_worker *w = &run->loop->worker[i];
+        const drove_plan_worker *p = w->plan;
+        worker[i] = (drove_source_worker){.name = p->name,
+                                          .group = p->group,
+                                          .is_device = w->device != NULL,
+                                          .n_cores = p->n_cores,
+                                          .batch = p->batch,
+                                          .least = p->least,
+                                          .most = p->most,
+                                          .measured_least = w->measured_least,
+                                          .measured_most = w->measured_most,
+                                          .timeout_s = p->timeout_s,
+                                          .lost = atomic_load(&w->is_lost) ? w->error : NULL};
+    }
+    drove_status status = init_source(run, spec, worker);
+    free(worker);
     return status;
 }
 
-static drove_status check_processor(const drove_topo *topo, const char *name, uint64_t pu)
+/* Batch sizes may have to be measured first, by workers that are started. */
+static bool waits_for_probe(const drove_run *run)
 {
-    drove_place place;
-    drove_topo_facts facts;
-    if (topo == NULL || drove__topo_find(topo, (int)pu, &place)) return DROVE_OK;
-    drove__topo_facts(topo, &facts);
-    return drove__fail(DROVE_E_ARG,
-                       "--workers %s: expected processors of the %u that this process may use, "
-                       "found number %llu",
-                       name, facts.n_pus, (unsigned long long)pu);
+    return run->plan.source->wants_probe != NULL && !all_on_cores(run);
 }
 
-/* "3" or "0-3" */
-static drove_status add_span(drove_group_plan *g, const drove_topo *topo, const char *text)
+static drove_status with_spec(drove_run *run,
+                              drove_status (*act)(drove_run *run, const drove_spec *spec))
 {
-    uint64_t first, last;
-    const char *next, *end = text + strlen(text);
-    bool ok = drove__scan_u64(text, end, &next, &first);
-    last = first;
-    if (ok && *next == '-') ok = drove__scan_u64(next + 1, end, &next, &last);
-    if (!ok || next != end || last < first || last >= MOST_PROCESSORS) {
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected processors such as cpu:0, cpu:0-3, cpu:0,2 or "
-                           "cpu:all, found \"%s\"",
-                           g->name, text);
-    }
-    for (uint64_t pu = first; pu <= last; pu++) {
-        DROVE_TRY(check_processor(topo, g->name, pu));
-        DROVE_TRY(add_processor(g, (int)pu));
-    }
-    return DROVE_OK;
-}
-
-static drove_status plan_cores(drove_group_plan *g, const drove_topo *topo, unsigned n_threads)
-{
-    const drove_spec *s = &g->spec;
-    bool all = s->n_args == 0 || (s->n_args == 1 && strcmp(s->arg[0], "all") == 0);
-    if (all) return add_all(g, topo, n_threads);
-    for (unsigned i = 0; i < s->n_args; i++) DROVE_TRY(add_span(g, topo, s->arg[i]));
-    return DROVE_OK;
-}
-
-/* The K-th of `parts` equal groups of cores; parts: as many as there are such workers. */
-static drove_status plan_host(drove_group_plan *g, const drove_topo *topo, unsigned n_threads,
-                              unsigned n_hosts)
-{
-    uint64_t part = 0, parts = n_hosts;
-    drove_group_plan all = {0};
-    drove_status status = drove__spec_u64(&g->spec, "parts", 1, MOST_PROCESSORS, &parts);
-    if (status == DROVE_OK) status = drove__spec_arg_u64(&g->spec, 0, 0, parts - 1, &part);
-    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
-    status = add_all(&all, topo, n_threads);
-    if (status == DROVE_OK && all.n_threads < parts) {
-        status = drove__fail(DROVE_E_ARG,
-                             "--workers %s: expected at most %u groups of cores, found %llu",
-                             g->name, all.n_threads, (unsigned long long)parts);
-    }
-    size_t first = (size_t)(all.n_threads * part / parts),
-           end = (size_t)(all.n_threads * (part + 1) / parts);
-    for (size_t i = first; i < end && status == DROVE_OK; i++) status = add_processor(g, all.pu[i]);
-    free(all.pu);
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    drove_status status = act(run, &spec);
+    drove__spec_fini(&spec);
     return status;
 }
 
-/* ---- keys ---- */
-
-static const drove_device_kind *find_kind(const char *name)
+static drove_status probe(drove_run *run, const drove_spec *spec)
 {
-    for (size_t i = 0; drove__device_kinds[i] != NULL; i++) {
-        if (strcmp(drove__device_kinds[i]->name, name) == 0) return drove__device_kinds[i];
-    }
-    return NULL;
+    return drove__probe_run(run->loop, spec);
 }
 
-static drove_status check_keys(const drove_group_plan *g, const drove_device_kind *kind)
+/* ---- the host ---- */
+
+/* How to go on where the run cannot. */
+static void describe_saved(void *context, char *text, size_t size)
 {
-    static const char *const of_cores[] = {"batch", "min", "max", "gradient", NULL},
-                             *const of_host[] = {"batch", "min", "max", "gradient", "parts", NULL},
-                             *const of_device[] = {"batch", "min", "max", "timeout", NULL};
-    const char *known[MOST_KEYS] = {NULL};
-    size_t n = 0;
-    bool is_host = strcmp(g->spec.name, "host") == 0;
-    const char *const *own = kind != NULL ? of_device : is_host ? of_host : of_cores;
-    for (; *own != NULL; own++) known[n++] = *own;
-    for (own = kind != NULL ? kind->keys : NULL; own != NULL && *own != NULL && n + 1 < MOST_KEYS;
-         own++)
-        known[n++] = *own;
-    return drove__spec_check(&g->spec, DROVE_SPEC_MAX_ARGS, known);
+    const drove_run *run = context;
+    if (run->opt.out[0] == '\0') snprintf(text, size, "nothing is saved without --out");
+    else if (!run->save.is_there && run->opt.resume[0] != '\0')
+        snprintf(text, size, "nothing has changed in %.500s", run->opt.resume);
+    else if (!run->save.is_there) snprintf(text, size, "nothing was saved yet");
+    else
+        snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
+                 (unsigned long long)run->save.done_updates, run->opt.out);
 }
 
-static drove_status read_keys(drove_group_plan *g)
+static drove_status make_host(drove_run *run)
 {
-    static const char *const gradients[] = {"each", "one"};
-    unsigned gradient = 0;
-    DROVE_TRY(drove__spec_u64(&g->spec, "batch", 1, MOST_BATCH, &g->batch));
-    DROVE_TRY(drove__spec_u64(&g->spec, "min", 1, MOST_BATCH, &g->least));
-    DROVE_TRY(drove__spec_u64(&g->spec, "max", 1, MOST_BATCH, &g->most));
-    if (g->is_device) g->timeout_s = DEVICE_TIMEOUT_S;
-    if (g->is_device) DROVE_TRY(drove__spec_real(&g->spec, "timeout", 0.0, 1e9, &g->timeout_s));
-    else DROVE_TRY(drove__spec_word(&g->spec, "gradient", gradients, 2, &gradient));
-    g->one_gradient = gradient == 1;
+    bool is_procs = run->plan.host == DROVE_HOST_PROCS;
+    const drove_host_options opt = {.loop = run->loop,
+                                    .timeout_s = run->opt.timeout,
+                                    .say = say,
+                                    .saved = describe_saved,
+                                    .context = run};
+    return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
+                              &run->loop->host);
+}
+
+drove_status drove__run_prepare_workers(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    size_t most = run->opt.eval_examples;
+    DROVE_TRY(make_order(run));
+    if (!waits_for_probe(run)) DROVE_TRY(with_spec(run, make_source));
+    DROVE_TRY(make_loaders(run));
+    run->best = drove__alloc(run->model->n_params, sizeof *run->best);
+    if (run->best == NULL) return drove__fail_nomem("the best parameters", run->model->n_params);
+    if (most == 0 || most > run->train->n_rows) most = run->train->n_rows;
+    if (run->test != NULL && run->test->n_rows > most) most = run->test->n_rows;
+    DROVE_TRY(drove__scoring_init(loop, most));
+    if (run->plan.host == DROVE_HOST_PROCS)
+        for (unsigned i = 0; i < run->plan.n_workers; i++)
+            DROVE_TRY(drove__worker_alloc(&loop->worker[i]));
+    return make_host(run);
+}
+
+drove_status drove__run_start_workers(drove_run *run)
+{
+    drove_host *host = run->loop->host;
+    DROVE_TRY(host->ops->start(host));
+    if (!waits_for_probe(run)) return DROVE_OK;
+    DROVE_TRY(with_spec(run, probe));
+    DROVE_TRY(with_spec(run, make_source));
+    (void)run->loop->source->ops->check(run->loop->source); /* says who was lost */
     return DROVE_OK;
-}
-
-/* A size to begin with lies within bounds that were given. */
-static drove_status check_sizes(const drove_group_plan *g)
-{
-    if (g->least != 0 && g->most != 0 && g->least > g->most) {
-        return drove__fail(DROVE_E_ARG, "%s: expected min of at most max, found %llu and %llu",
-                           g->name, (unsigned long long)g->least, (unsigned long long)g->most);
-    }
-    if (g->batch == 0) return DROVE_OK;
-    if (g->batch < g->least) {
-        return drove__fail(DROVE_E_ARG, "%s: expected batch of at least min, found %llu and %llu",
-                           g->name, (unsigned long long)g->batch, (unsigned long long)g->least);
-    }
-    if (g->most != 0 && g->batch > g->most) {
-        return drove__fail(DROVE_E_ARG, "%s: expected batch of at most max, found %llu and %llu",
-                           g->name, (unsigned long long)g->batch, (unsigned long long)g->most);
-    }
-    return DROVE_OK;
-}
-
-/* ---- one worker ---- */
-
-static drove_status unknown_kind(const char *name)
-{
-    const char *names[DROVE_MOST_GROUPS];
-    size_t n = 0;
-    names[n++] = "cpu";
-    names[n++] = "host";
-    names[n++] = "threads";
-    for (size_t i = 0; drove__device_kinds[i] != NULL; i++)
-        names[n++] = drove__device_kinds[i]->name;
-    return drove__fail_in(drove__fail_unknown("kind of worker", name, names, n), "--workers");
-}
-
-static drove_status plan_group(const char *text, const drove_topo *topo, unsigned n_threads,
-                               unsigned n_hosts, drove_group_plan *g)
-{
-    drove_status status = drove__spec_parse(text, &g->spec);
-    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
-    size_t n_name = strcspn(text, "?");
-    if (n_name > 0 && text[n_name - 1] == ':') n_name--; /* "fake:?speed=3" */
-    snprintf(g->name, sizeof g->name, "%.*s", (int)n_name, text);
-    bool is_cpu = strcmp(g->spec.name, "cpu") == 0, is_host = strcmp(g->spec.name, "host") == 0;
-    const drove_device_kind *kind = is_cpu || is_host ? NULL : find_kind(g->spec.name);
-    if (strcmp(g->spec.name, "procs") == 0) {
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected procs:N to stand alone, or a list of cpu:, "
-                           "host:, opencl:, cuda: and fake:",
-                           g->name);
-    }
-    if (!is_cpu && !is_host && kind == NULL) return unknown_kind(g->spec.name);
-    g->is_device = kind != NULL;
-    status = check_keys(g, kind);
-    if (status == DROVE_OK) status = read_keys(g);
-    if (status == DROVE_OK) status = check_sizes(g);
-    if (status != DROVE_OK) return drove__fail_in(status, "--workers");
-    if (is_cpu) return plan_cores(g, topo, n_threads);
-    if (is_host) return plan_host(g, topo, n_threads, n_hosts);
-    return add_processor(g, -1);
-}
-
-/* ---- the list ---- */
-
-/* As against those that stand for a part of all there are, whatever these are. */
-static bool names_processors(const drove_group_plan *g)
-{
-    return strcmp(g->spec.name, "cpu") == 0 && g->spec.n_args > 0 &&
-           strcmp(g->spec.arg[0], "all") != 0;
-}
-
-static bool share_processor(const drove_group_plan *a, const drove_group_plan *b, int *out)
-{
-    for (unsigned i = 0; i < a->n_threads; i++) {
-        for (unsigned j = a == b ? i + 1 : 0; j < b->n_threads; j++) {
-            *out = a->pu[i];
-            if (a->pu[i] >= 0 && a->pu[i] == b->pu[j]) return true;
-        }
-    }
-    return false;
-}
-
-/* "1.2" is part 2 of device 1, "1" all of it (part: UINT64_MAX), nothing device 0.  false: neither,
- * which its kind will say. */
-static bool read_device(const drove_group_plan *g, uint64_t *device, uint64_t *part)
-{
-    const char *text = g->spec.n_args > 0 ? g->spec.arg[0] : "0", *end = text + strlen(text), *at;
-    *part = UINT64_MAX;
-    if (!drove__scan_u64(text, end, &at, device)) return false;
-    return *at != '.' || drove__scan_u64(at + 1, end, &at, part);
-}
-
-/* The same device, or a part of it and all of it.  Of fakes there are as many as are named. */
-static bool share_device(const drove_group_plan *a, const drove_group_plan *b)
-{
-    uint64_t device_a, device_b, part_a, part_b;
-    if (a == b || !a->is_device || strcmp(a->spec.name, b->spec.name) != 0) return false;
-    if (strcmp(a->spec.name, "fake") == 0) return false;
-    if (!read_device(a, &device_a, &part_a) || !read_device(b, &device_b, &part_b)) return false;
-    if (device_a != device_b) return false;
-    return part_a == part_b || part_a == UINT64_MAX || part_b == UINT64_MAX;
-}
-
-/* Where the machine is not known yet, only processors that are named can be compared. */
-static drove_status check_overlaps(const drove_crew_plan *plan, const drove_topo *topo,
-                                   bool may_repeat)
-{
-    for (unsigned i = 0; i < plan->n_groups; i++) {
-        for (unsigned j = i; j < plan->n_groups; j++) {
-            const drove_group_plan *a = &plan->group[i], *b = &plan->group[j];
-            int pu;
-            bool known = topo != NULL || (names_processors(a) && names_processors(b));
-            if (known && share_processor(a, b, &pu)) {
-                return drove__fail(DROVE_E_ARG,
-                                   "--workers: expected each processor once, found %d in %s and %s",
-                                   pu, a->name, b->name);
-            }
-            if (!may_repeat && share_device(a, b)) {
-                return drove__fail(DROVE_E_ARG,
-                                   "--workers: expected each device once, found %s and %s", a->name,
-                                   b->name);
-            }
-        }
-    }
-    return DROVE_OK;
-}
-
-static unsigned count_hosts(const char *text)
-{
-    unsigned n = 0;
-    for (const char *at = text; at != NULL; at = strchr(at, '+')) {
-        if (*at == '+') at++;
-        n += strncmp(at, "host:", 5) == 0;
-    }
-    return n > 0 ? n : 1;
-}
-
-/* "cpu:0+", "+cpu:0" or "cpu:0++cpu:1" */
-static bool has_empty_part(const char *text)
-{
-    size_t n = strlen(text);
-    return text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
-}
-
-static drove_status plan_list(const char *text, const drove_topo *topo, unsigned n_threads,
-                              bool may_repeat, drove_crew_plan *plan)
-{
-    char *copy = strdup(text), *rest = copy;
-    drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
-    if (status == DROVE_OK && has_empty_part(text))
-        status =
-            drove__fail(DROVE_E_ARG,
-                        "--workers: expected a worker on each side of '+', found \"%s\"", text);
-    for (char *one; status == DROVE_OK && (one = strsep(&rest, "+")) != NULL;) {
-        if (plan->n_groups == DROVE_MOST_GROUPS) {
-            status = drove__fail(DROVE_E_ARG, "--workers: expected at most %d, found more",
-                                 DROVE_MOST_GROUPS);
-            break;
-        }
-        drove_group_plan *g = &plan->group[plan->n_groups++];
-        status = plan_group(one, topo, n_threads, count_hosts(text), g);
-        plan->n_threads += g->n_threads;
-    }
-    free(copy);
-    return status == DROVE_OK ? check_overlaps(plan, topo, may_repeat) : status;
-}
-
-/* One group of threads that nobody has bound. */
-static drove_status plan_threads(unsigned n_threads, drove_crew_plan *plan)
-{
-    drove_group_plan *g = &plan->group[plan->n_groups++];
-    snprintf(g->name, sizeof g->name, "threads:%u", n_threads);
-    plan->n_threads = n_threads;
-    for (unsigned i = 0; i < n_threads; i++) DROVE_TRY(add_processor(g, -1));
-    return DROVE_OK;
-}
-
-drove_status drove__crew_plan_parse(const char *text, const drove_topo *topo, unsigned n_threads,
-                                    bool may_repeat, drove_crew_plan *out)
-{
-    drove_crew_plan plan = {.group = calloc(DROVE_MOST_GROUPS, sizeof *plan.group)};
-    if (plan.group == NULL)
-        return drove__fail_nomem("workers", DROVE_MOST_GROUPS * sizeof *plan.group);
-    drove_status status = text[0] == '\0' ? plan_threads(n_threads, &plan)
-                                          : plan_list(text, topo, n_threads, may_repeat, &plan);
-    if (status != DROVE_OK) {
-        drove__crew_plan_fini(&plan);
-        return status;
-    }
-    *out = plan;
-    return DROVE_OK;
-}
-
-void drove__crew_plan_fini(drove_crew_plan *plan)
-{
-    for (unsigned i = 0; i < plan->n_groups; i++) {
-        drove__spec_fini(&plan->group[i].spec);
-        free(plan->group[i].pu);
-    }
-    free(plan->group);
-    *plan = (drove_crew_plan){0};
 }

@@ -25,20 +25,27 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Largest batches of a device, and of each core, that a source that counts rows gives out unless
+ * --workers asks for larger ones: Ma and Rusu, Table 2. */
+enum { DROVE_MOST_DEVICE_BATCH = 8192, DROVE_MOST_CORE_BATCH = 64 };
+
 typedef struct drove_task {
     uint64_t number;    /* of the batch in its run: the key of its random numbers */
-    uint64_t first;     /* position of its first example in the run's order */
-    uint64_t n_rows;    /* examples */
+    uint64_t first;     /* counts_rows: position of its first example in the run's order ... */
+    uint64_t n_rows;    /* ... and examples; 0: the whole batch `number` */
     double   lr_factor; /* what the schedule's step size is multiplied by */
+    uint64_t id;        /* the source's own */
 } drove_task;
 
 typedef struct drove_source_worker { /* what a source may know of a worker */
     const char *name;                /* "opencl:0" */
     unsigned    group;               /* workers of one group take parts of the same assignment */
     bool        is_device;
+    unsigned    n_cores; /* that compute one gradient together; 1: it steps for itself */
     uint64_t batch, least, most; /* examples of a batch, of a group for each worker; 0: not given */
     uint64_t measured_least, measured_most; /* by a probe (wants_probe); 0: not measured */
     double   timeout_s;                     /* 0: none */
+    const char *lost;                       /* why it is lost already; NULL: it is not */
 } drove_source_worker;
 
 typedef struct drove_source_options { /* all borrowed until fini */
@@ -50,9 +57,12 @@ typedef struct drove_source_options { /* all borrowed until fini */
     uint64_t                   batch;     /* --batch */
     uint64_t                   per_epoch; /* batches of an epoch */
     drove_sync                *sync;
-    /* One line for people; NULL: not wanted. */
+    /* By the source's thread: worker `worker` has been silent for too long, and will never be
+     * waited for again. */
+    void (*silence)(void *context, unsigned worker);
+    /* By the controlling thread: one line for people. */
     void (*say)(void *context, const char *line);
-    void *say_context;
+    void *context; /* of both */
 } drove_source_options;
 
 typedef struct drove_source drove_source;
@@ -87,30 +97,38 @@ typedef struct drove_source_ops {
                             const drove_step *step, drove_publish_info *info);
     /* The source's own thread, from open until nothing is out.  NULL: it has none. */
     void (*serve)(drove_source *s);
-    /* By the worker's thread: it cannot go on, for the reason in the error text.  False: the run
-     * cannot go on without it.  NULL: the same. */
+    /* By the worker's thread: it cannot go on, for the reason in the error text.  True: others get
+     * its tasks; false: the run cannot go on.  NULL: false. */
     bool (*fail)(drove_source *s, unsigned worker);
-    /* A lost worker takes nothing any more. */
+    /* A lost worker, for the reason in the error text, takes nothing any more. */
     void (*leave)(drove_source *s, unsigned worker);
     /* After the workers were parked: s->next is where the next open goes on. */
     void (*settle)(drove_source *s);
-    /* Below s->next: was anything left undone by lost workers? */
+    /* First number that no worker has begun, over ranks; NULL: s->next. */
+    uint64_t (*begun)(const drove_source *s);
+    /* Below s->next: was anything left undone by lost workers?  NULL: never. */
     bool (*has_undone)(const drove_source *s);
-    /* Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
-    drove_status (*status)(const drove_source *s);
-    /* What a resume needs besides next: named tensors over memory that lives until the next call;
-     * restore takes them back. */
+    /* By the controlling thread, now and then while workers run: says which workers were lost.
+     * Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
+    drove_status (*check)(drove_source *s);
+    /* What a resume needs besides next: named tensors over memory that lives until the next call.
+     * restore: before the first open, s->next is set; is_same: by the same workers as then.
+     * Errors: DROVE_E_DATA, DROVE_E_NOMEM. */
     size_t (*tensors)(drove_source *s, drove_tensor *out, size_t most);
-    drove_status (*restore)(drove_source *s, const drove_safetensors *st);
+    drove_status (*restore)(drove_source *s, const drove_safetensors *st, bool is_same);
 } drove_source_ops;
 
 struct drove_source {
     const drove_source_ops *ops;
     const drove_clock      *clock;
     unsigned                n_workers;
-    unsigned                width;     /* numbers are given out in multiples of it: T for rounds */
+    unsigned                width;     /* numbers are given out in multiples of it; 0: singly */
     bool                    publishes; /* steps go through publish */
-    void                   *impl;
+    uint64_t                train_ns;  /* training time at open, for records */
+    void (*silence)(void *context, unsigned worker);
+    void (*say)(void *context, const char *line);
+    void *context; /* of both: from the options */
+    void *impl;
     /* Below it everything was given out, in batches or (counts_rows) examples. */
     _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE;
 };

@@ -111,6 +111,14 @@ typedef struct drove_sync_convert {
     void *context;
 } drove_sync_convert;
 
+/* One copy of the slice at offset between a device and the host, for a strategy's record. */
+typedef struct drove_slice_copy {
+    size_t   offset;
+    bool     is_up; /* a sum, to the device; else a gradient, from it */
+    uint64_t iteration, begin_ns, end_ns;
+    uint64_t hidden_ns; /* while the device computed */
+} drove_slice_copy;
+
 typedef struct drove_sync_options {
     const drove_spec  *spec;    /* "leashed:inf", valid during init only; NULL: the bare name */
     const char        *backoff; /* "exponential?first_us=1&max_us=100"; NULL: "none" */
@@ -211,6 +219,8 @@ typedef struct drove_sync_ops {
      * (waits: the run is being stopped; else: none now).  Adds meanwhile.  NULL: devices are sent
      * the view for every batch. */
     bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
+    /* A RESIDENT device's copies of one step, after its publish.  NULL: not recorded. */
+    void (*note_copy)(drove_sync *s, unsigned worker, const drove_slice_copy *copy);
     /* This worker's own vector[n_vector]; its thread, or parked. */
     float *(*replica)(drove_sync *s, unsigned worker);
     /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek

@@ -89,12 +89,12 @@ static drove_status forward(drove_engine *e)
 /* Losses of the main head; of the others the derivatives alone are of interest. */
 static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_main)
 {
-    const drove_accel_slot *s = e->present;
+    const drove_accel_staging *s = e->present;
     size_t i = row_of(e->model->loss), result = is_main ? 0 : 4 * s->n_rows;
     bool is_value = s->data->storage->y_kind == DROVE_Y_VALUE;
     drove_accel_sparse labels = {.start = drove__accel_view(s->device, s->at.label_start),
                                  .index = drove__accel_view(s->device, s->at.label)};
-    float scale = e->wants_gradient ? head->weight * (1.0f / (float)s->n_rows) : 0.0f;
+    float scale = e->wanted != NULL ? head->weight * (1.0f / (float)s->n_rows) : 0.0f;
     return drove__accel_try(
         e, e->ops->loss(e->work, is_value ? losses[i].of_values : losses[i].of_classes,
                         drove__accel_y(e, head->layer), drove__accel_view(s->device, s->at.target),
@@ -108,7 +108,7 @@ static drove_status loss(drove_engine *e)
     const drove_model *m = e->model;
     for (unsigned h = 0; h < m->n_heads; h++) {
         bool is_main = h + 1 == m->n_heads;
-        if (is_main || e->wants_gradient) DROVE_TRY(head_loss(e, &m->head[h], is_main));
+        if (is_main || e->wanted != NULL) DROVE_TRY(head_loss(e, &m->head[h], is_main));
     }
     return DROVE_OK;
 }
@@ -182,7 +182,7 @@ drove_status drove__accel_pass(drove_engine *e)
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
     DROVE_TRY(read_result(e));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->down));
-    for (size_t l = e->model->n_layers; e->wants_gradient && l-- > 0;)
+    for (size_t l = e->model->n_layers; e->wanted != NULL && l-- > 0;)
         DROVE_TRY(layer_backward(e, l));
     return DROVE_OK;
 }

@@ -1,16 +1,15 @@
 /* engine/accel/resident.c - parameters that stay on the device and are updated there, by gradients
- * that are summed over devices elsewhere; see state.h and engine.h (set_params ...).
+ * that are summed over devices elsewhere; see state.h and engine.h (RESIDENT).
  *
- * A step: begin puts the pass on the queues as submit does, but at the device's own parameters;
- * each layer's gradient comes down while backward goes on; what is given goes up on `up` into the
- * same place of the gradient, which nobody reads any more then; update puts decay, clipping and the
- * rule on `work` behind the last of these copies.
+ * A step: begin puts the pass on the queues at the device's own parameters; each layer's gradient
+ * comes down while backward goes on; a sum that is given goes up on `up` into the same place of the
+ * gradient, which nobody reads any more then; finish puts decay, clipping and the rule on `work`
+ * behind the last of these copies.
  *
  * The formulas are those of src/optim/optim.c and src/kernel/ref/update.c.  Every operation has an
  * order that depends on sizes alone, so that devices of one kind that are given equal gradients
  * keep equal parameters.
  */
-#include "base/clock.h"
 #include "base/mem.h"
 #include "engine/accel/layers.h"
 
@@ -38,7 +37,6 @@ struct drove_accel_resident {
     drove_accel_buffer *state[MOST_STATE];
     drove_accel_buffer *sums; /* squares of blocks, then the factor of clipping */
     size_t n_sums;
-    size_t next;            /* layers below this one are still to be told of */
     drove_accel_copy *copy; /* [n_room] of the present batch */
     size_t n_copies, n_room;
 };
@@ -194,48 +192,9 @@ drove_status drove__resident_get(drove_engine *e, float *vector)
 drove_status drove__resident_begin(drove_engine *e)
 {
     drove_accel_resident *r = e->resident;
-    e->theta = r->looks_ahead ? r->ahead : r->theta;
-    r->next = e->model->n_layers;
+    e->theta = r->looks_ahead && e->wanted != NULL ? r->ahead : r->theta;
     drop_copies(e, r);
     return drove__accel_pass(e);
-}
-
-static size_t count_left(const drove_engine *e)
-{
-    size_t n = 0;
-    for (size_t l = 0; l < e->resident->next; l++) n += e->layer_read[l] != NULL;
-    return n;
-}
-
-/* The next layer, if it comes in time. */
-static drove_status await_layer(drove_engine *e, size_t layer, uint64_t timeout_ns, bool *is_there)
-{
-    drove_accel_event *event = e->layer_read[layer];
-    uint64_t start = drove__now_ns();
-    DROVE_ACCEL_TRY(e, e->ops->happened(event, is_there));
-    if (*is_there || timeout_ns == 0) return DROVE_OK;
-    drove_status status = e->ops->wait(event, timeout_ns);
-    *is_there = status == DROVE_OK;
-    bool is_late = status != DROVE_OK && drove__now_ns() - start >= timeout_ns;
-    return is_late ? DROVE_OK : drove__accel_try(e, status);
-}
-
-drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
-                                     float **gradient, size_t *n_left)
-{
-    drove_accel_resident *r = e->resident;
-    size_t l = r->next;
-    bool is_there = false;
-    *layer = SIZE_MAX;
-    *gradient = e->grad_host;
-    while (l > 0 && e->layer_read[l - 1] == NULL) l--;
-    if (l > 0) DROVE_TRY(await_layer(e, l - 1, timeout_ns, &is_there));
-    if (is_there) {
-        *layer = l - 1;
-        r->next = l - 1;
-    }
-    *n_left = count_left(e);
-    return DROVE_OK;
 }
 
 static drove_status reserve_copy(drove_accel_resident *r)

@@ -1,14 +1,15 @@
 /* engine/accel/state.h - an engine on an accelerator: what its files share.
  *
  *   size.c    how much memory a batch and a model take
- *   slot.c    a batch on its way: gathered, laid out, copied to the device
+ *   staging.c a batch in a staging buffer: gathered, laid out, copied to the device
  *   params.c  parameters to the device, gradients from it
  *   plan.c    what a pass needs beside parameters and examples
  *   pass.c    forward, loss and backward, put on the queue
  *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
  *   resident.c  parameters that stay on the device, and their update
  *   times.c   what overlapped what
- *   engine.c  the engine itself
+ *   batch.c   one batch from begin to finish
+ *   engine.c  creation, and the engine's table
  *
  * Queues: `up` copies to the device, `work` computes, `down` copies back; they meet through events.
  * Threads: one at a time.
@@ -18,17 +19,18 @@
 
 #include "engine/accel/kind.h"
 #include "engine/gather.h"
+#include "engine/pieces.h"
 #include "engine/touched.h"
 
-enum { DROVE_ACCEL_N_SLOTS = 2 };
+enum { DROVE_ACCEL_N_STAGINGS = 2 };
 
 /* A part of the device's clock, ns; both 0: nothing. */
 typedef struct drove_accel_interval {
     uint64_t begin, end;
 } drove_accel_interval;
 
-/* Where the parts of a batch are in its slot, in elements of 4 bytes, each part on a cache line of
- * its own. */
+/* Where the parts of a batch are in its staging buffer, in elements of 4 bytes; each part begins a
+ * cache line. */
 typedef struct drove_accel_layout {
     size_t x;                          /* dense: [n_rows][n_inputs] */
     size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
@@ -37,7 +39,7 @@ typedef struct drove_accel_layout {
     size_t n;                          /* elements of all */
 } drove_accel_layout;
 
-typedef struct drove_accel_slot {
+typedef struct drove_accel_staging {
     float              *host;   /* pinned [n_room] */
     drove_accel_buffer *device; /* [n_room] */
     size_t              n_room;
@@ -55,7 +57,7 @@ typedef struct drove_accel_slot {
     size_t      n_spans, n_touched, n_span_room;
 
     drove_accel_event *begun, *done; /* of its copy */
-} drove_accel_slot;
+} drove_accel_staging;
 
 typedef struct drove_accel_line { /* when the parts of one batch were done */
     drove_accel_interval  examples, params, compute, results;
@@ -82,9 +84,9 @@ struct drove_engine {
     drove_touched          touched; /* of sparse data, else empty */
     uint32_t              *place;   /* [n_inputs] sparse: number among the touched features */
 
-    drove_accel_queue *up, *work, *down;
-    drove_accel_slot   slot[DROVE_ACCEL_N_SLOTS];
-    drove_accel_slot  *staged, *present; /* NULL: none */
+    drove_accel_queue   *up, *work, *down;
+    drove_accel_staging  staging[DROVE_ACCEL_N_STAGINGS];
+    drove_accel_staging *staged, *present; /* NULL: none */
 
     /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
      * first layer's W (from `base` on), then the touched rows of that W. */
@@ -107,7 +109,13 @@ struct drove_engine {
     float              *statistics_host; /* [2][largest c]; NULL until they are asked for */
     uint64_t            seed;            /* of dropout's masks */
 
-    bool                 wants_gradient, is_predicting, is_training; /* of the present batch */
+    drove_pieces pieces;
+    /* Of the present batch, or the present piece of one: */
+    drove_gradient      *wanted; /* NULL: a score alone */
+    drove_device_update  update; /* is_resident: of its parameters */
+    bool                 is_resident, is_predicting, is_training;
+    size_t               next; /* slices of the layers below this one are still to be delivered */
+    uint64_t             slept_ns;
     drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
     drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
     drove_accel_line     line;
@@ -149,14 +157,14 @@ void         drove__accel_plan_fini(drove_accel_plan *p); /* a zeroed one is acc
 size_t drove__accel_scratch(const drove_model *model, size_t rows);
 size_t drove__accel_kept(const drove_layer *y, size_t rows);
 
-/* ---- slot.c ---- */
+/* ---- staging.c ---- */
 
-drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
-void         drove__slot_fini(drove_engine *e, drove_accel_slot *s);
-bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training);
+drove_status drove__staging_init(drove_engine *e, drove_accel_staging *s, const drove_data *data);
+void         drove__staging_fini(drove_engine *e, drove_accel_staging *s);
+bool drove__staging_holds(const drove_accel_staging *s, const drove_batch *batch, bool is_training);
 /* Gathers the batch and begins to copy it.  Errors: those of drove__gather_load, the device's. */
-drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
-                              bool is_training);
+drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
+                                 bool is_training);
 
 /* ---- params.c ---- */
 
@@ -183,14 +191,23 @@ drove_status drove__accel_pass_accepts(const drove_model *model, const drove_dat
 /* Puts the present batch on `work`, and on `down` what is read of it. */
 drove_status drove__accel_pass(drove_engine *e);
 
-/* ---- resident.c: the slots of engine.h that have these names, without what engine.c does ---- */
+/* ---- batch.c ---- */
 
+extern const drove_piece_ops drove__accel_piece_ops;
+/* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
+drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
+drove_status drove__accel_check_free(const drove_engine *e);  /* DROVE_E_ARG: a batch was begun */
+drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: none was */
+void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
+drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* engine.h */
+
+/* ---- resident.c ---- */
+
+/* engine.h: set_params, get_params, give */
 drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
                                  const float *vector);
 drove_status drove__resident_get(drove_engine *e, float *vector);
-drove_status drove__resident_begin(drove_engine *e); /* the present batch */
-drove_status drove__resident_arrived(drove_engine *e, uint64_t timeout_ns, size_t *layer,
-                                     float **gradient, size_t *n_left);
+drove_status drove__resident_begin(drove_engine *e); /* puts the present batch on the queues */
 drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
 /* Behind the last copy of what was given; NULL: nothing was. */
 drove_accel_event *drove__resident_last_copy(const drove_engine *e);

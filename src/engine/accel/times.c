@@ -30,7 +30,7 @@ static drove_status find_reads(drove_engine *e)
     size_t n_layers = e->model->n_layers;
     uint64_t before = line->results.end;
     line->n_reads = 0;
-    if (!e->wants_gradient) return DROVE_OK;
+    if (e->wanted == NULL) return DROVE_OK;
     for (size_t l = n_layers; l-- > 0;) {
         if (e->layer_read[l] == NULL) continue;
         drove_accel_interval *read = &line->read[line->n_reads++];
@@ -46,7 +46,7 @@ static drove_status add_copies(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_event *begun, *done;
     size_t offset;
-    for (size_t i = 0; drove__resident_copy(e, i, &offset, &begun, &done); i++) {
+    for (size_t i = 0; e->is_resident && drove__resident_copy(e, i, &offset, &begun, &done); i++) {
         drove_accel_interval copy;
         DROVE_TRY(between(e, begun, done, &copy));
         times->copy_ns += length(copy);
@@ -58,7 +58,7 @@ static drove_status add_copies(drove_engine *e, drove_engine_times *times)
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_line *line = &e->line;
-    drove_accel_event *end = e->wants_gradient ? e->layer_done[0] : e->scored;
+    drove_accel_event *end = e->wanted != NULL ? e->layer_done[0] : e->scored;
     e->last_compute = line->compute;
     DROVE_TRY(between(e, e->present->begun, e->present->done, &line->examples));
     line->params = (drove_accel_interval){0, 0};

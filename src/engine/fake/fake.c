@@ -1,11 +1,11 @@
 /* engine/fake/fake.c - see fake.h.
  *
- * The gradient is computed by the host engine on the calling thread, when it is submitted; what is
- * left of the scripted time is slept in collect.  Evaluations are always computed: a script decides
- * about time, never about results.  Batches of all engines of a device are counted together, those
- * of evaluations too.
+ * begin computes the gradient by the host engine on the calling thread; part and finish sleep for
+ * the rest of the scripted time.  Evaluations are always computed: a script decides about time,
+ * never about results.  Batches of all engines of a device are counted together, evaluations
+ * included.
  *
- * Threads: `sleepers` and `is_closing` of a device are under its mutex.  Closing wakes whoever
+ * Threads: `n_sleepers` and `is_closing` of a device are under its mutex.  Closing wakes whoever
  * hangs, and waits for them; a closed device's engines can only be destroyed.
  */
 #include "engine/fake/fake.h"
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/fake/script.h"
+#include "engine/pieces.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,11 +35,13 @@ struct drove_engine {
     drove_fake_script script; /* of the device, which may be closed first */
     const drove_model *model;
     drove_engine *host; /* an engine of drove__engine_host */
-    float *gradient;    /* [n_params] of the batch that was submitted */
+    drove_pieces pieces;
+    /* Of the present piece: */
+    float *gradient;      /* [n_params] */
+    drove_gradient *grad; /* to be delivered; NULL: none is wanted, or it was */
     drove_score score;
-    drove_fake_outcome outcome; /* of that batch */
-    uint64_t begin_ns;
-    bool wants_gradient;
+    drove_fake_outcome outcome;
+    uint64_t begin_ns, slept_ns;
 };
 
 /* ---- the device ---- */
@@ -126,9 +129,112 @@ static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
     drove__engine_host.destroy(e->host);
+    drove__pieces_fini(&e->pieces);
     drove__free(e->gradient);
     free(e);
 }
+
+/* ---- one piece of a batch ---- */
+
+static drove_status begin_piece(drove_engine *e, const drove_work *work)
+{
+    /* Relaxed: a number for each batch, nothing else is passed on. */
+    uint64_t number = atomic_fetch_add_explicit(&e->device->n_batches, 1, memory_order_relaxed);
+    e->begin_ns = drove__now_ns();
+    e->grad = work->grad;
+    e->slept_ns = 0;
+    e->outcome = drove__fake_batch(&e->script, number, work->batch->n_rows);
+    memset(&e->score, 0, sizeof e->score);
+    if (e->outcome.fate != DROVE_FAKE_DONE) return DROVE_OK;
+    if (work->grad != NULL && !e->script.computes) return DROVE_OK;
+    drove_gradient grad = {.value = e->gradient};
+    drove_work host = *work;
+    drove_work_done done = {0};
+    if (host.grad != NULL) host.grad = &grad;
+    DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &host, UINT64_MAX, &done));
+    e->score = done.score;
+    return DROVE_OK;
+}
+
+/* Sleeps until the piece ends, at most timeout_ns; *has_ended: it does not end beyond that. */
+static drove_status wait_for_end(drove_engine *e, uint64_t timeout_ns, bool *has_ended)
+{
+    uint64_t now_ns = drove__now_ns();
+    uint64_t end_ns =
+        e->outcome.fate == DROVE_FAKE_HANGS ? UINT64_MAX : e->begin_ns + e->outcome.duration_ns;
+    bool is_deaf = e->script.is_deaf && e->outcome.fate == DROVE_FAKE_HANGS;
+    if (is_deaf) timeout_ns = UINT64_MAX;
+    uint64_t over_ns = timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
+    if (!sleep_until(e->device, end_ns < over_ns ? end_ns : over_ns))
+        return drove__fail(DROVE_E_SYSTEM, "fake: the device was closed");
+    e->slept_ns += drove__now_ns() - now_ns;
+    *has_ended = end_ns <= over_ns;
+    if (*has_ended && e->outcome.fate == DROVE_FAKE_FAILS)
+        return drove__fail(DROVE_E_SYSTEM, "fake: lost after %llu batches, as scripted",
+                           (unsigned long long)e->script.fail_after);
+    return DROVE_OK;
+}
+
+/* All slices come at once, at the end. */
+static void deliver(drove_engine *e)
+{
+    drove_gradient *grad = e->grad;
+    e->grad = NULL;
+    if (grad == NULL) return;
+    grad->span = NULL;
+    grad->n_spans = 0;
+    memcpy(grad->value, e->gradient, e->model->n_params * sizeof *grad->value);
+    for (size_t i = e->model->n_layers; grad->after_layer != NULL && i-- > 0;)
+        grad->after_layer(grad->context, i);
+}
+
+static size_t count_layers(const drove_model *model)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_layers; i++) n += model->layer[i].n_params > 0;
+    return n;
+}
+
+static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
+{
+    bool has_ended = true;
+    if (e->grad != NULL) DROVE_TRY(wait_for_end(e, timeout_ns, &has_ended));
+    if (has_ended) deliver(e);
+    *n_left = has_ended ? 0 : count_layers(e->model);
+    return DROVE_OK;
+}
+
+static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    bool has_ended;
+    DROVE_TRY(wait_for_end(e, timeout_ns, &has_ended));
+    if (!has_ended)
+        return drove__fail(DROVE_E_SYSTEM, "fake: silent for %.3g s%s", (double)timeout_ns / 1e9,
+                           e->outcome.fate == DROVE_FAKE_HANGS ? ", as scripted" : "");
+    deliver(e);
+    const drove_work_done mine = {
+        .score = e->score, .times = {.compute_ns = e->outcome.duration_ns, .wait_ns = e->slept_ns}};
+    if (done != NULL) drove__work_done_add(done, &mine);
+    return DROVE_OK;
+}
+
+static drove_status predict_piece(drove_engine *e, const float *theta, const drove_batch *batch,
+                                  float *prob)
+{
+    return drove__engine_host.predict(e->host, theta, batch, prob);
+}
+
+static drove_status statistics_of_piece(drove_engine *e, const float *theta,
+                                        const drove_batch *batch, float share, float *into)
+{
+    return drove__engine_host.statistics(e->host, theta, batch, share, into);
+}
+
+static const drove_piece_ops piece_ops = {.begin = begin_piece,
+                                          .part = part_piece,
+                                          .finish = finish_piece,
+                                          .predict = predict_piece,
+                                          .statistics = statistics_of_piece};
 
 /* Of one example: itself, and output and derivative of each layer. */
 static size_t row_bytes(const drove_model *model)
@@ -163,6 +269,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     e->device = opt->device->impl;
     e->script = e->device->script;
     e->model = opt->model;
+    drove__pieces_init(&e->pieces, &piece_ops, opt);
     e->gradient = drove__alloc(opt->model->n_params, sizeof *e->gradient);
     drove_status status =
         e->gradient != NULL
@@ -176,20 +283,22 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     return DROVE_OK;
 }
 
-static drove_status submit(drove_engine *e, const float *theta, const drove_batch *batch,
-                           bool wants_gradient)
+/* ---- operations ---- */
+
+static drove_status begin(drove_engine *e, const drove_work *work)
 {
-    /* Relaxed: a number for each batch, nothing else is passed on. */
-    uint64_t number = atomic_fetch_add_explicit(&e->device->n_batches, 1, memory_order_relaxed);
-    e->begin_ns = drove__now_ns();
-    e->wants_gradient = wants_gradient;
-    e->outcome = drove__fake_batch(&e->script, number, batch->n_rows);
-    memset(&e->score, 0, sizeof e->score);
-    if (e->outcome.fate != DROVE_FAKE_DONE) return DROVE_OK;
-    if (!wants_gradient) return drove__engine_host.score(e->host, theta, batch, &e->score);
-    if (!e->script.computes) return DROVE_OK;
-    drove_gradient grad = {.value = e->gradient};
-    return drove__engine_host.gradient(e->host, theta, batch, &grad, &e->score, NULL, NULL);
+    if (work->theta == NULL) return drove__fail(DROVE_E_ARG, "fake: expected parameters");
+    return drove__pieces_begin(&e->pieces, e, work);
+}
+
+static drove_status part(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
+{
+    return drove__pieces_part(&e->pieces, e, timeout_ns, n_left);
+}
+
+static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    return drove__pieces_finish(&e->pieces, e, timeout_ns, done);
 }
 
 /* The host engine reads the examples where they are. */
@@ -199,84 +308,32 @@ static drove_status stage(drove_engine *e, const drove_batch *next)
     return DROVE_OK;
 }
 
-/* Waits for the end of the batch, at most timeout_ns. */
-static drove_status wait_for_end(drove_engine *e, uint64_t timeout_ns)
-{
-    uint64_t now_ns = drove__now_ns();
-    uint64_t end_ns =
-        e->outcome.fate == DROVE_FAKE_HANGS ? UINT64_MAX : e->begin_ns + e->outcome.duration_ns;
-    bool is_deaf = e->script.is_deaf && e->outcome.fate == DROVE_FAKE_HANGS;
-    if (is_deaf) timeout_ns = UINT64_MAX;
-    uint64_t over_ns = timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
-    if (!sleep_until(e->device, end_ns < over_ns ? end_ns : over_ns))
-        return drove__fail(DROVE_E_SYSTEM, "fake: the device was closed");
-    if (over_ns < end_ns)
-        return drove__fail(DROVE_E_SYSTEM, "fake: silent for %.3g s%s", (double)timeout_ns / 1e9,
-                           end_ns == UINT64_MAX ? ", as scripted" : "");
-    if (e->outcome.fate == DROVE_FAKE_FAILS)
-        return drove__fail(DROVE_E_SYSTEM, "fake: lost after %llu batches, as scripted",
-                           (unsigned long long)e->script.fail_after);
-    return DROVE_OK;
-}
-
-static drove_status collect(drove_engine *e, drove_gradient *grad, drove_score *score,
-                            drove_engine_times *times, uint64_t timeout_ns)
-{
-    uint64_t start_ns = drove__now_ns();
-    DROVE_TRY(wait_for_end(e, timeout_ns));
-    if (grad != NULL) {
-        grad->span = NULL;
-        grad->n_spans = 0;
-        memcpy(grad->value, e->gradient, e->model->n_params * sizeof *grad->value);
-        for (size_t i = e->model->n_layers; grad->after_layer != NULL && i-- > 0;)
-            grad->after_layer(grad->context, i);
-    }
-    if (score != NULL) drove__score_add(score, &e->score);
-    if (times != NULL) {
-        times->compute_ns += e->outcome.duration_ns;
-        times->wait_ns += drove__now_ns() - start_ns;
-    }
-    return DROVE_OK;
-}
-
-static drove_status gradient(drove_engine *e, const float *theta, const drove_batch *batch,
-                             drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
-                             uint64_t *backward_ns)
-{
-    uint64_t start_ns = drove__now_ns();
-    (void)forward_ns; /* a fake device has one phase */
-    DROVE_TRY(submit(e, theta, batch, true));
-    DROVE_TRY(collect(e, grad, score, NULL, UINT64_MAX));
-    if (backward_ns != NULL) *backward_ns += drove__now_ns() - start_ns;
-    return DROVE_OK;
-}
-
-static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
-                                drove_score *score)
-{
-    DROVE_TRY(submit(e, theta, batch, false));
-    return collect(e, NULL, score, NULL, UINT64_MAX);
-}
-
 static drove_status predict(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob)
 {
-    return drove__engine_host.predict(e->host, theta, batch, prob);
+    return drove__pieces_predict(&e->pieces, e, theta, batch, prob);
+}
+
+static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into)
+{
+    return drove__pieces_statistics(&e->pieces, e, theta, batch, share, into);
 }
 
 const drove_engine_ops drove__engine_fake = {
     .name = "fake",
     .help = "the host's results at a scripted speed",
     .source = "drove",
+    .can = DROVE_ENGINE_STATISTICS,
     .create = create,
     .destroy = destroy,
-    .gradient = gradient,
-    .score = score_batch,
-    .predict = predict,
-    .submit = submit,
+    .begin = begin,
+    .part = part,
+    .finish = finish,
     .stage = stage,
-    .collect = collect,
+    .predict = predict,
     .most_rows = most_rows,
+    .statistics = statistics,
 };
 
 const drove_device_kind drove__device_kind_fake = {

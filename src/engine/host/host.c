@@ -20,6 +20,7 @@
 #include "engine/host/team.h"
 #include "engine/touched.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ struct drove_engine {
     drove_team *team; /* NULL: alone */
     drove_gather gather;
     drove_touched touched;
-    drove_span *span; /* [n_features / 2 + 2] at most              */
-    size_t n_spans;   /* room                                      */
+    drove_span *span;     /* [n_features / 2 + 2] at most              */
+    size_t n_spans;       /* room                                      */
+    drove_work_done done; /* by the last begin                     */
 };
 
 /* ---- scratch ---- */
@@ -193,42 +195,44 @@ static void do_pass(job *j)
     else do_part(j, &alone);
 }
 
-static drove_status gradient(drove_engine *e, const float *theta, const drove_batch *batch,
-                             drove_gradient *grad, drove_score *score, uint64_t *forward_ns,
-                             uint64_t *backward_ns)
+/* The clock is read where a phase begins or ends: three times a batch. */
+static drove_status gradient(drove_engine *e, const drove_work *work)
 {
     drove_input in;
     drove_target target;
-    drove_score sum = {0};
-    bool is_timed = forward_ns != NULL || backward_ns != NULL;
-    uint64_t start = is_timed ? drove__now_ns() : 0;
+    drove_gradient *grad = work->grad;
+    uint64_t start = drove__now_ns();
     grad->span = NULL;
     grad->n_spans = 0;
-    DROVE_TRY(load(e, batch, true, &in, &target));
+    DROVE_TRY(load(e, work->batch, true, &in, &target));
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
-    e->pass.batch = batch->number;
-    job j = {.e = e, .theta = theta, .in = &in, .target = &target, .grad = grad, .score = &sum};
+    e->pass.batch = work->batch->number;
+    job j = {.e = e,
+             .theta = work->theta,
+             .in = &in,
+             .target = &target,
+             .grad = grad,
+             .score = &e->done.score};
     do_pass(&j);
-    if (forward_ns != NULL) *forward_ns += j.middle_ns - start;
-    if (backward_ns != NULL) *backward_ns += drove__now_ns() - j.middle_ns;
-    if (score != NULL) drove__score_add(score, &sum);
+    e->done.times.forward_ns = j.middle_ns - start;
+    e->done.times.backward_ns = drove__now_ns() - j.middle_ns;
     return DROVE_OK;
 }
 
-static drove_status step_fused(drove_engine *e, float *theta, const drove_batch *batch, float eta,
-                               drove_score *score)
+static drove_status steps(drove_engine *e, const drove_params *live, const drove_batch *batch,
+                          float eta, drove_steps *out)
 {
     drove_input in;
     drove_target target;
-    drove_score sum = {0};
+    drove_score score = {0};
     DROVE_TRY(load(e, batch, true, &in, &target));
     e->pass.is_training = true;
-    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
+    drove__model_forward(e->model, e->kernels, live->theta, &in, &e->pass);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
-                      &sum);
-    drove__model_backward_fused(e->model, e->kernels, theta, &in, &e->pass, eta);
-    if (score != NULL) drove__score_add(score, &sum);
+                      &score);
+    drove__model_backward_fused(e->model, e->kernels, live->theta, &in, &e->pass, eta);
+    *out = (drove_steps){.n_steps = 1, .is_finite = isfinite(score.loss), .score = score};
     return DROVE_OK;
 }
 
@@ -239,14 +243,26 @@ static void infer(drove_engine *e, const float *theta, const drove_input *in)
     do_pass(&j);
 }
 
-static drove_status score_batch(drove_engine *e, const float *theta, const drove_batch *batch,
-                                drove_score *score)
+static drove_status score(drove_engine *e, const drove_work *work)
 {
     drove_input in;
     drove_target target;
-    DROVE_TRY(load(e, batch, false, &in, &target));
-    infer(e, theta, &in);
-    drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, score);
+    DROVE_TRY(load(e, work->batch, false, &in, &target));
+    infer(e, work->theta, &in);
+    drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, &e->done.score);
+    return DROVE_OK;
+}
+
+static drove_status begin(drove_engine *e, const drove_work *work)
+{
+    e->done = (drove_work_done){0};
+    return work->grad != NULL ? gradient(e, work) : score(e, work);
+}
+
+static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    (void)timeout_ns; /* begin has computed everything */
+    if (done != NULL) drove__work_done_add(done, &e->done);
     return DROVE_OK;
 }
 
@@ -260,7 +276,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
     return DROVE_OK;
 }
 
-/* A pass of training whose outputs nobody asks for: what batch normalisation saw of it. */
+/* A pass of training of which only the statistics are used. */
 static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
                                float share, float *into)
 {
@@ -278,11 +294,12 @@ const drove_engine_ops drove__engine_host = {
     .name = "host",
     .help = "the worker's own thread computes",
     .source = "drove",
+    .can = DROVE_ENGINE_FUSED | DROVE_ENGINE_TEAM | DROVE_ENGINE_STATISTICS,
     .create = create,
     .destroy = destroy,
-    .gradient = gradient,
-    .step_fused = step_fused,
-    .score = score_batch,
+    .begin = begin,
+    .finish = finish,
     .predict = predict,
+    .steps = steps,
     .statistics = statistics,
 };

@@ -1,4 +1,4 @@
-/* engine/linear/engine.c - the engine of low-precision linear models: making it, scores, its table.
+/* engine/linear/engine.c - the engine of low-precision linear models: creation, scores, its table.
  *
  * Source: De Sa et al., ISCA 2017, Figure 1.  The steps are in steps.c, what all workers share in
  * problem.c.  Evaluation is the host engine's, on the data as they were given.
@@ -105,15 +105,31 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- scores and facts ---- */
 
-static drove_status score(drove_engine *e, const float *theta, const drove_batch *batch,
-                          drove_score *out)
+static drove_status score(drove_engine *e, const drove_work *work, drove_work_done *out)
 {
+    const drove_batch *batch = work->batch;
     for (size_t first = 0; first < batch->n_rows; first += e->host_rows) {
-        drove_batch part = {.data = batch->data, .row = batch->row + first};
-        part.n_rows = batch->n_rows - first;
-        if (part.n_rows > e->host_rows) part.n_rows = e->host_rows;
-        DROVE_TRY(drove__engine_host.score(e->host, theta, &part, out));
+        drove_batch slice = {.data = batch->data, .row = batch->row + first};
+        slice.n_rows = batch->n_rows - first;
+        if (slice.n_rows > e->host_rows) slice.n_rows = e->host_rows;
+        const drove_work host = {.batch = &slice, .theta = work->theta};
+        DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &host, UINT64_MAX, out));
     }
+    return DROVE_OK;
+}
+
+static drove_status begin(drove_engine *e, const drove_work *work)
+{
+    if (work->grad != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "linear: steps without a gradient vector only");
+    e->done = (drove_work_done){0};
+    return score(e, work, &e->done);
+}
+
+static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    (void)timeout_ns; /* begin has computed everything */
+    if (done != NULL) drove__work_done_add(done, &e->done);
     return DROVE_OK;
 }
 
@@ -145,9 +161,12 @@ const drove_engine_ops drove__engine_linear = {
     .name = "linear",
     .help = "linear models in low precision, --precision",
     .source = "De Sa et al., ISCA 2017",
+    .can = DROVE_ENGINE_TYPED,
     .create = create,
     .destroy = destroy,
-    .score = score,
+    .begin = begin,
+    .finish = finish,
+    .steps = drove__linear_steps,
     .prepare = drove__linear_prepare,
     .dismiss = drove__linear_dismiss,
     .n_words = n_words,
@@ -155,7 +174,6 @@ const drove_engine_ops drove__engine_linear = {
     .pack = drove__linear_pack,
     .unpack = drove__linear_unpack,
     .facts = facts,
-    .steps = drove__linear_steps,
     .settle = drove__linear_settle,
     .set_range = drove__linear_set_range,
 };

@@ -18,18 +18,19 @@ struct drove_engine {
     drove_pass     pass;    /* of losses that need the model's own code */
     drove_targets  targets; /* of [each] */
     /* Sums of an update from more than one example; NULL for one, and but for sum if dense. */
-    float    *sum;     /* [n_features] sparse: 0 outside the places below */
-    uint8_t  *is_seen; /* [n_features] the same as a mark */
-    uint32_t *place;   /* [n_features + 1] of the sum, in the order they were met */
-    float    *value;   /* [n_features] the sum, packed */
-    uint32_t *index;   /* [longest_row] one example's places and values */
-    float    *number;  /* [longest_row] */
-    double    pending; /* log of the shrinking that is to be made up for */
+    float          *sum;     /* [n_features] sparse: 0 outside the places below */
+    uint8_t        *is_seen; /* [n_features] the same as a mark */
+    uint32_t       *place;   /* [n_features + 1] of the sum, in the order they were met */
+    float          *value;   /* [n_features] the sum, packed */
+    uint32_t       *index;   /* [longest_row] one example's places and values */
+    float          *number;  /* [longest_row] */
+    double          pending; /* log of the shrinking that is to be made up for */
+    drove_work_done done;    /* by the last begin */
 };
 
-/* steps.c: slots of drove__engine_linear */
-drove_status drove__linear_steps(drove_engine *e, uint32_t *words, const drove_batch *batch,
-                                 float eta, drove_steps *out);
+/* steps.c: functions of drove__engine_linear */
+drove_status drove__linear_steps(drove_engine *e, const drove_params *live,
+                                 const drove_batch *batch, float eta, drove_steps *out);
 void         drove__linear_settle(drove_engine *e, uint32_t *words);
 
 #endif

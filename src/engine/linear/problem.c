@@ -151,7 +151,7 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     return copy_targets(p);
 }
 
-/* Several updates where they are so short that taking a turn would cost as much: enough for
+/* Several updates where they are so short that claiming a batch would cost as much: enough for
  * TURN_NUMBERS numbers of the data set and for TURN_UPDATES updates, but at most the TURNS-th part
  * of an epoch, so that workers end together at every evaluation.  Whatever the number of workers: a
  * resumed run may have others. */

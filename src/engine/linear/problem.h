@@ -62,7 +62,7 @@ void drove__linear_set_model(drove_engine_shared *p, drove_number model, double 
 /* The same for the run's format; errors: DROVE_E_ARG (a range whose unit no float can hold). */
 drove_status drove__linear_set_range(drove_engine_shared *p, double range);
 
-/* Examples of a turn: what a worker takes at once. */
+/* Examples that a worker claims at once: those of one call of steps. */
 typedef struct drove_turn_limits {
     double   numbers; /* of an example, times outputs: what one step reads and writes */
     size_t   n_rows, each;

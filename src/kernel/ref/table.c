@@ -1,5 +1,5 @@
-/* kernel/ref/table.c - the plain-C tier: the definition of every kernel, and what runs where
- * nothing better does. */
+/* kernel/ref/table.c - the plain-C tier: defines every kernel, and runs if no faster version does.
+ */
 #include "kernel/tiers.h"
 
 const drovek_table drovek_ref = {

@@ -61,7 +61,7 @@ static void test_strategies(void **state)
                                         "mutex",      "rwlock", "hogwild", "leashed"};
     for (size_t i = 0; i < DROVE_COUNT(names); i++) {
         const drove_sync_ops *ops = NULL;
-        assert_int_equal(drove__strategy_find(names[i], &ops), DROVE_OK);
+        assert_int_equal(drove__plan_strategy(&drove__plan_registry, names[i], &ops), DROVE_OK);
         assert_string_equal(ops->name, names[i]);
         assert_non_null(ops->variants);
         assert_non_null(ops->variants[0]);
@@ -70,7 +70,7 @@ static void test_strategies(void **state)
         assert_non_null(ops->restore);
     }
     const drove_sync_ops *ops = NULL;
-    assert_int_equal(drove__strategy_find("leased", &ops), DROVE_E_ARG);
+    assert_int_equal(drove__plan_strategy(&drove__plan_registry, "leased", &ops), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "\"leashed\""));
     assert_null(ops);
 }

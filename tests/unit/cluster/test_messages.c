@@ -347,7 +347,7 @@ static void who_does_not_come_is_named(void **state)
     uint64_t begun = drove__now_ns();
     crowd_run(2, all_but_the_last_meet, &r);
     double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
-    assert_true(waited_s > 0.25 && waited_s < 20);
+    assert_true(waited_s > 0.25 && waited_s < 60);
     assert_int_equal(r.status[0], DROVE_E_SYSTEM);
     assert_non_null(strstr(r.text[0], "rank 1 on host host1"));
     close_ranks(&r);
@@ -357,15 +357,20 @@ static void who_does_not_come_is_named(void **state)
 static void who_lives_is_waited_for(void **state)
 {
     (void)state;
-    ranks r;
-    open_ranks(&r, 3, true, 0.1, 1);
-    uint64_t begun = drove__now_ns();
-    crowd_run(3, all_but_the_last_meet, &r);
-    double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
-    assert_true(waited_s > 0.9 && waited_s < 30);
-    assert_int_equal(r.status[0], DROVE_E_SYSTEM);
-    assert_non_null(strstr(r.text[0], "has not come"));
-    close_ranks(&r);
+    bool is_known_to_live = false;
+    /* a busy machine may not let it answer within the shorter times */
+    for (double timeout_s = 0.1; timeout_s < 10.0 && !is_known_to_live; timeout_s *= 3.0) {
+        ranks r;
+        open_ranks(&r, 3, true, timeout_s, 1);
+        uint64_t begun = drove__now_ns();
+        crowd_run(3, all_but_the_last_meet, &r);
+        double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
+        assert_int_equal(r.status[0], DROVE_E_SYSTEM);
+        is_known_to_live = strstr(r.text[0], "has not come") != NULL;
+        if (is_known_to_live) assert_true(waited_s > 9.0 * timeout_s);
+        close_ranks(&r);
+    }
+    assert_true(is_known_to_live);
 }
 
 static void last_stops(void *context, unsigned worker)

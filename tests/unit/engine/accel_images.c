@@ -3,6 +3,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -335,7 +336,7 @@ void images_gradients(images *p, drove_score score[2])
     for (size_t i = 0; i < 2; i++) {
         drove_gradient g = {.value = p->grad[i]};
         for (size_t j = 0; j < p->model->n_params; j++) p->grad[i][j] = 7.0f;
-        if (ops[i]->gradient(engine[i], p->theta, &p->batch, &g, &score[i], NULL, NULL) != DROVE_OK)
+        if (engine_gradient(ops[i], engine[i], p->theta, &p->batch, &g, &score[i]) != DROVE_OK)
             fail_msg("%s: %s", p->how->name, drove_error_text());
     }
 }

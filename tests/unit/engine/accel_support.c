@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "unit/engine/accel_plain.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -263,11 +264,11 @@ void accel_compare(accel_problem *p, bool spans_wanted)
     drove_gradient host = {.value = p->grad[0]},
                    device = {.value = p->grad[1], .spans_wanted = spans_wanted};
     for (size_t i = 0; i < p->model->n_params; i++) p->grad[1][i] = 7.0f;
-    assert_int_equal(drove__engine_host.gradient(p->host, p->theta, &p->batch, &host, &score[0],
-                                                 NULL, NULL),
+    assert_int_equal(engine_gradient(&drove__engine_host, p->host, p->theta, &p->batch, &host,
+                                     &score[0]),
                      DROVE_OK);
-    if (p->device->engine->gradient(p->accel, p->theta, &p->batch, &device, &score[1], NULL,
-                                    NULL) != DROVE_OK) {
+    if (engine_gradient(p->device->engine, p->accel, p->theta, &p->batch, &device, &score[1]) !=
+        DROVE_OK) {
         fail_msg("%s, %s, %zu rows: %s", p->how->name, p->how->loss, p->batch.n_rows,
                  drove_error_text());
     }

@@ -9,6 +9,8 @@
 #include "unit/engine/accel_support.h"
 
 #include "base/mem.h"
+#include "engine/gather.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -164,16 +166,16 @@ static void bits_on(drove_device *device)
     for (size_t i = 0; i < 2; i++) {
         drove_gradient g = {.value = p.grad[i]};
         accel_choose(&p, 77, 1);
-        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+        assert_int_equal(engine_gradient(device->engine, p.accel, p.theta, &p.batch, &g, NULL),
                          DROVE_OK);
         accel_choose(&p, 128, 2);
         accel_compare(&p, false);
         accel_choose(&p, 77, 1);
         g.value = p.grad[1];
-        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+        assert_int_equal(engine_gradient(device->engine, p.accel, p.theta, &p.batch, &g, NULL),
                          DROVE_OK);
         memcpy(p.grad[0], p.grad[1], p.model->n_params * sizeof(float));
-        assert_int_equal(device->engine->gradient(p.accel, p.theta, &p.batch, &g, NULL, NULL, NULL),
+        assert_int_equal(engine_gradient(device->engine, p.accel, p.theta, &p.batch, &g, NULL),
                          DROVE_OK);
         assert_memory_equal(p.grad[0], p.grad[1], p.model->n_params * sizeof(float));
     }
@@ -204,8 +206,10 @@ static void scores_on(drove_device *device)
         size_t n = 101 * p.model->n_outputs;
         float *prob[2] = {calloc(n, sizeof(float)), calloc(n, sizeof(float))};
         assert_true(prob[0] != NULL && prob[1] != NULL);
-        assert_int_equal(drove__engine_host.score(p.host, p.theta, &p.batch, &score[0]), DROVE_OK);
-        assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
+        assert_int_equal(engine_score(&drove__engine_host, p.host, p.theta, &p.batch, &score[0]),
+                         DROVE_OK);
+        assert_int_equal(engine_score(device->engine, p.accel, p.theta, &p.batch, &score[1]),
+                         DROVE_OK);
         assert_true(fabs(score[0].loss - score[1].loss) <= 1e-5 * score[0].loss);
         assert_int_equal(score[0].n_correct, score[1].n_correct);
         assert_int_equal(score[0].true_positive, score[1].true_positive);
@@ -226,7 +230,7 @@ static void scores_and_predictions_agree(void **state)
     on_each(scores_on);
 }
 
-/* ---- submit, stage, collect ---- */
+/* ---- begin, stage, part, finish ---- */
 
 typedef struct order {
     const accel_problem *p;
@@ -247,22 +251,31 @@ static void on_layer(void *context, size_t layer)
 static void host_gradient(accel_problem *p)
 {
     drove_gradient g = {.value = p->grad[0]};
-    assert_int_equal(
-        drove__engine_host.gradient(p->host, p->theta, &p->batch, &g, NULL, NULL, NULL), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, p->host, p->theta, &p->batch, &g, NULL),
+                     DROVE_OK);
 }
 
-static void collect_and_compare(accel_problem *p, drove_engine_times *times)
+/* Takes the slices by part, or leaves them to finish. */
+static void finish_and_compare(accel_problem *p, const order *o, const drove_gradient *g,
+                               bool by_part, drove_engine_times *times)
 {
-    order o = {.p = p, .next = p->model->n_layers};
-    drove_gradient g = {.value = p->grad[1], .after_layer = on_layer, .context = &o};
-    drove_score score = {0};
+    const drove_engine_ops *ops = p->device->engine;
+    drove_work_done done = {0};
+    size_t n_left = by_part ? 1 : 0, before = p->model->n_layers + 1;
     for (size_t i = 0; i < p->model->n_params; i++) p->grad[1][i] = 7.0f;
     host_gradient(p);
-    assert_int_equal(p->device->engine->collect(p->accel, &g, &score, times, 60000000000u),
-                     DROVE_OK);
-    assert_int_equal(o.next, 0);
-    assert_int_equal(score.n_rows, p->batch.n_rows);
-    accel_compare_gradients(p, &g);
+    while (n_left > 0) {
+        assert_int_equal(ops->part(p->accel, ENGINE_TIMEOUT_NS, &n_left), DROVE_OK);
+        assert_true(n_left < before && n_left == o->next);
+        before = n_left;
+    }
+    assert_int_equal(ops->finish(p->accel, ENGINE_TIMEOUT_NS, &done), DROVE_OK);
+    assert_int_equal(o->next, 0);
+    assert_int_equal(done.score.n_rows, p->batch.n_rows);
+    times->compute_ns += done.times.compute_ns;
+    times->copy_ns += done.times.copy_ns;
+    times->hidden_ns += done.times.hidden_ns;
+    accel_compare_gradients(p, g);
 }
 
 static void staged_on(drove_device *device)
@@ -277,7 +290,10 @@ static void staged_on(drove_device *device)
         for (uint64_t step = 0; step < 12; step++) {
             uint32_t row[MAX_ROWS];
             drove_batch now = p.batch;
-            assert_int_equal(ops->submit(p.accel, p.theta, &now, true), DROVE_OK);
+            order o = {.p = &p, .next = p.model->n_layers};
+            drove_gradient g = {.value = p.grad[1], .after_layer = on_layer, .context = &o};
+            const drove_work work = {.batch = &now, .theta = p.theta, .grad = &g};
+            assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
             memcpy(row, p.row, sizeof row);
             /* every third: another batch than the one that follows; every fourth: none; and what
              * was given may change as soon as stage is back */
@@ -288,7 +304,7 @@ static void staged_on(drove_device *device)
             memcpy(next, p.row, sizeof next);
             memcpy(p.row, row, sizeof row);
             p.batch = now;
-            collect_and_compare(&p, &times);
+            finish_and_compare(&p, &o, &g, step % 2 == 0, &times);
             p.theta[step] += 0.01f; /* the next batch has to see it */
             memcpy(p.row, next, sizeof next);
             p.batch = chosen;
@@ -306,18 +322,120 @@ static void staged_batches_are_used_only_where_they_are_meant(void **state)
     on_each(staged_on);
 }
 
+/* ---- batches in pieces, examples that are loaded already ---- */
+
+/* A host engine for batches of any size stands beside a device that holds 32 examples. */
+static void pieces_on(drove_device *device)
+{
+    const accel_case *const cases[] = {&plain, &sparse};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        accel_problem p;
+        drove_engine_times times = {0};
+        const drove_engine_ops *ops = device->engine;
+        accel_setup(&p, cases[c], device, MAX_ROWS);
+        ops->destroy(p.accel);
+        const drove_engine_options opt = {.model = p.model,
+                                          .kernels = &p.kernels,
+                                          .data = &p.data,
+                                          .max_rows = 32,
+                                          .device = device};
+        assert_int_equal(ops->create(&opt, &p.accel), DROVE_OK);
+        for (size_t n = 31; n <= 97; n += 33) { /* 31, 64, 97: 1, 2 and 4 pieces */
+            accel_choose(&p, n, n);
+            accel_compare(&p, true);
+            drove_gradient g = {.value = p.grad[1]};
+            const drove_work work = {.batch = &p.batch, .theta = p.theta, .grad = &g};
+            assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
+            assert_int_equal(ops->stage(p.accel, &p.batch), DROVE_OK); /* waits for its turn */
+            size_t n_left = 1;
+            while (n_left > 0) assert_int_equal(ops->part(p.accel, 100000, &n_left), DROVE_OK);
+            drove_work_done done = {0};
+            assert_int_equal(ops->finish(p.accel, ENGINE_TIMEOUT_NS, &done), DROVE_OK);
+            assert_int_equal(done.score.n_rows, n);
+            times.compute_ns += done.times.compute_ns;
+            host_gradient(&p);
+            accel_compare_gradients(&p, &g);
+            accel_compare(&p, false); /* begins with the batch that was staged */
+        }
+        assert_true(times.compute_ns > 0);
+        accel_teardown(&p);
+    }
+}
+
+static void larger_batches_come_in_pieces(void **state)
+{
+    (void)state;
+    on_each(pieces_on);
+}
+
+/* The examples of other rows, loaded by somebody else, are what the device computes with. */
+static void loaded_on(drove_device *device)
+{
+    const accel_case *const cases[] = {&plain, &sparse};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        accel_problem p;
+        drove_gather gather;
+        drove_loaded loaded;
+        drove_gradient g = {0};
+        accel_setup(&p, cases[c], device, 32);
+        g.value = p.grad[1];
+        uint32_t other[3 * 32];
+        assert_int_equal(drove__gather_init(&gather, &p.kernels, &p.data, 3 * 32, p.model->n_inputs,
+                                            true),
+                         DROVE_OK);
+        for (size_t n = 20; n <= 84; n += 64) { /* 84: in pieces */
+            for (size_t i = 0; i < n; i++) other[i] = (uint32_t)(7 * i % p.data.n_rows);
+            drove_batch batch = {.data = &p.data, .row = other, .n_rows = n};
+            assert_int_equal(drove__gather_load(&gather, &batch, true, NULL, &loaded.in), DROVE_OK);
+            drove__targets_load(&gather.targets, &p.data, NULL, other, n, &loaded.target);
+            uint32_t wrong[3 * 32] = {0};
+            const drove_batch lent = {
+                .data = &p.data, .row = wrong, .n_rows = n, .loaded = &loaded};
+            assert_int_equal(engine_gradient(device->engine, p.accel, p.theta, &lent, &g, NULL),
+                             DROVE_OK);
+            drove_gradient whole = {.value = p.grad[0]};
+            drove_engine *host;
+            const drove_engine_options opt = {
+                .model = p.model, .kernels = &p.kernels, .data = &p.data, .max_rows = n};
+            assert_int_equal(drove__engine_host.create(&opt, &host), DROVE_OK);
+            assert_int_equal(engine_gradient(&drove__engine_host, host, p.theta, &batch, &whole,
+                                             NULL),
+                             DROVE_OK);
+            drove__engine_host.destroy(host);
+            accel_compare_gradients(&p, &g);
+        }
+        drove__gather_fini(&gather);
+        accel_teardown(&p);
+    }
+}
+
+static void loaded_examples_are_taken(void **state)
+{
+    (void)state;
+    on_each(loaded_on);
+}
+
+/* ---- refusals ---- */
+
 static void wrong_order_on(drove_device *device)
 {
     accel_problem p;
     const drove_engine_ops *ops = device->engine;
-    drove_score score = {0};
+    drove_work_done done = {0};
+    size_t n_left = 7;
     accel_setup(&p, &plain, device, MAX_ROWS);
+    const drove_work work = {.batch = &p.batch, .theta = p.theta}, resident = {.batch = &p.batch};
     accel_choose(&p, 20, 0);
-    assert_int_equal(ops->collect(p.accel, NULL, &score, NULL, 1), DROVE_E_ARG);
-    assert_int_equal(ops->submit(p.accel, p.theta, &p.batch, false), DROVE_OK);
-    assert_int_equal(ops->submit(p.accel, p.theta, &p.batch, false), DROVE_E_ARG);
-    assert_int_equal(ops->collect(p.accel, NULL, &score, NULL, UINT64_MAX), DROVE_OK);
-    assert_int_equal(score.n_rows, 20);
+    assert_int_equal(ops->part(p.accel, 1, &n_left), DROVE_E_ARG);
+    assert_int_equal(ops->finish(p.accel, 1, &done), DROVE_E_ARG);
+    assert_int_equal(ops->begin(p.accel, &resident), DROVE_E_ARG); /* no parameters were set */
+    assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
+    assert_int_equal(ops->begin(p.accel, &work), DROVE_E_ARG);
+    assert_int_equal(ops->give(p.accel, 0, 1, p.theta), DROVE_E_ARG);
+    assert_int_equal(ops->part(p.accel, 1, &n_left), DROVE_OK);
+    assert_int_equal(n_left, 0); /* a score has no slices */
+    assert_int_equal(ops->finish(p.accel, UINT64_MAX, &done), DROVE_OK);
+    assert_int_equal(done.score.n_rows, 20);
     accel_compare(&p, false);
     accel_teardown(&p);
 }
@@ -336,18 +454,19 @@ static void refusals_on(drove_device *device)
     accel_setup(&p, &plain, device, MAX_ROWS);
     accel_setup(&other, &how, NULL, MAX_ROWS);
     accel_choose(&other, 5, 0);
-    assert_int_equal(device->engine->score(p.accel, p.theta, &other.batch, &score), DROVE_E_SHAPE);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &other.batch, &score),
+                     DROVE_E_SHAPE);
     other.storage.n_features = 3;
     other.storage.x_kind = DROVE_X_U8;
-    assert_int_equal(device->engine->score(p.accel, p.theta, &other.batch, &score), DROVE_E_SHAPE);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &other.batch, &score),
+                     DROVE_E_SHAPE);
     accel_choose(&p, 128, 0);
-    p.batch.n_rows = 129;
-    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_ARG);
     p.batch.n_rows = 0;
-    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_ARG);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &p.batch, &score), DROVE_E_ARG);
     accel_choose(&p, 10, 0);
     p.storage.y_kind = DROVE_Y_VALUE;
-    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score), DROVE_E_SHAPE);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &p.batch, &score),
+                     DROVE_E_SHAPE);
     p.storage.y_kind = DROVE_Y_CLASS;
     accel_compare(&p, false); /* none of that was the end of it */
 
@@ -383,6 +502,8 @@ int main(void)
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(scores_and_predictions_agree),
         cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
+        cmocka_unit_test(larger_batches_come_in_pieces),
+        cmocka_unit_test(loaded_examples_are_taken),
         cmocka_unit_test(a_wrong_order_is_refused),
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
     };

@@ -9,6 +9,7 @@
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -134,8 +135,7 @@ static double loss_at(images *p)
 {
     drove_score score = {0};
     drove_gradient g = {.value = p->grad[0]};
-    assert_int_equal(p->device->engine->gradient(p->accel, p->theta, &p->batch, &g, &score, NULL,
-                                                 NULL),
+    assert_int_equal(engine_gradient(p->device->engine, p->accel, p->theta, &p->batch, &g, &score),
                      DROVE_OK);
     return score.loss / (double)score.n_rows;
 }
@@ -183,6 +183,37 @@ static void gradients_are_slopes(void **state)
 
 /* ---- score, predict, statistics ---- */
 
+/* Batches of 11 images through memory for 4, whose statistics are those within each piece. */
+static void check_pieces(images *p, const float *prob)
+{
+    const drove_engine_ops *ops = p->device->engine;
+    const drove_engine_options opt = {.model = p->model,
+                                      .kernels = &p->kernels,
+                                      .data = &p->data,
+                                      .max_rows = 4,
+                                      .device = p->device};
+    drove_engine *small;
+    float found[MAX_ROWS * IMAGES_CLASSES];
+    float *sum[2] = {p->grad[0], p->grad[1]};
+    drove_batch all = p->batch, piece = all;
+    for (size_t i = 0; i < p->model->n_params; i++) sum[0][i] = sum[1][i] = 1.0f;
+    assert_int_equal(ops->create(&opt, &small), DROVE_OK);
+    assert_int_equal(ops->predict(small, p->theta, &all, found), DROVE_OK);
+    for (size_t i = 0; i < all.n_rows * IMAGES_CLASSES; i++)
+        assert_true(fabsf(prob[i] - found[i]) <= 1e-4f * (1.0f + fabsf(prob[i])));
+    assert_int_equal(ops->statistics(small, p->theta, &all, 0.25f, sum[1]), DROVE_OK);
+    for (size_t first = 0; first < all.n_rows; first += piece.n_rows) {
+        piece.row = all.row + first;
+        piece.n_rows = all.n_rows - first < 4 ? all.n_rows - first : 4;
+        float share = 0.25f * (float)piece.n_rows / (float)all.n_rows;
+        assert_int_equal(drove__engine_host.statistics(p->host, p->theta, &piece, share, sum[0]),
+                         DROVE_OK);
+    }
+    for (size_t i = 0; i < p->model->n_params; i++)
+        assert_true(fabsf(sum[0][i] - sum[1][i]) <= 1e-4f * (1.0f + fabsf(sum[0][i])));
+    ops->destroy(small);
+}
+
 static void inference_on(drove_device *device, const images_case *how)
 {
     images p;
@@ -191,8 +222,9 @@ static void inference_on(drove_device *device, const images_case *how)
     memset(score, 0, sizeof score);
     images_setup(&p, how, device, MAX_ROWS);
     images_choose(&p, 2, 11, 3);
-    assert_int_equal(drove__engine_host.score(p.host, p.theta, &p.batch, &score[0]), DROVE_OK);
-    assert_int_equal(device->engine->score(p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
+    assert_int_equal(engine_score(&drove__engine_host, p.host, p.theta, &p.batch, &score[0]),
+                     DROVE_OK);
+    assert_int_equal(engine_score(device->engine, p.accel, p.theta, &p.batch, &score[1]), DROVE_OK);
     if (!(fabs(score[0].loss - score[1].loss) <= LOSS_BOUND * fabs(score[0].loss)))
         fail_msg("%s: loss %.9g, expected %.9g", how->name, score[1].loss, score[0].loss);
     assert_int_equal(score[0].n_correct, score[1].n_correct);
@@ -208,6 +240,7 @@ static void inference_on(drove_device *device, const images_case *how)
                      DROVE_OK);
     for (size_t i = 0; i < p.model->n_params; i++)
         assert_true(fabsf(sum[0][i] - sum[1][i]) <= 1e-4f * (1.0f + fabsf(sum[0][i])));
+    check_pieces(&p, prob[0]);
     images_teardown(&p);
 }
 
@@ -244,8 +277,9 @@ static void memory_is_counted(void **state)
         assert_true(accel_plain_elements * sizeof(float) <= limit * 9 / 10);
         assert_true(accel_plain_elements * sizeof(float) >= limit / 8); /* not far from it */
         images_choose(&p, 0, 3, 1);
-        assert_int_equal(
-            accel_devices[ACCEL_PLAIN]->engine->score(engine, p.theta, &p.batch, &score), DROVE_OK);
+        assert_int_equal(engine_score(accel_devices[ACCEL_PLAIN]->engine, engine, p.theta, &p.batch,
+                                      &score),
+                         DROVE_OK);
         accel_devices[ACCEL_PLAIN]->engine->destroy(engine);
         images_teardown(&p);
     }

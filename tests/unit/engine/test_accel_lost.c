@@ -23,9 +23,10 @@ static drove_status two_steps(accel_problem *p)
     for (uint64_t step = 0; step < 2; step++) {
         drove_gradient g = {.value = p->grad[1]};
         drove_batch batch = p->batch;
-        DROVE_TRY(engine->submit(p->accel, p->theta, &batch, true));
+        const drove_work work = {.batch = &batch, .theta = p->theta, .grad = &g};
+        DROVE_TRY(engine->begin(p->accel, &work));
         DROVE_TRY(engine->stage(p->accel, &p->batch));
-        DROVE_TRY(engine->collect(p->accel, &g, NULL, NULL, 1000000000u));
+        DROVE_TRY(engine->finish(p->accel, 1000000000u, NULL));
     }
     return DROVE_OK;
 }
@@ -54,11 +55,10 @@ static void failures_of(const accel_case *how, drove_device *device)
         snprintf(line, sizeof line, "plain: lost at call %u", fails_at);
         if (status != DROVE_OK) assert_string_equal(drove_error_text(), line);
         if (is_made && status != DROVE_OK) {
-            assert_int_equal(p.device->engine->submit(p.accel, p.theta, &p.batch, true),
-                             DROVE_E_SYSTEM);
+            const drove_work work = {.batch = &p.batch, .theta = p.theta};
+            assert_int_equal(p.device->engine->begin(p.accel, &work), DROVE_E_SYSTEM);
             assert_string_equal(drove_error_text(), line);
-            assert_int_equal(p.device->engine->collect(p.accel, NULL, NULL, NULL, 1),
-                             DROVE_E_SYSTEM);
+            assert_int_equal(p.device->engine->finish(p.accel, 1, NULL), DROVE_E_SYSTEM);
         }
         accel_plain_fails_at = 0;
         p.device->engine->destroy(p.accel);
@@ -92,15 +92,16 @@ static void silent_on(drove_device *device)
     accel_setup(&p, &how, device, 8192);
     accel_choose(&p, 8192, 0);
     g.value = p.grad[1];
-    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_OK);
+    const drove_work work = {.batch = &p.batch, .theta = p.theta, .grad = &g};
+    assert_int_equal(device->engine->begin(p.accel, &work), DROVE_OK);
     assert_int_equal(setenv("DROVE_STAND_IN_SILENT", "1", 1), 0); /* tests/cuda: it is too quick */
-    assert_int_equal(device->engine->collect(p.accel, &g, NULL, NULL, 1000), DROVE_E_SYSTEM);
+    assert_int_equal(device->engine->finish(p.accel, 1000, NULL), DROVE_E_SYSTEM);
     unsetenv("DROVE_STAND_IN_SILENT");
     snprintf(line, sizeof line, "%s", drove_error_text());
     assert_non_null(strstr(line, "silent"));
     assert_int_equal(device->engine->stage(p.accel, &p.batch), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), line);
-    assert_int_equal(device->engine->submit(p.accel, p.theta, &p.batch, true), DROVE_E_SYSTEM);
+    assert_int_equal(device->engine->begin(p.accel, &work), DROVE_E_SYSTEM);
     accel_teardown(&p);
 }
 

@@ -1,6 +1,6 @@
 /* test_accel_resident.c - parameters that stay on an accelerator: steps of every rule equal the
- * host's (src/optim), layers arrive in order and are what submit would have given, sums that are
- * given replace them, evaluation in between changes nothing, two devices keep equal bits.
+ * host's (src/optim), slices come in order and equal the gradient at the caller's parameters, sums
+ * that are given replace them, evaluation in between changes nothing, two devices keep equal bits.
  *
  * On operations in plain C, and on each kind of device that is here.
  *
@@ -9,6 +9,7 @@
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/engine_calls.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -111,25 +112,47 @@ static void compare(const char *what, const float *expected, const float *found,
 
 /* ---- a step ---- */
 
-/* Takes the layers as they come into gradient[n], and gives twice that back, in two pieces. */
-static void exchange(images *p, float *gradient, float *sum)
+typedef struct exchange { /* of one batch */
+    images *p;
+    drove_gradient grad;
+    float *gradient, *sum; /* [n_params] */
+    size_t before;         /* the layer that came last */
+} exchange;
+
+/* Copies the slice, and gives twice that back, in two pieces. */
+static void on_layer(void *context, size_t layer)
 {
+    exchange *x = context;
+    images *p = x->p;
     const drove_engine_ops *ops = p->device->engine;
-    size_t before = p->model->n_layers, layer, n_left = 1, offset, n;
-    while (n_left > 0) {
-        float *from;
-        assert_int_equal(ops->arrived(p->accel, TIMEOUT_NS, &layer, &from, &n_left), DROVE_OK);
-        assert_true(layer < before);
-        assert_true(p->model->layer[layer].n_params > 0);
-        before = layer;
-        drove__model_layer_part(p->model, layer, &offset, &n);
-        memcpy(gradient + offset, from + offset, n * sizeof *from);
-        for (size_t i = offset; i < offset + n; i++) sum[i] = 2.0f * from[i];
-        size_t half = n / 32 * 16;
-        assert_int_equal(ops->give(p->accel, offset, half, sum + offset), DROVE_OK);
-        assert_int_equal(ops->give(p->accel, offset + half, n - half, sum + offset + half),
-                         DROVE_OK);
-    }
+    size_t offset, n;
+    assert_int_equal(layer, x->before - 1);
+    x->before = layer;
+    drove__model_layer_part(p->model, layer, &offset, &n);
+    if (n == 0) return;
+    const float *from = x->grad.value + offset;
+    float *sum = x->sum + offset;
+    memcpy(x->gradient + offset, from, n * sizeof *from);
+    for (size_t i = 0; i < n; i++) sum[i] = 2.0f * from[i];
+    size_t half = n / 32 * 16;
+    assert_int_equal(ops->give(p->accel, offset, half, sum), DROVE_OK);
+    assert_int_equal(ops->give(p->accel, offset + half, n - half, sum + half), DROVE_OK);
+}
+
+/* The caller keeps x and work until finish. */
+static void begin(exchange *x, images *p, float *gradient, float *sum,
+                  const drove_device_update *update, drove_work *work)
+{
+    *x = (exchange){.p = p, .gradient = gradient, .sum = sum, .before = p->model->n_layers};
+    x->grad = (drove_gradient){.after_layer = on_layer, .context = x};
+    *work = (drove_work){.batch = &p->batch, .grad = &x->grad, .update = *update};
+    assert_int_equal(p->device->engine->begin(p->accel, work), DROVE_OK);
+}
+
+static void take_parts(images *p)
+{
+    for (size_t n_left = 1; n_left > 0;)
+        assert_int_equal(p->device->engine->part(p->accel, TIMEOUT_NS, &n_left), DROVE_OK);
 }
 
 typedef struct copies {
@@ -164,7 +187,7 @@ static void check_copies(images *p)
     assert_int_equal(c.covered, p->model->n_params - p->model->n_statistics);
 }
 
-/* The gradient at theta, or, for Nesterov's rule, theta + mu v, by submit. */
+/* The gradient at theta, or, for Nesterov's rule, theta + mu v, at the caller's parameters. */
 static void check_gradient(images *p, const drove_device_rule *rule, const float *vector,
                            const float *gradient)
 {
@@ -173,8 +196,8 @@ static void check_gradient(images *p, const drove_device_rule *rule, const float
     bool looks_ahead = strcmp(rule->name, "nesterov") == 0;
     for (size_t i = 0; i < n; i++)
         p->theta[i] = vector[i] + (looks_ahead ? rule->mu * vector[n + i] : 0.0f);
-    assert_int_equal(
-        drove__engine_host.gradient(p->host, p->theta, &p->batch, &g, NULL, NULL, NULL), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, p->host, p->theta, &p->batch, &g, NULL),
+                     DROVE_OK);
     memcpy(p->grad[1], gradient, n * sizeof *gradient);
     images_compare(p, 1e-3);
 }
@@ -192,25 +215,32 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
     assert_true(host.vector != NULL && found != NULL && gradient != NULL && sum != NULL);
     memcpy(host.vector, p.theta, n * sizeof(float));
     images_choose(&p, 0, MAX_ROWS, 1);
-    assert_int_equal(ops->begin(p.accel, &p.batch), DROVE_E_ARG); /* nothing set */
     assert_int_equal(ops->set_params(p.accel, rule, host.vector), DROVE_OK);
     for (uint64_t t = 1; t <= N_STEPS; t++) {
-        drove_score score = {0}, other = {0};
-        drove_engine_times times = {0};
+        drove_score other = {0}, same = {0};
+        drove_work_done done = {0};
+        exchange x;
+        drove_work work;
         const drove_device_update update = {.scale = 0.5f, .eta = rules[which].eta, .t = t};
         images_choose(&p, 5 * t, MAX_ROWS - t % 3, t);
-        assert_int_equal(ops->begin(p.accel, &p.batch), DROVE_OK);
-        exchange(&p, gradient, sum);
-        assert_int_equal(ops->update(p.accel, &update, &score, &times, TIMEOUT_NS), DROVE_OK);
+        begin(&x, &p, gradient, sum, &update, &work);
+        if (t % 2 == 0) take_parts(&p); /* else finish delivers them */
+        assert_int_equal(ops->finish(p.accel, TIMEOUT_NS, &done), DROVE_OK);
+        assert_int_equal(x.before, 0);
         check_copies(&p);
-        assert_int_equal(score.n_rows, p.batch.n_rows);
-        assert_true(times.compute_ns > 0 && times.hidden_ns <= times.copy_ns);
+        assert_int_equal(done.score.n_rows, p.batch.n_rows);
+        assert_true(done.times.compute_ns > 0 && done.times.hidden_ns <= done.times.copy_ns);
         check_gradient(&p, rule, host.vector, gradient);
         host_step(rule, &update, sum, &host);
-        assert_int_equal(ops->score(p.accel, p.theta, &p.batch, &other), DROVE_OK);
+        assert_int_equal(engine_score(ops, p.accel, p.theta, &p.batch, &other), DROVE_OK);
         assert_int_equal(ops->get_params(p.accel, found), DROVE_OK);
         for (unsigned i = 0; i <= rule->n_state; i++)
             compare(rule->name, host.vector + i * n, found + i * n, n);
+        /* a score at the device's parameters is that at the same ones of the caller's */
+        assert_int_equal(engine_score(ops, p.accel, NULL, &p.batch, &same), DROVE_OK);
+        other = (drove_score){0};
+        assert_int_equal(engine_score(ops, p.accel, found, &p.batch, &other), DROVE_OK);
+        assert_true(same.loss == other.loss && same.n_rows == p.batch.n_rows);
         memcpy(host.vector, found, n_all * sizeof *found); /* differences do not add up */
     }
     free(host.vector);
@@ -251,15 +281,17 @@ static void together(drove_device *device)
         assert_int_equal(ops->set_params(p[d].accel, &rule, vector), DROVE_OK);
     for (uint64_t t = 1; t <= N_STEPS; t++) {
         const drove_device_update update = {.scale = 0.5f, .eta = 0.01f, .t = t};
+        exchange x[2];
+        drove_work work[2];
         for (size_t d = 0; d < 2; d++) {
             images_choose(&p[d], 11 * d + t, MAX_ROWS, t);
-            assert_int_equal(ops->begin(p[d].accel, &p[d].batch), DROVE_OK);
+            begin(&x[d], &p[d], own[d], sum[d], &update, &work[d]);
         }
-        for (size_t d = 0; d < 2; d++) exchange(&p[d], own[d], sum[d]);
+        for (size_t d = 0; d < 2; d++) take_parts(&p[d]);
         for (size_t i = 0; i < n; i++) sum[0][i] = own[0][i] + own[1][i];
         for (size_t d = 0; d < 2; d++) {
             assert_int_equal(ops->give(p[d].accel, 0, n, sum[0]), DROVE_OK);
-            assert_int_equal(ops->update(p[d].accel, &update, NULL, NULL, TIMEOUT_NS), DROVE_OK);
+            assert_int_equal(ops->finish(p[d].accel, TIMEOUT_NS, NULL), DROVE_OK);
         }
     }
     assert_int_equal(ops->get_params(p[0].accel, vector), DROVE_OK);
@@ -288,25 +320,26 @@ static void other_rules_and_orders_are_refused(void **state)
 {
     (void)state;
     images p;
-    size_t layer, n_left;
-    float *gradient;
+    size_t n_left;
+    drove_gradient grad = {0};
     const drove_engine_ops *ops = accel_devices[ACCEL_PLAIN]->engine;
     const drove_device_rule unknown = {.name = "newton"}, short_of_state = {.name = "adam"};
     const drove_device_rule rule = {.name = "sgd"};
-    const drove_device_update update = {.scale = 1.0f, .eta = 0.1f, .t = 1};
+    const drove_work work = {.batch = &p.batch, .grad = &grad};
     images_setup(&p, images_find("plain"), accel_devices[ACCEL_PLAIN], MAX_ROWS);
     assert_int_equal(ops->set_params(p.accel, &unknown, p.theta), DROVE_E_UNSUPPORTED);
     assert_int_equal(ops->set_params(p.accel, &short_of_state, p.theta), DROVE_E_UNSUPPORTED);
     assert_int_equal(ops->set_params(p.accel, &rule, p.theta), DROVE_OK);
-    assert_int_equal(ops->arrived(p.accel, 0, &layer, &gradient, &n_left), DROVE_E_ARG);
-    assert_int_equal(ops->update(p.accel, &update, NULL, NULL, TIMEOUT_NS), DROVE_E_ARG);
+    assert_int_equal(ops->part(p.accel, 0, &n_left), DROVE_E_ARG);
+    assert_int_equal(ops->finish(p.accel, TIMEOUT_NS, NULL), DROVE_E_ARG);
+    images_choose(&p, 0, MAX_ROWS + 1, 0);
+    assert_int_equal(ops->begin(p.accel, &work), DROVE_E_ARG); /* no pieces at its parameters */
     images_choose(&p, 0, 4, 0);
-    assert_int_equal(ops->begin(p.accel, &p.batch), DROVE_OK);
-    assert_int_equal(ops->begin(p.accel, &p.batch), DROVE_E_ARG);
+    assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
+    assert_int_equal(ops->begin(p.accel, &work), DROVE_E_ARG);
     assert_int_equal(ops->give(p.accel, p.model->n_params, 1, p.theta), DROVE_E_ARG);
-    assert_int_equal(ops->arrived(p.accel, 0, &layer, &gradient, &n_left), DROVE_OK);
-    assert_int_equal(layer, p.model->n_layers - 1);
-    assert_int_equal(n_left, p.model->n_layers - 1);
+    assert_int_equal(ops->part(p.accel, 0, &n_left), DROVE_OK);
+    assert_true(n_left < p.model->n_layers && grad.value != NULL);
     images_teardown(&p); /* in the middle of a batch */
 }
 

@@ -5,10 +5,13 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "support/engine_calls.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +123,7 @@ typedef struct rig {
     float theta[512], got[512], expected[512];
     uint32_t row[N_ROWS];
     drove_batch batch;
+    _Atomic int is_hanging;
 } rig;
 
 static drove_device *open_device(const char *text)
@@ -191,30 +195,31 @@ static void results_are_those_of_the_host(void **state)
     drove_gradient grad = {.value = r.got, .after_layer = layer_is_done, .context = &next_layer};
     drove_gradient expected = {.value = r.expected};
     drove_score score = {0}, expected_score = {0};
-    drove_engine_times times = {0};
-    assert_int_equal(ops->submit(r.engine, r.theta, &r.batch, true), DROVE_OK);
+    drove_work_done done = {0};
+    const drove_work work = {.batch = &r.batch, .theta = r.theta, .grad = &grad};
+    assert_int_equal(ops->begin(r.engine, &work), DROVE_OK);
     memset(r.theta, 0, sizeof r.theta); /* it has been read */
     assert_int_equal(ops->stage(r.engine, &r.batch), DROVE_OK);
-    assert_int_equal(ops->collect(r.engine, &grad, &score, &times, 10000000000), DROVE_OK);
+    assert_int_equal(ops->finish(r.engine, 10000000000, &done), DROVE_OK);
     assert_int_equal(next_layer, 0);
-    assert_int_equal(times.compute_ns, 20000);
-    assert_int_equal(times.copy_ns + times.hidden_ns, 0);
+    assert_int_equal(done.times.compute_ns, 20000);
+    assert_int_equal(done.times.copy_ns + done.times.hidden_ns, 0);
 
     assert_int_equal(drove__model_init(r.model, "xavier:1", 1, r.theta), DROVE_OK);
-    assert_int_equal(drove__engine_host.gradient(r.host, r.theta, &r.batch, &expected,
-                                                 &expected_score, NULL, NULL),
+    assert_int_equal(engine_gradient(&drove__engine_host, r.host, r.theta, &r.batch, &expected,
+                                     &expected_score),
                      DROVE_OK);
     assert_memory_equal(r.got, r.expected, r.model->n_params * sizeof(float));
-    assert_true(score.loss == expected_score.loss && score.n_rows == 20);
+    assert_true(done.score.loss == expected_score.loss && done.score.n_rows == 20);
 
     memset(r.got, 0x7f, sizeof r.got);
     score = (drove_score){0};
     next_layer = r.model->n_layers;
-    assert_int_equal(ops->gradient(r.engine, r.theta, &r.batch, &grad, &score, NULL, NULL), 0);
+    assert_int_equal(engine_gradient(ops, r.engine, r.theta, &r.batch, &grad, &score), 0);
     assert_memory_equal(r.got, r.expected, r.model->n_params * sizeof(float));
     assert_true(score.loss == expected_score.loss);
     score = (drove_score){0};
-    assert_int_equal(ops->score(r.engine, r.theta, &r.batch, &score), DROVE_OK);
+    assert_int_equal(engine_score(ops, r.engine, r.theta, &r.batch, &score), DROVE_OK);
     assert_true(score.loss == expected_score.loss && score.n_rows == 20);
     float prob[20 * N_CLASSES];
     assert_int_equal(ops->predict(r.engine, r.theta, &r.batch, prob), DROVE_OK);
@@ -229,10 +234,11 @@ static void without_computing_gradients_are_zero(void **state)
     drove_gradient grad = {.value = r.got};
     drove_score score = {0};
     memset(r.got, 0x7f, sizeof r.got);
-    assert_int_equal(
-        drove__engine_fake.gradient(r.engine, r.theta, &r.batch, &grad, NULL, NULL, NULL), 0);
+    assert_int_equal(engine_gradient(&drove__engine_fake, r.engine, r.theta, &r.batch, &grad, NULL),
+                     0);
     for (size_t i = 0; i < r.model->n_params; i++) assert_true(r.got[i] == 0.0f);
-    assert_int_equal(drove__engine_fake.score(r.engine, r.theta, &r.batch, &score), DROVE_OK);
+    assert_int_equal(engine_score(&drove__engine_fake, r.engine, r.theta, &r.batch, &score),
+                     DROVE_OK);
     assert_int_equal(score.n_rows, 20); /* an evaluation is real all the same */
     assert_true(score.loss > 0.0);
     teardown(&r);
@@ -245,16 +251,17 @@ static void the_scripted_time_is_kept(void **state)
     setup(&r, "fake:?speed=1&delay_us=5000"); /* 25 ms for 20 examples */
     const drove_engine_ops *ops = r.device->engine;
     drove_gradient grad = {.value = r.got};
-    drove_engine_times times = {0};
+    const drove_work work = {.batch = &r.batch, .theta = r.theta, .grad = &grad};
+    drove_work_done done = {0};
     uint64_t begin_ns = drove__now_ns();
-    assert_int_equal(ops->submit(r.engine, r.theta, &r.batch, true), DROVE_OK);
-    assert_int_equal(ops->collect(r.engine, &grad, NULL, &times, UINT64_MAX), DROVE_OK);
+    assert_int_equal(ops->begin(r.engine, &work), DROVE_OK);
+    assert_int_equal(ops->finish(r.engine, UINT64_MAX, &done), DROVE_OK);
     assert_true(drove__now_ns() - begin_ns >= 25000000);
-    assert_int_equal(times.compute_ns, 25000000);
-    assert_true(times.wait_ns > 0);
+    assert_int_equal(done.times.compute_ns, 25000000);
+    assert_true(done.times.wait_ns > 0);
     begin_ns = drove__now_ns();
-    assert_int_equal(ops->submit(r.engine, r.theta, &r.batch, true), DROVE_OK);
-    assert_int_equal(ops->collect(r.engine, &grad, NULL, NULL, 2000000), DROVE_E_SYSTEM);
+    assert_int_equal(ops->begin(r.engine, &work), DROVE_OK);
+    assert_int_equal(ops->finish(r.engine, 2000000, NULL), DROVE_E_SYSTEM);
     assert_true(drove__now_ns() - begin_ns >= 2000000);
     assert_non_null(strstr(drove_error_text(), "fake: silent for 0.002 s"));
     teardown(&r);
@@ -268,16 +275,87 @@ static void it_fails_and_hangs_as_scripted(void **state)
     drove_gradient grad = {.value = r.got};
     for (int i = 0; i < 4; i++) {
         drove_status status =
-            drove__engine_fake.gradient(r.engine, r.theta, &r.batch, &grad, NULL, NULL, NULL);
+            engine_gradient(&drove__engine_fake, r.engine, r.theta, &r.batch, &grad, NULL);
         assert_int_equal(status, i < 2 ? DROVE_OK : DROVE_E_SYSTEM);
     }
     assert_string_equal(drove_error_text(), "fake: lost after 2 batches, as scripted");
     teardown(&r);
     setup(&r, "fake:?speed=1000&hang_after=0");
-    assert_int_equal(drove__engine_fake.submit(r.engine, r.theta, &r.batch, true), DROVE_OK);
-    assert_int_equal(drove__engine_fake.collect(r.engine, &grad, NULL, NULL, 3000000),
-                     DROVE_E_SYSTEM);
+    size_t n_left = 0;
+    const drove_work work = {.batch = &r.batch, .theta = r.theta, .grad = &grad};
+    assert_int_equal(drove__engine_fake.begin(r.engine, &work), DROVE_OK);
+    assert_int_equal(drove__engine_fake.part(r.engine, 1000, &n_left), DROVE_OK);
+    assert_int_equal(n_left, r.model->n_layers); /* silence is an error of finish alone */
+    assert_int_equal(drove__engine_fake.finish(r.engine, 3000000, NULL), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "fake: silent for 0.003 s, as scripted");
+    teardown(&r);
+}
+
+/* part waits for the end of the batch, however short its time-outs, and then delivers it. */
+static void parts_come_at_the_end(void **state)
+{
+    (void)state;
+    rig r;
+    setup(&r, "fake:?speed=1"); /* 20 ms */
+    size_t next_layer = r.model->n_layers, n_left = r.model->n_layers, n_calls = 0;
+    drove_gradient grad = {.value = r.got, .after_layer = layer_is_done, .context = &next_layer};
+    const drove_work work = {.batch = &r.batch, .theta = r.theta, .grad = &grad};
+    uint64_t begin_ns = drove__now_ns();
+    assert_int_equal(drove__engine_fake.begin(r.engine, &work), DROVE_OK);
+    for (; n_left > 0; n_calls++) {
+        assert_int_equal(next_layer, r.model->n_layers);
+        assert_int_equal(drove__engine_fake.part(r.engine, 1000000, &n_left), DROVE_OK);
+    }
+    assert_int_equal(next_layer, 0);
+    assert_true(n_calls > 1 && drove__now_ns() - begin_ns >= 20000000);
+    assert_int_equal(drove__engine_fake.finish(r.engine, 0, NULL), DROVE_OK);
+    assert_int_equal(next_layer, 0); /* nothing comes twice */
+    teardown(&r);
+}
+
+/* 60 examples through memory for 32: the weighted mean of the gradients of 32 and of 28, at the
+ * parameters of begin, each piece in its own time. */
+static void larger_batches_come_in_pieces(void **state)
+{
+    (void)state;
+    rig r;
+    setup(&r, "fake:?speed=10"); /* 6 ms */
+    for (int by_part = 0; by_part < 2; by_part++) {
+        const size_t n_rows[2] = {MAX_ROWS, N_ROWS - MAX_ROWS};
+        size_t next_layer = r.model->n_layers, n_left = (size_t)by_part;
+        drove_gradient grad = {.value = r.got,
+                               .after_layer = layer_is_done,
+                               .context = &next_layer};
+        drove_gradient piece = {.value = r.expected};
+        drove_batch all = {.data = &r.data, .row = r.row, .n_rows = N_ROWS, .number = 3};
+        const drove_work work = {.batch = &all, .theta = r.theta, .grad = &grad};
+        drove_work_done done = {0};
+        drove_score score = {0};
+        memset(r.got, 0x7f, sizeof r.got);
+        assert_int_equal(drove__engine_fake.begin(r.engine, &work), DROVE_OK);
+        memset(r.theta, 0, sizeof r.theta); /* it has been read */
+        while (n_left > 0)
+            assert_int_equal(drove__engine_fake.part(r.engine, 500000, &n_left), DROVE_OK);
+        assert_int_equal(next_layer, by_part ? 0 : r.model->n_layers);
+        assert_int_equal(drove__engine_fake.finish(r.engine, UINT64_MAX, &done), DROVE_OK);
+        assert_int_equal(next_layer, 0);
+        assert_int_equal(done.times.compute_ns, 6000000);
+        assert_int_equal(drove__model_init(r.model, "xavier:1", 1, r.theta), DROVE_OK);
+        for (size_t i = 0; i < 2; i++) {
+            drove_batch some = {.data = &r.data, .row = r.row + i * MAX_ROWS, .n_rows = n_rows[i]};
+            assert_int_equal(
+                engine_gradient(&drove__engine_host, r.host, r.theta, &some, &piece, &score), 0);
+            float share = (float)n_rows[i] / (float)N_ROWS;
+            for (size_t j = 0; j < r.model->n_params; j++) r.got[j] -= share * r.expected[j];
+        }
+        for (size_t j = 0; j < r.model->n_params; j++) assert_true(fabsf(r.got[j]) < 1e-6f);
+        assert_true(fabs(done.score.loss - score.loss) < 1e-9 * score.loss);
+        assert_int_equal(done.score.n_rows, N_ROWS);
+        score = (drove_score){0};
+        assert_int_equal(engine_score(&drove__engine_fake, r.engine, r.theta, &all, &score), 0);
+        assert_true(fabs(done.score.loss - score.loss) < 1e-5 * score.loss);
+        assert_int_equal(score.n_rows, N_ROWS);
+    }
     teardown(&r);
 }
 
@@ -286,7 +364,8 @@ static void *hang(void *argument)
     rig *r = argument;
     drove_gradient grad = {.value = r->got};
     static drove_status status;
-    status = drove__engine_fake.gradient(r->engine, r->theta, &r->batch, &grad, NULL, NULL, NULL);
+    atomic_store(&r->is_hanging, 1);
+    status = engine_gradient(&drove__engine_fake, r->engine, r->theta, &r->batch, &grad, NULL);
     return &status;
 }
 
@@ -298,7 +377,9 @@ static void closing_wakes_who_hangs(void **state)
     void *status;
     setup(&r, "fake:?hang_after=0");
     assert_int_equal(pthread_create(&thread, NULL, hang, &r), 0);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    const struct timespec moment = {.tv_nsec = 20000000};
+    while (atomic_load(&r.is_hanging) == 0) nanosleep(&moment, NULL);
+    nanosleep(&moment, NULL);
     drove__device_close(r.device);
     r.device = NULL;
     assert_int_equal(pthread_join(thread, &status), 0);
@@ -362,6 +443,8 @@ int main(void)
         cmocka_unit_test(without_computing_gradients_are_zero),
         cmocka_unit_test(the_scripted_time_is_kept),
         cmocka_unit_test(it_fails_and_hangs_as_scripted),
+        cmocka_unit_test(parts_come_at_the_end),
+        cmocka_unit_test(larger_batches_come_in_pieces),
         cmocka_unit_test(closing_wakes_who_hangs),
         cmocka_unit_test(memory_limits_a_batch),
         cmocka_unit_test(fake_devices_are_named_not_found),

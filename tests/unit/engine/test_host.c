@@ -8,6 +8,7 @@
 #include "data/quant.h"
 #include "model/loss.h"
 #include "support/reference_mlp.h"
+#include "support/engine_calls.h"
 
 #include <assert.h>
 #include <math.h>
@@ -249,9 +250,8 @@ static void check_gradient(problem *p, const char *name, size_t n, bool spans_wa
     choose(&c, p, n, n);
     drove_gradient g = {.value = zeroed(n_params, sizeof(float)), .spans_wanted = spans_wanted};
     for (size_t i = 0; i < n_params; i++) g.value[i] = 7.0f;
-    assert_int_equal(drove__engine_host.gradient(p->engine, p->theta, &c.batch, &g, &score, NULL,
-                                                 NULL),
-                     DROVE_OK);
+    assert_int_equal(
+        engine_gradient(&drove__engine_host, p->engine, p->theta, &c.batch, &g, &score), DROVE_OK);
     if (!spans_wanted || !drove__storage_is_sparse(&p->storage)) assert_null(g.span);
     if (spans_wanted && drove__storage_is_sparse(&p->storage) && n < 3) assert_non_null(g.span);
     if (g.span != NULL) fill_gaps(p, &g, 7.0f);
@@ -306,8 +306,8 @@ static void spans_are_the_touched_rows(void **state)
         for (size_t j = 0; j < N_FEATURES; j++) is_touched[j] |= c.x[i * N_FEATURES + j] != 0;
     }
     drove_gradient g = {.value = zeroed(p.model->n_params, sizeof(float)), .spans_wanted = true};
-    assert_int_equal(
-        drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, &score, NULL, NULL), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, p.engine, p.theta, &c.batch, &g, &score),
+                     DROVE_OK);
     size_t n_seen = 0;
     for (size_t s = 0; s + 1 < g.n_spans; s++) {
         assert_int_equal(g.span[s].offset % 20, 0);
@@ -323,8 +323,8 @@ static void spans_are_the_touched_rows(void **state)
     assert_int_equal(g.span[g.n_spans - 1].offset, p.model->layer[0].b_offset);
 
     choose(&c, &p, 64, 3); /* touches as many rows as there are: spans would spare nothing */
-    assert_int_equal(
-        drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, &score, NULL, NULL), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, p.engine, p.theta, &c.batch, &g, &score),
+                     DROVE_OK);
     assert_null(g.span);
     drove__free(g.value);
     teardown(&p);
@@ -342,10 +342,10 @@ static void fused_steps_equal_gradient_and_sgd(void **state)
         float *plain = zeroed(n, sizeof *plain), *fused = zeroed(n, sizeof *fused);
         for (size_t b = 0; b < DROVE_COUNT(batches); b++) {
             choice c;
-            drove_score score = {0}, score_fused = {0};
+            drove_score score = {0};
             drove_gradient g = {.value = zeroed(n, sizeof(float)), .spans_wanted = true};
             choose(&c, &p, batches[b], 20 + b);
-            drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, &score, NULL, NULL);
+            engine_gradient(&drove__engine_host, p.engine, p.theta, &c.batch, &g, &score);
             memcpy(plain, p.theta, n * sizeof *plain);
             memcpy(fused, p.theta, n * sizeof *fused);
             drove_span all = {0, n};
@@ -354,10 +354,12 @@ static void fused_steps_equal_gradient_and_sgd(void **state)
                 float *at = plain + span[s].offset;
                 p.kernels.sgd_f32(at, at, g.value + span[s].offset, span[s].length, eta);
             }
-            assert_int_equal(drove__engine_host.step_fused(p.engine, fused, &c.batch, eta,
-                                                           &score_fused),
+            const drove_params live = {.theta = fused};
+            drove_steps made;
+            assert_int_equal(drove__engine_host.steps(p.engine, &live, &c.batch, eta, &made),
                              DROVE_OK);
-            assert_true(score.loss == score_fused.loss);
+            assert_true(score.loss == made.score.loss);
+            assert_true(made.n_steps == 1 && made.n_clamped == 0 && made.is_finite);
             if (batches[b] == 1) assert_memory_equal(plain, fused, n * sizeof *plain);
             for (size_t at = 0; at < n; at++) {
                 assert_true(fabsf(plain[at] - fused[at]) <= 1e-5f * (1 + fabsf(plain[at])));
@@ -383,11 +385,11 @@ static void results_repeat(void **state)
         float *first = zeroed(n, sizeof *first);
         choose(&c, &p, 33, 5);
         choose(&other, &p, 64, 6);
-        drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, NULL, NULL, NULL);
+        engine_gradient(&drove__engine_host, p.engine, p.theta, &c.batch, &g, NULL);
         memcpy(first, g.value, n * sizeof *first);
-        drove__engine_host.gradient(p.engine, p.theta, &other.batch, &g, NULL, NULL, NULL);
+        engine_gradient(&drove__engine_host, p.engine, p.theta, &other.batch, &g, NULL);
         assert_true(memcmp(first, g.value, n * sizeof *first) != 0);
-        drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, NULL, NULL, NULL);
+        engine_gradient(&drove__engine_host, p.engine, p.theta, &c.batch, &g, NULL);
         assert_memory_equal(first, g.value, n * sizeof *first);
         drove__free(first);
         drove__free(g.value);
@@ -406,7 +408,7 @@ static void scores_and_predictions_equal_the_reference(void **state)
         setup(&p, &kinds[i], "mlp:20,9", NULL);
         choose(&c, &p, 50, 9);
         drove_score score = {0};
-        drove__engine_host.score(p.engine, p.theta, &c.batch, &score);
+        engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score);
         drove__engine_host.predict(p.engine, p.theta, &c.batch, prob);
         double loss = reference_gradient(&p.reference, p.packed, c.x, c.t, 50, NULL);
         assert_true(fabs(score.loss / 50 - loss) < 2e-5 * (1 + loss));
@@ -428,7 +430,7 @@ static void scores_and_predictions_equal_the_reference(void **state)
         assert_int_equal(score.n_correct, n_correct);
         assert_int_equal(score.n_rows, 50);
         double once = score.loss;
-        drove__engine_host.score(p.engine, p.theta, &c.batch, &score); /* is added */
+        engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score); /* is added */
         assert_true(score.loss == 2 * once);
         assert_int_equal(score.n_rows, 100);
         assert_int_equal(score.n_correct, 2 * n_correct);
@@ -449,15 +451,17 @@ static void other_data_may_be_loaded(void **state)
         problem *data = way == 0 ? &sparse : &dense, *owner = way == 0 ? &dense : &sparse;
         drove_score score = {0}, same = {0};
         choose(&c, data, 64, 4);
-        assert_int_equal(drove__engine_host.score(owner->engine, owner->theta, &c.batch, &score),
+        assert_int_equal(engine_score(&drove__engine_host, owner->engine, owner->theta, &c.batch,
+                                      &score),
                          DROVE_OK);
-        assert_int_equal(drove__engine_host.score(data->engine, owner->theta, &c.batch, &same),
+        assert_int_equal(engine_score(&drove__engine_host, data->engine, owner->theta, &c.batch,
+                                      &same),
                          DROVE_OK);
         assert_true(score.loss == same.loss && score.n_rows == 64);
         drove_gradient g = {.value = zeroed(owner->model->n_params, sizeof(float)),
                             .spans_wanted = true};
-        assert_int_equal(drove__engine_host.gradient(owner->engine, owner->theta, &c.batch, &g,
-                                                     NULL, NULL, NULL),
+        assert_int_equal(engine_gradient(&drove__engine_host, owner->engine, owner->theta, &c.batch,
+                                         &g, NULL),
                          DROVE_OK);
         drove__free(g.value);
     }
@@ -475,12 +479,15 @@ static void wrong_batches_are_refused(void **state)
     setup(&p, &kinds[0], "mlp:20,9", NULL);
     choose(&c, &p, 5, 1);
     c.batch.n_rows = 0;
-    assert_int_equal(drove__engine_host.score(p.engine, p.theta, &c.batch, &score), DROVE_E_ARG);
+    assert_int_equal(engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score),
+                     DROVE_E_ARG);
     c.batch.n_rows = MAX_ROWS + 1;
-    assert_int_equal(drove__engine_host.score(p.engine, p.theta, &c.batch, &score), DROVE_E_ARG);
+    assert_int_equal(engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score),
+                     DROVE_E_ARG);
     c.batch.n_rows = 5;
     p.storage.n_features = N_FEATURES - 1;
-    assert_int_equal(drove__engine_host.score(p.engine, p.theta, &c.batch, &score), DROVE_E_SHAPE);
+    assert_int_equal(engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score),
+                     DROVE_E_SHAPE);
     drove_engine_options opt = {
         .model = p.model, .kernels = &p.kernels, .data = &p.data, .max_rows = MAX_ROWS};
     assert_int_equal(drove__engine_host.create(&opt, &engine), DROVE_E_SHAPE);
@@ -495,18 +502,22 @@ static void wrong_batches_are_refused(void **state)
     teardown(&p);
 }
 
-static void phases_are_timed_when_wanted(void **state)
+static void phases_are_timed(void **state)
 {
     (void)state;
     problem p;
     choice c;
     setup(&p, &kinds[0], "mlp:20,9", "ref");
     choose(&c, &p, 64, 1);
-    uint64_t forward = 5, backward = 7;
     drove_gradient g = {.value = zeroed(p.model->n_params, sizeof(float))};
-    drove__engine_host.gradient(p.engine, p.theta, &c.batch, &g, NULL, &forward, &backward);
-    assert_true(forward > 1000 && backward > 1000);
-    assert_true(forward < 1000000000u && backward < 1000000000u);
+    const drove_work work = {.batch = &c.batch, .theta = p.theta, .grad = &g};
+    drove_work_done done = {.times = {.forward_ns = 5, .backward_ns = 7}};
+    assert_null(drove__engine_host.part);
+    assert_int_equal(drove__engine_host.begin(p.engine, &work), DROVE_OK);
+    assert_int_equal(drove__engine_host.finish(p.engine, 0, &done), DROVE_OK);
+    assert_true(done.times.forward_ns > 1000 && done.times.backward_ns > 1000);
+    assert_true(done.times.forward_ns < 1000000000u && done.times.backward_ns < 1000000000u);
+    assert_int_equal(done.score.n_rows, 64);
     drove__free(g.value);
     teardown(&p);
 }
@@ -521,7 +532,7 @@ int main(void)
         cmocka_unit_test(scores_and_predictions_equal_the_reference),
         cmocka_unit_test(other_data_may_be_loaded),
         cmocka_unit_test(wrong_batches_are_refused),
-        cmocka_unit_test(phases_are_timed_when_wanted),
+        cmocka_unit_test(phases_are_timed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,8 +159,8 @@ static uint64_t train(rig *r, size_t turn_rows)
         drove_steps made;
         for (size_t i = first; i < N_ROWS && i < first + turn_rows; i++)
             row[batch.n_rows++] = (uint32_t)i;
-        assert_int_equal(drove__engine_linear.steps(r->engine, r->words, &batch, (float)r->set.eta,
-                                                    &made),
+        assert_int_equal(drove__engine_linear.steps(r->engine, &(drove_params){.words = r->words},
+                                                    &batch, (float)r->set.eta, &made),
                          DROVE_OK);
         assert_true(made.is_finite);
         n_clamped += made.n_clamped;
@@ -336,7 +336,9 @@ static void an_infinite_output_is_told(void **state)
     *(float *)(r.words + r.shared->layout.tail) = INFINITY;
     drove_batch batch = {.data = &r.data, .row = &row, .n_rows = 1};
     drove_steps made;
-    assert_int_equal(drove__engine_linear.steps(r.engine, r.words, &batch, 0.1f, &made), DROVE_OK);
+    assert_int_equal(drove__engine_linear.steps(r.engine, &(drove_params){.words = r.words}, &batch,
+                                                0.1f, &made),
+                     DROVE_OK);
     assert_false(made.is_finite);
     rig_fini(&r);
 }
@@ -371,7 +373,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high, uint64_t *n_clamped)
     return v < low ? low : high;
 }
 
-/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in the plainest words. */
+/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in plain C. */
 static uint64_t train_integers(const rig *r, integers *f)
 {
     const drove_engine_shared *p = r->shared;
@@ -460,8 +462,10 @@ static void unbiased_updates_have_the_right_mean(void **state)
                 drove_batch batch = {.data = &r.data, .row = row, .n_rows = each, .number = run};
                 drove_steps made;
                 memset(r.words, 0, drove__engine_linear.n_words(r.shared) * sizeof *r.words);
-                assert_int_equal(
-                    drove__engine_linear.steps(r.engine, r.words, &batch, 0.002f, &made), DROVE_OK);
+                assert_int_equal(drove__engine_linear.steps(r.engine,
+                                                            &(drove_params){.words = r.words},
+                                                            &batch, 0.002f, &made),
+                                 DROVE_OK);
                 for (size_t j = 0; j < set.n_features; j++) {
                     double w = ((int8_t *)r.words)[j];
                     mean[j] += w / RUNS;
@@ -563,7 +567,9 @@ static void a_decay_by_less_than_half_rounds_to_none(void **state)
     *b = r.storage->y_class[0] == 1 ? 1000.0f : -1000.0f; /* outside the margin: decay alone */
     drove_batch batch = {.data = &r.data, .row = &row, .n_rows = 1};
     drove_steps made;
-    assert_int_equal(drove__engine_linear.steps(r.engine, r.words, &batch, 0.1f, &made), DROVE_OK);
+    assert_int_equal(drove__engine_linear.steps(r.engine, &(drove_params){.words = r.words}, &batch,
+                                                0.1f, &made),
+                     DROVE_OK);
     for (int j = 0; j < 40; j++) assert_int_equal(w[j], j % 2 ? 100 : -100);
     assert_true(fabs(fabs((double)*b) - 995.01) < 1e-3); /* the pass was made */
     rig_fini(&r);

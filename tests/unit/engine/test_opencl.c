@@ -6,6 +6,7 @@
 #include "unit/engine/accel_support.h"
 
 #include "base/mem.h"
+#include "support/engine_calls.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -24,8 +25,8 @@ static drove_device *opened; /* NULL: not here */
 static void host_gradient(accel_problem *p)
 {
     drove_gradient g = {.value = p->grad[0]};
-    assert_int_equal(
-        drove__engine_host.gradient(p->host, p->theta, &p->batch, &g, NULL, NULL, NULL), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, p->host, p->theta, &p->batch, &g, NULL),
+                     DROVE_OK);
 }
 
 static void *compare_often(void *context)
@@ -34,9 +35,8 @@ static void *compare_often(void *context)
     for (uint64_t i = 0; i < 20; i++) {
         drove_gradient g = {.value = p->grad[1]};
         accel_choose(p, 100 + i, i);
-        assert_int_equal(p->device->engine->gradient(p->accel, p->theta, &p->batch, &g, NULL, NULL,
-                                                     NULL),
-                         DROVE_OK);
+        assert_int_equal(
+            engine_gradient(p->device->engine, p->accel, p->theta, &p->batch, &g, NULL), DROVE_OK);
         host_gradient(p);
         accel_compare_gradients(p, &g);
     }

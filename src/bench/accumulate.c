@@ -1,0 +1,239 @@
+/* bench/accumulate.c - `drove bench accumulate`: weak scaling on a virtual clock, with the
+ * networks, devices and links of Le Duc et al.
+ *
+ *   AlexNet     forward, backward and update from Table 3 (batch 256), copies and additions of each
+ *               layer from Table 4; backward is shared out among the layers in proportion to their
+ *               multiply-adds, which backward has twice (the first layer once)
+ *   GoogLeNet,  batches of Table 2; layer times by the multiply-adds of our networks at the rates
+ *   VGG-16      that AlexNet's times mean; copies and additions by Table 4's totals per byte, and
+ *               its smallest layer's time as what each costs beside; update and tree by parameter
+ *
+ * Reading of Table 4: "accumulation time" is of one device's gradient added once (Algorithm 7); D
+ * devices need D of them one after the other, our one addition of all (D + 1) / 3.  While copies
+ * run backward takes 111 / 104 times as long (Table 3).
+ */
+#include "bench/bench.h"
+
+#include "bench/simulate_accum.h"
+#include "base/mem.h"
+#include "model/layer.h"
+#include "model/model.h"
+#include "report/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_NETS = 3, N_TABLE_4 = 8, N_CASES = 5 };
+
+static const double FORWARD_S = 50.6e-3, BACKWARD_S = 104e-3, UPDATE_S = 5.1e-3; /* Table 3 */
+static const double STRETCH = 111.0 / 104.0;
+/* Four devices are two levels: 20 ms of broadcast, 23 ms of collecting and adding. */
+static const double LINK_S = 10e-3, SUM_S = 1.5e-3;
+
+/* Table 4, from layer 1 on; ms, million parameters. */
+static const struct {
+    double n_params, down, add, up;
+} table_4[N_TABLE_4] = {{0.03, 0.014, 0.018, 0.007}, {0.3, 0.066, 0.155, 0.041},
+                        {0.9, 0.275, 0.578, 0.123},  {0.7, 0.174, 0.465, 0.095},
+                        {0.4, 0.133, 0.285, 0.064},  {37.8, 12.146, 13.074, 5.538},
+                        {16.8, 3.156, 4.441, 2.568}, {4, 0.760, 1.263, 1.786}};
+
+static const struct {
+    const char *model;
+    double batch; /* Table 2 */
+    size_t side;  /* of an image */
+} nets[N_NETS] = {{"alexnet", 256, 227}, {"googlenet", 64, 224}, {"vgg16", 32, 224}};
+
+static const struct {
+    const char *name;
+    drove_sim_method method;
+    drove_accum_order order;
+    bool shares_link;
+} cases[N_CASES] = {
+    {"accumulate", DROVE_SIM_ACCUMULATE, DROVE_ACCUM_ONCE, false},
+    {"accumulate, one link", DROVE_SIM_ACCUMULATE, DROVE_ACCUM_ONCE, true},
+    {"first-come", DROVE_SIM_ACCUMULATE, DROVE_ACCUM_FIRST_COME, false},
+    {"at-end", DROVE_SIM_AT_END, DROVE_ACCUM_ONCE, false},
+    {"tree", DROVE_SIM_TREE, DROVE_ACCUM_ONCE, false},
+};
+
+/* ---- a network as numbers ---- */
+
+typedef struct numbers {
+    double forward, backward; /* multiply-adds of an example */
+    double n_params;
+} numbers;
+
+static double forward_of(const drove_layer *l)
+{
+    return l->ops->multiply_adds != NULL ? (double)l->ops->multiply_adds(l) : 0.0;
+}
+
+static double backward_of(const drove_layer *l)
+{
+    return forward_of(l) * (l->n_bottoms > 0 && l->bottom[0] == 0 ? 1.0 : 2.0);
+}
+
+static numbers count(const drove_model *m)
+{
+    numbers n = {0};
+    for (size_t l = 0; l < m->n_layers; l++) {
+        n.forward += forward_of(&m->layer[l]);
+        n.backward += backward_of(&m->layer[l]);
+        n.n_params += (double)m->layer[l].n_params;
+    }
+    return n;
+}
+
+static drove_status build(unsigned net, drove_model **out)
+{
+    const size_t side = nets[net].side;
+    const drove_model_io io = {.n_features = 3 * side * side,
+                               .n_classes = 1000,
+                               .image = {.c = 3, .h = side, .w = side}};
+    return drove__model_create(nets[net].model, NULL, NULL, &io, out);
+}
+
+/* Copies and additions of so many parameters at Table 4's rates. */
+static void exchange_times(double n_params, drove_sim_layer *out)
+{
+    double params = 0.0, down = 0.0, add = 0.0, up = 0.0;
+    for (unsigned i = 0; i < N_TABLE_4; i++) {
+        params += table_4[i].n_params * 1e6;
+        down += table_4[i].down;
+        add += table_4[i].add;
+        up += table_4[i].up;
+    }
+    out->n_params = n_params;
+    out->down_s = (table_4[0].down + n_params * down / params) * 1e-3;
+    out->add_s = (table_4[0].add + n_params * add / params) * 1e-3;
+    out->up_s = (table_4[0].up + n_params * up / params) * 1e-3;
+}
+
+/* layer: [m->n_layers].  reference: AlexNet's numbers. */
+static drove_sim_net describe(unsigned net, const drove_model *m, const numbers *reference,
+                              drove_sim_layer *layer)
+{
+    const double alexnet_batch = nets[0].batch;
+    numbers n = count(m);
+    double share = n.n_params / reference->n_params;
+    double forward_rate = reference->forward * alexnet_batch / FORWARD_S;
+    double backward_rate = reference->backward * alexnet_batch / BACKWARD_S;
+    unsigned k = 0;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        const drove_layer *of = &m->layer[l];
+        layer[l] =
+            (drove_sim_layer){.backward_s = backward_of(of) * nets[net].batch / backward_rate};
+        if (of->n_params == 0) continue;
+        if (net > 0 || k >= N_TABLE_4) {
+            exchange_times((double)of->n_params, &layer[l]);
+            continue;
+        }
+        layer[l].n_params = (double)of->n_params;
+        layer[l].down_s = table_4[k].down * 1e-3;
+        layer[l].add_s = table_4[k].add * 1e-3;
+        layer[l].up_s = table_4[k++].up * 1e-3;
+    }
+    return (drove_sim_net){.name = nets[net].model,
+                           .forward_s = n.forward * nets[net].batch / forward_rate,
+                           .update_s = UPDATE_S * share,
+                           .n_layers = m->n_layers,
+                           .layer = layer,
+                           .link_s = LINK_S * share,
+                           .sum_s = SUM_S * share};
+}
+
+/* ---- the table ---- */
+
+/* One device needs no exchange at all. */
+static double alone(const drove_sim_net *net)
+{
+    double s = net->forward_s + net->update_s;
+    for (size_t l = 0; l < net->n_layers; l++) s += net->layer[l].backward_s;
+    return s;
+}
+
+static drove_status simulate_net(const drove_sim_net *net, json_t *rows)
+{
+    static const unsigned n_devices[] = {1, 2, 4};
+    double one_s = alone(net);
+    for (unsigned c = 0; c < N_CASES; c++) {
+        for (unsigned i = 0; i < DROVE_COUNT(n_devices); i++) {
+            bool overlaps = n_devices[i] > 1 && cases[c].method == DROVE_SIM_ACCUMULATE;
+            const drove_sim_options opt = {.method = cases[c].method,
+                                           .n_devices = n_devices[i],
+                                           .order = cases[c].order,
+                                           .shares_link = cases[c].shares_link,
+                                           .stretch = overlaps ? STRETCH : 1.0};
+            drove_sim_result r = {.iteration_s = one_s};
+            if (n_devices[i] > 1) DROVE_TRY(drove__simulate_accumulation(net, &opt, &r));
+            json_array_append_new(
+                rows, json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f}", "model", net->name, "method",
+                                cases[c].name, "devices", (int)n_devices[i], "iteration_s",
+                                r.iteration_s, "exchange_s", r.exchange_s, "broadcast_s",
+                                r.broadcast_s, "efficiency", one_s / r.iteration_s));
+        }
+    }
+    return DROVE_OK;
+}
+
+static drove_status simulate_all(json_t *rows)
+{
+    numbers reference = {0};
+    drove_status status = DROVE_OK;
+    for (unsigned net = 0; net < N_NETS && status == DROVE_OK; net++) {
+        drove_model *m = NULL;
+        DROVE_TRY(build(net, &m));
+        drove_sim_layer *layer = calloc(m->n_layers, sizeof *layer);
+        if (net == 0) reference = count(m);
+        if (layer == NULL) {
+            status = drove__fail_nomem("layers", m->n_layers * sizeof *layer);
+        } else {
+            const drove_sim_net numbers_of = describe(net, m, &reference, layer);
+            status = simulate_net(&numbers_of, rows);
+        }
+        free(layer);
+        drove__model_destroy(m);
+    }
+    return status;
+}
+
+static drove_status run(const drove_bench_context *context, json_t *result)
+{
+    (void)context; /* the clock is virtual */
+    json_t *rows = json_array();
+    drove_status status = simulate_all(rows);
+    json_object_set_new(result, "simulation", rows);
+    return status;
+}
+
+static double real_of(const json_t *row, const char *key)
+{
+    return json_real_value(json_object_get(row, key));
+}
+
+static void print(const json_t *result, FILE *stream)
+{
+    size_t i;
+    json_t *row;
+    fprintf(stream, "simulated, with the devices of Le Duc et al.; times of an iteration\n");
+    fprintf(stream, "%-10s %-21s %7s %12s %12s %12s %10s\n", "model", "method", "devices",
+            "iteration ms", "exposed ms", "broadcast ms", "efficiency");
+    json_array_foreach(json_object_get(result, "simulation"), i, row)
+    {
+        fprintf(stream, "%-10s %-21s %7d %12.2f %12.4f %12.2f %8.1f %%\n",
+                json_string_value(json_object_get(row, "model")),
+                json_string_value(json_object_get(row, "method")),
+                (int)json_integer_value(json_object_get(row, "devices")),
+                real_of(row, "iteration_s") * 1e3, real_of(row, "exchange_s") * 1e3,
+                real_of(row, "broadcast_s") * 1e3, real_of(row, "efficiency") * 100.0);
+    }
+}
+
+const drove_bench_ops drove__bench_accumulate = {
+    .name = "accumulate",
+    .help = "weak scaling of accumulate, at-end and tree on a virtual clock",
+    .source = "Le Duc et al., Tables 2-4",
+    .run = run,
+    .print = print,
+};

@@ -1,0 +1,178 @@
+/* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
+#include "base/mem.h"
+#include "model/graph_keys.h"
+#include "model/layer.h"
+#include "model/loss.h"
+#include "bench/info.h"
+#include "run/run.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct description {
+    drove_model *model;
+    size_t batch, forward_bytes, training_bytes;
+} description;
+
+drove_status drove_input_shape_set(drove_input_shape *out, const char *input, const char *classes)
+{
+    enum { MOST_SIDE = 1 << 24 };
+    uint64_t side[3] = {0, 1, 1}, n_classes = 0;
+    char part[32];
+    const char *next = input;
+    DROVE_TRY(drove__parse_u64("--classes", classes, 0, MOST_SIDE, &n_classes));
+    for (int i = 0; i < 3; i++) {
+        size_t n = strcspn(next, "x");
+        if (n >= sizeof part) break;
+        snprintf(part, sizeof part, "%.*s", (int)n, next);
+        DROVE_TRY(drove__parse_u64("--input", part, 1, MOST_SIDE, &side[i]));
+        next += n;
+        if (*next == '\0' && i != 1) {
+            *out = (drove_input_shape){side[0], side[1], side[2], n_classes};
+            return DROVE_OK;
+        }
+        if (*next != 'x') break;
+        next++;
+    }
+    return drove__fail(DROVE_E_ARG, "--input: expected CxHxW or N, found \"%.80s\"", input);
+}
+
+static drove_status io_of_shape(const drove_input_shape *shape, drove_model_io *io)
+{
+    const uint64_t most = UINT32_MAX - 1, place = shape->height * shape->width;
+    bool is_image = shape->height > 1 || shape->width > 1;
+    if (shape->channels > most / place)
+        return drove__fail(DROVE_E_ARG, "--input: expected fewer than 2^32 numbers");
+    *io = (drove_model_io){.n_features = (size_t)(shape->channels * shape->height * shape->width),
+                           .n_classes = (size_t)shape->n_classes};
+    if (is_image) {
+        io->image =
+            (drove_shape){(size_t)shape->channels, (size_t)shape->height, (size_t)shape->width};
+    }
+    return DROVE_OK;
+}
+
+static drove_status make_model(const drove_options *options, const drove_input_shape *shape,
+                               drove_model **out)
+{
+    drove_model_io io;
+    if (drove__names_model_file(options->model)) {
+        drove_modelfile file;
+        DROVE_TRY(drove__modelfile_load(options->model, &file));
+        *out = file.model;
+        file.model = NULL;
+        drove__modelfile_fini(&file);
+        return DROVE_OK;
+    }
+    if (shape != NULL) {
+        DROVE_TRY(io_of_shape(shape, &io));
+    } else {
+        drove_data *train = NULL, *test = NULL;
+        DROVE_TRY(drove_data_open(options->data, NULL, options->seed, &train, &test));
+        io = drove__data_io(train);
+        drove_data_destroy(train);
+        drove_data_destroy(test);
+    }
+    return drove__model_create(options->model, options->activation, options->loss, &io, out);
+}
+
+static drove_status describe(const drove_options *options, const drove_input_shape *shape,
+                             description *d)
+{
+    DROVE_TRY(make_model(options, shape, &d->model));
+    d->batch = (size_t)options->batch;
+    drove_pass_options pass = {.model = d->model, .max_rows = d->batch};
+    d->forward_bytes = drove__pass_bytes(&pass);
+    pass.trains = true;
+    d->training_bytes = drove__pass_bytes(&pass);
+    return DROVE_OK;
+}
+
+/* ---- for people ---- */
+
+static drove_status print_text(const description *d, FILE *stream)
+{
+    char parameters[32], forward[32], training[32];
+    DROVE_TRY(drove__model_print(d->model, stream));
+    fprintf(stream,
+            "memory: parameters %s; a batch of %zu: %s of outputs forward, %s with derivatives in "
+            "training\n",
+            drove__info_bytes(d->model->n_params * sizeof(float), parameters), d->batch,
+            drove__info_bytes(d->forward_bytes, forward),
+            drove__info_bytes(d->training_bytes, training));
+    for (const char *line = d->model->notes; line != NULL && *line != '\0';) {
+        int n = (int)strcspn(line, "\n");
+        fprintf(stream, "note: %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+    return ferror(stream) != 0 ? drove__fail(DROVE_E_IO, "cannot write the description of a model")
+                               : DROVE_OK;
+}
+
+/* ---- for programs ---- */
+
+static json_t *shape_json(drove_shape s)
+{
+    return json_pack("[I, I, I]", (json_int_t)s.c, (json_int_t)s.h, (json_int_t)s.w);
+}
+
+static json_t *layer_json(const drove_model *m, size_t index)
+{
+    const drove_layer *l = &m->layer[index];
+    json_t *inputs = json_array();
+    for (unsigned b = 0; b < l->n_bottoms; b++) {
+        uint32_t blob = l->bottom[b];
+        json_array_append_new(inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name", l->name, "type",
+                     l->ops->name, "inputs", inputs, "output", shape_json(l->out), "activation",
+                     drove__graph_act_name(l->act), "parameters", (json_int_t)l->n_params,
+                     "multiply_adds", (json_int_t)drove__layer_multiply_adds(l), "trains_only",
+                     l->trains_only);
+}
+
+static json_t *to_json(const description *d)
+{
+    const drove_model *m = d->model;
+    json_t *layers = json_array(), *heads = json_array();
+    uint64_t products = 0;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        json_array_append_new(layers, layer_json(m, l));
+        products += drove__layer_multiply_adds(&m->layer[l]);
+    }
+    for (unsigned h = 0; h < m->n_heads; h++) {
+        json_array_append_new(heads,
+                              json_pack("{s:s, s:f}", "layer", m->layer[m->head[h].layer].name,
+                                        "weight", (double)m->head[h].weight));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "model",
+                     m->spec, "loss", m->loss->name, "input", shape_json(m->input), "layers",
+                     layers, "heads", heads, "parameters", (json_int_t)m->n_weights,
+                     "multiply_adds", (json_int_t)products, "batch", (json_int_t)d->batch,
+                     "parameter_bytes", (json_int_t)(m->n_params * sizeof(float)), "forward_bytes",
+                     (json_int_t)d->forward_bytes, "training_bytes", (json_int_t)d->training_bytes,
+                     "notes", m->notes);
+}
+
+static drove_status print_json(const description *d, FILE *stream)
+{
+    json_t *object = to_json(d);
+    char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    json_decref(object);
+    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "model: not enough memory");
+    int written = fprintf(stream, "%s\n", text);
+    free(text);
+    return written < 0 ? drove__fail(DROVE_E_IO, "cannot write the description of a model")
+                       : DROVE_OK;
+}
+
+drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
+                            int as_json, FILE *stream)
+{
+    description d = {0};
+    drove_status status = describe(options, shape, &d);
+    if (status == DROVE_OK) status = as_json ? print_json(&d, stream) : print_text(&d, stream);
+    drove__model_destroy(d.model);
+    return status;
+}

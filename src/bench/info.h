@@ -1,0 +1,22 @@
+/* bench/info.h - the part of drove info that is about devices. */
+#ifndef DROVE_BENCH_INFO_H
+#define DROVE_BENCH_INFO_H
+
+#include "bench/measure_devices.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* "48 KiB", "1.25 MiB", "31.3 GiB" */
+const char *drove__info_bytes(uint64_t bytes, char into[32]);
+
+/* For people: a line for each device, and for each kind that has none why. */
+void drove__info_print_devices(FILE *stream);
+void drove__info_print_speeds(const drove_options *opt, const drove_speeds *speeds, FILE *stream);
+
+/* For programs; NULL: not enough memory. */
+json_t *drove__info_json_devices(void);
+json_t *drove__info_json_kinds(void);
+json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *speeds);
+
+#endif

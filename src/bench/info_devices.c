@@ -1,0 +1,136 @@
+/* bench/info_devices.c - the devices in `drove info`: names, speeds, why others are missing. */
+#include "bench/info.h"
+
+#include "base/mem.h"
+#include "engine/device.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WHY_SIZE = DROVE_ERROR_TEXT_SIZE, LABEL_WIDTH = 10 };
+
+/* ---- for people ---- */
+
+static void print_device(const drove_device_kind *kind, unsigned device, FILE *stream)
+{
+    char name[32], memory[32];
+    drove_device_facts facts;
+    snprintf(name, sizeof name, "%s:%u", kind->name, device);
+    fprintf(stream, "%-*s", LABEL_WIDTH, name);
+    if (kind->describe(device, &facts) != DROVE_OK) {
+        fprintf(stream, " %s\n", drove_error_text());
+        return;
+    }
+    fprintf(stream, " %s", facts.name);
+    if (facts.driver[0] != '\0') fprintf(stream, ", %s", facts.driver);
+    if (facts.n_units > 0) {
+        fprintf(stream, ", %u unit%s", facts.n_units, facts.n_units == 1 ? "" : "s");
+    }
+    if (facts.memory_bytes > 0) {
+        fprintf(stream, ", %s", drove__info_bytes(facts.memory_bytes, memory));
+    }
+    fprintf(stream, "\n");
+}
+
+void drove__info_print_devices(FILE *stream)
+{
+    const char *title = "devices";
+    char why[WHY_SIZE];
+    for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
+        why[0] = '\0';
+        unsigned n = (*kind)->count(why, sizeof why);
+        for (unsigned i = 0; i < n; i++, title = "") {
+            fprintf(stream, "%-12s", title);
+            print_device(*kind, i, stream);
+        }
+        if (n > 0 || why[0] == '\0') continue;
+        fprintf(stream, "%-12s%-*s none: %s\n", title, LABEL_WIDTH, (*kind)->name, why);
+        title = "";
+    }
+}
+
+void drove__info_print_speeds(const drove_options *opt, const drove_speeds *speeds, FILE *stream)
+{
+    fprintf(stream, "speed       examples/s of gradients of %s on %s\n", opt->model, opt->data);
+    fprintf(stream, "            %-*s", LABEL_WIDTH, "batch");
+    for (size_t i = 0; i < speeds->n_batches; i++) fprintf(stream, " %10zu", speeds->batch[i]);
+    fprintf(stream, "\n");
+    for (size_t k = 0; k < speeds->n; k++) {
+        const drove_speed *s = &speeds->speed[k];
+        fprintf(stream, "            %-*s", LABEL_WIDTH, s->device);
+        for (size_t i = 0; i < speeds->n_batches; i++) {
+            if (isnan(s->examples_per_s[i])) fprintf(stream, " %10s", "-");
+            else fprintf(stream, " %10.4g", s->examples_per_s[i]);
+        }
+        fprintf(stream, "%s%s\n", s->reason[0] != '\0' ? "  " : "", s->reason);
+    }
+    fprintf(stream, "            host is one thread\n");
+}
+
+/* ---- for programs ---- */
+
+static json_t *json_text(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *json_positive(uint64_t number)
+{
+    return number > 0 ? json_integer((json_int_t)number) : json_null();
+}
+
+static json_t *json_device(const drove_device_kind *kind, unsigned device)
+{
+    drove_device_facts facts = {0};
+    bool is_known = kind->describe(device, &facts) == DROVE_OK;
+    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:o}", "kind", kind->name, "index",
+                     (int)device, "name", json_text(facts.name), "driver", json_text(facts.driver),
+                     "memory_bytes", json_positive(facts.memory_bytes), "units",
+                     json_positive(facts.n_units), "can_split", (int)facts.can_split, "reason",
+                     json_text(is_known ? "" : drove_error_text()));
+}
+
+json_t *drove__info_json_devices(void)
+{
+    char why[WHY_SIZE];
+    json_t *array = json_array();
+    for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
+        unsigned n = (*kind)->count(why, sizeof why);
+        for (unsigned i = 0; i < n; i++) json_array_append_new(array, json_device(*kind, i));
+    }
+    return array;
+}
+
+json_t *drove__info_json_kinds(void)
+{
+    json_t *array = json_array();
+    for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
+        char why[WHY_SIZE] = "";
+        unsigned n = (*kind)->count(why, sizeof why);
+        json_array_append_new(array,
+                              json_pack("{s:s, s:i, s:o}", "kind", (*kind)->name, "n_devices",
+                                        (int)n, "reason", json_text(n == 0 ? why : "")));
+    }
+    return array;
+}
+
+json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *speeds)
+{
+    json_t *batches = json_array(), *devices = json_array();
+    for (size_t i = 0; i < speeds->n_batches; i++) {
+        json_array_append_new(batches, json_integer((json_int_t)speeds->batch[i]));
+    }
+    for (size_t k = 0; k < speeds->n; k++) {
+        const drove_speed *s = &speeds->speed[k];
+        json_t *rates = json_array();
+        for (size_t i = 0; i < speeds->n_batches; i++) {
+            bool is_known = !isnan(s->examples_per_s[i]);
+            json_array_append_new(rates, is_known ? json_real(s->examples_per_s[i]) : json_null());
+        }
+        json_array_append_new(devices,
+                              json_pack("{s:s, s:o, s:o}", "device", s->device, "examples_per_s",
+                                        rates, "reason", json_text(s->reason)));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o}", "model", opt->model, "data", opt->data, "batches",
+                     batches, "devices", devices);
+}

@@ -1,0 +1,39 @@
+/* bench/linear.h - what the benchmarks of low-precision steps share: the rows of Table 2,
+ * dense and sparse, measured one by one on examples that rows with the same D and i share.
+ */
+#ifndef DROVE_BENCH_LINEAR_H
+#define DROVE_BENCH_LINEAR_H
+
+#include "bench/measure.h"
+#include "engine/linear/precision.h"
+#include "engine/linear/throughput.h"
+#include "bench/bench.h"
+
+typedef struct drove_linear_bench {
+    const drove_bench_context *context;
+    const drove_sync_ops      *sync;
+    drove_spec                 spec;
+    double                     density;
+    /* the examples in hand, of this shape */
+    drove_measure_data *data; /* NULL: none yet */
+    drove_measure_shape shape;
+} drove_linear_bench;
+
+/* Errors: DROVE_E_NOMEM. */
+drove_status drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context);
+void         drove__linear_bench_fini(drove_linear_bench *b);
+
+typedef struct drove_linear_case {
+    unsigned row;
+    bool     is_sparse;
+    size_t   n_features;
+    uint64_t n_bytes;
+    unsigned n_threads;
+    double   seconds;
+} drove_linear_case;
+
+/* Rounding shared, hints, batch 1, HOGWILD!.  Errors: those of drove__measure. */
+drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_case *c,
+                                     drove_measured *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* coord/assigned.h - the source whose batches a coordinator gives out (strategy/source.h).
+ *
+ * Source: Ma and Rusu, section 5, Figures 3 and 4.  What the paper calls a worker is a group here:
+ * a device, or cores whose threads share the group's assignments, a part for each.
+ */
+#ifndef DROVE_COORD_ASSIGNED_H
+#define DROVE_COORD_ASSIGNED_H
+
+#include "coord/coord.h"
+#include "strategy/source.h"
+#include "trace/timeline.h"
+
+extern const drove_source_ops drove__source_assigned;
+
+typedef struct drove_assigned_facts { /* of one group */
+    const char           *name;
+    unsigned              n_workers;
+    drove_coord_facts     coord;
+    const drove_timeline *busy; /* in training time */
+    const char           *lost; /* why; NULL: it is not */
+} drove_assigned_facts;
+
+/* Workers parked.  Groups of the source: 0 for any other source. */
+unsigned drove__assigned_groups(const drove_source *s);
+void     drove__assigned_facts(const drove_source *s, unsigned group, drove_assigned_facts *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* loop/batches.c - a worker's next batch. */
+#include "loop/batches.h"
+
+static drove_batch rows_of(drove_worker *w, unsigned buffer, const drove_task *task)
+{
+    drove_batch batch = {.data = w->data, .row = w->row[buffer], .number = task->number};
+    batch.n_rows = drove__order_rows(&w->loop->order, &w->cursor, task, w->row[buffer]);
+    return batch;
+}
+
+/* ---- without a loader ---- */
+
+static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch)
+{
+    drove_source *from = w->loop->source;
+    if (w->n_ahead > 0) {
+        *task = w->ahead[0];
+        w->n_ahead = 0;
+        w->in_hand = 1 - w->in_hand;
+        /* its rows are there: drove__batches_stage wrote them */
+        *batch = (drove_batch){.data = w->data, .row = w->row[w->in_hand], .number = task->number};
+        batch->n_rows = w->staged_rows;
+        return true;
+    }
+    if (!from->ops->next(from, w->index, true, task)) return false;
+    *batch = rows_of(w, w->in_hand, task);
+    return true;
+}
+
+void drove__batches_stage(drove_worker *w)
+{
+    drove_source *from = w->loop->source;
+    if (w->engine_ops->stage == NULL || w->loader != NULL || w->n_ahead > 0) return;
+    if (!from->ops->next(from, w->index, false, &w->ahead[0])) return;
+    const drove_batch batch = rows_of(w, 1 - w->in_hand, &w->ahead[0]);
+    w->n_ahead = 1;
+    w->staged_rows = batch.n_rows;
+    (void)w->engine_ops->stage(w->engine, &batch); /* what fails here fails again at begin */
+}
+
+/* ---- with a loader ---- */
+
+/* As many tasks as the worker has room for; waits for the first. */
+static void ask_ahead(drove_worker *w)
+{
+    drove_source *from = w->loop->source;
+    uint32_t *row;
+    while ((row = drove__loader_rows(w->loader, w->index)) != NULL) {
+        drove_task *task = &w->ahead[w->n_ahead];
+        if (!from->ops->next(from, w->index, w->n_ahead == 0, task)) return;
+        size_t n_rows = drove__order_rows(&w->loop->order, &w->cursor, task, row);
+        drove__loader_ask(w->loader, w->index, task->number, n_rows);
+        w->n_ahead++;
+    }
+}
+
+static bool next_loaded(drove_worker *w, drove_task *task, drove_batch *batch, drove_status *status)
+{
+    drove_load_times times;
+    drove__loader_done(w->loader, w->index);
+    ask_ahead(w);
+    if (!drove__loader_take(w->loader, w->index, batch, &times, status)) return false;
+    *task = w->ahead[0];
+    w->ahead[0] = w->ahead[1];
+    w->n_ahead--;
+    const drove_time_span span = {.begin_ns = times.begin_ns,
+                                  .end_ns = times.end_ns,
+                                  .iteration = batch->number,
+                                  .part = UINT32_MAX,
+                                  .kind = DROVE_SPAN_LOAD};
+    drove__spans_add(w->loop->spans, w->index, &span);
+    w->trace.phase_ns[DROVE_PHASE_LOAD] += times.exposed_ns;
+    return true;
+}
+
+bool drove__batches_next(drove_worker *w, drove_task *task, drove_batch *batch,
+                         drove_status *status)
+{
+    *status = DROVE_OK;
+    return w->loader != NULL ? next_loaded(w, task, batch, status) : next_plain(w, task, batch);
+}

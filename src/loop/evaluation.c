@@ -1,0 +1,84 @@
+/* loop/evaluation.c - a loss in chunks: workers take one after the other, and the sums are added in
+ * the chunks' order, so that they do not depend on who was how fast. */
+#include "loop/evaluation.h"
+
+#include "loop/host.h"
+
+#include <string.h>
+
+/* ---- a worker ---- */
+
+static drove_status score_chunk(drove_worker *w, size_t chunk)
+{
+    drove_scoring *sc = &w->loop->scoring;
+    drove_work_done done = {0};
+    size_t first = chunk * sc->chunk_rows;
+    size_t n = sc->n_rows - first < sc->chunk_rows ? sc->n_rows - first : sc->chunk_rows;
+    for (size_t i = 0; i < n; i++)
+        w->row[0][i] = (uint32_t)((uint64_t)(first + i) * sc->data->n_rows / sc->n_rows);
+    const drove_batch batch = {.data = sc->data, .row = w->row[0], .n_rows = n};
+    const drove_work work = {.batch = &batch, .theta = sc->theta};
+    DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, &done));
+    sc->chunk[chunk] = done.score;
+    return DROVE_OK;
+}
+
+void drove__worker_score(drove_worker *w)
+{
+    drove_loop *loop = w->loop;
+    drove_scoring *sc = &loop->scoring;
+    drove_source *from = loop->source;
+    while (!atomic_load(&w->is_lost)) {
+        size_t chunk = sc->first + atomic_fetch_add(&sc->next, 1) * sc->stride;
+        drove__heartbeat(w);
+        if (chunk >= sc->n_chunks) return;
+        drove_status status = score_chunk(w, chunk);
+        if (status == DROVE_OK) continue;
+        if (atomic_load(&w->is_lost)) return;
+        bool is_borne = from != NULL && from->ops->fail != NULL && from->ops->fail(from, w->index);
+        if (!is_borne) drove__worker_fail(w, status);
+        atomic_store(&w->is_lost, 1);
+    }
+}
+
+/* ---- the controlling thread ---- */
+
+drove_status drove__scoring_init(drove_loop *loop, size_t n_rows)
+{
+    drove_scoring *sc = &loop->scoring;
+    sc->chunk_rows = loop->score_rows;
+    size_t n_chunks = (n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
+    sc->chunk = drove__alloc(n_chunks, sizeof *sc->chunk);
+    return sc->chunk != NULL
+               ? DROVE_OK
+               : drove__fail_nomem("the chunks of an evaluation", n_chunks * sizeof *sc->chunk);
+}
+
+drove_status drove__scoring_run(drove_loop *loop, const drove_data *data, const float *theta,
+                                size_t n_rows, unsigned first, unsigned stride)
+{
+    drove_scoring *sc = &loop->scoring;
+    drove_host *h = loop->host;
+    unsigned n_left;
+    sc->data = data;
+    sc->theta = theta;
+    sc->n_rows = n_rows == 0 || n_rows > data->n_rows ? data->n_rows : n_rows;
+    sc->n_chunks = (sc->n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
+    sc->first = first;
+    sc->stride = stride;
+    do { /* again if a worker was lost: its chunk may not have been scored */
+        n_left = h->ops->n_left(h);
+        atomic_store(&sc->next, 0);
+        DROVE_TRY(drove__host_do(h, DROVE_DO_SCORE));
+        if (loop->source->ops->check != NULL) DROVE_TRY(loop->source->ops->check(loop->source));
+    } while (h->ops->n_left(h) != n_left);
+    return DROVE_OK;
+}
+
+drove_score drove__scoring_sum(const drove_loop *loop)
+{
+    drove_score sum = {0};
+    for (size_t i = 0; i < loop->scoring.n_chunks; i++)
+        drove__score_add(&sum, &loop->scoring.chunk[i]);
+    return sum;
+}

@@ -1,0 +1,272 @@
+/* run/loader.c - desks, slots and the threads that fill them; see loader.h. */
+#include "loop/loader.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/gather.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 2 }; /* slots of a desk: one in use, one ahead */
+
+/* EMPTY -> WANTED -> LOADING -> READY -> EMPTY; the first and the last step by the worker */
+typedef enum slot_state { SLOT_EMPTY, SLOT_WANTED, SLOT_LOADING, SLOT_READY } slot_state;
+
+/* `state` and `ticket` are under the loader's lock.  The rest belongs to the worker while the slot
+ * is EMPTY or READY, and to the thread that made it LOADING while it is that. */
+typedef struct slot {
+    slot_state state;
+    uint64_t ticket; /* the smallest was asked for first */
+    uint32_t *row;   /* [max_rows] */
+    drove_batch batch;
+    drove_gather gather;
+    drove_loaded loaded;
+    drove_load_times times;
+    drove_status status;
+    char error[DROVE_ERROR_TEXT_SIZE];
+} slot;
+
+/* The worker's own but for the slots' states and `ready`. */
+typedef struct desk {
+    slot slot[DEPTH];
+    unsigned next;    /* slot of the batch that is taken next */
+    unsigned n_asked; /* batches that were asked for and not yet taken */
+    bool has_taken;   /* the slot before `next` is in use */
+    uint64_t exposed_ns;
+    pthread_cond_t ready;
+} DROVE_ALIGNED_CACHE_LINE desk;
+
+struct drove_loader {
+    drove_loader_options opt;
+    size_t n_inputs;
+    unsigned depth; /* slots in use: nobody loads ahead where there are no threads */
+    desk *desk;     /* [n_workers] */
+    pthread_t *thread;
+    unsigned n_started;
+    pthread_mutex_t lock;  /* protects the four below and each slot's state and ticket */
+    pthread_cond_t wanted; /* a slot became WANTED, or is_over */
+    bool is_over;
+    uint64_t n_tickets, busy_ns;
+};
+
+/* ---- loading ---- */
+
+/* On the thread that made the slot LOADING. */
+static void load(slot *s)
+{
+    drove_target *target = &s->loaded.target;
+    const drove_batch *b = &s->batch;
+    s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
+    if (s->status != DROVE_OK) {
+        drove__error_copy(s->error);
+        return;
+    }
+    drove__targets_load(&s->gather.targets, b->data, NULL, b->row, b->n_rows, target);
+}
+
+/* Loads a slot that this thread has made LOADING; comes and goes with the lock held. */
+static void load_unlocked(drove_loader *l, slot *s)
+{
+    pthread_mutex_unlock(&l->lock);
+    s->times = (drove_load_times){.begin_ns = drove__now_ns()};
+    load(s);
+    s->times.end_ns = drove__now_ns();
+    pthread_mutex_lock(&l->lock);
+    l->busy_ns += s->times.end_ns - s->times.begin_ns;
+    s->state = SLOT_READY;
+}
+
+/* With the lock held: what was asked for first, and whose it is; NULL: nothing. */
+static slot *oldest_wanted(drove_loader *l, desk **of)
+{
+    slot *oldest = NULL;
+    for (unsigned i = 0; i < l->opt.n_workers; i++) {
+        for (unsigned k = 0; k < DEPTH; k++) {
+            slot *s = &l->desk[i].slot[k];
+            if (s->state != SLOT_WANTED || (oldest != NULL && oldest->ticket < s->ticket)) continue;
+            oldest = s;
+            *of = &l->desk[i];
+        }
+    }
+    return oldest;
+}
+
+static void *loader_main(void *argument)
+{
+    drove_loader *l = argument;
+    desk *of = NULL;
+    drovek_thread_init();
+    pthread_mutex_lock(&l->lock);
+    while (!l->is_over) {
+        slot *s = oldest_wanted(l, &of);
+        if (s == NULL) {
+            pthread_cond_wait(&l->wanted, &l->lock);
+            continue;
+        }
+        s->state = SLOT_LOADING;
+        load_unlocked(l, s);
+        pthread_cond_signal(&of->ready);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* ---- a worker at its desk ---- */
+
+drove_status drove__loader_join(drove_loader *l, unsigned worker)
+{
+    desk *d = &l->desk[worker];
+    for (unsigned k = 0; k < l->depth; k++) {
+        slot *s = &d->slot[k];
+        s->row = drove__alloc(l->opt.max_rows, sizeof *s->row);
+        if (s->row == NULL)
+            return drove__fail_nomem("rows of a batch", l->opt.max_rows * sizeof *s->row);
+        DROVE_TRY(drove__gather_init(&s->gather, l->opt.kernels, l->opt.data, l->opt.max_rows,
+                                     l->n_inputs, true));
+    }
+    return DROVE_OK;
+}
+
+/* The slot after those that are taken and asked for. */
+static slot *free_slot(drove_loader *l, unsigned worker)
+{
+    desk *d = &l->desk[worker];
+    if (d->n_asked + d->has_taken == l->depth) return NULL;
+    return &d->slot[(d->next + d->n_asked) % l->depth];
+}
+
+uint32_t *drove__loader_rows(drove_loader *l, unsigned worker)
+{
+    slot *s = free_slot(l, worker);
+    return s != NULL ? s->row : NULL;
+}
+
+void drove__loader_ask(drove_loader *l, unsigned worker, uint64_t number, size_t n_rows)
+{
+    slot *s = free_slot(l, worker);
+    s->batch = (drove_batch){.data = l->opt.data,
+                             .row = s->row,
+                             .n_rows = n_rows,
+                             .number = number,
+                             .loaded = &s->loaded};
+    l->desk[worker].n_asked++;
+    pthread_mutex_lock(&l->lock);
+    s->ticket = l->n_tickets++;
+    s->state = SLOT_WANTED;
+    pthread_cond_signal(&l->wanted);
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drove_load_times *times,
+                        drove_status *status)
+{
+    desk *d = &l->desk[worker];
+    slot *s = &d->slot[d->next];
+    if (d->n_asked == 0) return false;
+    pthread_mutex_lock(&l->lock);
+    if (s->state != SLOT_READY) {
+        uint64_t begin = drove__now_ns();
+        if (s->state == SLOT_WANTED) {
+            s->state = SLOT_LOADING;
+            load_unlocked(l, s);
+        }
+        while (s->state != SLOT_READY) pthread_cond_wait(&d->ready, &l->lock);
+        s->times.exposed_ns = drove__now_ns() - begin;
+        d->exposed_ns += s->times.exposed_ns;
+    }
+    pthread_mutex_unlock(&l->lock);
+    d->next = (d->next + 1) % l->depth;
+    d->n_asked--;
+    d->has_taken = true;
+    *out = s->batch;
+    *times = s->times;
+    *status = s->status == DROVE_OK ? DROVE_OK : drove__fail(s->status, "%s", s->error);
+    return true;
+}
+
+void drove__loader_done(drove_loader *l, unsigned worker)
+{
+    desk *d = &l->desk[worker];
+    if (!d->has_taken) return;
+    pthread_mutex_lock(&l->lock);
+    d->slot[(d->next + l->depth - 1) % l->depth].state = SLOT_EMPTY;
+    pthread_mutex_unlock(&l->lock);
+    d->has_taken = false;
+}
+
+double drove__loader_times(drove_loader *l, uint64_t *busy_ns, uint64_t *exposed_ns)
+{
+    *exposed_ns = 0;
+    for (unsigned i = 0; i < l->opt.n_workers; i++) *exposed_ns += l->desk[i].exposed_ns;
+    pthread_mutex_lock(&l->lock);
+    *busy_ns = l->busy_ns;
+    pthread_mutex_unlock(&l->lock);
+    return *exposed_ns < *busy_ns ? 1.0 - (double)*exposed_ns / (double)*busy_ns : 0.0;
+}
+
+/* ---- making and unmaking ---- */
+
+static drove_status start_threads(drove_loader *l)
+{
+    for (unsigned i = 0; i < l->opt.n_threads; i++) {
+        int error = pthread_create(&l->thread[i], NULL, loader_main, l);
+        if (error != 0) {
+            return drove__fail(DROVE_E_SYSTEM, "cannot start loader %u of %u: %s", i + 1,
+                               l->opt.n_threads, strerror(error));
+        }
+        l->n_started++;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__loader_create(const drove_loader_options *opt, drove_loader **out)
+{
+    *out = NULL;
+    drove_loader *l = calloc(1, sizeof *l);
+    if (l == NULL) return drove__fail_nomem("loaders", sizeof *l);
+    l->opt = *opt;
+    l->n_inputs = drove__data_n_inputs(opt->data);
+    l->depth = opt->n_threads > 0 ? DEPTH : 1;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->wanted, NULL);
+    l->desk = drove__alloc(opt->n_workers, sizeof *l->desk);
+    l->thread = calloc(opt->n_threads + 1, sizeof *l->thread);
+    for (unsigned i = 0; l->desk != NULL && i < opt->n_workers; i++)
+        pthread_cond_init(&l->desk[i].ready, NULL);
+    drove_status status = l->desk != NULL && l->thread != NULL
+                              ? start_threads(l)
+                              : drove__fail_nomem("loaders", opt->n_workers * sizeof *l->desk);
+    if (status != DROVE_OK) {
+        drove__loader_destroy(l);
+        return status;
+    }
+    *out = l;
+    return DROVE_OK;
+}
+
+static void fini_desk(desk *d)
+{
+    for (unsigned k = 0; k < DEPTH; k++) {
+        drove__gather_fini(&d->slot[k].gather);
+        drove__free(d->slot[k].row);
+    }
+    pthread_cond_destroy(&d->ready);
+}
+
+void drove__loader_destroy(drove_loader *l)
+{
+    if (l == NULL) return;
+    pthread_mutex_lock(&l->lock);
+    l->is_over = true;
+    pthread_cond_broadcast(&l->wanted);
+    pthread_mutex_unlock(&l->lock);
+    for (unsigned i = 0; i < l->n_started; i++) pthread_join(l->thread[i], NULL);
+    for (unsigned i = 0; l->desk != NULL && i < l->opt.n_workers; i++) fini_desk(&l->desk[i]);
+    drove__free(l->desk);
+    free(l->thread);
+    pthread_cond_destroy(&l->wanted);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

@@ -1,0 +1,144 @@
+/* loop/loop.h - what workers share while they train, and what each of them has.
+ *
+ *   worker.c      a worker from setup to its end: the one loop
+ *   step.c        one step: acquire, gradient, release, publish
+ *   batches.c     the next batch, loaded ahead where that pays       loader.h  the threads that load
+ *   order.h       which examples a batch has
+ *   sources.h     who takes which batch
+ *   host.h        how workers run and park: threads.c, procs.c
+ *   evaluation.h  losses in parts, batch normalisation's statistics, measuring devices
+ *
+ * The loop asks strategies, engines and sources for promises, capabilities and slots, never for a
+ * name.
+ *
+ * Threads: after setup the controlling thread owns everything here while the workers are parked; a
+ * running worker touches its own drove_worker, the source, the strategy, and what is immutable
+ * after setup.  With workers that are processes, drove_loop, workers, source and strategy lie in
+ * memory that they share (base/mem.h).
+ */
+#ifndef DROVE_LOOP_LOOP_H
+#define DROVE_LOOP_LOOP_H
+
+#include "base/clock.h"
+#include "engine/device.h"
+#include "engine/engine.h"
+#include "loop/loader.h"
+#include "loop/order.h"
+#include "optim/optim.h"
+#include "plan/plan.h"
+#include "strategy/source.h"
+#include "strategy/strategy.h"
+#include "trace/spans.h"
+#include "trace/trace.h"
+
+typedef struct drove_loop   drove_loop;
+typedef struct drove_worker drove_worker;
+typedef struct drove_host   drove_host; /* host.h */
+
+#define DROVE_NO_PART ((size_t)-1)
+
+/* Slices of theta that layers with parameters cover, ascending. */
+typedef struct drove_slices {
+    size_t      n;
+    drove_span *slice;    /* [n] */
+    size_t     *of_layer; /* [n_layers] its slice; DROVE_NO_PART: none */
+    size_t     *layer;    /* [n] */
+} drove_slices;
+
+struct drove_worker {
+    drove_loop              *loop;
+    unsigned                 index;
+    const drove_plan_worker *plan;
+    const drove_data        *data;     /* that it trains on: the run's, or own_data */
+    drove_data              *own_data; /* a copy near it; NULL: none */
+    drove_device            *device;   /* opened; NULL: it computes on cores */
+    const drove_engine_ops  *engine_ops;
+    drove_engine            *engine; /* made by the worker's own thread, near its memory */
+    uint64_t                 timeout_ns;
+    bool                     is_resident; /* its device keeps and updates parameters of its own */
+    bool                     has_params;  /* ... and was given them */
+    float                   *grad;        /* [n_params]; NULL where the strategy lends one */
+    uint32_t                *row[2];      /* [max_rows] of the batch in hand and the one ahead */
+    drove_loader            *loader;      /* NULL: its engine gathers batches itself */
+    drove_task               ahead[2];    /* tasks taken from the source before their time */
+    unsigned                 n_ahead, in_hand; /* of ahead; row[in_hand] is the batch in hand's */
+    size_t                   staged_rows;      /* examples of ahead[0], staged */
+    drove_optim_worker       optim;
+    drove_order_cursor       cursor;
+    drove_trace_worker       trace;
+    drove_traffic            traffic;
+    drove_engine_times       times; /* of a device, summed */
+    /* Lets a monitor tell a slow worker from a hung one.  Relaxed: no other data depends on it. */
+    _Atomic uint64_t heartbeat;
+    _Atomic int      is_lost;   /* takes no further part; it still parks */
+    _Atomic int      is_silent; /* its thread is not waited for any more ... */
+    _Atomic int      has_ended; /* ... and came back after all, and is gone */
+    drove_status     status;    /* first failure, with its text */
+    char             error[DROVE_ERROR_TEXT_SIZE];
+    size_t           most_rows;                     /* of one batch */
+    bool             is_probed;                     /* probe.c measures it */
+    uint64_t         measured_least, measured_most; /* batch sizes, by a probe; 0: not measured */
+} DROVE_ALIGNED_CACHE_LINE;
+
+typedef struct drove_scoring { /* one evaluation in chunks */
+    const drove_data *data;
+    const float      *theta;
+    size_t            n_rows, n_chunks;
+    size_t            chunk_rows;    /* examples of a chunk */
+    unsigned          first, stride; /* of the chunks that are scored here: over ranks */
+    drove_score      *chunk;         /* of all chunks of the largest evaluation */
+    _Atomic size_t    next;
+} drove_scoring;
+
+struct drove_loop {
+    const drove_plan       *plan;
+    const drove_clock      *clock;
+    const drove_topo       *topo;
+    const drovek_table     *kernels;
+    const drove_model      *model;
+    const drove_data       *train;
+    const drove_optim      *optim;
+    drove_sync             *sync;
+    drove_source           *source;
+    drove_order             order;
+    const drove_engine_ops *core_ops; /* engine of workers on cores */
+    drove_engine_shared    *shared;   /* TYPED: of all its engines; NULL: floats */
+    drove_loader           *loader;   /* of threads; NULL: none, or each process has its own */
+    unsigned                n_loaders;
+    bool                    loads;       /* batches go through a loader */
+    uint64_t                batch;       /* --batch */
+    size_t                  update_rows; /* examples of an update */
+    size_t                  score_rows;  /* examples of an evaluation's chunk */
+    uint64_t                seed;
+    bool                    spans_wanted;                 /* gradients may leave parts unwritten */
+    drove_phase             acquire_phase, publish_phase; /* exchange, where that is what it is */
+    drove_slices            slices;
+    drove_spans            *spans;  /* time line; NULL: not wanted */
+    drove_worker           *worker; /* [plan->n_workers]; only those here have engines */
+    drove_host             *host;
+    drove_scoring           scoring;
+    float       *statistics;   /* [n_params] theta, then batch normalisation's statistics */
+    unsigned     statistician; /* the worker that computes them */
+    _Atomic int *halt_seen;    /* over ranks: all are to stop; NULL: one process */
+    _Atomic int *halt_wished;
+    _Atomic int  halted; /* a worker failed */
+    _Atomic int  nonfinite;
+};
+
+/* No further batch is begun, or, among ranks, none after the next exchange; by any thread. */
+void drove__loop_halt(drove_loop *loop);
+
+static inline void drove__heartbeat(drove_worker *w)
+{
+    uint64_t n = atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
+    atomic_store_explicit(&w->heartbeat, n + 1, memory_order_relaxed);
+}
+
+/* The status with its text, for the controlling thread; by the worker's thread. */
+void drove__worker_keep_error(drove_worker *w, drove_status status);
+/* ... which also ends the run. */
+void drove__worker_fail(drove_worker *w, drove_status status);
+/* A batch whose loss is not finite ends the run: the thesis's "crashed". */
+void drove__worker_check_finite(drove_worker *w, double loss);
+
+#endif

@@ -1,0 +1,126 @@
+/* loop/order.c - the examples of a batch from its number. */
+#include "loop/order.h"
+
+drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed, drove_order_kind kind)
+{
+    drove_order o = {
+        .n_rows = n_rows, .batch = batch < n_rows ? batch : n_rows, .seed = seed, .kind = kind};
+    o.per_epoch = (n_rows + o.batch - 1) / o.batch;
+    return o;
+}
+
+void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard)
+{
+    o->n_shards = n_shards;
+    o->holds_shard = holds_shard;
+    o->shard_rows = o->n_rows / n_shards;
+    o->n_rows = o->shard_rows * n_shards;
+    if (o->batch > o->shard_rows) o->batch = o->shard_rows;
+    o->per_epoch = (o->shard_rows + o->batch - 1) / o->batch * n_shards;
+}
+
+void drove__order_cursor_init(drove_order_cursor *cursor)
+{
+    cursor->epoch = UINT64_MAX;
+}
+
+/* Examples of a part in its first so many batches of an epoch. */
+static uint64_t shard_examples(const drove_order *o, uint64_t n_batches)
+{
+    uint64_t n = n_batches * o->batch;
+    return n < o->shard_rows ? n : o->shard_rows;
+}
+
+/* Gives the cursor the permutation of this epoch. */
+static void permute(const drove_order *o, drove_order_cursor *cursor, uint64_t epoch,
+                    uint64_t n_items)
+{
+    if (cursor->epoch == epoch) return;
+    drove__permutation_init(&cursor->permutation, n_items, o->seed, epoch);
+    cursor->epoch = epoch;
+}
+
+/* Batch `number` of the part that the worker has whose turn it is. */
+static size_t rows_of_shard(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
+                            uint32_t *row)
+{
+    uint64_t round = number % o->per_epoch / o->n_shards, first = round * o->batch;
+    uint64_t n_whole = o->shard_rows / o->batch;
+    const drove_shard shard = {.n = o->n_shards, .index = number % o->n_shards, .seed = o->seed};
+    uint64_t n = shard_examples(o, round + 1) - first;
+    bool is_block = o->kind == DROVE_ORDER_BLOCKS;
+    drove_rng rng;
+    if (o->kind == DROVE_ORDER_RANDOM) drove__rng_seed(&rng, o->seed, DROVE_RNG_ORDER, number);
+    else if (!is_block || round < n_whole)
+        permute(o, cursor, number / o->per_epoch, is_block ? n_whole : o->shard_rows);
+    if (is_block && round < n_whole)
+        first = drove__permutation_at(&cursor->permutation, round) * o->batch;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = first + i;
+        if (o->kind == DROVE_ORDER_RANDOM) at = drove__rng_below(&rng, o->shard_rows);
+        else if (!is_block) at = drove__permutation_at(&cursor->permutation, at);
+        row[i] = (uint32_t)(o->holds_shard ? at : drove__shard_row(&shard, at));
+    }
+    return (size_t)n;
+}
+
+static void neighbours(const drove_order *o, drove_order_cursor *cursor, uint64_t number, size_t n,
+                       uint32_t *row)
+{
+    uint64_t n_whole = o->n_rows / o->batch, place = number % o->per_epoch;
+    if (place < n_whole) {
+        permute(o, cursor, number / o->per_epoch, n_whole);
+        place = drove__permutation_at(&cursor->permutation, place);
+    }
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * o->batch + i);
+}
+
+/* Rows of a whole batch. */
+static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
+                            uint32_t *row)
+{
+    if (o->n_shards > 0) return rows_of_shard(o, cursor, number, row);
+    uint64_t epoch = number / o->per_epoch;
+    uint64_t first = (number % o->per_epoch) * o->batch;
+    size_t n = (size_t)(o->n_rows - first < o->batch ? o->n_rows - first : o->batch);
+    if (o->kind == DROVE_ORDER_BLOCKS) {
+        neighbours(o, cursor, number, n, row);
+        return n;
+    }
+    if (o->kind == DROVE_ORDER_RANDOM) {
+        drove_rng rng;
+        drove__rng_seed(&rng, o->seed, DROVE_RNG_ORDER, number);
+        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__rng_below(&rng, o->n_rows);
+        return n;
+    }
+    permute(o, cursor, epoch, o->n_rows);
+    for (size_t i = 0; i < n; i++)
+        row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
+    return n;
+}
+
+size_t drove__order_rows(const drove_order *o, drove_order_cursor *cursor, const drove_task *task,
+                         uint32_t *row)
+{
+    if (task->n_rows == 0) return rows_of_batch(o, cursor, task->number, row);
+    for (size_t i = 0; i < task->n_rows; i++)
+        (void)rows_of_batch(o, cursor, task->first + i, row + i);
+    return (size_t)task->n_rows;
+}
+
+uint64_t drove__order_examples(const drove_order *o, uint64_t number)
+{
+    if (o->n_shards > 0) {
+        uint64_t begun = number % o->per_epoch, round = begun / o->n_shards;
+        uint64_t done = shard_examples(o, round), next = shard_examples(o, round + 1);
+        return number / o->per_epoch * o->n_rows + done * o->n_shards +
+               (next - done) * (begun % o->n_shards);
+    }
+    uint64_t inside = (number % o->per_epoch) * o->batch;
+    return number / o->per_epoch * o->n_rows + (inside < o->n_rows ? inside : o->n_rows);
+}
+
+double drove__order_epochs(const drove_order *o, uint64_t number)
+{
+    return (double)drove__order_examples(o, number) / (double)o->n_rows;
+}

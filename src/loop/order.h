@@ -1,0 +1,57 @@
+/* loop/order.h - which examples a batch has.
+ *
+ * Batches are numbered from 0 through the whole run; batch k belongs to epoch k / per_epoch.  The
+ * order of an epoch is a keyed permutation, so a batch's examples follow from its number alone, and
+ * a resumed run needs nothing but a counter.  Who takes which number is the source's part
+ * (strategy/source.h).
+ *
+ * With batches of one example, a task may span several positions: first .. first + n_rows - 1.
+ *
+ * Threads: an order is read-only while workers run; a cursor belongs to one worker's thread.
+ */
+#ifndef DROVE_LOOP_ORDER_H
+#define DROVE_LOOP_ORDER_H
+
+#include "base/rng.h"
+#include "base/status.h"
+#include "data/shard.h"
+#include "strategy/source.h"
+
+typedef enum drove_order_kind {
+    DROVE_ORDER_SHUFFLE, /* each example once an epoch */
+    DROVE_ORDER_RANDOM,  /* with replacement */
+    DROVE_ORDER_BLOCKS   /* batches of neighbours, each once an epoch, a short one last */
+} drove_order_kind;
+
+typedef struct drove_order {
+    /* examples, examples of a batch, batches of an epoch (the last may be short) */
+    uint64_t         n_rows, batch, per_epoch;
+    uint64_t         seed;
+    drove_order_kind kind;
+    /* --shard own: one part of the examples for each worker, else 0; examples of each part; do row
+     * numbers count the examples of the worker's own part, instead of all? */
+    unsigned n_shards;
+    uint64_t shard_rows;
+    bool     holds_shard;
+} drove_order;
+
+/* What one worker remembers between two batches. */
+typedef struct drove_order_cursor {
+    drove_permutation permutation;
+    uint64_t          epoch; /* of the permutation; ~0: none yet */
+} drove_order_cursor;
+
+drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed,
+                              drove_order_kind kind);
+/* Batch k takes examples of part k mod n_shards, a random part (data/shard.h). */
+void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard);
+
+void drove__order_cursor_init(drove_order_cursor *cursor);
+/* Rows of the task's examples into row[]; returns how many. */
+size_t drove__order_rows(const drove_order *o, drove_order_cursor *cursor, const drove_task *task,
+                         uint32_t *row);
+/* Examples in all batches below `number`, and the same in epochs. */
+uint64_t drove__order_examples(const drove_order *o, uint64_t number);
+double   drove__order_epochs(const drove_order *o, uint64_t number);
+
+#endif

@@ -1,0 +1,476 @@
+/* loop/procs.c - workers that are processes: forked from the controlling one when all that they
+ * share is there, and watched, so that one that crashes, is killed or hangs takes nobody with it.
+ *
+ * What is shared lies in memory that was asked for while memory was shared (base/mem.h).  All else
+ * is as it was at the fork, and each process's own from then on: the child makes its engine.
+ *
+ * Commands: `generation` grows with each, and the children sleep on it; a child writes the
+ * generation that it has carried out into `answered` and wakes the parent by `n_answers`.  A killed
+ * child leaves nothing locked here.
+ *
+ * The parent looks after its children while it waits for them: waitpid for those that have ended,
+ * and each one's heartbeat for those that hang.  A strategy with a `leave` slot goes on without a
+ * worker that is lost.  Any other cannot: the rest is woken by `stop` and has GRACE_NS to park, and
+ * the run ends with one line that says who, why, and how to go on.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall numbers, strsignal */
+#endif
+#include "loop/host.h"
+
+#include "base/futex.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint64_t WATCH_NS = 50000000; /* between two looks after the children */
+static const uint64_t MOST_TICK_NS =
+    500000000; /* a look counts as no more: we may have been stopped */
+static const uint64_t GRACE_NS = 5000000000; /* to park, once a run is ending */
+static const unsigned MOST_WAITS = 10;       /* timeouts for one that sleeps before the run */
+
+enum { HOST_SIZE = 64, WHY_SIZE = 96, SAVED_SIZE = 640 };
+
+typedef struct process { /* cache line padded: `answered` is its child's, the rest the parent's */
+    pid_t id;
+    bool is_alive;
+    char why[WHY_SIZE];           /* "": it is not lost */
+    uint64_t heartbeat, still_ns; /* the last one seen, and for how long it was the last */
+    _Atomic uint32_t answered;
+} DROVE_ALIGNED_CACHE_LINE process;
+
+typedef struct procs {
+    _Atomic uint32_t generation DROVE_ALIGNED_CACHE_LINE; /* of the last command */
+    _Atomic int command;                                  /* written before it */
+    _Atomic uint32_t n_answers DROVE_ALIGNED_CACHE_LINE;
+    /* the parent's */
+    process *process; /* [n_workers] */
+    pid_t parent;
+    unsigned n_left;
+    bool is_up;          /* all have made what they compute with */
+    uint64_t watched_ns; /* last look */
+    uint64_t give_up_ns; /* 0, or when those that still do not park are killed */
+    char failure[DROVE_ERROR_TEXT_SIZE];
+} procs;
+
+/* ---- what can be forked ---- */
+
+static unsigned n_threads_here(void)
+{
+    unsigned n = 1;
+    char line[128];
+    FILE *file = fopen("/proc/self/status", "r");
+    if (file == NULL) return n;
+    while (fgets(line, sizeof line, file) != NULL && sscanf(line, "Threads: %u", &n) != 1) continue;
+    fclose(file);
+#if defined(__SANITIZE_THREAD__)
+    n--; /* the sanitizer's own */
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    n--;
+#endif
+#endif
+    return n;
+}
+
+static drove_status check_threads(void)
+{
+    unsigned n_threads = n_threads_here();
+    if (n_threads <= 1) return DROVE_OK;
+    return drove__fail(DROVE_E_SYSTEM,
+                       "--workers procs: expected a process of one thread, which alone lives on in "
+                       "forked ones; found %u threads",
+                       n_threads);
+}
+
+/* ---- in a child ---- */
+
+static void answer(procs *p, unsigned worker, uint32_t generation)
+{
+    /* Release: what the command wrote; pairs with is_busy. */
+    atomic_store_explicit(&p->process[worker].answered, generation, memory_order_release);
+    atomic_fetch_add_explicit(&p->n_answers, 1, memory_order_release);
+    drove__futex_wake(&p->n_answers);
+}
+
+static drove_command next_command(procs *p, uint32_t *seen)
+{
+    uint32_t now;
+    /* Acquire: what the parent wrote before; pairs with go. */
+    while ((now = atomic_load_explicit(&p->generation, memory_order_acquire)) == *seen)
+        drove__futex_wait(&p->generation, now, UINT64_MAX);
+    *seen = now;
+    return (drove_command)atomic_load_explicit(&p->command, memory_order_relaxed);
+}
+
+/* The parent decides what a signal means; without a parent there is nothing to do. */
+static void settle_in(const procs *p, unsigned worker)
+{
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    char name[16];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != p->parent) _exit(1); /* it ended before the line above */
+    for (size_t i = 0; i < DROVE_COUNT(ignored); i++) (void)signal(ignored[i], SIG_IGN);
+    snprintf(name, sizeof name, "drove-%u", worker);
+    (void)prctl(PR_SET_NAME, name);
+}
+
+/* _exit: the parent's buffers and exit handlers are the parent's. */
+static _Noreturn void child_main(drove_worker *w)
+{
+    procs *p = w->loop->host->impl;
+    uint32_t seen = 0;
+    settle_in(p, w->index);
+    drove_status status = drove__worker_setup(w);
+    if (status != DROVE_OK) drove__worker_keep_error(w, status);
+    answer(p, w->index, seen);
+    while (drove__worker_obey(w, next_command(p, &seen))) answer(p, w->index, seen);
+    _exit(0);
+}
+
+/* ---- losing one ---- */
+
+static void describe_end(int status, char why[WHY_SIZE])
+{
+    if (WIFSIGNALED(status))
+        snprintf(why, WHY_SIZE, "was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else snprintf(why, WHY_SIZE, "ended by itself with status %d", WEXITSTATUS(status));
+}
+
+/* The others are told to park, and are given some time for it. */
+static void break_off(drove_host *h, unsigned worker, const char *why)
+{
+    procs *p = h->impl;
+    char host[HOST_SIZE] = "this host", saved[SAVED_SIZE], when[WHY_SIZE] = "before the run began";
+    const drove_worker *w = &h->loop->worker[worker];
+    if (p->failure[0] != '\0') return; /* the first is the reason */
+    (void)gethostname(host, sizeof host - 1);
+    h->opt.saved(h->opt.context, saved, sizeof saved);
+    if (p->is_up)
+        snprintf(when, sizeof when, "after %llu updates, and %s",
+                 (unsigned long long)atomic_load(&w->trace.updates),
+                 p->n_left == 0 ? "no worker is left" : "this strategy cannot go on without it");
+    snprintf(p->failure, sizeof p->failure, "worker %u (process %d on %s) %s %s; %s", worker,
+             (int)p->process[worker].id, host, why, when, saved);
+    p->give_up_ns = drove__clock_now(h->loop->clock) + GRACE_NS;
+    atomic_store(&h->loop->halted, 1);
+    drove__loop_halt(h->loop);
+    if (p->n_left > 0 && h->loop->sync->ops->stop != NULL) h->loop->sync->ops->stop(h->loop->sync);
+}
+
+static void say_lost(drove_host *h, unsigned worker, const char *why)
+{
+    const procs *p = h->impl;
+    char line[512];
+    snprintf(line, sizeof line,
+             "worker %u (process %d) %s after %llu updates: %s is lost, the run goes on with %u of "
+             "%u workers",
+             worker, (int)p->process[worker].id, why,
+             (unsigned long long)atomic_load(&h->loop->worker[worker].trace.updates),
+             h->loop->sync->needs & DROVE_SYNC_SPREAD ? "its work since its last exchange"
+                                                      : "the step that it was making",
+             p->n_left, h->loop->plan->n_workers);
+    h->opt.say(h->opt.context, line);
+}
+
+/* A child has ended. */
+static void lose(drove_host *h, unsigned worker, const char *why)
+{
+    procs *p = h->impl;
+    process *one = &p->process[worker];
+    drove_source *from = h->loop->source;
+    one->is_alive = false;
+    snprintf(one->why, sizeof one->why, "%s", why);
+    p->n_left--;
+    if (!p->is_up || p->n_left == 0 || p->failure[0] != '\0' || h->loop->sync->ops->leave == NULL) {
+        break_off(h, worker, why);
+        return;
+    }
+    h->loop->sync->ops->leave(h->loop->sync, worker);
+    if (from->ops->leave != NULL) from->ops->leave(from, worker);
+    say_lost(h, worker, why);
+}
+
+static void kill_and_lose(drove_host *h, unsigned worker, const char *why)
+{
+    process *one = &((procs *)h->impl)->process[worker];
+    (void)kill(one->id, SIGKILL);
+    while (waitpid(one->id, NULL, 0) < 0 && errno == EINTR) continue;
+    lose(h, worker, why);
+}
+
+/* ---- looking after them ---- */
+
+static bool is_busy(const procs *p, unsigned worker)
+{
+    const process *one = &p->process[worker];
+    /* Acquire: pairs with answer. */
+    return one->is_alive && atomic_load_explicit(&one->answered, memory_order_acquire) !=
+                                atomic_load_explicit(&p->generation, memory_order_relaxed);
+}
+
+static void find_ended(drove_host *h)
+{
+    procs *p = h->impl;
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        int status = 0;
+        char why[WHY_SIZE] = "has gone";
+        if (!p->process[i].is_alive) continue;
+        pid_t result = waitpid(p->process[i].id, &status, WNOHANG);
+        if (result == 0 || (result < 0 && errno == EINTR)) continue;
+        if (result > 0) describe_end(status, why);
+        lose(h, i, why);
+    }
+}
+
+/* 'R' running, 'S' sleeping, 'T' stopped ..., as in proc(5); 0: not known. */
+static char state_of(pid_t id)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)id);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 0;
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name */
+    return end != NULL && end[1] == ' ' ? end[2] : 0;
+}
+
+/* How surely a process that does nothing is itself the reason: who sleeps may wait for another. */
+static int suspicion(pid_t id)
+{
+    char state = state_of(id);
+    return state == 'S' ? 0 : state == 'R' ? 1 : 2;
+}
+
+/* Before the run nobody waits for another, and there are no heartbeats: who computes or reads may
+ * be busy with a large model. */
+static unsigned find_hung_before(const drove_host *h, uint64_t limit_ns)
+{
+    const procs *p = h->impl;
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        const process *one = &p->process[i];
+        if (!is_busy(p, i) || one->still_ns < limit_ns) continue;
+        char state = state_of(one->id);
+        if (state == 'T' || state == 't') return i;
+        if (state == 'S' && one->still_ns >= MOST_WAITS * limit_ns) return i;
+    }
+    return h->loop->plan->n_workers;
+}
+
+/* The worker that hangs, or n_workers: nobody.  Of those without a heartbeat for `limit_ns` the
+ * most suspicious one; if all of them sleep, while others go on each may be waiting for its turn,
+ * and while nobody goes on the first that fell silent is the one that the others wait for. */
+static unsigned find_hung(const drove_host *h, uint64_t limit_ns)
+{
+    const procs *p = h->impl;
+    unsigned found = h->loop->plan->n_workers;
+    int most = 0;
+    bool all_still = true;
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        const process *one = &p->process[i];
+        if (!is_busy(p, i)) continue;
+        if (one->still_ns < limit_ns) all_still = false;
+        else if (suspicion(one->id) > most) most = suspicion(one->id), found = i;
+    }
+    if (most > 0) return found;
+    uint64_t longest = all_still ? limit_ns - 1 : limit_ns * h->loop->plan->n_workers;
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        if (!is_busy(p, i) || p->process[i].still_ns <= longest) continue;
+        longest = p->process[i].still_ns;
+        found = i;
+    }
+    return found;
+}
+
+static void find_silent(drove_host *h, uint64_t passed_ns)
+{
+    procs *p = h->impl;
+    char why[WHY_SIZE];
+    double timeout_s = h->opt.timeout_s;
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        process *one = &p->process[i];
+        uint64_t heartbeat =
+            atomic_load_explicit(&h->loop->worker[i].heartbeat, memory_order_relaxed);
+        bool is_still = is_busy(p, i) && heartbeat == one->heartbeat;
+        one->still_ns = is_still ? one->still_ns + passed_ns : 0;
+        one->heartbeat = heartbeat;
+    }
+    uint64_t limit_ns = (uint64_t)(timeout_s * 1e9);
+    unsigned hung = p->is_up ? find_hung(h, limit_ns) : find_hung_before(h, limit_ns);
+    if (hung == h->loop->plan->n_workers) return;
+    snprintf(why, sizeof why, "did nothing for %g s and was ended",
+             timeout_s * (double)(p->process[hung].still_ns / limit_ns));
+    kill_and_lose(h, hung, why);
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) p->process[i].still_ns = 0;
+}
+
+/* Those that have not parked after all that time. */
+static void end_the_rest(drove_host *h)
+{
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++)
+        if (is_busy(h->impl, i)) kill_and_lose(h, i, "did not park and was ended");
+}
+
+static void watch(drove_host *h, uint64_t now)
+{
+    procs *p = h->impl;
+    uint64_t passed_ns = now - p->watched_ns;
+    if (passed_ns < WATCH_NS) return;
+    p->watched_ns = now;
+    find_ended(h);
+    if (p->give_up_ns != 0 && now >= p->give_up_ns) end_the_rest(h);
+    else if (p->give_up_ns == 0)
+        find_silent(h, passed_ns < MOST_TICK_NS ? passed_ns : MOST_TICK_NS);
+}
+
+/* ---- the table ---- */
+
+static drove_status init(drove_host *h)
+{
+    const unsigned n = h->loop->plan->n_workers;
+    procs *p = h->impl = drove__alloc(1, sizeof *p);
+    if (p != NULL) p->process = drove__alloc(n, sizeof *p->process);
+    return p != NULL && p->process != NULL ? DROVE_OK
+                                           : drove__fail_nomem("processes", n * sizeof *p->process);
+}
+
+static void go(drove_host *h, drove_command command)
+{
+    procs *p = h->impl;
+    atomic_store_explicit(&p->command, (int)command, memory_order_relaxed);
+    /* Release: all that the parent has written; pairs with next_command. */
+    atomic_fetch_add_explicit(&p->generation, 1, memory_order_release);
+    drove__futex_wake(&p->generation);
+    p->watched_ns = drove__clock_now(h->loop->clock);
+}
+
+static bool wait_parked(drove_host *h, uint64_t until_ns)
+{
+    procs *p = h->impl;
+    const drove_clock *clock = h->loop->clock;
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&p->n_answers, memory_order_acquire);
+        unsigned n_busy = 0;
+        for (unsigned i = 0; i < h->loop->plan->n_workers; i++) n_busy += is_busy(p, i);
+        if (n_busy == 0) return true;
+        uint64_t now = drove__clock_now(clock);
+        if (now >= until_ns) return false;
+        watch(h, now);
+        uint64_t look_ns = p->watched_ns + WATCH_NS;
+        clock->word_wait(clock->context, &p->n_answers, seen,
+                         look_ns < until_ns ? look_ns : until_ns);
+    }
+}
+
+static drove_status status(const drove_host *h)
+{
+    const procs *p = h->impl;
+    if (p->failure[0] != '\0') return drove__fail(DROVE_E_SYSTEM, "%s", p->failure);
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        const drove_worker *w = &h->loop->worker[i];
+        if (w->status != DROVE_OK) return drove__fail(w->status, "%s", w->error);
+    }
+    return DROVE_OK;
+}
+
+static drove_status start(drove_host *h)
+{
+    procs *p = h->impl;
+    const unsigned n = h->loop->plan->n_workers;
+    DROVE_TRY(check_threads());
+    p->parent = getpid();
+    p->watched_ns = drove__clock_now(h->loop->clock);
+    for (unsigned i = 0; i < n; i++) {
+        atomic_store(&p->process[i].answered, UINT32_MAX); /* none yet */
+        pid_t id = fork();
+        if (id == 0) child_main(&h->loop->worker[i]);
+        if (id < 0)
+            return drove__fail_errno(DROVE_E_SYSTEM, errno, "cannot start process %u of %u", i + 1,
+                                     n);
+        p->process[i].id = id;
+        p->process[i].is_alive = true;
+        p->n_left++;
+    }
+    (void)wait_parked(h, UINT64_MAX);
+    p->is_up = p->failure[0] == '\0';
+    return status(h);
+}
+
+static unsigned n_left(const drove_host *h)
+{
+    return ((const procs *)h->impl)->n_left;
+}
+
+/* A process is killed instead. */
+static void silence(drove_host *h, unsigned worker)
+{
+    (void)h;
+    (void)worker;
+}
+
+static bool stop(drove_host *h)
+{
+    procs *p = h->impl;
+    const drove_clock *clock = h->loop->clock;
+    uint64_t end_ns = drove__clock_now(clock) + GRACE_NS;
+    go(h, DROVE_DO_QUIT);
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        process *one = &p->process[i];
+        drove_worker *w = &h->loop->worker[i];
+        while (one->is_alive && waitpid(one->id, NULL, WNOHANG) == 0) {
+            uint64_t now = drove__clock_now(clock);
+            if (now >= end_ns) (void)kill(one->id, SIGKILL);
+            clock->sleep_until(clock->context, now + 1000000);
+        }
+        one->is_alive = false;
+        w->engine = NULL; /* they were in the child's memory */
+        w->row[0] = w->row[1] = NULL;
+        w->own_data = NULL;
+        w->loader = NULL;
+    }
+    return true;
+}
+
+static void fini(drove_host *h)
+{
+    procs *p = h->impl;
+    if (p == NULL) return;
+    drove__free(p->process);
+    drove__free(p);
+}
+
+static const char *lost(const drove_host *h, unsigned worker)
+{
+    const char *why = ((const procs *)h->impl)->process[worker].why;
+    return why[0] != '\0' ? why : NULL;
+}
+
+static int process_id(const drove_host *h, unsigned worker)
+{
+    return (int)((const procs *)h->impl)->process[worker].id;
+}
+
+const drove_host_ops drove__host_procs = {
+    .name = "procs",
+    .help = "workers are processes that are forked from this one",
+    .init = init,
+    .start = start,
+    .go = go,
+    .wait = wait_parked,
+    .status = status,
+    .n_left = n_left,
+    .silence = silence,
+    .stop = stop,
+    .fini = fini,
+    .lost = lost,
+    .process = process_id,
+};

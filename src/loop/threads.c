@@ -1,0 +1,309 @@
+/* loop/threads.c - workers that are threads of this process: started once, parked between two
+ * commands.  A source with a thread of its own (strategy/source.h: serve) gets it here.
+ *
+ * One mutex and two condition variables: `go` wakes the workers when the generation changes,
+ * `parked` wakes the controlling thread when the last one is done.  The mutex orders everything
+ * that the controlling thread reads or writes while they are parked.
+ *
+ * While they train, a source that serves finds out which worker is silent; at any other time the
+ * controlling thread does, by the heartbeats of workers with a timeout.
+ */
+#include "loop/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const uint64_t WATCH_NS = 100000000; /* between two looks at the heartbeats */
+
+typedef struct watch { /* of one worker; the controlling thread's */
+    uint64_t heartbeat, since_ns;
+} watch;
+
+typedef struct threads {
+    pthread_mutex_t lock; /* protects the five fields below */
+    pthread_cond_t go, parked;
+    uint64_t generation; /* of the last command */
+    drove_command command;
+    unsigned n_busy, n_silent;
+    bool is_made;      /* lock and conditions */
+    pthread_t *thread; /* [n_workers] */
+    bool *is_started;  /* [n_workers] */
+    bool *is_busy;     /* [n_workers] under lock: has not parked since the last command */
+    pthread_t service;
+    bool service_is_started;
+    watch *watch; /* [n_workers] */
+} threads;
+
+static void finish(threads *t, bool *is_busy)
+{
+    pthread_mutex_lock(&t->lock);
+    if (is_busy != NULL) *is_busy = false;
+    if (--t->n_busy == 0) pthread_cond_signal(&t->parked);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static drove_command next_command(threads *t, uint64_t *seen)
+{
+    pthread_mutex_lock(&t->lock);
+    while (t->generation == *seen) pthread_cond_wait(&t->go, &t->lock);
+    *seen = t->generation;
+    drove_command command = t->command;
+    pthread_mutex_unlock(&t->lock);
+    return command;
+}
+
+/* ---- the threads ---- */
+
+static void *worker_main(void *argument)
+{
+    drove_worker *w = argument;
+    threads *t = w->loop->host->impl;
+    uint64_t seen = 0;
+    drove_status status = drove__worker_setup(w);
+    if (status != DROVE_OK) drove__worker_keep_error(w, status);
+    finish(t, &t->is_busy[w->index]);
+    while (drove__worker_obey(w, next_command(t, &seen))) {
+        pthread_mutex_lock(&t->lock);
+        bool is_silent = atomic_load(&w->is_silent);
+        pthread_mutex_unlock(&t->lock);
+        if (is_silent) break;
+        finish(t, &t->is_busy[w->index]);
+    }
+    atomic_store(&w->has_ended, 1);
+    return NULL;
+}
+
+static void *service_main(void *argument)
+{
+    drove_host *h = argument;
+    threads *t = h->impl;
+    uint64_t seen = 0;
+    for (;;) {
+        drove_command command = next_command(t, &seen);
+        if (command == DROVE_DO_QUIT) return NULL;
+        if (command == DROVE_DO_TRAIN) h->loop->source->ops->serve(h->loop->source);
+        finish(t, NULL);
+    }
+}
+
+/* ---- starting ---- */
+
+static drove_status init(drove_host *h)
+{
+    const unsigned n = h->loop->plan->n_workers;
+    threads *t = h->impl = drove__alloc(1, sizeof *t);
+    if (t == NULL) return drove__fail_nomem("threads", sizeof *t);
+    t->thread = drove__alloc(n, sizeof *t->thread);
+    t->is_started = drove__alloc(n, sizeof *t->is_started);
+    t->is_busy = drove__alloc(n, sizeof *t->is_busy);
+    t->watch = drove__alloc(n, sizeof *t->watch);
+    if (t->thread == NULL || t->is_started == NULL || t->is_busy == NULL || t->watch == NULL)
+        return drove__fail_nomem("threads", n * sizeof *t->thread);
+    if (pthread_mutex_init(&t->lock, NULL) != 0 || pthread_cond_init(&t->go, NULL) != 0 ||
+        drove__clock_cond_init(&t->parked) != 0)
+        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+    t->is_made = true;
+    return DROVE_OK;
+}
+
+static bool wait(drove_host *h, uint64_t until_ns);
+
+static drove_status start(drove_host *h)
+{
+    threads *t = h->impl;
+    const drove_plan *plan = h->loop->plan;
+    const unsigned first = plan->first_here, end = first + plan->n_here;
+    int error = 0;
+    t->n_busy = plan->n_here;
+    for (unsigned i = first; i < end && error == 0; i++) {
+        t->is_busy[i] = true;
+        error = pthread_create(&t->thread[i], NULL, worker_main, &h->loop->worker[i]);
+        t->is_started[i] = error == 0;
+        if (error == 0) continue;
+        pthread_mutex_lock(&t->lock); /* the rest will never park */
+        t->n_busy -= end - i;
+        pthread_mutex_unlock(&t->lock);
+    }
+    (void)wait(h, UINT64_MAX);
+    if (error != 0)
+        return drove__fail(DROVE_E_SYSTEM, "cannot start a thread of %u: %s", plan->n_here,
+                           strerror(error));
+    return h->ops->status(h);
+}
+
+/* The source may be made after the workers were started. */
+static void start_service(drove_host *h)
+{
+    threads *t = h->impl;
+    const drove_source *from = h->loop->source;
+    if (t->service_is_started || from == NULL || from->ops->serve == NULL) return;
+    t->service_is_started = pthread_create(&t->service, NULL, service_main, h) == 0;
+}
+
+/* ---- commands ---- */
+
+static void go(drove_host *h, drove_command command)
+{
+    threads *t = h->impl;
+    const drove_plan *plan = h->loop->plan;
+    if (command == DROVE_DO_TRAIN) start_service(h);
+    pthread_mutex_lock(&t->lock);
+    t->command = command;
+    t->n_busy = plan->n_here - t->n_silent + (t->service_is_started ? 1 : 0);
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++) {
+        t->is_busy[i] = !atomic_load(&h->loop->worker[i].is_silent);
+        t->watch[i] = (watch){.since_ns = drove__clock_now(h->loop->clock)};
+    }
+    t->generation++;
+    pthread_cond_broadcast(&t->go);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void silence(drove_host *h, unsigned worker)
+{
+    threads *t = h->impl;
+    drove_worker *w = &h->loop->worker[worker];
+    pthread_mutex_lock(&t->lock);
+    if (t->is_busy[worker] && !atomic_load(&w->is_silent)) {
+        atomic_store(&w->is_lost, 1);
+        atomic_store(&w->is_silent, 1);
+        t->is_busy[worker] = false;
+        t->n_silent++;
+        if (--t->n_busy == 0) pthread_cond_signal(&t->parked);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Twice the timeout: the engine's own error comes first. */
+static void lose(drove_host *h, drove_worker *w, double limit_s)
+{
+    drove_source *from = h->loop->source;
+    (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
+    if (from != NULL && from->ops->fail != NULL) from->ops->leave(from, w->index);
+    else if (from == NULL) drove__error_copy(w->error); /* the source will be told */
+    else drove__worker_keep_error(w, DROVE_E_SYSTEM);
+    silence(h, w->index);
+}
+
+static void find_silent(drove_host *h)
+{
+    threads *t = h->impl;
+    const drove_plan *plan = h->loop->plan;
+    uint64_t now = drove__clock_now(h->loop->clock);
+    bool is_served = t->service_is_started && t->command == DROVE_DO_TRAIN;
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here && !is_served; i++) {
+        drove_worker *w = &h->loop->worker[i];
+        double limit_s = 2.0 * w->plan->timeout_s;
+        if (limit_s <= 0.0 || limit_s > 1e9) continue;
+        uint64_t heartbeat = atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
+        if (heartbeat != t->watch[i].heartbeat)
+            t->watch[i] = (watch){.heartbeat = heartbeat, .since_ns = now};
+        pthread_mutex_lock(&t->lock);
+        bool is_busy = t->is_busy[i];
+        pthread_mutex_unlock(&t->lock);
+        if (is_busy && now - t->watch[i].since_ns > (uint64_t)(limit_s * 1e9)) lose(h, w, limit_s);
+    }
+}
+
+static bool wait(drove_host *h, uint64_t until_ns)
+{
+    threads *t = h->impl;
+    const drove_clock *clock = h->loop->clock;
+    for (;;) {
+        uint64_t now = drove__clock_now(clock);
+        uint64_t look_ns = until_ns < now + WATCH_NS ? until_ns : now + WATCH_NS;
+        pthread_mutex_lock(&t->lock);
+        while (t->n_busy > 0 && clock->cond_wait(clock->context, &t->parked, &t->lock, look_ns))
+            continue;
+        bool is_parked = t->n_busy == 0;
+        pthread_mutex_unlock(&t->lock);
+        if (is_parked) return true;
+        if (drove__clock_now(clock) >= until_ns) return false;
+        if (t->generation > 0) find_silent(h);
+    }
+}
+
+static drove_status status(const drove_host *h)
+{
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        const drove_worker *w = &h->loop->worker[i];
+        if (w->status != DROVE_OK) return drove__fail(w->status, "%s", w->error);
+    }
+    return DROVE_OK;
+}
+
+static unsigned n_left(const drove_host *h)
+{
+    const drove_plan *plan = h->loop->plan;
+    unsigned n = 0;
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+        n += !atomic_load(&h->loop->worker[i].is_lost);
+    return n;
+}
+
+/* ---- the end ---- */
+
+/* A silent thread that has not come back by then is left to itself, and the run with it. */
+static bool join(drove_host *h, unsigned i)
+{
+    const drove_clock *clock = h->loop->clock;
+    const drove_worker *w = &h->loop->worker[i];
+    threads *t = h->impl;
+    for (int k = 0; k < 100 && atomic_load(&w->is_silent) && !atomic_load(&w->has_ended); k++)
+        clock->sleep_until(clock->context, drove__clock_now(clock) + 10000000);
+    if (atomic_load(&w->is_silent) && !atomic_load(&w->has_ended)) {
+        pthread_detach(t->thread[i]);
+        return false;
+    }
+    pthread_join(t->thread[i], NULL);
+    return true;
+}
+
+static bool stop(drove_host *h)
+{
+    threads *t = h->impl;
+    bool all = true;
+    if (!t->is_made) return true;
+    go(h, DROVE_DO_QUIT);
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        if (t->is_started[i]) all &= join(h, i);
+        t->is_started[i] = false;
+    }
+    if (t->service_is_started) pthread_join(t->service, NULL);
+    t->service_is_started = false;
+    for (unsigned i = 0; all && i < h->loop->plan->n_workers; i++)
+        drove__worker_leave(&h->loop->worker[i]);
+    return all;
+}
+
+static void fini(drove_host *h)
+{
+    threads *t = h->impl;
+    if (t == NULL) return;
+    if (t->is_made) {
+        pthread_cond_destroy(&t->go);
+        pthread_cond_destroy(&t->parked);
+        pthread_mutex_destroy(&t->lock);
+    }
+    drove__free(t->thread);
+    drove__free(t->is_started);
+    drove__free(t->is_busy);
+    drove__free(t->watch);
+    drove__free(t);
+}
+
+const drove_host_ops drove__host_threads = {
+    .name = "threads",
+    .help = "workers are threads of this process",
+    .init = init,
+    .start = start,
+    .go = go,
+    .wait = wait,
+    .status = status,
+    .n_left = n_left,
+    .silence = silence,
+    .stop = stop,
+    .fini = fini,
+};

@@ -1,0 +1,226 @@
+/* loop/worker.c - a worker from its setup to its end; train is the one loop. */
+#include "loop/worker.h"
+
+#include "loop/batches.h"
+#include "loop/evaluation.h"
+#include "loop/step.h"
+
+#include <stdlib.h>
+
+/* ---- setup ---- */
+
+static drove_status open_device(drove_worker *w)
+{
+    if (w->plan->device == NULL) return DROVE_OK;
+    drove_status status = drove__device_open(w->plan->device, &w->device);
+    if (status != DROVE_OK) return drove__fail_in(status, "--workers %s", w->plan->name);
+    w->engine_ops = w->device->engine;
+    if (w->plan->timeout_s > 0.0) w->timeout_ns = (uint64_t)(w->plan->timeout_s * 1e9);
+    return DROVE_OK;
+}
+
+drove_status drove__worker_init(drove_worker *w, drove_loop *loop, unsigned index)
+{
+    w->loop = loop;
+    w->index = index;
+    w->plan = &loop->plan->worker[index];
+    w->data = loop->train;
+    w->engine_ops = loop->core_ops;
+    w->timeout_ns = UINT64_MAX;
+    return drove__plan_is_here(loop->plan, index) ? open_device(w) : DROVE_OK;
+}
+
+void drove__worker_fini(drove_worker *w)
+{
+    drove__optim_worker_fini(&w->optim);
+    drove__free(w->grad);
+    w->grad = NULL;
+    drove__device_close(w->device);
+    drove_data_destroy(w->own_data);
+}
+
+/* Cores of a team but the first, which is the worker's own thread's. */
+static drove_status bind_part(void *context, unsigned part)
+{
+    const drove_worker *w = context;
+    return drove__topo_bind_self(w->loop->topo, &w->plan->core[part]);
+}
+
+/* Touched first by this thread, so it lies near it. */
+static drove_status copy_data(drove_worker *w)
+{
+    if (!w->plan->copies_data || w->device != NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_copy(w->loop->train, &w->own_data));
+    w->data = w->own_data;
+    return DROVE_OK;
+}
+
+/* Largest batch of one call: what the source gives out, or an evaluation's chunk. */
+size_t drove__worker_most_rows(const drove_worker *w)
+{
+    const drove_loop *loop = w->loop;
+    size_t rows = loop->score_rows;
+    if (loop->order.batch > rows) rows = (size_t)loop->order.batch;
+    if (!loop->plan->source->counts_rows) return rows;
+    size_t most = w->device != NULL ? DROVE_MOST_DEVICE_BATCH : DROVE_MOST_CORE_BATCH;
+    const uint64_t asked[] = {w->plan->batch, w->plan->least, w->plan->most, loop->batch};
+    for (size_t i = 0; i < DROVE_COUNT(asked); i++)
+        if (asked[i] > most) most = (size_t)asked[i];
+    if (w->plan->n_cores > 1 && most < DROVE_MOST_CORE_BATCH * w->plan->n_cores)
+        most = DROVE_MOST_CORE_BATCH * w->plan->n_cores;
+    if (most > loop->train->n_rows) most = loop->train->n_rows;
+    return most > rows ? most : rows;
+}
+
+static drove_status make_engine(drove_worker *w, size_t max_rows)
+{
+    const drove_loop *loop = w->loop;
+    drove_engine_options opt = {.model = loop->model,
+                                .kernels = loop->kernels,
+                                .data = w->data,
+                                .max_rows = max_rows,
+                                .rows = loop->update_rows,
+                                .seed = loop->seed,
+                                .shared = loop->shared,
+                                .device = w->device};
+    if (w->device == NULL && w->plan->n_cores > 1) {
+        opt.n_threads = w->plan->n_cores;
+        opt.bind = bind_part;
+        opt.bind_context = w;
+    }
+    if (w->engine_ops->most_rows != NULL) opt.max_rows = w->engine_ops->most_rows(&opt);
+    if (opt.max_rows == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected memory for the model and one example, found "
+                           "%llu bytes",
+                           w->plan->name, (unsigned long long)w->device->facts.memory_bytes);
+    w->most_rows = opt.max_rows;
+    return w->engine_ops->create(&opt, &w->engine);
+}
+
+/* A worker that is a process has a loader of its own; threads of a forked process are its own. */
+static drove_status join_loader(drove_worker *w, size_t max_rows)
+{
+    const drove_loop *loop = w->loop;
+    if (!loop->loads) return DROVE_OK;
+    if (loop->plan->host == DROVE_HOST_PROCS) {
+        const drove_loader_options opt = {.data = w->data,
+                                          .kernels = loop->kernels,
+                                          .max_rows = max_rows,
+                                          .n_workers = loop->plan->n_workers,
+                                          .n_threads = loop->n_loaders > 0 ? 1 : 0};
+        DROVE_TRY(drove__loader_create(&opt, &w->loader));
+    } else {
+        w->loader = loop->loader;
+    }
+    return drove__loader_join(w->loader, w->index);
+}
+
+drove_status drove__worker_alloc(drove_worker *w)
+{
+    const drove_loop *loop = w->loop;
+    const drove_sync_ops *ops = loop->sync->ops;
+    w->is_resident = w->device != NULL && ops->next_sum != NULL &&
+                     (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
+    bool is_lent = ops->layer_ready != NULL && ops->gradient != NULL;
+    bool is_needed =
+        loop->plan->source->counts_rows || !drove__steps_in_place(w, loop->update_rows);
+    if (is_needed && !is_lent && loop->shared == NULL) {
+        w->grad = drove__alloc(loop->optim->n, sizeof *w->grad);
+        if (w->grad == NULL)
+            return drove__fail_nomem("a gradient", loop->optim->n * sizeof *w->grad);
+    }
+    return drove__optim_worker_init(&w->optim, loop->optim);
+}
+
+drove_status drove__worker_setup(drove_worker *w)
+{
+    drove_loop *loop = w->loop;
+    size_t max_rows = drove__worker_most_rows(w);
+    DROVE_TRY(drove__topo_bind_self(loop->topo, &w->plan->core[0]));
+    drovek_thread_init();
+    DROVE_TRY(copy_data(w));
+    for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
+        w->row[i] = drove__alloc(max_rows, sizeof *w->row[i]);
+        if (w->row[i] == NULL)
+            return drove__fail_nomem("rows of a batch", max_rows * sizeof *w->row[i]);
+    }
+    if (loop->plan->host != DROVE_HOST_PROCS) DROVE_TRY(drove__worker_alloc(w));
+    DROVE_TRY(join_loader(w, max_rows));
+    return make_engine(w, max_rows);
+}
+
+void drove__worker_leave(drove_worker *w)
+{
+    if (w->engine != NULL) w->engine_ops->destroy(w->engine);
+    for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
+        drove__free(w->row[i]);
+        w->row[i] = NULL;
+    }
+    w->engine = NULL;
+}
+
+/* ---- training ---- */
+
+/* A lost device costs its batch where the source can give it to others; else the run has failed. */
+static void give_up(drove_worker *w, drove_status status)
+{
+    drove_source *from = w->loop->source;
+    if (atomic_load(&w->is_lost) || atomic_load(&w->loop->halted)) return;
+    drove__worker_keep_error(w, status);
+    if (from->ops->fail == NULL || !from->ops->fail(from, w->index)) {
+        drove__worker_fail(w, status);
+        return;
+    }
+    w->status = DROVE_OK; /* the source says it */
+    atomic_store(&w->is_lost, 1);
+}
+
+static float step_size(const drove_loop *loop, const drove_task *task)
+{
+    double epoch = loop->plan->source->counts_rows
+                       ? (double)task->first / (double)loop->order.n_rows
+                       : drove__order_epochs(&loop->order, task->number);
+    return (float)((double)drove__optim_eta(loop->optim, epoch) * task->lr_factor);
+}
+
+static uint64_t named_ns(const drove_worker *w)
+{
+    uint64_t sum = 0;
+    for (int p = 0; p < DROVE_N_PHASES; p++) sum += w->trace.phase_ns[p];
+    return sum;
+}
+
+static void train(drove_worker *w)
+{
+    drove_loop *loop = w->loop;
+    drove_task task;
+    drove_batch batch;
+    drove_status status = DROVE_OK;
+    uint64_t before = named_ns(w), started = drove__clock_now(loop->clock);
+    drove__order_cursor_init(&w->cursor);
+    while (!atomic_load(&w->is_lost) && drove__batches_next(w, &task, &batch, &status)) {
+        drove__heartbeat(w);
+        if (status == DROVE_OK) status = drove__step(w, &task, &batch, step_size(loop, &task));
+        if (status != DROVE_OK) break;
+        /* Somebody wishes it, and all see it behind the same exchange. */
+        if (loop->halt_seen != NULL && atomic_load(loop->halt_seen))
+            loop->source->ops->halt(loop->source);
+    }
+    if (status == DROVE_OK && !atomic_load(&w->is_lost)) status = drove__step_settle(w);
+    if (status != DROVE_OK) give_up(w, status);
+    uint64_t spent = drove__clock_now(loop->clock) - started, named = named_ns(w) - before;
+    w->trace.phase_ns[DROVE_PHASE_OTHER] += spent > named ? spent - named : 0;
+}
+
+bool drove__worker_obey(drove_worker *w, drove_command command)
+{
+    switch (command) {
+    case DROVE_DO_TRAIN: train(w); return true;
+    case DROVE_DO_SCORE: drove__worker_score(w); return true;
+    case DROVE_DO_STATISTICS: drove__worker_statistics(w); return true;
+    case DROVE_DO_PROBE: drove__worker_probe(w); return true;
+    case DROVE_DO_QUIT: break;
+    }
+    return false;
+}

@@ -1,0 +1,118 @@
+/* plan/partition.c - groups of cores that cut no package, NUMA node or cache. */
+#include "plan/partition.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the plan ---- */
+
+/* The most groups that the topology can give and whose copies fit; where not even one copy does,
+ * one for each NUMA node, whose memory is at least its own. */
+static unsigned suggest(const drove_topo *topo, const drove_partition *p, unsigned *group)
+{
+    drove_topo_facts facts;
+    drove__topo_facts(topo, &facts);
+    for (unsigned n = facts.n_cores; n >= 1; n--) {
+        bool fits = (double)n * p->copy_bytes <= p->fast_bytes;
+        if (fits && drove__topo_partition(topo, n, p->place, group)) return n;
+    }
+    unsigned n_nodes = 1; /* that have cores: these stand side by side */
+    for (unsigned i = 1; i < facts.n_cores; i++)
+        n_nodes += p->place[i].node != p->place[i - 1].node;
+    return drove__topo_partition(topo, n_nodes, p->place, group) ? n_nodes : 1;
+}
+
+/* "1, 2, 4, 8 or 16", as far as they fit `into`. */
+static void list_possible(const drove_topo *topo, drove_place *place, unsigned *group, char *into,
+                          size_t size)
+{
+    drove_topo_facts facts;
+    size_t used = 0;
+    drove__topo_facts(topo, &facts);
+    for (unsigned n = 1; n <= facts.n_cores && used + 16 < size; n++) {
+        if (!drove__topo_partition(topo, n, place, group)) continue;
+        used += (size_t)snprintf(into + used, size - used, "%s%u", n > 1 ? ", " : "", n);
+    }
+}
+
+static drove_status refuse(const drove_topo *topo, const char *text, drove_place *place,
+                           unsigned *group)
+{
+    char possible[160] = "";
+    drove_topo_facts facts;
+    drove__topo_facts(topo, &facts);
+    list_possible(topo, place, group, possible, sizeof possible);
+    return drove__fail(DROVE_E_ARG,
+                       "--partition %s: expected groups that cut no package, NUMA node or cache of "
+                       "this machine's %u cores (%s), found %s",
+                       text, facts.n_cores, possible, text);
+}
+
+static drove_status make_groups(const drove_topo *topo, const unsigned *group, drove_partition *p)
+{
+    drove_topo_facts facts;
+    drove__topo_facts(topo, &facts);
+    p->group = calloc(p->n, sizeof *p->group);
+    if (p->group == NULL) return drove__fail_nomem("groups of cores", p->n * sizeof *p->group);
+    for (unsigned i = 0; i < facts.n_cores; i++) {
+        drove_partition_group *g = &p->group[group[i]];
+        if (g->n_cores++ > 0) continue;
+        g->place = &p->place[i];
+    }
+    return DROVE_OK;
+}
+
+static drove_status plan(const drove_topo *topo, const char *text, unsigned *group,
+                         drove_partition *p)
+{
+    drove_topo_facts facts;
+    uint64_t n;
+    drove__topo_facts(topo, &facts);
+    p->fast_bytes = (double)facts.fast_bytes;
+    p->fast_name = facts.fast_name;
+    (void)drove__topo_partition(topo, 1, p->place, group);
+    p->suggested = suggest(topo, p, group);
+    n = p->suggested;
+    if (strcmp(text, "auto") != 0)
+        DROVE_TRY(drove__parse_u64("--partition", text, 1, UINT32_MAX, &n));
+    if (!drove__topo_partition(topo, (unsigned)n, p->place, group))
+        return refuse(topo, text, p->place, group);
+    p->n = (unsigned)n;
+    return make_groups(topo, group, p);
+}
+
+drove_status drove__partition_plan(const drove_topo *topo, const char *text, double copy_bytes,
+                                   drove_partition *out)
+{
+    drove_topo_facts facts;
+    drove_partition p = {.copy_bytes = copy_bytes};
+    drove__topo_facts(topo, &facts);
+    unsigned *group = calloc(facts.n_cores, sizeof *group);
+    p.place = calloc(facts.n_cores, sizeof *p.place);
+    drove_status status = group != NULL && p.place != NULL
+                              ? plan(topo, text, group, &p)
+                              : drove__fail_nomem("groups of cores", facts.n_cores);
+    free(group);
+    if (status != DROVE_OK) {
+        drove__partition_fini(&p);
+        return status;
+    }
+    *out = p;
+    return DROVE_OK;
+}
+
+void drove__partition_fini(drove_partition *p)
+{
+    free(p->group);
+    free(p->place);
+    *p = (drove_partition){0};
+}
+
+bool drove__partition_fits(const drove_partition *p)
+{
+    return p->n * p->copy_bytes <= p->fast_bytes;
+}

@@ -1,0 +1,409 @@
+/* plan/plan.c - options, machine and launcher -> one entry for each worker. */
+#include "plan/plan.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const bind_words[] = {/* in the order of drove_bind */
+                                         [DROVE_BIND_NONE] = "none",
+                                         [DROVE_BIND_COMPACT] = "compact",
+                                         [DROVE_BIND_SPREAD] = "spread"};
+static const drove_place anywhere = {.pu = -1, .core = -1, .node = -1};
+
+drove_status drove__one_of(const char *what, const char *text, const char *const *words,
+                           size_t n_words, unsigned *out)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n_words; i++) {
+        if (strcmp(words[i], text) != 0) continue;
+        *out = (unsigned)i;
+        return DROVE_OK;
+    }
+    for (size_t i = 0; i < n_words && used < sizeof list; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == n_words ? " or " : ", ";
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", joint, words[i]);
+    }
+    const char *near = drove__nearest(text, words, n_words);
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found \"%.80s\"%s%s%s", what, list, text,
+                       near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                       near != NULL ? "\"?" : "");
+}
+
+/* ---- the strategy ---- */
+
+drove_status drove__plan_strategy(const drove_plan_tables *tables, const char *name,
+                                  const drove_sync_ops **out)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    size_t n = 0;
+    for (; n < MOST && tables->strategies[n] != NULL; n++) {
+        names[n] = tables->strategies[n]->name;
+        if (strcmp(names[n], name) != 0) continue;
+        *out = tables->strategies[n];
+        return DROVE_OK;
+    }
+    return drove__fail_unknown("strategy", name, names, n);
+}
+
+static const drove_source_ops *find_source(const drove_plan_tables *tables, const char *name)
+{
+    size_t i = 0;
+    if (name == NULL) name = "claimed";
+    while (strcmp(tables->sources[i]->name, name) != 0) i++;
+    return tables->sources[i];
+}
+
+static bool has_list(const drove_options *o)
+{
+    return o->workers[0] != '\0' && !drove__workers_are_procs(o->workers);
+}
+
+static const char *default_strategy(const drove_options *o, const drove_machine *m,
+                                    unsigned n_threads)
+{
+    if (o->partition[0] != '\0') return "allreduce";
+    if (m->n_ranks > 1) return "easgd-sync3";
+    if (has_list(o)) return "adaptive";
+    return n_threads == 1 ? "sequential" : "hogwild";
+}
+
+static drove_status choose_strategy(drove_plan *p, const drove_options *o, const drove_machine *m,
+                                    const drove_plan_tables *tables)
+{
+    drove_spec spec;
+    bool is_auto = strcmp(o->strategy, "auto") == 0;
+    snprintf(p->spec, sizeof p->spec, "%s",
+             is_auto ? default_strategy(o, m, p->n_asked) : o->strategy);
+    DROVE_TRY(drove__spec_parse(p->spec, &spec));
+    drove_status status = drove__plan_strategy(tables, spec.name, &p->ops);
+    drove__spec_fini(&spec);
+    DROVE_TRY(status);
+    p->source = find_source(tables, p->ops->batches);
+    return DROVE_OK;
+}
+
+/* The strategies that lack such a reason, joined: for an error. */
+static const char *names_without(const drove_plan_tables *tables, bool of_ranks, char *into,
+                                 size_t size)
+{
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; tables->strategies[i] != NULL && used < size; i++) {
+        const drove_sync_ops *ops = tables->strategies[i];
+        if ((of_ranks ? ops->not_ranks : ops->not_procs) != NULL) continue;
+        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "", ops->name);
+    }
+    return into;
+}
+
+static drove_status check_host(const drove_plan *p, const drove_options *o,
+                               const drove_plan_tables *tables)
+{
+    char names[512];
+    if (p->host == DROVE_HOST_RANKS && p->ops->not_ranks != NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "--strategy %s: %s; %u ranks were started: expected one of %s "
+                           "(allreduce is what sync is among ranks)",
+                           p->spec, p->ops->not_ranks, p->n_ranks,
+                           names_without(tables, true, names, sizeof names));
+    if (p->host == DROVE_HOST_RANKS && drove__workers_are_procs(o->workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                           "started, each of which is a worker",
+                           o->workers, p->n_ranks);
+    if (p->host == DROVE_HOST_PROCS && p->ops->not_procs != NULL)
+        return drove__fail(DROVE_E_ARG, "--workers %s: --strategy %s: %s; expected one of %s",
+                           o->workers, p->spec, p->ops->not_procs,
+                           names_without(tables, false, names, sizeof names));
+    return DROVE_OK;
+}
+
+/* ---- workers ---- */
+
+static drove_status give_cores(drove_plan_worker *w, unsigned n)
+{
+    w->n_cores = n;
+    w->core = calloc(n, sizeof *w->core);
+    if (w->core == NULL) return drove__fail_nomem("places of a worker", n * sizeof *w->core);
+    for (unsigned i = 0; i < n; i++) w->core[i] = anywhere;
+    return DROVE_OK;
+}
+
+static drove_status make_workers(drove_plan *p, unsigned n)
+{
+    free(p->worker);
+    p->n_workers = p->n_here = n;
+    p->n_groups = 0;
+    p->worker = calloc(n, sizeof *p->worker);
+    return p->worker != NULL ? DROVE_OK : drove__fail_nomem("workers", n * sizeof *p->worker);
+}
+
+/* n workers of n_cores cores each, placed by --bind; the places of `skip` cores are left to others.
+ * Where the source lets workers share assignments they are one group. */
+static drove_status place_workers(drove_plan *p, const drove_machine *m, unsigned first, unsigned n,
+                                  unsigned n_cores, unsigned skip, const char *word)
+{
+    size_t n_all = skip + (size_t)n * n_cores;
+    drove_place *place = calloc(n_all, sizeof *place);
+    drove_status status = DROVE_OK;
+    if (place == NULL) return drove__fail_nomem("worker places", n_all * sizeof *place);
+    for (size_t i = 0; i < n_all; i++) place[i] = anywhere;
+    if (m->topo != NULL) drove__topo_place(m->topo, p->bind, (unsigned)n_all, place);
+    for (unsigned i = 0; i < n && status == DROVE_OK; i++) {
+        drove_plan_worker *w = &p->worker[first + i];
+        status = give_cores(w, n_cores);
+        if (status != DROVE_OK) break;
+        memcpy(w->core, place + skip + (size_t)i * n_cores, n_cores * sizeof *place);
+        w->group = p->source->counts_rows ? p->n_groups : p->n_groups + i;
+        if (p->source->counts_rows) snprintf(w->name, sizeof w->name, "%ss:%u", word, n);
+        else snprintf(w->name, sizeof w->name, "%s:%u", word, i);
+    }
+    p->n_groups += p->source->counts_rows ? 1 : n;
+    free(place);
+    return status;
+}
+
+static drove_status plan_threads(drove_plan *p, const drove_machine *m)
+{
+    unsigned n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
+    DROVE_TRY(make_workers(p, n));
+    return place_workers(p, m, 0, n, 1, 0, "thread");
+}
+
+static drove_status plan_procs(drove_plan *p, const drove_options *o, const drove_machine *m)
+{
+    unsigned n_threads = 1, n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
+    if (strcmp(o->threads, "all") != 0)
+        DROVE_TRY(drove__threads_parse(o->threads, m->n_pus, &n_threads));
+    DROVE_TRY(make_workers(p, n));
+    return place_workers(p, m, 0, n, n_threads, 0, "process");
+}
+
+/* ---- the list of --workers ---- */
+
+/* Workers that an entry stands for: one for each of its cores, or one. */
+static unsigned workers_of(const drove_plan *p, const drove_workers_entry *e)
+{
+    bool is_each = e->is_threads || (p->source->counts_rows && !e->one_gradient);
+    return e->is_device || !is_each ? 1 : e->n_threads;
+}
+
+static void find_place(const drove_machine *m, int pu, drove_place *out)
+{
+    *out = anywhere;
+    if (pu >= 0 && m->topo != NULL) (void)drove__topo_find(m->topo, pu, out);
+}
+
+static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drove_workers_entry *e,
+                               unsigned first)
+{
+    unsigned n = workers_of(p, e), n_cores = e->n_threads / n;
+    bool is_group = p->source->counts_rows;
+    for (unsigned i = 0; i < n; i++) {
+        drove_plan_worker *w = &p->worker[first + i];
+        DROVE_TRY(give_cores(w, n_cores));
+        for (unsigned k = 0; k < n_cores; k++) find_place(m, e->pu[i * n_cores + k], &w->core[k]);
+        snprintf(w->name, sizeof w->name, "%s", e->name);
+        if (e->is_threads && !is_group) snprintf(w->name, sizeof w->name, "thread:%u", i);
+        w->device = e->is_device ? &e->spec : NULL;
+        w->group = p->n_groups;
+        if (!is_group) p->n_groups++;
+        w->batch = e->batch;
+        w->least = e->least;
+        w->most = e->most;
+        w->timeout_s = e->timeout_s;
+    }
+    if (is_group) p->n_groups++;
+    return DROVE_OK;
+}
+
+static drove_status check_entry(const drove_plan *p, const drove_workers_entry *e)
+{
+    bool has_sizes = e->batch != 0 || e->least != 0 || e->most != 0 || e->one_gradient;
+    if (!has_sizes || p->source->counts_rows) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--workers %s: expected no batch, min, max or gradient, which a coordinator "
+                       "reads: --strategy %s gives every worker --batch examples",
+                       e->name, p->spec);
+}
+
+/* The workers of the list, from p->worker[first] on, in a plan that has room for them. */
+static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned first)
+{
+    for (unsigned i = 0; i < p->list.n_entries; i++) {
+        const drove_workers_entry *e = &p->list.entry[i];
+        DROVE_TRY(check_entry(p, e));
+        DROVE_TRY(plan_entry(p, m, e, first));
+        first += workers_of(p, e);
+    }
+    return DROVE_OK;
+}
+
+static unsigned list_workers(const drove_plan *p)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < p->list.n_entries; i++) n += workers_of(p, &p->list.entry[i]);
+    return n;
+}
+
+static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
+{
+    char text[DROVE_TEXT_SIZE];
+    drove__workers_expand(o->workers, m->local_rank, text, sizeof text);
+    return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
+}
+
+/* ---- ranks ---- */
+
+/* Without a list, a rank is one worker whose --threads cores compute together. */
+static drove_status plan_ranks(drove_plan *p, const drove_options *o, const drove_machine *m)
+{
+    bool is_listed = has_list(o);
+    unsigned n_here = is_listed ? list_workers(p) : 1, first = m->rank * n_here;
+    if (n_here > 1 && (p->ops->needs & DROVE_SYNC_SPREAD) != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected one worker, as each rank of --strategy %s is "
+                           "one, found %u",
+                           o->workers, p->spec, n_here);
+    DROVE_TRY(make_workers(p, m->n_ranks * n_here));
+    p->first_here = first;
+    p->n_here = n_here;
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        drove_plan_worker *w = &p->worker[i];
+        snprintf(w->name, sizeof w->name, "rank:%u", i / n_here);
+        w->group = i;
+        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(w, 1));
+    }
+    if (is_listed) DROVE_TRY(plan_list(p, m, first));
+    else
+        DROVE_TRY(place_workers(p, m, first, 1, p->n_asked,
+                                m->is_bound ? 0 : m->local_rank * p->n_asked, "rank"));
+    p->n_groups = p->n_workers;
+    return DROVE_OK;
+}
+
+/* ---- --partition ---- */
+
+/* How many groups `auto` means is known when the data are. */
+static unsigned groups_of(const char *partition)
+{
+    uint64_t n;
+    bool is_number =
+        drove__parse_u64("--partition", partition, 1, DROVE_MOST_THREADS, &n) == DROVE_OK;
+    return is_number ? (unsigned)n : 1;
+}
+
+static drove_status check_partition(const drove_plan *p, const drove_options *o)
+{
+    if (p->host == DROVE_HOST_THREADS && (p->ops->needs & DROVE_SYNC_SPREAD) != 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--partition %s: expected a --strategy whose workers have parameters of "
+                       "their own, such as allreduce, in one process, found %s%s",
+                       o->partition, p->spec,
+                       p->host == DROVE_HOST_THREADS ? "" : " over processes");
+}
+
+/* Groups of cores first, then the devices of --workers. */
+static drove_status plan_groups(drove_plan *p, const drove_machine *m, unsigned n)
+{
+    unsigned n_listed = list_workers(p);
+    DROVE_TRY(make_workers(p, n + n_listed));
+    for (unsigned i = 0; i < n; i++) {
+        const drove_partition_group *g =
+            p->partition.n > 0 ? &p->partition.group[i] : &(drove_partition_group){.n_cores = 1};
+        drove_plan_worker *w = &p->worker[i];
+        snprintf(w->name, sizeof w->name, "group:%u", i);
+        w->group = p->n_groups++;
+        w->copies_data = n > 1;
+        DROVE_TRY(give_cores(w, g->n_cores));
+        if (g->place != NULL) memcpy(w->core, g->place, g->n_cores * sizeof *w->core);
+    }
+    return plan_list(p, m, n);
+}
+
+static void free_workers(drove_plan *p)
+{
+    for (unsigned i = 0; p->worker != NULL && i < p->n_workers; i++) free(p->worker[i].core);
+    free(p->worker);
+    p->worker = NULL;
+    p->n_workers = 0;
+}
+
+drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const drove_machine *m,
+                                   double copy_bytes)
+{
+    if (o->partition[0] == '\0') return DROVE_OK;
+    DROVE_TRY(drove__partition_plan(m->topo, o->partition, copy_bytes, &p->partition));
+    free_workers(p);
+    return plan_groups(p, m, p->partition.n);
+}
+
+/* ---- all of it ---- */
+
+static unsigned own_processors(const drove_machine *m)
+{
+    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
+    return n > 0 ? n : 1;
+}
+
+static drove_status choose_host(drove_plan *p, const drove_options *o, const drove_machine *m)
+{
+    unsigned bind;
+    bool is_procs = drove__workers_are_procs(o->workers);
+    DROVE_TRY(drove__one_of("--bind", o->bind, bind_words, DROVE_COUNT(bind_words), &bind));
+    p->bind = (drove_bind)bind;
+    p->n_ranks = m->n_ranks;
+    p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
+    DROVE_TRY(drove__threads_parse(o->threads, own_processors(m), &p->n_asked));
+    return is_procs ? drove__procs_parse(o->workers, m->n_pus, &p->n_asked) : DROVE_OK;
+}
+
+static drove_status make(drove_plan *p, const drove_options *o, const drove_machine *m,
+                         const drove_plan_tables *tables)
+{
+    DROVE_TRY(choose_host(p, o, m));
+    DROVE_TRY(choose_strategy(p, o, m, tables));
+    DROVE_TRY(check_host(p, o, tables));
+    if (has_list(o)) DROVE_TRY(read_list(p, o, m));
+    if (o->partition[0] != '\0') {
+        DROVE_TRY(check_partition(p, o));
+        return plan_groups(p, m, groups_of(o->partition));
+    }
+    if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, o, m);
+    if (p->host == DROVE_HOST_PROCS) return plan_procs(p, o, m);
+    if (!has_list(o)) return plan_threads(p, m);
+    DROVE_TRY(make_workers(p, list_workers(p)));
+    return plan_list(p, m, 0);
+}
+
+drove_status drove__plan_make(const drove_options *options, const drove_machine *machine,
+                              const drove_plan_tables *tables, drove_plan *out)
+{
+    drove_plan p = {0};
+    drove_status status = make(&p, options, machine, tables);
+    if (status != DROVE_OK) {
+        drove__plan_fini(&p);
+        return status;
+    }
+    *out = p;
+    return DROVE_OK;
+}
+
+void drove__plan_fini(drove_plan *p)
+{
+    free_workers(p);
+    drove__partition_fini(&p->partition);
+    drove__workers_fini(&p->list);
+    *p = (drove_plan){0};
+}
+
+void drove__plan_places(const drove_plan *p, drove_place *place)
+{
+    for (unsigned i = 0; i < p->n_workers; i++) place[i] = p->worker[i].core[0];
+}

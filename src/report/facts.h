@@ -1,0 +1,184 @@
+/* report/facts.h - the facts of a run that a report is made from: plain data, no object of the run.
+ *
+ * The run fills a drove_facts (run/facts.c) while its workers are parked; the report only reads it.
+ * Everything that a pointer names belongs to the filler and lives as long as the facts.  A section
+ * that a run has not got has `is_there` false; numbers that do not exist are NaN.
+ */
+#ifndef DROVE_REPORT_FACTS_H
+#define DROVE_REPORT_FACTS_H
+
+#include <drove/options.h>
+#include <drove/train.h>
+
+#include "trace/spans.h"
+#include "trace/timeline.h"
+#include "trace/trace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DROVE_FACTS_NAME_SIZE = 64, DROVE_FACTS_TEXT_SIZE = 128, DROVE_FACTS_MOST_MARKS = 8 };
+
+typedef enum drove_worker_kind {
+    DROVE_WORKER_THREAD,
+    DROVE_WORKER_PROCESS,
+    DROVE_WORKER_RANK,
+    DROVE_WORKER_CORES, /* a group of cores of --partition */
+    DROVE_N_WORKER_KINDS
+} drove_worker_kind;
+
+typedef struct drove_worker_facts {
+    char                      name[DROVE_FACTS_NAME_SIZE]; /* "thread:0", "opencl:0.1" */
+    const drove_trace_worker *trace;
+    const drove_traffic      *traffic;
+    int                       processor, node; /* -1: not bound */
+    int                       process;         /* its id; 0: workers are no processes */
+    const char               *lost;            /* a process: why it is lost; NULL: it is not */
+} drove_worker_facts;
+
+typedef struct drove_batch_size { /* one change of the batch size that a coordinator gives */
+    double   epochs, time_s;      /* when the first batch of that size was given */
+    uint64_t batch;
+    double   counted_updates;
+} drove_batch_size;
+
+/* A name in --workers to which a coordinator gives batches: workers first .. first + n - 1. */
+typedef struct drove_group_facts {
+    const char           *name;
+    unsigned              first, n;
+    uint64_t              batch, batch_min, batch_max, n_batches;
+    double                counted_updates, examples_per_s;
+    const char           *lost;                                /* NULL: it works */
+    const char           *device;                              /* NULL: cores */
+    double                copy_s, compute_s, hidden_s, wait_s; /* of a device */
+    uint64_t              logged_busy_ns;                      /* at the last record of the log */
+    const drove_timeline *busy;                                /* of the training time */
+    drove_batch_size     *history;                             /* [n_history] */
+    size_t                n_history;
+} drove_group_facts;
+
+typedef struct drove_mark_facts { /* the loss fell to so many percent of the initial one */
+    double   percent;
+    bool     is_met;
+    double   train_s, epochs;
+    uint64_t updates;
+} drove_mark_facts;
+
+typedef struct drove_precision_facts { /* of an engine with a number format of its own */
+    bool     is_there;
+    char     name[32];              /* signature: "D8M8" */
+    double   model_range;           /* 0: floats have none */
+    double   data_scale;            /* value of the data's integer 1 */
+    uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */
+    double   bytes_per_example;     /* that a step reads, mean */
+} drove_precision_facts;
+
+typedef struct drove_loader_facts {
+    bool     is_there;
+    unsigned n_threads; /* 0: the workers load their batches themselves */
+    double   busy_s, exposed_s;
+    double   hidden; /* of busy_s, 0 to 1 */
+} drove_loader_facts;
+
+typedef struct drove_communication_facts { /* workers that exchange parameters */
+    bool        is_there;
+    const char *transport;
+    uint64_t    period; /* steps between two exchanges */
+    double      alpha;  /* pull; NaN: none */
+    bool        has_master;
+    double      data_s;  /* reading or making the data */
+    double      start_s; /* all else until the workers could train */
+} drove_communication_facts;
+
+typedef struct drove_cluster_facts {
+    bool         is_there;
+    const char  *transport, *library;
+    unsigned     n_ranks, n_local, n_threads; /* of all hosts, of this host, of a rank */
+    const char **host;                        /* [n_ranks] */
+} drove_cluster_facts;
+
+typedef struct drove_partition_facts {
+    unsigned    n;                        /* groups of cores; 0: no partition */
+    double      copies_bytes, fast_bytes; /* of all groups; of the machine's fast memory */
+    const char *fast_name;
+    bool        fits;
+    unsigned    suggested; /* groups */
+} drove_partition_facts;
+
+typedef struct drove_layer_facts { /* sums over all iterations; Le Duc et al., Table 4 */
+    const char *name;
+    size_t      n_params;
+    uint64_t    n_iterations;
+    uint64_t    down_ns, down_exposed_ns; /* copies from devices */
+    uint64_t    add_ns;                   /* by all threads together */
+    uint64_t    add_span_ns, add_exposed_ns;
+    uint64_t    up_ns, up_exposed_ns; /* copies to devices */
+} drove_layer_facts;
+
+typedef struct drove_replica_facts { /* devices with parameters of their own */
+    bool               is_there;
+    drove_layer_facts *layer;    /* [n_layers]; NULL: not collected by layers */
+    size_t             n_layers; /* with parameters, from the input on */
+    uint64_t           n_checks; /* parkings at which all replicas were equal */
+    /* bytes of a device, `receive` of the one with most; `host`: sums that no device keeps;
+     * `example`: what one more example of a batch takes */
+    double parameters_bytes, gradient_bytes, state_bytes, receive_bytes, host_bytes, example_bytes;
+    /* sums in the order of arrival against the tree's */
+    bool     is_first_come;
+    uint64_t n_compared, n_different;
+    double   error_max, error_relative;
+} drove_replica_facts;
+
+typedef struct drove_machine_facts {
+    char        host[256];
+    const char *cpu;
+    unsigned    n_cores, n_processors, n_nodes;
+    const char *gemm; /* source of the large matrix products */
+} drove_machine_facts;
+
+typedef struct drove_facts {
+    const drove_options     *opt;
+    const drove_option_info *option; /* [n_options] the table of opt's fields */
+    size_t                   n_options;
+    drove_progress           progress; /* now: at an evaluation, or at the end */
+    uint64_t                 train_ns;
+
+    unsigned            n_workers;
+    drove_worker_kind   kind;
+    drove_worker_facts *worker;          /* [n_workers] */
+    unsigned            n_groups;        /* 0: no coordinator */
+    drove_group_facts  *group;           /* [n_groups] */
+    uint64_t            groups_since_ns; /* training time when these workers began */
+    uint64_t            logged_ns;       /* training time at the last record of the log */
+
+    const char         *strategy, *model; /* specs */
+    const char         *isa;
+    drove_machine_facts machine;
+    drove_cluster_facts cluster;
+
+    drove_communication_facts communication;
+
+    /* ---- at the end alone ---- */
+    drove_outcome         outcome;
+    int                   signal_number; /* of DROVE_INTERRUPTED */
+    uint64_t              update_rows;   /* examples of an update */
+    uint64_t              n_test_rows;   /* 0: no test data */
+    bool                  is_multi_label;
+    double                numbers_per_row; /* stored numbers of an example; NaN: not linear */
+    uint64_t              peak_rss_bytes;
+    char                  features[DROVE_FACTS_TEXT_SIZE]; /* spec of the feature map; "": none */
+    const char           *prefetch_hardware;               /* state of the prefetchers */
+    unsigned              n_marks;
+    drove_mark_facts      mark[DROVE_FACTS_MOST_MARKS];
+    drove_precision_facts precision;
+    drove_loader_facts    loader;
+    drove_partition_facts partition;
+    drove_replica_facts   replicas;
+
+    const drove_spans *spans;     /* NULL: no time line */
+    const char       **span_part; /* [n_span_parts] names of the spans' parts */
+    size_t             n_span_parts;
+} drove_facts;
+
+#endif

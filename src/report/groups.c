@@ -1,0 +1,137 @@
+/* report/groups.c - the names in --workers to which a coordinator gives batches.
+ *
+ * Source: Ma and Rusu, Figures 7 (share of the updates) and 8 (utilisation over time).
+ */
+#include "report/sections.h"
+
+#include <math.h>
+
+static double ratio(double part, double whole)
+{
+    return whole > 0.0 ? part / whole : 0.0;
+}
+
+/* Part of so much training time in which the group's workers computed, 0 to 1. */
+static double busy(const drove_group_facts *g, uint64_t busy_ns, uint64_t train_ns)
+{
+    return ratio((double)busy_ns, (double)train_ns * g->n);
+}
+
+static double busy_of_all(const drove_facts *f, const drove_group_facts *g, const drove_totals *t)
+{
+    return busy(g, t->busy_ns, f->train_ns - f->groups_since_ns);
+}
+
+double drove__report_utilisation(const drove_facts *f, const drove_group_facts *g)
+{
+    drove_totals t;
+    drove__report_add_up(f, g->first, g->n, &t);
+    return busy(g, t.busy_ns - g->logged_busy_ns, f->train_ns - f->logged_ns);
+}
+
+/* ---- JSON ---- */
+
+static json_t *history_json(const drove_group_facts *g)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < g->n_history; i++) {
+        const drove_batch_size *h = &g->history[i];
+        json_array_append_new(list, json_pack("[f, f, I, f]", h->epochs, h->time_s,
+                                              (json_int_t)h->batch, h->counted_updates));
+    }
+    return list;
+}
+
+/* Of the last bucket only that part which the run has reached. */
+static json_t *timeline_json(const drove_timeline *t, uint64_t end_ns)
+{
+    json_t *list = json_array();
+    for (uint64_t i = 0; t->width_ns > 0 && i * t->width_ns < end_ns; i++) {
+        uint64_t width = t->width_ns;
+        if (i >= DROVE_TIMELINE_BUCKETS) break;
+        if ((i + 1) * width > end_ns) width = end_ns - i * t->width_ns;
+        json_array_append_new(list,
+                              json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
+    }
+    return json_pack("{s:f, s:o}", "width_s", (double)t->width_ns * 1e-9, "utilisation", list);
+}
+
+static json_t *times_json(const drove_group_facts *g)
+{
+    if (g->device == NULL) return json_null();
+    return json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s, "compute_s", g->compute_s,
+                     "hidden_s", g->hidden_s, "wait_s", g->wait_s);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static json_t *group_json(const drove_facts *f, const drove_group_facts *g, uint64_t all_updates)
+{
+    drove_totals t;
+    drove__report_add_up(f, g->first, g->n, &t);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:i}", "name",
+                  g->name, "updates", (json_int_t)t.updates, "examples", (json_int_t)t.examples,
+                  "share", ratio((double)t.updates, (double)all_updates), "batch",
+                  (json_int_t)g->batch, "batch_min", (json_int_t)g->batch_min, "batch_max",
+                  (json_int_t)g->batch_max, "batches", (json_int_t)g->n_batches, "counted_updates",
+                  g->counted_updates, "busy", busy_of_all(f, g, &t), "staleness",
+                  drove__hist_mean(&t.staleness), "examples_per_s", g->examples_per_s, "threads",
+                  (int)g->n);
+    json_object_set_new(object, "lost", text_or_null(g->lost));
+    json_object_set_new(object, "device", text_or_null(g->device));
+    json_object_set_new(object, "times", times_json(g));
+    json_object_set_new(object, "timeline", timeline_json(g->busy, f->train_ns));
+    json_object_set_new(object, "batch_history", history_json(g));
+    return object;
+}
+
+json_t *drove__report_groups_json(const drove_facts *f)
+{
+    json_t *list = json_array();
+    drove_totals all;
+    drove__report_add_up(f, 0, f->n_workers, &all);
+    for (unsigned i = 0; i < f->n_groups; i++)
+        json_array_append_new(list, group_json(f, &f->group[i], all.updates));
+    return list;
+}
+
+json_t *drove__report_groups_log(const drove_facts *f)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < f->n_groups; i++) {
+        const drove_group_facts *g = &f->group[i];
+        drove_totals t;
+        drove__report_add_up(f, g->first, g->n, &t);
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "name",
+                                              g->name, "updates", (json_int_t)t.updates, "examples",
+                                              (json_int_t)t.examples, "batch", (json_int_t)g->batch,
+                                              "counted_updates", g->counted_updates, "utilisation",
+                                              drove__report_utilisation(f, g), "staleness",
+                                              drove__hist_mean(&t.staleness)));
+    }
+    return list;
+}
+
+/* ---- for people ---- */
+
+void drove__report_groups_print(const drove_facts *f, FILE *stream)
+{
+    drove_totals all, t;
+    drove__report_add_up(f, 0, f->n_workers, &all);
+    for (unsigned i = 0; i < f->n_groups; i++) {
+        const drove_group_facts *g = &f->group[i];
+        drove__report_add_up(f, g->first, g->n, &t);
+        fprintf(stream,
+                "  %-10s  %.1f %% of the updates, %.1f %% of the examples, batch %llu of %llu to "
+                "%llu, busy %.0f %%%s\n",
+                g->name, 100.0 * ratio((double)t.updates, (double)all.updates),
+                100.0 * ratio((double)t.examples, (double)f->progress.examples),
+                (unsigned long long)g->batch, (unsigned long long)g->batch_min,
+                (unsigned long long)g->batch_max, 100.0 * busy_of_all(f, g, &t),
+                g->lost == NULL ? "" : ", lost");
+    }
+}

@@ -1,0 +1,40 @@
+/* report/sections.h - the sections of a report: each has its file, with the form for programs
+ * beside the one for people; used inside report/ only. */
+#ifndef DROVE_REPORT_SECTIONS_H
+#define DROVE_REPORT_SECTIONS_H
+
+#include "report/facts.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+typedef struct drove_totals { /* over some workers */
+    uint64_t        examples, updates, steps, attempts, dropped, clamped, busy_ns;
+    uint64_t        phase_ns[DROVE_N_PHASES];
+    drove_histogram staleness;
+} drove_totals;
+
+/* totals.c; over workers first .. first + n - 1 */
+void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drove_totals *out);
+/* 1234567 -> "1,234,567"; valid until the fourth call after it on this thread. */
+const char *drove__report_grouped(double value);
+
+/* groups.c: the names in --workers to which a coordinator gives batches */
+json_t *drove__report_groups_json(const drove_facts *f); /* the whole run */
+json_t *drove__report_groups_log(const drove_facts *f);  /* since the last record of the log */
+void    drove__report_groups_print(const drove_facts *f, FILE *stream);
+/* Part of the training time since the last record of the log in which the group computed. */
+double drove__report_utilisation(const drove_facts *f, const drove_group_facts *g);
+
+/* communication.c: workers that exchange parameters, ranks; null where there are none */
+json_t *drove__report_communication_json(const drove_facts *f);
+json_t *drove__report_cluster_json(const drove_facts *f);
+void    drove__report_communication_print(const drove_facts *f, FILE *stream);
+/* Mean |W - c| of the workers; NaN where nothing is exchanged. */
+double drove__report_distance(const drove_facts *f);
+
+/* replicas.c: devices with parameters of their own */
+void drove__report_replicas_json(const drove_facts *f, json_t *summary);
+void drove__report_replicas_print(const drove_facts *f, FILE *stream);
+
+#endif

@@ -1,0 +1,197 @@
+/* report/summary.c - the result of a run as one JSON object. */
+#include "report/json.h"
+#include "report/report.h"
+#include "report/sections.h"
+
+#include <math.h>
+
+enum { SUMMARY_DIGITS = 9 };
+
+const char *drove_outcome_name(drove_outcome outcome)
+{
+    static const char *const names[] = {[DROVE_REACHED] = "reached",
+                                        [DROVE_FINISHED] = "finished",
+                                        [DROVE_MISSED] = "missed",
+                                        [DROVE_CRASHED] = "crashed",
+                                        [DROVE_INTERRUPTED] = "interrupted"};
+    return names[outcome];
+}
+
+static json_t *histogram_json(const drove_histogram *h)
+{
+    json_t *pairs = json_array();
+    for (unsigned b = 0; b < DROVE_HIST_BUCKETS; b++) {
+        if (h->count[b] == 0) continue;
+        json_array_append_new(pairs, json_pack("[I, I]", (json_int_t)drove__hist_least(b),
+                                               (json_int_t)h->count[b]));
+    }
+    return pairs;
+}
+
+static json_t *staleness_json(const drove_histogram *h)
+{
+    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "mean", drove__json_real(drove__hist_mean(h)),
+                     "p50", (json_int_t)drove__hist_quantile(h, 0.5), "p99",
+                     (json_int_t)drove__hist_quantile(h, 0.99), "max", (json_int_t)h->max,
+                     "histogram", histogram_json(h));
+}
+
+static json_t *worker_json(const drove_facts *f, const drove_worker_facts *w)
+{
+    const drove_trace_worker *t = w->trace;
+    json_t *worker =
+        json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name, "updates",
+                  (json_int_t)atomic_load(&t->updates), "examples",
+                  (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)f->update_rows,
+                  "busy", drove__json_real((double)t->busy_ns / (double)f->train_ns), "staleness",
+                  drove__json_real(drove__hist_mean(&t->staleness)), "processor", w->processor,
+                  "node", w->node);
+    if (f->kind == DROVE_WORKER_PROCESS) {
+        json_object_set_new(worker, "process", json_integer(w->process));
+        json_object_set_new(worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
+    }
+    return worker;
+}
+
+static json_t *workers_json(const drove_facts *f)
+{
+    if (f->n_groups > 0) return drove__report_groups_json(f);
+    json_t *list = json_array();
+    for (unsigned i = 0; i < f->n_workers; i++)
+        json_array_append_new(list, worker_json(f, &f->worker[i]));
+    return list;
+}
+
+static json_t *phases_json(const drove_totals *total)
+{
+    json_t *phases = json_object();
+    for (int p = 0; p < DROVE_N_PHASES; p++) {
+        double mean_s =
+            total->steps == 0 ? 0.0 : (double)total->phase_ns[p] * 1e-9 / (double)total->steps;
+        json_object_set_new(phases, drove__phase_names[p], drove__json_real(mean_s));
+    }
+    return phases;
+}
+
+static json_t *loader_json(const drove_loader_facts *l)
+{
+    if (!l->is_there) return json_null();
+    return json_pack("{s:i, s:o, s:o, s:o}", "threads", (int)l->n_threads, "busy_s",
+                     drove__json_real(l->busy_s), "exposed_s", drove__json_real(l->exposed_s),
+                     "hidden", drove__json_real(l->hidden));
+}
+
+static json_t *partition_json(const drove_partition_facts *p)
+{
+    if (p->n == 0) return json_null();
+    return json_pack("{s:i, s:f, s:f, s:s, s:b, s:i}", "groups", (int)p->n, "copies_bytes",
+                     p->copies_bytes, "fast_bytes", p->fast_bytes, "fast_memory", p->fast_name,
+                     "fits", (int)p->fits, "suggested", (int)p->suggested);
+}
+
+typedef enum mark_part { MARK_TIME, MARK_UPDATES, MARK_EPOCHS } mark_part;
+
+static json_t *mark_json(const drove_mark_facts *m, mark_part part)
+{
+    if (!m->is_met) return json_null();
+    if (part == MARK_UPDATES) return json_integer((json_int_t)m->updates);
+    return drove__json_real(part == MARK_TIME ? m->train_s : m->epochs);
+}
+
+static json_t *marks_json(const drove_facts *f, mark_part part)
+{
+    json_t *object = json_object();
+    for (unsigned i = 0; i < f->n_marks; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%g%%", f->mark[i].percent);
+        json_object_set_new(object, key, mark_json(&f->mark[i], part));
+    }
+    return object;
+}
+
+static void set_staleness(const drove_facts *f, const drove_totals *total, json_t *object)
+{
+    json_t *staleness = staleness_json(&total->staleness), *per_worker = json_array();
+    for (unsigned i = 0; i < f->n_workers; i++)
+        json_array_append_new(per_worker, staleness_json(&f->worker[i].trace->staleness));
+    json_object_set_new(staleness, "per_worker", per_worker);
+    json_object_set_new(object, "staleness", staleness);
+}
+
+static void set_precision(const drove_facts *f, const drove_totals *total, json_t *object)
+{
+    const drove_precision_facts *p = &f->precision;
+    if (!p->is_there) {
+        json_object_set_new(object, "precision", json_null());
+        return;
+    }
+    json_object_set_new(object, "precision", json_string(p->name));
+    json_object_set_new(object, "rounding", json_string(f->opt->rounding));
+    json_object_set_new(object, "model_range", drove__json_real(p->model_range));
+    json_object_set_new(object, "data_scale", drove__json_real(p->data_scale));
+    json_object_set_new(object, "data_clamped", json_integer((json_int_t)p->data_clamped));
+    json_object_set_new(object, "bridges", json_integer((json_int_t)p->bridges));
+    json_object_set_new(object, "bytes_per_example", drove__json_real(p->bytes_per_example));
+    json_object_set_new(object, "clamped", json_integer((json_int_t)total->clamped));
+}
+
+static void set_numbers(const drove_facts *f, const drove_totals *total, json_t *object)
+{
+    const drove_progress *p = &f->progress;
+    const bool is_timed = p->train_s > 0.0;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {{"examples", p->examples},
+                  {"updates", p->updates},
+                  {"attempts", total->attempts},
+                  {"dropped", total->dropped},
+                  {"peak_rss_bytes", f->peak_rss_bytes}};
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {{"epochs", p->epochs},
+                 {"train_s", p->train_s},
+                 {"examples_per_s", is_timed ? (double)p->examples / p->train_s : NAN},
+                 {"updates_per_s", is_timed ? (double)p->updates / p->train_s : NAN},
+                 {"loss_initial", p->loss_initial},
+                 {"loss", p->loss},
+                 {"accuracy", p->accuracy},
+                 {"test_loss", p->test_loss},
+                 {"test_accuracy", p->test_accuracy},
+                 {"gnps",
+                  is_timed ? (double)p->examples / p->train_s * f->numbers_per_row * 1e-9 : NAN}};
+    for (size_t i = 0; i < DROVE_COUNT(counts); i++)
+        json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
+    for (size_t i = 0; i < DROVE_COUNT(reals); i++)
+        json_object_set_new(object, reals[i].key, drove__json_real(reals[i].value));
+}
+
+drove_status drove__report_json(const drove_facts *f, char **out)
+{
+    drove_totals total;
+    drove__report_add_up(f, 0, f->n_workers, &total);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy", f->strategy,
+                  "rule", f->opt->rule, "model", f->model, "data", f->opt->data, "workers",
+                  workers_json(f), "phases", phases_json(&total), "batch",
+                  (json_int_t)f->update_rows, "lr", f->opt->lr, "seed", (json_int_t)f->opt->seed,
+                  "outcome", drove_outcome_name(f->outcome));
+    set_numbers(f, &total, object);
+    json_object_set_new(object, "time_to", marks_json(f, MARK_TIME));
+    json_object_set_new(object, "updates_to", marks_json(f, MARK_UPDATES));
+    json_object_set_new(object, "epochs_to", marks_json(f, MARK_EPOCHS));
+    json_object_set_new(object, "loader", loader_json(&f->loader));
+    json_object_set_new(object, "features",
+                        f->features[0] != '\0' ? json_string(f->features) : json_null());
+    json_object_set_new(object, "isa", json_string(f->isa));
+    json_object_set_new(object, "prefetch", json_string(f->opt->prefetch));
+    json_object_set_new(object, "prefetch_hardware", json_string(f->prefetch_hardware));
+    set_precision(f, &total, object);
+    set_staleness(f, &total, object);
+    json_object_set_new(object, "communication", drove__report_communication_json(f));
+    json_object_set_new(object, "cluster", drove__report_cluster_json(f));
+    json_object_set_new(object, "partition", partition_json(&f->partition));
+    drove__report_replicas_json(f, object);
+    return drove__json_text(object, SUMMARY_DIGITS, out);
+}

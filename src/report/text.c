@@ -1,0 +1,168 @@
+/* report/text.c - the result of a run for people. */
+#include "report/report.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+static void print_headline(const drove_facts *f, FILE *stream)
+{
+    const drove_progress *p = &f->progress;
+    switch (f->outcome) {
+    case DROVE_REACHED: fprintf(stream, "Target reached"); break;
+    case DROVE_FINISHED: fprintf(stream, "Finished"); break;
+    case DROVE_MISSED: fprintf(stream, "Target missed (--until %s)", f->opt->until); break;
+    case DROVE_CRASHED:
+        fprintf(stream, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
+        break;
+    case DROVE_INTERRUPTED: fprintf(stream, "Interrupted by signal %d", f->signal_number); break;
+    }
+    fprintf(stream, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s,
+            p->epochs, drove__report_grouped((double)p->updates));
+}
+
+/* The C library writes -nan for some. */
+static void print_loss(FILE *stream, double loss)
+{
+    if (isnan(loss)) fputs("not a number", stream);
+    else fprintf(stream, "%.4g", loss);
+}
+
+static void print_quality(const drove_facts *f, FILE *stream)
+{
+    const drove_progress *p = &f->progress;
+    fputs("  loss        ", stream);
+    print_loss(stream, p->loss_initial);
+    fputs(" -> ", stream);
+    print_loss(stream, p->loss);
+    if (!isnan(p->test_loss)) fprintf(stream, "   (held-out %.4g)", p->test_loss);
+    fputc('\n', stream);
+    if (isnan(p->accuracy)) return;
+    fprintf(stream, "  %-10s  %.2f %%", f->is_multi_label ? "micro-F1" : "accuracy",
+            100.0 * p->accuracy);
+    if (!isnan(p->test_accuracy)) {
+        fprintf(stream, "   (held-out %.2f %% of %s)", 100.0 * p->test_accuracy,
+                drove__report_grouped((double)f->n_test_rows));
+    }
+    fputc('\n', stream);
+}
+
+static void print_marks(const drove_facts *f, FILE *stream)
+{
+    for (unsigned i = 0; i < f->n_marks; i++) {
+        const drove_mark_facts *m = &f->mark[i];
+        if (!m->is_met) continue;
+        fprintf(stream, "  to %2g %%     %.2f s, %.2f epochs, %s updates\n", m->percent, m->train_s,
+                m->epochs, drove__report_grouped((double)m->updates));
+    }
+}
+
+static void print_precision(const drove_facts *f, const drove_totals *total, FILE *stream)
+{
+    const drove_precision_facts *p = &f->precision;
+    if (!p->is_there) return;
+    fprintf(stream, "  precision   %s, rounding %s", p->name, f->opt->rounding);
+    if (p->model_range > 0.0) {
+        fprintf(stream, ", parameters up to %.3g, %s writes saturated", p->model_range,
+                drove__report_grouped((double)total->clamped));
+    }
+    fputc('\n', stream);
+}
+
+static void print_loader(const drove_loader_facts *l, FILE *stream)
+{
+    if (!l->is_there) return;
+    fprintf(stream, "  loading     %.2f s by ", l->busy_s);
+    if (l->n_threads == 0) fputs("the workers", stream);
+    else fprintf(stream, "%u thread%s", l->n_threads, l->n_threads == 1 ? "" : "s");
+    fprintf(stream, ", %.2f s of the workers' time: %.0f %% hidden\n", l->exposed_s,
+            100.0 * l->hidden);
+}
+
+static void print_partition(const drove_partition_facts *p, FILE *stream)
+{
+    if (p->n == 0) return;
+    fprintf(stream, "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
+            p->n, p->n == 1 ? "" : "s", p->copies_bytes / 1e6, p->fits ? "fit" : "do not fit",
+            p->fast_bytes / 1e6, p->fast_name);
+}
+
+/* "1 thread", "4 ranks" */
+static const char *kind_of_workers(const drove_facts *f)
+{
+    static const char *const name[DROVE_N_WORKER_KINDS][2] = {
+        [DROVE_WORKER_THREAD] = {"thread", "threads"},
+        [DROVE_WORKER_PROCESS] = {"process", "processes"},
+        [DROVE_WORKER_RANK] = {"rank", "ranks"},
+        [DROVE_WORKER_CORES] = {"group of cores", "groups of cores"}};
+    return name[f->kind][f->n_workers == 1 ? 0 : 1];
+}
+
+static void print_step(const drove_totals *total, FILE *stream)
+{
+    double us[DROVE_N_PHASES];
+    for (int i = 0; i < DROVE_N_PHASES; i++)
+        us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
+    fprintf(stream,
+            "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
+            "wait %.1f, other %.1f us\n",
+            us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
+            us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
+            us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
+}
+
+static void print_speed(const drove_facts *f, FILE *stream)
+{
+    const drove_progress *p = &f->progress;
+    drove_totals total;
+    drove__report_add_up(f, 0, f->n_workers, &total);
+    if (!(p->train_s > 0.0) || total.steps == 0) return;
+    fprintf(stream, "  speed       %s examples/s, %s updates/s: %s, %u %s, batch %s, kernels %s\n",
+            drove__report_grouped((double)p->examples / p->train_s),
+            drove__report_grouped((double)p->updates / p->train_s), f->strategy, f->n_workers,
+            kind_of_workers(f), drove__report_grouped((double)f->update_rows), f->isa);
+    print_precision(f, &total, stream);
+    print_step(&total, stream);
+    drove__report_communication_print(f, stream);
+    print_loader(&f->loader, stream);
+    print_partition(&f->partition, stream);
+    if (strcmp(f->opt->prefetch, "on") != 0) {
+        fprintf(stream, "  prefetch    %s asked; the processor's prefetchers: %s\n",
+                f->opt->prefetch, f->prefetch_hardware);
+    }
+    if (f->n_workers > 1) {
+        fprintf(stream, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
+                drove__hist_mean(&total.staleness),
+                (unsigned long long)drove__hist_quantile(&total.staleness, 0.99),
+                (unsigned long long)total.staleness.max,
+                drove__report_grouped((double)total.dropped));
+    }
+}
+
+static void print_files(const drove_facts *f, FILE *stream)
+{
+    const char *folder = f->opt->out;
+    if (folder[0] == '\0') return;
+    fprintf(stream, "\n  files in %s:\n", folder);
+    fprintf(stream, "    model.safetensors  last parameters     best.safetensors   best %s loss\n",
+            f->n_test_rows > 0 ? "held-out" : "training");
+    fprintf(
+        stream,
+        "    summary.json       this, for programs  log.jsonl          a record per evaluation\n");
+    fprintf(
+        stream,
+        "    run.json           every option        state.safetensors  drove train --resume %s\n",
+        folder);
+}
+
+drove_status drove__report_print(const drove_facts *f, FILE *stream)
+{
+    print_headline(f, stream);
+    print_quality(f, stream);
+    print_marks(f, stream);
+    print_speed(f, stream);
+    drove__report_groups_print(f, stream);
+    drove__report_replicas_print(f, stream);
+    print_files(f, stream);
+    return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the summary") : DROVE_OK;
+}

@@ -1,0 +1,33 @@
+/* report/totals.c - sums over workers, and how large numbers are written. */
+#include "report/sections.h"
+
+void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drove_totals *out)
+{
+    *out = (drove_totals){0};
+    for (unsigned i = first; i < first + n; i++) {
+        const drove_trace_worker *t = f->worker[i].trace;
+        out->examples += atomic_load(&t->examples);
+        out->updates += atomic_load(&t->updates);
+        out->steps += t->steps;
+        out->attempts += t->attempts;
+        out->dropped += t->dropped;
+        out->clamped += t->clamped;
+        out->busy_ns += t->busy_ns;
+        for (int p = 0; p < DROVE_N_PHASES; p++) out->phase_ns[p] += t->phase_ns[p];
+        drove__hist_merge(&out->staleness, &t->staleness);
+    }
+}
+
+const char *drove__report_grouped(double value)
+{
+    static _Thread_local char buffers[4][40];
+    static _Thread_local unsigned next;
+    char digits[32], *out = buffers[next++ % 4], *o = out;
+    int n = snprintf(digits, sizeof digits, "%.0f", value);
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-') *o++ = ',';
+        *o++ = digits[i];
+    }
+    *o = '\0';
+    return out;
+}

@@ -1,0 +1,405 @@
+/* run/facts.c - fills the facts of a run, section by section; the only file that knows both the run
+ * and its report. */
+#include "run/facts.h"
+
+#include "accum/accum.h"
+#include "base/cpu.h"
+#include "cluster/messages.h"
+#include "elastic/elastic.h"
+#include "coord/assigned.h"
+#include "loop/host.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- workers ---- */
+
+static drove_worker_kind kind_of(const drove_run *run)
+{
+    switch (run->plan.host) {
+    case DROVE_HOST_RANKS: return DROVE_WORKER_RANK;
+    case DROVE_HOST_PROCS: return DROVE_WORKER_PROCESS;
+    case DROVE_HOST_THREADS: break;
+    }
+    return run->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
+}
+
+/* Members of a group have its name in the plan. */
+static void name_worker(const drove_run *run, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
+{
+    bool is_group = run->plan.source->counts_rows;
+    if (is_group) snprintf(name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
+    else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", run->plan.worker[i].name);
+}
+
+static drove_status fill_workers(const drove_run *run, drove_facts *f)
+{
+    const unsigned n = run->plan.n_workers;
+    const drove_host *h = run->loop->host;
+    drove_worker_facts *worker = calloc(n, sizeof *worker);
+    if (worker == NULL) return drove__fail_nomem("facts of workers", n);
+    for (unsigned i = 0; i < n; i++) {
+        const drove_worker *w = &run->loop->worker[i];
+        worker[i] = (drove_worker_facts){.trace = &w->trace,
+                                         .traffic = &w->traffic,
+                                         .processor = run->place[i].pu,
+                                         .node = run->place[i].node};
+        name_worker(run, i, worker[i].name);
+        if (h->ops->process == NULL) continue;
+        worker[i].process = h->ops->process(h, i);
+        worker[i].lost = h->ops->lost(h, i);
+    }
+    f->worker = worker;
+    f->n_workers = n;
+    f->kind = kind_of(run);
+    return DROVE_OK;
+}
+
+/* ---- groups that a coordinator gives batches to ---- */
+
+static drove_status fill_history(const drove_run *run, const drove_coord_facts *c,
+                                 drove_group_facts *g)
+{
+    if (c->n_history == 0) return DROVE_OK;
+    drove_batch_size *history = calloc(c->n_history, sizeof *history);
+    if (history == NULL) return drove__fail_nomem("batch sizes", c->n_history * sizeof *history);
+    for (size_t i = 0; i < c->n_history; i++) {
+        const drove_batch_change *h = &c->history[i];
+        history[i] = (drove_batch_size){.epochs = (double)h->position / (double)run->train->n_rows,
+                                        .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
+                                        .batch = h->batch,
+                                        .counted_updates = h->u};
+    }
+    g->history = history;
+    g->n_history = c->n_history;
+    return DROVE_OK;
+}
+
+/* The workers of a group follow each other. */
+static unsigned first_of(const drove_run *run, unsigned group)
+{
+    unsigned i = 0;
+    while (run->plan.worker[i].group != group) i++;
+    return i;
+}
+
+static void fill_group(const drove_run *run, unsigned i, const drove_assigned_facts *a,
+                       drove_group_facts *out)
+{
+    unsigned first = first_of(run, i);
+    const drove_worker *w = &run->loop->worker[first];
+    const drove_coord_facts *c = &a->coord;
+    *out = (drove_group_facts){
+        .name = a->name,
+        .first = first,
+        .n = a->n_workers,
+        .batch = c->batch,
+        .batch_min = c->least,
+        .batch_max = c->most,
+        .n_batches = c->n_batches,
+        .counted_updates = c->u,
+        .examples_per_s = c->examples_per_s,
+        .lost = a->lost,
+        .device = w->device != NULL ? w->device->facts.name : NULL,
+        .copy_s = (double)w->times.copy_ns * 1e-9,
+        .compute_s = (double)w->times.compute_ns * 1e-9,
+        .hidden_s = (double)w->times.hidden_ns * 1e-9,
+        .wait_s = (double)w->times.wait_ns * 1e-9,
+        .logged_busy_ns = run->logged_busy_ns != NULL ? run->logged_busy_ns[i] : 0,
+        .busy = a->busy,
+    };
+}
+
+static drove_status fill_groups(const drove_run *run, bool with_history, drove_facts *f)
+{
+    const drove_source *from = run->loop->source;
+    const unsigned n = drove__assigned_groups(from);
+    if (n == 0) return DROVE_OK;
+    drove_group_facts *group = calloc(n, sizeof *group);
+    if (group == NULL) return drove__fail_nomem("facts of workers", n * sizeof *group);
+    f->group = group;
+    f->n_groups = n;
+    f->groups_since_ns = run->since_ns;
+    f->logged_ns = run->logged_ns;
+    for (unsigned i = 0; i < n; i++) {
+        drove_assigned_facts a;
+        drove__assigned_facts(from, i, &a);
+        fill_group(run, i, &a, &group[i]);
+        if (with_history) DROVE_TRY(fill_history(run, &a.coord, &group[i]));
+    }
+    return DROVE_OK;
+}
+
+void drove__facts_logged(drove_run *run)
+{
+    const unsigned n = drove__assigned_groups(run->loop->source);
+    run->logged_ns = run->standing.train_ns;
+    if (n > 0 && run->logged_busy_ns == NULL)
+        run->logged_busy_ns = calloc(n, sizeof *run->logged_busy_ns);
+    if (run->logged_busy_ns == NULL) return;
+    memset(run->logged_busy_ns, 0, n * sizeof *run->logged_busy_ns);
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        run->logged_busy_ns[run->plan.worker[i].group] += run->loop->worker[i].trace.busy_ns;
+}
+
+/* ---- exchange between workers ---- */
+
+static void fill_communication(const drove_run *run, drove_communication_facts *out)
+{
+    const unsigned needs = run->plan.ops->needs;
+    drove_elastic_facts facts = {0};
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return;
+    (void)drove__elastic_facts(run->loop->sync, &facts);
+    *out = (drove_communication_facts){.is_there = true,
+                                       .transport = run->transport->ops->name,
+                                       .period = facts.period,
+                                       .alpha = facts.has_pull ? facts.alpha : NAN,
+                                       .has_master = (needs & DROVE_SYNC_MASTER) != 0,
+                                       .data_s = (double)run->beginning.data_ns * 1e-9,
+                                       .start_s = (double)run->beginning.start_ns * 1e-9};
+}
+
+static drove_status fill_cluster(const drove_run *run, drove_cluster_facts *out)
+{
+    const drove_wire *wire = run->ranks.n > 1 ? drove__transport_wire(run->transport) : NULL;
+    if (wire == NULL) return DROVE_OK;
+    const char **host = calloc(wire->n_ranks, sizeof *host);
+    if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
+    for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
+    *out = (drove_cluster_facts){.is_there = true,
+                                 .transport = run->transport->ops->name,
+                                 .library = wire->library,
+                                 .n_ranks = run->ranks.n,
+                                 .n_local = run->ranks.n_local,
+                                 .n_threads = run->plan.worker[run->plan.first_here].n_cores,
+                                 .host = host};
+    return DROVE_OK;
+}
+
+/* ---- at an evaluation ---- */
+
+static void fill_machine(const drove_run *run, drove_machine_facts *out)
+{
+    drove_topo_facts topo;
+    drove__topo_facts(run->topo, &topo);
+    *out = (drove_machine_facts){.cpu = drove__cpu_model(),
+                                 .n_cores = topo.n_cores,
+                                 .n_processors = topo.n_pus,
+                                 .n_nodes = topo.n_nodes,
+                                 .gemm = run->kernels.gemm_source};
+    gethostname(out->host, sizeof out->host - 1);
+}
+
+static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
+                                 drove_facts *f)
+{
+    f->opt = &run->opt;
+    f->option = drove_options_table(&f->n_options);
+    f->progress = *p;
+    f->train_ns = run->standing.train_ns;
+    f->strategy = run->plan.spec;
+    f->model = run->model->spec;
+    f->isa = run->kernels.isa;
+    fill_machine(run, &f->machine);
+    fill_communication(run, &f->communication);
+    DROVE_TRY(fill_workers(run, f));
+    DROVE_TRY(fill_groups(run, with_history, f));
+    return fill_cluster(run, &f->cluster);
+}
+
+drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
+                                     drove_facts *out)
+{
+    *out = (drove_facts){0};
+    drove_status status = fill_present(run, p, false, out);
+    if (status != DROVE_OK) drove__facts_fini(out);
+    return status;
+}
+
+/* ---- at the end ---- */
+
+static uint64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024u;
+}
+
+/* Numbers of the data set that an example has, stored non-zeros of sparse data. */
+static double numbers_per_row(const drove_run *run)
+{
+    drove_data_facts facts;
+    if (run->model->n_layers != 1) return NAN;
+    drove_data_describe(run->train, &facts);
+    return (double)facts.n_stored / (double)facts.n_rows;
+}
+
+static void fill_marks(const drove_run *run, drove_facts *f)
+{
+    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
+    f->n_marks = DROVE_N_MARKS;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &run->standing.mark[i];
+        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
+                                        .is_met = m->met,
+                                        .train_s = m->train_s,
+                                        .epochs = m->epochs,
+                                        .updates = m->updates};
+    }
+}
+
+static void fill_precision(const drove_run *run, drove_precision_facts *out)
+{
+    drove_engine_facts f;
+    if (run->loop->shared == NULL) return;
+    run->loop->core_ops->facts(run->loop->shared, &f);
+    *out = (drove_precision_facts){.is_there = true,
+                                   .model_range = f.model_range,
+                                   .data_scale = f.data_scale,
+                                   .data_clamped = f.data_clamped,
+                                   .bridges = f.bridges,
+                                   .bytes_per_example = f.bytes_per_example};
+    snprintf(out->name, sizeof out->name, "%s", f.precision);
+}
+
+/* Of this process: the times of an earlier one of a continued run are not known. */
+static void fill_loader(const drove_run *run, drove_loader_facts *out)
+{
+    uint64_t busy_ns, exposed_ns;
+    if (run->loop->loader == NULL) return;
+    double hidden = drove__loader_times(run->loop->loader, &busy_ns, &exposed_ns);
+    *out = (drove_loader_facts){.is_there = true,
+                                .n_threads = run->loop->n_loaders,
+                                .busy_s = (double)busy_ns * 1e-9,
+                                .exposed_s = (double)exposed_ns * 1e-9,
+                                .hidden = hidden};
+}
+
+static void fill_partition(const drove_partition *p, drove_partition_facts *out)
+{
+    if (p->n == 0) return;
+    *out = (drove_partition_facts){.n = p->n,
+                                   .copies_bytes = p->n * p->copy_bytes,
+                                   .fast_bytes = p->fast_bytes,
+                                   .fast_name = p->fast_name,
+                                   .fits = drove__partition_fits(p),
+                                   .suggested = p->suggested};
+}
+
+/* What one more example of a batch takes on a device: activations and itself. */
+static double example_bytes(const drove_run *run)
+{
+    drove_pass_options pass = {.model = run->model,
+                               .kernels = &run->kernels,
+                               .rows = run->loop->update_rows,
+                               .max_rows = run->loop->update_rows,
+                               .n_parts = 1,
+                               .trains = true};
+    double bytes = (double)drove__pass_bytes(&pass);
+    pass.max_rows *= 2;
+    return ((double)drove__pass_bytes(&pass) - bytes) / (double)run->loop->update_rows +
+           (double)run->model->n_inputs * sizeof(float);
+}
+
+static drove_status fill_layers(const drove_run *run, const drove_accum_facts *a,
+                                drove_replica_facts *out)
+{
+    if (a->part == NULL || a->n_parts == 0) return DROVE_OK;
+    drove_layer_facts *layer = calloc(a->n_parts, sizeof *layer);
+    if (layer == NULL) return drove__fail_nomem("facts of layers", a->n_parts * sizeof *layer);
+    for (size_t i = 0; i < a->n_parts; i++) {
+        const drove_layer *l = &run->model->layer[run->loop->slices.layer[i]];
+        const drove_accum_part *p = &a->part[i];
+        layer[i] = (drove_layer_facts){.name = l->name,
+                                       .n_params = l->n_params,
+                                       .n_iterations = p->n_iterations,
+                                       .down_ns = p->down_ns,
+                                       .down_exposed_ns = p->down_exposed_ns,
+                                       .add_ns = p->add_ns,
+                                       .add_span_ns = p->add_span_ns,
+                                       .add_exposed_ns = p->add_exposed_ns,
+                                       .up_ns = p->up_ns,
+                                       .up_exposed_ns = p->up_exposed_ns};
+    }
+    out->layer = layer;
+    out->n_layers = a->n_parts;
+    return DROVE_OK;
+}
+
+static drove_status fill_replicas(const drove_run *run, drove_replica_facts *out)
+{
+    drove_accum_facts a;
+    if (!drove__accum_facts(run->loop->sync, &a)) return DROVE_OK;
+    double vector = (double)run->optim->n * sizeof(float);
+    double state = (double)(run->optim->n_vector - run->optim->n) * sizeof(float);
+    *out = (drove_replica_facts){.is_there = true,
+                                 .n_checks = a.n_checks,
+                                 .parameters_bytes = vector,
+                                 .gradient_bytes = vector,
+                                 .state_bytes = state,
+                                 .receive_bytes = a.receive_vectors * vector,
+                                 .host_bytes = a.host_vectors * vector,
+                                 .example_bytes = example_bytes(run),
+                                 .is_first_come = a.is_first_come,
+                                 .n_compared = a.error.n_compared,
+                                 .n_different = a.error.n_different,
+                                 .error_max = a.error.most,
+                                 .error_relative = a.error.relative};
+    return fill_layers(run, &a, out);
+}
+
+static drove_status fill_spans(const drove_run *run, drove_facts *f)
+{
+    const drove_slices *d = &run->loop->slices;
+    if (run->loop->spans == NULL) return DROVE_OK;
+    const char **name = calloc(d->n, sizeof *name);
+    if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
+    for (size_t i = 0; i < d->n; i++) name[i] = run->model->layer[d->layer[i]].name;
+    f->spans = run->loop->spans;
+    f->span_part = name;
+    f->n_span_parts = d->n;
+    return DROVE_OK;
+}
+
+static drove_status fill_end(const drove_run *run, drove_facts *f)
+{
+    _Static_assert((int)DROVE_FEATURES_TEXT_SIZE <= (int)DROVE_FACTS_TEXT_SIZE, "room for a spec");
+    f->outcome = run->outcome;
+    f->signal_number = run->signal_number;
+    f->update_rows = run->loop->update_rows;
+    f->n_test_rows = run->test != NULL ? run->test->n_rows : 0;
+    f->is_multi_label = run->train->storage->y_kind == DROVE_Y_LABELS;
+    f->numbers_per_row = numbers_per_row(run);
+    f->peak_rss_bytes = peak_rss_bytes();
+    f->prefetch_hardware = drove__prefetch_state_name(run->prefetch_hardware);
+    drove__features_print(&run->features, f->features);
+    fill_marks(run, f);
+    fill_precision(run, &f->precision);
+    fill_loader(run, &f->loader);
+    fill_partition(&run->plan.partition, &f->partition);
+    DROVE_TRY(fill_replicas(run, &f->replicas));
+    return fill_spans(run, f);
+}
+
+drove_status drove__facts_summary(const drove_run *run, drove_facts *out)
+{
+    *out = (drove_facts){0};
+    drove_status status = fill_present(run, &run->final, true, out);
+    if (status == DROVE_OK) status = fill_end(run, out);
+    if (status != DROVE_OK) drove__facts_fini(out);
+    return status;
+}
+
+void drove__facts_fini(drove_facts *f)
+{
+    for (unsigned i = 0; i < f->n_groups; i++) free(f->group[i].history);
+    free(f->group);
+    free(f->worker);
+    free(f->cluster.host);
+    free(f->replicas.layer);
+    free(f->span_part);
+    *f = (drove_facts){0};
+}

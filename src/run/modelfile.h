@@ -1,0 +1,39 @@
+/* run/modelfile.h - model.safetensors: a trained model with all that prediction needs. */
+#ifndef DROVE_RUN_MODELFILE_H
+#define DROVE_RUN_MODELFILE_H
+
+#include "data/data.h"
+#include "engine/features.h"
+#include "model/model.h"
+
+/* data: as they were opened, before the features; only the descriptive part is used. */
+drove_status drove__modelfile_save(const char *path, const drove_model *model,
+                                   const drove_data *data, const drove_features_options *features,
+                                   const float *theta);
+/* *theta_out from drove__alloc.  shift, factor, names as they stand in the file. */
+typedef struct drove_modelfile {
+    drove_model           *model;
+    float                 *theta;    /* [n_params] */
+    drove_model_io         io;       /* as the model sees it */
+    size_t                 n_inputs; /* features of the data; io.n_features where there is no map */
+    drove_features_options features;
+    drove_augment          augment; /* images, and what is cut out of them; channels 0: none */
+    drove_scaling          scaling;
+    /* of the training data, with index_base: how to read further data */
+    drove_x_kind x_kind;
+    int          index_base;
+    float       *shift, *factor; /* [n_inputs], or NULL */
+    char       **class_name;     /* [n_classes], or NULL */
+} drove_modelfile;
+drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
+void         drove__modelfile_fini(drove_modelfile *file);
+/* The features alone. */
+drove_status drove__modelfile_features(const char *path, drove_features_options *out);
+
+
+/* What these data demand of a model. */
+drove_model_io drove__data_io(const drove_data *data);
+/* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
+double drove__score_accuracy(const drove_data *data, const drove_score *score);
+
+#endif
