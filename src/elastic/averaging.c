@@ -21,6 +21,7 @@
 #include "elastic/common.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 #include "cluster/tree.h"
 
 #include <math.h>
@@ -67,6 +68,7 @@ static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
 static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
                                const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C,
                                      .period = PERIOD_LOCAL,
                                      .may_auto = true,
@@ -87,6 +89,7 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
 static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
                                 const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     static const char *const keys[] = {"lr", "momentum", "h", NULL};
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
                                .period = PERIOD_DILOCO,
@@ -348,9 +351,9 @@ const drove_sync_ops drove__sync_allreduce = {
         .help =                                                                                    \
             "parameters become their mean every --period steps (16; auto: exchanges take at most " \
             "10 % of the time)",                                                                   \
-        .source = "Stich, ICLR 2019", .promises = (kept), .needs = NEEDS | DROVE_SYNC_OWN_STATE,   \
-        .variants = local_variants, .init = init_local, .publish = publish_local,                  \
-        .tensors = tensors
+        .source = "Stich, ICLR 2019", .promises = (kept),                                          \
+        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = local_variants,      \
+        .init = init_local, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_local = {
     LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE),
@@ -365,8 +368,8 @@ static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROV
             "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); " \
             "?lr=0.7, ?momentum=0.9 of it",                                                        \
         .source = "Douillard et al., 2023", .promises = (kept),                                    \
-        .needs = NEEDS | DROVE_SYNC_OWN_STATE, .variants = diloco_variants, .init = init_diloco,   \
-        .publish = publish_local, .tensors = tensors
+        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = diloco_variants,     \
+        .init = init_diloco, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_diloco = {
     DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),

@@ -14,6 +14,7 @@
 #include "elastic/central.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 
 #include <string.h>
 
@@ -250,12 +251,14 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
 static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
                                const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     return init(s, opt, start, true);
 }
 
 static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
                                  const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     return init(s, opt, start, false);
 }
 
@@ -264,8 +267,8 @@ static const char *const momentum_variants[] = {"measgd-async", NULL};
 static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
-            DROVE_SYNC_ELASTIC,
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
 };
 
 const drove_sync_ops drove__sync_easgd_async = {

@@ -2,6 +2,7 @@
 #include "elastic/common.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -265,8 +266,9 @@ void drove__elastic_stop(drove_elastic *e, drove_sync *s)
 
 bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
 {
-    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
     if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
+    if (drove__typed_facts(s, out)) return true;
+    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
     bool has_pull = e->alpha_limit > 0.0;
     double eta_rho = (double)(s->optim->lr * e->rho);
     *out = (drove_elastic_facts){.period = e->of[e->transport->first_worker].period,

@@ -113,6 +113,7 @@ const drove_sync_ops drove__sync_easgd = {
     .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
              DROVE_SYNC_ELASTIC,
     .variants = variants,
+    .not_typed = "its workers compute in turn, between two messages of a step",
     .init = init,
     .fini = fini,
     .acquire = acquire,

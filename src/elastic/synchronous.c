@@ -24,6 +24,7 @@
 #include "elastic/common.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 
 #include <string.h>
 
@@ -65,18 +66,21 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
 
 static drove_status init1(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, true);
 }
 
 static drove_status init2(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, false);
 }
 
 static drove_status init3(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     static const char *const keys[] = {"centre", NULL};
     enum { EACH, ONE };
     static const char *const centres[] = {[EACH] = "each", [ONE] = "one"};
@@ -235,7 +239,8 @@ static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_ELASTIC,
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_ELASTIC,
 };
 
 #define SYNCHRONOUS_TABLE                                                                          \

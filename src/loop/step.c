@@ -79,7 +79,7 @@ static drove_status step_in_place(drove_worker *w, const drove_task *task, const
     uint64_t t0 = now(w);
     const drove_params live = s->ops->live(s, w->index);
     DROVE_TRY(w->engine_ops->steps(w->engine, &live, batch, eta, &made));
-    s->ops->live_done(s, w->index, made.n_steps, &info);
+    DROVE_TRY(s->ops->live_done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;

@@ -56,11 +56,12 @@ static void work(rig *r, unsigned worker, void *arg)
     }
 }
 
-/* The tree, element by element: the larger half first. */
+/* The tree, element by element: the largest power of 2 below n first. */
 static float tree(float *const *g, unsigned first, unsigned n, size_t i)
 {
     if (n == 1) return g[first][i];
-    unsigned left = n - n / 2;
+    unsigned left = 1;
+    while (2 * left < n) left *= 2;
     return tree(g, first, left, i) + tree(g, first + left, n - left, i);
 }
 
