@@ -3,7 +3,7 @@
  */
 #include "base/cpu.h"
 #include "engine/gather.h"
-#include "run/loader.h"
+#include "loop/loader.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* Groups of cores on recorded machines, and the capacity rule with the paper's figures. */
 #include "base/mem.h"
 #include "base/topo.h"
-#include "run/partition.h"
+#include "plan/partition.h"
 
 #include <hwloc.h>
 #include <setjmp.h>
