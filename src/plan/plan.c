@@ -237,7 +237,12 @@ static drove_status check_entry(const drove_plan *p, const drove_workers_entry *
 static drove_status expand_rank(const char *text, unsigned local_rank, char *into, size_t size)
 {
     size_t used = 0;
-    for (const char *at = text; *at != '\0' && used + 12 < size; at++) {
+    for (const char *at = text; *at != '\0'; at++) {
+        if (used + 12 >= size)
+            return drove__fail(DROVE_E_ARG,
+                               "--workers: expected at most %zu characters with %%r replaced, "
+                               "found more",
+                               size - 12);
         if (at[0] == '%' && at[1] == 'r') {
             used += (size_t)snprintf(into + used, size - used, "%u", local_rank);
             at++;
@@ -270,7 +275,7 @@ static unsigned list_workers(const drove_plan *p)
 
 static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
-    char text[DROVE_TEXT_SIZE];
+    char text[DROVE_TEXT_SIZE + 12]; /* any text without %r */
     DROVE_TRY(expand_rank(o->workers, m->local_rank, text, sizeof text));
     return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
 }
@@ -291,15 +296,18 @@ static drove_status plan_ranks(drove_plan *p, const drove_options *o, const drov
     p->first_here = first;
     p->n_here = n_here;
     for (unsigned i = 0; i < p->n_workers; i++) {
-        drove_plan_worker *w = &p->worker[i];
-        snprintf(w->name, sizeof w->name, "rank:%u", i / n_here);
-        w->group = i;
-        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(w, 1));
+        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(&p->worker[i], 1));
     }
     if (is_listed) DROVE_TRY(plan_list(p, m, first));
     else
         DROVE_TRY(place_workers(p, m, first, 1, p->n_asked,
                                 m->is_bound ? 0 : m->local_rank * p->n_asked, "rank"));
+    for (unsigned i = 0; i < p->n_workers; i++) { /* numbered through all ranks */
+        drove_plan_worker *w = &p->worker[i];
+        w->group = i;
+        if (!is_listed || !drove__plan_is_here(p, i))
+            snprintf(w->name, sizeof w->name, "rank:%u", i / n_here);
+    }
     p->n_groups = p->n_workers;
     return DROVE_OK;
 }
