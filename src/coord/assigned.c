@@ -66,7 +66,7 @@ typedef struct group {
     drove_queue *inbox;     /* of letters */
     pthread_mutex_t taking; /* the inbox's consumer */
     cell cell[CELLS];
-    _Atomic uint64_t ticket;  /* assignment << PART_BITS | next part */
+    _Atomic uint64_t ticket; /* assignment << PART_BITS | next part */
     _Atomic int is_parked;
     pthread_mutex_t record; /* protects busy and busy_until */
     drove_timeline busy;
@@ -148,7 +148,8 @@ static bool wants_probe(const drove_spec *spec, const drove_source_worker *w)
 
 /* ---- making ---- */
 
-static drove_status init_group(assigned *a, unsigned i, const drove_source_worker *w)
+static drove_status init_group(assigned *a, unsigned i, const drove_source_worker *w,
+                               const drove_clock *clock)
 {
     group *g = &a->group[i];
     snprintf(g->name, sizeof g->name, "%s", w->name);
@@ -163,7 +164,9 @@ static drove_status init_group(assigned *a, unsigned i, const drove_source_worke
         pthread_mutex_init(&g->lock, NULL) != 0)
         return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
     g->locks_are_made = true;
-    return drove__queue_create(INBOX, sizeof(letter), &g->inbox);
+    DROVE_TRY(drove__queue_create(INBOX, sizeof(letter), &g->inbox));
+    drove__queue_use_clock(g->inbox, clock);
+    return DROVE_OK;
 }
 
 static drove_status make_coordinator(assigned *a)
@@ -206,7 +209,7 @@ static drove_status make_groups(drove_source *s, const drove_source_options *opt
     for (unsigned i = 0; i < opt->n_workers; i++) {
         const drove_source_worker *w = &opt->worker[i];
         group *g = &a->group[w->group];
-        if (g->n_workers == 0) DROVE_TRY(init_group(a, w->group, w));
+        if (g->n_workers == 0) DROVE_TRY(init_group(a, w->group, w, s->clock));
         g->n_workers++;
         a->member[i].group = g;
         sem_init(&a->member[i].answered, 0, 0);
@@ -234,6 +237,7 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     s->publishes = a->method.by_coordinator;
     DROVE_TRY(drove__queue_create((size_t)opt->n_workers * REQUESTS_EACH + INBOX, sizeof(request),
                                   &a->requests));
+    drove__queue_use_clock(a->requests, s->clock);
     return make_coordinator(a);
 }
 
