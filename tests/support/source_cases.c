@@ -223,7 +223,7 @@ void source_halts_without_a_gap(const source_setup *setup)
             rig.halt_at = from + 1 + drove__rng_below(&rng, 1000);
             source_rig_train(&rig, NUMBERS - SOURCE_MOST_WORKERS);
             uint64_t next = atomic_load(&rig.source.next);
-            assert_true(next >= rig.halt_at);
+            assert_true(next >= rig.halt_at || next >= NUMBERS - SOURCE_MOST_WORKERS);
             if (rig.source.width > 0) assert_int_equal(next % rig.source.width, 0);
             assert_int_equal(atomic_load(&rig.n_done), next);
             if (setup->ops->begun != NULL) assert_int_equal(setup->ops->begun(&rig.source), next);
