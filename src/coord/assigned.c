@@ -74,8 +74,8 @@ typedef struct group {
     drove_timeline busy;
     uint64_t busy_until_ns;
     /* Of a device: held from accepts until the step is in the parameters and its message in the
-     * queue (update=coordinator: until the step is in the queue), and while the coordinator looks for silent groups: a batch that was published is
-     * never given to another. */
+     * queue (update=coordinator: until the step is in the queue), and while the coordinator looks
+     * for silent groups: a batch that was published is never given to another. */
     pthread_mutex_t lock;
     bool locks_are_made;
     _Atomic int fate;                  /* changed under lock */
