@@ -2,8 +2,8 @@
  * all of them wait: what takes a minute takes milliseconds, and the same events get the same times.
  *
  * It is told how many threads take part; they wait by this clock alone.  A thread that waits looks
- * again every few hundred microseconds, so nobody need tell the clock of a wake-up.  Time moves when
- * every thread has looked several times and found nothing.
+ * again every few hundred microseconds, so nobody need tell the clock of a wake-up.  Time moves
+ * when every thread has looked several times and found nothing.
  */
 #ifndef DROVE_TESTS_VIRTUAL_CLOCK_H
 #define DROVE_TESTS_VIRTUAL_CLOCK_H
