@@ -368,7 +368,7 @@ static void who_lives_is_waited_for(void **state)
     double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
     assert_true(waited_s > 0.9 && waited_s < 30);
     assert_int_equal(r.status[0], DROVE_E_SYSTEM);
-    assert_non_null(strstr(r.text[0], "has not come"));
+    assert_non_null(strstr(r.text[0], "but is alive"));
     close_ranks(&r);
 }
 

@@ -275,7 +275,7 @@ static void who_does_not_come_is_named(void **state)
     static const char *const text[] = {
         [1] = "all-reduce of worker 0: stopped",
         [2] = "all-reduce of worker 0: worker 2 of 3 was lost",
-        [4] = "all-reduce of worker 0: worker 2 of 3 was not heard of for 0.2 s",
+        [4] = "all-reduce of worker 0: worker 2 of 3 has not been heard of for 0.2 s",
     };
     for (size_t n = 1; n <= 4; n++) {
         table b;
@@ -360,15 +360,14 @@ static void messages_to_and_from_who_has_left_fail(void **state)
         .kind = DROVE_BROADCAST, .channel = 2, .peer = 1, .out = b.out[0], .n = 10};
     assert_int_equal(b.t->ops->start(b.t, 2, &spread), DROVE_OK);
     assert_int_equal(drove__exchange(b.t, 0, &spread, NULL), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(),
-                        "broadcast in channel 2: worker 1, whose it is, has left");
+    assert_string_equal(drove_error_text(), "broadcast in channel 2: its root, worker 1, has left");
     close_table(&b);
 }
 
-static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
+static void a_lost_worker_does_not_hold_the_centre(void **state)
 {
     (void)state;
-    for (int inside = 0; inside < 2; inside++) {
+    for (int holds = 0; holds < 2; holds++) {
         table b;
         open_table(&b, 2, 100);
         drove_shared *s = b.t->impl;
@@ -377,8 +376,8 @@ static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
         const drove_centre centre = {
             .vector = vector, .serve = serve_add, .context = vector, .is_exclusive = true};
         assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
-        atomic_store(&s->worker[1].came_ns, 1); /* as a worker that was killed there */
-        atomic_store(&s->inside, inside ? 2 : 0);
+        atomic_store(&s->worker[1].queued_ns, 1); /* as after being killed there */
+        atomic_store(&s->holder, holds ? 2 : 0);
         const drove_exchange call = {.kind = DROVE_RPC, .in = b.in[0], .out = b.out[0], .n = 100};
         b.t->ops->leave(b.t, 1, true);
         assert_int_equal(drove__exchange(b.t, 0, &call, NULL), DROVE_OK);
@@ -441,7 +440,7 @@ int main(void)
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
         cmocka_unit_test(who_does_not_come_is_named),
         cmocka_unit_test(messages_to_and_from_who_has_left_fail),
-        cmocka_unit_test(who_is_lost_at_the_centre_does_not_bar_its_door),
+        cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),
         cmocka_unit_test(a_lost_workers_chunk_is_carried_on_from_every_phase),
         cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
         cmocka_unit_test(a_wish_to_halt_counts_from_the_next_start),
