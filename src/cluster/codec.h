@@ -16,7 +16,6 @@
  *
  * Threads: a codec belongs to its worker.  During an exchange other workers read its codes and may
  * do 2 and 3 for its slice.  All memory is from drove__alloc.
- *
  */
 #ifndef DROVE_CLUSTER_CODEC_H
 #define DROVE_CLUSTER_CODEC_H

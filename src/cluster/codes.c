@@ -3,7 +3,6 @@
  *   round 0   the codes of slice p go to rank p
  *   round 1   rank p adds its slice by the tree; the codes of the sum go to all
  *   round 2   no messages: every rank decodes all slices
- *
  */
 #include "cluster/codec.h"
 #include "cluster/request.h"

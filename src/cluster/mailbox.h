@@ -3,7 +3,6 @@
  * A message takes a random time that grows with its length.  Messages from one sender to one
  * receiver stay in order.  As in MPI libraries, short ones are copied when sent, long ones when
  * received.
- *
  */
 #ifndef DROVE_CLUSTER_MAILBOX_H
 #define DROVE_CLUSTER_MAILBOX_H

@@ -6,7 +6,6 @@
  * A progress thread advances started exchanges while the worker computes.  A worker that waits in
  * finish advances them itself, and the progress thread sleeps.  The process that holds the centre
  * has further threads, which serve RPCs.
- *
  */
 #ifndef DROVE_CLUSTER_MESSAGES_H
 #define DROVE_CLUSTER_MESSAGES_H

@@ -7,7 +7,6 @@
  *
  * Ranks also send each other control messages: heartbeats, asked for by a rank that waits, and
  * orders to stop.
- *
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

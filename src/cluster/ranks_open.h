@@ -6,7 +6,6 @@
  * libraries can read (Open MPI is tried first).  DROVE_MPI=openmpi or mpich forces one;
  * DROVE_MPI=none makes every process a run of its own.  DROVE_REDUCE=library takes the all-reduce
  * of the library, whose bits are not those of the fixed tree (messages.h).
- *
  */
 #ifndef DROVE_CLUSTER_RANKS_OPEN_H
 #define DROVE_CLUSTER_RANKS_OPEN_H

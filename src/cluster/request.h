@@ -7,7 +7,6 @@
  * straight from and to their memory.
  *
  * Thread rules: everything here is protected by messages.lock unless a comment says otherwise.
- *
  */
 #ifndef DROVE_CLUSTER_REQUEST_H
 #define DROVE_CLUSTER_REQUEST_H

@@ -10,7 +10,6 @@
  *             or to the root.  Fewer rounds than HALVING but more messages: for few ranks
  *   TREE      round l: ranks with r mod 2^(l+1) = 2^l send all to r - 2^l, which adds: the tree for
  *             any P.  Then down from rank 0, or from there to the root
- *
  */
 #include "cluster/request.h"
 

@@ -4,7 +4,6 @@
  * of a slot.  Slots are few: while none is free, further RPCs wait in the MPI library.  Threads
  * serve RPCs, one where the centre is exclusive; without a progress thread, whoever advances
  * requests serves them.
- *
  */
 #include "cluster/request.h"
 

@@ -3,7 +3,6 @@
  * belong.
  *
  * Thread rules: transport.h.  Memory order: docs/memory-model.md, A13.
- *
  */
 #include "cluster/shared_state.h"
 
@@ -147,10 +146,10 @@ static bool test(drove_transport *t, unsigned worker, unsigned channel)
 static void count_bytes(const drove_shared *s, unsigned worker, const drove_exchange *x,
                         drove_exchange_info *info)
 {
-    bool brings = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND || x->kind == DROVE_RPC ||
-                  (x->kind == DROVE_REDUCE && worker != x->peer) ||
-                  (x->kind == DROVE_BROADCAST && worker == x->peer);
-    if (!brings || s->t.n_workers == 1) return;
+    bool contributes = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND ||
+                       x->kind == DROVE_RPC || (x->kind == DROVE_REDUCE && worker != x->peer) ||
+                       (x->kind == DROVE_BROADCAST && worker == x->peer);
+    if (!contributes || s->t.n_workers == 1) return;
     info->bytes += x->codec != NULL ? drove__codec_bytes(x->codec, x->n) : x->n * sizeof(float);
     info->messages++;
 }

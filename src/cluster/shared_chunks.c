@@ -8,7 +8,6 @@
  * cache: out may be in, so a worker that is killed may have overwritten some terms.
  *
  * The word of a chunk: number of the exchange << 24 | worker << 8 | phase.
- *
  */
 #include "cluster/shared_state.h"
 

@@ -3,7 +3,6 @@
  * One word names the holder of an exclusive centre.  A waiting worker has written the time it came;
  * the earliest is next.  A worker that is killed as holder or in the queue is removed by
  * drove__shared_release_centre; its RPC is then served in part, element by element.
- *
  */
 #include "cluster/shared_state.h"
 

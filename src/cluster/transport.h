@@ -21,7 +21,6 @@
  *
  * Thread rules: start, test and finish by the thread of `worker`; stop by any thread; gather by the
  * controlling thread of the process, workers parked; host before the first exchange.
- *
  */
 #ifndef DROVE_CLUSTER_TRANSPORT_H
 #define DROVE_CLUSTER_TRANSPORT_H

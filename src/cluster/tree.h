@@ -5,7 +5,6 @@
  *
  * It depends on the number of workers only.  With 2^k workers, recursive halving and doubling at
  * distances 1, 2, 4 ... adds in this order too.
- *
  */
 #ifndef DROVE_CLUSTER_TREE_H
 #define DROVE_CLUSTER_TREE_H

@@ -7,7 +7,6 @@
  *
  * Thread rules: after init any thread may call any slot but fini; several at once only where
  * takes_threads.
- *
  */
 #ifndef DROVE_CLUSTER_WIRE_H
 #define DROVE_CLUSTER_WIRE_H

@@ -1,5 +1,5 @@
-/* elastic/asynchronous.c - Async EASGD, Async MEASGD, Hogwild EASGD: workers exchange with the centre
- * in the order in which they come.
+/* elastic/asynchronous.c - Async EASGD, Async MEASGD, Hogwild EASGD: workers exchange with the
+ * centre in the order in which they come.
  *
  * Source: the paper, section 5.1; equations (1), (5), (6), and (2) for the one worker that calls:
  *     W^i += step - alpha (W^i - c)     c += alpha (W^i - c)        in every tau-th step
@@ -50,8 +50,8 @@ enum {
 const drove_sync_ops drove__sync_easgd_async = {
     DROVE_CENTRAL_ASYNC_SLOTS,
     .name = "easgd-async",
-    .help = "Async EASGD: workers meet the centre first come, first served; --rho, --period; "
-            "?overlap=1: while they compute",
+    .help = "Async EASGD: workers exchange with the centre first come, first served; --rho, "
+            "--period; ?overlap=1: while they compute",
     .source = "You, Buluc, Demmel, SC17, section 5.1",
     .promises = DROVE_SYNC_SNAPSHOT,
     .needs = NEEDS,
@@ -75,7 +75,7 @@ const drove_sync_ops drove__sync_measgd_async = {
 const drove_sync_ops drove__sync_easgd_hogwild = {
     DROVE_CENTRAL_ASYNC_SLOTS,
     .name = "easgd-hogwild",
-    .help = "Hogwild EASGD: several meet the centre at once, without a lock",
+    .help = "Hogwild EASGD: several workers exchange with the centre at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 5.1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE,
     .needs = NEEDS,

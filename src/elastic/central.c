@@ -1,4 +1,4 @@
-/* elastic/central.c - see central.h. */
+/* elastic/central.c - serving RPCs at the centre, and a worker's step around them. */
 #include "elastic/central.h"
 
 #include "base/clock.h"
@@ -17,9 +17,9 @@ drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
     drove_transport *t = v->e.transport;
     v->is_held = t->process == 0;
     v->centre = drove__sync_first_vector(s, DROVE_SYNC_SHARED, theta0);
-    v->turn = drove__alloc(s->n_workers, sizeof *v->turn);
+    v->update = drove__alloc(s->n_workers, sizeof *v->update);
     v->known = drove__alloc(s->n_workers, sizeof *v->known);
-    if (v->centre == NULL || v->turn == NULL || v->known == NULL) return drove__sync_no_memory(s);
+    if (v->centre == NULL || v->update == NULL || v->known == NULL) return drove__sync_no_memory(s);
     const drove_centre centre = {.vector = v->is_held ? v->centre : NULL,
                                  .serve = serve,
                                  .context = v,
@@ -32,7 +32,7 @@ void drove__central_fini(drove_sync *s)
     drove_central *v = s->impl;
     drove__elastic_fini(&v->e, s);
     drove__sync_vector_free(s, v->centre);
-    drove__free(v->turn);
+    drove__free(v->update);
     drove__free(v->known);
     drove__free(v);
 }
@@ -45,12 +45,12 @@ const drove_span *drove__central_receive(drove_central *v, unsigned worker, size
     size_t i = number[3] >= 0.0f && number[3] < (float)v->e.n_parts ? (size_t)number[3] : SIZE_MAX;
     if (i == SIZE_MAX || worker >= v->sync->n_workers || n < v->e.part[i].length) return NULL;
     if (i == 0) {
-        uint64_t brings = drove__elastic_join((const float[2]){number[1], 0.0f});
-        /* Relaxed: a count; what it counts is ordered by the RPCs' exclusion, or not at all. */
-        *before = atomic_fetch_add_explicit(&v->n_updates, brings, memory_order_relaxed);
-        v->turn[worker] = *before + 1;
+        uint64_t n_steps = drove__elastic_join((const float[2]){number[1], 0.0f});
+        /* Relaxed: a count.  The exclusion of RPCs orders the updates, if anything does. */
+        *before = atomic_fetch_add_explicit(&v->n_updates, n_steps, memory_order_relaxed);
+        v->update[worker] = *before + 1;
     }
-    *before = v->turn[worker] - 1;
+    *before = v->update[worker] - 1;
     drove__elastic_split(*before, number);
     return &v->e.part[i];
 }
@@ -69,7 +69,7 @@ void drove__central_elastic(void *context, unsigned worker, float *message, size
 
 /* ---- a worker's step ---- */
 
-/* W^i travels to the centre, what is there comes into me->c. */
+/* Sends W^i to the centre; its reply goes to me->c. */
 static drove_status begin(drove_sync *s, unsigned worker, float alpha, bool is_early)
 {
     drove_central *v = s->impl;
@@ -94,9 +94,9 @@ drove_status drove__central_acquire(drove_sync *s, unsigned worker, drove_view *
     return begin(s, worker, alpha, true);
 }
 
-/* The exchange of the step in hand, begun or not, and the step. */
-static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step,
-                         uint64_t *staleness)
+/* The exchange of this step, begun early or not, and the step. */
+static drove_status exchange(drove_sync *s, unsigned worker, const drove_step *step,
+                             uint64_t *staleness)
 {
     drove_central *v = s->impl;
     drove_elastic_worker *me = &v->e.of[worker];
@@ -115,7 +115,7 @@ static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step,
 
 void drove__central_count(drove_sync *s)
 {
-    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    /* Relaxed: read for display, or behind the lock of parking. */
     atomic_fetch_add_explicit(&s->published, 1, memory_order_relaxed);
 }
 
@@ -126,7 +126,7 @@ drove_status drove__central_publish(drove_sync *s, unsigned worker, const drove_
     drove_elastic_worker *me = &v->e.of[worker];
     uint64_t begin_ns = drove__now_ns(), staleness = 0;
     if (drove__elastic_is_due(me)) {
-        DROVE_TRY(meet(s, worker, step, &staleness));
+        DROVE_TRY(exchange(s, worker, step, &staleness));
     } else {
         drove__elastic_step(&v->e, s, worker, step, 0);
         me->since++;
@@ -142,7 +142,7 @@ void drove__central_stop(drove_sync *s)
     drove__elastic_stop(&((drove_central *)s->impl)->e, s);
 }
 
-/* What a lost worker has brought to the centre stays there. */
+/* Updates of a lost worker stay in the centre. */
 void drove__central_leave(drove_sync *s, unsigned worker)
 {
     drove_transport *t = ((drove_central *)s->impl)->e.transport;
@@ -161,7 +161,7 @@ static uint64_t published(const drove_sync *s)
     return atomic_load_explicit(&s->published, memory_order_relaxed);
 }
 
-/* Adds up what the workers of all processes have done since they were last parked. */
+/* Adds up the steps of all processes since the last parking. */
 static drove_status gather_updates(drove_sync *s)
 {
     drove_central *v = s->impl;
@@ -203,7 +203,8 @@ drove_status drove__central_restore(drove_sync *s, const float *vector, const dr
     uint64_t n_updates = published(s);
     DROVE_TRY(drove__elastic_restore(&v->e, s, vector, st, &found));
     for (unsigned i = 0; found && i < s->n_workers; i++)
-        n_updates -= v->e.progress[(size_t)i * DROVE_ELASTIC_PROGRESS + 1]; /* not yet brought */
+        n_updates -=
+            v->e.progress[(size_t)i * DROVE_ELASTIC_PROGRESS + 1]; /* not yet in the centre */
     memcpy(v->centre, vector, s->n_vector * sizeof *vector);
     atomic_store_explicit(&v->n_updates, n_updates, memory_order_relaxed);
     v->n_parked = published(s);

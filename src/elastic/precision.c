@@ -3,7 +3,6 @@
  *
  * The residuals of all parts form one vector, as theta does, and so do the residuals of their
  * slices.  A saved state has two tensors however many parts there are.
- *
  */
 #include "elastic/common.h"
 

@@ -3,7 +3,6 @@
  * function of drove.
  *
  * All messages go over a duplicate of MPI_COMM_WORLD, apart from those of others in the process.
- *
  */
 #include "cluster/wire.h"
 
