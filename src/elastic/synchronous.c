@@ -247,8 +247,7 @@ enum {
 const drove_sync_ops drove__sync_easgd_sync1 = {
     SYNCHRONOUS_TABLE,
     .name = "easgd-sync1",
-    .help =
-        "Sync EASGD1: all exchange with the centre at the master, nothing overlaps; --rho, --period",
+    .help = "Sync EASGD1: all exchange with a centre at the master, no overlap; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 2",
     .needs = NEEDS | DROVE_SYNC_MASTER,
     .variants = variants1,
