@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    LANES = 3,   /* slices under way at once */
+    CHANNELS = 3,      /* slices under way at once */
     CHANNEL_ETA = 3 /* the step sizes */
 };
 
@@ -79,13 +79,13 @@ static float mean_eta(const drove_slice_exchange *x)
 
 typedef struct progress { /* of an iteration: positions below it are ... */
     size_t n_started, n_done;
-    float *under_way[LANES]; /* by position */
+    float *under_way[CHANNELS]; /* by position */
 } progress;
 
 static drove_status send_next(drove_slice_exchange *x, progress *p, float *value)
 {
     const size_t part = part_at(x, p->n_started);
-    const unsigned channel = (unsigned)(p->n_started % LANES);
+    const unsigned channel = (unsigned)(p->n_started % CHANNELS);
     p->under_way[channel] = value;
     p->n_started++;
     return start(x, channel, value + x->opt.part[part].offset, x->opt.part[part].length);
@@ -94,7 +94,7 @@ static drove_status send_next(drove_slice_exchange *x, progress *p, float *value
 static drove_status finish_oldest(drove_slice_exchange *x, progress *p)
 {
     const size_t part = part_at(x, p->n_done);
-    const unsigned channel = (unsigned)(p->n_done % LANES);
+    const unsigned channel = (unsigned)(p->n_done % CHANNELS);
     const drove_span *span = &x->opt.part[part];
     const bool is_last = ++p->n_done == x->opt.n_parts;
     float eta;
@@ -115,7 +115,7 @@ static drove_status exchange_all(drove_slice_exchange *x, bool *ended)
     progress p = {0};
     while (p.n_done < x->opt.n_parts) {
         size_t n_under_way = p.n_started - p.n_done;
-        bool may_start = p.n_started < x->opt.n_parts && n_under_way < LANES;
+        bool may_start = p.n_started < x->opt.n_parts && n_under_way < CHANNELS;
         float *value = may_start ? take_offer(x, part_at(x, p.n_started), n_under_way == 0) : NULL;
         if (value == NULL && n_under_way == 0) {
             *ended = true;
@@ -149,7 +149,8 @@ static void *run(void *argument)
 
 /* ---- other threads ---- */
 
-drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value, const float *eta)
+drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value,
+                                 const float *eta)
 {
     int error = 0;
     pthread_mutex_lock(&x->lock);
@@ -183,7 +184,8 @@ drove_status drove__slices_status(drove_slice_exchange *x)
     return status;
 }
 
-drove_status drove__slices_create(const drove_slice_exchange_options *opt, drove_slice_exchange **out)
+drove_status drove__slices_create(const drove_slice_exchange_options *opt,
+                                  drove_slice_exchange **out)
 {
     drove_slice_exchange *x = calloc(1, sizeof *x); /* as the collector: each process has its own */
     *out = NULL;

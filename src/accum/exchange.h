@@ -32,13 +32,15 @@ typedef struct drove_slice_exchange_options {
 typedef struct drove_slice_exchange drove_slice_exchange;
 
 /* Errors: DROVE_E_NOMEM. */
-drove_status drove__slices_create(const drove_slice_exchange_options *opt, drove_slice_exchange **out);
+drove_status drove__slices_create(const drove_slice_exchange_options *opt,
+                                  drove_slice_exchange              **out);
 void         drove__slices_destroy(drove_slice_exchange *x); /* NULL accepted */
 
 /* The sum of this process's gradients at value[part] is complete and is not touched until `done`.
  * eta[n_here]: step sizes of the iteration, the same for all its slices.
  * Errors: DROVE_E_SYSTEM (no thread). */
-drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value, const float *eta);
+drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value,
+                                 const float *eta);
 /* The thread ends; what is under way is ended by the transport's stop. */
 void drove__slices_stop(drove_slice_exchange *x);
 /* DROVE_OK, or why it has failed, as the calling thread's error. */
