@@ -11,6 +11,7 @@
 #define DROVE_ENGINE_ENGINE_H
 
 #include "base/fixed.h"
+#include "base/rng.h"
 #include "data/data.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
@@ -250,7 +251,9 @@ typedef struct drove_engine_ops {
     void (*dismiss)(drove_engine_shared *shared); /* NULL accepted */
     size_t (*n_words)(const drove_engine_shared *shared);
     const drove_layout *(*layout)(const drove_engine_shared *shared);
-    void (*pack)(const drove_engine_shared *shared, const float *theta, uint32_t *words);
+    /* rng: rounds without bias, where the run does; NULL: to the nearest. */
+    void (*pack)(const drove_engine_shared *shared, drove_rng *rng, const float *theta,
+                 uint32_t *words);
     void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
     void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
     /* Applies the updates that this engine still owes the shared words, before its worker parks. */

@@ -63,7 +63,8 @@ bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
     const drove_sync_ops *ops = loop->sync->ops;
     if (loop->shared != NULL) return true;
     if (ops->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
-    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || !loop->optim->fusable) return false;
+    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
+    if (!loop->optim->fusable) return false;
     size_t usual = loop->plan->source->counts_rows ? n_rows : loop->update_rows;
     return (usual == 1 || (loop->sync->needs & DROVE_SYNC_LIVE) != 0) &&
            drove__model_fuses(loop->model);

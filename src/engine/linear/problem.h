@@ -53,7 +53,8 @@ extern const drove_engine_ops drove__engine_linear;
 /* problem.c */
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
 void         drove__linear_dismiss(drove_engine_shared *p);
-void         drove__linear_pack(const drove_engine_shared *p, const float *theta, uint32_t *words);
+void         drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
+                                uint32_t *words);
 void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
 
 /* Model scale, layout and length of the shared vector for this format and range. */

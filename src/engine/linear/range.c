@@ -74,7 +74,7 @@ drove_status drove__linear_find_range(drove_engine_shared *p, const float *theta
     drove__linear_set_model(&pilot, DROVE_F32, 0.0);
     uint32_t *words = drove__alloc(pilot.n_words, sizeof *words);
     if (words == NULL) return drove__fail_nomem("a trial of the model's range", pilot.n_words * 4);
-    drove__linear_pack(&pilot, theta, words);
+    drove__linear_pack(&pilot, NULL, theta, words);
     double start = largest(&pilot, words);
     drove_status status = try_out(&pilot, words, eta);
     if (status == DROVE_OK) {
