@@ -39,7 +39,7 @@ static void must(drove_status status)
 
 static void meet(void)
 {
-    must(drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 1}, NULL));
+    must(drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER, .channel = 1}, NULL));
 }
 
 /* The longest of all ranks. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    LANES = 3,   /* slices under way at once */
-    LANE_ETA = 3 /* the step sizes */
+    CHANNELS = 3,   /* slices under way at once */
+    CHANNEL_ETA = 3 /* the step sizes */
 };
 
 struct drove_slices {
@@ -48,16 +48,16 @@ static float *take_offer(drove_slices *x, size_t part, bool waits)
     return value;
 }
 
-static drove_status start(drove_slices *x, unsigned lane, float *value, size_t n)
+static drove_status start(drove_slices *x, unsigned channel, float *value, size_t n)
 {
     const drove_exchange e = {
-        .kind = DROVE_ALL_REDUCE, .lane = lane, .in = value, .out = value, .n = n};
+        .kind = DROVE_ALL_REDUCE, .channel = channel, .in = value, .out = value, .n = n};
     return x->opt.transport->ops->start(x->opt.transport, x->opt.worker, &e);
 }
 
-static drove_status finish(drove_slices *x, unsigned lane)
+static drove_status finish(drove_slices *x, unsigned channel)
 {
-    return x->opt.transport->ops->finish(x->opt.transport, x->opt.worker, lane, NULL);
+    return x->opt.transport->ops->finish(x->opt.transport, x->opt.worker, channel, NULL);
 }
 
 static drove_status start_eta(drove_slices *x)
@@ -66,7 +66,7 @@ static drove_status start_eta(drove_slices *x)
     pthread_mutex_lock(&x->lock);
     memcpy(x->eta + x->opt.first, x->offer_eta, x->opt.n_here * sizeof *x->eta);
     pthread_mutex_unlock(&x->lock);
-    return start(x, LANE_ETA, x->eta, x->opt.n_all);
+    return start(x, CHANNEL_ETA, x->eta, x->opt.n_all);
 }
 
 /* The mean, exact where all are equal, in the order of the workers wherever they are. */
@@ -79,30 +79,30 @@ static float mean_eta(const drove_slices *x)
 
 typedef struct progress { /* of an iteration: positions below it are ... */
     size_t n_started, n_done;
-    float *under_way[LANES]; /* by position */
+    float *under_way[CHANNELS]; /* by position */
 } progress;
 
 static drove_status send_next(drove_slices *x, progress *p, float *value)
 {
     const size_t part = part_at(x, p->n_started);
-    const unsigned lane = (unsigned)(p->n_started % LANES);
-    p->under_way[lane] = value;
+    const unsigned channel = (unsigned)(p->n_started % CHANNELS);
+    p->under_way[channel] = value;
     p->n_started++;
-    return start(x, lane, value + x->opt.part[part].offset, x->opt.part[part].length);
+    return start(x, channel, value + x->opt.part[part].offset, x->opt.part[part].length);
 }
 
 static drove_status finish_oldest(drove_slices *x, progress *p)
 {
     const size_t part = part_at(x, p->n_done);
-    const unsigned lane = (unsigned)(p->n_done % LANES);
+    const unsigned channel = (unsigned)(p->n_done % CHANNELS);
     const drove_span *span = &x->opt.part[part];
     const bool is_last = ++p->n_done == x->opt.n_parts;
     float eta;
-    DROVE_TRY(finish(x, lane));
-    x->opt.kernels->scale_f32(p->under_way[lane] + span->offset, span->length,
+    DROVE_TRY(finish(x, channel));
+    x->opt.kernels->scale_f32(p->under_way[channel] + span->offset, span->length,
                               1.0f / (float)x->opt.n_all);
     if (is_last) {
-        DROVE_TRY(finish(x, LANE_ETA));
+        DROVE_TRY(finish(x, CHANNEL_ETA));
         eta = mean_eta(x);
     }
     x->opt.done(x->opt.context, part, is_last ? &eta : NULL);
@@ -115,7 +115,7 @@ static drove_status exchange_all(drove_slices *x, bool *ended)
     progress p = {0};
     while (p.n_done < x->opt.n_parts) {
         size_t n_under_way = p.n_started - p.n_done;
-        bool may_start = p.n_started < x->opt.n_parts && n_under_way < LANES;
+        bool may_start = p.n_started < x->opt.n_parts && n_under_way < CHANNELS;
         float *value = may_start ? take_offer(x, part_at(x, p.n_started), n_under_way == 0) : NULL;
         if (value == NULL && n_under_way == 0) {
             *ended = true;

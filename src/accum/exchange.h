@@ -3,7 +3,7 @@
  * Each process adds the gradients of its own devices slice by slice; a slice that is complete there
  * goes through the transport, where it is added to those of the other processes.  All processes
  * exchange in the same order, from the last slice to the first, which is about the order in which
- * backward makes them; a few are under way at once, each in a lane of the transport.
+ * backward makes them; a few are under way at once, each in a channel of the transport.
  *
  * Threads: one of its own, started by the first offer (so by a process that was forked meanwhile),
  * makes all calls of the transport.  offer: by any, not two at once; stop: by any.

@@ -39,9 +39,9 @@
 
 enum {
     N_PARITIES = 2,
-    LANE_ETA = 0,
-    LANE_VECTOR = 1,  /* of the transport */
-    SPIN_ROUNDS = 256 /* rests before a waiting worker sleeps: some ten microseconds */
+    CHANNEL_ETA = 0,
+    CHANNEL_VECTOR = 1, /* of the transport */
+    SPIN_ROUNDS = 256   /* rests before a waiting worker sleeps: some ten microseconds */
 };
 
 typedef struct tree_worker {
@@ -340,8 +340,11 @@ static drove_status mean_eta(drove_sync *s, unsigned worker, float *eta)
     if (all != NULL) {
         memset(all, 0, s->n_workers * sizeof *all);
         for (unsigned w = first; w < first + n; w++) all[w] = p->worker[w].eta;
-        drove_exchange x = {
-            .kind = DROVE_ALL_REDUCE, .lane = LANE_ETA, .in = all, .out = all, .n = s->n_workers};
+        drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                            .channel = CHANNEL_ETA,
+                            .in = all,
+                            .out = all,
+                            .n = s->n_workers};
         DROVE_TRY(meet_others(s, worker, &x));
     }
     for (unsigned w = 0; w < s->n_workers; w++)
@@ -357,7 +360,7 @@ static drove_status reduce_between(drove_sync *s, unsigned worker)
     tree_worker *me = &p->worker[worker];
     float *to = p->sends_mean ? p->mean : me->value;
     drove_exchange x = {.kind = DROVE_REDUCE,
-                        .lane = LANE_VECTOR,
+                        .channel = CHANNEL_VECTOR,
                         .in = me->value,
                         .out = worker == 0 ? to : NULL,
                         .n = s->optim->n};
@@ -383,7 +386,7 @@ static drove_status broadcast(drove_sync *s, unsigned worker)
     tree_impl *p = s->impl;
     float *vector = p->sends_mean ? p->mean : p->replicas.vector[worker];
     drove_exchange x = {.kind = DROVE_BROADCAST,
-                        .lane = LANE_VECTOR,
+                        .channel = CHANNEL_VECTOR,
                         .in = worker == 0 ? vector : NULL,
                         .out = vector,
                         .n = p->sends_mean ? s->optim->n : n_broadcast(s)};

@@ -35,7 +35,12 @@ typedef struct drove_codec_options {
     unsigned            n_workers, worker;
     uint64_t            seed;    /* the same for all workers */
     const drovek_table *kernels; /* borrowed */
+    /* [n] and [drove__codec_slice_size]: the caller's, all zero at first.  NULL: the codec's. */
+    float *residual, *sum_residual;
 } drove_codec_options;
+
+/* Floats of the slice of a worker: those whose sums it encodes. */
+size_t drove__codec_slice_size(size_t n, unsigned n_workers, unsigned worker);
 
 /* Errors: DROVE_E_NOMEM. */
 drove_status drove__codec_create(const drove_codec_options *opt, drove_codec **out);

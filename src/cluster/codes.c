@@ -1,11 +1,11 @@
-/* cluster/codes.c - all-reduce of values that travel in fewer bits (codec.h); see flight.h.
+/* cluster/codes.c - all-reduce of values that travel in fewer bits (codec.h); see request.h.
  *
  *   round 0   the codes of slice p go to rank p
  *   round 1   rank p has added its slice by the tree; the codes of the sum go to all
  *   round 2   nothing travels: every rank decodes all slices
  */
 #include "cluster/codec.h"
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include <string.h>
 
@@ -29,14 +29,14 @@ static size_t pad(size_t n_bytes)
 }
 
 /* Codes of all slices of sums, one behind the other, each from a cache line on. */
-static char *place_of(const messages *m, const flight *f, unsigned rank)
+static char *place_of(const messages *m, const request *f, unsigned rank)
 {
     size_t at = 0;
     for (unsigned i = 0; i < rank; i++) at += pad(slice_of(f->x.codec, i).n_bytes);
     return (char *)f->scratch + m->wire->n_ranks * f->row + at;
 }
 
-size_t drove__codes_spare(const messages *m, flight *f)
+size_t drove__codes_spare(const messages *m, request *f)
 {
     f->row = pad(slice_of(f->x.codec, m->wire->rank).n_bytes); /* bytes */
     size_t n_bytes = m->wire->n_ranks * f->row;
@@ -46,7 +46,7 @@ size_t drove__codes_spare(const messages *m, flight *f)
     return n_bytes / sizeof(float);
 }
 
-static void add_own(messages *m, flight *f)
+static void add_own(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     part own = slice_of(f->x.codec, r);
@@ -63,7 +63,7 @@ static void add_own(messages *m, flight *f)
     m->work_ns += drove__now_ns() - begun;
 }
 
-static void decode_all(messages *m, flight *f)
+static void decode_all(messages *m, request *f)
 {
     uint64_t begun = drove__now_ns();
     for (unsigned i = 0; i < m->wire->n_ranks; i++) {
@@ -74,7 +74,7 @@ static void decode_all(messages *m, flight *f)
     m->work_ns += drove__now_ns() - begun;
 }
 
-void drove__codes_round(messages *m, flight *f)
+void drove__codes_round(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     part own = slice_of(f->x.codec, r);
@@ -86,11 +86,11 @@ void drove__codes_round(messages *m, flight *f)
         unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
         part theirs = slice_of(f->x.codec, f->round == 0 ? to : from);
         if (f->round == 0) {
-            drove__flight_send(f, to, codes + theirs.begin, theirs.n_bytes);
-            drove__flight_place(f, from, (char *)f->scratch + from * f->row, own.n_bytes);
+            drove__request_send(f, to, codes + theirs.begin, theirs.n_bytes);
+            drove__request_place(f, from, (char *)f->scratch + from * f->row, own.n_bytes);
         } else {
-            drove__flight_send(f, to, place_of(m, f, r), own.n_bytes);
-            drove__flight_place(f, from, place_of(m, f, from), theirs.n_bytes);
+            drove__request_send(f, to, place_of(m, f, r), own.n_bytes);
+            drove__request_place(f, from, place_of(m, f, from), theirs.n_bytes);
         }
     }
 }

@@ -1,14 +1,11 @@
-/* cluster/flow.c - contents to or from one peer; see flight.h. */
-#include "cluster/flight.h"
+/* cluster/flow.c - contents to or from one peer; see request.h. */
+#include "cluster/request.h"
 
 #include <string.h>
 
-enum { PIECE_LEAST = 64 << 10, PIECE_MOST = 1 << 20 };
-
-size_t drove__flow_piece(size_t n_bytes)
+size_t drove__flow_piece(const messages *m, size_t n_bytes)
 {
-    size_t piece = n_bytes / 8 / PIECE_LEAST * PIECE_LEAST;
-    return piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
+    return n_bytes > m->piece_bytes ? m->piece_bytes : n_bytes;
 }
 
 static bool is_inline(const flow *o)
@@ -31,7 +28,7 @@ static size_t next_size(const flow *o, size_t at)
     return o->n_bytes - at < o->piece ? o->n_bytes - at : o->piece;
 }
 
-static drove_status post_pieces(messages *m, flight *f, flow *o)
+static drove_status post_pieces(messages *m, request *f, flow *o)
 {
     while (!is_inline(o) && o->n_open < FLOW_WINDOW && o->n_begun < o->n_bytes) {
         unsigned slot = (o->first + o->n_open) % FLOW_WINDOW;
@@ -89,12 +86,12 @@ static drove_status take_piece(messages *m, flow *o, bool *has_moved)
 static const char *kind_name(unsigned kind)
 {
     static const char *const name[] = {"all-reduce", "reduce",  "broadcast", "barrier",
-                                       "send",       "receive", "visit",     "gather"};
+                                       "send",       "receive", "RPC",       "gather"};
     return kind < DROVE_COUNT(name) ? name[kind] : "message of no known kind";
 }
 
 /* Is it what this rank does, too? */
-static drove_status check_head(messages *m, const flight *f, const flow *o, size_t n_found)
+static drove_status check_head(messages *m, const request *f, const flow *o, size_t n_found)
 {
     const drove_message *h = &o->buffer->head;
     const char *host = m->wire->host[o->peer];
@@ -106,21 +103,21 @@ static drove_status check_head(messages *m, const flight *f, const flow *o, size
                                     o->peer, host, n_found);
     }
     unsigned kind = f->kind == DROVE_RECEIVE ? DROVE_SEND : f->kind;
-    /* The lane's collective exchanges count alike everywhere; visits come between them at will. */
-    bool is_next = f->kind == DROVE_VISIT || h->order == f->order;
+    /* The channel's collective exchanges count alike everywhere; RPCs come between them at will. */
+    bool is_next = f->kind == DROVE_RPC || h->order == f->order;
     if (h->kind != kind || !is_next || h->n != f->x.n || h->n_bytes != o->n_bytes ||
         n_found != sizeof *h + n_content) {
         return drove__messages_fail(
             m,
-            "rank %u on host %s, lane %u: expected %s %u of %zu numbers, found %s %u of %llu: the "
+            "rank %u on host %s, channel %u: expected %s %u of %zu numbers, found %s %u of %llu: the "
             "ranks do not do the same",
-            o->peer, host, f->lane, kind_name(kind), f->order, f->x.n, kind_name(h->kind), h->order,
-            (unsigned long long)h->n);
+            o->peer, host, f->channel, kind_name(kind), f->order, f->x.n, kind_name(h->kind),
+            h->order, (unsigned long long)h->n);
     }
     return DROVE_OK;
 }
 
-static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
+static drove_status take_head(messages *m, request *f, flow *o, bool *has_moved)
 {
     bool is_done = false;
     size_t n_found = 0;
@@ -146,32 +143,32 @@ static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
 
 /* ---- flows ---- */
 
-static void reset(flow *o)
+static void reset(const messages *m, flow *o)
 {
     o->n_begun = o->n_done = 0;
     o->first = o->n_open = 0;
     o->head_is_done = o->is_done = false;
-    o->piece = drove__flow_piece(o->n_bytes);
+    o->piece = drove__flow_piece(m, o->n_bytes);
 }
 
-drove_status drove__flow_begin_body(messages *m, flight *f, flow *o)
+drove_status drove__flow_begin_body(messages *m, request *f, flow *o)
 {
-    reset(o);
+    reset(m, o);
     o->head_is_done = true;
     return post_pieces(m, f, o);
 }
 
-drove_status drove__flow_begin(messages *m, flight *f, flow *o)
+drove_status drove__flow_begin(messages *m, request *f, flow *o)
 {
     drove_message *h = &o->buffer->head;
     int result;
-    reset(o);
+    reset(m, o);
     if (o->kind == FLOW_SEND) {
         size_t n_content = is_inline(o) ? o->n_bytes : 0;
         *h = (drove_message){.magic = MESSAGE_MAGIC,
                              .kind = f->kind,
                              .worker = m->wire->rank,
-                             .lane = f->lane,
+                             .channel = f->channel,
                              .order = f->order,
                              .halts = f->halts,
                              .n_bytes = o->n_bytes,
@@ -192,7 +189,7 @@ drove_status drove__flow_begin(messages *m, flight *f, flow *o)
     return post_pieces(m, f, o);
 }
 
-drove_status drove__flow_advance(messages *m, flight *f, flow *o, bool *has_moved)
+drove_status drove__flow_advance(messages *m, request *f, flow *o, bool *has_moved)
 {
     bool moved = false;
     if (!o->head_is_done) DROVE_TRY(take_head(m, f, o, &moved));

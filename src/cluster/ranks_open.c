@@ -161,7 +161,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
         return DROVE_E_UNSUPPORTED;
     }
     drove_messages_options opt = {.timeout_s = timeout_s,
-                                  .has_courier = w->takes_threads,
+                                  .has_progress_thread = w->takes_threads,
                                   .ends_wire = true};
     drove_status status = drove__transport_messages(w, kernels, &opt, out);
     if (status == DROVE_OK && by_library) status = drove__messages_library_reduce(*out, true);

@@ -1,4 +1,4 @@
-/* cluster/rounds.c - which ranks exchange what in each round of an exchange; see flight.h.
+/* cluster/rounds.c - which ranks exchange what in each round of an exchange; see request.h.
  *
  * Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005.  P ranks, r this rank, n floats.
  *
@@ -7,15 +7,18 @@
  *   HALVING   round l: of the part that r still adds one half goes to r ^ 2^l, the other comes and
  *             is added; then the parts go back the same way, or to the root
  *   SLICES    slice p goes to rank p, which adds all by drove__tree_add; then sums go to all, or to
- *             the root
+ *             the root.  Fewer rounds than HALVING but more messages: for few ranks
  *   TREE      round l: ranks with r mod 2^(l+1) = 2^l send all to r - 2^l, which adds: the tree for
  *             any P; then down from rank 0, or from there to the root
  */
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include <string.h>
 
-enum { SLICE_UNIT = 16 }; /* floats: cache lines are not shared by slices */
+enum {
+    SLICE_UNIT = 16,       /* floats: cache lines are not shared by slices */
+    SLICES_MOST_RANKS = 8, /* each sends to all others; above, halving has fewer messages */
+};
 
 typedef struct region {
     size_t offset, n;
@@ -56,43 +59,43 @@ static region slice(unsigned i, unsigned n_slices, size_t n)
 
 /* ---- flows of the next round ---- */
 
-static flow *next_flow(flight *f, flow_kind kind, unsigned peer, size_t n_bytes)
+static flow *next_flow(request *f, flow_kind kind, unsigned peer, size_t n_bytes)
 {
     flow *o = &f->flow[f->n_flows++];
     o->kind = kind;
     o->peer = peer;
     unsigned tag = f->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
-    o->tag = o->body_tag = tag + f->lane;
+    o->tag = o->body_tag = tag + f->channel;
     o->n_bytes = n_bytes;
     o->from = NULL;
     o->to = NULL;
     return o;
 }
 
-void drove__flight_send(flight *f, unsigned peer, const void *from, size_t n_bytes)
+void drove__request_send(request *f, unsigned peer, const void *from, size_t n_bytes)
 {
     next_flow(f, FLOW_SEND, peer, n_bytes)->from = from;
 }
 
-void drove__flight_place(flight *f, unsigned peer, void *to, size_t n_bytes)
+void drove__request_place(request *f, unsigned peer, void *to, size_t n_bytes)
 {
     next_flow(f, FLOW_PLACE, peer, n_bytes)->to = to;
 }
 
-static void give(flight *f, unsigned peer, const float *base, region part)
+static void give(request *f, unsigned peer, const float *base, region part)
 {
     next_flow(f, FLOW_SEND, peer, part.n * sizeof(float))->from =
         base == NULL ? NULL : (const char *)(base + part.offset);
 }
 
-static void place(flight *f, unsigned peer, float *base, region part)
+static void place(request *f, unsigned peer, float *base, region part)
 {
     next_flow(f, FLOW_PLACE, peer, part.n * sizeof(float))->to =
         base == NULL ? NULL : (char *)(base + part.offset);
 }
 
 /* to = with + what comes. */
-static void add(flight *f, unsigned peer, float *to, const float *with, region part)
+static void add(request *f, unsigned peer, float *to, const float *with, region part)
 {
     flow *o = next_flow(f, FLOW_ADD, peer, part.n * sizeof(float));
     o->to = (char *)(to + part.offset);
@@ -102,7 +105,7 @@ static void add(flight *f, unsigned peer, float *to, const float *with, region p
 
 /* ---- the ways; each sets the flows of round f->round, none: it is over ---- */
 
-static void double_distance(messages *m, flight *f)
+static void double_distance(messages *m, request *f)
 {
     unsigned distance = 1u << f->round, other = m->wire->rank ^ distance;
     const region all = {0, f->x.n};
@@ -113,7 +116,8 @@ static void double_distance(messages *m, flight *f)
 }
 
 /* What every rank has added goes to the root. */
-static void collect(messages *m, flight *f, region (*part)(const messages *m, unsigned r, size_t n))
+static void collect(messages *m, request *f,
+                    region (*part)(const messages *m, unsigned r, size_t n))
 {
     unsigned r = m->wire->rank;
     if (r != f->x.peer) {
@@ -138,7 +142,7 @@ static region last_half(const messages *m, unsigned r, size_t n)
     return halves(r, levels_of(m->wire->n_ranks), n);
 }
 
-static void halve(messages *m, flight *f)
+static void halve(messages *m, request *f)
 {
     unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = f->round;
     if (l < levels) {
@@ -162,7 +166,7 @@ static region own_slice(const messages *m, unsigned r, size_t n)
 }
 
 /* Every rank has one part of the vector, which all others are given. */
-static void share_slices(messages *m, flight *f)
+static void share_slices(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     for (unsigned i = 1; i < n_ranks; i++) {
@@ -172,7 +176,7 @@ static void share_slices(messages *m, flight *f)
     }
 }
 
-static void add_slices(messages *m, flight *f)
+static void add_slices(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     region own = own_slice(m, r, f->x.n);
@@ -186,7 +190,7 @@ static void add_slices(messages *m, flight *f)
     m->work_ns += drove__now_ns() - begun;
 }
 
-static void by_slices(messages *m, flight *f)
+static void by_slices(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     if (f->round == 0) {
@@ -207,7 +211,7 @@ static void by_slices(messages *m, flight *f)
 
 /* Down from `root`: from whom this rank gets it in the first round, to whom it goes in the second.
  * */
-static void spread(messages *m, flight *f, unsigned root, unsigned round, const float *from,
+static void spread(messages *m, request *f, unsigned root, unsigned round, const float *from,
                    float *to)
 {
     unsigned n_ranks = m->wire->n_ranks, v = (m->wire->rank + n_ranks - root) % n_ranks;
@@ -220,7 +224,7 @@ static void spread(messages *m, flight *f, unsigned root, unsigned round, const 
 }
 
 /* Every rank counts the same rounds, also those in which it has nothing to do. */
-static void up_and_down(messages *m, flight *f)
+static void up_and_down(messages *m, request *f)
 {
     unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = f->round;
     const region all = {0, f->x.n};
@@ -241,7 +245,7 @@ static void up_and_down(messages *m, flight *f)
     }
 }
 
-static void scatter(messages *m, flight *f)
+static void scatter(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, root = f->x.peer, n_slices = n_ranks - 1;
     unsigned v = (m->wire->rank + n_ranks - root) % n_ranks; /* slice v - 1 is its own */
@@ -261,7 +265,7 @@ static void scatter(messages *m, flight *f)
 }
 
 /* Dissemination: after round l a rank has heard of 2^(l+1) others. */
-static void meet(messages *m, flight *f)
+static void meet(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank, distance = 1u << f->round;
     if (f->round >= levels_of(n_ranks)) return;
@@ -269,7 +273,7 @@ static void meet(messages *m, flight *f)
     place(f, (r + n_ranks - distance) % n_ranks, NULL, (region){0, 0});
 }
 
-static void pair(flight *f)
+static void pair(request *f)
 {
     const region all = {0, f->x.n};
     if (f->round > 0) return;
@@ -277,30 +281,30 @@ static void pair(flight *f)
     if (f->kind == DROVE_RECEIVE) place(f, f->x.peer, f->x.out, all);
 }
 
-static void visit(flight *f)
+static void call(request *f)
 {
     const region all = {0, f->x.n};
     if (f->round == 0) {
         give(f, 0, f->x.in, all);
-        f->flow[0].tag = TAG_VISIT;
-        f->flow[0].body_tag = TAG_BODY + f->lane;
+        f->flow[0].tag = TAG_RPC;
+        f->flow[0].body_tag = TAG_BODY + f->channel;
     } else if (f->round == 1) {
         place(f, 0, f->x.out, all);
-        f->flow[0].tag = f->flow[0].body_tag = TAG_REPLY + f->lane;
+        f->flow[0].tag = f->flow[0].body_tag = TAG_REPLY + f->channel;
     }
 }
 
-static void gather(messages *m, flight *f)
+static void gather(messages *m, request *f)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     for (unsigned i = 1; i < n_ranks && f->round == 0; i++) {
         unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
-        drove__flight_send(f, to, f->mine, f->each_bytes);
-        drove__flight_place(f, from, f->all + from * f->each_bytes, f->each_bytes);
+        drove__request_send(f, to, f->mine, f->each_bytes);
+        drove__request_place(f, from, f->all + from * f->each_bytes, f->each_bytes);
     }
 }
 
-static void set_flows(messages *m, flight *f)
+static void set_flows(messages *m, request *f)
 {
     f->n_flows = f->n_flows_done = 0;
     switch (f->way) {
@@ -312,12 +316,12 @@ static void set_flows(messages *m, flight *f)
     case WAY_SCATTER: scatter(m, f); break;
     case WAY_BARRIER: meet(m, f); break;
     case WAY_PAIR: pair(f); break;
-    case WAY_VISIT: visit(f); break;
+    case WAY_RPC: call(f); break;
     case WAY_GATHER: gather(m, f); break;
     }
 }
 
-static unsigned n_rounds(const messages *m, const flight *f)
+static unsigned n_rounds(const messages *m, const request *f)
 {
     unsigned levels = levels_of(m->wire->n_ranks);
     switch (f->way) {
@@ -328,17 +332,17 @@ static unsigned n_rounds(const messages *m, const flight *f)
     case WAY_CODES: return 3;
     case WAY_SLICES:
     case WAY_SCATTER:
-    case WAY_VISIT: return 2;
+    case WAY_RPC: return 2;
     case WAY_PAIR:
     case WAY_GATHER: return 1;
     }
     return 0;
 }
 
-/* ---- flights ---- */
+/* ---- requests ---- */
 
 /* Receives first, so that what comes finds its place. */
-static drove_status begin_round(messages *m, flight *f)
+static drove_status begin_round(messages *m, request *f)
 {
     set_flows(m, f);
     for (int sends = 0; sends < 2; sends++) {
@@ -350,7 +354,15 @@ static drove_status begin_round(messages *m, flight *f)
     return DROVE_OK;
 }
 
-static flight_way choose(const messages *m, const flight *f)
+/* Of long sums. */
+static request_way choose_sum(const messages *m, size_t n)
+{
+    unsigned n_ranks = m->wire->n_ranks;
+    bool is_cheap = n_ranks <= SLICES_MOST_RANKS && n * sizeof(float) / n_ranks > MESSAGE_INLINE;
+    return is_cheap || !is_power_of_2(n_ranks) ? WAY_SLICES : WAY_HALVING;
+}
+
+static request_way choose(const messages *m, const request *f)
 {
     bool is_short = f->x.n * sizeof(float) <= MESSAGE_INLINE;
     switch (f->kind) {
@@ -358,20 +370,18 @@ static flight_way choose(const messages *m, const flight *f)
         if (f->x.codec != NULL) return WAY_CODES;
         if (f->is_by_library) return WAY_BARRIER; /* finish does the rest */
         if (is_short) return is_power_of_2(m->wire->n_ranks) ? WAY_DOUBLING : WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
-    case DROVE_REDUCE:
-        if (is_short) return WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
+        return choose_sum(m, f->x.n);
+    case DROVE_REDUCE: return is_short ? WAY_TREE : choose_sum(m, f->x.n);
     case DROVE_BROADCAST: return is_short ? WAY_TREE : WAY_SCATTER;
     case DROVE_BARRIER: return WAY_BARRIER;
     case DROVE_SEND:
     case DROVE_RECEIVE: return WAY_PAIR;
-    case DROVE_VISIT: return WAY_VISIT;
+    case DROVE_RPC: return WAY_RPC;
     default: return WAY_GATHER;
     }
 }
 
-static drove_status ensure_scratch(flight *f, size_t n)
+static drove_status ensure_scratch(request *f, size_t n)
 {
     if (n <= f->n_scratch) return DROVE_OK;
     float *larger = drove__alloc(n, sizeof *larger);
@@ -382,7 +392,7 @@ static drove_status ensure_scratch(flight *f, size_t n)
     return DROVE_OK;
 }
 
-static drove_status ensure_flows(messages *m, flight *f)
+static drove_status ensure_flows(messages *m, request *f)
 {
     if (f->buffer != NULL) return DROVE_OK;
     message_buffer *buffer = drove__alloc(m->most_flows, sizeof *buffer);
@@ -402,11 +412,11 @@ static drove_status ensure_flows(messages *m, flight *f)
 }
 
 /* Floats of the spare memory of a sum of n. */
-static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
+static size_t spare_of(const messages *m, request_way way, size_t n, size_t *row)
 {
     *row = 0;
     if (way == WAY_HALVING) {
-        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(half);
+        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(m, half);
         size_t n_pieces = (half + piece - 1) / piece;
         return (n_pieces < FLOW_WINDOW ? n_pieces : FLOW_WINDOW) * piece / sizeof(float);
     }
@@ -415,15 +425,15 @@ static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
     return *row * m->wire->n_ranks;
 }
 
-drove_status drove__flight_reserve(messages *m, flight *f, size_t n)
+drove_status drove__request_reserve(messages *m, request *f, size_t n)
 {
     size_t row;
-    flight_way way = is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
+    request_way way = choose_sum(m, n);
     DROVE_TRY(ensure_flows(m, f));
     return ensure_scratch(f, spare_of(m, way, n, &row) + drove__pad_floats(n));
 }
 
-drove_status drove__flight_begin(messages *m, flight *f)
+drove_status drove__request_begin(messages *m, request *f)
 {
     bool adds = f->kind == DROVE_ALL_REDUCE || f->kind == DROVE_REDUCE;
     bool keeps =
@@ -441,10 +451,10 @@ drove_status drove__flight_begin(messages *m, flight *f)
     f->round = 0;
     DROVE_TRY(begin_round(m, f));
     bool moved;
-    return drove__flight_advance(m, f, &moved);
+    return drove__request_advance(m, f, &moved);
 }
 
-drove_status drove__flight_advance(messages *m, flight *f, bool *has_moved)
+drove_status drove__request_advance(messages *m, request *f, bool *has_moved)
 {
     for (;;) {
         for (unsigned i = 0; i < f->n_flows; i++) {
@@ -458,12 +468,12 @@ drove_status drove__flight_advance(messages *m, flight *f, bool *has_moved)
         DROVE_TRY(begin_round(m, f));
     }
     f->done_ns = drove__now_ns();
-    m->n_flying--;
+    m->n_pending--;
     atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
     return DROVE_OK;
 }
 
-unsigned drove__flight_awaited(const flight *f, bool *is_sending)
+unsigned drove__request_awaited(const request *f, bool *is_sending)
 {
     for (int sends = 0; sends < 2; sends++) {
         for (unsigned i = 0; i < f->n_flows; i++) {

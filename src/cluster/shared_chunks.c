@@ -31,47 +31,47 @@ static uint64_t word_of(uint64_t number, unsigned worker, unsigned phase)
 
 /* ---- coming ---- */
 
-/* The first worker that has not come to the exchange `number` of the lane and has not left. */
-static uint32_t missing(const drove_shared *s, unsigned lane, uint64_t number)
+/* The first worker that has not come to the exchange `number` of the channel and has not left. */
+static uint32_t missing(const drove_shared *s, unsigned channel, uint64_t number)
 {
     for (unsigned i = 0; i < s->t.n_workers; i++) {
         const drove_shared_worker *w = &s->worker[i];
         /* In this order: what one that has left had posted does not change any more. */
         bool has_left = atomic_load(&w->has_left);
-        if (atomic_load(&w->lane[lane].n_posted) < number && !has_left) return i;
+        if (atomic_load(&w->channel[channel].n_posted) < number && !has_left) return i;
     }
     return DROVE_NOBODY;
 }
 
-static uint32_t waits_for_all(const drove_shared *s, unsigned worker, unsigned lane)
+static uint32_t waits_for_all(const drove_shared *s, unsigned worker, unsigned channel)
 {
     /* Relaxed: its own. */
-    return missing(s, lane,
-                   atomic_load_explicit(&s->worker[worker].lane[lane].n_posted,
+    return missing(s, channel,
+                   atomic_load_explicit(&s->worker[worker].channel[channel].n_posted,
                                         memory_order_relaxed));
 }
 
-bool drove__shared_have_come(const drove_shared *s, unsigned worker, unsigned lane)
+bool drove__shared_have_come(const drove_shared *s, unsigned worker, unsigned channel)
 {
-    return waits_for_all(s, worker, lane) == DROVE_NOBODY;
+    return waits_for_all(s, worker, channel) == DROVE_NOBODY;
 }
 
 void drove__shared_post(drove_shared *s, unsigned worker, const drove_exchange *x)
 {
-    drove_shared_lane *l = &s->worker[worker].lane[x->lane];
+    drove_shared_channel *l = &s->worker[worker].channel[x->channel];
     uint64_t number = atomic_load_explicit(&l->n_posted, memory_order_relaxed) + 1; /* its own */
     l->posted[number % 2] =
         (drove_shared_posting){.x = *x, .wishes_halt = atomic_load(&s->t.halt_wished) != 0};
     /* Sequentially consistent: of two that come last at least one sees that all have. */
     atomic_store(&l->n_posted, number);
-    if (missing(s, x->lane, number) == DROVE_NOBODY) drove__shared_wake_all(s);
+    if (missing(s, x->channel, number) == DROVE_NOBODY) drove__shared_wake_all(s);
 }
 
 /* ---- a chunk ---- */
 
 typedef struct group { /* those who take part in an exchange */
     drove_shared *s;
-    unsigned lane;
+    unsigned channel;
     uint64_t number;
     drove_exchange x; /* as the first of them brought it */
     unsigned n_present;
@@ -82,12 +82,12 @@ typedef struct group { /* those who take part in an exchange */
 
 static const drove_exchange *brought(const group *g, unsigned worker)
 {
-    return &g->s->worker[worker].lane[g->lane].posted[g->number % 2].x;
+    return &g->s->worker[worker].channel[g->channel].posted[g->number % 2].x;
 }
 
 static bool is_present(const group *g, unsigned worker)
 {
-    return atomic_load(&g->s->worker[worker].lane[g->lane].n_posted) >= g->number;
+    return atomic_load(&g->s->worker[worker].channel[g->channel].n_posted) >= g->number;
 }
 
 static bool gets_it(const group *g, unsigned worker, const drove_exchange *x)
@@ -173,7 +173,7 @@ static void add_straight(const group *g, const drove_shared_worker *by, unsigned
 static void do_chunk(const group *g, size_t chunk, unsigned by, unsigned phase)
 {
     drove_shared_worker *w = &g->s->worker[by];
-    _Atomic uint64_t *word = &g->s->chunk[g->lane][chunk];
+    _Atomic uint64_t *word = &g->s->chunk[g->channel][chunk];
     const bool adds = g->x.kind != DROVE_BROADCAST;
     size_t begin = chunk * DROVE_SHARED_CHUNK, rest = g->x.n - begin;
     size_t end = begin + (rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK);
@@ -202,7 +202,7 @@ static void do_chunk(const group *g, size_t chunk, unsigned by, unsigned phase)
 
 static bool claim(const group *g, size_t chunk, unsigned worker)
 {
-    _Atomic uint64_t *word = &g->s->chunk[g->lane][chunk];
+    _Atomic uint64_t *word = &g->s->chunk[g->channel][chunk];
     /* Relaxed: nothing but the word itself is decided upon; terms were ordered by n_posted. */
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
     return old >> 24 != g->number &&
@@ -226,12 +226,12 @@ static void do_chunks(const group *g, unsigned worker)
 }
 
 /* The worker that has the first chunk that is not done.  All are claimed. */
-static uint32_t waits_for_chunks(const drove_shared *s, unsigned worker, unsigned lane)
+static uint32_t waits_for_chunks(const drove_shared *s, unsigned worker, unsigned channel)
 {
-    const drove_shared_lane *l = &s->worker[worker].lane[lane];
+    const drove_shared_channel *l = &s->worker[worker].channel[channel];
     size_t n = n_chunks_of(l->mine.n);
     for (size_t i = 0; i < n; i++) {
-        uint64_t word = atomic_load(&s->chunk[lane][i]);
+        uint64_t word = atomic_load(&s->chunk[channel][i]);
         if ((word & 0xff) != DONE) return (uint32_t)(word >> 8 & 0xffff);
     }
     return DROVE_NOBODY;
@@ -241,10 +241,11 @@ static uint32_t waits_for_chunks(const drove_shared *s, unsigned worker, unsigne
 
 static drove_status fail_unequal(const group *g, unsigned worker, const drove_exchange *x)
 {
-    return drove__fail(DROVE_E_SYSTEM,
-                       "%s of %zu floats in lane %u: worker %u came to it with a %s of %zu floats",
-                       drove__shared_kind_name(g->x.kind), g->x.n, g->lane, worker,
-                       drove__shared_kind_name(x->kind), x->n);
+    return drove__fail(
+        DROVE_E_SYSTEM,
+        "%s of %zu floats in channel %u: worker %u came to it with a %s of %zu floats",
+        drove__shared_kind_name(g->x.kind), g->x.n, g->channel, worker,
+        drove__shared_kind_name(x->kind), x->n);
 }
 
 static bool needs_root(const drove_exchange *x)
@@ -252,9 +253,9 @@ static bool needs_root(const drove_exchange *x)
     return x->kind == DROVE_REDUCE || x->kind == DROVE_BROADCAST;
 }
 
-static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number, group *g)
+static drove_status gather_group(drove_shared *s, unsigned channel, uint64_t number, group *g)
 {
-    *g = (group){.s = s, .lane = lane, .number = number};
+    *g = (group){.s = s, .channel = channel, .number = number};
     bool has_root = false, is_in_place = false;
     for (unsigned i = 0; i < s->t.n_workers; i++) {
         if (!is_present(g, i)) continue;
@@ -268,21 +269,22 @@ static drove_status gather_group(drove_shared *s, unsigned lane, uint64_t number
             has_root = true;
             g->from = x->in;
         }
-        g->wishes_halt = g->wishes_halt || s->worker[i].lane[lane].posted[number % 2].wishes_halt;
+        g->wishes_halt =
+            g->wishes_halt || s->worker[i].channel[channel].posted[number % 2].wishes_halt;
     }
     g->streams = !is_in_place && 2 * g->n_present * g->x.n * sizeof(float) >= STREAM_FROM_BYTES;
     if (!needs_root(&g->x) || has_root) return DROVE_OK;
-    return drove__fail(DROVE_E_SYSTEM, "%s in lane %u: worker %u, whose it is, has left",
-                       drove__shared_kind_name(g->x.kind), lane, g->x.peer);
+    return drove__fail(DROVE_E_SYSTEM, "%s in channel %u: worker %u, whose it is, has left",
+                       drove__shared_kind_name(g->x.kind), channel, g->x.peer);
 }
 
-drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned lane,
+drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned channel,
                                    drove_exchange_info *info)
 {
-    drove_shared_lane *l = &s->worker[worker].lane[lane];
-    DROVE_TRY(drove__shared_await(s, worker, lane, waits_for_all, &info->wait_ns));
+    drove_shared_channel *l = &s->worker[worker].channel[channel];
+    DROVE_TRY(drove__shared_await(s, worker, channel, waits_for_all, &info->wait_ns));
     group g;
-    DROVE_TRY(gather_group(s, lane, atomic_load(&l->n_posted), &g));
+    DROVE_TRY(gather_group(s, channel, atomic_load(&l->n_posted), &g));
     if (g.n_present < s->t.n_workers) DROVE_TRY(drove__shared_check(s, worker, &l->mine));
     if (g.wishes_halt) atomic_store(&s->t.halt_seen, 1);
     info->n_present = g.n_present;
@@ -290,24 +292,24 @@ drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned la
     uint64_t begin_ns = drove__now_ns();
     do_chunks(&g, worker);
     info->work_ns += drove__now_ns() - begin_ns;
-    if (waits_for_chunks(s, worker, lane) == DROVE_NOBODY) {
+    if (waits_for_chunks(s, worker, channel) == DROVE_NOBODY) {
         drove__shared_wake_all(s);
         return DROVE_OK;
     }
-    return drove__shared_await(s, worker, lane, waits_for_chunks, &info->wait_ns);
+    return drove__shared_await(s, worker, channel, waits_for_chunks, &info->wait_ns);
 }
 
 void drove__shared_inherit(drove_shared *s, unsigned lost)
 {
-    for (unsigned lane = 0; lane < DROVE_LANES; lane++) {
-        uint64_t number = atomic_load(&s->worker[lost].lane[lane].n_posted);
+    for (unsigned channel = 0; channel < DROVE_CHANNELS; channel++) {
+        uint64_t number = atomic_load(&s->worker[lost].channel[channel].n_posted);
         for (size_t i = 0; i < s->n_chunks; i++) {
-            uint64_t word = atomic_load(&s->chunk[lane][i]);
+            uint64_t word = atomic_load(&s->chunk[channel][i]);
             unsigned phase = (unsigned)(word & 0xff);
             if (word >> 24 != number || (word >> 8 & 0xffff) != lost || phase == DONE) continue;
             if (phase == 0) continue;
             group g;
-            if (gather_group(s, lane, number, &g) == DROVE_OK) do_chunk(&g, i, lost, phase);
+            if (gather_group(s, channel, number, &g) == DROVE_OK) do_chunk(&g, i, lost, phase);
         }
     }
 }

@@ -3,7 +3,7 @@
  *   shared.c         creation, the table's slots, messages from worker to worker
  *   shared_wait.c    waiting, waking, what went wrong
  *   shared_chunks.c  collective exchanges, chunk by chunk
- *   shared_visit.c   the centre's door
+ *   shared_rpc.c   the centre's door
  *
  * There is no lock.  Every word that others read has one writer at a time, and what a killed worker
  * leaves behind can be told from these words alone, whatever it was doing: docs/memory-model.md,
@@ -29,7 +29,7 @@ typedef struct drove_shared_posting {
     bool           wishes_halt;
 } drove_shared_posting;
 
-typedef struct drove_shared_lane { /* of one worker, written by it alone but for n_taken */
+typedef struct drove_shared_channel { /* of one worker, written by it alone but for n_taken */
     _Atomic uint64_t n_posted DROVE_ALIGNED_CACHE_LINE; /* collective exchanges it has come to */
     _Atomic uint64_t          offer;     /* message it has for another: its number << 16 | whom */
     _Atomic uint64_t          n_taken;   /* messages that were taken, written by the receiver */
@@ -37,7 +37,7 @@ typedef struct drove_shared_lane { /* of one worker, written by it alone but for
     drove_exchange            mine;      /* as given to start; read by the receiver of a message */
     drove_exchange_info       took;      /* by start */
     bool                      is_open;   /* between start and finish */
-} drove_shared_lane;
+} drove_shared_channel;
 
 typedef struct drove_shared_worker {
     _Atomic uint32_t event DROVE_ALIGNED_CACHE_LINE; /* where it parks: grows with every wake-up */
@@ -48,7 +48,7 @@ typedef struct drove_shared_worker {
     const float          **source;        /* [n_workers] terms of a block's sum */
     const void           **code;          /* [n_workers] the same, as codes */
     float                **to;            /* [n_workers] where it is copied to */
-    drove_shared_lane      lane[DROVE_LANES];
+    drove_shared_channel   channel[DROVE_CHANNELS];
 } drove_shared_worker;
 
 typedef struct drove_shared {
@@ -56,23 +56,23 @@ typedef struct drove_shared {
     bool                 is_between;
     size_t               n_most, n_chunks;   /* of an exchange of n_most floats */
     drove_shared_worker *worker;             /* [n_workers] */
-    _Atomic uint64_t    *chunk[DROVE_LANES]; /* [n_chunks] whose it is, how far: shared_chunks.c */
-    float               *minus_zero;         /* [DROVE_TREE_BLOCK] of -0 */
-    drove_centre         centre;
-    size_t               n_centre;
-    _Atomic uint64_t     failure;                     /* 0: none; shared_wait.c */
+    _Atomic uint64_t *chunk[DROVE_CHANNELS]; /* [n_chunks] whose it is, how far: shared_chunks.c */
+    float            *minus_zero;            /* [DROVE_TREE_BLOCK] of -0 */
+    drove_centre      centre;
+    size_t            n_centre;
+    _Atomic uint64_t  failure;                        /* 0: none; shared_wait.c */
     _Atomic uint32_t inside DROVE_ALIGNED_CACHE_LINE; /* 1 + worker at the centre; 0: nobody */
 } drove_shared;
 
 /* ---- waiting ---- */
 
-/* Whom this worker waits for in this lane; DROVE_NOBODY: it need not wait. */
-typedef uint32_t drove_shared_waits_fn(const drove_shared *s, unsigned worker, unsigned lane);
+/* Whom this worker waits for in this channel; DROVE_NOBODY: it need not wait. */
+typedef uint32_t drove_shared_waits_fn(const drove_shared *s, unsigned worker, unsigned channel);
 
 /* Until waits_for says NOBODY.  Adds the time to *wait_ns.
  * Errors: DROVE_E_SYSTEM: stopped, somebody was lost, or one was waited for longer than timeout_s.
  * */
-drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned lane,
+drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned channel,
                                  drove_shared_waits_fn *waits_for, uint64_t *wait_ns);
 
 void drove__shared_wake(drove_shared *s, unsigned worker);
@@ -95,8 +95,8 @@ const char *drove__shared_kind_name(drove_exchange_kind kind);
 /* ---- collective exchanges ---- */
 
 void         drove__shared_post(drove_shared *s, unsigned worker, const drove_exchange *x);
-bool         drove__shared_have_come(const drove_shared *s, unsigned worker, unsigned lane);
-drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned lane,
+bool         drove__shared_have_come(const drove_shared *s, unsigned worker, unsigned channel);
+drove_status drove__shared_collect(drove_shared *s, unsigned worker, unsigned channel,
                                    drove_exchange_info *info);
 
 /* Finishes the chunks that a worker had in hand when it was lost. */
@@ -104,7 +104,7 @@ void drove__shared_inherit(drove_shared *s, unsigned lost);
 
 /* ---- the centre ---- */
 
-drove_status drove__shared_visit(drove_shared *s, unsigned worker, unsigned lane);
-void         drove__shared_open_door(drove_shared *s, unsigned lost);
+drove_status drove__shared_rpc(drove_shared *s, unsigned worker, unsigned channel);
+void         drove__shared_release_centre(drove_shared *s, unsigned lost);
 
 #endif

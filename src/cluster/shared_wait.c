@@ -46,7 +46,7 @@ const char *drove__shared_kind_name(drove_exchange_kind kind)
         [DROVE_BARRIER] = "barrier",
         [DROVE_SEND] = "send",
         [DROVE_RECEIVE] = "receive",
-        [DROVE_VISIT] = "visit",
+        [DROVE_RPC] = "RPC",
     };
     return (size_t)kind < DROVE_COUNT(name) ? name[kind] : "exchange";
 }
@@ -72,25 +72,25 @@ drove_status drove__shared_check(const drove_shared *s, unsigned worker, const d
 
 /* ---- waiting ---- */
 
-static bool is_over(const drove_shared *s, unsigned worker, unsigned lane,
+static bool is_over(const drove_shared *s, unsigned worker, unsigned channel,
                     drove_shared_waits_fn *waits_for)
 {
     for (unsigned i = 0; i < SPIN_ROUNDS; i++) {
-        if (waits_for(s, worker, lane) == DROVE_NOBODY) return true;
+        if (waits_for(s, worker, channel) == DROVE_NOBODY) return true;
         drove__relax();
     }
     return false;
 }
 
-static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned lane,
+static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned channel,
                                 drove_shared_waits_fn *waits_for, uint64_t since_ns)
 {
     drove_shared_worker *me = &s->worker[worker];
     uint32_t before = DROVE_NOBODY;
     for (;;) {
-        uint32_t seen = atomic_load(&me->event), whom = waits_for(s, worker, lane);
+        uint32_t seen = atomic_load(&me->event), whom = waits_for(s, worker, channel);
         if (whom == DROVE_NOBODY) return DROVE_OK;
-        DROVE_TRY(drove__shared_check(s, worker, &me->lane[lane].mine));
+        DROVE_TRY(drove__shared_check(s, worker, &me->channel[channel].mine));
         uint64_t now_ns = drove__now_ns();
         if (before != DROVE_NOBODY && whom != before) since_ns = now_ns; /* somebody was heard of */
         before = whom;
@@ -104,14 +104,14 @@ static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned lane,
     }
 }
 
-drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned lane,
+drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned channel,
                                  drove_shared_waits_fn *waits_for, uint64_t *wait_ns)
 {
-    if (waits_for(s, worker, lane) == DROVE_NOBODY) return DROVE_OK;
+    if (waits_for(s, worker, channel) == DROVE_NOBODY) return DROVE_OK;
     uint64_t begin_ns = drove__now_ns();
     drove_status status = DROVE_OK;
-    if (!is_over(s, worker, lane, waits_for))
-        status = sleep_until(s, worker, lane, waits_for, begin_ns);
+    if (!is_over(s, worker, channel, waits_for))
+        status = sleep_until(s, worker, channel, waits_for, begin_ns);
     *wait_ns += drove__now_ns() - begin_ns;
     return status;
 }

@@ -5,5 +5,5 @@ drove_status drove__exchange(drove_transport *t, unsigned worker, const drove_ex
                              drove_exchange_info *info)
 {
     DROVE_TRY(t->ops->start(t, worker, x));
-    return t->ops->finish(t, worker, x->lane, info);
+    return t->ops->finish(t, worker, x->channel, info);
 }

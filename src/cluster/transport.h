@@ -11,11 +11,11 @@
  *   mpi      ranks that send messages (messages.c over a module, wire.h)
  *
  * Two kinds of exchange.  Collective ones (ALL_REDUCE, REDUCE, BROADCAST, BARRIER): all workers
- * that have not left start them in the same order with the same kind, n and lane.  Others: SEND
- * meets the RECEIVE of its peer with the same lane, in order; VISIT goes to the centre.
+ * that have not left start them in the same order with the same kind, n and channel.  Others: SEND
+ * meets the RECEIVE of its peer with the same channel, in order; RPC goes to the centre.
  *
  * Every exchange is started and finished apart.  Between the two `in` is not written and `out` not
- * touched.  A worker may have several under way, each in a lane of its own; those of one lane go
+ * touched.  A worker may have several under way, each in a channel of its own; those of one go
  * one after the other.  finish of a SEND waits until its peer has received: who must not wait there
  * finishes it later.  Where messages travel they do so in the background (facts.in_background).
  *
@@ -35,8 +35,8 @@
 #include <stdint.h>
 
 enum {
-    DROVE_LANES = 8,           /* exchanges that a worker may have under way */
-    DROVE_EXCHANGE_NUMBERS = 4 /* scalars that travel with a visit */
+    DROVE_CHANNELS = 8,        /* exchanges that a worker may have under way */
+    DROVE_EXCHANGE_NUMBERS = 4 /* scalars that travel with an RPC */
 };
 
 typedef enum drove_exchange_kind {
@@ -46,19 +46,19 @@ typedef enum drove_exchange_kind {
     DROVE_BARRIER,
     DROVE_SEND,    /* in[n] to `peer`; n may be 0 */
     DROVE_RECEIVE, /* out[n] from `peer` */
-    DROVE_VISIT    /* in[n] and number to the centre, out[n] and number from it */
+    DROVE_RPC      /* in[n] and number to the centre, out[n] and number from it */
 } drove_exchange_kind;
 
 typedef struct drove_codec drove_codec; /* cluster/codec.h */
 
 typedef struct drove_exchange {
     drove_exchange_kind kind;
-    unsigned            lane; /* < DROVE_LANES */
-    unsigned            peer; /* root, receiver or sender */
-    const float        *in;   /* [n]; may be out */
-    float              *out;  /* [n] */
+    unsigned            channel; /* < DROVE_CHANNELS */
+    unsigned            peer;    /* root, receiver or sender */
+    const float        *in;      /* [n]; may be out */
+    float              *out;     /* [n] */
     size_t              n;
-    float               number[DROVE_EXCHANGE_NUMBERS]; /* VISIT: to the centre */
+    float               number[DROVE_EXCHANGE_NUMBERS]; /* RPC: to the centre */
     /* ALL_REDUCE: values travel in fewer bits, with what was lost kept for the next time.  This
      * worker's own, in use until finish; NULL: as they are. */
     drove_codec *codec;
@@ -68,21 +68,21 @@ typedef struct drove_exchange_info { /* of one exchange; finish adds to it */
     uint64_t wait_ns;                /* in start and finish, for others or for messages */
     uint64_t work_ns;                /* in start and finish, copying and adding */
     uint64_t centre_ns;              /* of work_ns: at the centre */
-    uint64_t flight_ns;              /* from start to the arrival of all; 0 where nothing travels */
+    uint64_t transit_ns;             /* from start to the arrival of all; 0 where nothing travels */
     uint64_t bytes;                  /* sent by this worker's process for it */
     uint64_t messages;
     unsigned n_present; /* collective: workers that took part: terms of the sum */
-    float    number[DROVE_EXCHANGE_NUMBERS]; /* VISIT: the reply's */
+    float    number[DROVE_EXCHANGE_NUMBERS]; /* RPC: the reply's */
 } drove_exchange_info;
 
-/* The centre of the asynchronous methods: a vector that workers visit.  It lies in the memory that
+/* The centre of the asynchronous methods: a vector that workers RPC.  It lies in the memory that
  * all share, or in the process of rank 0. */
 typedef struct drove_centre {
     float *vector; /* [n_vector]; NULL in processes that do not hold it */
-    /* Carries out a visit: message[n] is the visitor's `in` and becomes its `out`; number likewise.
-     * On any thread of the holder; exclusive: one visit at a time, in the order of arrival, else
+    /* Carries out an RPC: message[n] is the caller's `in` and becomes its `out`; number likewise.
+     * On any thread of the holder; exclusive: one RPC at a time, in the order of arrival, else
      * several at once (Hogwild; races R1, R2 of docs/memory-model.md). */
-    void (*visit)(void *context, unsigned worker, float *message, size_t n, float *number);
+    void (*serve)(void *context, unsigned worker, float *message, size_t n, float *number);
     void *context;
     bool  is_exclusive;
 } drove_centre;
@@ -92,11 +92,11 @@ typedef struct drove_transport drove_transport;
 typedef struct drove_transport_ops {
     const char *name, *help, *source; /* "threads", "procs", "mpi" */
     drove_status (*start)(drove_transport *t, unsigned worker, const drove_exchange *x);
-    /* True: finish of this lane will not wait for others. */
-    bool (*test)(drove_transport *t, unsigned worker, unsigned lane);
+    /* True: finish of this channel will not wait for others. */
+    bool (*test)(drove_transport *t, unsigned worker, unsigned channel);
     /* Errors: DROVE_E_SYSTEM: stopped, or nothing was heard of somebody for t->timeout_s: who,
      * where. info: NULL, or is added to. */
-    drove_status (*finish)(drove_transport *t, unsigned worker, unsigned lane,
+    drove_status (*finish)(drove_transport *t, unsigned worker, unsigned channel,
                            drove_exchange_info *info);
     /* Every exchange that waits, and all later ones, fail. */
     void (*stop)(drove_transport *t);

@@ -139,13 +139,10 @@ static float *gradient(drove_sync *s, unsigned worker)
 static drove_status add_all(averaging_impl *p, unsigned worker, const float *in)
 {
     drove_elastic_worker *me = &p->e.of[worker];
-    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
-                              .in = in,
-                              .out = me->sum,
-                              .codec = me->codec};
-    DROVE_TRY(drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, false));
-    return drove__parcel_end(&p->e, worker, &me->up);
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .channel = DROVE_CHANNEL_UP, .in = in, .out = me->sum};
+    DROVE_TRY(drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, false));
+    return drove__transfer_end(&p->e, worker, &me->up);
 }
 
 static void finish(drove_sync *s, unsigned worker, uint64_t begin_ns, drove_publish_info *info)
@@ -186,7 +183,7 @@ static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
     me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
     me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_SMALL,
+                              .channel = DROVE_CHANNEL_SMALL,
                               .in = me->agreed,
                               .out = me->agreed,
                               .n = 2};
@@ -277,7 +274,7 @@ static drove_status parked(drove_sync *s)
     drove_transport *t = p->e.transport;
     if (t->n_processes == 1 || p->mean == NULL || first(p)->since == 0) return DROVE_OK;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
+                              .channel = DROVE_CHANNEL_UP,
                               .in = first(p)->w,
                               .out = p->mean,
                               .n = s->optim->n};

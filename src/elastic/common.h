@@ -16,30 +16,32 @@
 #include "cluster/codec.h"
 
 enum {
-    /* Lanes: a parcel of several messages uses LANES_OF_PARCEL of them. */
-    DROVE_LANE_DOWN = 0, /* from the centre */
-    DROVE_LANE_UP = 3,   /* to it, or between all */
-    DROVE_LANES_OF_PARCEL = 3,
-    DROVE_LANE_SMALL = 6, /* numbers that all agree on */
-    DROVE_LANE_TURN = 7   /* whose turn it is */
+    /* Lanes: a transfer of several messages uses CHANNELS_OF_TRANSFER of them. */
+    DROVE_CHANNEL_DOWN = 0, /* from the centre */
+    DROVE_CHANNEL_UP = 3,   /* to it, or between all */
+    DROVE_CHANNELS_OF_TRANSFER = 3,
+    DROVE_CHANNEL_SMALL = 6, /* numbers that all agree on */
+    DROVE_CHANNEL_TURN = 7   /* whose turn it is */
 };
 
 /* One vector on its way: one message, or one for each part of theta. */
-typedef struct drove_parcel {
-    drove_exchange x;       /* of the whole vector: in and out [n], first lane, peer ... */
-    unsigned       n_lanes; /* messages under way at once */
+typedef struct drove_transfer {
+    drove_exchange x;          /* of the whole vector: in and out [n], first channel, peer ... */
+    unsigned       n_channels; /* messages under way at once */
     size_t         n_started, n_done;
     bool           is_open;  /* begun, not ended */
     bool           is_early; /* begun before the gradient was computed */
-} drove_parcel;
+} drove_transfer;
 
 typedef struct drove_elastic_worker {
-    float       *w;     /* [n_vector] W^i, and what state of the rule is in the vector */
-    float       *c;     /* [n] the centre: this worker's own, or as it was at its last exchange */
-    float       *sum;   /* [n] */
-    float       *v;     /* [n] velocity of the outer step */
-    drove_codec *codec; /* of what is added over all; NULL: floats travel */
-    drove_parcel down, up;
+    float         *w;     /* [n_vector] W^i, and what state of the rule is in the vector */
+    float         *c;     /* [n] the centre: this worker's own, or as it was at its last exchange */
+    float         *sum;   /* [n] */
+    float         *v;     /* [n] velocity of the outer step */
+    drove_codec  **codec; /* [n_parts] of what is added over all; NULL: floats travel */
+    float         *residual, *slice; /* [n], [n_slice]: what the codecs have rounded away */
+    size_t         n_slice;
+    drove_transfer down, up;
     drove_exchange_info met;       /* of the step in hand */
     uint64_t            hidden_ns; /* of it */
     double   distance; /* |W - c| of the step in hand before it moved; 0 without exchange */
@@ -47,7 +49,7 @@ typedef struct drove_elastic_worker {
     uint64_t since;    /* of them, after the last exchange */
     uint64_t known;    /* updates in the centre when this worker last met it */
     uint64_t period;   /* steps between two exchanges, now */
-    uint64_t before;   /* a visit's answer: updates in the centre before it */
+    uint64_t before;   /* an RPC's answer: updates in the centre before it */
     /* period auto: of the steps since the last decision */
     uint64_t acquired_ns, compute_ns, n_computed, exchange_ns, n_exchanged;
     float    agreed[16]; /* numbers of all workers, added */
@@ -120,13 +122,23 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
 bool   drove__elastic_differs(const drove_elastic *e, const drove_sync *s, unsigned worker);
 double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n);
 
-/* ---- vectors on their way ---- */
+/* ---- fewer bits: precision.c ---- */
 
-/* x: of the whole vector.  Starts as many messages as there are lanes. */
-drove_status drove__parcel_begin(drove_elastic *e, unsigned worker, drove_parcel *p,
-                                 const drove_exchange *x, unsigned n_lanes, bool is_early);
+/* Errors: DROVE_E_ARG: no such format, or a method that cannot have it. */
+drove_status drove__elastic_read_precision(drove_elastic *e, const drove_sync *s,
+                                           const drove_sync_options *opt,
+                                           const drove_elastic_kind *kind);
+drove_status drove__elastic_make_codecs(drove_elastic *e, const drove_sync *s, unsigned worker,
+                                        uint64_t seed);
+void         drove__elastic_free_codecs(drove_elastic *e, unsigned worker);
+
+/* ---- transfers: transfer.c ---- */
+
+/* x: of the whole vector.  Starts as many messages as there are channels. */
+drove_status drove__transfer_begin(drove_elastic *e, unsigned worker, drove_transfer *p,
+                                   const drove_exchange *x, unsigned n_channels, bool is_early);
 /* All messages have arrived; adds to the worker's `met` and `hidden_ns`. */
-drove_status drove__parcel_end(drove_elastic *e, unsigned worker, drove_parcel *p);
+drove_status drove__transfer_end(drove_elastic *e, unsigned worker, drove_transfer *p);
 
 /* A number below 2^48 as two floats. */
 void     drove__elastic_split(uint64_t value, float *number);

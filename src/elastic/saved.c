@@ -25,10 +25,9 @@ static size_t list_worker(drove_elastic *e, const drove_sync *s, unsigned worker
     to[3] = me->period;
     to[4] = 0;
     if (me->codec == NULL) return n;
-    drove_codec_state state = drove__codec_state(me->codec);
-    to[4] = state.number;
-    out[n++] = floats("residual", worker, state.n, state.residual);
-    out[n++] = floats("slice", worker, state.n_sum, state.sum_residual);
+    to[4] = drove__codec_state(me->codec[0]).number; /* that of all parts */
+    out[n++] = floats("residual", worker, s->optim->n, me->residual);
+    out[n++] = floats("slice", worker, me->n_slice, me->slice);
     return n;
 }
 
@@ -78,14 +77,14 @@ static drove_status read_floats(const drove_safetensors *st, const char *what, u
     return DROVE_OK;
 }
 
-/* How far the exchanges of this worker's codec were, and what they had rounded away. */
-static drove_status read_codec(drove_elastic_worker *me, const drove_safetensors *st,
-                               unsigned worker, uint64_t number)
+/* How many exchanges this worker's codecs have had, and what they had rounded away. */
+static drove_status read_codecs(drove_elastic *e, const drove_sync *s, const drove_safetensors *st,
+                                unsigned worker, uint64_t number)
 {
-    drove_codec_state state = drove__codec_state(me->codec);
-    DROVE_TRY(read_floats(st, "residual", worker, state.n, state.residual));
-    DROVE_TRY(read_floats(st, "slice", worker, state.n_sum, state.sum_residual));
-    drove__codec_set_number(me->codec, number);
+    drove_elastic_worker *me = &e->of[worker];
+    DROVE_TRY(read_floats(st, "residual", worker, s->optim->n, me->residual));
+    DROVE_TRY(read_floats(st, "slice", worker, me->n_slice, me->slice));
+    for (size_t i = 0; i < e->n_parts; i++) drove__codec_set_number(me->codec[i], number);
     return DROVE_OK;
 }
 
@@ -105,7 +104,7 @@ static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_saf
     me->since = from[1];
     me->known = from[2];
     if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
-    return me->codec != NULL ? read_codec(me, st, worker, from[4]) : DROVE_OK;
+    return me->codec != NULL ? read_codecs(e, s, st, worker, from[4]) : DROVE_OK;
 }
 
 static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)

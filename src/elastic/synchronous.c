@@ -104,10 +104,11 @@ static drove_status begin_down(synchronous_impl *p, unsigned worker, bool is_ear
 {
     drove_elastic_worker *me = &p->e.of[worker];
     const drove_exchange x = {.kind = DROVE_BROADCAST,
-                              .lane = DROVE_LANE_DOWN,
+                              .channel = DROVE_CHANNEL_DOWN,
                               .in = worker == 0 ? me->c : NULL,
                               .out = me->c};
-    return drove__parcel_begin(&p->e, worker, &me->down, &x, DROVE_LANES_OF_PARCEL, is_early);
+    return drove__transfer_begin(&p->e, worker, &me->down, &x, DROVE_CHANNELS_OF_TRANSFER,
+                                 is_early);
 }
 
 static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early)
@@ -115,11 +116,10 @@ static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early
     drove_elastic_worker *me = &p->e.of[worker];
     bool differs = drove__elastic_differs(&p->e, p->sync, worker);
     const drove_exchange x = {.kind = p->is_one ? DROVE_REDUCE : DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
+                              .channel = DROVE_CHANNEL_UP,
                               .in = differs ? me->sum : me->w,
-                              .out = p->is_one && worker != 0 ? NULL : me->sum,
-                              .codec = me->codec};
-    return drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, is_early);
+                              .out = p->is_one && worker != 0 ? NULL : me->sum};
+    return drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, is_early);
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
@@ -138,10 +138,10 @@ static drove_status exchange(synchronous_impl *p, unsigned worker)
     drove_elastic_worker *me = &p->e.of[worker];
     if (p->is_one) {
         if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
-        DROVE_TRY(drove__parcel_end(&p->e, worker, &me->down));
+        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
     }
     if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
-    return drove__parcel_end(&p->e, worker, &me->up);
+    return drove__transfer_end(&p->e, worker, &me->up);
 }
 
 static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step)
@@ -202,7 +202,7 @@ static drove_status parked(drove_sync *s)
     drove_transport *t = p->e.transport;
     if (!p->is_one || t->n_processes == 1) return DROVE_OK;
     const drove_exchange x = {.kind = DROVE_BROADCAST,
-                              .lane = DROVE_LANE_DOWN,
+                              .channel = DROVE_CHANNEL_DOWN,
                               .in = p->seen == NULL ? centre(p) : NULL,
                               .out = centre(p),
                               .n = s->optim->n};

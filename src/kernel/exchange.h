@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /* (1)   w = w - eta g - alpha (w - c)     first the step, then the pull; g NULL: only the pull
- * eta -1 adds g as it is, a finished step.  Returns the sum of (w - c)^2 if it `measures`, else
- * 0. */
+ * eta -1: g is a finished step and is added as it is.  Returns the sum of (w - c)^2 if it
+ * `measures`, else 0. */
 typedef double drovek_elastic_f32_fn(float *w, const float *g, const float *c, size_t n, float eta,
                                      float alpha, bool measures);
 

@@ -4,8 +4,8 @@
  *             Glorot, Bengio, AISTATS 2010, equation 16
  *   he:g      W normal with deviation g sqrt(2 / fan_in); b = 0
  *             He et al., ICCV 2015, equation 10
- *   lecun:g W uniform in (-a, a), a = g sqrt(3 / fan_in); b = 0: variance 1 / fan_in.  Caffe calls
- *             it xavier
+ *   lecun:g   W uniform in (-a, a), a = g sqrt(3 / fan_in); b = 0: variance 1 / fan_in.  Caffe
+ *             calls it xavier
  *             LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998, equation 16
  *   normal:s  W and b normal with deviation s, 0.01 by default
  *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
@@ -162,8 +162,7 @@ static drove_status fill_as_described(const char *text, const drove_layer *layer
     return DROVE_OK;
 }
 
-/* Normalisation starts with factors of 1 and no shift, the population's statistics as those of N(0,
- * 1). */
+/* Normalisation starts with factors of 1 and no shift, its population as that of N(0, 1). */
 static void fill_normalisation(const drove_layer *layer, float *theta)
 {
     fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);

@@ -66,9 +66,8 @@ static drove_status find_loss(const char *name, const drove_loss_ops **out)
     return drove__fail_unknown("loss", name, names, n);
 }
 
-/* The family's default; for logistic regression of more than two classes softmax, of labels
- * sigmoid.
- */
+/* The family's default; logistic regression of more than two classes has the softmax, of labels one
+ * sigmoid each. */
 static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)
 {
     const char *name = family->default_loss;

@@ -43,7 +43,8 @@ static inline size_t drove__shape_floats(drove_shape s)
     return s.c * s.h * s.w;
 }
 
-/* Initial values that a model's description gives to a layer; kind NULL: as --init says. */
+/* Initial values that a model's description gives to a layer; kind NULL: by --init or its
+ * default. */
 typedef struct drove_filler {
     const char *kind;  /* an initialiser's name, or "constant"; static text */
     float       value; /* gain, deviation, or the constant */
@@ -221,7 +222,7 @@ typedef struct drove_pass_options {
     const drove_model  *model;
     const drovek_table *kernels;  /* borrowed until fini */
     size_t              rows;     /* usual number of examples; 0: max_rows */
-    size_t              max_rows; /* limit*/
+    size_t              max_rows; /* limit */
     unsigned            n_parts;  /* threads that work on one batch; 0 counts as 1 */
     bool                trains;   /* backward will be called  */
     uint64_t            seed;     /* of dropout's masks */

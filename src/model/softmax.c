@@ -1,6 +1,6 @@
-/* model/softmax.c - softmax over the channels of each position: y[c] = e^(x[c] - m) / sum e^(x[j] -
- * m) with m the largest, so that nothing overflows.  (The loss `softmax` has its own, combined with
- * the logarithm; this layer is for networks that use probabilities inside.) */
+/* model/softmax.c - softmax over the channels of each position: y[c] = e^(x[c] - m) / sum over j of
+ * e^(x[j] - m), with m the largest, so that nothing overflows.  (The loss `softmax` has its own,
+ * combined with the logarithm; this layer is for networks that use probabilities inside.) */
 #include "model/layer.h"
 
 #include <math.h>

@@ -69,7 +69,7 @@ static bool exchange(cases *c, const drove_exchange *x, drove_exchange_info *inf
 {
     drove_status status = c->t->ops->start(c->t, c->worker, x);
     rest(c);
-    if (status == DROVE_OK) status = c->t->ops->finish(c->t, c->worker, x->lane, info);
+    if (status == DROVE_OK) status = c->t->ops->finish(c->t, c->worker, x->channel, info);
     if (status != DROVE_OK) complain(c, "kind %d: %s", (int)x->kind, drove_error_text());
     return status == DROVE_OK;
 }
@@ -109,7 +109,7 @@ static void reduce(cases *c, size_t n, unsigned root)
     for (size_t i = 0; i < n; i++) c->out[i] = -1.0f;
     bool is_root = c->worker == root;
     drove_exchange x = {.kind = DROVE_REDUCE,
-                        .lane = 1,
+                        .channel = 1,
                         .peer = root,
                         .in = c->in,
                         .n = n,
@@ -124,7 +124,7 @@ static void broadcast(cases *c, size_t n, unsigned root)
     exchange_cases_fill(c->in, n, c->seed, root, false);
     bool is_root = c->worker == root;
     drove_exchange x = {.kind = DROVE_BROADCAST,
-                        .lane = 2,
+                        .channel = 2,
                         .peer = root,
                         .n = n,
                         .out = c->out,
@@ -144,10 +144,11 @@ static void ring(cases *c, size_t n)
     unsigned before = (c->worker + c->n_workers - 1) % c->n_workers;
     if (c->n_workers == 1) return;
     exchange_cases_fill(c->in, n, c->seed, c->worker, false);
-    drove_exchange give = {.kind = DROVE_SEND, .lane = 3, .peer = next, .in = c->in, .n = n};
-    drove_exchange take = {.kind = DROVE_RECEIVE, .lane = 4, .peer = before, .out = c->out, .n = n};
-    take.lane = 3; /* those of one lane meet: worker 0 takes after it has given */
-    give.lane = 3;
+    drove_exchange give = {.kind = DROVE_SEND, .channel = 3, .peer = next, .in = c->in, .n = n};
+    drove_exchange take = {
+        .kind = DROVE_RECEIVE, .channel = 4, .peer = before, .out = c->out, .n = n};
+    take.channel = 3; /* those of one channel meet: worker 0 takes after it has given */
+    give.channel = 3;
     bool gives_first = c->worker == 0;
     if (!exchange(c, gives_first ? &give : &take, NULL)) return;
     if (!exchange(c, gives_first ? &take : &give, NULL)) return;
@@ -155,13 +156,13 @@ static void ring(cases *c, size_t n)
     check_same(c, "message", c->out, c->expected, n);
 }
 
-/* Two sums in two lanes, finished the other way round. */
+/* Two sums in two channels, finished the other way round. */
 static void two_at_once(cases *c, size_t n)
 {
     exchange_cases_fill(c->in, n, c->seed, c->worker, false);
-    drove_exchange x = {.kind = DROVE_ALL_REDUCE, .lane = 5, .in = c->in, .out = c->out, .n = n};
+    drove_exchange x = {.kind = DROVE_ALL_REDUCE, .channel = 5, .in = c->in, .out = c->out, .n = n};
     drove_exchange y = {
-        .kind = DROVE_ALL_REDUCE, .lane = 6, .in = c->in, .out = c->other, .n = n / 2};
+        .kind = DROVE_ALL_REDUCE, .channel = 6, .in = c->in, .out = c->other, .n = n / 2};
     drove_status status = c->t->ops->start(c->t, c->worker, &x);
     if (status == DROVE_OK) status = c->t->ops->start(c->t, c->worker, &y);
     rest(c);
@@ -199,7 +200,7 @@ static void gather(cases *c, size_t n)
 static void barrier(cases *c)
 {
     drove_exchange_info info = {0};
-    if (exchange(c, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 7}, &info) &&
+    if (exchange(c, &(drove_exchange){.kind = DROVE_BARRIER, .channel = 7}, &info) &&
         info.n_present != c->n_workers) {
         complain(c, "barrier of %u", info.n_present);
     }

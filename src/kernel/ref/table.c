@@ -1,5 +1,4 @@
-/* kernel/ref/table.c - the plain-C tier: defines every kernel, and runs if no faster version does.
- */
+/* kernel/ref/table.c - the plain-C tier: defines every kernel, for use where no tier is faster. */
 #include "kernel/tiers.h"
 
 const drovek_table drovek_ref = {

@@ -15,8 +15,8 @@
  * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h): they
  * access each element once, by inline assembly, so the compiler can neither split, repeat, delay
  * nor drop an access.  Nanoseconds with them / with plain intrinsics (gcc 12, Zen 5): sgd of
- * 134,794 elements 5308 / 5318, axpy of 4096 80 / 79, ger 784x128 2697 / 2837, matvec 784x128 1840
- * / 2041; the worst is sgd of 4096, in the first-level cache: 85 / 71.
+ * 134,794 elements 5308 / 5318, axpy of 4096 80 / 79, ger 784x128 2697 / 2837, matvec 784x128
+ * 1840 / 2041; the worst is sgd of 4096, in the first-level cache: 85 / 71.
  */
 #ifndef DROVEK_X86_LANES_AVX512_H
 #define DROVEK_X86_LANES_AVX512_H

@@ -324,7 +324,7 @@ static void other_refusals(void **state)
 
 /* ---- numbers of updates ---- */
 
-/* Version, staleness and place of a step among all: workers visit in an order written down. */
+/* Version, staleness and place of a step among all: workers RPC in an order written down. */
 static void staleness_is_what_others_brought(void **state)
 {
     (void)state;
@@ -399,14 +399,10 @@ static void run_steps(rig *r, unsigned first, unsigned steps)
     assert_int_equal(c.n_failed, 0);
 }
 
-static void resumed(const drove_sync_ops *ops, const char *variant, const char *period,
-                    const char *wire_format, bool has_bits)
+static void resumed(rig_options o, bool has_bits)
 {
     rig a, b;
-    rig_options o = options(ops, variant, 3);
     o.rule = "momentum:0.5"; /* its state in the vector */
-    o.period = period;
-    o.wire_format = wire_format;
     rig_init(&a, o);
     rig_init(&b, o);
     run_steps(&a, 0, 7);
@@ -437,30 +433,70 @@ static const struct {
                 {&drove__sync_diloco, "3"}};
 static const char *const wire_formats[] = {"C16s", "C8s", "G1C1s"};
 
-/* Fewer bits give about the same: what is rounded away is sent later. */
+/* |a - b| / |b| */
+static double relative_distance(const float *a, const float *b)
+{
+    double off = 0.0, all = 0.0;
+    for (unsigned j = 0; j < N; j++) {
+        off += pow((double)a[j] - (double)b[j], 2.0);
+        all += pow((double)b[j], 2.0);
+    }
+    return sqrt(off / all);
+}
+
+static rig_options by_layer(rig_options o)
+{
+    o.part = layers;
+    o.n_parts = DROVE_COUNT(layers);
+    return o;
+}
+
+/* Fewer bits give about the same, packed and by layer: what is rounded away is sent later. */
 static void fewer_bits_stay_near(void **state)
 {
     (void)state;
-    static const double most[] = {1e-3, 0.03, 1.0}; /* of its length */
+    static const double most[] = {1e-3, 0.03, 1.0}; /* relative distance */
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
         float *exact = result_of(4), *found = result_of(4);
         rig_options o = options(encoding[m].ops, encoding[m].ops->name, 4);
         o.period = encoding[m].period;
         train_all(o, 48, false, exact);
         for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++) {
-            double off = 0.0, all = 0.0;
             o.wire_format = wire_formats[f];
             train_all(o, 48, true, found);
-            for (unsigned j = 0; j < N; j++) {
-                off += pow((double)found[j] - (double)exact[j], 2.0);
-                all += pow((double)exact[j], 2.0);
-            }
-            double relative = sqrt(off / all);
-            print_message("%s, %s: %.2g away\n", o.variant, o.wire_format, relative);
-            assert_true(relative > 0.0 && relative < most[f]);
+            double packed = relative_distance(found, exact);
+            train_all(by_layer(o), 48, true, found);
+            double layered = relative_distance(found, exact);
+            print_message("%s, %s: %.2g away, by layer %.2g\n", o.variant, o.wire_format, packed,
+                          layered);
+            assert_true(packed > 0.0 && packed < most[f]);
+            assert_true(layered > 0.0 && layered < most[f]);
         }
         free(exact);
         free(found);
+    }
+}
+
+/* Every worker decodes the same codes, layer by layer: where a method ends an exchange with equal
+ * replicas they have equal bits, in every run. */
+static void replicas_in_fewer_bits_are_equal(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, STEPS = 12 }; /* the last step exchanges */
+    for (size_t k = 0; k < 2 * DROVE_COUNT(encoding) * DROVE_COUNT(wire_formats); k++) {
+        size_t m = k / 2 % DROVE_COUNT(encoding), f = k / 2 / DROVE_COUNT(encoding);
+        float *a = result_of(WORKERS), *b = result_of(WORKERS);
+        rig_options o = options(encoding[m].ops, encoding[m].ops->name, WORKERS);
+        o.period = encoding[m].period;
+        o.wire_format = wire_formats[f];
+        if (k % 2 == 1) o = by_layer(o);
+        train_all(o, STEPS, false, a);
+        train_all(o, STEPS, true, b);
+        assert_memory_equal(a, b, (1 + WORKERS) * N * sizeof *a);
+        for (unsigned i = 1; i <= WORKERS && o.ops != &drove__sync_easgd_sync3; i++)
+            assert_memory_equal(a, a + (size_t)i * N, N * sizeof *a);
+        free(a);
+        free(b);
     }
 }
 
@@ -468,9 +504,13 @@ static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
 {
     (void)state;
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
-        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++)
-            resumed(encoding[m].ops, encoding[m].ops->name, encoding[m].period, wire_formats[f],
-                    true);
+        rig_options o = options(encoding[m].ops, encoding[m].ops->name, 3);
+        o.period = encoding[m].period;
+        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++) {
+            o.wire_format = wire_formats[f];
+            resumed(o, true);
+            resumed(by_layer(o), true);
+        }
     }
 }
 
@@ -481,8 +521,10 @@ static void a_resumed_run_has_the_same_bits(void **state)
         const drove_sync_ops *ops = methods[m];
         bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
         bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
-        resumed(ops, ops->name, NULL, NULL, has_bits);
-        if (has_period) resumed(ops, ops->name, "3", NULL, has_bits);
+        rig_options o = options(ops, ops->name, 3);
+        resumed(o, has_bits);
+        o.period = "3";
+        if (has_period) resumed(o, has_bits);
     }
 }
 
@@ -618,6 +660,7 @@ int main(void)
         cmocka_unit_test(distance_is_measured),
         cmocka_unit_test(a_resumed_run_has_the_same_bits),
         cmocka_unit_test(fewer_bits_stay_near),
+        cmocka_unit_test(replicas_in_fewer_bits_are_equal),
         cmocka_unit_test(a_resumed_run_in_fewer_bits_has_the_same_bits),
         cmocka_unit_test(other_workers_start_from_the_centre),
         cmocka_unit_test(period_auto_is_agreed),

@@ -93,7 +93,7 @@ static void synchronous64(model64 *m, const plan *p)
 }
 
 /* One step of one: (1) or (6), and (2) for it alone. */
-static void visit64(model64 *m, const plan *p, unsigned i)
+static void call64(model64 *m, const plan *p, unsigned i)
 {
     bool meets = (m->taken[i] + 1) % p->tau == 0;
     double alpha = meets ? alpha64(p) : 0.0;
@@ -260,8 +260,8 @@ static void check_rounds(const plan *p, void (*round64)(model64 *, const plan *)
 }
 
 /* One after the other, in turns or in an order of its own. */
-static void check_visits(const plan *p, bool in_turns,
-                         void (*step64)(model64 *, const plan *, unsigned))
+static void check_central(const plan *p, bool in_turns,
+                          void (*step64)(model64 *, const plan *, unsigned))
 {
     rig r;
     stage st;
@@ -326,7 +326,7 @@ static void synchronous_methods(void **state)
 
 static void check_async(const plan *p)
 {
-    check_visits(p, false, visit64);
+    check_central(p, false, call64);
 }
 
 static void asynchronous_methods(void **state)
@@ -340,7 +340,7 @@ static void asynchronous_methods(void **state)
 
 static void check_turns(const plan *p)
 {
-    check_visits(p, true, visit64);
+    check_central(p, true, call64);
 }
 
 static void round_robin(void **state)
@@ -354,7 +354,7 @@ static void round_robin(void **state)
  * only adds: another method, which (3) and (4) do not describe with several workers. */
 static void check_server(const plan *p)
 {
-    if (p->shared_state || p->mu == 0.0 || p->n_workers == 1) check_visits(p, false, server64);
+    if (p->shared_state || p->mu == 0.0 || p->n_workers == 1) check_central(p, false, server64);
 }
 
 static void parameter_server(void **state)

@@ -1,14 +1,14 @@
-/* cluster/courier.c - who moves messages: the courier while the worker computes, who waits while it
+/* cluster/progress.c - who moves messages: the progress thread while the worker computes, who waits while it
  * waits; and what ranks tell each other beside exchanges: that they live, or that all must stop.
- * See flight.h.
+ * See request.h.
  *
- * The courier sleeps between two looks, 20 us after something has moved and up to 200 us after
+ * The progress thread sleeps between two looks, 20 us after something has moved and up to 200 us after
  * nothing has, so that it leaves the core to the worker; 5 ms where nothing is under way.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include "base/relax.h"
 
@@ -112,12 +112,12 @@ static void advance_control(messages *m)
 bool drove__messages_advance(messages *m)
 {
     bool has_moved = false;
-    for (unsigned i = 0; i < N_FLIGHTS && m->n_flying > 0; i++) {
-        flight *f = &m->flight[i];
-        if (!f->is_active || f->n_flows == f->n_flows_done) continue; /* or a visit at home */
+    for (unsigned i = 0; i < N_REQUESTS && m->n_pending > 0; i++) {
+        request *f = &m->request[i];
+        if (!f->is_active || f->n_flows == f->n_flows_done) continue; /* or an RPC at home */
         if (atomic_load_explicit(&f->is_done, memory_order_relaxed)) continue; /* lock held */
         if (atomic_load_explicit(&m->is_stopped, memory_order_relaxed)) break;
-        if (drove__flight_advance(m, f, &has_moved) != DROVE_OK) break; /* and has stopped */
+        if (drove__request_advance(m, f, &has_moved) != DROVE_OK) break; /* and has stopped */
     }
     if (m->centre != NULL) has_moved |= drove__centre_advance(m);
     if (!has_moved) advance_control(m);
@@ -149,7 +149,7 @@ static void *carry(void *argument)
             nap = NAP_LEAST_NS;
             if (atomic_load_explicit(&m->n_wanting, memory_order_relaxed) == 0) continue;
         }
-        uint64_t ns = others_move || (m->n_flying == 0 && m->centre == NULL) ? NAP_IDLE_NS : nap;
+        uint64_t ns = others_move || (m->n_pending == 0 && m->centre == NULL) ? NAP_IDLE_NS : nap;
         struct timespec until = in_ns(ns);
         bool is_woken = pthread_cond_timedwait(&m->wake, &m->lock, &until) == 0;
         nap = is_woken ? NAP_LEAST_NS : nap * 3 / 2 > NAP_MOST_NS ? NAP_MOST_NS : nap * 3 / 2;
@@ -158,27 +158,27 @@ static void *carry(void *argument)
     return NULL;
 }
 
-drove_status drove__courier_start(messages *m)
+drove_status drove__progress_start(messages *m)
 {
     sigset_t all, before;
     sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&m->courier, NULL, carry, m);
+    int error = pthread_create(&m->progress_thread, NULL, carry, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) return drove__fail_errno(DROVE_E_SYSTEM, error, "thread for messages");
-    m->has_courier = true;
+    m->has_progress_thread = true;
     return DROVE_OK;
 }
 
-void drove__courier_end(messages *m)
+void drove__progress_end(messages *m)
 {
-    if (!m->has_courier) return;
+    if (!m->has_progress_thread) return;
     drove__messages_lock(m);
     m->is_ending = true;
     pthread_cond_signal(&m->wake);
     pthread_mutex_unlock(&m->lock);
-    pthread_join(m->courier, NULL);
-    m->has_courier = false;
+    pthread_join(m->progress_thread, NULL);
+    m->has_progress_thread = false;
 }
 
 /* ---- waiting ---- */
@@ -187,7 +187,8 @@ static void rest(const messages *m, unsigned n_looks)
 {
     if (n_looks < N_SPINS) {
         drove__relax();
-    } else if (n_looks < N_YIELDS || !m->has_courier) { /* without: a simulator has its own clock */
+    } else if (n_looks < N_YIELDS ||
+               !m->has_progress_thread) { /* without: a simulator has its own clock */
         sched_yield();
     } else {
         nanosleep(&(struct timespec){0, 50000}, NULL);
@@ -210,14 +211,14 @@ static void ask(messages *m, unsigned rank, uint64_t now, uint64_t begun)
     drove__messages_tell(m, rank, CONTROL_PING, NULL);
 }
 
-/* Who is not heard of is asked whether it lives: it may compute for long.  Without couriers nobody
+/* Who is not heard of is asked whether it lives: it may compute for long.  Without progress threads nobody
  * would answer. */
-static drove_status check_time(messages *m, const flight *f, uint64_t now, uint64_t begun)
+static drove_status check_time(messages *m, const request *f, uint64_t now, uint64_t begun)
 {
     bool is_sending;
-    unsigned awaited = drove__flight_awaited(f, &is_sending);
+    unsigned awaited = drove__request_awaited(f, &is_sending);
     double timeout = m->base.timeout_s, idle = since_s(now, f->moved_ns, begun);
-    for (unsigned i = 0; i < m->wire->n_ranks && m->has_courier; i++) {
+    for (unsigned i = 0; i < m->wire->n_ranks && m->has_progress_thread; i++) {
         if (i == m->wire->rank) continue;
         if (since_s(now, m->peer[i].heard_ns, begun) > timeout) {
             return drove__messages_fail(m, "rank %u on host %s has not been heard of for %g s", i,
@@ -225,13 +226,13 @@ static drove_status check_time(messages *m, const flight *f, uint64_t now, uint6
         }
         ask(m, i, now, begun);
     }
-    if (idle <= (m->has_courier ? LATE_FACTOR : 1) * timeout) return DROVE_OK;
+    if (idle <= (m->has_progress_thread ? LATE_FACTOR : 1) * timeout) return DROVE_OK;
     return drove__messages_fail(m, "rank %u on host %s has not come to %s rank %u for %.3g s",
                                 awaited, host_of(m, awaited), is_sending ? "hear of" : "tell",
                                 m->wire->rank, idle);
 }
 
-drove_status drove__messages_wait(messages *m, flight *f)
+drove_status drove__messages_wait(messages *m, request *f)
 {
     uint64_t begun = drove__now_ns(), last = begun;
     drove_status status = DROVE_OK;
@@ -253,6 +254,6 @@ drove_status drove__messages_wait(messages *m, flight *f)
         status = check_time(m, f, now, begun);
     }
     m->n_waiting--;
-    if (m->has_courier && m->n_flying > 0) pthread_cond_signal(&m->wake);
+    if (m->has_progress_thread && m->n_pending > 0) pthread_cond_signal(&m->wake);
     return status;
 }

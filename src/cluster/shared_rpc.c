@@ -1,8 +1,8 @@
-/* cluster/shared_visit.c - visits to a centre in shared memory, carried out by the visitor.
+/* cluster/shared_rpc.c - RPCs to a centre in shared memory, carried out by the caller.
  *
  * The door of an exclusive centre is one word that says who is inside.  Who waits has written when
  * it came; the earliest enters.  A worker that is killed inside or in the queue is taken out by
- * drove__shared_open_door: its visit is then carried out in part, element by element.
+ * drove__shared_release_centre: its RPC is then carried out in part, element by element.
  */
 #include "cluster/shared_state.h"
 
@@ -23,9 +23,9 @@ static uint32_t earliest(const drove_shared *s)
 }
 
 /* Enters when nobody is inside and nobody came earlier. */
-static uint32_t waits_at_door(const drove_shared *s, unsigned worker, unsigned lane)
+static uint32_t waits_at_door(const drove_shared *s, unsigned worker, unsigned channel)
 {
-    (void)lane;
+    (void)channel;
     uint32_t inside = atomic_load(&s->inside);
     if (inside == worker + 1) return DROVE_NOBODY;
     if (inside != 0) return inside - 1;
@@ -50,17 +50,18 @@ static void leave_door(drove_shared *s, unsigned worker)
     wake_next(s);
 }
 
-drove_status drove__shared_visit(drove_shared *s, unsigned worker, unsigned lane)
+drove_status drove__shared_rpc(drove_shared *s, unsigned worker, unsigned channel)
 {
     drove_shared_worker *me = &s->worker[worker];
-    drove_exchange *x = &me->lane[lane].mine;
-    drove_exchange_info *took = &me->lane[lane].took;
+    drove_exchange *x = &me->channel[channel].mine;
+    drove_exchange_info *took = &me->channel[channel].took;
     uint64_t begin_ns = drove__now_ns();
     if (x->out != x->in && x->n > 0) s->t.kernels->copy_f32(x->out, x->in, x->n);
     took->work_ns += drove__now_ns() - begin_ns;
     if (s->centre.is_exclusive) {
         atomic_store(&me->came_ns, begin_ns);
-        drove_status status = drove__shared_await(s, worker, lane, waits_at_door, &took->wait_ns);
+        drove_status status =
+            drove__shared_await(s, worker, channel, waits_at_door, &took->wait_ns);
         if (status != DROVE_OK) {
             atomic_store(&me->came_ns, 0);
             return status;
@@ -68,7 +69,7 @@ drove_status drove__shared_visit(drove_shared *s, unsigned worker, unsigned lane
     }
     begin_ns = drove__now_ns();
     for (unsigned i = 0; i < DROVE_EXCHANGE_NUMBERS; i++) took->number[i] = x->number[i];
-    s->centre.visit(s->centre.context, worker, x->out, x->n, took->number);
+    s->centre.serve(s->centre.context, worker, x->out, x->n, took->number);
     uint64_t centre_ns = drove__now_ns() - begin_ns;
     took->work_ns += centre_ns;
     took->centre_ns += centre_ns;
@@ -76,7 +77,7 @@ drove_status drove__shared_visit(drove_shared *s, unsigned worker, unsigned lane
     return DROVE_OK;
 }
 
-void drove__shared_open_door(drove_shared *s, unsigned lost)
+void drove__shared_release_centre(drove_shared *s, unsigned lost)
 {
     uint32_t inside = lost + 1;
     atomic_store(&s->worker[lost].came_ns, 0);

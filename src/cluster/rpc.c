@@ -1,10 +1,10 @@
-/* cluster/visits.c - the centre at rank 0, and those who visit it; see flight.h.
+/* cluster/rpc.c - the centre at rank 0, and those who RPC it; see request.h.
  *
- * A visit is a header from whomever, contents into the memory of a place, the call, and a reply.
- * Places are few, and wait for visitors: who finds none free waits in the wire.  Threads of their
- * own carry visits out, one where the centre is exclusive; without a courier who advances does.
+ * An RPC is a header from whomever, contents into the memory of a place, the call, and a reply.
+ * Places are few, and wait for callers: who finds none free waits in the wire.  Threads of their
+ * own carry RPCs out, one where the centre is exclusive; without a progress thread who advances does.
  */
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ typedef struct place {
     place_state state;
     uint64_t ticket; /* order of arrival */
     unsigned worker;
-    float *vector; /* [n]; of a visit at home: the visitor's own */
-    flight *home;  /* of this process's worker; NULL: came by the wire */
-    flight f;      /* of contents and reply */
+    float *vector; /* [n]; of an RPC at home: the caller's own */
+    request *home; /* of this process's worker; NULL: came by the wire */
+    request f;     /* of contents and reply */
     flow flow;
     message_buffer *buffer;
 } place;
@@ -28,13 +28,13 @@ typedef struct place {
 struct centre {
     drove_centre c;
     size_t n;
-    unsigned n_places; /* the last DROVE_LANES are for visits at home */
+    unsigned n_places; /* the last DROVE_CHANNELS are for RPCs at home */
     place *place;
     message_buffer *head;
     drove_wire_request request;
     bool is_listening, is_ending;
     uint64_t n_tickets;
-    pthread_cond_t knock;
+    pthread_cond_t has_work;
     pthread_t thread[MOST_THREADS];
     unsigned n_threads;
 };
@@ -56,18 +56,18 @@ static void make_ready(centre *c, place *p)
 {
     p->state = READY;
     p->ticket = c->n_tickets++;
-    if (c->n_threads > 0) pthread_cond_signal(&c->knock);
+    if (c->n_threads > 0) pthread_cond_signal(&c->has_work);
 }
 
 static void finish_at_home(messages *m, place *p, uint64_t centre_ns)
 {
-    flight *f = p->home;
+    request *f = p->home;
     memcpy(f->number, p->f.x.number, sizeof f->number);
     f->centre_ns = centre_ns;
     f->halts = atomic_load(&m->base.halt_wished) != 0;
     f->done_ns = drove__now_ns();
     p->state = FREE;
-    m->n_flying--;
+    m->n_pending--;
     atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
 }
 
@@ -78,21 +78,21 @@ static void reply(messages *m, place *p, uint64_t centre_ns)
     p->f.halts = atomic_load(&m->base.halt_wished) != 0;
     p->flow = (flow){.kind = FLOW_SEND,
                      .peer = p->worker,
-                     .tag = TAG_REPLY + p->f.lane,
-                     .body_tag = TAG_REPLY + p->f.lane,
+                     .tag = TAG_REPLY + p->f.channel,
+                     .body_tag = TAG_REPLY + p->f.channel,
                      .from = (const char *)p->vector,
                      .n_bytes = p->f.x.n * sizeof(float),
                      .buffer = p->buffer};
     drove__flow_begin(m, &p->f, &p->flow); /* a failure has stopped everything */
 }
 
-/* Lock held, let go while the visitor is inside. */
+/* Lock held, let go while the caller is inside. */
 static void carry_out(messages *m, centre *c, place *p)
 {
     p->state = INSIDE;
     pthread_mutex_unlock(&m->lock);
     uint64_t begun = drove__now_ns();
-    c->c.visit(c->c.context, p->worker, p->vector, p->f.x.n, p->f.x.number);
+    c->c.serve(c->c.context, p->worker, p->vector, p->f.x.n, p->f.x.number);
     uint64_t centre_ns = drove__now_ns() - begun;
     drove__messages_lock(m);
     if (p->home != NULL) {
@@ -112,7 +112,7 @@ static void *serve(void *argument)
         if (p != NULL) {
             carry_out(m, c, p);
         } else {
-            pthread_cond_wait(&c->knock, &m->lock);
+            pthread_cond_wait(&c->has_work, &m->lock);
         }
     }
     pthread_mutex_unlock(&m->lock);
@@ -123,23 +123,23 @@ static void *serve(void *argument)
 
 static place *find_free(centre *c)
 {
-    for (unsigned i = 0; i < c->n_places - DROVE_LANES; i++) {
+    for (unsigned i = 0; i < c->n_places - DROVE_CHANNELS; i++) {
         if (c->place[i].state == FREE) return &c->place[i];
     }
     return NULL;
 }
 
-/* A visitor's header: into a place. */
+/* A caller's header: into a place. */
 static drove_status enter(messages *m, centre *c, place *p, unsigned from, size_t n_found)
 {
     const drove_message *h = &c->head->head;
     size_t n_bytes = h->n * sizeof(float), n_content = n_bytes <= MESSAGE_INLINE ? n_bytes : 0;
-    if (n_found < sizeof *h || h->magic != MESSAGE_MAGIC || h->kind != DROVE_VISIT ||
-        h->worker != from || h->lane >= DROVE_LANES || h->n > c->n || h->n_bytes != n_bytes ||
+    if (n_found < sizeof *h || h->magic != MESSAGE_MAGIC || h->kind != DROVE_RPC ||
+        h->worker != from || h->channel >= DROVE_CHANNELS || h->n > c->n || h->n_bytes != n_bytes ||
         n_found != sizeof *h + n_content) {
         return drove__messages_fail(
             m,
-            "rank %u on host %s: expected a visit of at most %zu numbers, found another message "
+            "rank %u on host %s: expected an RPC of at most %zu numbers, found another message "
             "of %zu bytes",
             from, m->wire->host[from], c->n, n_found);
     }
@@ -147,7 +147,7 @@ static drove_status enter(messages *m, centre *c, place *p, unsigned from, size_
     if (h->halts) atomic_store(&m->base.halt_wished, 1);
     p->worker = from;
     p->home = NULL;
-    p->f = (flight){.kind = DROVE_VISIT, .lane = h->lane, .x = {.kind = DROVE_VISIT, .n = h->n}};
+    p->f = (request){.kind = DROVE_RPC, .channel = h->channel, .x = {.kind = DROVE_RPC, .n = h->n}};
     memcpy(p->f.x.number, h->number, sizeof h->number);
     if (n_content > 0) memcpy(p->vector, c->head->content, n_content);
     if (n_content == n_bytes) {
@@ -157,7 +157,7 @@ static drove_status enter(messages *m, centre *c, place *p, unsigned from, size_
     p->state = ARRIVING;
     p->flow = (flow){.kind = FLOW_PLACE,
                      .peer = from,
-                     .body_tag = TAG_BODY + h->lane,
+                     .body_tag = TAG_BODY + h->channel,
                      .to = (char *)p->vector,
                      .n_bytes = n_bytes,
                      .buffer = p->buffer};
@@ -173,7 +173,7 @@ static bool listen_at_door(messages *m, centre *c)
     place *p = find_free(c);
     if (p == NULL) return false;
     if (!c->is_listening) {
-        c->is_listening = ops->irecv(m->wire, c->head, sizeof *c->head, DROVE_WIRE_ANY, TAG_VISIT,
+        c->is_listening = ops->irecv(m->wire, c->head, sizeof *c->head, DROVE_WIRE_ANY, TAG_RPC,
                                      &c->request) == 0;
     }
     if (!c->is_listening) return false;
@@ -205,18 +205,18 @@ bool drove__centre_advance(messages *m)
     return has_moved;
 }
 
-drove_status drove__centre_enter(messages *m, flight *f)
+drove_status drove__centre_enter(messages *m, request *f)
 {
     centre *c = m->centre;
-    place *p = &c->place[c->n_places - DROVE_LANES + f->lane];
+    place *p = &c->place[c->n_places - DROVE_CHANNELS + f->channel];
     if (f->x.n > c->n) {
-        return drove__messages_fail(m, "expected a visit of at most %zu numbers, found %zu", c->n,
+        return drove__messages_fail(m, "expected an RPC of at most %zu numbers, found %zu", c->n,
                                     f->x.n);
     }
     p->worker = m->wire->rank;
     p->home = f;
     p->vector = f->x.out;
-    p->f = (flight){.kind = DROVE_VISIT, .lane = f->lane, .x = f->x};
+    p->f = (request){.kind = DROVE_RPC, .channel = f->channel, .x = f->x};
     make_ready(c, p);
     return DROVE_OK;
 }
@@ -228,11 +228,11 @@ static drove_status make_places(messages *m, centre *c, size_t n)
     c->head = drove__alloc(1, sizeof *c->head);
     c->place = drove__alloc(c->n_places, sizeof *c->place);
     if (c->head == NULL || c->place == NULL) return drove__fail_nomem("centre", sizeof *c->place);
-    for (unsigned i = 0; i < c->n_places - DROVE_LANES && m->wire->n_ranks > 1; i++) {
+    for (unsigned i = 0; i < c->n_places - DROVE_CHANNELS && m->wire->n_ranks > 1; i++) {
         c->place[i].vector = drove__alloc(n, sizeof(float));
         c->place[i].buffer = drove__alloc(1, sizeof *c->place[i].buffer);
         if (c->place[i].vector == NULL || c->place[i].buffer == NULL) {
-            return drove__fail_nomem("visits to the centre", n * sizeof(float));
+            return drove__fail_nomem("RPCs to the centre", n * sizeof(float));
         }
     }
     return DROVE_OK;
@@ -265,13 +265,13 @@ drove_status drove__centre_create(messages *m, const drove_centre *of, size_t n)
     if (c == NULL) return drove__fail_nomem("centre", sizeof *c);
     c->c = *of;
     c->n = n;
-    c->n_places = n_threads + 1 + DROVE_LANES;
-    pthread_cond_init(&c->knock, NULL);
+    c->n_places = n_threads + 1 + DROVE_CHANNELS;
+    pthread_cond_init(&c->has_work, NULL);
     drove_status status = make_places(m, c, n);
     drove__messages_lock(m);
     m->centre = c;
     pthread_mutex_unlock(&m->lock);
-    if (status == DROVE_OK && m->has_courier) status = start_threads(m, c, n_threads);
+    if (status == DROVE_OK && m->has_progress_thread) status = start_threads(m, c, n_threads);
     if (status != DROVE_OK) drove__centre_destroy(m);
     return status;
 }
@@ -297,7 +297,7 @@ void drove__centre_destroy(messages *m)
     if (c == NULL) return;
     drove__messages_lock(m);
     c->is_ending = true;
-    pthread_cond_broadcast(&c->knock);
+    pthread_cond_broadcast(&c->has_work);
     pthread_mutex_unlock(&m->lock);
     for (unsigned i = 0; i < c->n_threads; i++) pthread_join(c->thread[i], NULL);
     drove__messages_lock(m);
@@ -305,12 +305,12 @@ void drove__centre_destroy(messages *m)
     bool is_free = forget(m, c);
     pthread_mutex_unlock(&m->lock);
     if (!is_free) return;
-    for (unsigned i = 0; c->place != NULL && i < c->n_places - DROVE_LANES; i++) {
+    for (unsigned i = 0; c->place != NULL && i < c->n_places - DROVE_CHANNELS; i++) {
         drove__free(c->place[i].vector);
         drove__free(c->place[i].buffer);
     }
     drove__free(c->place);
     drove__free(c->head);
-    pthread_cond_destroy(&c->knock);
+    pthread_cond_destroy(&c->has_work);
     free(c);
 }
