@@ -55,14 +55,14 @@ struct drove_collector {
     part_times *times;            /* [n_parts] */
     const drove_accum_node *tree; /* the schedule's */
     unsigned n_nodes, root;
-    float *sum[N_PARITIES]; /* [n]; the second for FIRST_COME alone */
-    float **node;           /* [n_nodes] PAIRS: sums that are not the root's */
-    float *reference;       /* [N_COMPARED] FIRST_COME */
-    drove_slices *exchange; /* with other processes; NULL: there are none */
-    float *eta;             /* [n_devices] for it */
-    float share;            /* factor of the last addition */
-    float *spare;           /* [n_threads][DROVE_SUM_LEVELS][DROVE_SUM_BLOCK] */
-    member *device;         /* [n_devices] */
+    float *sum[N_PARITIES];         /* [n]; the second for FIRST_COME alone */
+    float **node;                   /* [n_nodes] PAIRS: sums that are not the root's */
+    float *reference;               /* [N_COMPARED] FIRST_COME */
+    drove_slice_exchange *exchange; /* with other processes; NULL: there are none */
+    float *eta;                     /* [n_devices] for it */
+    float share;                    /* factor of the last addition */
+    float *spare;                   /* [n_threads][DROVE_SUM_LEVELS][DROVE_SUM_BLOCK] */
+    member *device;                 /* [n_devices] */
     drove_accum_error error;
     pthread_t *helper; /* [n_helpers] */
     unsigned n_started;
@@ -427,16 +427,16 @@ static drove_status make_exchange(drove_collector *c)
     const drove_collector_options *o = &c->opt;
     c->share = o->transport != NULL ? 1.0f : 1.0f / (float)o->n_devices;
     if (o->transport == NULL) return DROVE_OK;
-    const drove_slices_options opt = {.transport = o->transport,
-                                      .worker = o->as,
-                                      .n_all = o->n_all,
-                                      .first = o->first,
-                                      .n_here = o->n_devices,
-                                      .part = c->part,
-                                      .n_parts = o->n_parts,
-                                      .kernels = o->kernels,
-                                      .done = take_back,
-                                      .context = c};
+    const drove_slice_exchange_options opt = {.transport = o->transport,
+                                              .worker = o->as,
+                                              .n_all = o->n_all,
+                                              .first = o->first,
+                                              .n_here = o->n_devices,
+                                              .part = c->part,
+                                              .n_parts = o->n_parts,
+                                              .kernels = o->kernels,
+                                              .done = take_back,
+                                              .context = c};
     c->eta = calloc(o->n_devices, sizeof *c->eta);
     if (c->eta == NULL) return no_memory(o);
     return drove__slices_create(&opt, &c->exchange);

@@ -9,12 +9,12 @@
 #include <string.h>
 
 enum {
-    CHANNELS = 3,   /* slices under way at once */
+    CHANNELS = 3,      /* slices under way at once */
     CHANNEL_ETA = 3 /* the step sizes */
 };
 
-struct drove_slices {
-    drove_slices_options opt;
+struct drove_slice_exchange {
+    drove_slice_exchange_options opt;
     float *eta; /* [n_all] each process adds those of its workers, and 0 for the others */
     pthread_t thread;
     bool has_thread;
@@ -31,13 +31,13 @@ struct drove_slices {
 /* ---- the exchange's own thread ---- */
 
 /* The slice that goes out as number `position` of an iteration. */
-static size_t part_at(const drove_slices *x, size_t position)
+static size_t part_at(const drove_slice_exchange *x, size_t position)
 {
     return x->opt.n_parts - 1 - position;
 }
 
 /* Takes the offer of a slice; waits: until there is one.  NULL: none, or this is the end. */
-static float *take_offer(drove_slices *x, size_t part, bool waits)
+static float *take_offer(drove_slice_exchange *x, size_t part, bool waits)
 {
     pthread_mutex_lock(&x->lock);
     while (waits && x->value[part] == NULL && !x->is_ending)
@@ -48,19 +48,19 @@ static float *take_offer(drove_slices *x, size_t part, bool waits)
     return value;
 }
 
-static drove_status start(drove_slices *x, unsigned channel, float *value, size_t n)
+static drove_status start(drove_slice_exchange *x, unsigned channel, float *value, size_t n)
 {
     const drove_exchange e = {
         .kind = DROVE_ALL_REDUCE, .channel = channel, .in = value, .out = value, .n = n};
     return x->opt.transport->ops->start(x->opt.transport, x->opt.worker, &e);
 }
 
-static drove_status finish(drove_slices *x, unsigned channel)
+static drove_status finish(drove_slice_exchange *x, unsigned channel)
 {
     return x->opt.transport->ops->finish(x->opt.transport, x->opt.worker, channel, NULL);
 }
 
-static drove_status start_eta(drove_slices *x)
+static drove_status start_eta(drove_slice_exchange *x)
 {
     memset(x->eta, 0, x->opt.n_all * sizeof *x->eta);
     pthread_mutex_lock(&x->lock);
@@ -70,7 +70,7 @@ static drove_status start_eta(drove_slices *x)
 }
 
 /* The mean, exact where all are equal, in the order of the workers wherever they are. */
-static float mean_eta(const drove_slices *x)
+static float mean_eta(const drove_slice_exchange *x)
 {
     double sum = 0.0;
     for (unsigned w = 0; w < x->opt.n_all; w++) sum += (double)x->eta[w];
@@ -82,7 +82,7 @@ typedef struct progress { /* of an iteration: positions below it are ... */
     float *under_way[CHANNELS]; /* by position */
 } progress;
 
-static drove_status send_next(drove_slices *x, progress *p, float *value)
+static drove_status send_next(drove_slice_exchange *x, progress *p, float *value)
 {
     const size_t part = part_at(x, p->n_started);
     const unsigned channel = (unsigned)(p->n_started % CHANNELS);
@@ -91,7 +91,7 @@ static drove_status send_next(drove_slices *x, progress *p, float *value)
     return start(x, channel, value + x->opt.part[part].offset, x->opt.part[part].length);
 }
 
-static drove_status finish_oldest(drove_slices *x, progress *p)
+static drove_status finish_oldest(drove_slice_exchange *x, progress *p)
 {
     const size_t part = part_at(x, p->n_done);
     const unsigned channel = (unsigned)(p->n_done % CHANNELS);
@@ -110,7 +110,7 @@ static drove_status finish_oldest(drove_slices *x, progress *p)
 }
 
 /* One iteration; *ended: the thread is to end. */
-static drove_status exchange_all(drove_slices *x, bool *ended)
+static drove_status exchange_all(drove_slice_exchange *x, bool *ended)
 {
     progress p = {0};
     while (p.n_done < x->opt.n_parts) {
@@ -133,7 +133,7 @@ static drove_status exchange_all(drove_slices *x, bool *ended)
 
 static void *run(void *argument)
 {
-    drove_slices *x = argument;
+    drove_slice_exchange *x = argument;
     bool ended = false;
     drove_status status = DROVE_OK;
     drovek_thread_init();
@@ -149,7 +149,8 @@ static void *run(void *argument)
 
 /* ---- other threads ---- */
 
-drove_status drove__slices_offer(drove_slices *x, size_t part, float *value, const float *eta)
+drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value,
+                                 const float *eta)
 {
     int error = 0;
     pthread_mutex_lock(&x->lock);
@@ -166,7 +167,7 @@ drove_status drove__slices_offer(drove_slices *x, size_t part, float *value, con
                        strerror(error));
 }
 
-void drove__slices_stop(drove_slices *x)
+void drove__slices_stop(drove_slice_exchange *x)
 {
     pthread_mutex_lock(&x->lock);
     x->is_ending = true;
@@ -174,7 +175,7 @@ void drove__slices_stop(drove_slices *x)
     pthread_mutex_unlock(&x->lock);
 }
 
-drove_status drove__slices_status(drove_slices *x)
+drove_status drove__slices_status(drove_slice_exchange *x)
 {
     pthread_mutex_lock(&x->lock);
     drove_status status = x->status;
@@ -183,9 +184,10 @@ drove_status drove__slices_status(drove_slices *x)
     return status;
 }
 
-drove_status drove__slices_create(const drove_slices_options *opt, drove_slices **out)
+drove_status drove__slices_create(const drove_slice_exchange_options *opt,
+                                  drove_slice_exchange **out)
 {
-    drove_slices *x = calloc(1, sizeof *x); /* as the collector: each process has its own */
+    drove_slice_exchange *x = calloc(1, sizeof *x); /* as the collector: each process has its own */
     *out = NULL;
     if (x == NULL) return drove__fail_nomem("an exchange of slices", sizeof *x);
     x->opt = *opt;
@@ -202,7 +204,7 @@ drove_status drove__slices_create(const drove_slices_options *opt, drove_slices 
     return DROVE_OK;
 }
 
-void drove__slices_destroy(drove_slices *x)
+void drove__slices_destroy(drove_slice_exchange *x)
 {
     if (x == NULL) return;
     drove__slices_stop(x);

@@ -14,7 +14,7 @@
 #include "kernel/span.h"
 #include "cluster/transport.h"
 
-typedef struct drove_slices_options {
+typedef struct drove_slice_exchange_options {
     drove_transport    *transport;     /* borrowed */
     unsigned            worker;        /* as which of its workers */
     unsigned            n_all;         /* workers of all processes ... */
@@ -27,21 +27,23 @@ typedef struct drove_slices_options {
      * says why.  By the exchange's own thread. */
     void (*done)(void *context, size_t part, const float *eta);
     void *context;
-} drove_slices_options;
+} drove_slice_exchange_options;
 
-typedef struct drove_slices drove_slices;
+typedef struct drove_slice_exchange drove_slice_exchange;
 
 /* Errors: DROVE_E_NOMEM. */
-drove_status drove__slices_create(const drove_slices_options *opt, drove_slices **out);
-void         drove__slices_destroy(drove_slices *x); /* NULL accepted */
+drove_status drove__slices_create(const drove_slice_exchange_options *opt,
+                                  drove_slice_exchange              **out);
+void         drove__slices_destroy(drove_slice_exchange *x); /* NULL accepted */
 
 /* The sum of this process's gradients at value[part] is complete and is not touched until `done`.
  * eta[n_here]: step sizes of the iteration, the same for all its slices.
  * Errors: DROVE_E_SYSTEM (no thread). */
-drove_status drove__slices_offer(drove_slices *x, size_t part, float *value, const float *eta);
+drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *value,
+                                 const float *eta);
 /* The thread ends; what is under way is ended by the transport's stop. */
-void drove__slices_stop(drove_slices *x);
+void drove__slices_stop(drove_slice_exchange *x);
 /* DROVE_OK, or why it has failed, as the calling thread's error. */
-drove_status drove__slices_status(drove_slices *x);
+drove_status drove__slices_status(drove_slice_exchange *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* cluster/codec.c - see codec.h. */
+/* cluster/codec.c - encoding with error feedback, slices, signatures. */
 #include "cluster/codec.h"
 
 #include "base/mem.h"
@@ -13,7 +13,7 @@ struct drove_codec {
     drovek_encode_fn *encode;
     drovek_decode_fn *decode;
     uint64_t number;                /* exchanges begun */
-    float *residual, *sum_residual; /* [n], [n_slice]: own or the caller's, as opt says */
+    float *residual, *sum_residual; /* [n], [n_slice]: the codec's or the caller's */
     float *own, *own_sum;           /* NULL: the caller's */
     uint8_t *code, *sum_code;
     size_t first, n_slice;
@@ -31,7 +31,7 @@ drove_status drove__codec_parse(const char *text, unsigned *bits)
     const char *c = strchr(text, 'C'), *format = text;
     if (c != NULL) format = c + 1;
     else if (text[0] < '0' || text[0] > '9') format = "";     /* a signature without C */
-    for (size_t i = c != NULL; i < DROVE_COUNT(known); i++) { /* nothing behind a C is an error */
+    for (size_t i = c != NULL; i < DROVE_COUNT(known); i++) { /* a C alone is an error */
         if (strcmp(format, known[i].name) != 0) continue;
         *bits = known[i].bits;
         return DROVE_OK;
@@ -131,7 +131,7 @@ size_t drove__codec_bytes(const drove_codec *codec, size_t n)
 
 /* ---- the four steps ---- */
 
-/* Random numbers of this exchange for one worker's codes; for the sums: of nobody. */
+/* Key of the random numbers of this exchange; stream: 1 + worker, or 0 for sums. */
 static uint64_t key_of(const drove_codec *c, uint64_t stream)
 {
     uint64_t key = c->opt.seed * 0x9e3779b97f4a7c15u + c->number;

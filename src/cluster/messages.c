@@ -1,4 +1,4 @@
-/* cluster/messages.c - the table's slots over messages; see messages.h and request.h. */
+/* cluster/messages.c - the slots of drove_transport_ops over messages. */
 #include "cluster/messages.h"
 
 #include "cluster/request.h"
@@ -13,14 +13,14 @@ static bool is_collective(unsigned kind)
     return kind <= DROVE_BARRIER || kind == KIND_GATHER;
 }
 
-static void finish_alone(messages *m, request *f)
+static void finish_alone(messages *m, request *req)
 {
-    f->done_ns = drove__now_ns();
+    req->done_ns = drove__now_ns();
     m->n_pending--;
-    atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
+    atomic_store_explicit(&req->is_done, 1, memory_order_release); /* acquired by test and finish */
 }
 
-/* Of one rank alone, or at home; the copy is the caller's work. */
+/* For one rank alone, a root, or an RPC to the centre here. */
 static void copy_in(messages *m, const drove_exchange *x)
 {
     uint64_t begun = drove__now_ns();
@@ -29,34 +29,34 @@ static void copy_in(messages *m, const drove_exchange *x)
     m->work_ns += drove__now_ns() - begun;
 }
 
-static drove_status begin(messages *m, request *f)
+static drove_status begin(messages *m, request *req)
 {
-    bool is_home = f->kind == DROVE_RPC && m->wire->rank == 0;
+    bool is_local = req->kind == DROVE_RPC && m->wire->rank == 0;
     bool wishes = atomic_load(&m->base.halt_wished) != 0;
-    bool is_told = f->kind == DROVE_BROADCAST && m->wire->rank != f->x.peer; /* by the root */
-    f->halts = wishes && !is_told;
-    f->begun_ns = f->moved_ns = drove__now_ns();
-    f->bytes = f->messages = f->centre_ns = 0;
-    f->round = f->n_flows = f->n_flows_done = 0;
-    if (is_collective(f->kind)) f->order++;
-    memcpy(f->number, f->x.number, sizeof f->number);
-    atomic_store_explicit(&f->is_done, 0, memory_order_relaxed); /* lock held */
-    f->is_active = true;
+    bool by_root = req->kind == DROVE_BROADCAST && m->wire->rank != req->x.peer; /* by the root */
+    req->halts = wishes && !by_root;
+    req->begun_ns = req->moved_ns = drove__now_ns();
+    req->bytes = req->messages = req->centre_ns = 0;
+    req->round = req->n_flows = req->n_flows_done = 0;
+    if (is_collective(req->kind)) req->order++;
+    memcpy(req->number, req->x.number, sizeof req->number);
+    atomic_store_explicit(&req->is_done, 0, memory_order_relaxed); /* lock held */
+    req->is_active = true;
     m->n_pending++;
-    if (is_home) {
-        copy_in(m, &f->x);
-        return drove__centre_enter(m, f);
+    if (is_local) {
+        copy_in(m, &req->x);
+        return drove__centre_call(m, req);
     }
-    if (m->wire->n_ranks > 1 || f->x.codec != NULL) {
-        if (f->kind == DROVE_BROADCAST && m->wire->rank == f->x.peer) copy_in(m, &f->x);
-        return drove__request_begin(m, f);
+    if (m->wire->n_ranks > 1 || req->x.codec != NULL) {
+        if (req->kind == DROVE_BROADCAST && m->wire->rank == req->x.peer) copy_in(m, &req->x);
+        return drove__request_begin(m, req);
     }
-    if (f->kind == KIND_GATHER) {
-        if (f->each_bytes > 0) memmove(f->all, f->mine, f->each_bytes);
+    if (req->kind == KIND_GATHER) {
+        if (req->each_bytes > 0) memmove(req->all, req->mine, req->each_bytes);
     } else {
-        copy_in(m, &f->x);
+        copy_in(m, &req->x);
     }
-    finish_alone(m, f);
+    finish_alone(m, req);
     return DROVE_OK;
 }
 
@@ -72,10 +72,11 @@ static drove_status check(const messages *m, unsigned worker, const drove_exchan
     }
     bool is_pair = x->kind == DROVE_SEND || x->kind == DROVE_RECEIVE;
     if (is_pair && x->peer == m->wire->rank) {
-        return drove__fail(DROVE_E_ARG, "a message of rank %u to itself", x->peer);
+        return drove__fail(DROVE_E_ARG, "expected another rank as peer, found rank %u itself",
+                           x->peer);
     }
     if (x->kind == DROVE_RPC && m->wire->rank == 0 && m->centre == NULL) {
-        return drove__fail(DROVE_E_ARG, "an RPC where no centre is");
+        return drove__fail(DROVE_E_ARG, "expected a centre at rank 0 for an RPC, found none");
     }
     if (x->codec == NULL) return DROVE_OK;
     if (x->kind == DROVE_ALL_REDUCE && drove__codes_fit(m, x)) return DROVE_OK;
@@ -85,18 +86,18 @@ static drove_status check(const messages *m, unsigned worker, const drove_exchan
 static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
 {
     messages *m = messages_of(t);
-    request *f = &m->request[x->channel];
+    request *req = &m->request[x->channel];
     DROVE_TRY(check(m, worker, x));
     DROVE_TRY(drove__messages_stopped(m));
     drove__messages_lock(m);
-    f->x = *x;
-    f->kind = x->kind;
-    f->channel = x->channel;
-    f->is_by_library =
+    req->x = *x;
+    req->kind = x->kind;
+    req->channel = x->channel;
+    req->is_by_library =
         x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->by_library && m->wire->n_ranks > 1;
     uint64_t begun = drove__now_ns();
-    drove_status status = begin(m, f);
-    f->start_ns = drove__now_ns() - begun;
+    drove_status status = begin(m, req);
+    req->start_ns = drove__now_ns() - begun;
     if (status == DROVE_OK && m->has_progress_thread) pthread_cond_signal(&m->wake);
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -105,7 +106,7 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
 static bool test(drove_transport *t, unsigned worker, unsigned channel)
 {
     messages *m = messages_of(t);
-    request *f = &m->request[channel];
+    request *req = &m->request[channel];
     (void)worker;
     if (!m->has_progress_thread) {
         drove__messages_lock(m);
@@ -113,40 +114,41 @@ static bool test(drove_transport *t, unsigned worker, unsigned channel)
         pthread_mutex_unlock(&m->lock);
     }
     bool is_stopped = atomic_load_explicit(&m->is_stopped, memory_order_acquire) != 0;
-    return is_stopped || atomic_load_explicit(&f->is_done, memory_order_acquire) != 0;
+    return is_stopped || atomic_load_explicit(&req->is_done, memory_order_acquire) != 0;
 }
 
-/* What this exchange has carried of others' wishes. */
-static void see_halt(messages *m, const request *f)
+/* Takes over a request to stop that the exchange has carried. */
+static void see_halt(messages *m, const request *req)
 {
-    bool reaches_all = f->kind != DROVE_REDUCE && f->kind != DROVE_SEND && f->kind != DROVE_RECEIVE;
-    if (!f->halts) return;
-    if (f->kind == DROVE_REDUCE && m->wire->rank != f->x.peer) return; /* not all of it */
+    bool reaches_all =
+        req->kind != DROVE_REDUCE && req->kind != DROVE_SEND && req->kind != DROVE_RECEIVE;
+    if (!req->halts) return;
+    if (req->kind == DROVE_REDUCE && m->wire->rank != req->x.peer) return; /* not all of it */
     atomic_store(&m->base.halt_wished, 1);
     if (reaches_all) atomic_store(&m->base.halt_seen, 1);
 }
 
-static void tell(messages *m, const request *f, uint64_t finish_ns, uint64_t work_ns,
-                 drove_exchange_info *info)
+static void add_info(messages *m, const request *req, uint64_t finish_ns, uint64_t work_ns,
+                     drove_exchange_info *info)
 {
-    bool is_rpc = f->kind == DROVE_RPC;
+    bool is_rpc = req->kind == DROVE_RPC;
     uint64_t wait_ns = finish_ns > work_ns ? finish_ns - work_ns : 0;
-    uint64_t centre_ns = !is_rpc ? 0 : f->centre_ns < wait_ns ? f->centre_ns : wait_ns;
+    uint64_t centre_ns = !is_rpc ? 0 : req->centre_ns < wait_ns ? req->centre_ns : wait_ns;
     info->wait_ns += wait_ns - centre_ns;
-    info->work_ns += f->start_ns + work_ns + centre_ns;
+    info->work_ns += req->start_ns + work_ns + centre_ns;
     info->centre_ns += centre_ns;
-    if (f->bytes > 0) info->transit_ns += f->done_ns - f->begun_ns;
-    info->bytes += f->bytes;
-    info->messages += f->messages;
-    if (is_collective(f->kind)) info->n_present = m->wire->n_ranks;
-    if (is_rpc) memcpy(info->number, f->number, sizeof info->number);
+    if (req->bytes > 0) info->transit_ns += req->done_ns - req->begun_ns;
+    info->bytes += req->bytes;
+    info->messages += req->messages;
+    if (is_collective(req->kind)) info->n_present = m->wire->n_ranks;
+    if (is_rpc) memcpy(info->number, req->number, sizeof info->number);
 }
 
-/* Lock held, let go meanwhile; all have come. */
-static drove_status reduce_by_library(messages *m, const request *f)
+/* All ranks have come.  Lock held; released meanwhile. */
+static drove_status reduce_by_library(messages *m, const request *req)
 {
     pthread_mutex_unlock(&m->lock);
-    int result = m->wire->ops->all_reduce(m->wire, f->x.in, f->x.out, f->x.n);
+    int result = m->wire->ops->all_reduce(m->wire, req->x.in, req->x.out, req->x.n);
     drove__messages_lock(m);
     if (result == 0) return DROVE_OK;
     return drove__messages_fail(m, "rank %u on host %s: %s", m->wire->rank,
@@ -157,21 +159,21 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
                            drove_exchange_info *info)
 {
     messages *m = messages_of(t);
-    request *f = &m->request[channel];
+    request *req = &m->request[channel];
     uint64_t begun = drove__now_ns();
-    assert(f->is_active);
+    assert(req->is_active);
     (void)worker;
     drove__messages_lock(m);
     uint64_t worked = m->work_ns;
     drove_status status = DROVE_OK;
-    if (!atomic_load_explicit(&f->is_done, memory_order_relaxed)) { /* lock held */
-        status = drove__messages_wait(m, f);
+    if (!atomic_load_explicit(&req->is_done, memory_order_relaxed)) { /* lock held */
+        status = drove__messages_wait(m, req);
     }
-    if (status == DROVE_OK && f->is_by_library) status = reduce_by_library(m, f);
+    if (status == DROVE_OK && req->is_by_library) status = reduce_by_library(m, req);
     if (status == DROVE_OK) {
-        see_halt(m, f);
-        f->is_active = false;
-        if (info != NULL) tell(m, f, drove__now_ns() - begun, m->work_ns - worked, info);
+        see_halt(m, req);
+        req->is_active = false;
+        if (info != NULL) add_info(m, req, drove__now_ns() - begun, m->work_ns - worked, info);
     }
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -180,23 +182,23 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
 static drove_status gather(drove_transport *t, const void *mine, size_t each_bytes, void *all)
 {
     messages *m = messages_of(t);
-    request *f = &m->request[GATHER_CHANNEL];
+    request *req = &m->request[GATHER_CHANNEL];
     DROVE_TRY(drove__messages_stopped(m));
     drove__messages_lock(m);
-    f->x = (drove_exchange){.n = each_bytes};
-    f->kind = KIND_GATHER;
-    f->channel = GATHER_CHANNEL;
-    f->mine = mine;
-    f->all = all;
-    f->each_bytes = each_bytes;
+    req->x = (drove_exchange){.n = each_bytes};
+    req->kind = KIND_GATHER;
+    req->channel = GATHER_CHANNEL;
+    req->mine = mine;
+    req->all = all;
+    req->each_bytes = each_bytes;
     if (m->wire->n_ranks > 1 && each_bytes > 0) {
         memmove((char *)all + m->wire->rank * each_bytes, mine, each_bytes);
     }
-    drove_status status = begin(m, f);
-    if (status == DROVE_OK) status = drove__messages_wait(m, f);
+    drove_status status = begin(m, req);
+    if (status == DROVE_OK) status = drove__messages_wait(m, req);
     if (status == DROVE_OK) {
-        see_halt(m, f);
-        f->is_active = false;
+        see_halt(m, req);
+        req->is_active = false;
     }
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -213,7 +215,7 @@ static void stop(drove_transport *t)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Ranks that are left cannot go on: their MPI has no way to do without one. */
+/* MPI cannot go on without a rank. */
 static void leave(drove_transport *t, unsigned worker, bool goes_on)
 {
     messages *m = messages_of(t);
@@ -226,7 +228,7 @@ static void leave(drove_transport *t, unsigned worker, bool goes_on)
 static drove_status host(drove_transport *t, const drove_centre *of, size_t n)
 {
     messages *m = messages_of(t);
-    if (m->centre != NULL) return drove__fail(DROVE_E_ARG, "a second centre");
+    if (m->centre != NULL) return drove__fail(DROVE_E_ARG, "expected one centre, found a second");
     if (m->wire->rank != 0) return DROVE_OK;
     return drove__centre_create(m, of, n);
 }
@@ -250,15 +252,15 @@ static bool is_open(const flow *o)
     return !o->head_is_done || o->n_open > 0;
 }
 
-/* What is still under way, after a failure; false: the wire may still touch this memory. */
+/* Drops open flows after a failure.  False: the wire may still write to their memory. */
 static bool forget_requests(messages *m)
 {
     for (unsigned i = 0; i < N_REQUESTS; i++) {
-        request *f = &m->request[i];
-        for (unsigned j = 0; f->flow != NULL && j < m->most_flows; j++) {
-            if (!is_open(&f->flow[j])) continue;
+        request *req = &m->request[i];
+        for (unsigned j = 0; req->flow != NULL && j < m->most_flows; j++) {
+            if (!is_open(&req->flow[j])) continue;
             if (m->wire->ops->drop == NULL) return false;
-            drove__flow_drop(m, &f->flow[j]);
+            drove__flow_drop(m, &req->flow[j]);
         }
     }
     return true;
@@ -302,7 +304,7 @@ static void destroy(drove_transport *t)
     bool is_stopped = atomic_load(&m->is_stopped) != 0;
     bool is_free = m->wire->n_ranks == 1 || (forget_requests(m) && forget_control(m));
     if (m->ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
-    if (!is_free) return; /* on purpose: it lives as long as what may write to it */
+    if (!is_free) return; /* leaked on purpose: the wire may still write to it */
     for (unsigned i = 0; i < N_REQUESTS; i++) {
         drove__free(m->request[i].scratch);
         drove__free(m->request[i].buffer);

@@ -1,4 +1,4 @@
-/* cluster/ranks_open.c - see ranks_open.h. */
+/* cluster/ranks_open.c - reads the launcher's environment, opens the module of its library. */
 #include "cluster/ranks_open.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static const char *const libraries[] = {"openmpi", "mpich"};
 
 /* ---- what the launcher says ---- */
 
-/* A whole number in an environment variable; otherwise -1. */
+/* The whole number in an environment variable; -1: none. */
 static long number_in(const char *variable)
 {
     const char *text = getenv(variable);

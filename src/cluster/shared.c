@@ -1,8 +1,8 @@
-/* cluster/shared.c - the transport of workers that reach each other's memory: threads of a process,
- * or processes that were forked after it was made.  Nothing travels: vectors are read where they
- * lie, and written once to where they are wanted.
+/* cluster/shared.c - the transport of workers that share memory: threads of a process, or processes
+ * forked after it was made.  No messages: vectors are read in place and written once to where they
+ * belong.
  *
- * Threads: see transport.h; how its words are ordered: docs/memory-model.md, A13.
+ * Thread rules: transport.h.  Memory order: docs/memory-model.md, A13.
  */
 #include "cluster/shared_state.h"
 
@@ -70,7 +70,7 @@ static drove_status finish_send(drove_shared *s, unsigned worker, unsigned chann
     drove_shared_channel *l = &s->worker[worker].channel[channel];
     DROVE_TRY(drove__shared_await(s, worker, channel, waits_for_receiver, &info->wait_ns));
     if (is_taken(l)) return DROVE_OK;
-    /* Nobody else looks at this offer any more. */
+    /* No other worker reads this offer any more. */
     atomic_store(&l->n_taken, atomic_load(&l->offer) >> 16);
     return fail_left(&l->mine, worker);
 }
@@ -142,14 +142,14 @@ static bool test(drove_transport *t, unsigned worker, unsigned channel)
     return true;
 }
 
-/* What the worker brought for others counts as sent. */
+/* Counts the worker's contribution as sent. */
 static void count_bytes(const drove_shared *s, unsigned worker, const drove_exchange *x,
                         drove_exchange_info *info)
 {
-    bool brings = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND || x->kind == DROVE_RPC ||
-                  (x->kind == DROVE_REDUCE && worker != x->peer) ||
-                  (x->kind == DROVE_BROADCAST && worker == x->peer);
-    if (!brings || s->t.n_workers == 1) return;
+    bool contributes = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND ||
+                       x->kind == DROVE_RPC || (x->kind == DROVE_REDUCE && worker != x->peer) ||
+                       (x->kind == DROVE_BROADCAST && worker == x->peer);
+    if (!contributes || s->t.n_workers == 1) return;
     info->bytes += x->codec != NULL ? drove__codec_bytes(x->codec, x->n) : x->n * sizeof(float);
     info->messages++;
 }
@@ -192,7 +192,7 @@ static void leave(drove_transport *t, unsigned worker, bool goes_on)
 {
     drove_shared *s = shared_of(t);
     assert(worker < t->n_workers);
-    if (!goes_on) drove__shared_fail(s, DROVE_SHARED_LOST, worker); /* before anyone goes on */
+    if (!goes_on) drove__shared_fail(s, DROVE_SHARED_LOST, worker); /* before others continue */
     if (atomic_exchange(&s->worker[worker].has_left, true)) return;
     drove__shared_inherit(s, worker);
     drove__shared_release_centre(s, worker);
@@ -241,7 +241,7 @@ static void destroy(drove_transport *t)
 static drove_status allocate(drove_shared *s)
 {
     const unsigned n = s->t.n_workers;
-    unsigned n_levels = 1; /* of spare rows that a tree of n needs */
+    unsigned n_levels = 1; /* spare rows of a tree of n */
     while (n_levels < DROVE_TREE_LEVELS && (1u << (n_levels - 1)) < n) n_levels++;
     size_t n_spare = (size_t)(n_levels + 1) * DROVE_TREE_BLOCK;
     s->worker = drove__alloc(n, sizeof *s->worker);
@@ -271,7 +271,7 @@ drove_status drove__transport_shared(unsigned n_workers, bool is_procs, size_t n
                                      const drovek_table *kernels, const drove_topo *topo,
                                      const drove_place *place, drove_transport **out)
 {
-    (void)topo, (void)place; /* what is kept for a worker is small, and lies in its cache */
+    (void)topo, (void)place; /* a worker's state is small and stays in its cache */
     *out = NULL;
     assert(n_workers >= 1);
     if (n_workers > DROVE_SHARED_MOST_WORKERS)

@@ -1,24 +1,23 @@
-/* cluster/shared_wait.c - waiting for others in shared memory: awake for some microseconds, then
- * parked at a word of the worker's own, so that workers that are more than the cores leave them to
- * those that have work.  What is waited for is looked at again every so often even if nobody
- * wakes: whoever should have may have been killed just before.
- */
+/* cluster/shared_wait.c - waiting in shared memory: some microseconds of spinning, then sleep on a
+ * futex of the worker's own, so that more workers than cores do not starve each other.  A sleeper
+ * looks again every NAP_NS, since the worker that should wake it may have been killed.
+ * */
 #define _DEFAULT_SOURCE /* syscall */
 #include "cluster/shared_state.h"
 
 #include "base/futex.h"
 #include "base/relax.h"
 
-enum { SPIN_ROUNDS = 256 };              /* rests before a waiting thread sleeps: some 10 us */
-static const uint64_t NAP_NS = 20000000; /* the longest sleep without looking */
+enum { SPIN_ROUNDS = 256 };              /* about 10 us */
+static const uint64_t NAP_NS = 20000000; /* longest sleep */
 
 /* ---- waking ---- */
 
 void drove__shared_wake(drove_shared *s, unsigned worker)
 {
     drove_shared_worker *w = &s->worker[worker];
-    /* Sequentially consistent, as the store and the loads in await: either the sleeper is seen
-     * here, or its call to park sees that the word has changed. */
+    /* Sequentially consistent, as in await: either the sleeper is seen here, or its futex call sees
+     * the new word. */
     atomic_fetch_add(&w->event, 1);
     if (atomic_load(&w->sleeps) != 0) drove__futex_wake(&w->event);
 }
@@ -63,7 +62,7 @@ drove_status drove__shared_check(const drove_shared *s, unsigned worker, const d
                            worker, whom, s->t.n_workers);
     case DROVE_SHARED_LATE:
         return drove__fail(DROVE_E_SYSTEM,
-                           "%s of worker %u: worker %u of %u was not heard of for %g s", kind,
+                           "%s of worker %u: worker %u of %u has not been heard of for %g s", kind,
                            worker, whom, s->t.n_workers, s->t.timeout_s);
     case DROVE_SHARED_STOPPED: break;
     }
@@ -92,7 +91,7 @@ static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned chann
         if (whom == DROVE_NOBODY) return DROVE_OK;
         DROVE_TRY(drove__shared_check(s, worker, &me->channel[channel].mine));
         uint64_t now_ns = drove__now_ns();
-        if (before != DROVE_NOBODY && whom != before) since_ns = now_ns; /* somebody was heard of */
+        if (before != DROVE_NOBODY && whom != before) since_ns = now_ns; /* progress */
         before = whom;
         if ((double)(now_ns - since_ns) * 1e-9 >= s->t.timeout_s) {
             drove__shared_fail(s, DROVE_SHARED_LATE, whom);

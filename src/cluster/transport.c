@@ -1,4 +1,4 @@
-/* cluster/transport.c - what all transports have in common; see transport.h. */
+/* cluster/transport.c - an exchange that is finished at once. */
 #include "cluster/transport.h"
 
 drove_status drove__exchange(drove_transport *t, unsigned worker, const drove_exchange *x,

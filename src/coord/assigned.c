@@ -43,8 +43,9 @@ typedef struct letter { /* to a group */
 
 typedef struct request { /* to the coordinator's thread */
     enum { REQUEST_MESSAGE, REQUEST_PUBLISH } verb;
-    drove_coord_message message; /* PUBLISH: handled after the step was applied */
-    unsigned publisher;
+    drove_coord_message message;
+    unsigned publisher; /* PUBLISH: this and below */
+    drove_task task;
     const drove_step *step;
     drove_publish_info *info;
 } request;
@@ -55,6 +56,7 @@ typedef struct cell {
     _Atomic uint64_t first, n_rows, each, id;
     _Atomic uint64_t n_left; /* parts that are not done */
     _Atomic uint64_t n_updates, begin_ns;
+    _Atomic int is_open; /* from there until its report was made up */
 } cell;
 
 typedef struct group {
@@ -66,14 +68,14 @@ typedef struct group {
     drove_queue *inbox;     /* of letters */
     pthread_mutex_t taking; /* the inbox's consumer */
     cell cell[CELLS];
-    _Atomic uint64_t ticket;  /* assignment << PART_BITS | next part */
+    _Atomic uint64_t ticket; /* assignment << PART_BITS | next part */
     _Atomic int is_parked;
     pthread_mutex_t record; /* protects busy and busy_until */
     drove_timeline busy;
     uint64_t busy_until_ns;
     /* Of a device: held from accepts until the step is in the parameters and its message in the
-     * queue, and while the coordinator looks for silent groups: a batch that was published is
-     * never given to another. */
+     * queue (update=coordinator: until the step is in the queue), and while the coordinator looks
+     * for silent groups: a batch that was published is never given to another. */
     pthread_mutex_t lock;
     bool locks_are_made;
     _Atomic int fate;                  /* changed under lock */
@@ -102,7 +104,7 @@ typedef struct assigned {
     drove_coord_action *action; /* [most] */
     drove_coord_message open;   /* the next stretch */
     uint64_t started_ns;
-    unsigned last_lost;
+    _Atomic unsigned last_lost;
     _Atomic int deserted; /* no group is left */
     double saved[];       /* [n_groups][NUMBERS] for tensors */
 } assigned;
@@ -148,7 +150,8 @@ static bool wants_probe(const drove_spec *spec, const drove_source_worker *w)
 
 /* ---- making ---- */
 
-static drove_status init_group(assigned *a, unsigned i, const drove_source_worker *w)
+static drove_status init_group(assigned *a, unsigned i, const drove_source_worker *w,
+                               const drove_clock *clock)
 {
     group *g = &a->group[i];
     snprintf(g->name, sizeof g->name, "%s", w->name);
@@ -163,7 +166,9 @@ static drove_status init_group(assigned *a, unsigned i, const drove_source_worke
         pthread_mutex_init(&g->lock, NULL) != 0)
         return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
     g->locks_are_made = true;
-    return drove__queue_create(INBOX, sizeof(letter), &g->inbox);
+    DROVE_TRY(drove__queue_create(INBOX, sizeof(letter), &g->inbox));
+    drove__queue_use_clock(g->inbox, clock);
+    return DROVE_OK;
 }
 
 static drove_status make_coordinator(assigned *a)
@@ -206,7 +211,7 @@ static drove_status make_groups(drove_source *s, const drove_source_options *opt
     for (unsigned i = 0; i < opt->n_workers; i++) {
         const drove_source_worker *w = &opt->worker[i];
         group *g = &a->group[w->group];
-        if (g->n_workers == 0) DROVE_TRY(init_group(a, w->group, w));
+        if (g->n_workers == 0) DROVE_TRY(init_group(a, w->group, w, s->clock));
         g->n_workers++;
         a->member[i].group = g;
         sem_init(&a->member[i].answered, 0, 0);
@@ -234,6 +239,7 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     s->publishes = a->method.by_coordinator;
     DROVE_TRY(drove__queue_create((size_t)opt->n_workers * REQUESTS_EACH + INBOX, sizeof(request),
                                   &a->requests));
+    drove__queue_use_clock(a->requests, s->clock);
     return make_coordinator(a);
 }
 
@@ -295,6 +301,10 @@ static bool take_part(const drove_source *s, group *g, drove_task *out)
 static void open_assignment(const drove_source *s, group *g, const drove_coord_action *action)
 {
     uint64_t sequence = (atomic_load_explicit(&g->ticket, memory_order_relaxed) >> PART_BITS) + 1;
+    /* A thread may take longer for one part than others for whole assignments.  Acquire: pairs with
+     * report; DEPTH - 1 others at most are open. */
+    while (atomic_load_explicit(&g->cell[sequence % CELLS].is_open, memory_order_acquire))
+        sequence++;
     cell *c = &g->cell[sequence % CELLS];
     uint64_t each = (action->batch + g->n_workers - 1) / g->n_workers;
     atomic_store_explicit(&c->first, action->range.first, memory_order_relaxed);
@@ -304,6 +314,7 @@ static void open_assignment(const drove_source *s, group *g, const drove_coord_a
     atomic_store_explicit(&c->n_updates, 0, memory_order_relaxed);
     atomic_store_explicit(&c->n_left, (action->range.n + each - 1) / each, memory_order_relaxed);
     atomic_store_explicit(&c->begin_ns, drove__clock_now(s->clock), memory_order_relaxed);
+    atomic_store_explicit(&c->is_open, 1, memory_order_relaxed);
     /* Release: the cell; pairs with take_part. */
     atomic_store_explicit(&g->ticket, sequence << PART_BITS, memory_order_release);
 }
@@ -374,6 +385,8 @@ static bool report(drove_source *s, unsigned worker, const drove_task *task, uin
                                  .worker = g->index,
                                  .id = task->number,
                                  .n_updates = atomic_load(&c->n_updates)};
+    /* Release: the cell was read; pairs with open_assignment. */
+    atomic_store_explicit(&c->is_open, 0, memory_order_release);
     note_busy(s, g, begin_ns);
     return true;
 }
@@ -404,15 +417,18 @@ static void done(drove_source *s, unsigned worker, const drove_task *task, uint6
     if (g->is_device) pthread_mutex_unlock(&g->lock);
 }
 
-/* Synchronous updates, section 5.1: one after the other, by the coordinator's thread. */
+/* Synchronous updates, section 5.1: one after the other, by the coordinator's thread, which counts
+ * the part as done behind them. */
 static drove_status publish(drove_source *s, unsigned worker, const drove_task *task,
                             const drove_step *step, drove_publish_info *info)
 {
     const assigned *a = s->impl;
     member *me = &a->member[worker];
-    request r = {.verb = REQUEST_PUBLISH, .publisher = worker, .step = step, .info = info};
-    if (!report(s, worker, task, 1, &r.message)) r.message.id = 0;
+    const request r = {
+        .verb = REQUEST_PUBLISH, .publisher = worker, .task = *task, .step = step, .info = info};
+    if (!accepts(s, worker)) return DROVE_E_SYSTEM; /* perhaps nobody would answer */
     drove__queue_put(a->requests, &r);
+    if (me->group->is_device) pthread_mutex_unlock(&me->group->lock);
     while (sem_wait(&me->answered) != 0) continue; /* a signal handler may have run */
     return me->answer;
 }
@@ -493,22 +509,24 @@ static bool handle(drove_source *s, const drove_coord_message *message)
     return parked;
 }
 
-static void apply(assigned *a, const request *r)
+/* False: refused, its group is lost. */
+static bool apply(assigned *a, const request *r)
 {
     member *w = &a->member[r->publisher];
-    w->answer = is_working(w->group)
-                    ? a->sync->ops->publish(a->sync, r->publisher, r->step, r->info)
-                    : DROVE_E_SYSTEM;
+    bool is_held = is_working(w->group);
+    w->answer =
+        is_held ? a->sync->ops->publish(a->sync, r->publisher, r->step, r->info) : DROVE_E_SYSTEM;
     sem_post(&w->answered);
+    return is_held;
 }
 
 static bool take(drove_source *s, const request *r)
 {
-    if (r->verb == REQUEST_PUBLISH) {
-        apply(s->impl, r);
-        if (r->message.id == 0) return false;
-    }
-    return handle(s, &r->message);
+    drove_coord_message done = r->message;
+    if (r->verb == REQUEST_PUBLISH &&
+        (!apply(s->impl, r) || !report(s, r->publisher, &r->task, 1, &done)))
+        return false;
+    return handle(s, &done);
 }
 
 /* Has a group been silent for too long?  No group publishes meanwhile, and what was sent by now is
@@ -545,7 +563,7 @@ static void clear_requests(assigned *a)
 {
     request r;
     while (drove__queue_try_get(a->requests, &r))
-        if (r.verb == REQUEST_PUBLISH) apply(a, &r); /* refused: it is lost */
+        if (r.verb == REQUEST_PUBLISH) (void)apply(a, &r); /* refused: it is lost */
 }
 
 /* To the coordinator: groups that were lost while it was not at work. */

@@ -31,6 +31,7 @@ struct drove_queue {
     size_t item_bytes, stride; /* of a cell, whole cache lines */
     uint64_t mask;             /* capacity - 1 */
     unsigned spin;
+    const drove_clock *clock;                       /* NULL: the real one */
     unsigned char *ring;                            /* [capacity] cells */
     _Atomic uint64_t tail DROVE_ALIGNED_CACHE_LINE; /* next position to be taken by a producer */
     uint64_t head DROVE_ALIGNED_CACHE_LINE; /* next position to be read; the consumer's alone */
@@ -66,6 +67,11 @@ drove_status drove__queue_create(size_t capacity, size_t item_bytes, drove_queue
     drove__wait_init(&q->room);
     *out = q;
     return DROVE_OK;
+}
+
+void drove__queue_use_clock(drove_queue *q, const drove_clock *clock)
+{
+    q->clock = clock != &drove__clock_real ? clock : NULL;
 }
 
 void drove__queue_destroy(drove_queue *q)
@@ -128,6 +134,20 @@ void drove__queue_put(drove_queue *q, const void *item)
     }
 }
 
+static uint64_t now_ns(const drove_queue *q)
+{
+    return q->clock != NULL ? drove__clock_now(q->clock) : drove__now_ns();
+}
+
+/* After announce and a look.  The real clock's word_wait would do; the wait's own sleep costs less,
+ * as its futex is of one process. */
+static void sleep_until(drove_queue *q, uint64_t until_ns)
+{
+    const drove_clock *clock = q->clock;
+    if (clock == NULL) drove__wait_sleep(&q->something, until_ns);
+    else clock->word_wait(clock->context, &q->something.announced, 1, until_ns);
+}
+
 bool drove__queue_get(drove_queue *q, void *item, uint64_t until_ns)
 {
     for (unsigned i = 0; i <= q->spin; i++) {
@@ -137,11 +157,11 @@ bool drove__queue_get(drove_queue *q, void *item, uint64_t until_ns)
     for (;;) {
         drove__wait_announce(&q->something);
         bool is_got = drove__queue_try_get(q, item);
-        bool is_over = !is_got && until_ns != UINT64_MAX && drove__now_ns() >= until_ns;
+        bool is_over = !is_got && until_ns != UINT64_MAX && now_ns(q) >= until_ns;
         if (is_got || is_over) {
             drove__wait_withdraw(&q->something);
             return is_got;
         }
-        drove__wait_sleep(&q->something, until_ns);
+        sleep_until(q, until_ns);
     }
 }

@@ -1,16 +1,15 @@
-/* elastic/central.h - a centre that workers RPC one by one: what the asynchronous methods, the
- * parameter server and the round robin share.
+/* elastic/central.h - one centre that workers reach by RPC: shared by the asynchronous methods, the
+ * parameter server and the round robin.
  *
- * The centre is a vector in memory that all reach, or in the process of rank 0.  An RPC brings a
- * vector and numbers to it, and takes a vector and numbers back; what it does there is `RPC` of
- * drove_centre (cluster/transport.h), on whatever thread the transport has it done.
+ * The centre is a vector in shared memory, or in the process of rank 0.  An RPC carries a vector
+ * and numbers there and back.  drove_centre.serve (cluster/transport.h) handles it, on a thread
+ * that the transport chooses.
  *
- * Numbers of an RPC:    to the centre 0: alpha, or the step size; 1: steps that it brings;
- *                        3: which part.  Back: 0, 1: updates in the centre before it.
+ * Numbers of an RPC: 0: alpha, or the step size; 1: steps that it brings; 3: index of the part.  Of
+ * the reply: 0, 1: updates in the centre before it.
  *
- * Updates are steps of single workers.  `known` of a worker is what was in the centre when it last
- * met it, itself included; staleness of a step that exchanges = updates that others have brought
- * since then.
+ * An update is a step of one worker.  `known` of a worker is the number of updates in the centre
+ * after its last exchange.  Staleness of a step that exchanges = updates by others since then.
  */
 #ifndef DROVE_ELASTIC_CENTRAL_H
 #define DROVE_ELASTIC_CENTRAL_H
@@ -20,34 +19,33 @@
 typedef struct drove_central {
     drove_elastic e;
     drove_sync   *sync;
-    float *centre; /* [n_vector]; in a process that does not hold it: as of the last parking */
-    bool   is_held, is_early;
-    /* [n_workers], the centre's: number of the update that an RPC makes; updates that were in the
-     * centre when the worker last saw it. */
-    uint64_t *turn, *known;
-    uint64_t  n_parked; /* updates of all processes when the workers were last parked */
+    float        *centre; /* [n_vector]; in other processes: as of the last parking */
+    bool          is_held, is_early;
+    /* [n_workers], of the holder: number of the update that an RPC makes; updates in the centre at
+     * the worker's last exchange. */
+    uint64_t                  *update, *known;
+    uint64_t                   n_parked; /* updates of all processes at the last parking */
     _Atomic uint64_t n_updates DROVE_ALIGNED_CACHE_LINE; /* in the centre */
 } drove_central;
 
 typedef void drove_serve_fn(void *context, unsigned worker, float *message, size_t n,
                             float *number);
 
-/* s->impl is a drove_central, zeroed, and stays the caller's to free; errors as
- * drove__elastic_init. */
+/* s->impl is a drove_central, zeroed; the caller frees it.  Errors as drove__elastic_init. */
 drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
                                  const drove_elastic_kind *kind, const drove_params *start,
                                  drove_serve_fn *serve, bool is_exclusive);
 void         drove__central_fini(drove_sync *s);
 
-/* For RPC functions: which part a message is, and the numbers; NULL: no such part. *before:
- * updates before this one. */
+/* For serve functions: the part that a message is for, and the numbers of the reply; NULL: no such
+ * part.  *before: updates before this one. */
 const drove_span *drove__central_receive(drove_central *v, unsigned worker, size_t n, float *number,
                                          uint64_t *before);
-/* Elastic: message W^i becomes c; c += alpha (W^i - c). */
+/* Serves elastic RPCs: message W^i becomes c; c += alpha (W^i - c). */
 void drove__central_elastic(void *context, unsigned worker, float *message, size_t n,
                             float *number);
 
-/* One step more in the parameters. */
+/* Counts one step. */
 void drove__central_count(drove_sync *s);
 
 drove_status drove__central_acquire(drove_sync *s, unsigned worker, drove_view *view);
@@ -62,8 +60,8 @@ drove_status drove__central_restore(drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st);
 size_t       drove__central_tensors(drove_sync *s, drove_tensor *out, size_t most);
 
-/* Without init, fini, acquire and publish. */
-/* The slots of all who RPC a centre; of those, the ones in no order share more. */
+/* Slots of all methods with a centre; those without an order share more.  init and publish are
+ * missing. */
 #define DROVE_CENTRAL_SLOTS                                                                        \
     .batches = "rounds", .release = drove__elastic_release, .peek = drove__central_peek,           \
     .restore = drove__central_restore, .tensors = drove__central_tensors,                          \

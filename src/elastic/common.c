@@ -1,4 +1,4 @@
-/* elastic/common.c - see common.h. */
+/* elastic/common.c - options, workers and steps of the elastic strategies. */
 #include "elastic/common.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@ static bool is_here(const drove_elastic *e, unsigned worker)
     return drove__transport_is_here(e->transport, worker);
 }
 
-/* --period: the strategy's own, another, or found out by measuring. */
+/* --period: a number, or auto: measured. */
 static drove_status read_period(drove_elastic *e, const drove_sync *s, const char *text,
                                 const drove_elastic_kind *kind)
 {
@@ -60,7 +60,7 @@ static drove_status read_pull(drove_elastic *e, const drove_sync *s, double rho,
     return DROVE_OK;
 }
 
-/* Is eta another one from step to step?  Then two workers' etas of one round may differ. */
+/* Does eta change from step to step?  Then workers may differ in a round. */
 static bool eta_varies(const drove_optim *optim)
 {
     for (unsigned i = 0; i < optim->n_schedules; i++) {
@@ -150,7 +150,7 @@ drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worke
                                  drove_view *view)
 {
     drove_elastic_worker *me = &e->of[worker];
-    /* Relaxed: decides nothing but to go no further. */
+    /* Relaxed: only ends the run. */
     if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0)
         return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
     me->met = (drove_exchange_info){0};
@@ -162,7 +162,7 @@ drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worke
 
 void drove__elastic_release(drove_sync *s, unsigned worker)
 {
-    (void)s; /* nobody but this worker ever writes W^i */
+    (void)s; /* only this worker writes W^i */
     (void)worker;
 }
 
@@ -203,7 +203,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What the exchanges took at acquire, where some are begun, is not this call's. */
+/* Time that exchanges took in acquire is not of this call. */
 void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                            drove_publish_info *info)
 {
@@ -222,7 +222,7 @@ void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                                  .distance = me->distance};
 }
 
-/* Is a step w += -eta g, with nothing besides?  *eta: then. */
+/* Is the step only w += -eta g?  Sets *eta. */
 static bool is_plain(const drove_optim *optim, const drove_step *step, float *eta)
 {
     bool is_finished = optim->state == DROVE_STATE_WORKER;
@@ -237,7 +237,7 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     drove_elastic_worker *me = &e->of[worker];
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
-    /* Where W^i - c has travelled, c is in the sum already. */
+    /* The sum of W^i - c contains c already. */
     float eta, p = me->codec != NULL ? 0.0f : (float)s->n_workers;
     bool plain = is_plain(s->optim, step, &eta);
     const float *g = plain ? step->value : NULL;
@@ -256,7 +256,7 @@ double drove__elastic_distance(const drovek_table *k, float *w, const float *c, 
 
 void drove__elastic_stop(drove_elastic *e, drove_sync *s)
 {
-    /* Relaxed: whoever waits is woken by the transport. */
+    /* Relaxed: the transport wakes all waiting workers. */
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
     e->transport->ops->stop(e->transport);
 }

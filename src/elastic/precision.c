@@ -1,8 +1,8 @@
-/* elastic/precision.c - sums over all workers that travel in fewer bits (--precision): a codec for
- * each part of theta that is a message of its own.
+/* elastic/precision.c - sums over all workers in fewer bits (--precision): a codec for each part of
+ * theta that is sent as a message.
  *
- * The parts' residuals lie in one vector, as theta does, and their slices' one after the other, so a
- * saved state has two tensors however many parts there are.
+ * The residuals of all parts form one vector, as theta does, and so do the residuals of their
+ * slices.  A saved state has two tensors however many parts there are.
  */
 #include "elastic/common.h"
 

@@ -1,27 +1,25 @@
-/* elastic/round_robin.c - Original EASGD: workers take turns, and one computes at a time.
+/* elastic/round_robin.c - Original EASGD: workers take turns; one computes at a time.
  *
  * Source: the paper, Algorithm 1: iteration t belongs to worker j = t mod P; equation (1), and (2)
- * for worker j.  The turn is a message without content, from worker to worker.
+ * for worker j.  A worker passes the turn to the next by an empty message.
  *
- *   easgd             the RPC to the centre (lines 10 and 12) is under way while the gradient is
- *                     computed (line 11); where alpha is known before the step size is
+ *   easgd             the RPC to the centre (lines 10 and 12) overlaps the gradient (line 11) where
+ *                     alpha is known before the step size
  *   easgd?overlap=0   Original EASGD*: first the gradient, then the RPC
  *
- * Nothing but the turn orders the workers, and it orders all that they do, so the bits do not
- * depend on timing.  An update is one step of one worker.
+ * The turn orders all work, so bits do not depend on timing.  An update is one step of one worker.
  *
- * A turn is given by a SEND that is finished only before the next one, since the receiver may be
- * parked meanwhile.
+ * The SEND of a turn is finished only before the next one, since the receiver may be parked.
  */
 #include "elastic/central.h"
 
 #include "base/clock.h"
 
 typedef struct round_robin {
-    drove_central v; /* first: s->impl is seen as that */
+    drove_central v; /* first member */
     struct {
-        bool has_begun; /* this worker has had a turn: from then on it waits for the next */
-        bool is_given;  /* the SEND of the last turn is under way */
+        bool has_begun;               /* has had a turn; waits for each later one */
+        bool is_given;                /* the SEND of the turn is under way */
     } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
 } round_robin;
 
@@ -49,7 +47,7 @@ static void fini(drove_sync *s)
     drove__free(turn);
 }
 
-/* Worker 0's first turn is given by nobody. */
+/* Worker 0 begins without a message. */
 static drove_status await_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
@@ -74,7 +72,7 @@ static drove_status give_turn(drove_sync *s, unsigned worker)
     return t->ops->start(t, worker, &x);
 }
 
-/* The last turn that this worker gave has been taken: otherwise it would not have one now. */
+/* Finishes the last SEND, which has arrived: otherwise it were not this worker's turn again. */
 static drove_status settle_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
@@ -106,8 +104,8 @@ static const char *const variants[] = {"easgd", "easgd?overlap=0", NULL};
 const drove_sync_ops drove__sync_easgd = {
     DROVE_CENTRAL_SLOTS,
     .name = "easgd",
-    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and meets the "
-            "centre afterwards; --rho, --period",
+    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and exchanges "
+            "with the centre afterwards; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |

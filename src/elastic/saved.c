@@ -1,4 +1,4 @@
-/* elastic/saved.c - what a saved state has of workers with parameters of their own; common.h. */
+/* elastic/saved.c - saved state of replicas (common.h). */
 #include "elastic/common.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out
     enum { OF_WORKER = 4, OF_ALL = 2 };
     size_t n = 0;
     for (unsigned i = 0; i < s->n_workers; i++) {
-        /* Without those behind, nothing of this is taken up again. */
+        /* All or nothing: a part could not be restored. */
         if (n + OF_WORKER + OF_ALL > most) return 0;
         if (drove__transport_is_here(e->transport, i)) n += list_worker(e, s, i, out + n);
     }
@@ -52,7 +52,7 @@ size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out
     return n + 1;
 }
 
-/* Are there replicas of just as many workers in st? */
+/* Does st hold replicas of as many workers? */
 static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const drove_safetensors *st)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
@@ -77,7 +77,7 @@ static drove_status read_floats(const drove_safetensors *st, const char *what, u
     return DROVE_OK;
 }
 
-/* How many exchanges this worker's codecs have had, and what they had rounded away. */
+/* Number of exchanges and residuals of this worker's codecs. */
 static drove_status read_codecs(drove_elastic *e, const drove_sync *s, const drove_safetensors *st,
                                 unsigned worker, uint64_t number)
 {

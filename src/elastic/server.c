@@ -1,16 +1,16 @@
-/* elastic/server.c - the parameter server: workers send gradients, the centre makes the steps and
+/* elastic/server.c - the parameter server: workers send gradients; the centre makes the steps and
  * sends parameters back.
  *
  * Source: the paper, sections 3.1 and 3.2, equations (3) and (4) for the rule momentum; after Dean
- * et al., NIPS 2012.  An RPC brings the gradient g^i that worker i has computed at W^i:
+ * et al., NIPS 2012.  An RPC brings the gradient g^i that worker i computed at W^i:
  *     [c | state] = rule([c | state], g^i, eta)        W^i = c
  *
  *   psgd-async      Async SGD: one RPC at a time, in the order of arrival
- *   pmsgd-async     Async MSGD: the same by the rule momentum, whose velocity is the centre's
- *   psgd-hogwild    Hogwild SGD with a master: several RPCs at once, without a lock (races R1,
- *                   R2, R4 of docs/memory-model.md)
+ *   pmsgd-async     Async MSGD: the same by the rule momentum; the centre has the velocity
+ *   psgd-hogwild    Hogwild SGD with a master: several RPCs at once, without a lock (races R1, R2,
+ *                   R4 of docs/memory-model.md)
  *
- * A rule that looks ahead needs the velocity at the worker: then [c | state] travels back.
+ * A rule that looks ahead needs the velocity at the worker: [c | state] is sent back then.
  */
 #include "elastic/central.h"
 
@@ -19,7 +19,7 @@
 #include <string.h>
 
 typedef struct server {
-    drove_central v; /* first: s->impl is seen as that; of[i].w: W^i, of[i].sum: the message */
+    drove_central v; /* first member; of[i].w: W^i, of[i].sum: the message */
     bool is_long;    /* messages are [n_vector] */
 } server;
 
@@ -35,7 +35,7 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
     if (part == NULL) return;
     uint64_t staleness = before - v->known[worker];
     size_t length = part->length < optim->n ? part->length : optim->n;
-    /* Apply reads [offset, offset + length) of the value alone. */
+    /* Apply reads only [offset, offset + length) of the value. */
     drove_step step = {.value = message - part->offset, .eta = eta};
     drove__optim_apply(optim, &step, staleness, before + 1, part->offset, length, v->centre,
                        v->centre);
@@ -80,7 +80,7 @@ static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
 
 /* ---- a step ---- */
 
-/* Where the gradient is made is what travels: memory that a transport may need to reach. */
+/* The gradient is computed in the message itself, which others can reach. */
 static float *gradient(drove_sync *s, unsigned worker)
 {
     return ((server *)s->impl)->v.e.of[worker].sum;

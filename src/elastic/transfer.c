@@ -1,9 +1,8 @@
-/* elastic/transfer.c - a vector sent as one message, or as one message for each part of theta with
- * several of them under way.
- */
+/* elastic/transfer.c - sends a vector as one message, or as one message for each part of theta,
+ * several of them under way. */
 #include "elastic/common.h"
 
-enum { MANTISSA = 24 }; /* bits of a whole number that a float holds */
+enum { MANTISSA = 24 }; /* a float holds whole numbers of so many bits */
 
 static drove_status start_part(drove_elastic *e, unsigned worker, drove_transfer *p)
 {
@@ -62,7 +61,7 @@ void drove__elastic_split(uint64_t value, float *number)
     number[1] = (float)(value >> MANTISSA);
 }
 
-/* Whatever a message may hold: NaN and what is out of range count as 0. */
+/* NaN and numbers out of range count as 0. */
 uint64_t drove__elastic_join(const float *number)
 {
     const float most = (float)(1u << MANTISSA);

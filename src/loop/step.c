@@ -171,14 +171,23 @@ static drove_status give_sums(drove_worker *w, bool waits, size_t *n_given)
     return DROVE_OK;
 }
 
-/* Gradients down and sums up until both are through. */
+/* Gradients down and sums up until both are through.  A device that delivers nothing for the
+ * worker's timeout is silent: finish says so. */
 static drove_status exchange_sums(drove_worker *w)
 {
     const size_t n = w->loop->slices.n;
     size_t n_left = n, n_given = 0;
+    uint64_t heard_ns = now(w);
     while (n_left > 0) {
+        size_t before = n_left;
         DROVE_TRY(w->engine_ops->part(w->engine, n_given < n ? GLANCE_NS : w->timeout_ns, &n_left));
-        drove__heartbeat(w);
+        if (n_left < before) {
+            drove__heartbeat(w);
+            heard_ns = now(w);
+        } else if (now(w) - heard_ns >= w->timeout_ns) {
+            DROVE_TRY(w->engine_ops->finish(w->engine, 0, NULL));
+            return drove__fail(DROVE_E_SYSTEM, "no answer");
+        }
         DROVE_TRY(give_sums(w, false, &n_given));
     }
     while (n_given < n) {

@@ -44,10 +44,13 @@ static void finish(threads *t, bool *is_busy)
     pthread_mutex_unlock(&t->lock);
 }
 
-static drove_command next_command(threads *t, uint64_t *seen)
+static drove_command next_command(const drove_host *h, uint64_t *seen)
 {
+    threads *t = h->impl;
+    const drove_clock *clock = h->loop->clock;
     pthread_mutex_lock(&t->lock);
-    while (t->generation == *seen) pthread_cond_wait(&t->go, &t->lock);
+    while (t->generation == *seen)
+        (void)clock->cond_wait(clock->context, &t->go, &t->lock, UINT64_MAX);
     *seen = t->generation;
     drove_command command = t->command;
     pthread_mutex_unlock(&t->lock);
@@ -64,7 +67,7 @@ static void *worker_main(void *argument)
     drove_status status = drove__worker_setup(w);
     if (status != DROVE_OK) drove__worker_keep_error(w, status);
     finish(t, &t->is_busy[w->index]);
-    while (drove__worker_obey(w, next_command(t, &seen))) {
+    while (drove__worker_obey(w, next_command(w->loop->host, &seen))) {
         pthread_mutex_lock(&t->lock);
         bool is_silent = atomic_load(&w->is_silent);
         pthread_mutex_unlock(&t->lock);
@@ -81,7 +84,7 @@ static void *service_main(void *argument)
     threads *t = h->impl;
     uint64_t seen = 0;
     for (;;) {
-        drove_command command = next_command(t, &seen);
+        drove_command command = next_command(h, &seen);
         if (command == DROVE_DO_QUIT) return NULL;
         if (command == DROVE_DO_TRAIN) h->loop->source->ops->serve(h->loop->source);
         finish(t, NULL);
@@ -101,7 +104,7 @@ static drove_status init(drove_host *h)
     t->watch = drove__alloc(n, sizeof *t->watch);
     if (t->thread == NULL || t->is_started == NULL || t->is_busy == NULL || t->watch == NULL)
         return drove__fail_nomem("threads", n * sizeof *t->thread);
-    if (pthread_mutex_init(&t->lock, NULL) != 0 || pthread_cond_init(&t->go, NULL) != 0 ||
+    if (pthread_mutex_init(&t->lock, NULL) != 0 || drove__clock_cond_init(&t->go) != 0 ||
         drove__clock_cond_init(&t->parked) != 0)
         return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
     t->is_made = true;

@@ -275,15 +275,18 @@ static drove_status plan_ranks(drove_plan *p, const drove_options *o, const drov
     p->first_here = first;
     p->n_here = n_here;
     for (unsigned i = 0; i < p->n_workers; i++) {
-        drove_plan_worker *w = &p->worker[i];
-        snprintf(w->name, sizeof w->name, "rank:%u", i / n_here);
-        w->group = i;
-        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(w, 1));
+        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(&p->worker[i], 1));
     }
     if (is_listed) DROVE_TRY(plan_list(p, m, first));
     else
         DROVE_TRY(place_workers(p, m, first, 1, p->n_asked,
                                 m->is_bound ? 0 : m->local_rank * p->n_asked, "rank"));
+    for (unsigned i = 0; i < p->n_workers; i++) { /* numbered through all ranks */
+        drove_plan_worker *w = &p->worker[i];
+        w->group = i;
+        if (!is_listed || !drove__plan_is_here(p, i))
+            snprintf(w->name, sizeof w->name, "rank:%u", i / n_here);
+    }
     p->n_groups = p->n_workers;
     return DROVE_OK;
 }

@@ -1,8 +1,7 @@
-/* ranks.c - one rank of a job of MPI: what tests/scripts/test_mpi.sh and tests/long/namespaces
- * start several of.
+/* ranks.c - one rank of an MPI job, for tests/scripts/test_mpi.sh and tests/long/namespaces.
  *
- *   ranks cases    exchanges of all kinds against the fixed tree, and gathering
- *   ranks rpcs     a centre at rank 0 that all RPC
+ *   ranks cases    all kinds of exchange against the fixed tree, and gathering
+ *   ranks rpcs     a centre at rank 0 that all ranks call
  *   ranks stopped  the last rank is stopped by a signal: the others name it within the timeout
  *   ranks wide     ranks that disagree about a length
  *

@@ -45,7 +45,7 @@ for library in openmpi mpich; do
     launch $library 3 stopped 1
     grep -q 'rank 2 on host .* has not been heard of for 1 s' out || fail "$library: a stopped rank is not named"
     launch $library 2 wide
-    grep -q 'the ranks do not do the same' out || fail "$library: ranks that disagree"
+    grep -q 'the ranks run different exchanges' out || fail "$library: ranks that disagree"
 done
 
 # The launcher of one library and the module of another: each process would be a job of its own.

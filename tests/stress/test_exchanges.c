@@ -1,9 +1,9 @@
-/* The transport of shared memory under random delays: every kind of exchange in a random order and
- * in several channels at once, with whole numbers, so that sums are exact and nothing that is lost or
- * counted twice goes unseen; RPCs that would show a lost update; stop and leave in the middle;
- * processes that are killed in the middle.
+/* The transport in shared memory under random delays: all kinds of exchange in random order and in
+ * several channels at once, with whole numbers, whose sums are exact; RPCs that would show a lost
+ * update; stop and leave at any time; killed processes.
  *
- * ctest: timeout=300 */
+ * ctest: timeout=300
+ */
 #define _GNU_SOURCE
 #include "cluster/transport.h"
 

@@ -16,7 +16,7 @@ typedef struct cases {
     drove_transport *t;
     unsigned worker, n_workers;
     const exchange_cases *options;
-    drove_rng rng; /* alike everywhere: who, what and how long */
+    drove_rng rng; /* equal at all workers: kinds, roots, sizes */
     drove_rng own; /* rests */
     unsigned n_wrong;
     uint64_t seed;                      /* of the exchange in hand */
@@ -137,7 +137,7 @@ static void broadcast(cases *c, size_t n, unsigned root)
     if (exchange(c, &x, NULL)) check_same(c, "broadcast", c->out, c->in, n);
 }
 
-/* Everybody sends to the next and receives from the one before. */
+/* Every worker sends to the next and receives from the one before. */
 static void ring(cases *c, size_t n)
 {
     unsigned next = (c->worker + 1) % c->n_workers;
@@ -147,7 +147,7 @@ static void ring(cases *c, size_t n)
     drove_exchange give = {.kind = DROVE_SEND, .channel = 3, .peer = next, .in = c->in, .n = n};
     drove_exchange take = {
         .kind = DROVE_RECEIVE, .channel = 4, .peer = before, .out = c->out, .n = n};
-    take.channel = 3; /* those of one channel meet: worker 0 takes after it has given */
+    take.channel = 3; /* messages of one channel: worker 0 receives after it has sent */
     give.channel = 3;
     bool gives_first = c->worker == 0;
     if (!exchange(c, gives_first ? &give : &take, NULL)) return;
@@ -156,7 +156,7 @@ static void ring(cases *c, size_t n)
     check_same(c, "message", c->out, c->expected, n);
 }
 
-/* Two sums in two channels, finished the other way round. */
+/* Two sums in two channels, finished in reverse order. */
 static void two_at_once(cases *c, size_t n)
 {
     exchange_cases_fill(c->in, n, c->seed, c->worker, false);
@@ -196,7 +196,7 @@ static void gather(cases *c, size_t n)
     free(all);
 }
 
-/* A barrier that somebody passes before the last has come would let counts differ. */
+/* A barrier that let a worker pass early would let counts differ. */
 static void barrier(cases *c)
 {
     drove_exchange_info info = {0};

@@ -1,6 +1,5 @@
-/* test_messages.c - exchanges by messages, over mailboxes whose messages take a random time: all
- * kinds against the fixed tree, RPCs, wishes to halt, those who do not come, those who disagree.
- */
+/* test_messages.c - the transport over messages, on mailboxes with random delays: all kinds of
+ * exchange against the fixed tree, RPCs, requests to halt, silent ranks, ranks that disagree. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/codec.h"
@@ -201,7 +200,7 @@ typedef struct desk {
     bool is_exclusive;
 } desk;
 
-/* Adds the message, answers with what the centre is then. */
+/* Adds the message; replies with the centre after it. */
 static void serve_desk(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     desk *d = context;
@@ -309,7 +308,7 @@ static void halt_together(void *context, unsigned worker)
     for (unsigned i = 0; i < 20; i++) {
         if (i == 7 && worker == h->r.n - 1) atomic_store(&t->halt_wished, 1);
         drove_exchange x = {.kind = h->kind, .in = in, .out = out, .n = 100};
-        if (x.kind == DROVE_REDUCE) { /* told by the broadcast that follows */
+        if (x.kind == DROVE_REDUCE) { /* learns of it from the next broadcast */
             if (drove__exchange(t, worker, &x, NULL) != DROVE_OK) return;
             x.kind = DROVE_BROADCAST;
         }
@@ -318,7 +317,7 @@ static void halt_together(void *context, unsigned worker)
     }
 }
 
-static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
 {
     (void)state;
     static const drove_exchange_kind kinds[] = {DROVE_ALL_REDUCE, DROVE_BARRIER, DROVE_REDUCE};
@@ -343,7 +342,7 @@ static void all_but_the_last_meet(void *context, unsigned worker)
          drove__exchange(r->t[worker], worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void who_does_not_come_is_named(void **state)
+static void a_silent_worker_is_named(void **state)
 {
     (void)state;
     ranks r;
@@ -357,8 +356,8 @@ static void who_does_not_come_is_named(void **state)
     close_ranks(&r);
 }
 
-/* Its progress thread answers: it lives, and is given longer. */
-static void who_lives_is_waited_for(void **state)
+/* Its progress thread answers: a live rank is given more time. */
+static void a_live_rank_is_given_more_time(void **state)
 {
     (void)state;
     bool is_known_to_live = false;
@@ -370,7 +369,7 @@ static void who_lives_is_waited_for(void **state)
         crowd_run(3, all_but_the_last_meet, &r);
         double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
         assert_int_equal(r.status[0], DROVE_E_SYSTEM);
-        is_known_to_live = strstr(r.text[0], "has not come") != NULL;
+        is_known_to_live = strstr(r.text[0], "but is alive") != NULL;
         if (is_known_to_live) assert_true(waited_s > 9.0 * timeout_s);
         close_ranks(&r);
     }
@@ -388,7 +387,7 @@ static void last_stops(void *context, unsigned worker)
     keep(r, worker, drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void who_stops_stops_all(void **state)
+static void one_stop_stops_all(void **state)
 {
     (void)state;
     ranks r;
@@ -412,7 +411,7 @@ static void disagree(void *context, unsigned worker)
     keep(r, worker, drove__exchange(r->t[worker], worker, &x, NULL));
 }
 
-static void who_disagrees_is_told(void **state)
+static void ranks_that_disagree_fail(void **state)
 {
     (void)state;
     for (unsigned n = 2; n <= 3; n++) {
@@ -435,11 +434,11 @@ int main(void)
         cmocka_unit_test(codes_give_what_the_codec_says),
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
         cmocka_unit_test(rpcs_to_an_open_centre_are_served_at_once),
-        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(who_lives_is_waited_for),
-        cmocka_unit_test(who_stops_stops_all),
-        cmocka_unit_test(who_disagrees_is_told),
+        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(a_silent_worker_is_named),
+        cmocka_unit_test(a_live_rank_is_given_more_time),
+        cmocka_unit_test(one_stop_stops_all),
+        cmocka_unit_test(ranks_that_disagree_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

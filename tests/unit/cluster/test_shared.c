@@ -1,5 +1,5 @@
-/* The transport of shared memory: what each kind of exchange gives, for 1 to 9 workers, and what
- * happens when one stops, leaves or does not come. */
+/* test_shared.c - the transport in shared memory: results of each kind of exchange for 1 to 9
+ * workers; workers that stop, leave or do not come. */
 #include "cluster/shared_state.h"
 #include "cluster/transport.h"
 #include "cluster/tree.h"
@@ -198,7 +198,7 @@ static void a_message_goes_round_a_ring(void **state)
     }
 }
 
-/* The centre counts: every RPC adds its message, and gets what was there before. */
+/* Every RPC adds its message to the centre and gets the values before it. */
 static void serve_add(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     float *centre = context;
@@ -259,7 +259,7 @@ static void exchange_but_the_last(void *context, unsigned w)
         if (b->n == 1) b->t->ops->stop(b->t);
         if (b->n == 2) b->t->ops->leave(b->t, w, false);
         if (b->n == 3) b->t->ops->leave(b->t, w, true);
-        return; /* 4: nothing is heard of it */
+        return; /* 4: silent */
     }
     const drove_exchange x = {
         .kind = DROVE_ALL_REDUCE, .channel = 0, .in = b->in[w], .out = b->out[w], .n = b->n};
@@ -269,13 +269,13 @@ static void exchange_but_the_last(void *context, unsigned w)
     if (b->status[w] != DROVE_OK) drove__error_copy(b->text[w]);
 }
 
-static void who_does_not_come_is_named(void **state)
+static void a_silent_worker_is_named(void **state)
 {
     (void)state;
     static const char *const text[] = {
         [1] = "all-reduce of worker 0: stopped",
         [2] = "all-reduce of worker 0: worker 2 of 3 was lost",
-        [4] = "all-reduce of worker 0: worker 2 of 3 was not heard of for 2 s",
+        [4] = "all-reduce of worker 0: worker 2 of 3 has not been heard of for 2 s",
     };
     for (size_t n = 1; n <= 4; n++) {
         table b;
@@ -297,8 +297,8 @@ static void who_does_not_come_is_named(void **state)
     }
 }
 
-/* What worker 1 leaves behind that is killed in phase `phase` of chunk 1 of an all-reduce in place:
- * earlier blocks are done; of a block whose sum is in the stage a part may have been copied. */
+/* The state that worker 1 leaves when killed in phase `phase` of chunk 1 of an all-reduce in place.
+ * Earlier blocks are done; a block whose sum is in the stage may be copied in part. */
 static void leave_half_done(table *b, unsigned phase)
 {
     drove_shared *s = b->t->impl;
@@ -313,7 +313,7 @@ static void leave_half_done(table *b, unsigned phase)
     atomic_store(&s->chunk[0][1], (uint64_t)1 << 24 | 1u << 8 | phase);
 }
 
-static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
+static void a_lost_workers_chunk_is_finished_from_every_phase(void **state)
 {
     (void)state;
     enum { PHASES = 2 * DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
@@ -335,7 +335,7 @@ static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
     }
 }
 
-static void messages_to_and_from_who_has_left_fail(void **state)
+static void messages_to_and_from_a_worker_that_left_fail(void **state)
 {
     (void)state;
     table b;
@@ -360,15 +360,14 @@ static void messages_to_and_from_who_has_left_fail(void **state)
         .kind = DROVE_BROADCAST, .channel = 2, .peer = 1, .out = b.out[0], .n = 10};
     assert_int_equal(b.t->ops->start(b.t, 2, &spread), DROVE_OK);
     assert_int_equal(drove__exchange(b.t, 0, &spread, NULL), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(),
-                        "broadcast in channel 2: worker 1, whose it is, has left");
+    assert_string_equal(drove_error_text(), "broadcast in channel 2: its root, worker 1, has left");
     close_table(&b);
 }
 
-static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
+static void a_lost_worker_does_not_hold_the_centre(void **state)
 {
     (void)state;
-    for (int inside = 0; inside < 2; inside++) {
+    for (int holds = 0; holds < 2; holds++) {
         table b;
         open_table(&b, 2, 100);
         drove_shared *s = b.t->impl;
@@ -377,8 +376,8 @@ static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
         const drove_centre centre = {
             .vector = vector, .serve = serve_add, .context = vector, .is_exclusive = true};
         assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
-        atomic_store(&s->worker[1].came_ns, 1); /* as a worker that was killed there */
-        atomic_store(&s->inside, inside ? 2 : 0);
+        atomic_store(&s->worker[1].queued_ns, 1); /* as after being killed there */
+        atomic_store(&s->holder, holds ? 2 : 0);
         const drove_exchange call = {.kind = DROVE_RPC, .in = b.in[0], .out = b.out[0], .n = 100};
         b.t->ops->leave(b.t, 1, true);
         assert_int_equal(drove__exchange(b.t, 0, &call, NULL), DROVE_OK);
@@ -400,7 +399,7 @@ static void halt_at_barriers(void *context, unsigned w)
     }
 }
 
-static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
 {
     (void)state;
     table b;
@@ -414,8 +413,8 @@ static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
     close_table(&b);
 }
 
-/* It travels with what is started after it: who finishes early or late decides nothing. */
-static void a_wish_to_halt_counts_from_the_next_start(void **state)
+/* Exchanges started after it carry it; the order of finishing does not matter. */
+static void a_request_to_halt_counts_from_the_next_start(void **state)
 {
     (void)state;
     table b;
@@ -439,12 +438,12 @@ int main(void)
         cmocka_unit_test(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it),
         cmocka_unit_test(a_message_goes_round_a_ring),
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
-        cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(messages_to_and_from_who_has_left_fail),
-        cmocka_unit_test(who_is_lost_at_the_centre_does_not_bar_its_door),
-        cmocka_unit_test(a_lost_workers_chunk_is_carried_on_from_every_phase),
-        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(a_wish_to_halt_counts_from_the_next_start),
+        cmocka_unit_test(a_silent_worker_is_named),
+        cmocka_unit_test(messages_to_and_from_a_worker_that_left_fail),
+        cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),
+        cmocka_unit_test(a_lost_workers_chunk_is_finished_from_every_phase),
+        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(a_request_to_halt_counts_from_the_next_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

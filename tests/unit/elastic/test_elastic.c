@@ -1,6 +1,5 @@
-/* What holds of the elastic methods besides their equations (test_equations.c): equal bits, turns,
- * ranges, numbers of updates, going on from a saved state, the period that is found by measuring,
- * being stopped, losing a worker. */
+/* test_elastic.c - the elastic methods apart from their equations (test_equations.c): equal bits,
+ * turns, ranges, counts of updates, resuming, --period auto, stopping, lost workers, fewer bits. */
 #include "support/strategies.h"
 
 #include "base/rng.h"
@@ -28,7 +27,7 @@ typedef struct training {
     bool eta_differs; /* from worker to worker, and step to step */
     _Atomic unsigned n_failed;
     _Atomic unsigned ticket, n_inside;
-    unsigned order[MOST_STEPS * 8]; /* who made which step, where one works at a time */
+    unsigned order[MOST_STEPS * 8]; /* worker of each step, where one works at a time */
     _Atomic unsigned most_inside;
 } training;
 
@@ -113,7 +112,7 @@ static void repeatable_methods_repeat(void **state)
     }
 }
 
-/* Where the centre is, when it travels, and in how many messages, changes no bit. */
+/* Place of the centre, time of the exchange and number of messages change no bit. */
 static void the_three_sync_easgd_are_one(void **state)
 {
     (void)state;
@@ -138,8 +137,8 @@ static void the_three_sync_easgd_are_one(void **state)
     }
 }
 
-/* allreduce is sync without shared memory: where both trees of sums are the same, so are the bits,
- * and its replicas are equal. */
+/* allreduce is sync without shared memory: with equal trees of sums it has its bits, and equal
+ * replicas. */
 static void allreduce_is_sync(void **state)
 {
     (void)state;
@@ -165,8 +164,8 @@ static void allreduce_is_sync(void **state)
     }
 }
 
-/* One worker of a method without a pull is sequential SGD, bit for bit: also in what depends on the
- * number of the update. */
+/* One worker without a pull is sequential SGD bit for bit, also in rules that use the number of the
+ * update. */
 static void one_worker_is_sequential(void **state)
 {
     (void)state;
@@ -192,7 +191,7 @@ static void one_worker_is_sequential(void **state)
     }
 }
 
-/* Under a schedule two workers' step sizes of one round may differ: they agree on their mean. */
+/* Under a schedule step sizes may differ in a round: workers agree on their mean. */
 static void workers_agree_on_a_step_size_that_changes(void **state)
 {
     (void)state;
@@ -281,7 +280,7 @@ static void pull_has_a_range(void **state)
     expect_refused(o, "no elastic pull");
 }
 
-/* A schedule may lead out of the range during the run. */
+/* A schedule may leave the range during the run. */
 static void a_step_size_that_grows_is_noticed(void **state)
 {
     (void)state;
@@ -324,7 +323,7 @@ static void other_refusals(void **state)
 
 /* ---- numbers of updates ---- */
 
-/* Version, staleness and place of a step among all: workers RPC in an order written down. */
+/* Version, staleness and number of each step; workers exchange in a given order. */
 static void staleness_is_what_others_brought(void **state)
 {
     (void)state;
@@ -451,7 +450,7 @@ static rig_options by_layer(rig_options o)
     return o;
 }
 
-/* Fewer bits give about the same, packed and by layer: what is rounded away is sent later. */
+/* Packed and by layer, fewer bits stay near: residuals are sent later. */
 static void fewer_bits_stay_near(void **state)
 {
     (void)state;
@@ -477,8 +476,8 @@ static void fewer_bits_stay_near(void **state)
     }
 }
 
-/* Every worker decodes the same codes, layer by layer: where a method ends an exchange with equal
- * replicas they have equal bits, in every run. */
+/* Every worker decodes the same codes, so replicas that a method makes equal have equal bits,
+ * packed and by layer, in every run. */
 static void replicas_in_fewer_bits_are_equal(void **state)
 {
     (void)state;
@@ -566,7 +565,7 @@ static void period_auto_is_agreed(void **state)
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period_is_auto);
         assert_int_equal(facts.period, 1);
         assert_int_equal(r.sync->ops->promises & DROVE_SYNC_REPEATABLE, 0);
-        /* If two workers took another number of steps for an exchange, they would wait for ever. */
+        /* Workers that disagreed about the period would wait for ever. */
         for (unsigned round = 0; round < 4; round++) run_steps(&r, round * 50, 50);
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period >= 1);
         print_message("%s: %u steps between exchanges, by measuring\n", ops[k]->name,
@@ -624,7 +623,7 @@ static void stop_wakes_everybody(void **state)
     }
 }
 
-/* A worker that is lost costs its own work alone. */
+/* A lost worker costs its own work only. */
 static void asynchronous_methods_go_on(void **state)
 {
     (void)state;

@@ -1,0 +1,219 @@
+/* Which examples a batch has: every one once an epoch, from the batch's number alone. */
+#include "loop/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 103, BATCH = 8 };
+
+static const drove_order_kind kinds[] = {DROVE_ORDER_SHUFFLE, DROVE_ORDER_RANDOM,
+                                         DROVE_ORDER_BLOCKS};
+
+static size_t rows_of(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
+                      uint32_t *row)
+{
+    const drove_task task = {.number = number};
+    return drove__order_rows(o, cursor, &task, row);
+}
+
+/* Adds 1 for each example of the batches of an epoch; returns how many examples there were. */
+static uint64_t count_epoch(const drove_order *o, uint64_t epoch, unsigned seen[ROWS])
+{
+    drove_order_cursor cursor;
+    uint64_t n_examples = 0;
+    drove__order_cursor_init(&cursor);
+    for (uint64_t k = epoch * o->per_epoch; k < (epoch + 1) * o->per_epoch; k++) {
+        uint32_t row[BATCH];
+        size_t n = rows_of(o, &cursor, k, row);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(row[i] < ROWS);
+            seen[row[i]]++;
+        }
+        n_examples += n;
+    }
+    return n_examples;
+}
+
+static void every_row_once_an_epoch(void **state)
+{
+    (void)state;
+    static const drove_order_kind whole[] = {DROVE_ORDER_SHUFFLE, DROVE_ORDER_BLOCKS};
+    for (size_t k = 0; k < DROVE_COUNT(whole); k++) {
+        const drove_order o = drove__order_make(ROWS, BATCH, 1, whole[k]);
+        assert_int_equal(o.per_epoch, 13); /* 12 batches of 8 and one of 7 */
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            unsigned seen[ROWS] = {0};
+            assert_int_equal(count_epoch(&o, epoch, seen), ROWS);
+            for (unsigned r = 0; r < ROWS; r++) assert_int_equal(seen[r], 1);
+        }
+    }
+}
+
+static void rows_follow_from_the_number_alone(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        const drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[k]);
+        const drove_order other = drove__order_make(ROWS, BATCH, 2, kinds[k]);
+        drove_order_cursor cursor, fresh;
+        uint32_t first[BATCH], second[BATCH], again[BATCH];
+        drove__order_cursor_init(&cursor);
+        drove__order_cursor_init(&fresh);
+        rows_of(&o, &cursor, 0, first);
+        rows_of(&o, &cursor, o.per_epoch, second);
+        assert_memory_not_equal(first, second, sizeof first); /* epochs have different orders */
+        rows_of(&o, &cursor, 0, again);                       /* back, in any order */
+        assert_memory_equal(first, again, sizeof first);
+        rows_of(&o, &fresh, o.per_epoch, again);
+        assert_memory_equal(second, again, sizeof second);
+        drove__order_cursor_init(&fresh);
+        rows_of(&other, &fresh, 0, again);
+        assert_memory_not_equal(first, again, sizeof first); /* as do seeds */
+    }
+}
+
+static void blocks_are_of_neighbours(void **state)
+{
+    (void)state;
+    const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_BLOCKS);
+    drove_order_cursor cursor;
+    unsigned n_moved = 0;
+    drove__order_cursor_init(&cursor);
+    for (uint64_t k = 0; k < o.per_epoch; k++) {
+        uint32_t row[BATCH];
+        size_t n = rows_of(&o, &cursor, k, row);
+        assert_int_equal(row[0] % BATCH, 0);
+        for (size_t i = 1; i < n; i++) assert_int_equal(row[i], row[0] + i);
+        n_moved += row[0] != k * BATCH;
+        assert_int_equal(n, k + 1 < o.per_epoch ? BATCH : ROWS % BATCH); /* the short one is last */
+    }
+    assert_true(n_moved > 6);
+}
+
+/* With batches of one example, a task of n rows is n batches in a row, also across epochs. */
+static void tasks_span_positions(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        const drove_order o = drove__order_make(ROWS, 1, 1, kinds[k]);
+        const drove_task task = {.number = 77, .first = ROWS - 5, .n_rows = 12};
+        drove_order_cursor cursor, alone;
+        uint32_t row[12], one;
+        drove__order_cursor_init(&cursor);
+        drove__order_cursor_init(&alone);
+        assert_int_equal(drove__order_rows(&o, &cursor, &task, row), 12);
+        for (uint64_t i = 0; i < 12; i++) {
+            assert_int_equal(rows_of(&o, &alone, ROWS - 5 + i, &one), 1);
+            assert_int_equal(row[i], one);
+        }
+    }
+}
+
+static void examples_follow_from_the_number(void **state)
+{
+    (void)state;
+    const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE);
+    assert_int_equal(drove__order_examples(&o, 0), 0);
+    assert_int_equal(drove__order_examples(&o, 12), 96);
+    assert_int_equal(drove__order_examples(&o, 13), ROWS);
+    assert_int_equal(drove__order_examples(&o, 14), ROWS + 8);
+    assert_float_equal(drove__order_epochs(&o, 26), 2.0, 0.0);
+}
+
+static void random_order_repeats_rows(void **state)
+{
+    (void)state;
+    const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_RANDOM);
+    unsigned seen[ROWS] = {0}, missing = 0;
+    assert_int_equal(count_epoch(&o, 0, seen), ROWS);
+    for (unsigned r = 0; r < ROWS; r++) missing += seen[r] == 0;
+    assert_in_range(missing, 20, 60); /* expected ROWS / e = 38, five deviations either side */
+}
+
+static void batch_larger_than_the_data(void **state)
+{
+    (void)state;
+    const drove_order o = drove__order_make(5, 1000, 1, DROVE_ORDER_SHUFFLE);
+    assert_int_equal(o.batch, 5);
+    assert_int_equal(o.per_epoch, 1);
+}
+
+/* Three workers of 103 rows: 34 each, in 5 batches, one row left out; the last batch has 2. */
+static void each_worker_takes_its_own_part(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, EACH = ROWS / WORKERS };
+    for (size_t kind = 0; kind < DROVE_COUNT(kinds); kind++) {
+        drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[kind]);
+        unsigned seen[ROWS] = {0}, n_once = 0;
+        uint64_t n_examples = 0;
+        drove__order_split(&o, WORKERS, false);
+        assert_int_equal(o.per_epoch, 5 * WORKERS);
+        assert_int_equal(o.n_rows, WORKERS * EACH);
+        for (unsigned w = 0; w < WORKERS; w++) {
+            uint32_t row[BATCH];
+            const drove_shard part = {.n = WORKERS, .index = w, .seed = 1};
+            bool is_part[ROWS] = {false};
+            drove_order_cursor cursor;
+            drove__order_cursor_init(&cursor);
+            for (unsigned i = 0; i < EACH; i++) is_part[drove__shard_row(&part, i)] = true;
+            for (uint64_t k = w; k < o.per_epoch; k += WORKERS) {
+                size_t n = rows_of(&o, &cursor, k, row);
+                assert_int_equal(n, k < 4 * WORKERS ? BATCH : EACH - 4 * BATCH);
+                for (size_t i = 0; i < n; i++) {
+                    assert_true(is_part[row[i]]);
+                    seen[row[i]]++;
+                }
+            }
+        }
+        for (unsigned r = 0; r < ROWS; r++) n_once += seen[r] == 1;
+        if (kinds[kind] != DROVE_ORDER_RANDOM) assert_int_equal(n_once, WORKERS * EACH);
+        for (uint64_t k = 0; k < 2 * o.per_epoch; k++) {
+            assert_int_equal(drove__order_examples(&o, k), n_examples);
+            n_examples += k % o.per_epoch < 4 * WORKERS ? BATCH : EACH - 4 * BATCH;
+        }
+    }
+}
+
+/* A rank that holds its part alone numbers its rows from 0. */
+static void a_held_part_has_rows_of_its_own(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, EACH = ROWS / WORKERS };
+    drove_order whole = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE), held = whole;
+    drove__order_split(&whole, WORKERS, false);
+    drove__order_split(&held, WORKERS, true);
+    for (uint64_t k = 0; k < held.per_epoch; k++) {
+        const drove_shard part = {.n = WORKERS, .index = (unsigned)(k % WORKERS), .seed = 1};
+        drove_order_cursor a, b;
+        uint32_t in_all[BATCH], in_part[BATCH];
+        drove__order_cursor_init(&a);
+        drove__order_cursor_init(&b);
+        size_t n = rows_of(&held, &b, k, in_part);
+        assert_int_equal(rows_of(&whole, &a, k, in_all), n);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(in_part[i] < EACH);
+            assert_int_equal(drove__shard_row(&part, in_part[i]), in_all[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_once_an_epoch),
+        cmocka_unit_test(rows_follow_from_the_number_alone),
+        cmocka_unit_test(blocks_are_of_neighbours),
+        cmocka_unit_test(tasks_span_positions),
+        cmocka_unit_test(examples_follow_from_the_number),
+        cmocka_unit_test(random_order_repeats_rows),
+        cmocka_unit_test(batch_larger_than_the_data),
+        cmocka_unit_test(each_worker_takes_its_own_part),
+        cmocka_unit_test(a_held_part_has_rows_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
