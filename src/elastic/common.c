@@ -2,7 +2,6 @@
 #include "elastic/common.h"
 
 #include "base/clock.h"
-#include "elastic/typed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -260,22 +259,4 @@ void drove__elastic_stop(drove_elastic *e, drove_sync *s)
     /* Relaxed: the transport wakes all waiting workers. */
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
     e->transport->ops->stop(e->transport);
-}
-
-/* ---- facts ---- */
-
-bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
-{
-    if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
-    if (drove__typed_facts(s, out)) return true;
-    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
-    bool has_pull = e->alpha_limit > 0.0;
-    double eta_rho = (double)(s->optim->lr * e->rho);
-    *out = (drove_elastic_facts){.period = e->of[e->transport->first_worker].period,
-                                 .period_is_auto = e->period_is_auto,
-                                 .has_pull = has_pull,
-                                 .alpha = !has_pull               ? 0.0
-                                          : e->fixed_alpha > 0.0f ? (double)e->fixed_alpha
-                                                                  : eta_rho};
-    return true;
 }

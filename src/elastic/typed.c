@@ -53,6 +53,7 @@ static drove_status exchange(typed_impl *p, unsigned worker, drove_publish_info 
     const drove_step nothing = {.value = me->zero, .eta = m->optim->lr};
     drove_view view;
     unpack(p, worker);
+    elastic_of(p)->of[worker].since = me->since - 1; /* and the step of nothing makes it all */
     DROVE_TRY(m->ops->acquire(m, worker, &view));
     m->ops->release(m, worker);
     DROVE_TRY(m->ops->publish(m, worker, &nothing, info));
@@ -175,13 +176,25 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     return DROVE_OK;
 }
 
-bool drove__typed_facts(const drove_sync *s, drove_elastic_facts *out)
+bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
 {
-    if (s->ops->live != live) return false;
-    const typed_impl *p = s->impl;
-    bool known = drove__elastic_facts(p->method, out);
-    out->period = p->period;
-    return known;
+    if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
+    if (s->ops->live == live) {
+        const typed_impl *p = s->impl;
+        bool known = drove__elastic_facts(p->method, out);
+        out->period = p->period;
+        return known;
+    }
+    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
+    bool has_pull = e->alpha_limit > 0.0;
+    double eta_rho = (double)(s->optim->lr * e->rho);
+    *out = (drove_elastic_facts){.period = e->of[e->transport->first_worker].period,
+                                 .period_is_auto = e->period_is_auto,
+                                 .has_pull = has_pull,
+                                 .alpha = !has_pull               ? 0.0
+                                          : e->fixed_alpha > 0.0f ? (double)e->fixed_alpha
+                                                                  : eta_rho};
+    return true;
 }
 
 /* ---- setting up ---- */

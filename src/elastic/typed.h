@@ -18,7 +18,5 @@
  * Errors: those of the row; DROVE_E_ARG (--period auto, --messages layers). */
 drove_status drove__typed_init(drove_sync *s, const drove_sync_options *opt,
                                const drove_params *start);
-/* drove__elastic_facts of such a strategy; false: it is none. */
-bool drove__typed_facts(const drove_sync *s, drove_elastic_facts *out);
 
 #endif

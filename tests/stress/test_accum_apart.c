@@ -196,7 +196,7 @@ static void open_ranks(ranks *k, const char *variant, unsigned n)
     drovek_table *kernels = &k->rig[0].kernels;
     drove_mailbox_options box = {
         .n_ranks = n, .seed = n, .most_delay_us = 100, .ns_per_byte = 0.1, .n_eager = 4096};
-    drove_messages_options opt = {.timeout_s = 60, .has_courier = true, .ends_wire = false};
+    drove_messages_options opt = {.timeout_s = 60, .has_progress_thread = true, .ends_wire = false};
     memset(k, 0, sizeof *k);
     static drovek_table table;
     kernels = &table;
