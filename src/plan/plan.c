@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "engine/linear/precision.h"
 #include "strategy/combine.h"
 
 #include <stdio.h>
@@ -368,7 +369,7 @@ static drove_status check_processes(const drove_plan *p, const drove_options *o)
                        o->workers, p->n_ranks);
 }
 
-/* Does the strategy run on these workers?  The number format is the strategy's to check. */
+/* Does the strategy run on these workers, with parameters in this number format? */
 static drove_status check_combination(const drove_plan *p, const drove_options *o,
                                       const drove_plan_tables *tables)
 {
@@ -376,10 +377,13 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
     drove_combination c = {.n_workers = p->n_workers,
                            .procs = p->host == DROVE_HOST_PROCS,
                            .ranks = p->host == DROVE_HOST_RANKS,
-                           .engine_can = DROVE_COMBINE_FUSED};
+                           .typed = o->precision[0] != '\0' &&
+                                    !drove__precision_is_exchange(o->precision),
+                           .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
     for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++) {
         c.any_device |= p->worker[i].device != NULL;
-        if (p->worker[i].device != NULL || p->worker[i].n_cores > 1) c.engine_can = 0;
+        if (p->worker[i].n_cores > 1) c.engine_can &= ~(unsigned)DROVE_COMBINE_FUSED;
+        if (p->worker[i].device != NULL) c.engine_can = 0;
     }
     const char *why = drove__combine(p->ops, &c);
     if (why == NULL) return DROVE_OK;
@@ -389,6 +393,9 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
                            "--strategy %s: %s; %u ranks were started: expected one of %s "
                            "(allreduce is what sync is among ranks)",
                            p->spec, why, p->n_ranks, names);
+    if (c.typed)
+        return drove__fail(DROVE_E_ARG, "--precision %s: --strategy %s: %s; expected one of %s",
+                           o->precision, p->spec, why, names);
     return drove__fail(DROVE_E_ARG, "--workers %s: --strategy %s: %s; expected one of %s",
                        o->workers, p->spec, why, names);
 }
