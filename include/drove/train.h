@@ -76,8 +76,9 @@ unsigned drove_launched_rank(void);
  * and end too.  why: what is wrong, NULL: the text of the failure that came last.  Returns what
  * drove_train would, which is `status` with that text where there are no ranks. */
 drove_status drove_train_decline(drove_status status, const char *why);
-/* After a drove_train that failed on the way, when its text has been shown: ends all ranks with
- * this exit status, as they would wait for this one.  Does nothing in all other cases. */
+/* After a drove_train of the same thread that failed on the way, when its text has been shown: ends
+ * all ranks with this exit status, as they would wait for this one.  Does nothing in all other
+ * cases. */
 void drove_ranks_abandon(int exit_status);
 
 drove_outcome drove_result_outcome(const drove_result *result);
