@@ -9,6 +9,7 @@
  * controlling thread does, by the heartbeats of workers with a timeout.
  */
 #include "loop/host.h"
+#include "loop/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
