@@ -38,6 +38,7 @@ function(drove_accelerator name wanted libraries)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
   endif()
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/drove)
+  set_property(GLOBAL APPEND PROPERTY DROVE_LOADABLE ${target})
 endfunction()
 
 # The header of all kernels' texts, made when one of them changes.

@@ -20,7 +20,11 @@ if(DROVE_WERROR)
   target_compile_options(drove_flags INTERFACE -Werror)
 endif()
 
+# For the files of an ISA tier: leaves out the checks of each pointer, since AddressSanitizer finds wild accesses there.
+# With them these files, the slowest to compile, take half as long again.
+set(drove_sanitize_lanes "")
 if(DROVE_SANITIZE STREQUAL "address")
+  set(drove_sanitize_lanes -fno-sanitize=null,alignment,object-size,pointer-overflow)
   set(drove_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_compile_options(drove_flags INTERFACE -O1 -g1 ${drove_sanitize})
   target_link_options(drove_flags INTERFACE ${drove_sanitize})

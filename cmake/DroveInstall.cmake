@@ -1,10 +1,15 @@
 # What `cmake --install` puts where: program, both libraries, headers, pkg-config file, CMake package, man page,
-# bash completion.
+# bash completion, modules (cmake/DroveAccelerators.cmake, cmake/DroveMpi.cmake).  Target drove_install_set builds all of
+# it and no test.
 include(CMakePackageConfigHelpers)
 set(drove_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/drove)
 
+get_property(modules GLOBAL PROPERTY DROVE_LOADABLE)
+add_custom_target(drove_install_set)
+add_dependencies(drove_install_set drove_shared drove_static ${modules})
 if(TARGET drove)
   install(TARGETS drove RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_dependencies(drove_install_set drove)
 endif()
 install(TARGETS drove_shared drove_static EXPORT droveTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

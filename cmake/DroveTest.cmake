@@ -1,6 +1,8 @@
-# drove_test(<file.c> LABEL <label> [LIBRARIES <targets>...])
+# drove_test(<file.c> LABEL <label> [FOLDER <folder>] [LIBRARIES <targets>...])
 #
-# One cmocka program and one CTest test, both named after the file.  A stem ending in _long adds the label `long`, and
+# One cmocka program and one CTest test, both named after the file.  Its labels are the kind, LABEL, and for a unit test
+# the folder, such as unit/sync; the targets drove_<kind>_tests and drove_unit_<module>_tests build all tests of one
+# label.  A stem ending in _long adds the label `long`, and
 # those tests run only on demand (check-long, scripts/test --long).  A file that needs more than the usual time says so
 # in a line of its first comment:  "ctest: timeout=SECONDS".
 drove_require(cmocka libcmocka-dev)
@@ -51,24 +53,29 @@ function(drove_test_name variable file)
 endfunction()
 
 function(drove_test file)
-  cmake_parse_arguments(arg "" "LABEL" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;FOLDER" "LIBRARIES" ${ARGN})
   drove_test_name(name ${file})
   add_executable(${name} ${file})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${name} PRIVATE -UNDEBUG)  # assertions of the tests themselves stay
+  # Assertions of the tests themselves stay.  -O1: most tests run for less time than -O3 takes to compile them.
+  target_compile_options(${name} PRIVATE -UNDEBUG $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${arg_LIBRARIES}
     PkgConfig::cmocka m)
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
   file(MAKE_DIRECTORY ${scratch})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
-  drove_test_properties(${name} ${file} ${arg_LABEL})
+  set(labels ${arg_LABEL} ${arg_FOLDER})
+  list(REMOVE_DUPLICATES labels)
+  drove_test_properties(${name} ${file} "${labels}")
   set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
-  # Those of one label alone: drove_stress_tests ...
-  if(NOT TARGET drove_${arg_LABEL}_tests)
-    add_custom_target(drove_${arg_LABEL}_tests)
-  endif()
-  add_dependencies(drove_${arg_LABEL}_tests ${name})
+  foreach(label IN LISTS labels)
+    string(REPLACE "/" "_" target drove_${label}_tests)
+    if(NOT TARGET ${target})
+      add_custom_target(${target})
+    endif()
+    add_dependencies(${target} ${name})
+  endforeach()
 endfunction()
 
 # Every test_*.c of a folder; its other .c files are compiled once and linked to each of them.
@@ -88,7 +95,7 @@ function(drove_test_folder folder label)
       PkgConfig::cmocka)
   endif()
   foreach(file IN LISTS files)
-    drove_test(${file} LABEL ${label} LIBRARIES ${library} ${ARGN})
+    drove_test(${file} LABEL ${label} FOLDER ${folder} LIBRARIES ${library} ${ARGN})
   endforeach()
 endfunction()
 

@@ -1,13 +1,14 @@
-/* bench/micro/all_reduce.c - an all-reduce in shared memory against what the memory gives in the
- * same run.  JSON lines.
+/* bench/micro/all_reduce.c - all-reduce in shared memory against the memory's bandwidth in the same
+ * run.  JSON lines.
  *
  *   copy         P threads copy 50 MB each: 2 vectors of bytes each
  *   triad        P threads add two vectors of 50 MB past the caches, a part each: 3 vectors
  *   apart        all-reduce of 50 MB by P workers, out beside in: P vectors read, P written
  *   in_place     the same with out = in
- * The fastest of REPEATS, all kinds taking turns; `of_memory` is the rate of bytes that must move
- * over the better of copy and triad; the goal is 0.8 with two workers.  The codecs' rows give the
- * time of an all-reduce in lower precision and the bytes that one worker sends.
+ *
+ * The fastest of REPEATS, all kinds taking turns.  `of_memory`: rate of the bytes that must move
+ * over the better of copy and triad; the goal is 0.8 with two workers.  Rows of codecs: time of an
+ * all-reduce in fewer bits, and bytes that one worker sends.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -46,10 +47,10 @@ typedef struct team {
     uint64_t begin_ns[MOST], end_ns[MOST];
 } team;
 
-typedef struct lane {
+typedef struct member {
     team *of;
     unsigned index;
-} lane;
+} member;
 
 static void all_reduce(team *t, unsigned w)
 {
@@ -63,7 +64,7 @@ static void all_reduce(team *t, unsigned w)
 
 static void *work(void *argument)
 {
-    lane *l = argument;
+    member *l = argument;
     team *t = l->of;
     size_t first = (size_t)N / t->n * l->index, n = (size_t)N / t->n;
     drovek_thread_init();
@@ -80,12 +81,12 @@ static void *work(void *argument)
 static double seconds(team *t, kind what)
 {
     pthread_t thread[MOST];
-    lane l[MOST];
+    member l[MOST];
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     t->what = what;
     pthread_barrier_init(&t->gate, NULL, t->n);
     for (unsigned i = 0; i < t->n; i++) {
-        l[i] = (lane){t, i};
+        l[i] = (member){t, i};
         pthread_create(&thread[i], NULL, work, &l[i]);
     }
     for (unsigned i = 0; i < t->n; i++) pthread_join(thread[i], NULL);
@@ -143,7 +144,7 @@ static void measure(unsigned n)
     for (unsigned k = 0; k < N_KINDS; k++) best[k] = 1e9;
     for (unsigned i = 0; i < REPEATS; i++) {
         for (unsigned k = 0; k < N_KINDS; k++) {
-            if (k >= CODED && i % 4 != 0) continue; /* the codecs' time is arithmetic */
+            if (k >= CODED && i % 4 != 0) continue; /* mostly arithmetic */
             double s = seconds(&t, (kind)k);
             if (s < best[k]) best[k] = s;
         }

@@ -1,16 +1,16 @@
-/* bench/micro/mpi_all_reduce.c - all-reduce between ranks: ours, with its fixed tree, beside the
- * library's MPI_Allreduce; and how much of an exchange is hidden behind computing.
+/* bench/micro/mpi_all_reduce.c - all-reduce between ranks: ours, in the fixed tree, against
+ * MPI_Allreduce of the library; and how much of an exchange computing hides.
  *
  *   mpirun -n P bench_mpi_all_reduce [MEGABYTES ...]          (0.5 5 50)
  *
- * Both sums are taken in turns in one run, after a barrier each; a sum's time is that of the rank
- * that needs longest, and the fastest of REPEATS is told.
+ * Both sums take turns in one run, each after a barrier.  The time of a sum is that of the slowest
+ * rank.  Printed are medians of REPEATS, and the median of the ratios of pairs.
  *
- * Overlap: an exchange alone (e), other work for about 1.5 e alone (c), and the exchange started,
- * the work done, the exchange finished (b); hidden = (e + c - b) / e, of medians.  The work is once
- * on vectors in the cache ("core"; messages that are copied need a core, too, so this needs one
- * that is free), and once sleep ("device": the worker waits for an accelerator).  cpu: of the whole
- * process in b, less that in c, over e: what moving messages takes of a core.  JSON lines.
+ * Overlap: an exchange alone (e), other work of about 1.5 e alone (c), and both, the exchange
+ * started before the work and finished after it (b); hidden = (e + c - b) / e, of medians.  The
+ * work is once on vectors in the cache ("core": copying messages needs a core too, so this needs a
+ * free one) and once sleep ("device": the worker waits for an accelerator).  cpu: processor time of
+ * the process in b less that in c, over e: what moving messages costs.  JSON lines.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -39,10 +39,10 @@ static void must(drove_status status)
 
 static void meet(void)
 {
-    must(drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 1}, NULL));
+    must(drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER, .channel = 1}, NULL));
 }
 
-/* The longest of all ranks. */
+/* The longest time of all ranks. */
 static double longest(double mine)
 {
     double all[1024], most = 0;
@@ -63,7 +63,7 @@ static double cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* n turns of work on vectors in the cache, or so many ns of sleep. */
+/* n passes over vectors in the cache, or n ns of sleep. */
 static void compute(unsigned long n, bool on_device)
 {
     if (on_device && n > 0) {
@@ -82,29 +82,6 @@ static void sum(const float *in, float *out, size_t n, unsigned long n_turns, bo
     must(t->ops->finish(t, rank, 0, NULL));
 }
 
-static void compare(const float *in, float *out, size_t n)
-{
-    const drove_wire *w = drove__transport_wire(t);
-    double ours = 1e30, theirs = 1e30;
-    for (int i = 0; i < REPEATS; i++) {
-        meet();
-        double begun = now_s();
-        sum(in, out, n, 0, false);
-        double took = longest(now_s() - begun);
-        ours = took < ours ? took : ours;
-        meet();
-        begun = now_s();
-        w->ops->all_reduce((drove_wire *)(uintptr_t)w, in, out, n);
-        took = longest(now_s() - begun);
-        theirs = took < theirs ? took : theirs;
-    }
-    if (rank != 0) return;
-    printf("{\"bench\": \"mpi_all_reduce\", \"library\": \"%s\", \"ranks\": %u, \"bytes\": %zu, "
-           "\"ours_ms\": %.3f, \"library_ms\": %.3f, \"ratio\": %.2f}\n",
-           w->library, w->n_ranks, n * sizeof *in, ours * 1e3, theirs * 1e3, ours / theirs);
-    fflush(stdout);
-}
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -115,6 +92,29 @@ static double median(double *x, int n)
 {
     qsort(x, (size_t)n, sizeof *x, by_value);
     return x[n / 2];
+}
+
+static void compare(const float *in, float *out, size_t n)
+{
+    const drove_wire *w = drove__transport_wire(t);
+    double ours[REPEATS], theirs[REPEATS], ratio[REPEATS];
+    for (int i = 0; i < REPEATS; i++) {
+        meet();
+        double begun = now_s();
+        sum(in, out, n, 0, false);
+        ours[i] = longest(now_s() - begun);
+        meet();
+        begun = now_s();
+        w->ops->all_reduce((drove_wire *)(uintptr_t)w, in, out, n);
+        theirs[i] = longest(now_s() - begun);
+        ratio[i] = ours[i] / theirs[i];
+    }
+    if (rank != 0) return;
+    printf("{\"bench\": \"mpi_all_reduce\", \"library\": \"%s\", \"ranks\": %u, \"bytes\": %zu, "
+           "\"ours_ms\": %.3f, \"library_ms\": %.3f, \"ratio\": %.2f}\n",
+           w->library, w->n_ranks, n * sizeof *in, median(ours, REPEATS) * 1e3,
+           median(theirs, REPEATS) * 1e3, median(ratio, REPEATS));
+    fflush(stdout);
 }
 
 static unsigned long calibrate(double seconds)

@@ -3,7 +3,7 @@
 
     bench/run/weak_scaling.py [--drove build/release/drove] [--fit]
 
---fit searches the three constants of src/run/bench_elastic.c (and, for comparison, other shapes of the model) that make
+--fit searches the three constants of src/bench/elastic.c (and, for comparison, other shapes of the model) that make
 the largest difference to the 12 efficiencies of Table 4 small, with the expected waiting in closed form; seconds.
 """
 import argparse

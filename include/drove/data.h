@@ -1,10 +1,10 @@
-/* drove/data.h - data sets: opening, looking at and converting them.
+/* drove/data.h - open, inspect and convert data sets.
  *
- * A data set is named by a spec (DESIGN of the command line: docs/formats.md):
+ * A data set is named by a spec (docs/formats.md):
  *   mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y  cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
- * with ?scale=none|unit|standard|mean and ?split=0.1 on any of them, and of images ?crop=28&pad=4
- * and mirror=1; every file may be gzip-compressed.
+ * All of them accept ?scale=none|unit|standard|mean and ?split=0.1; images also ?crop=28&pad=4
+ * and mirror=1.  Every file may be gzip-compressed.
  */
 #ifndef DROVE_DATA_H
 #define DROVE_DATA_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#pragma GCC visibility push(default) /* what a shared library exports */
+#pragma GCC visibility push(default) /* exported by the shared library */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,14 +23,14 @@ extern "C" {
 /* opaque; read-only after opening, so any thread may use it */
 typedef struct drove_data drove_data;
 
-/* Opens what `spec` names as training data.  `test` names the held-out data: NULL or "" = none;
- * "split" = the format's own test files if it has them and spec has no ?split=, else the fraction
- * ?split= of spec (default 0.1) drawn by `seed`; anything else = a spec of its own.  ?part=test
- * opens a format's own test files as if they were training data. Test data are brought to the
- * training data's number of features, classes and scaling. *test_out is NULL when there is none.
- * The caller owns both; each may be destroyed first. Errors: DROVE_E_ARG (spec), DROVE_E_IO
- * (cannot be opened or read), DROVE_E_DATA (file, line or byte, expected, found), DROVE_E_SHAPE
- * (test does not fit train), DROVE_E_NOMEM. */
+/* Opens the training data that `spec` names.  `test` names the held-out data: NULL or "": none;
+ * "split": the format's own test files if it has them and spec has no ?split=, else the fraction
+ * ?split= of spec (default 0.1) drawn by `seed`; any other text is a spec.  ?part=test opens a
+ * format's own test files as training data.  Test data get the training data's number of
+ * features, classes and scaling.  *test_out is NULL when there is none.  The caller owns both and
+ * may destroy them in any order.  Errors: DROVE_E_ARG (spec), DROVE_E_IO (cannot be opened or
+ * read), DROVE_E_DATA (file, line or byte, expected, found), DROVE_E_SHAPE (test does not fit
+ * train), DROVE_E_NOMEM. */
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out);
 void         drove_data_destroy(drove_data *data); /* may be NULL */
@@ -44,30 +44,30 @@ typedef struct drove_data_facts {
     const char *storage;                 /* "u8", "f32", "sparse f32", "sparse ones", "D8i16" */
     const char *target;                  /* "class", "value", "labels" */
     const char *scale;                   /* "none", "unit", "standard", "mean" ... */
-    /* what the reader found worth saying ("indices start at 1"); never NULL */
+    /* the reader's remarks ("indices start at 1"); never NULL */
     const char *notes;
     size_t      memory_bytes;
-    /* quantised data: value of the number 1 (1 for floats), values that were beyond the format's
-     * range, and pairs that only bridge gaps between indices; else 0 */
+    /* quantised data: value of the integer 1 (1 for floats); number of values outside the format's
+     * range; number of pairs that only bridge gaps between indices; else 0 */
     double   quantum;
     uint64_t n_clamped, n_bridges;
-    /* numbers of an example as a model sees it, after ?crop and ?pad; crop_height 0: images are
-     * loaded as they are */
+    /* numbers per example as a model sees it, after ?crop and ?pad; crop_height 0: images are
+     * used as loaded */
     size_t n_inputs;
     size_t crop_height, crop_width, pad;
-    int    mirror; /* in training, half of the images are turned round */
+    int    mirror; /* half of the training images are mirrored */
 } drove_data_facts;
 /* strings live as long as data */
 void drove_data_describe(const drove_data *data, drove_data_facts *out);
 
-/* Writes a description for people (rows, features, storage, value range, class counts, notes) to
- * stream. */
+/* Writes a description for people to stream: rows, features, storage, value range, class counts,
+ * notes. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);
 
 /* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y,
- * idx:IMAGES,LABELS, quant:FILE?precision=D8i16.  Values are written unscaled unless to has
- * ?scaled=1 or is quant.  Whole or not at all.
- * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (this data does not fit that format: why),
+ * idx:IMAGES,LABELS, quant:FILE?precision=D8i16.  Values are written unscaled unless `to` has
+ * ?scaled=1 or is quant.  The file appears whole or not at all.
+ * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (why the data does not fit that format),
  * DROVE_E_EXISTS, DROVE_E_IO. */
 drove_status drove_data_convert(const drove_data *data, const char *to);
 

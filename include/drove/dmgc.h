@@ -1,9 +1,9 @@
-/* drove/dmgc.h - DMGC signatures: which numbers of a parallel SGD have which precision, and the
- * throughput that follows.
+/* drove/dmgc.h - DMGC signatures: the precision of each class of numbers in parallel SGD, and the
+ * throughput that follows from it.
  *
  * Source: De Sa, Feldman, Re, Olukotun, "Understanding and Optimizing Asynchronous Low-Precision
  * Stochastic Gradient Descent", ISCA 2017: section 3 (signatures, Table 1) and section 4 (Table 2,
- * equations 2 and 3).  Readings where the paper leaves something open: docs/papers.md.
+ * equations 2 and 3).  How we read what the paper leaves open: docs/papers.md.
  *
  * A signature is written D8i8M16G32fC32fs, as plain text:
  *
@@ -12,12 +12,12 @@
  *   [i8]  as i8, if the problem is sparse; it may be dense
  *   M16   model numbers have 16 bits                  omitted: 32-bit floats
  *   G32f  gradient numbers (intermediate values)      omitted: as exact as full precision
- *   C32f  numbers that are sent between workers       omitted: the caches' coherence does it
+ *   C32f  numbers that are sent between workers       omitted: left to cache coherence
  *   f     after a number: floating point, not fixed point; indices are always integers
  *   s     at the end of the C term: workers synchronise; without it they are asynchronous
  *
- * Terms stand in this order, at least one of them; numbers are 1 to 64, floats have 3 bits or more.
- * All functions may be called by any thread at any time; what they point to is the caller's.
+ * Terms come in this order; at least one is required.  Numbers are 1 to 64; floats have 3 bits or
+ * more.  All functions are thread-safe; the caller owns all memory that it passes.
  */
 #ifndef DROVE_DMGC_H
 #define DROVE_DMGC_H
@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default) /* what a shared library exports */
+#pragma GCC visibility push(default) /* exported by the shared library */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,7 +43,7 @@ typedef enum drove_dmgc_class { /* in the order in which the terms are written *
                                 DROVE_DMGC_MODEL,
                                 DROVE_DMGC_GRADIENT,
                                 DROVE_DMGC_COMMUNICATION,
-                                DROVE_DMGC_CLASSES /* how many there are */
+                                DROVE_DMGC_CLASSES /* number of classes */
 } drove_dmgc_class;
 
 typedef struct drove_dmgc_term {
@@ -58,42 +58,43 @@ typedef struct drove_dmgc {
     int is_synchronous;     /* the s of C1s; 0 if C is not written                            */
 } drove_dmgc;
 
-/* Errors: DROVE_E_ARG (not the notation: the text, the character at which it ceases to be, what was
+/* Errors: DROVE_E_ARG (syntax error: the text, the position of the first bad character, what was
  * expected there and what was found). */
 drove_status drove_dmgc_parse(const char *text, drove_dmgc *out);
 
-/* The text that drove_dmgc_parse reads back as an equal struct; there is one for each signature.
- * Errors: DROVE_E_ARG (a field out of its range, no term at all). */
+/* Writes the text that drove_dmgc_parse reads back as an equal struct; each signature has exactly
+ * one.  Errors: DROVE_E_ARG (a field out of range, no term at all). */
 drove_status drove_dmgc_print(const drove_dmgc *signature, char into[DROVE_DMGC_TEXT_SIZE]);
 
-/* One line, without a newline, of what the term says, or what leaving it out says.
+/* Explains a term, or its absence, in one line without a newline.
  * Errors: DROVE_E_ARG (not a class; a struct that drove_dmgc_print refuses). */
 drove_status drove_dmgc_explain(const drove_dmgc *signature, drove_dmgc_class which,
                                 char into[DROVE_DMGC_LINE_SIZE]);
 
-/* The precision of a class of numbers, whether its term is written (.is_present) or not: 32-bit
- * floats for D, M and G; .bits is 0 where there are no such numbers (i of a dense problem, C where
- * nothing is sent). */
+/* The precision of a class of numbers, also if its term is not written (.is_present tells): 32-bit
+ * floats for D, M and G by default.  .bits is 0 if there are no such numbers (i of a dense problem,
+ * C if nothing is sent). */
 drove_dmgc_term drove_dmgc_meaning(const drove_dmgc *signature, drove_dmgc_class which);
 
-/* ---- classification; of signatures that drove_dmgc_print accepts ---- */
+/* ---- classification of signatures that drove_dmgc_print accepts ---- */
 
-/* "Hogwild!: asynchronous through the caches, full precision", "Buckwild!: asynchronous through the
- * caches, low precision", and for those with a C term "asynchronous with explicit messages, ..." or
- * "synchronous, ...".  Full precision: every number is a float of 32 bits or more.  Static. */
+/* One of "Hogwild!: asynchronous through the caches, full precision", "Buckwild!: asynchronous
+ * through the caches, low precision", and for those with a C term "asynchronous with explicit
+ * messages, ..." or "synchronous, ...".  Full precision: every number is a float of 32 bits or
+ * more.  Static. */
 const char *drove_dmgc_family(const drove_dmgc *signature);
 
 typedef struct drove_dmgc_system {
     const char *signature; /* as drove_dmgc_print writes it             */
     const char *name;      /* "Gupta et al. [14]"                       */
-    const char *source;    /* where the paper says so: "Table 1"        */
+    const char *source;    /* place in the paper: "Table 1"           */
 } drove_dmgc_system;
 
 /* The systems whose signature the paper gives; *n_out rows. Static. */
 const drove_dmgc_system *drove_dmgc_systems(size_t *n_out);
 
-/* 1: every class of numbers has the same meaning in both (an omitted M is M32f), and workers
- * synchronise in both or in neither.  [i8] is the same as i8 and as no index. */
+/* Returns 1 if every class of numbers has the same meaning in both (an omitted M is M32f), and
+ * workers synchronise in both or in neither.  [i8] is the same as i8 and as no index. */
 int drove_dmgc_is_system(const drove_dmgc *signature, const drove_dmgc_system *system);
 
 /* ---- throughput ---- */
@@ -108,7 +109,7 @@ typedef struct drove_dmgc_setting {
 } drove_dmgc_setting;
 
 drove_dmgc_setting drove_dmgc_setting_default(void);
-/* By the words of the command line: "features", "threads", or "sparse" with "3%" or "0.03".
+/* Sets a field by its command-line name: "features", "threads", or "sparse" with "3%" or "0.03".
  * Errors: DROVE_E_ARG (unknown name, not a number, out of range).  On failure *setting is
  * unchanged. */
 drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
@@ -119,20 +120,20 @@ typedef struct drove_dmgc_prediction {
     double base_gnps;         /* T_1: with one thread; measured constants: at this model size    */
     double parallel_fraction; /* p, at most 1; measured constants: below 0 where threads hinder
                                  each other                                                      */
-    double most_fraction;     /* that p can be                                                   */
+    double most_fraction;     /* upper limit of p                                                */
     double bytes_per_number;  /* of the data set, with the index of a stored number if sparse    */
     int    is_sparse;
-    int    is_bandwidth_bound; /* p has reached the most; else communication-bound               */
-    const char *source;        /* whose constants these are; as long as the constants, or static */
+    int    is_bandwidth_bound; /* p is at its limit; else communication-bound                    */
+    const char *source;        /* origin of the constants; lives as long as they do, or static   */
 } drove_dmgc_prediction;
 
-/* T_t = T_1 / ((1 - p) + p / t) with p = min(most, a ln(n / n0)).  The paper's: most 0.98, a 0.15,
- * n0 256, p never below 0, and T_1 of its Table 2, measured on its Xeon and, if sparse, at 3 %;
- * another density changes nothing.  Constants of a machine that was measured also know the time
- * that a step and a model beyond the caches take: docs/papers.md.  The problem is sparse if the
+/* T_t = T_1 / ((1 - p) + p / t) with p = min(most, a ln(n / n0)).  The paper's constants: most
+ * 0.98, a 0.15, n0 256, p never below 0, T_1 from its Table 2, measured on its Xeon (sparse: at 3 %
+ * density; the prediction ignores other densities).  Constants measured on a machine also cover the
+ * time per step and models larger than the caches: docs/papers.md.  The problem is sparse if the
  * signature has an index; with [i8], if a density is given.  Errors: DROVE_E_ARG (a struct that
  * drove_dmgc_print refuses, a setting out of range, a density for a signature without an index),
- * DROVE_E_UNSUPPORTED (no such row in Table 2: which there are; not among these constants). */
+ * DROVE_E_UNSUPPORTED (no such row in Table 2, with the rows that exist, or in these constants). */
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 drove_dmgc_prediction *out);
 

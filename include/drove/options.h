@@ -1,8 +1,7 @@
-/* drove/options.h - every choice of a run, in one plain struct with one table of descriptors.
+/* drove/options.h - all options of a run: one plain struct and one table of descriptors.
  *
- * The table gives each option its word (the same in the struct, as --flag, as key of a run file
- * and in run.json), its default, range and help; the program's parser, help and completion walk
- * it.
+ * The table gives each option its name (the same in the struct, as --flag, in run files and in
+ * run.json), default, range and help.  The program's parser, help and completion walk it.
  */
 #ifndef DROVE_OPTIONS_H
 #define DROVE_OPTIONS_H
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default) /* what a shared library exports */
+#pragma GCC visibility push(default) /* exported by the shared library */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,7 +23,7 @@ typedef struct drove_options {
     char data[DROVE_TEXT_SIZE];       /* spec; default synth:digits */
     char test[DROVE_TEXT_SIZE];       /* spec, "split", or "" = none; default split */
     char features[DROVE_TEXT_SIZE];   /* spec of a feature map; "" = none */
-    char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to go on from */
+    char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to start from */
     char activation[DROVE_TEXT_SIZE]; /* relu */
     char init[DROVE_TEXT_SIZE];       /* "" = by activation */
     char loss[DROVE_TEXT_SIZE];       /* "" = by model and data */
@@ -40,14 +39,14 @@ typedef struct drove_options {
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step */
     char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
-    /* exchange; strategies whose workers have parameters of their own */
+    /* exchange: for strategies whose workers have their own parameters */
     char   period[DROVE_TEXT_SIZE];   /* steps between two exchanges, "auto", "" = the strategy's */
     double rho;                       /* elastic pull, >= 0; 0 = 0.9 / (lr times workers) */
     char   messages[DROVE_TEXT_SIZE]; /* "packed" or "layers" */
     char   shard[DROVE_TEXT_SIZE];    /* "whole" or "own" */
     double timeout;                   /* seconds after which a silent peer ends the run, > 0 */
-    /* low precision; linear models */
-    /* DMGC signature; "" = floats, by the host engine.  With C alone: what is exchanged */
+    /* low precision: for linear models */
+    /* DMGC signature; "" = floats, by the host engine.  With C alone: format of the messages */
     char   precision[DROVE_TEXT_SIZE];
     char   rounding[DROVE_TEXT_SIZE]; /* nearest, mt19937, xorshift, shared?bits=&period= */
     double model_range;               /* largest magnitude of a parameter; 0 = from the data */
@@ -57,14 +56,14 @@ typedef struct drove_options {
     char loaders[DROVE_TEXT_SIZE];   /* number of threads, or "auto" */
     char bind[DROVE_TEXT_SIZE];      /* none, compact, spread */
     char partition[DROVE_TEXT_SIZE]; /* groups of cores, "auto"; "" = none */
-    char isa[DROVE_TEXT_SIZE];       /* "" = best; or a cap */
+    char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */
     char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
     /* run */
     char     until[DROVE_TEXT_SIZE]; /* "loss=5%,epochs=10" */
     double   eval_every;             /* epochs between evaluations, > 0 */
     uint64_t eval_examples;          /* training examples of an evaluation; 0 = all */
     uint64_t seed;
-    char     out[DROVE_TEXT_SIZE];      /* folder; "" = nothing is written */
+    char     out[DROVE_TEXT_SIZE];      /* folder; "" = no files */
     char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */
     char     timeline[DROVE_TEXT_SIZE]; /* file; "" = timeline.json in .out */
     char save_every[DROVE_TEXT_SIZE];   /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
@@ -81,13 +80,13 @@ typedef struct drove_option_info {
     const char       *group; /* heading in the help */
     drove_option_kind kind;
     size_t            offset;       /* in drove_options */
-    const char       *default_text; /* as one would type it */
-    double            least, most;  /* of numbers, inclusive */
+    const char       *default_text; /* as typed on the command line */
+    double            least, most;  /* range of a number, inclusive */
     const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
-    const char *list; /* registry of its names ("strategies"), for help and completion; NULL */
-    /* what one types for the empty text ("auto", "none"); NULL: nothing */
+    const char *list; /* registry of its names ("strategies") for help and completion; NULL: none */
+    /* word for the empty text ("auto", "none"); NULL: there is none */
     const char *empty_word;
-    /* what it may be besides, separated by blanks ("none compact"); NULL */
+    /* further accepted words, separated by blanks ("none compact"); NULL: none */
     const char *words;
     const char *help; /* one line */
 } drove_option_info;
@@ -96,20 +95,20 @@ typedef struct drove_option_info {
 const drove_option_info *drove_options_table(size_t *n_out);
 
 drove_options drove_options_default(void);
-/* name with "-" or "_"; "workers" with the value "threads:N" is another word for "threads" with N.
+/* name may use "-" or "_"; "workers" with the value "threads:N" is an alias of "threads" with N.
  * Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long).  On
  * failure *options is unchanged. */
 drove_status drove_options_set(drove_options *options, const char *name, const char *value);
-/* Text of one option as one would type it; into[size].  Errors: DROVE_E_ARG (unknown name, size
- * too small). */
+/* Value of an option as typed on the command line; into[size].  Errors: DROVE_E_ARG (unknown name,
+ * size too small). */
 drove_status drove_options_get(const drove_options *options, const char *name, char *into,
                                size_t size);
 /* Reads a run file: a YAML mapping from option names to scalars.  Errors: DROVE_E_IO, DROVE_E_ARG
- * (file:line:column: what was expected and found; unknown key with the nearest; a key given
- * twice).  On failure *options is unchanged. */
+ * (file:line:column: what was expected and found; unknown key with the nearest; a repeated key).
+ * On failure *options is unchanged. */
 drove_status drove_options_load(drove_options *options, const char *path);
-/* Takes the options of the run in `folder` (its run.json), so that flags given beside --resume
- * change only what they name, and sets .resume and .out to it.
+/* Loads the options of the run in `folder` (its run.json) and sets .resume and .out to the folder.
+ * Flags given with --resume then change only what they name.
  * Errors: DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove_options_resume(drove_options *options, const char *folder);
 /* Checks every option and all combinations that need no data.  Errors: DROVE_E_ARG,
@@ -117,7 +116,7 @@ drove_status drove_options_resume(drove_options *options, const char *folder);
 drove_status drove_options_validate(const drove_options *options);
 
 /* The candidate nearest to word (letters inserted, left out, changed or swapped), or NULL if none
- * is near enough to be meant: for programs that have words of their own. */
+ * is near.  For programs that have words of their own. */
 const char *drove_nearest_word(const char *word, const char *const *candidates,
                                size_t n_candidates);
 

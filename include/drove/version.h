@@ -1,4 +1,4 @@
-/* drove/version.h - which drove this is. */
+/* drove/version.h - version of the library. */
 #ifndef DROVE_VERSION_H
 #define DROVE_VERSION_H
 
@@ -7,7 +7,7 @@
 #define DROVE_VERSION_PATCH 0
 #define DROVE_VERSION       "0.1.0"
 
-#pragma GCC visibility push(default) /* what a shared library exports */
+#pragma GCC visibility push(default) /* exported by the shared library */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -11,6 +11,9 @@
  * The mean of all is made by a tree over the devices' numbers (accum/schedule.h), or, with
  * ?order=first-come, in the order of arrival, and then how far that is from the tree's is measured.
  *
+ * Over ranks, the sums of each rank's workers are added to those of the others slice by slice while
+ * backward goes on (accum/exchange.h); processes of one machine exchange in the same way.
+ *
  * Invariants: a replica is changed by its own worker, between the sum of all gradients and its next
  * gradient; an update is published when worker 0 has made it.
  */
@@ -29,11 +32,15 @@ typedef struct step_state { /* of one worker's step */
     float eta;
     uint64_t added_ns; /* in layer_ready */
     bool is_resident, has_arrived;
+    drove_collector *collector; /* of this worker's site ... */
+    unsigned device;            /* ... and its number there */
 } DROVE_ALIGNED_CACHE_LINE step_state;
 
 typedef struct accumulate_impl {
     drove_replicas replicas;
-    drove_collector *collector;
+    drove_site site;
+    drove_collector **collector; /* [n_collectors] of this process's sites */
+    unsigned n_collectors;
     step_state *step; /* [n_workers] */
     unsigned n_parts;
     bool at_end;
@@ -66,12 +73,14 @@ static drove_status parse(const drove_spec *spec, choice *out)
                        spec->arg[0]);
 }
 
-static drove_status make_collector(drove_sync *s, const drove_sync_options *opt, const choice *c)
+static drove_status make_collector(drove_sync *s, const drove_sync_options *opt, const choice *c,
+                                   unsigned i)
 {
     accumulate_impl *p = s->impl;
     const drove_span whole = {.offset = 0, .length = s->optim->n};
+    const unsigned first = p->site.first + i, n = drove__site_size(&p->site);
     const drove_collector_options options = {
-        .n_devices = s->n_workers,
+        .n_devices = n,
         .n_helpers = (unsigned)c->n_helpers,
         .part = opt->part != NULL ? opt->part : &whole,
         .n_parts = opt->part != NULL ? opt->n_parts : 1,
@@ -79,11 +88,34 @@ static drove_status make_collector(drove_sync *s, const drove_sync_options *opt,
         .order = (drove_accum_order)c->order,
         .kernels = s->optim->kernels,
         .topo = s->topo,
-        .is_resident = opt->is_resident,
+        .is_resident = opt->is_resident != NULL ? opt->is_resident + first : NULL,
         .spans = opt->spans,
+        .n_all = s->n_workers,
+        .first = first,
+        .transport = p->site.transport,
+        .as = drove__site_as(&p->site, first),
     };
     p->n_parts = (unsigned)options.n_parts;
-    return drove__collector_create(&options, &p->collector);
+    DROVE_TRY(drove__collector_create(&options, &p->collector[i]));
+    for (unsigned d = 0; d < n; d++) {
+        p->step[first + d].collector = p->collector[i];
+        p->step[first + d].device = d;
+    }
+    return DROVE_OK;
+}
+
+/* One for each site that this process reaches. */
+static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt, const choice *c)
+{
+    accumulate_impl *p = s->impl;
+    if (p->site.is_apart && (c->order != DROVE_ACCUM_ONCE || c->n_helpers > 0))
+        return drove__fail(DROVE_E_ARG, "accumulate: expected no order and no helpers, since "
+                                        "workers that are processes add in shared memory");
+    p->n_collectors = p->site.n_here / drove__site_size(&p->site);
+    p->collector = drove__alloc(p->n_collectors, sizeof *p->collector);
+    if (p->collector == NULL) return drove__sync_no_memory(s);
+    for (unsigned i = 0; i < p->n_collectors; i++) DROVE_TRY(make_collector(s, opt, c, i));
+    return DROVE_OK;
 }
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
@@ -99,15 +131,19 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p->step == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++)
         p->step[w].is_resident = opt->is_resident != NULL && opt->is_resident[w];
-    DROVE_TRY(drove__replicas_init(&p->replicas, s, start));
-    return make_collector(s, opt, &c);
+    DROVE_TRY(drove__site_init(&p->site, s, opt));
+    DROVE_TRY(drove__replicas_init(&p->replicas, s, &p->site, start));
+    return make_collectors(s, opt, &c);
 }
 
 static void fini(drove_sync *s)
 {
     accumulate_impl *p = s->impl;
-    drove__collector_destroy(p->collector);
+    for (unsigned i = 0; p->collector != NULL && i < p->n_collectors; i++)
+        drove__collector_destroy(p->collector[i]);
+    drove__free(p->collector);
     drove__replicas_fini(&p->replicas, s);
+    drove__site_fini(&p->site);
     drove__free(p->step);
     drove__free(p);
 }
@@ -147,14 +183,17 @@ static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_
 {
     accumulate_impl *p = s->impl;
     step_state *step = &p->step[worker];
-    (void)length;
+    if (p->site.is_apart && value != gradient(s, worker)) { /* others must reach it */
+        memcpy(gradient(s, worker) + offset, value + offset, length * sizeof *value);
+        value = gradient(s, worker);
+    }
     step->value = value;
     step->eta = eta;
     bool is_last = ++step->n_ready == p->n_parts;
     if (p->at_end) return 0;
     uint64_t added_ns =
-        drove__collect_arrive(p->collector, worker, drove__collect_find(p->collector, offset),
-                              value, eta, !is_last);
+        drove__collect_arrive(step->collector, step->device,
+                              drove__collect_find(step->collector, offset), value, eta, !is_last);
     step->added_ns += added_ns;
     return added_ns;
 }
@@ -162,8 +201,9 @@ static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_
 /* All parts at once, from the last to the first, as backward would have brought them. */
 static void arrive_at_end(accumulate_impl *p, unsigned worker, float *value, float eta)
 {
+    const step_state *step = &p->step[worker];
     for (unsigned i = p->n_parts; i-- > 0;)
-        (void)drove__collect_arrive(p->collector, worker, i, value, eta, false);
+        (void)drove__collect_arrive(step->collector, step->device, i, value, eta, false);
 }
 
 static float *own_memory(drove_sync *s, unsigned worker, const drove_step *step)
@@ -183,13 +223,17 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     if (state->n_ready == 0) arrive_at_end(p, worker, own_memory(s, worker, step), step->eta);
     else if (p->at_end && !state->has_arrived) arrive_at_end(p, worker, state->value, state->eta);
     state->n_ready = 0;
-    if (!drove__collect_finish(p->collector, worker, &mean, &eta, &times)) return stopped(s);
+    if (!drove__collect_finish(state->collector, state->device, &mean, &eta, &times)) {
+        DROVE_TRY(drove__collect_status(state->collector));
+        return stopped(s);
+    }
     uint64_t begin_ns = drove__now_ns();
     state->iteration++;
     if (!state->is_resident)
         drove__replica_update(&p->replicas, s, worker, mean, eta, state->iteration);
     /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
-    if (worker == 0) atomic_store_explicit(&s->published, state->iteration, memory_order_relaxed);
+    if (worker == p->site.first)
+        atomic_store_explicit(&s->published, state->iteration, memory_order_relaxed);
     *info = (drove_publish_info){.attempts = 1,
                                  .updated = worker == 0,
                                  .wait_ns = times.wait_ns,
@@ -207,8 +251,9 @@ static bool next_sum(drove_sync *s, unsigned worker, bool waits, drove_sum *out)
     if (p->at_end && step->n_ready < p->n_parts) return false;
     if (p->at_end && !step->has_arrived) arrive_at_end(p, worker, step->value, step->eta);
     step->has_arrived = true;
-    if (!drove__collect_next(p->collector, worker, waits, &part, &out->value)) return false;
-    const drove_span *span = drove__collect_part(p->collector, part);
+    if (!drove__collect_next(step->collector, step->device, waits, &part, &out->value))
+        return false;
+    const drove_span *span = drove__collect_part(step->collector, part);
     out->offset = span->offset;
     out->length = span->length;
     return true;
@@ -221,8 +266,10 @@ static float *replica(drove_sync *s, unsigned worker)
 
 static void stop(drove_sync *s)
 {
+    accumulate_impl *p = s->impl;
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
-    drove__collect_stop(((accumulate_impl *)s->impl)->collector);
+    drove__site_stop(&p->site);
+    if (!p->site.is_apart) drove__collect_stop(p->collector[0]); /* else the processes' own */
 }
 
 /* ---- parked ---- */
@@ -234,7 +281,7 @@ static drove_status parked(drove_sync *s)
 
 static drove_params peek(drove_sync *s)
 {
-    return (drove_params){.theta = replica(s, 0)};
+    return (drove_params){.theta = replica(s, ((accumulate_impl *)s->impl)->site.first)};
 }
 
 static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
@@ -244,14 +291,15 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     uint64_t iteration = atomic_load_explicit(&s->published, memory_order_relaxed);
     drove__replicas_set(&p->replicas, s, vector);
     for (unsigned w = 0; w < s->n_workers; w++) p->step[w].iteration = iteration;
-    drove__collect_restart(p->collector, iteration);
+    for (unsigned i = 0; i < p->n_collectors; i++)
+        drove__collect_restart(p->collector[i], iteration);
     return DROVE_OK;
 }
 
 static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *copy)
 {
     accumulate_impl *p = s->impl;
-    if (s->ops->init == init) drove__collect_note_copy(p->collector, worker, copy);
+    drove__collect_note_copy(p->step[worker].collector, p->step[worker].device, copy);
 }
 
 static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
@@ -267,8 +315,6 @@ const drove_sync_ops drove__accum_accumulate = {
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
     .batches = "rounds",
-    .not_procs = "its threads add gradients where they lie, in memory of one process",
-    .not_ranks = "its gradients are added in memory of one process",
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -291,7 +337,9 @@ bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
     if (s->ops->init == drove__accum_tree.init) return drove__tree_facts(s, out);
     if (s->ops->init != init) return false;
     const accumulate_impl *p = s->impl;
-    drove__collect_facts(p->collector, out);
+    drove__collect_facts(p->collector[0], out);
+    out->n_devices = s->n_workers;
+    if (p->site.is_apart) out->part = NULL; /* what the processes note is their own */
     out->n_checks = p->replicas.n_checks;
     return true;
 }

@@ -1,6 +1,7 @@
 /* accum/collect.c - see collect.h. */
 #include "accum/collect.h"
 
+#include "accum/exchange.h"
 #include "accum/sum.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -54,11 +55,14 @@ struct drove_collector {
     part_times *times;            /* [n_parts] */
     const drove_accum_node *tree; /* the schedule's */
     unsigned n_nodes, root;
-    float *sum[N_PARITIES]; /* [n]; the second for FIRST_COME alone */
-    float **node;           /* [n_nodes] PAIRS: sums that are not the root's */
-    float *reference;       /* [N_COMPARED] FIRST_COME */
-    float *spare;           /* [n_threads][DROVE_SUM_LEVELS][DROVE_SUM_BLOCK] */
-    member *device;         /* [n_devices] */
+    float *sum[N_PARITIES];         /* [n]; the second for FIRST_COME alone */
+    float **node;                   /* [n_nodes] PAIRS: sums that are not the root's */
+    float *reference;               /* [N_COMPARED] FIRST_COME */
+    drove_slice_exchange *exchange; /* with other processes; NULL: there are none */
+    float *eta;                     /* [n_devices] for it */
+    float share;                    /* factor of the last addition */
+    float *spare;                   /* [n_threads][DROVE_SUM_LEVELS][DROVE_SUM_BLOCK] */
+    member *device;                 /* [n_devices] */
     drove_accum_error error;
     pthread_t *helper; /* [n_helpers] */
     unsigned n_started;
@@ -72,6 +76,7 @@ struct drove_collector {
     job *first, *last;          /* queue of those with chunks left */
     size_t n_jobs, n_per_part;
     turn turn[N_PARITIES];
+    uint64_t exchanged; /* the iteration whose slices are exchanged: one at a time */
     bool is_stopping, is_ending;
     _Atomic uint64_t version DROVE_ALIGNED_CACHE_LINE; /* changed under the lock */
 };
@@ -222,7 +227,7 @@ static void compare(drove_collector *c, unsigned part, const float *sum)
     if (n > N_COMPARED) n = N_COMPARED;
     for (unsigned d = 0; d < n_devices; d++) gradient[d] = c->device[d].gradient;
     drove__sum_tree(c->opt.kernels, c->tree, c->n_nodes - 1, gradient, offset, n, c->reference,
-                    1.0f / (float)n_devices, false, spare);
+                    c->share, false, spare);
     for (size_t i = 0; i < n; i++) {
         double want = (double)c->reference[i], difference = fabs((double)sum[offset + i] - want);
         c->error.n_compared++;
@@ -232,6 +237,36 @@ static void compare(drove_collector *c, unsigned part, const float *sum)
         if (difference > c->error.relative * fabs(want))
             c->error.relative = difference / fabs(want);
     }
+}
+
+static float *sum_of(const drove_collector *c, uint64_t iteration)
+{
+    if (c->opt.n_devices == 1) return c->device[0].gradient;
+    return c->sum[c->opt.order == DROVE_ACCUM_FIRST_COME ? iteration % N_PARITIES : 0];
+}
+
+/* The sum of this process's devices goes on to the other processes; given when it is back. */
+static void offer(drove_collector *c, const drove_accum_action *a)
+{
+    for (unsigned d = 0; d < c->opt.n_devices; d++) c->eta[d] = c->device[d].eta;
+    c->exchanged = a->iteration;
+    if (drove__slices_offer(c->exchange, a->part, sum_of(c, a->iteration), c->eta) != DROVE_OK)
+        c->is_stopping = true;
+}
+
+/* By the exchange's thread: a slice is the mean of all processes. */
+static void take_back(void *context, size_t part, const float *eta)
+{
+    drove_collector *c = context;
+    pthread_mutex_lock(&c->lock);
+    if (part == c->opt.n_parts) c->is_stopping = true;
+    drove_accum_action a = {.verb = DROVE_ACCUM_GIVE,
+                            .iteration = c->exchanged,
+                            .part = (unsigned)part};
+    if (eta != NULL) c->turn[c->exchanged % N_PARITIES].eta = *eta;
+    for (; part < c->opt.n_parts && a.device < c->opt.n_devices; a.device++) give(c, &a);
+    tell(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* The caller holds the lock. */
@@ -248,8 +283,9 @@ static void handle(drove_collector *c, const drove_accum_event *event)
         compare(c, event->part, c->sum[event->iteration % N_PARITIES]);
     for (size_t i = 0; i < n; i++) {
         if (c->action[i].verb == DROVE_ACCUM_ADD) push_job(c, &c->action[i]);
-        else give(c, &c->action[i]);
+        else if (c->exchange == NULL) give(c, &c->action[i]);
     }
+    if (is_sum && c->exchange != NULL) offer(c, &c->action[0]);
     if (is_sum && ++r->n_sums == c->opt.n_parts) close_round(c, r);
     tell(c);
 }
@@ -275,7 +311,7 @@ static void add_chunk(const drove_collector *c, const job *j, size_t chunk, unsi
     size_t length = part->length - at < DROVE_SUM_CHUNK ? part->length - at : DROVE_SUM_CHUNK;
     size_t offset = part->offset + at;
     float *to = node_of(c, a, a->node) + offset;
-    float factor = a->is_last ? 1.0f / (float)c->opt.n_devices : 1.0f;
+    float factor = a->is_last ? c->share : 1.0f;
     if (c->opt.order == DROVE_ACCUM_ONCE) {
         float *gradient[DROVE_ACCUM_MOST_DEVICES];
         for (unsigned d = 0; d < c->opt.n_devices; d++) gradient[d] = c->device[d].gradient;
@@ -302,6 +338,13 @@ static job *claim(drove_collector *c, unsigned device, unsigned share, size_t *c
     return NULL;
 }
 
+/* Of the time line. */
+static unsigned track_of(const drove_collector *c, unsigned thread)
+{
+    const drove_collector_options *o = &c->opt;
+    return thread < o->n_devices ? o->first + thread : o->n_all + thread - o->n_devices;
+}
+
 /* Takes one chunk and adds it, the lock given up meanwhile; false: there was none. */
 static bool add_one(drove_collector *c, unsigned thread, unsigned share, uint64_t *add_ns)
 {
@@ -316,7 +359,7 @@ static bool add_one(drove_collector *c, unsigned thread, unsigned share, uint64_
     pthread_mutex_unlock(&c->lock);
     add_chunk(c, j, chunk, thread);
     span.end_ns = drove__now_ns();
-    drove__spans_add(c->opt.spans, thread, &span);
+    drove__spans_add(c->opt.spans, track_of(c, thread), &span);
     pthread_mutex_lock(&c->lock);
     *add_ns += span.end_ns - span.begin_ns;
     if (t->add_begin_ns == 0 || span.begin_ns < t->add_begin_ns) t->add_begin_ns = span.begin_ns;
@@ -379,6 +422,26 @@ static drove_status start_helpers(drove_collector *c)
     return DROVE_OK;
 }
 
+static drove_status make_exchange(drove_collector *c)
+{
+    const drove_collector_options *o = &c->opt;
+    c->share = o->transport != NULL ? 1.0f : 1.0f / (float)o->n_devices;
+    if (o->transport == NULL) return DROVE_OK;
+    const drove_slice_exchange_options opt = {.transport = o->transport,
+                                              .worker = o->as,
+                                              .n_all = o->n_all,
+                                              .first = o->first,
+                                              .n_here = o->n_devices,
+                                              .part = c->part,
+                                              .n_parts = o->n_parts,
+                                              .kernels = o->kernels,
+                                              .done = take_back,
+                                              .context = c};
+    c->eta = calloc(o->n_devices, sizeof *c->eta);
+    if (c->eta == NULL) return no_memory(o);
+    return drove__slices_create(&opt, &c->exchange);
+}
+
 static drove_status fill(drove_collector *c)
 {
     const drove_collector_options *o = &c->opt;
@@ -387,14 +450,17 @@ static drove_status fill(drove_collector *c)
     c->root = c->n_nodes - 1;
     DROVE_TRY(allocate_jobs(c));
     DROVE_TRY(allocate_sums(c));
+    DROVE_TRY(make_exchange(c));
     return start_helpers(c);
 }
 
 drove_status drove__collector_create(const drove_collector_options *opt, drove_collector **out)
 {
     *out = NULL;
-    drove_collector *c = drove__alloc(1, sizeof *c);
+    /* Not drove__alloc: a process that is forked later has this, locks and all, for itself. */
+    drove_collector *c = aligned_alloc(_Alignof(drove_collector), sizeof *c);
     if (c == NULL) return no_memory(opt);
+    memset(c, 0, sizeof *c);
     c->opt = *opt;
     (void)pthread_mutex_init(&c->lock, NULL); /* neither can fail with default attributes */
     (void)pthread_cond_init(&c->changed, NULL);
@@ -416,6 +482,8 @@ void drove__collector_destroy(drove_collector *c)
     pthread_mutex_unlock(&c->lock);
     for (unsigned i = 0; c->helper != NULL && i < c->opt.n_helpers; i++)
         pthread_join(c->helper[i], NULL);
+    drove__slices_destroy(c->exchange);
+    free(c->eta);
     for (unsigned i = 0; c->node != NULL && i < c->n_nodes; i++) vector_free(&c->opt, c->node[i]);
     for (unsigned i = 0; i < N_PARITIES; i++) vector_free(&c->opt, c->sum[i]);
     for (unsigned d = 0; c->device != NULL && d < c->opt.n_devices; d++) free(c->device[d].ready);
@@ -433,16 +501,14 @@ void drove__collector_destroy(drove_collector *c)
     free(c->action);
     (void)pthread_cond_destroy(&c->changed);
     (void)pthread_mutex_destroy(&c->lock);
-    drove__free(c);
+    free(c);
 }
 
 /* ---- a device's thread ---- */
 
 static float *mean_of(const drove_collector *c, unsigned device)
 {
-    if (c->opt.n_devices == 1) return c->device[device].gradient;
-    if (c->opt.order != DROVE_ACCUM_FIRST_COME) return c->sum[0];
-    return c->sum[c->device[device].iteration % N_PARITIES];
+    return sum_of(c, c->device[device].iteration);
 }
 
 uint64_t drove__collect_arrive(drove_collector *c, unsigned device, unsigned part, float *gradient,
@@ -541,6 +607,12 @@ void drove__collect_stop(drove_collector *c)
     c->is_stopping = true;
     tell(c);
     pthread_mutex_unlock(&c->lock);
+    if (c->exchange != NULL) drove__slices_stop(c->exchange);
+}
+
+drove_status drove__collect_status(drove_collector *c)
+{
+    return c->exchange != NULL ? drove__slices_status(c->exchange) : DROVE_OK;
 }
 
 void drove__collect_restart(drove_collector *c, uint64_t iteration)
@@ -579,7 +651,7 @@ void drove__collect_note_copy(drove_collector *c, unsigned device, const drove_s
                                   .iteration = copy->iteration,
                                   .part = part,
                                   .kind = copy->is_up ? DROVE_SPAN_COPY_UP : DROVE_SPAN_COPY_DOWN};
-    drove__spans_add(c->opt.spans, device, &span);
+    drove__spans_add(c->opt.spans, c->opt.first + device, &span);
     pthread_mutex_lock(&c->lock);
     drove_accum_part *p = &c->record[part];
     *(copy->is_up ? &p->up_ns : &p->down_ns) += took_ns / n_devices;

@@ -11,13 +11,14 @@
  * is enough; sums in the order of arrival begin with the first, and need two.
  *
  * Threads: arrive, finish and next of a device by its worker's thread; stop and help by any; the
- * rest while nothing is under way.
+ * rest while nothing is under way.  With a transport one more thread makes the exchanges.
  */
 #ifndef DROVE_ACCUM_COLLECT_H
 #define DROVE_ACCUM_COLLECT_H
 
 #include "accum/accum.h"
 #include "accum/schedule.h"
+#include "cluster/transport.h"
 #include "kernel/kernel.h"
 #include "trace/spans.h"
 
@@ -30,7 +31,12 @@ typedef struct drove_collector_options {
     const drovek_table *kernels;
     const drove_topo   *topo;        /* NULL: plain memory */
     const bool         *is_resident; /* [n_devices] sums are handed to them; NULL: to none */
-    drove_spans        *spans;       /* lane of device d: d, of helper h: n_devices + h; NULL */
+    drove_spans        *spans; /* track of device d: first + d, of helper h: n_all + h; NULL */
+    unsigned            n_all, first; /* devices of all processes; number of device 0 among them */
+    /* Sums are those of all processes, by an all-reduce of each slice as worker `as`; every process
+     * has such a collector.  NULL: n_devices is n_all.  Borrowed. */
+    drove_transport *transport;
+    unsigned         as;
 } drove_collector_options;
 
 typedef struct drove_collect_times { /* of one call of finish; ns */
@@ -58,6 +64,8 @@ bool drove__collect_next(drove_collector *c, unsigned device, bool waits, unsign
  * arrive of the next iteration; *eta, the mean of all.  false: stopped. */
 bool drove__collect_finish(drove_collector *c, unsigned device, float **mean, float *eta,
                            drove_collect_times *times);
+/* Why an exchange with other processes has failed, as the calling thread's error; else DROVE_OK. */
+drove_status drove__collect_status(drove_collector *c);
 /* Whoever waits is let go, and waits no more. */
 void drove__collect_stop(drove_collector *c);
 /* Goes on with this iteration; nothing is under way. */

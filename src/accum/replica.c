@@ -1,23 +1,27 @@
 /* accum/replica.c - see replica.h. */
 #include "accum/replica.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 4096 }; /* floats at a time: fits the first-level cache; 16 divides it */
 
-drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_params *start)
+drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_site *site,
+                                  const drove_params *start)
 {
     if (s->optim->state == DROVE_STATE_WORKER)
         return drove__fail(DROVE_E_ARG,
                            "%s: expected --rule-state shared, found worker: every device has the "
                            "rule's state beside its parameters, the same on all",
                            s->ops->name);
+    r->site = site;
     r->vector = calloc(s->n_workers, sizeof *r->vector);
     r->gradient = calloc(s->n_workers, sizeof *r->gradient);
     if (r->vector == NULL || r->gradient == NULL) return drove__sync_no_memory(s);
-    for (unsigned w = 0; w < s->n_workers; w++) {
+    for (unsigned w = site->first; w < site->first + site->n_here; w++) {
         r->vector[w] = drove__sync_first_vector(s, w, start->theta);
         int node = s->place != NULL ? s->place[w].node : -1;
         r->gradient[w] = s->topo != NULL
@@ -43,21 +47,45 @@ void drove__replicas_fini(drove_replicas *r, const drove_sync *s)
 
 void drove__replicas_set(drove_replicas *r, const drove_sync *s, const drove_params *vector)
 {
-    for (unsigned w = 0; w < s->n_workers; w++)
+    const drove_site *site = r->site;
+    for (unsigned w = site->first; w < site->first + site->n_here; w++)
         memcpy(r->vector[w], vector->theta, s->n_vector * sizeof(float));
+}
+
+/* The same in all processes? */
+static drove_status compare_processes(const drove_replicas *r, const drove_sync *s, size_t n)
+{
+    drove_transport *t = r->site->transport;
+    if (t == NULL || t->n_processes == 1) return DROVE_OK;
+    uint64_t mine = drove__hash(0, r->vector[r->site->first], n * sizeof(float));
+    uint64_t *all = drove__alloc(t->n_processes, sizeof *all);
+    unsigned other = 0;
+    if (all == NULL) return drove__sync_no_memory(s);
+    drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
+    while (status == DROVE_OK && other < t->n_processes && all[other] == all[0]) other++;
+    if (status == DROVE_OK && other < t->n_processes)
+        status = drove__fail(DROVE_E_SYSTEM,
+                             "%s: expected equal parameters on all ranks, found that those of rank "
+                             "%u are not those of rank 0",
+                             s->ops->name, other);
+    drove__free(all);
+    return status;
 }
 
 drove_status drove__replicas_check(drove_replicas *r, const drove_sync *s, size_t n)
 {
-    for (unsigned w = 1; w < s->n_workers; w++) {
-        if (memcmp(r->vector[0], r->vector[w], n * sizeof(float)) == 0) continue;
+    const unsigned first = r->site->first;
+    const float *one = r->vector[first];
+    for (unsigned w = first + 1; w < first + r->site->n_here; w++) {
+        if (memcmp(one, r->vector[w], n * sizeof(float)) == 0) continue;
         size_t i = 0;
-        while (memcmp(r->vector[0] + i, r->vector[w] + i, sizeof(float)) == 0) i++;
+        while (memcmp(one + i, r->vector[w] + i, sizeof(float)) == 0) i++;
         return drove__fail(DROVE_E_SYSTEM,
                            "%s: expected equal parameters on all devices, found that number %zu of "
-                           "device 0 is %.9g and of device %u %.9g",
-                           s->ops->name, i, (double)r->vector[0][i], w, (double)r->vector[w][i]);
+                           "device %u is %.9g and of device %u %.9g",
+                           s->ops->name, i, first, (double)one[i], w, (double)r->vector[w][i]);
     }
+    DROVE_TRY(compare_processes(r, s, n));
     r->n_checks++;
     return DROVE_OK;
 }

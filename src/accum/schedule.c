@@ -1,6 +1,8 @@
 /* accum/schedule.c - see schedule.h. */
 #include "accum/schedule.h"
 
+#include "cluster/tree.h"
+
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -41,7 +43,7 @@ struct drove_schedule {
 static unsigned grow_tree(drove_schedule *s, unsigned first, unsigned n)
 {
     if (n == 1) return first;
-    unsigned half = (n + 1) / 2;
+    unsigned half = drove__tree_split(n);
     unsigned left = grow_tree(s, first, half), right = grow_tree(s, first + half, n - half);
     s->tree[s->n_nodes] = (drove_accum_node){left, right, first, n};
     return s->n_nodes++;

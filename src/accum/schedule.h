@@ -11,10 +11,11 @@
  * clock, no allocation after creation: the strategy (accum/accumulate.c) and the simulation on a
  * virtual clock (bench/simulate_accum.c) both drive it.
  *
- * Sums: nodes 0 .. D - 1 are the devices' gradients of a part; the nodes behind them are sums, each
- * of two nodes before it, the last one of all: ((0+1)+(2+3)), ((0+1)+2).  The tree depends on D
- * alone, so that the bits of a sum never depend on timing.  With FIRST_COME they do: node D is a
- * running sum, to which gradients are added as they come (Algorithm 7 as printed).
+ * Sums: nodes 0 .. D - 1 are the devices' gradients of a slice; those behind them are sums, each of
+ * two nodes before it, the last one of all: ((0+1)+(2+3)), ((0+1)+2).  That is the tree of
+ * cluster/tree.h, so that devices of several processes add up alike.  It depends on D alone: the
+ * bits of a sum never depend on timing.  With FIRST_COME they do: node D is a running sum, to which
+ * gradients are added as they come (Algorithm 7 as printed).
  *
  * Iterations: a device begins the next one when all sums of this one have reached it, whatever the
  * others still do.  Two iterations can therefore be under way, never three: each has a state of its

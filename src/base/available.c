@@ -1,4 +1,4 @@
-/* base/available.c - see available.h.  Linux: /proc/meminfo and control groups of version 2. */
+/* base/available.c - available memory on Linux: /proc/meminfo and control groups, version 2. */
 #include "base/available.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* UINT64_MAX: not known. */
+/* Bytes; UINT64_MAX: not known. */
 static uint64_t from_meminfo(void)
 {
     char line[128];
@@ -38,7 +38,7 @@ static uint64_t number_in(const char *folder, const char *name)
     return out;
 }
 
-/* Of what the group uses: pages of files, which the system drops when memory is wanted. */
+/* File pages in the group's usage; the system drops them when memory is needed. */
 static uint64_t pages_of_files(const char *folder)
 {
     char path[PATH_MAX], line[128];

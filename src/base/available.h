@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* Bytes: what the system calls available, at most what the process's control group leaves; where
- * neither is known, the machine's memory; 0: not even that. */
+/* Bytes: the system's estimate, capped by what this process's control group leaves.  If neither is
+ * known, the machine's memory; 0: not even that. */
 uint64_t drove__memory_available(void);
 
-/* Bytes that the control group (version 2) whose files are in this folder leaves, pages of files
- * counted as free; UINT64_MAX: it has no limit, or is none. */
+/* Bytes that the control group (version 2) with its files in this folder leaves; file pages count
+ * as free.  UINT64_MAX: it has no limit, or the folder is no group's. */
 uint64_t drove__memory_left_by_group(const char *folder);
 
 #endif

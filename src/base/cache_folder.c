@@ -1,4 +1,4 @@
-/* base/cache_folder.c - where things are kept that may be lost; declared in base/file.h. */
+/* base/cache_folder.c - drove's folder in the user's cache; declared in base/file.h. */
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes a folder and those above it.  false: it is not there and cannot be made, or not be written
- * to. */
+/* Creates a folder and its parents.  false: it does not exist and cannot be created, or is not
+ * writable. */
 static bool make_folder(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -20,7 +20,7 @@ static bool make_folder(char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
 }
 
-/* A relative XDG_CACHE_HOME is not valid by its specification, and is passed over. */
+/* The specification calls a relative XDG_CACHE_HOME invalid: it is ignored. */
 bool drove__cache_folder(char *into, size_t size_bytes)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -1,5 +1,5 @@
-/* base/cpu.c - CPUID and XGETBV, or on AArch64 what the kernel tells a program.  A feature counts
- * only if the operating system also saves its registers. */
+/* base/cpu.c - processor features by CPUID and XGETBV, or on AArch64 by the kernel's auxiliary
+ * vector.  A feature counts only if the operating system also saves its registers. */
 #include "base/cpu.h"
 
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void detect_vendor(void)
     vendor[sizeof name] = '\0';
 }
 
-/* The 48-character brand string, without blanks at its ends. */
+/* The 48-character brand string, without leading and trailing blanks. */
 static void detect_model(void)
 {
     unsigned brand[13] = {0};

@@ -1,4 +1,4 @@
-/* base/cpu.h - what this processor, and the operating system's saved state, can run. */
+/* base/cpu.h - processor features that the operating system supports too. */
 #ifndef DROVE_BASE_CPU_H
 #define DROVE_BASE_CPU_H
 
@@ -14,6 +14,6 @@ enum {
 
 uint32_t    drove__cpu_features(void); /* detected once, thread-safe                      */
 const char *drove__cpu_vendor(void);   /* "GenuineIntel", "AuthenticAMD"; "unknown"       */
-const char *drove__cpu_model(void);    /* "AMD EPYC" ...; "unknown" where nothing says it */
+const char *drove__cpu_model(void);    /* "AMD EPYC" ...; "unknown" if not available    */
 
 #endif

@@ -1,8 +1,8 @@
 /* base/file.c - the reader: plain or gzip, bytes or lines.  The writer: base/writer.c.
  *
- * Content passes through one buffer of BUFFER_BYTES, except where a caller asks for at least that
- * much at once: then it goes straight into the caller's memory.  A gzip file may have several
- * members; zeros may follow the last one.
+ * Content passes through one buffer of BUFFER_BYTES.  A request for at least that much goes
+ * straight into the caller's memory.  A gzip file may have several members; zeros may follow the
+ * last one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,20 +29,20 @@ struct drove_reader {
     int fd;
     bool is_gzip;        /* stream is initialised                                         */
     bool is_inflating;   /* inside a gzip member                                          */
-    bool disk_ended;     /* fd has no more                                                */
+    bool disk_ended;     /* fd is at its end                                              */
     z_stream stream;     /* gzip only                                                     */
-    uint8_t *packed;     /* [BUFFER_BYTES] gzip only: what stream.next_in points into     */
+    uint8_t *packed;     /* [BUFFER_BYTES] gzip only: stream.next_in points into it       */
     uint64_t disk_bytes; /* read from fd so far                                           */
-    uint64_t most_bytes; /* see drove__reader_most_bytes                                  */
-    uint64_t consumed;   /* bytes of content handed out                                   */
+    uint64_t most_bytes; /* as drove__reader_most_bytes                                  */
+    uint64_t consumed;   /* bytes of content delivered                                    */
     uint64_t line_number;
     char *content;     /* [BUFFER_BYTES + 1] the last byte is for the NUL of a line     */
     size_t begin, end; /* content[begin .. end) is not consumed yet                     */
-    char *line;        /* [line_capacity] a line that did not lie whole in the buffer   */
+    char *line;        /* [line_capacity] a line that spans several buffers             */
     size_t line_capacity;
 };
 
-/* ---- the file below: fd, and inflation ---- */
+/* ---- reading the disk and inflating ---- */
 
 static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
@@ -58,7 +58,7 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
     return DROVE_OK;
 }
 
-/* Bytes of the file that inflate has taken in. */
+/* Bytes of the file that inflate has consumed. */
 static unsigned long long inflated_up_to(const drove_reader *r)
 {
     return (unsigned long long)(r->disk_bytes - r->stream.avail_in);
@@ -73,8 +73,8 @@ static drove_status refill_packed(drove_reader *r)
     return DROVE_OK;
 }
 
-/* Between two members: sets is_inflating if another one follows; leaves it unset, with nothing left
- * to read, at the end of the file. */
+/* Between two members: sets is_inflating if another one follows.  At the end of the file leaves it
+ * unset, with nothing left to read. */
 static drove_status next_member(drove_reader *r)
 {
     while (true) {
@@ -153,7 +153,7 @@ static drove_status fail_to_open(const char *path, int error)
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened", path);
 }
 
-/* Looks at the first two bytes and prepares for what they say. */
+/* Detects gzip by the first two bytes and prepares to inflate. */
 static drove_status detect_gzip(drove_reader *r)
 {
     while (r->end < 2) {
@@ -222,7 +222,7 @@ void drove__reader_close(drove_reader *r)
 
 /* ---- reading ---- */
 
-/* Makes sure that something is in the buffer, unless the content is at its end. */
+/* Fills an empty buffer; it stays empty only at the end of the content. */
 static drove_status fill(drove_reader *r)
 {
     if (r->begin < r->end) return DROVE_OK;
@@ -270,7 +270,7 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
     return DROVE_OK;
 }
 
-/* Of a plain file, beyond what is in the buffer, to a byte that it has. */
+/* Plain file, empty buffer, and size_bytes within the file. */
 static drove_status seek(drove_reader *r, uint64_t size_bytes)
 {
     if (lseek(r->fd, (off_t)size_bytes, SEEK_CUR) < 0)
@@ -316,7 +316,7 @@ static drove_status append_to_line(drove_reader *r, const char *bytes, size_t si
     return DROVE_OK;
 }
 
-/* Takes what the buffer has of the current line; *complete if that includes its newline. */
+/* Takes the buffer's part of the current line; *complete: it includes the newline. */
 static drove_status take_line_part(drove_reader *r, char **line, size_t *length, bool *complete)
 {
     char *start = r->content + r->begin;
@@ -325,7 +325,7 @@ static drove_status take_line_part(drove_reader *r, char **line, size_t *length,
     size_t n = newline != NULL ? (size_t)(newline - start) : available;
     size_t n_taken = n + (newline != NULL);
     *complete = newline != NULL;
-    if (*complete && *length == 0) { /* whole in the buffer: no copy */
+    if (*complete && *length == 0) { /* all in the buffer: no copy */
         *line = start;
         *length = n;
     } else {

@@ -1,5 +1,5 @@
-/* base/file.h - reading plain or gzip files as a stream, and writing files that appear whole or not
- * at all. */
+/* base/file.h - reads plain or gzip files as a stream; writes files that appear whole or not at
+ * all. */
 #ifndef DROVE_BASE_FILE_H
 #define DROVE_BASE_FILE_H
 
@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- reading; one thread a reader ---- */
+/* ---- reading; one thread per reader ---- */
 
 typedef struct drove_reader drove_reader;
 
-/* Opens a plain or .gz file (told by its first bytes, not its name).
+/* Opens a plain or .gz file (detected by its first bytes, not its name).
  * Errors: DROVE_E_IO (text names the file and the reason; a missing file suggests FILE.gz or FILE
  * without .gz if that exists), DROVE_E_NOMEM. */
 drove_status drove__reader_open(const char *path, drove_reader **out);
@@ -28,7 +28,7 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes);
 drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes,
                                      size_t *n_read);
 
-/* Passes over exactly size_bytes; of a plain file they are not read.  Errors: as reading them. */
+/* Skips exactly size_bytes, in a plain file without reading them.  Errors: as for reading. */
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes);
 
 /* Next line without its "\n" or "\r\n"; *line is NUL-terminated, owned by the reader, valid until
@@ -38,41 +38,42 @@ drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes);
 drove_status drove__reader_line(drove_reader *r, char **line, size_t *length);
 
 const char *drove__reader_path(const drove_reader *r);
-/* Of the last line returned, from 1. */
+/* Number of the last line returned, from 1. */
 uint64_t drove__reader_line_number(const drove_reader *r);
-/* Bytes of content consumed. */
+/* Bytes of content consumed so far. */
 uint64_t drove__reader_offset(const drove_reader *r);
-/* No decompressed content can be larger than this: the bytes on disk for a plain file, 1,100 times
- * that for gzip (deflate cannot do more than 1,032), UINT64_MAX for a pipe.  A count in a header
- * that needs more is refused before memory is asked for. */
+/* Upper bound of the content's size: the bytes on disk for a plain file, 1,100 times that for gzip
+ * (deflate reaches at most 1,032), UINT64_MAX for a pipe.  If the counts in a header need more, a
+ * reader refuses the file before it allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
 
-/* ---- writing; one thread a writer ----
+/* ---- writing; one thread per writer ----
  *
- * To a temporary file beside the target; then fsync, rename, fsync of the folder.  A target that
- * exists and is no regular file (a device, a pipe) is written directly and never replaced. */
+ * Content goes to a temporary file beside the target; commit calls fsync, renames it and syncs the
+ * folder.  An existing target that is no regular file (a device, a pipe) is written directly and
+ * never replaced. */
 
 typedef struct drove_writer drove_writer;
 
 drove_status drove__writer_create(const char *path, drove_writer **out);
 FILE *drove__writer_stream(drove_writer *w); /* for fprintf; its failures are reported by commit */
 drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size_bytes);
-/* Makes the file appear and frees w, whatever the result.
+/* Makes the file appear; frees w even on failure.
  * Errors: DROVE_E_IO (also a full disk). */
 drove_status drove__writer_commit(drove_writer *w);
 void         drove__writer_abort(drove_writer *w); /* removes the temporary file; w may be NULL */
 
-/* Whole small file in memory (config, headers), plain or gzip; refuses more than most_bytes
- * (DROVE_E_DATA).  NUL added after *size_bytes; free(). */
+/* Loads a whole small file (config, headers), plain or gzip; refuses more than most_bytes
+ * (DROVE_E_DATA).  Adds a NUL after *size_bytes; the caller calls free(). */
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes);
 
 /* folder/name in memory of malloc; NULL when there is none. */
 char *drove__path_join(const char *folder, const char *name);
 
-/* ---- what may be lost: drove's folder of the user's cache ---- */
+/* ---- cache: files that may be deleted at any time ---- */
 
-/* XDG_CACHE_HOME/drove or ~/.cache/drove, made if it is missing.  false: there is none that can be
- * written to. */
+/* XDG_CACHE_HOME/drove or ~/.cache/drove, created if missing.  false: there is no writable
+ * folder. */
 bool drove__cache_folder(char *into, size_t size_bytes);
 
 #endif

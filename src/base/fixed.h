@@ -24,7 +24,7 @@ static inline int32_t drove__number_most(drove_number number)
 }
 
 /* A vector of 32-bit words that are not all floats: the shared parameters of a low-precision linear
- * model.  Who only moves words need not read this. */
+ * model.  Code that only moves words can ignore the layout. */
 typedef struct drove_layout {
     drove_number number;    /* format of the first n_numbers numbers, from word 0 on */
     size_t       n_numbers; /* they fill whole cache lines; padding is 0 and stays 0 */

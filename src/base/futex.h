@@ -1,9 +1,9 @@
 /* base/futex.h - sleeping until a 32-bit word changes.
  *
- * Who changes the word wakes afterwards.  Neither remembers who sleeps, so a thread or process that
- * is ended while it sleeps leaves nothing behind that could hold up the others, as it would in a
- * condition variable.  The word may lie in memory that processes share.  A sleeper may wake for no
- * reason: it looks again.
+ * Whoever changes the word wakes the sleepers afterwards.  Nothing records who sleeps, so a thread
+ * or process that ends while asleep leaves no state that could block the others, unlike with a
+ * condition variable.  The word may lie in memory shared by processes.  Wake-ups may be spurious:
+ * the caller checks the word again.
  *
  * Linux: a futex.  Elsewhere: sleeps of a tenth of a millisecond.
  */
@@ -22,15 +22,15 @@
 #include <unistd.h>
 #endif
 
-/* While *word == seen, until woken or until_ns (drove__now_ns; UINT64_MAX: never).  Orders nothing:
- * the caller loads the word again, with the order that it needs. */
+/* Sleeps while *word == seen, until woken or until_ns (drove__now_ns; UINT64_MAX: never).  Gives no
+ * ordering: the caller loads the word again, with the order that it needs. */
 static inline void drove__futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t until_ns)
 {
 #ifdef __linux__
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                              .tv_nsec = (long)(until_ns % 1000000000u)};
-    /* The kernel compares and sleeps in one step; the time is absolute and of CLOCK_MONOTONIC.  Any
-     * return is a reason to look again. */
+    /* The kernel compares and sleeps atomically; the time is absolute, on CLOCK_MONOTONIC.  The
+     * result does not matter: the caller checks the word again. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, until_ns == UINT64_MAX ? NULL : &until,
                   NULL, FUTEX_BITSET_MATCH_ANY);
 #else
@@ -40,7 +40,7 @@ static inline void drove__futex_wait(_Atomic uint32_t *word, uint32_t seen, uint
 #endif
 }
 
-/* All who sleep on the word, after it was changed. */
+/* Wakes all sleepers on the word; call it after changing the word. */
 static inline void drove__futex_wake(_Atomic uint32_t *word)
 {
 #ifdef __linux__

@@ -1,11 +1,11 @@
-/* base/hash.c - four lanes of multiply and rotate over 64-bit words, so that four multiplications
- * are under way at once.  A step of a lane is one-to-one in its word and in its state. */
+/* base/hash.c - a hash of four lanes that multiply and rotate 64-bit words, so that four
+ * multiplications run in parallel.  A lane's step is one-to-one in its word and in its state. */
 #include "base/hash.h"
 
 #include <string.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "words are taken as they lie in memory, which must be little-endian"
+#error "words are read in memory order, which must be little-endian"
 #endif
 
 enum { LANES = 4, BLOCK_BYTES = LANES * 8 };

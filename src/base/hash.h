@@ -1,13 +1,13 @@
-/* base/hash.h - a fast 64-bit hash that tells damaged bytes from good ones; no protection. */
+/* base/hash.h - a fast 64-bit hash that detects damaged bytes; not cryptographic. */
 #ifndef DROVE_BASE_HASH_H
 #define DROVE_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of `hash` (0, or that of what comes before) and bytes[size_bytes].  A change within one of
- * the 64-bit words always gives another hash; any other change does but for about one in 2^64.  The
- * same on every machine; it stands in files, so it never changes. */
+/* Hashes bytes[size_bytes], starting from `hash`: 0, or the hash of the bytes before.  A change
+ * within one of the 64-bit words always changes the hash; any other change is missed about once in
+ * 2^64.  The same on every machine; it is stored in files, so it never changes. */
 uint64_t drove__hash(uint64_t hash, const void *bytes, size_t size_bytes);
 
 #endif

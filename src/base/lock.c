@@ -1,4 +1,4 @@
-/* base/lock.c - see lock.h. */
+/* base/lock.c - mutexes that processes can share, with recovery after their holder's end. */
 #include "base/lock.h"
 
 #include "base/mem.h"
@@ -24,7 +24,7 @@ drove_status drove__lock_init(pthread_mutex_t *lock)
 bool drove__lock_taken(pthread_mutex_t *lock, int result, bool *holder_ended)
 {
     if (holder_ended != NULL) *holder_ended = result == EOWNERDEAD;
-    if (result == EOWNERDEAD) (void)pthread_mutex_consistent(lock); /* held: it cannot fail */
+    if (result == EOWNERDEAD) (void)pthread_mutex_consistent(lock); /* cannot fail while held */
     return result == 0 || result == EOWNERDEAD;
 }
 

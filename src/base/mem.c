@@ -2,8 +2,8 @@
  *
  * Every block is preceded by a header of one cache line that tells drove__free where the memory
  * came from.  Blocks below LARGE_BYTES come from the C library; larger ones are mapped, so that
- * their pages are zero without being touched and start on a huge page.  What processes share is
- * always mapped: the C library's memory is each process's own after a fork.
+ * their pages are zero without being touched and start on a huge page.  Memory to be shared by
+ * processes is always mapped: the C library's memory is private to each process after a fork.
  */
 #include "base/mem.h"
 
@@ -39,7 +39,7 @@ bool drove__memory_is_shared(void)
     return share_depth > 0;
 }
 
-/* Zeroed pages with header; NULL if there are none. */
+/* Zeroed pages with header; NULL: no memory. */
 static void *map_shared(size_t size_bytes)
 {
     size_t mapping_bytes = size_bytes + DROVE_CACHE_LINE;
@@ -51,8 +51,8 @@ static void *map_shared(size_t size_bytes)
     return mapping + DROVE_CACHE_LINE;
 }
 
-/* A mapping of size_bytes with header whose caller's part starts at a huge page; NULL if there is
- * none. */
+/* A mapping of size_bytes with header; the caller's part starts at a huge page.  NULL: no
+ * memory. */
 static void *map_large(size_t size_bytes)
 {
     size_t mapping_bytes = size_bytes + HUGE_PAGE_BYTES + DROVE_CACHE_LINE;
@@ -63,7 +63,7 @@ static void *map_large(size_t size_bytes)
     uintptr_t first = (uintptr_t)mapping + DROVE_CACHE_LINE;
     uintptr_t block = (first + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
 #ifdef MADV_HUGEPAGE
-    /* Advice only: a kernel without huge pages refuses it, and the memory is as good. */
+    /* Advice only: a kernel without huge pages refuses it, and the memory is still valid. */
     (void)madvise((void *)block, size_bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
 #endif
     block_header *header = (block_header *)(block - DROVE_CACHE_LINE);

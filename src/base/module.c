@@ -1,4 +1,4 @@
-/* base/module.c - see module.h. */
+/* base/module.c - finds and opens modules. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr1 */
 #endif
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Relative to the folder that this code lies in, or absolute; separated by ':'. */
+/* Relative to the folder of this code, or absolute; separated by ':'. */
 #ifndef DROVE_MODULE_FOLDERS
 #define DROVE_MODULE_FOLDERS "drove:../lib/drove"
 #endif
 
-/* ---- where modules are ---- */
+/* ---- finding modules ---- */
 
 /* Folder of the program or shared library that this code is part of, without a '/' at the end. */
 static bool find_own_folder(char into[PATH_MAX])
@@ -30,7 +30,7 @@ static bool find_own_folder(char into[PATH_MAX])
         0) {
         return false;
     }
-    /* the name of the program itself is empty; what dli_fname says of it is how it was called */
+    /* the program's own l_name is empty, and its dli_fname is only the name it was called by */
     bool is_program = map == NULL || map->l_name == NULL || map->l_name[0] == '\0';
     if (realpath(is_program ? "/proc/self/exe" : map->l_name, path) == NULL) return false;
     char *slash = strrchr(path, '/');
@@ -46,8 +46,7 @@ static bool is_there(const char *path)
     return stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
 }
 
-/* The first of the folders that has the file.  beside NULL: relative folders are taken as they
- * are. */
+/* The first of the folders that has the file.  beside NULL: relative folders are used as given. */
 static bool find_file(const char *folders, const char *beside, const char *name,
                       char into[PATH_MAX])
 {
@@ -94,7 +93,7 @@ static drove_status open_file(const char *path, const char *entry, void **out)
         const char *error = dlerror();
         size_t n = strlen(path);
         if (error == NULL) error = "cannot be opened";
-        /* where the file itself is at fault, the error begins with its name */
+        /* an error of the file itself begins with its name */
         bool names_file = strncmp(error, path, n) == 0 && error[n] == ':';
         return names_file ? drove__fail(DROVE_E_UNSUPPORTED, "%s", error)
                           : drove__fail(DROVE_E_UNSUPPORTED, "%s: %s", path, error);
@@ -111,11 +110,11 @@ drove_status drove__module_load(const char *name, const char *entry, drove_modul
     void *found = NULL;
     DROVE_TRY(find_module(name, path));
     DROVE_TRY(open_file(path, entry, &found));
-    Dl_info about; /* its name of the file lives as long as the module, which is not unloaded */
+    Dl_info about; /* dli_fname lives as long as the module, which is never unloaded */
     if (dladdr(found, &about) == 0) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "%s: %s cannot be told from others", path, entry);
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s: cannot locate the function %s", path, entry);
     }
     out->path = about.dli_fname;
-    *(void **)&out->entry = found; /* as POSIX shows it */
+    *(void **)&out->entry = found; /* the conversion that POSIX recommends */
     return DROVE_OK;
 }

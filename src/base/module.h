@@ -1,9 +1,9 @@
-/* base/module.h - modules: libraries opened at run time, by programs that start without them.
+/* base/module.h - modules: optional libraries, opened at run time.
  *
- * Module NAME is the file drove_NAME.so.  It is looked for in the folders of the environment
- * variable DROVE_MODULE_PATH (separated by ':'; set and empty: nowhere) or, where that is not set,
- * beside the program or library that this code is in: in the build tree, where it was installed,
- * and in both wherever the whole was moved to.  The first folder that has the file decides.
+ * Module NAME is the file drove_NAME.so.  The environment variable DROVE_MODULE_PATH names the
+ * folders to search (separated by ':'; set and empty: nowhere).  If it is not set, the folders are
+ * relative to the program or library that contains this code, so modules are found in the build
+ * tree, in an installation, and after either was moved.  The first folder that has the file wins.
  *
  * A module stays open until the process ends.
  * Threads: any.
@@ -17,15 +17,15 @@
 
 typedef struct drove_module {
     const char *path;    /* of the file; valid until the process ends */
-    void (*entry)(void); /* the function that was asked for, to be cast to what it is */
+    void (*entry)(void); /* the requested function, to be cast to its type */
 } drove_module;
 
 /* Opens the module and finds its function `entry`.
- * Errors: DROVE_E_UNSUPPORTED (no such file, not a module, a library of its own that is missing),
+ * Errors: DROVE_E_UNSUPPORTED (no such file, not a module, a library that it needs is missing),
  * DROVE_E_NOMEM. */
 drove_status drove__module_load(const char *name, const char *entry, drove_module *out);
 
-/* Is there such a file?  Opens nothing. */
+/* Whether the module's file exists; opens nothing. */
 bool drove__module_is_there(const char *name);
 
 #endif

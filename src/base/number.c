@@ -1,10 +1,10 @@
-/* base/number.c - strict numbers; declared in base/spec.h.
+/* base/number.c - strict parsing of numbers; declared in base/spec.h.
  *
- * Floats of data files take a short way: up to 19 digits as one 64-bit integer, times or over a
- * power of ten, in double.  The error of that is below 4 units in the last place of a double, so
- * rounding to float gives the correctly rounded result unless the double lies that close to the
- * middle between two floats.  Those cases, and results outside the normal range of a float, are
- * given to strtof in a form without a decimal point, so that no locale matters.
+ * Floats of data files take a fast path: up to 19 digits as one 64-bit integer, multiplied or
+ * divided by a power of ten, in double.  Its error is below 4 units in the last place of a double,
+ * so rounding to float is correct unless the double lies that close to the midpoint of two floats.
+ * Those cases, and results outside the normal range of a float, go to strtof in a form without a
+ * decimal point, so that no locale matters.
  */
 #include "base/spec.h"
 
@@ -20,7 +20,7 @@ enum {
     EXPONENT_MOST = 100000 /* outside any double, for any mantissa of DIGITS_KEPT digits         */
 };
 
-/* A written exponent is not counted further than this: no text has so many digits. */
+/* Larger written exponents are cut to this: no text has so many digits. */
 static const int64_t exponent_most_read = 1000000000000;
 
 /* Exact up to 1e22, then rounded to nearest. */
@@ -46,9 +46,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits into d->mantissa; counts in *n_significant how many it holds and moves the exponent
- * by `step` for each one that counts: 0 before the point and -1 after it, and one more for each
- * that no longer fits. */
+/* Reads digits into d->mantissa and counts in *n_significant how many it holds.  The exponent moves
+ * by `step` per digit (0 before the point, -1 after it), and by one more per digit that does not
+ * fit. */
 static const char *scan_digits(decimal *d, const char *c, const char *end, int step,
                                unsigned *n_significant)
 {
@@ -64,7 +64,7 @@ static const char *scan_digits(decimal *d, const char *c, const char *end, int s
     return c;
 }
 
-/* The exponent after the digits, if a whole one is there; "1e" and "1e+" are the number 1 followed
+/* Reads the exponent after the digits if it is complete; "1e" and "1e+" are the number 1 followed
  * by text. */
 static void scan_exponent(decimal *d, const char *end)
 {
@@ -103,8 +103,8 @@ static bool scan_decimal(const char *text, const char *end, decimal *d)
     return true;
 }
 
-/* Writes the same number, or for more than DIGITS_KEPT digits one that rounds alike, as "digits e
- * exponent". */
+/* Writes the number as "digits e exponent"; a number of more than DIGITS_KEPT digits is replaced by
+ * one that rounds alike. */
 static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
 {
     size_t n_kept = 0;
@@ -123,7 +123,7 @@ static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
             exponent += !after_point;
         }
     }
-    if (rest) { /* all that matters about the digits left out is that they are not all zero */
+    if (rest) { /* of the digits left out it only matters that one is not zero */
         into[n_kept++] = '1';
         exponent--;
     }
@@ -133,8 +133,8 @@ static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
     snprintf(into + n_kept, 16, "e%d", (int)exponent);
 }
 
-/* mantissa * 10^exponent as a float, if the short way is sure of its last bit. */
-static bool short_way(uint64_t mantissa, int64_t exponent, float *out)
+/* mantissa * 10^exponent as a float; false: the last bit is not certain. */
+static bool fast_path(uint64_t mantissa, int64_t exponent, float *out)
 {
     const int64_t most = (int64_t)(sizeof power_of_ten / sizeof power_of_ten[0]) - 1;
     const int64_t middle = (int64_t)1 << 28, unsure = 8; /* of the 29 bits that a float lacks */
@@ -155,7 +155,7 @@ static bool short_way(uint64_t mantissa, int64_t exponent, float *out)
     return true;
 }
 
-/* "inf", "infinity", "nan", in any case: the length, or 0. */
+/* Length of "inf", "infinity" or "nan" at text, in upper or lower case; 0 if absent. */
 static size_t match_word(const char *text, const char *end, const char *word)
 {
     size_t n = 0;
@@ -189,7 +189,7 @@ bool drove__scan_float(const char *text, const char *end, const char **next, flo
     decimal d;
     float value;
     if (!scan_decimal(text, end, &d)) return scan_special(text, end, next, out);
-    if (!short_way(d.mantissa, d.exponent, &value)) {
+    if (!fast_path(d.mantissa, d.exponent, &value)) {
         char plain[DIGITS_KEPT + 32];
         write_without_point(&d, plain);
         value = strtof(plain, NULL);
@@ -254,7 +254,7 @@ drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *ou
         return DROVE_OK;
     }
     return drove__fail(DROVE_E_ARG,
-                       "%s: expected a whole number, with KiB, MiB or GiB after it or not, "
+                       "%s: expected a whole number with an optional KiB, MiB or GiB, "
                        "found \"%.80s\"",
                        what, text);
 }

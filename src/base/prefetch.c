@@ -1,11 +1,11 @@
-/* base/prefetch.c - MSR 0x1A4 saved, changed and put back.
+/* base/prefetch.c - saves, changes and restores MSR 0x1A4.
  *
- * Everything that changes registers or the list of them happens under one spin lock.  Whoever has
- * it has all signals blocked, so a signal handler may wait for it: the holder is another thread,
- * and goes on.  The handler itself uses only what POSIX calls async-signal-safe: the devices stay
- * open, and the values lie in static memory.
+ * One spin lock protects the registers and the list of saved ones.  Its holder blocks all signals,
+ * so a signal handler may wait for the lock: the holder is another thread and keeps running.  The
+ * handler itself calls only async-signal-safe functions: the devices stay open, and the values are
+ * in static memory.
  *
- * A child of fork has a copy of the list; it belongs to the process whose number it carries.
+ * A child of fork inherits a copy of the list; `owner` is the process that the list belongs to.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_CLOEXEC, flock */
@@ -35,15 +35,15 @@ enum { MSR_PREFETCH = 0x1A4, PREFETCH_BITS = 0xF, MOST_PROCESSORS = 8192, PATH_S
 typedef struct saved_register {
     int pu;          /* logical processor                         */
     int device;      /* open for reading and writing              */
-    uint64_t before; /* what it held, and will hold again         */
+    uint64_t before; /* its value, to be restored                 */
 } saved_register;
 
 static struct {
-    _Atomic int busy; /* the lock of everything here                         */
+    _Atomic int busy; /* the lock; protects all of this                      */
     pid_t owner;      /* process whose registers these are                   */
     unsigned n_holders;
     size_t n_saved;
-    bool is_cut;      /* a signal has put the registers back           */
+    bool is_cut;      /* a signal handler has put the registers back           */
     bool has_at_exit; /* at_exit is registered                         */
     int folder;       /* locked against other processes; -1: none      */
     saved_register saved[MOST_PROCESSORS];
@@ -92,8 +92,8 @@ static bool write_register(int device, uint64_t value)
     return pwrite(device, &value, sizeof value, MSR_PREFETCH) == (ssize_t)sizeof value;
 }
 
-/* Registers first .. end - 1 of the list, the last first: where hyper-threads share a register, the
- * value that was saved first is the true one.  Returns one of which it failed; NULL: all are back.
+/* Puts back registers first .. end - 1 of the list, the last first: where hyper-threads share a
+ * register, the value saved first is the true one.  Returns one that failed; NULL: none.
  * Async-signal-safe. */
 static const saved_register *put_back(size_t first, size_t end)
 {
@@ -123,18 +123,18 @@ static drove_status fail_lost(const saved_register *lost)
 
 /* ---- signals ---- */
 
-/* Those that end a process that does nothing about them.  Where the program has a handler of its
- * own, only the first group is intercepted: the others may well be part of its normal life. */
+/* Signals whose default action ends the process.  Where the program has its own handler, only the
+ * first N_ALWAYS are intercepted: the program may use the others in normal operation. */
 static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGILL,   SIGABRT, SIGBUS,
                               SIGFPE,  SIGSEGV, SIGTRAP, SIGSYS,  SIGPIPE,  SIGALRM, SIGUSR1,
                               SIGUSR2, SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM};
 enum { N_ALWAYS = 11, N_SIGNALS = DROVE_COUNT(signals) };
 
-/* What was there before on_signal; on_signal stands there while is_installed. */
+/* The actions that on_signal replaces while is_installed. */
 static struct sigaction previous[N_SIGNALS];
 static bool is_installed[N_SIGNALS];
 
-/* The faulting instruction raises it again when the handler returns. */
+/* Whether the faulting instruction raises the signal again when the handler returns. */
 static bool comes_again(int number, const siginfo_t *info)
 {
     if (number == SIGBUS && info->si_code == BUS_MCEERR_AO) return false;
@@ -142,14 +142,14 @@ static bool comes_again(int number, const siginfo_t *info)
     return is_fault && info->si_code > 0; /* not sent by a process */
 }
 
-/* Puts the registers back and the previous action in place, which then takes the signal. */
+/* Restores the registers and the previous action, which then gets the signal. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int error = errno;
     (void)context;
     lock();
     if (held.owner == getpid()) {
-        (void)put_back(0, held.n_saved); /* nobody is left to tell */
+        (void)put_back(0, held.n_saved); /* a failure cannot be reported any more */
         held.is_cut = true;
     }
     for (size_t i = 0; i < N_SIGNALS; i++) {
@@ -179,7 +179,7 @@ static void install_handlers(void)
     }
 }
 
-/* Where somebody has put another handler before ours, both stay. */
+/* If another handler was installed after ours, both stay. */
 static void remove_handlers(void)
 {
     for (size_t i = 0; i < N_SIGNALS; i++) {
@@ -198,11 +198,12 @@ static void forget(size_t first)
     while (held.n_saved > first) close(held.saved[--held.n_saved].device);
     if (held.n_saved > 0) return;
     remove_handlers();
-    if (held.folder >= 0) close(held.folder); /* and with it the lock */
+    if (held.folder >= 0) close(held.folder); /* releases the lock, too */
     held.folder = -1;
 }
 
-/* Also when the library is unloaded: neither handler nor function may stay behind. */
+/* Also runs when the library is unloaded: neither handlers nor this function may stay
+ * registered. */
 static void at_exit(void)
 {
     sigset_t before;
@@ -215,7 +216,7 @@ static void at_exit(void)
     leave(&before);
 }
 
-/* The list that a child of fork has inherited is its parent's. */
+/* In a child of fork: drops the inherited list, which is the parent's. */
 static void disown(void)
 {
     if (held.owner == getpid()) return;
@@ -254,7 +255,7 @@ static drove_status save(const char *folder, int pu)
     return DROVE_OK;
 }
 
-/* Some virtual machines take the value and forget it. */
+/* Some virtual machines accept the value and drop it. */
 static drove_status switch_off(const char *folder, const saved_register *r, bool *is_changed)
 {
     char path[PATH_SIZE];
@@ -287,7 +288,7 @@ static drove_status lock_folder(const char *folder)
     return DROVE_OK;
 }
 
-/* All values are read before the first is written: processors may share a register. */
+/* Reads all values before it writes the first: processors may share a register. */
 static drove_status save_and_switch(const char *folder, const int *pu, size_t n_pus)
 {
     size_t first = held.n_saved;
@@ -309,7 +310,8 @@ static drove_status hold(const char *folder, const int *pu, size_t n_pus)
 {
     size_t first = held.n_saved;
     if (held.is_cut) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "all processors: a signal has put them back");
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "all processors: a signal has restored the prefetchers");
     }
     if (!held.has_at_exit) held.has_at_exit = atexit(at_exit) == 0;
     drove_status status = lock_folder(folder);
@@ -319,7 +321,7 @@ static drove_status hold(const char *folder, const int *pu, size_t n_pus)
     return status;
 }
 
-/* ---- what the others call ---- */
+/* ---- public functions ---- */
 
 drove_prefetch_machine drove__prefetch_machine(void)
 {
@@ -371,9 +373,8 @@ drove_status drove__prefetch_hold_off(const drove_prefetch_machine *machine, con
 {
     sigset_t before;
     if (strcmp(machine->vendor, intel) != 0) {
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "all processors: expected the register of Intel's (%s), found %s", intel,
-                           machine->vendor);
+        return drove__fail(DROVE_E_UNSUPPORTED, "all processors: expected vendor %s, found %s",
+                           intel, machine->vendor);
     }
     enter(&before);
     disown();

@@ -1,16 +1,17 @@
-/* base/prefetch.h - the hardware prefetchers of Intel processors, switched off for a while.
+/* base/prefetch.h - switches the hardware prefetchers of Intel processors off and on again.
  *
- * Source: De Sa et al., ISCA 2017, section 5.3: a small model that several cores write gains when
- * the prefetchers are off.  Bits 0 to 3 of the model-specific register 0x1A4 switch off, in this
- * order, the second-level cache's streamer and adjacent-line prefetchers and the first-level
- * cache's next-line and stride prefetchers (1 = off); the others are left as they are.  The kernel
- * shows the register of logical processor N as 8 bytes at offset 0x1A4 of /dev/cpu/N/msr.
+ * Source: De Sa et al., ISCA 2017, section 5.3: with a small model that several cores write,
+ * training is faster with the prefetchers off.  Bits 0 to 3 of the model-specific register 0x1A4
+ * switch off, in this order, the second-level cache's streamer and adjacent-line prefetchers and
+ * the first-level cache's next-line and stride prefetchers (1 = off); the other bits are left
+ * alone.  The kernel shows the register of logical processor N as 8 bytes at offset 0x1A4 of
+ * /dev/cpu/N/msr.
  *
- * The registers outlive the process, so what was changed is put back when the last holder lets go,
- * at exit, and by a signal handler before a fatal or terminating signal takes effect (not at
- * SIGKILL, which nobody can catch).  Such a signal goes on to the handler that was there before, or
- * to its default.  One process at a time changes them: cores share prefetchers between their
- * hyper-threads, and two processes would save each other's values.
+ * The registers outlive the process, so they are restored when the last holder releases them, at
+ * exit, and by a signal handler before a fatal or terminating signal takes effect (SIGKILL cannot
+ * be caught).  The signal then goes to the previous handler, or to its default.  Only one process
+ * at a time may change them: hyper-threads of a core share prefetchers, and two processes would
+ * save each other's values.
  *
  * Threads: any, at any time.
  */
@@ -23,7 +24,7 @@
 #include <stddef.h>
 
 typedef enum drove_prefetch_state {
-    DROVE_PREFETCH_UNKNOWN, /* cannot be read, or not the same everywhere      */
+    DROVE_PREFETCH_UNKNOWN, /* cannot be read, or they differ                  */
     DROVE_PREFETCH_ON,      /* all four prefetchers of all processors are on   */
     DROVE_PREFETCH_OFF      /* all four of all of them are off                 */
 } drove_prefetch_state;
@@ -40,14 +41,14 @@ drove_prefetch_machine drove__prefetch_machine(void);
 /* "on", "off" or "unknown". */
 const char *drove__prefetch_state_name(drove_prefetch_state state);
 
-/* What the registers of processors pu[n_pus] say now; only reads. */
+/* State of processors pu[n_pus] now; only reads. */
 drove_prefetch_state drove__prefetch_look(const drove_prefetch_machine *machine, const int *pu,
                                           size_t n_pus);
 
-/* Switches the prefetchers of processors pu[n_pus] off (operating system's numbers; repeated ones
- * are allowed), to be followed by drove__prefetch_release.  There may be several holders.  On
- * failure everything is as it was.  Errors: DROVE_E_UNSUPPORTED: the text names the processor and
- * says why; DROVE_E_SYSTEM: so does it, and a register could not be put back. */
+/* Switches the prefetchers of processors pu[n_pus] off (operating system's numbers, repeats
+ * allowed); pair it with drove__prefetch_release.  There may be several holders.  On failure
+ * nothing is changed.  Errors: DROVE_E_UNSUPPORTED (the text names the processor and the reason);
+ * DROVE_E_SYSTEM (the same, and a register could not be put back). */
 drove_status drove__prefetch_hold_off(const drove_prefetch_machine *machine, const int *pu,
                                       size_t n_pus);
 

@@ -1,4 +1,4 @@
-/* base/relax.h - one short rest inside a loop that waits for another thread. */
+/* base/relax.h - a short pause in a loop that spins on another thread. */
 #ifndef DROVE_BASE_RELAX_H
 #define DROVE_BASE_RELAX_H
 

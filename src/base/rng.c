@@ -10,7 +10,7 @@ __extension__ typedef unsigned __int128 wide; /* product of two 64-bit numbers *
 
 #define GOLDEN 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: SplitMix64's increment */
 
-/* Four rounds are enough in theory, where the halves have many bits; halves of a few bits need
+/* Four rounds are enough in theory, if the halves have many bits; halves of a few bits need
  * more. */
 enum { ROUNDS = 8, ROUNDS_SMALL = 16, SMALL_HALF_BITS = 5 };
 
@@ -33,7 +33,7 @@ static uint64_t splitmix_next(uint64_t *state)
     return mix(*state);
 }
 
-/* One number that names the stream (seed, purpose, index). */
+/* One number to name the stream (seed, purpose, index). */
 static uint64_t stream_name(uint64_t seed, drove_rng_purpose purpose, uint64_t index)
 {
     uint64_t name = mix(seed + GOLDEN);
@@ -96,8 +96,8 @@ void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, ui
     for (int i = 0; i < 4; i++) p->key[i] = splitmix_next(&state);
 }
 
-/* A permutation of the fewer than 4 n numbers of 2 * half_bits bits.  The rounds alone are even
- * permutations; the keyed shift before them makes odd ones as likely. */
+/* Permutes the numbers of 2 * half_bits bits, of which there are fewer than 4 n.  The rounds alone
+ * are even permutations; the keyed shift before them makes odd ones as likely. */
 static uint64_t feistel(const drove_permutation *p, uint64_t i)
 {
     uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
@@ -120,6 +120,6 @@ uint64_t drove__permutation_at(const drove_permutation *p, uint64_t i)
     assert(i < p->n);
     do {
         i = feistel(p, i);
-    } while (i >= p->n); /* ends: the cycle of i leads back to i at the latest */
+    } while (i >= p->n); /* terminates: the cycle of i contains i, which is < n */
     return i;
 }

@@ -26,7 +26,7 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_FEATURES, /* random feature maps         */
     DROVE_RNG_FAKE,     /* times of a fake device      */
     DROVE_RNG_AUGMENT,  /* crops and mirror images     */
-    DROVE_RNG_SHARD     /* which worker's a row is     */
+    DROVE_RNG_SHARD     /* the worker that owns a row */
 } drove_rng_purpose;
 
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);
@@ -36,9 +36,9 @@ uint64_t drove__rng_below(drove_rng *rng, uint64_t bound);
 double   drove__rng_uniform(drove_rng *rng); /* [0, 1), 53 bits                          */
 double   drove__rng_normal(drove_rng *rng);  /* mean 0, deviation 1; two uniforms a call */
 
-/* Keyed permutation of {0 .. n-1}: where index i goes.  A Feistel network with cycle walking: no
- * memory, no state, so any worker finds its part of an epoch's order without asking, and a resumed
- * run needs only its counter.  n >= 1, i < n. */
+/* Keyed permutation of {0 .. n-1}: maps index i.  A Feistel network with cycle walking: no memory,
+ * no state, so any worker finds its part of an epoch's order by itself, and a resumed run needs
+ * only its counter.  n >= 1, i < n. */
 typedef struct drove_permutation {
     uint64_t n;
     uint64_t key[4];

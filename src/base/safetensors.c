@@ -1,12 +1,12 @@
-/* base/safetensors.c - the format:
+/* base/safetensors.c - reads and writes the safetensors format:
  *
  *   8 bytes     n, the length of the header, little-endian
  *   n bytes     JSON: {"__metadata__": {key: text}, name: {"dtype": "F32", "shape": [2, 3],
  *               "data_offsets": [begin, end]}, ...}; blanks may follow
  *   the rest    the tensors; offsets count from here and leave no byte out
  *
- * A file is taken to be hostile: nothing is allocated before the file is known to be long enough to
- * need it, and every sum and product is checked for overflow.
+ * Files are not trusted: memory is allocated only after the file is known to be long enough to need
+ * it, and every sum and product is checked for overflow.
  */
 #include "base/safetensors.h"
 
@@ -154,7 +154,7 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
 
 /* ---- reading: the header ---- */
 
-/* What loading holds. */
+/* State of a load. */
 typedef struct loading {
     drove_reader *reader;
     const char *path;
@@ -268,8 +268,8 @@ static drove_status read_shape(const loading *l, const json_t *shape, drove_tens
     return DROVE_OK;
 }
 
-/* One entry of the header into st.tensor[i], begin[i], end[i], checked against itself and the
- * file. */
+/* Parses one entry of the header into st.tensor[i], begin[i], end[i], and checks it against itself
+ * and the file. */
 static drove_status read_description(loading *l, const char *name, const json_t *description,
                                      size_t i)
 {

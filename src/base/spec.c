@@ -1,4 +1,4 @@
-/* base/spec.c - taking specs apart, and "did you mean".  Numbers: base/number.c. */
+/* base/spec.c - parses specs; suggests the nearest word.  Numbers: base/number.c. */
 #include "base/spec.h"
 
 #include <stdio.h>
@@ -184,7 +184,7 @@ drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double lea
     return drove__parse_real(name_argument(spec, i, what), spec->arg[i], least, most, out);
 }
 
-/* "a, b or c" of as many words as fit. */
+/* "a, b or c", with as many words as fit. */
 static void list_words(const char *const *words, size_t n_words, char *into, size_t size_bytes)
 {
     size_t used = 0;
@@ -260,7 +260,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Insertions, deletions, substitutions and exchanges of neighbours that turn a into b, upper and
+/* Insertions, deletions, substitutions and swaps of neighbours that turn a into b, upper and
  * lower case being equal (optimal string alignment; three rows of the table are enough). */
 static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {

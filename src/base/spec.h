@@ -1,11 +1,10 @@
-/* base/spec.h - the notation of every option that names something,
- * name:argument,argument?key=value&key=value; strict numbers; "did you mean".
+/* base/spec.h - specs, the notation name:argument,argument?key=value&key=value of every option that
+ * names something; strict numbers; "did you mean".
  *
- * The name ends at the first ':' or '?', the arguments at the first '?', and name:?key=value has
- * none; a file path may contain
- * ':' and '=' as they are.  In arguments, keys and values %XX stands for the byte with that
- * hexadecimal number, so a path may also contain '?' (%3F), ',' (%2C), '&' (%26), '+' (%2B, which
- * joins specs) and '%' (%25).
+ * The name ends at the first ':' or '?', the arguments at the first '?'; name:?key=value has no
+ * arguments.  A file path may contain ':' and '=' as they are.  In arguments, keys and values %XX
+ * stands for the byte with that hexadecimal number, so a path may also contain '?' (%3F), ','
+ * (%2C), '&' (%26), '+' (%2B, which joins specs) and '%' (%25).
  */
 #ifndef DROVE_BASE_SPEC_H
 #define DROVE_BASE_SPEC_H
@@ -48,14 +47,14 @@ drove_status drove__spec_arg_u64(const drove_spec *spec, unsigned i, uint64_t le
 drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double least, double most,
                                   double *out);
 
-/* Refuses keys that are not in `known` (NULL-terminated list; NULL = none), suggesting the nearest,
- * and more than most_args arguments. */
+/* Refuses keys that are not in `known` (NULL-terminated list; NULL = none), with the nearest one as
+ * a suggestion, and more than most_args arguments. */
 drove_status drove__spec_check(const drove_spec *spec, unsigned most_args,
                                const char *const *known);
 
-/* Whole-string numbers: no blanks, no trailing text, finite, in range. what: for the error text
- * ("--batch").  For an open range give the neighbour: least = DBL_MIN is told as "above 0", most =
- * 1 - DBL_EPSILON / 2 as "below 1". */
+/* Whole-string numbers: no blanks, no trailing text, finite, in range.  what: for the error text
+ * ("--batch").  For an open range pass the neighbouring value: least = DBL_MIN reads "above 0" in
+ * an error, most = 1 - DBL_EPSILON / 2 "below 1". */
 drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most,
                               uint64_t *out);
 drove_status drove__parse_real(const char *what, const char *text, double least, double most,
@@ -73,7 +72,7 @@ bool drove__scan_u64(const char *text, const char *end, const char **next, uint6
 const char *drove__nearest(const char *word, const char *const *candidates, size_t n_candidates);
 
 /* DROVE_E_ARG for a word that is in no table: `unknown WHAT "WORD"; did you mean "NEAREST"?`, or
- * all candidates where none is near. */
+ * all candidates if none is near. */
 drove_status drove__fail_unknown(const char *what, const char *word, const char *const *candidates,
                                  size_t n_candidates);
 

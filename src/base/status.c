@@ -86,7 +86,7 @@ drove_status drove__fail_in(drove_status status, const char *format, ...)
     int n = vsnprintf(context, sizeof context, format, arguments);
     va_end(arguments);
     if (n < 0) context[0] = '\0';
-    /* The end of the text says what was found: a long context leaves room for it. */
+    /* Cuts a long context: the end of the text says what was found. */
     return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE / 2, context, error_text);
 }
 

@@ -29,15 +29,14 @@ drove_status drove__fail(drove_status status, const char *format, ...)
 drove_status drove__fail_in(drove_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* For a failed open, creation or first read: DROVE_E_FILE where the name or its rights are at
- * fault, DROVE_E_IO where the system is (a full disk, too many open files). */
+/* For a failed open, creation or first read: DROVE_E_FILE if the name or its permissions are wrong,
+ * DROVE_E_IO if the system failed (a full disk, too many open files). */
 drove_status drove__open_status(int error_number);
 
 /* DROVE_E_NOMEM with "what: size_bytes bytes" in the text. */
 drove_status drove__fail_nomem(const char *what, size_t size_bytes);
 
-/* Puts ": reason" after the text, where reason is what the operating system says about this errno.
- * */
+/* As drove__fail, with ": REASON" after the text: the system's text for this errno. */
 drove_status drove__fail_errno(drove_status status, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,4 @@
-/* base/topo.c - hwloc: what there is, where workers go, binding, memory on nodes.
+/* base/topo.c - through hwloc: topology, placement, binding, memory on nodes.
  *
  * The places of all processors are computed once, in the two orders in which workers fill the
  * machine; placing worker i is then a look-up of i modulo the number of processors.
@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A processor with what the two orders sort it by. */
+/* A processor with the sort keys of both orders. */
 typedef struct candidate {
     drove_place place;
     unsigned thread;       /* 0: first PU of its core, 1: second ...       */
@@ -255,7 +255,7 @@ drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *pl
     return drove__fail_errno(DROVE_E_SYSTEM, error, "binding to processor %d", place->pu);
 }
 
-/* Only a machine with several nodes has something to choose. */
+/* Memory placement matters only on a machine with several nodes. */
 static bool has_choice(const drove_topo *topo)
 {
     return topo->facts.is_this_machine && topo->facts.n_nodes > 1;

@@ -31,8 +31,8 @@ typedef struct drove_topo_facts {
     unsigned n_pus, n_cores, n_nodes, n_packages;
     size_t   l1d_bytes, l2_bytes, l3_bytes; /* of one cache; 0 = unknown */
     uint64_t memory_bytes;
-    /* What is faster than the rest of the memory: NUMA nodes of high bandwidth, or, without any,
-     * all caches of the last level. */
+    /* Memory faster than the rest: NUMA nodes of high bandwidth or, without any, all caches of the
+     * last level. */
     uint64_t    fast_bytes;
     const char *fast_name; /* "MCDRAM", "HBM", "L3", "L2" or "none" */
     int         is_this_machine;
@@ -50,15 +50,14 @@ void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
 void drove__topo_place(const drove_topo *topo, drove_bind bind, unsigned n_workers,
                        drove_place *place);
 
-/* Parts of the machine's cores that none of its packages, NUMA nodes and last-level caches is cut
- * by while another is whole: place[n_cores] one processor of each core, those of a group side by
- * side, group[n_cores] ascending from 0.  Inside the smallest such domain groups differ by one
- * core at most.  False: there is no such partition. */
+/* Splits the machine's cores into groups along its packages, NUMA nodes and last-level caches: each
+ * such domain lies in one group, or its groups lie within it.  place[n_cores]: one processor of
+ * each core, those of a group side by side; group[n_cores] ascends from 0.  Inside the smallest
+ * such domain groups differ by one core at most.  False: there is no such partition. */
 bool drove__topo_partition(const drove_topo *topo, unsigned n_groups, drove_place *place,
                            unsigned *group);
 
-/* The place of a processor, as the operating system numbers it; false: not one of the
- * topology's. */
+/* The place of a processor, by the operating system's number; false: not in the topology. */
 bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out);
 
 /* Binds the calling thread; place->pu == -1 or a topology that is not this machine: does nothing.
@@ -66,14 +65,14 @@ bool drove__topo_find(const drove_topo *topo, int pu, drove_place *out);
 drove_status drove__topo_bind_self(const drove_topo *topo, const drove_place *place);
 
 /* Memory on a NUMA node (node >= 0) or interleaved over all (node == -1), zeroed, 64-byte aligned;
- * falls back to ordinary memory where the machine has one node.  Free with drove__topo_free and the
+ * falls back to ordinary memory if the machine has one node.  Free with drove__topo_free and the
  * same count. */
 void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
 void  drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
 
-/* Where memory goes that the calling thread touches first from now on: interleaved over the nodes
- * of place[n_places] (for data that all of them read; all nodes where a place has none), or, with
- * n_places 0, near the thread again.  Does nothing where there is one node. */
+/* Sets where memory goes that the calling thread touches first from now on: interleaved over the
+ * nodes of place[n_places] (for data that all of them read; over all nodes if a place has none), or
+ * with n_places 0 near the thread again.  Does nothing on a machine with one node. */
 void drove__topo_spread_memory(const drove_topo *topo, const drove_place *place, unsigned n_places);
 
 #endif

@@ -1,10 +1,9 @@
-/* base/topo_partition.c - groups of cores that share what the machine has of its own for them, and
- * how much fast memory there is.
+/* base/topo_partition.c - groups of cores along the memory hierarchy; size of the fast memory.
  *
  * Source: You, Buluc, Demmel, SC17, section 6.2.  The machine, its packages, NUMA nodes and
  * last-level caches are levels of domains, one inside the other.  P groups are whole domains of one
- * level, or equal shares of each domain of the finest level that has at most P; then no domain may
- * lie across two groups one of which has more than it.
+ * level, or equal shares of each domain of the finest level that has at most P.  No domain may be
+ * split between groups if one of them reaches outside it.
  */
 #include "base/topo_state.h"
 
@@ -19,7 +18,7 @@ typedef struct core_levels {
 
 /* ---- fast memory ---- */
 
-/* hwloc names the kind of a NUMA node where it knows it. */
+/* hwloc gives a NUMA node a subtype if it knows one. */
 static bool is_fast_node(hwloc_obj_t node)
 {
     return node->subtype != NULL &&
@@ -71,7 +70,7 @@ static void find_levels(const drove_topo *topo, const drove_place *place, core_l
     out->domain[CACHE] = ancestor(topo->hwloc, pu, HWLOC_OBJ_L3CACHE);
 }
 
-/* Cores of a domain stand side by side, as the orders of the processors are made. */
+/* The order of the processors keeps the cores of a domain side by side. */
 static unsigned n_domains(const core_levels *core, unsigned n_cores, int level)
 {
     unsigned n = 1;
@@ -79,7 +78,7 @@ static unsigned n_domains(const core_levels *core, unsigned n_cores, int level)
     return n;
 }
 
-/* Each domain of the level into `each` groups; false: one has fewer cores. */
+/* Splits each domain of the level into `each` groups; false: one has fewer cores. */
 static bool share_out(const core_levels *core, unsigned n_cores, int level, unsigned each,
                       unsigned *group)
 {
@@ -96,7 +95,7 @@ static bool share_out(const core_levels *core, unsigned n_cores, int level, unsi
     return true;
 }
 
-/* Does a domain of the level lie in two groups, one of which reaches beyond it? */
+/* Whether a domain of the level is split between groups of which one reaches outside it. */
 static bool cuts(const core_levels *core, unsigned n_cores, int level, const unsigned *group)
 {
     for (unsigned i = 1; i < n_cores; i++) {

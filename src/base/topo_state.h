@@ -1,4 +1,4 @@
-/* base/topo_state.h - what the files of the topology know of each other.
+/* base/topo_state.h - declarations shared by the files of the topology.
  *
  *   topo.c            loading, orders of the processors, binding, memory on nodes
  *   topo_partition.c  parts of the cores, fast memory

@@ -31,7 +31,7 @@ struct drove_writer {
     FILE *stream;
 };
 
-/* The writer behind the stream: everything or 0 (failure). */
+/* The stream's write function: writes everything, or returns 0 (failure). */
 static ssize_t put_bytes(void *cookie, const char *bytes, size_t size_bytes)
 {
     drove_writer *w = cookie;
@@ -68,8 +68,8 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Creates a temporary file that nobody else has; a leftover of a killed process with our number is
- * passed over. */
+/* Creates a temporary file with a new name; skips leftovers of a killed process that had our
+ * number. */
 static drove_status open_temporary(drove_writer *w)
 {
     static atomic_uint count;
@@ -147,8 +147,8 @@ drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size
     return fail_to_write(w, w->error != 0 ? w->error : EIO);
 }
 
-/* Makes the new name durable.  A file system that cannot sync folders says EINVAL: then there is
- * nothing to do. */
+/* Makes the new name durable.  EINVAL: the file system cannot sync folders, and nothing can be
+ * done. */
 static drove_status sync_folder(const drove_writer *w)
 {
     const char *slash = strrchr(w->path, '/');
@@ -162,7 +162,7 @@ static drove_status sync_folder(const drove_writer *w)
     return error == 0 || error == EINVAL ? DROVE_OK : fail_to_write(w, error);
 }
 
-/* Everything on disk under the temporary name, fd closed. */
+/* Syncs the content under the temporary name and closes fd. */
 static drove_status finish_content(drove_writer *w)
 {
     int flushed = fflush(w->stream);
@@ -196,6 +196,6 @@ void drove__writer_abort(drove_writer *w)
 {
     if (w == NULL) return;
     if (w->temporary != NULL) unlink(w->temporary);
-    w->error = w->error != 0 ? w->error : ECANCELED; /* what the stream still holds goes nowhere */
+    w->error = w->error != 0 ? w->error : ECANCELED; /* drops what the stream still buffers */
     free_writer(w);
 }

@@ -1,4 +1,4 @@
-/* base/yaml.c - see yaml.h; by libfyaml's events. */
+/* base/yaml.c - items of a YAML text, from libfyaml's events. */
 #include "base/yaml.h"
 
 #include <libfyaml.h>
@@ -15,7 +15,7 @@ struct drove_yaml {
     drove_status bad;
     struct fy_diag *diag;
     struct fy_parser *parser;
-    char *value; /* of the present item */
+    char *value; /* of the current item */
 };
 
 static const char *const kind_names[] = {
@@ -66,7 +66,7 @@ drove_status drove__yaml_unexpected(const drove_yaml *y, const drove_yaml_item *
                             kind_names[item->kind]);
 }
 
-/* What libfyaml found wrong first. */
+/* Reports libfyaml's first error. */
 static drove_status syntax_error(const drove_yaml *y)
 {
     void *previous = NULL;
@@ -79,7 +79,7 @@ static drove_status syntax_error(const drove_yaml *y)
 
 /* ---- items ---- */
 
-/* Where an event stands; left as it is, if it does not say. */
+/* Position of an event; unchanged if the event has none. */
 static void event_place(const struct fy_event *event, int *line, int *column)
 {
     struct fy_token *token = NULL;
@@ -96,7 +96,7 @@ static void event_place(const struct fy_event *event, int *line, int *column)
     enum fy_scalar_style style = fy_token_scalar_style(token);
     bool is_quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
     *line = mark->line + 1;
-    *column = mark->column + (is_quoted ? 0 : 1); /* the mark stands after the quote */
+    *column = mark->column + (is_quoted ? 0 : 1); /* the mark is after the quote */
 }
 
 /* A copy of a scalar's text, into y->value. */
@@ -142,7 +142,7 @@ drove_status drove__yaml_expect(drove_yaml *y, drove_yaml_kind kind, const char 
     return out->kind == kind ? DROVE_OK : drove__yaml_unexpected(y, out, expected);
 }
 
-/* Nothing but an empty document is the same as an empty mapping. */
+/* An empty document counts as an empty mapping. */
 drove_status drove__yaml_begin(drove_yaml *y, const char *expected, int *is_empty)
 {
     drove_yaml_item item = {0};
@@ -182,8 +182,8 @@ static size_t utf8_bytes(const unsigned char *c, size_t n)
     return code >= least[length] && code <= 0x10ffff && !is_surrogate ? length : 0;
 }
 
-/* What the parser takes wrongly: a NUL byte ends the file for it, and from a directive that is not
- * UTF-8 it never returns.  None of our files needs a directive. */
+/* Refuses texts that the parser mishandles: it takes a NUL byte for the end of the file, and never
+ * returns from a directive that is not UTF-8.  None of our files needs a directive. */
 static drove_status check_text(const drove_yaml *y)
 {
     const unsigned char *c = (const unsigned char *)y->text, *end = c + y->size_bytes;

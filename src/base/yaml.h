@@ -1,8 +1,7 @@
 /* base/yaml.h - YAML read as a sequence of items, each with its line and column.
  *
- * Nothing is built of what is read: a reader refuses the first item that does not belong there,
- * however deep the text goes.  Tags and anchors have no use here; an alias is an item that nobody
- * expects.
+ * No tree is built: a reader refuses the first item that does not belong there, however deep the
+ * text nests.  Tags and anchors have no use here; an alias is an item that no reader accepts.
  */
 #ifndef DROVE_BASE_YAML_H
 #define DROVE_BASE_YAML_H
@@ -27,15 +26,15 @@ typedef enum drove_yaml_kind {
 typedef struct drove_yaml_item {
     drove_yaml_kind kind;
     int             line, column; /* from 1 */
-    /* of a value: valid until the next item; a plain ~ or null, and nothing at all, are "" */
+    /* text of a value, valid until the next item; "" for a plain ~ or null and for no text */
     const char *text;
 } drove_yaml_item;
 
 typedef struct drove_yaml drove_yaml;
 
-/* text[size_bytes] and path are borrowed until close.  bad: the status of what is wrong in the
- * text; content: what its lines are, for an error ("option: value").  Errors: bad ("path:line:
- * column: ..."), DROVE_E_NOMEM. */
+/* text[size_bytes] and path are borrowed until close.  bad: status of an error in the text;
+ * content: describes the text's lines in errors ("option: value").  Errors: bad ("path:line:column:
+ * ..."), DROVE_E_NOMEM. */
 drove_status drove__yaml_open(const char *text, size_t size_bytes, const char *path,
                               drove_status bad, const char *content, drove_yaml **out);
 void         drove__yaml_close(drove_yaml *y); /* NULL accepted */
@@ -45,9 +44,9 @@ drove_status drove__yaml_next(drove_yaml *y, drove_yaml_item *out);
 /* The next item, which must be of this kind. */
 drove_status drove__yaml_expect(drove_yaml *y, drove_yaml_kind kind, const char *expected,
                                 drove_yaml_item *out);
-/* Goes to the mapping that is the whole content: *is_empty: there is none. */
+/* Enters the mapping that is the whole content.  *is_empty: there is none. */
 drove_status drove__yaml_begin(drove_yaml *y, const char *expected, int *is_empty);
-/* Behind that mapping: nothing else may follow. */
+/* After that mapping: checks that nothing else follows. */
 drove_status drove__yaml_finish(drove_yaml *y);
 
 /* "path:line:column: expected EXPECTED, found a list" and the like. */

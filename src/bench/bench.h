@@ -1,6 +1,6 @@
 /* bench/bench.h - the table of a micro-benchmark.
  *
- * A benchmark is a file bench_NAME.c with one table, a line here and a line of drove__benches in
+ * A benchmark is a file NAME.c with one table, a line here and a line of drove__benches in
  * list.c; `drove bench`, `drove list benches`, the completion and the tests then have it.
  */
 #ifndef DROVE_BENCH_BENCH_H

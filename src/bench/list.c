@@ -1,6 +1,7 @@
 /* bench/list.c - drove_list: every registry that the program knows, as text or JSON. */
 #include "bench/bench.h"
 
+#include "bench/combinations.h"
 #include "base/spec.h"
 #include "run/registry.h"
 
@@ -15,7 +16,11 @@ const drove_bench_ops *const drove__benches[] = {
     &drove__bench_accumulate, &drove__bench_elastic, NULL,
 };
 
-static const drove_named benches = {"benches", "micro-benchmarks (drove bench)", ""};
+/* Beside the registries of the run. */
+static const drove_named own[] = {
+    {"benches", "micro-benchmarks (drove bench)", ""},
+    {"combinations", "which strategy runs on which workers", ""},
+};
 
 static bool bench_at(size_t i, drove_named *out)
 {
@@ -25,20 +30,22 @@ static bool bench_at(size_t i, drove_named *out)
     return true;
 }
 
-/* The registries themselves: those of the run, then the benchmarks. */
+/* The registries themselves: those of the run, then our own. */
 static bool kind_at(size_t i, drove_named *out)
 {
-    drove_named last;
+    drove_named unused;
+    size_t n = 0;
     if (drove__registry_kind(i, out)) return true;
-    if (i > 0 && !drove__registry_kind(i - 1, &last)) return false;
-    *out = benches;
+    while (drove__registry_kind(n, &unused)) n++;
+    if (i - n >= DROVE_COUNT(own)) return false;
+    *out = own[i - n];
     return true;
 }
 
 static bool entry_at(const char *kind, size_t i, drove_named *out)
 {
     if (kind == NULL) return kind_at(i, out);
-    if (strcmp(kind, benches.name) == 0) return bench_at(i, out);
+    if (strcmp(kind, own[0].name) == 0) return bench_at(i, out);
     return drove__registry_at(kind, i, out);
 }
 
@@ -93,5 +100,7 @@ static drove_status print_text(const char *kind, FILE *stream)
 drove_status drove_list(const char *kind, int as_json, FILE *stream)
 {
     DROVE_TRY(check_kind(kind));
+    if (kind != NULL && strcmp(kind, own[1].name) == 0)
+        return drove__combinations_print(as_json, stream);
     return as_json ? print_json(kind, stream) : print_text(kind, stream);
 }

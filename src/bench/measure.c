@@ -1,4 +1,4 @@
-/* bench/measure.c - see measure.h.
+/* bench/measure.c - numbers of the data set per second through low-precision steps.
  *
  * The steps are those of a run (run/worker.c, step_words): a turn is claimed, its rows are a
  * block of neighbours, and the blocks of an epoch come in an order drawn anew; live, steps,

@@ -1,4 +1,4 @@
-/* bench/measure_data.c - see measure_data.h. */
+/* bench/measure_data.c - random data sets of a given shape, for measurements. */
 #include "bench/measure_data.h"
 
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-/* bench/simulate_accum.c - see simulate.h. */
+/* bench/simulate_accum.c - accumulation on the host, event by event on a virtual clock. */
 #include "bench/simulate_accum.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* bench/simulate_coord.c - see simulate.h. */
+/* bench/simulate_coord.c - the coordinator with scripted workers on a virtual clock. */
 #include "bench/simulate_coord.h"
 
 #include "base/mem.h"

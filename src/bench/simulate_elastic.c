@@ -1,4 +1,4 @@
-/* bench/simulate_elastic.c - see simulate.h. */
+/* bench/simulate_elastic.c - the three patterns of exchange, iteration by iteration. */
 #include "bench/simulate_elastic.h"
 
 #include "base/rng.h"

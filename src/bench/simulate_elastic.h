@@ -1,5 +1,5 @@
-/* bench/simulate_elastic.h - iterations of the methods on P hosts on a virtual clock: how much of an
- * exchange is exposed, and what waiting for others costs.
+/* bench/simulate_elastic.h - iterations of the methods on P hosts on a virtual clock: how much of
+ * an exchange is exposed, and what waiting for others costs.
  *
  * Source: You, Buluc, Demmel, SC17 ("the paper"): alpha-beta links (Table 2), Algorithms 1-4, the
  * parts of Table 3.  Symbols: P workers, n bytes of the packed parameters, m(n) = messages x alpha

@@ -1,4 +1,4 @@
-/* cluster/codec.c - see codec.h. */
+/* cluster/codec.c - encoding with error feedback, slices, signatures. */
 #include "cluster/codec.h"
 
 #include "base/mem.h"
@@ -13,7 +13,8 @@ struct drove_codec {
     drovek_encode_fn *encode;
     drovek_decode_fn *decode;
     uint64_t number;                /* exchanges begun */
-    float *residual, *sum_residual; /* [n], [n_slice] */
+    float *residual, *sum_residual; /* [n], [n_slice]: the codec's or the caller's */
+    float *own, *own_sum;           /* NULL: the caller's */
     uint8_t *code, *sum_code;
     size_t first, n_slice;
 };
@@ -30,7 +31,7 @@ drove_status drove__codec_parse(const char *text, unsigned *bits)
     const char *c = strchr(text, 'C'), *format = text;
     if (c != NULL) format = c + 1;
     else if (text[0] < '0' || text[0] > '9') format = "";     /* a signature without C */
-    for (size_t i = c != NULL; i < DROVE_COUNT(known); i++) { /* nothing behind a C is an error */
+    for (size_t i = c != NULL; i < DROVE_COUNT(known); i++) { /* a C alone is an error */
         if (strcmp(format, known[i].name) != 0) continue;
         *bits = known[i].bits;
         return DROVE_OK;
@@ -39,13 +40,53 @@ drove_status drove__codec_parse(const char *text, unsigned *bits)
                        "precision: communication '%s': expected C32f, C16s, C8s or C1s", text);
 }
 
+/* ---- slices ---- */
+
+static size_t n_blocks(size_t n)
+{
+    return (n + DROVEK_CODE_BLOCK - 1) / DROVEK_CODE_BLOCK;
+}
+
+/* First float of a worker's slice; n for the worker after the last. */
+static size_t slice_begin(const drove_codec_options *o, unsigned worker)
+{
+    size_t at = n_blocks(o->n) * worker / o->n_workers * DROVEK_CODE_BLOCK;
+    return at < o->n ? at : o->n;
+}
+
+size_t drove__codec_slice_size(size_t n, unsigned n_workers, unsigned worker)
+{
+    const drove_codec_options o = {.n = n, .n_workers = n_workers};
+    return slice_begin(&o, worker + 1) - slice_begin(&o, worker);
+}
+
+void drove__codec_slice(const drove_codec *codec, unsigned worker, size_t *first, size_t *length)
+{
+    *first = slice_begin(&codec->opt, worker);
+    *length = slice_begin(&codec->opt, worker + 1) - *first;
+}
+
+unsigned drove__codec_owner(const drove_codec *codec, size_t at, size_t *end)
+{
+    const drove_codec_options *o = &codec->opt;
+    assert(at < o->n);
+    size_t block = at / DROVEK_CODE_BLOCK;
+    unsigned worker = (unsigned)(block * o->n_workers / n_blocks(o->n));
+    while (slice_begin(o, worker) > at) worker--;
+    while (slice_begin(o, worker + 1) <= at) worker++;
+    *end = slice_begin(o, worker + 1);
+    return worker;
+}
+
 /* ---- creation ---- */
 
 static drove_status allocate(drove_codec *c)
 {
     const drove_codec_options *o = &c->opt;
-    c->residual = drove__alloc(o->n, sizeof(float));
-    c->sum_residual = drove__alloc(c->n_slice, sizeof(float));
+    c->own = o->residual != NULL ? NULL : drove__alloc(o->n, sizeof(float));
+    c->own_sum = o->sum_residual != NULL ? NULL : drove__alloc(c->n_slice, sizeof(float));
+    c->residual = o->residual != NULL ? o->residual : c->own;
+    c->sum_residual = o->sum_residual != NULL ? o->sum_residual : c->own_sum;
     c->code = drove__alloc(drove__codec_bytes(c, o->n), 1);
     c->sum_code = drove__alloc(drove__codec_bytes(c, c->n_slice), 1);
     if (c->residual != NULL && c->sum_residual != NULL && c->code != NULL && c->sum_code != NULL)
@@ -76,42 +117,11 @@ drove_status drove__codec_create(const drove_codec_options *opt, drove_codec **o
 void drove__codec_destroy(drove_codec *codec)
 {
     if (codec == NULL) return;
-    drove__free(codec->residual);
-    drove__free(codec->sum_residual);
+    drove__free(codec->own);
+    drove__free(codec->own_sum);
     drove__free(codec->code);
     drove__free(codec->sum_code);
     drove__free(codec);
-}
-
-/* ---- slices ---- */
-
-static size_t n_blocks(const drove_codec *c)
-{
-    return (c->opt.n + DROVEK_CODE_BLOCK - 1) / DROVEK_CODE_BLOCK;
-}
-
-/* First float of a worker's slice; n for the worker after the last. */
-static size_t slice_begin(const drove_codec *c, unsigned worker)
-{
-    size_t at = n_blocks(c) * worker / c->opt.n_workers * DROVEK_CODE_BLOCK;
-    return at < c->opt.n ? at : c->opt.n;
-}
-
-void drove__codec_slice(const drove_codec *codec, unsigned worker, size_t *first, size_t *length)
-{
-    *first = slice_begin(codec, worker);
-    *length = slice_begin(codec, worker + 1) - *first;
-}
-
-unsigned drove__codec_owner(const drove_codec *codec, size_t at, size_t *end)
-{
-    assert(at < codec->opt.n);
-    size_t block = at / DROVEK_CODE_BLOCK;
-    unsigned worker = (unsigned)(block * codec->opt.n_workers / n_blocks(codec));
-    while (slice_begin(codec, worker) > at) worker--;
-    while (slice_begin(codec, worker + 1) <= at) worker++;
-    *end = slice_begin(codec, worker + 1);
-    return worker;
 }
 
 size_t drove__codec_bytes(const drove_codec *codec, size_t n)
@@ -121,7 +131,7 @@ size_t drove__codec_bytes(const drove_codec *codec, size_t n)
 
 /* ---- the four steps ---- */
 
-/* Random numbers of this exchange for one worker's codes; for the sums: of nobody. */
+/* Key of the random numbers of this exchange; stream: 1 + worker, or 0 for sums. */
 static uint64_t key_of(const drove_codec *c, uint64_t stream)
 {
     uint64_t key = c->opt.seed * 0x9e3779b97f4a7c15u + c->number;

@@ -1,14 +1,11 @@
-/* cluster/flow.c - contents to or from one peer; see flight.h. */
-#include "cluster/flight.h"
+/* cluster/flow.c - flows: a header and contents to or from one peer. */
+#include "cluster/request.h"
 
 #include <string.h>
 
-enum { PIECE_LEAST = 64 << 10, PIECE_MOST = 1 << 20 };
-
-size_t drove__flow_piece(size_t n_bytes)
+size_t drove__flow_piece(const messages *m, size_t n_bytes)
 {
-    size_t piece = n_bytes / 8 / PIECE_LEAST * PIECE_LEAST;
-    return piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
+    return n_bytes > m->piece_bytes ? m->piece_bytes : n_bytes;
 }
 
 static bool is_inline(const flow *o)
@@ -31,7 +28,7 @@ static size_t next_size(const flow *o, size_t at)
     return o->n_bytes - at < o->piece ? o->n_bytes - at : o->piece;
 }
 
-static drove_status post_pieces(messages *m, flight *f, flow *o)
+static drove_status post_pieces(messages *m, request *req, flow *o)
 {
     while (!is_inline(o) && o->n_open < FLOW_WINDOW && o->n_begun < o->n_bytes) {
         unsigned slot = (o->first + o->n_open) % FLOW_WINDOW;
@@ -40,8 +37,8 @@ static drove_status post_pieces(messages *m, flight *f, flow *o)
         int result;
         if (o->kind == FLOW_SEND) {
             result = m->wire->ops->isend(m->wire, o->from + o->n_begun, n, o->peer, o->body_tag, r);
-            f->bytes += n;
-            f->messages++;
+            req->bytes += n;
+            req->messages++;
         } else {
             char *to = o->kind == FLOW_ADD ? o->spare + slot * o->piece : o->to + o->n_begun;
             result = m->wire->ops->irecv(m->wire, to, n, (int)o->peer, o->body_tag, r);
@@ -62,7 +59,7 @@ static void add(messages *m, flow *o, const void *arrived, size_t at, size_t n_b
     m->work_ns += drove__now_ns() - begun;
 }
 
-/* The oldest piece, if it is done. */
+/* Finishes the oldest message of contents if it has arrived or was sent. */
 static drove_status take_piece(messages *m, flow *o, bool *has_moved)
 {
     bool is_done = false;
@@ -89,12 +86,12 @@ static drove_status take_piece(messages *m, flow *o, bool *has_moved)
 static const char *kind_name(unsigned kind)
 {
     static const char *const name[] = {"all-reduce", "reduce",  "broadcast", "barrier",
-                                       "send",       "receive", "visit",     "gather"};
+                                       "send",       "receive", "RPC",       "gather"};
     return kind < DROVE_COUNT(name) ? name[kind] : "message of no known kind";
 }
 
-/* Is it what this rank does, too? */
-static drove_status check_head(messages *m, const flight *f, const flow *o, size_t n_found)
+/* Does the peer run the same exchange? */
+static drove_status check_head(messages *m, const request *req, const flow *o, size_t n_found)
 {
     const drove_message *h = &o->buffer->head;
     const char *host = m->wire->host[o->peer];
@@ -105,22 +102,22 @@ static drove_status check_head(messages *m, const flight *f, const flow *o, size
                                     "host %s, found another of %zu bytes",
                                     o->peer, host, n_found);
     }
-    unsigned kind = f->kind == DROVE_RECEIVE ? DROVE_SEND : f->kind;
-    /* The lane's collective exchanges count alike everywhere; visits come between them at will. */
-    bool is_next = f->kind == DROVE_VISIT || h->order == f->order;
-    if (h->kind != kind || !is_next || h->n != f->x.n || h->n_bytes != o->n_bytes ||
+    unsigned kind = req->kind == DROVE_RECEIVE ? DROVE_SEND : req->kind;
+    /* Collective exchanges of a channel have equal numbers at all ranks; RPCs have none. */
+    bool is_next = req->kind == DROVE_RPC || h->order == req->order;
+    if (h->kind != kind || !is_next || h->n != req->x.n || h->n_bytes != o->n_bytes ||
         n_found != sizeof *h + n_content) {
         return drove__messages_fail(
             m,
-            "rank %u on host %s, lane %u: expected %s %u of %zu numbers, found %s %u of %llu: the "
-            "ranks do not do the same",
-            o->peer, host, f->lane, kind_name(kind), f->order, f->x.n, kind_name(h->kind), h->order,
-            (unsigned long long)h->n);
+            "rank %u on host %s, channel %u: expected %s %u of %zu numbers, found %s %u of %llu: "
+            "the ranks run different exchanges",
+            o->peer, host, req->channel, kind_name(kind), req->order, req->x.n, kind_name(h->kind),
+            h->order, (unsigned long long)h->n);
     }
     return DROVE_OK;
 }
 
-static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
+static drove_status take_head(messages *m, request *req, flow *o, bool *has_moved)
 {
     bool is_done = false;
     size_t n_found = 0;
@@ -130,10 +127,10 @@ static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
     *has_moved = true;
     o->head_is_done = true;
     if (o->kind == FLOW_SEND) return DROVE_OK;
-    DROVE_TRY(check_head(m, f, o, n_found));
-    f->halts |= o->buffer->head.halts != 0;
-    f->centre_ns = o->buffer->head.centre_ns;
-    memcpy(f->number, o->buffer->head.number, sizeof f->number);
+    DROVE_TRY(check_head(m, req, o, n_found));
+    req->halts |= o->buffer->head.halts != 0;
+    req->centre_ns = o->buffer->head.centre_ns;
+    memcpy(req->number, o->buffer->head.number, sizeof req->number);
     if (!is_inline(o)) return DROVE_OK;
     if (o->kind == FLOW_ADD) {
         add(m, o, o->buffer->content, 0, o->n_bytes);
@@ -146,68 +143,68 @@ static drove_status take_head(messages *m, flight *f, flow *o, bool *has_moved)
 
 /* ---- flows ---- */
 
-static void reset(flow *o)
+static void reset(const messages *m, flow *o)
 {
     o->n_begun = o->n_done = 0;
     o->first = o->n_open = 0;
     o->head_is_done = o->is_done = false;
-    o->piece = drove__flow_piece(o->n_bytes);
+    o->piece = drove__flow_piece(m, o->n_bytes);
 }
 
-drove_status drove__flow_begin_body(messages *m, flight *f, flow *o)
+drove_status drove__flow_begin_body(messages *m, request *req, flow *o)
 {
-    reset(o);
+    reset(m, o);
     o->head_is_done = true;
-    return post_pieces(m, f, o);
+    return post_pieces(m, req, o);
 }
 
-drove_status drove__flow_begin(messages *m, flight *f, flow *o)
+drove_status drove__flow_begin(messages *m, request *req, flow *o)
 {
     drove_message *h = &o->buffer->head;
     int result;
-    reset(o);
+    reset(m, o);
     if (o->kind == FLOW_SEND) {
         size_t n_content = is_inline(o) ? o->n_bytes : 0;
         *h = (drove_message){.magic = MESSAGE_MAGIC,
-                             .kind = f->kind,
+                             .kind = req->kind,
                              .worker = m->wire->rank,
-                             .lane = f->lane,
-                             .order = f->order,
-                             .halts = f->halts,
+                             .channel = req->channel,
+                             .order = req->order,
+                             .halts = req->halts,
                              .n_bytes = o->n_bytes,
-                             .n = f->x.n,
-                             .centre_ns = f->centre_ns};
-        memcpy(h->number, f->x.number, sizeof h->number);
+                             .n = req->x.n,
+                             .centre_ns = req->centre_ns};
+        memcpy(h->number, req->x.number, sizeof h->number);
         if (n_content > 0) memcpy(o->buffer->content, o->from, n_content);
         result = m->wire->ops->isend(m->wire, o->buffer, sizeof *h + n_content, o->peer, o->tag,
                                      &o->head_request);
         if (n_content > 0) o->n_begun = o->n_done = n_content;
-        f->bytes += sizeof *h + n_content;
-        f->messages++;
+        req->bytes += sizeof *h + n_content;
+        req->messages++;
     } else {
         result = m->wire->ops->irecv(m->wire, o->buffer, sizeof *o->buffer, (int)o->peer, o->tag,
                                      &o->head_request);
     }
     DROVE_TRY(check_wire(m, o, result));
-    return post_pieces(m, f, o);
+    return post_pieces(m, req, o);
 }
 
-drove_status drove__flow_advance(messages *m, flight *f, flow *o, bool *has_moved)
+drove_status drove__flow_advance(messages *m, request *req, flow *o, bool *has_moved)
 {
     bool moved = false;
-    if (!o->head_is_done) DROVE_TRY(take_head(m, f, o, &moved));
-    /* pieces may come before this rank has looked at the header: it is checked before the end */
+    if (!o->head_is_done) DROVE_TRY(take_head(m, req, o, &moved));
+    /* contents may arrive before the header is read: it is checked before the end */
     for (bool again = true; again;) {
         again = false;
         DROVE_TRY(take_piece(m, o, &again));
-        DROVE_TRY(post_pieces(m, f, o));
+        DROVE_TRY(post_pieces(m, req, o));
         moved |= again;
     }
     o->is_done = o->head_is_done && o->n_done == o->n_bytes;
     if (moved) {
         *has_moved = true;
-        f->moved_ns = drove__now_ns();
-        if (o->kind != FLOW_SEND) m->peer[o->peer].heard_ns = f->moved_ns;
+        req->moved_ns = drove__now_ns();
+        if (o->kind != FLOW_SEND) m->peer[o->peer].heard_ns = req->moved_ns;
     }
     return DROVE_OK;
 }

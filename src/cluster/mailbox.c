@@ -1,4 +1,4 @@
-/* cluster/mailbox.c - see mailbox.h. */
+/* cluster/mailbox.c - a wire between threads of one process, for tests. */
 #include "cluster/mailbox.h"
 
 #include "base/clock.h"
@@ -12,23 +12,23 @@
 
 typedef struct letter { /* one send or one receive */
     struct letter *next;
-    bool is_receive, is_done, is_listed, is_own; /* is_own: nobody asks for it any more */
+    bool is_receive, is_done, is_listed, is_own; /* is_own: no request refers to it */
     unsigned to;
     int from;
     unsigned tag;
-    char *bytes; /* of the caller, or, copied, behind the letter */
+    char *bytes; /* of the caller, or a copy after the letter */
     size_t n_bytes;
     uint64_t ready_ns;
 } letter;
 
 typedef struct mailbox {
     drove_mailbox_options opt;
-    pthread_mutex_t lock; /* protects all below, and every letter */
+    pthread_mutex_t lock; /* protects all below and every letter */
     drove_rng rng;
     unsigned n_open;   /* wires */
-    letter **sent;     /* [n_ranks] to this rank, in order */
-    letter **wanted;   /* [n_ranks] of this rank, in order */
-    uint64_t *last_ns; /* [n_ranks][n_ranks] when the last from one to another is ready */
+    letter **sent;     /* [n_ranks] messages to a rank, in order */
+    letter **wanted;   /* [n_ranks] receives of a rank, in order */
+    uint64_t *last_ns; /* [n_ranks][n_ranks] when the last message of a pair is ready */
 } mailbox;
 
 static mailbox *box_of(drove_wire *w)
@@ -107,7 +107,7 @@ static int irecv(drove_wire *w, void *bytes, size_t n_bytes, int from, unsigned 
     return 0;
 }
 
-/* The first that fits; those of one sender are ready in their order. */
+/* The first match; messages of one sender become ready in order. */
 static letter *find_sent(const mailbox *b, const letter *want, uint64_t now)
 {
     for (letter *s = b->sent[want->to]; s != NULL; s = s->next) {

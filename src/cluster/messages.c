@@ -1,7 +1,7 @@
-/* cluster/messages.c - the table's slots over messages; see messages.h and flight.h. */
+/* cluster/messages.c - the slots of drove_transport_ops over messages. */
 #include "cluster/messages.h"
 
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,14 +13,14 @@ static bool is_collective(unsigned kind)
     return kind <= DROVE_BARRIER || kind == KIND_GATHER;
 }
 
-static void finish_alone(messages *m, flight *f)
+static void finish_alone(messages *m, request *req)
 {
-    f->done_ns = drove__now_ns();
-    m->n_flying--;
-    atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
+    req->done_ns = drove__now_ns();
+    m->n_pending--;
+    atomic_store_explicit(&req->is_done, 1, memory_order_release); /* acquired by test and finish */
 }
 
-/* Of one rank alone, or at home; the copy is the visitor's work. */
+/* For one rank alone, a root, or an RPC to the centre here. */
 static void copy_in(messages *m, const drove_exchange *x)
 {
     uint64_t begun = drove__now_ns();
@@ -29,54 +29,54 @@ static void copy_in(messages *m, const drove_exchange *x)
     m->work_ns += drove__now_ns() - begun;
 }
 
-static drove_status begin(messages *m, flight *f)
+static drove_status begin(messages *m, request *req)
 {
-    bool is_home = f->kind == DROVE_VISIT && m->wire->rank == 0;
+    bool is_local = req->kind == DROVE_RPC && m->wire->rank == 0;
     bool wishes = atomic_load(&m->base.halt_wished) != 0;
-    bool is_told = f->kind == DROVE_BROADCAST && m->wire->rank != f->x.peer; /* by the root */
-    f->halts = wishes && !is_told;
-    f->begun_ns = f->moved_ns = drove__now_ns();
-    f->bytes = f->messages = f->centre_ns = 0;
-    f->round = f->n_flows = f->n_flows_done = 0;
-    if (is_collective(f->kind)) f->order++;
-    memcpy(f->number, f->x.number, sizeof f->number);
-    atomic_store_explicit(&f->is_done, 0, memory_order_relaxed); /* lock held */
-    f->is_active = true;
-    m->n_flying++;
-    if (is_home) {
-        copy_in(m, &f->x);
-        return drove__centre_enter(m, f);
+    bool by_root = req->kind == DROVE_BROADCAST && m->wire->rank != req->x.peer; /* by the root */
+    req->halts = wishes && !by_root;
+    req->begun_ns = req->moved_ns = drove__now_ns();
+    req->bytes = req->messages = req->centre_ns = 0;
+    req->round = req->n_flows = req->n_flows_done = 0;
+    if (is_collective(req->kind)) req->order++;
+    memcpy(req->number, req->x.number, sizeof req->number);
+    atomic_store_explicit(&req->is_done, 0, memory_order_relaxed); /* lock held */
+    req->is_active = true;
+    m->n_pending++;
+    if (is_local) {
+        copy_in(m, &req->x);
+        return drove__centre_call(m, req);
     }
-    if (m->wire->n_ranks > 1 || f->x.codec != NULL) {
-        if (f->kind == DROVE_BROADCAST && m->wire->rank == f->x.peer) copy_in(m, &f->x);
-        return drove__flight_begin(m, f);
+    if (m->wire->n_ranks > 1 || req->x.codec != NULL) {
+        if (req->kind == DROVE_BROADCAST && m->wire->rank == req->x.peer) copy_in(m, &req->x);
+        return drove__request_begin(m, req);
     }
-    if (f->kind == KIND_GATHER) {
-        if (f->each_bytes > 0) memmove(f->all, f->mine, f->each_bytes);
+    if (req->kind == KIND_GATHER) {
+        if (req->each_bytes > 0) memmove(req->all, req->mine, req->each_bytes);
     } else {
-        copy_in(m, &f->x);
+        copy_in(m, &req->x);
     }
-    finish_alone(m, f);
+    finish_alone(m, req);
     return DROVE_OK;
 }
 
 static drove_status check(const messages *m, unsigned worker, const drove_exchange *x)
 {
-    assert(worker == m->wire->rank && x->lane < DROVE_LANES);
-    assert(!m->flight[x->lane].is_active);
+    assert(worker == m->wire->rank && x->channel < DROVE_CHANNELS);
+    assert(!m->request[x->channel].is_active);
     (void)worker;
-    bool has_peer =
-        x->kind != DROVE_ALL_REDUCE && x->kind != DROVE_BARRIER && x->kind != DROVE_VISIT;
+    bool has_peer = x->kind != DROVE_ALL_REDUCE && x->kind != DROVE_BARRIER && x->kind != DROVE_RPC;
     if (has_peer && x->peer >= m->wire->n_ranks) {
         return drove__fail(DROVE_E_ARG, "expected a rank below %u, found %u", m->wire->n_ranks,
                            x->peer);
     }
     bool is_pair = x->kind == DROVE_SEND || x->kind == DROVE_RECEIVE;
     if (is_pair && x->peer == m->wire->rank) {
-        return drove__fail(DROVE_E_ARG, "a message of rank %u to itself", x->peer);
+        return drove__fail(DROVE_E_ARG, "expected another rank as peer, found rank %u itself",
+                           x->peer);
     }
-    if (x->kind == DROVE_VISIT && m->wire->rank == 0 && m->centre == NULL) {
-        return drove__fail(DROVE_E_ARG, "a visit where no centre is");
+    if (x->kind == DROVE_RPC && m->wire->rank == 0 && m->centre == NULL) {
+        return drove__fail(DROVE_E_ARG, "expected a centre at rank 0 for an RPC, found none");
     }
     if (x->codec == NULL) return DROVE_OK;
     if (x->kind == DROVE_ALL_REDUCE && drove__codes_fit(m, x)) return DROVE_OK;
@@ -86,93 +86,94 @@ static drove_status check(const messages *m, unsigned worker, const drove_exchan
 static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
 {
     messages *m = messages_of(t);
-    flight *f = &m->flight[x->lane];
+    request *req = &m->request[x->channel];
     DROVE_TRY(check(m, worker, x));
     DROVE_TRY(drove__messages_stopped(m));
     drove__messages_lock(m);
-    f->x = *x;
-    f->kind = x->kind;
-    f->lane = x->lane;
-    f->is_by_library = x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->opt.by_library &&
-                       m->wire->n_ranks > 1;
+    req->x = *x;
+    req->kind = x->kind;
+    req->channel = x->channel;
+    req->is_by_library =
+        x->kind == DROVE_ALL_REDUCE && x->codec == NULL && m->by_library && m->wire->n_ranks > 1;
     uint64_t begun = drove__now_ns();
-    drove_status status = begin(m, f);
-    f->start_ns = drove__now_ns() - begun;
-    if (status == DROVE_OK && m->has_courier) pthread_cond_signal(&m->wake);
+    drove_status status = begin(m, req);
+    req->start_ns = drove__now_ns() - begun;
+    if (status == DROVE_OK && m->has_progress_thread) pthread_cond_signal(&m->wake);
     pthread_mutex_unlock(&m->lock);
     return status;
 }
 
-static bool test(drove_transport *t, unsigned worker, unsigned lane)
+static bool test(drove_transport *t, unsigned worker, unsigned channel)
 {
     messages *m = messages_of(t);
-    flight *f = &m->flight[lane];
+    request *req = &m->request[channel];
     (void)worker;
-    if (!m->has_courier) {
+    if (!m->has_progress_thread) {
         drove__messages_lock(m);
         drove__messages_advance(m);
         pthread_mutex_unlock(&m->lock);
     }
     bool is_stopped = atomic_load_explicit(&m->is_stopped, memory_order_acquire) != 0;
-    return is_stopped || atomic_load_explicit(&f->is_done, memory_order_acquire) != 0;
+    return is_stopped || atomic_load_explicit(&req->is_done, memory_order_acquire) != 0;
 }
 
-/* What this exchange has carried of others' wishes. */
-static void see_halt(messages *m, const flight *f)
+/* Takes over a request to stop that the exchange has carried. */
+static void see_halt(messages *m, const request *req)
 {
-    bool reaches_all = f->kind != DROVE_REDUCE && f->kind != DROVE_SEND && f->kind != DROVE_RECEIVE;
-    if (!f->halts) return;
-    if (f->kind == DROVE_REDUCE && m->wire->rank != f->x.peer) return; /* not all of it */
+    bool reaches_all =
+        req->kind != DROVE_REDUCE && req->kind != DROVE_SEND && req->kind != DROVE_RECEIVE;
+    if (!req->halts) return;
+    if (req->kind == DROVE_REDUCE && m->wire->rank != req->x.peer) return; /* not all of it */
     atomic_store(&m->base.halt_wished, 1);
     if (reaches_all) atomic_store(&m->base.halt_seen, 1);
 }
 
-static void tell(messages *m, const flight *f, uint64_t finish_ns, uint64_t work_ns,
-                 drove_exchange_info *info)
+static void add_info(messages *m, const request *req, uint64_t finish_ns, uint64_t work_ns,
+                     drove_exchange_info *info)
 {
-    bool is_visit = f->kind == DROVE_VISIT;
+    bool is_rpc = req->kind == DROVE_RPC;
     uint64_t wait_ns = finish_ns > work_ns ? finish_ns - work_ns : 0;
-    uint64_t centre_ns = !is_visit ? 0 : f->centre_ns < wait_ns ? f->centre_ns : wait_ns;
+    uint64_t centre_ns = !is_rpc ? 0 : req->centre_ns < wait_ns ? req->centre_ns : wait_ns;
     info->wait_ns += wait_ns - centre_ns;
-    info->work_ns += f->start_ns + work_ns + centre_ns;
+    info->work_ns += req->start_ns + work_ns + centre_ns;
     info->centre_ns += centre_ns;
-    if (f->bytes > 0) info->flight_ns += f->done_ns - f->begun_ns;
-    info->bytes += f->bytes;
-    info->messages += f->messages;
-    if (is_collective(f->kind)) info->n_present = m->wire->n_ranks;
-    if (is_visit) memcpy(info->number, f->number, sizeof info->number);
+    if (req->bytes > 0) info->transit_ns += req->done_ns - req->begun_ns;
+    info->bytes += req->bytes;
+    info->messages += req->messages;
+    if (is_collective(req->kind)) info->n_present = m->wire->n_ranks;
+    if (is_rpc) memcpy(info->number, req->number, sizeof info->number);
 }
 
-/* Lock held, let go meanwhile; all have come. */
-static drove_status reduce_by_library(messages *m, const flight *f)
+/* All ranks have come.  Lock held; released meanwhile. */
+static drove_status reduce_by_library(messages *m, const request *req)
 {
     pthread_mutex_unlock(&m->lock);
-    int result = m->wire->ops->all_reduce(m->wire, f->x.in, f->x.out, f->x.n);
+    int result = m->wire->ops->all_reduce(m->wire, req->x.in, req->x.out, req->x.n);
     drove__messages_lock(m);
     if (result == 0) return DROVE_OK;
     return drove__messages_fail(m, "rank %u on host %s: %s", m->wire->rank,
                                 m->wire->host[m->wire->rank], m->wire->error);
 }
 
-static drove_status finish(drove_transport *t, unsigned worker, unsigned lane,
+static drove_status finish(drove_transport *t, unsigned worker, unsigned channel,
                            drove_exchange_info *info)
 {
     messages *m = messages_of(t);
-    flight *f = &m->flight[lane];
+    request *req = &m->request[channel];
     uint64_t begun = drove__now_ns();
-    assert(f->is_active);
+    assert(req->is_active);
     (void)worker;
     drove__messages_lock(m);
     uint64_t worked = m->work_ns;
     drove_status status = DROVE_OK;
-    if (!atomic_load_explicit(&f->is_done, memory_order_relaxed)) { /* lock held */
-        status = drove__messages_wait(m, f);
+    if (!atomic_load_explicit(&req->is_done, memory_order_relaxed)) { /* lock held */
+        status = drove__messages_wait(m, req);
     }
-    if (status == DROVE_OK && f->is_by_library) status = reduce_by_library(m, f);
+    if (status == DROVE_OK && req->is_by_library) status = reduce_by_library(m, req);
     if (status == DROVE_OK) {
-        see_halt(m, f);
-        f->is_active = false;
-        if (info != NULL) tell(m, f, drove__now_ns() - begun, m->work_ns - worked, info);
+        see_halt(m, req);
+        req->is_active = false;
+        if (info != NULL) add_info(m, req, drove__now_ns() - begun, m->work_ns - worked, info);
     }
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -181,23 +182,23 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned lane,
 static drove_status gather(drove_transport *t, const void *mine, size_t each_bytes, void *all)
 {
     messages *m = messages_of(t);
-    flight *f = &m->flight[GATHER_LANE];
+    request *req = &m->request[GATHER_CHANNEL];
     DROVE_TRY(drove__messages_stopped(m));
     drove__messages_lock(m);
-    f->x = (drove_exchange){.n = each_bytes};
-    f->kind = KIND_GATHER;
-    f->lane = GATHER_LANE;
-    f->mine = mine;
-    f->all = all;
-    f->each_bytes = each_bytes;
+    req->x = (drove_exchange){.n = each_bytes};
+    req->kind = KIND_GATHER;
+    req->channel = GATHER_CHANNEL;
+    req->mine = mine;
+    req->all = all;
+    req->each_bytes = each_bytes;
     if (m->wire->n_ranks > 1 && each_bytes > 0) {
         memmove((char *)all + m->wire->rank * each_bytes, mine, each_bytes);
     }
-    drove_status status = begin(m, f);
-    if (status == DROVE_OK) status = drove__messages_wait(m, f);
+    drove_status status = begin(m, req);
+    if (status == DROVE_OK) status = drove__messages_wait(m, req);
     if (status == DROVE_OK) {
-        see_halt(m, f);
-        f->is_active = false;
+        see_halt(m, req);
+        req->is_active = false;
     }
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -214,7 +215,7 @@ static void stop(drove_transport *t)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Ranks that are left cannot go on: their MPI has no way to do without one. */
+/* MPI cannot go on without a rank. */
 static void leave(drove_transport *t, unsigned worker, bool goes_on)
 {
     messages *m = messages_of(t);
@@ -227,20 +228,20 @@ static void leave(drove_transport *t, unsigned worker, bool goes_on)
 static drove_status host(drove_transport *t, const drove_centre *of, size_t n)
 {
     messages *m = messages_of(t);
-    if (m->centre != NULL) return drove__fail(DROVE_E_ARG, "a second centre");
+    if (m->centre != NULL) return drove__fail(DROVE_E_ARG, "expected one centre, found a second");
     if (m->wire->rank != 0) return DROVE_OK;
     return drove__centre_create(m, of, n);
 }
 
 /* ---- beginning and end ---- */
 
-drove_status drove__messages_reserve(drove_transport *t, size_t n, unsigned n_lanes)
+drove_status drove__messages_reserve(drove_transport *t, size_t n, unsigned n_channels)
 {
     messages *m = messages_of(t);
     drove_status status = DROVE_OK;
     drove__messages_lock(m);
-    for (unsigned i = 0; i < n_lanes && i < DROVE_LANES && status == DROVE_OK; i++) {
-        status = drove__flight_reserve(m, &m->flight[i], n);
+    for (unsigned i = 0; i < n_channels && i < DROVE_CHANNELS && status == DROVE_OK; i++) {
+        status = drove__request_reserve(m, &m->request[i], n);
     }
     pthread_mutex_unlock(&m->lock);
     return status;
@@ -251,15 +252,15 @@ static bool is_open(const flow *o)
     return !o->head_is_done || o->n_open > 0;
 }
 
-/* What is still under way, after a failure; false: the wire may still touch this memory. */
-static bool forget_flights(messages *m)
+/* Drops open flows after a failure.  False: the wire may still write to their memory. */
+static bool forget_requests(messages *m)
 {
-    for (unsigned i = 0; i < N_FLIGHTS; i++) {
-        flight *f = &m->flight[i];
-        for (unsigned j = 0; f->flow != NULL && j < m->most_flows; j++) {
-            if (!is_open(&f->flow[j])) continue;
+    for (unsigned i = 0; i < N_REQUESTS; i++) {
+        request *req = &m->request[i];
+        for (unsigned j = 0; req->flow != NULL && j < m->most_flows; j++) {
+            if (!is_open(&req->flow[j])) continue;
             if (m->wire->ops->drop == NULL) return false;
-            drove__flow_drop(m, &f->flow[j]);
+            drove__flow_drop(m, &req->flow[j]);
         }
     }
     return true;
@@ -298,16 +299,16 @@ static bool forget_control(messages *m)
 static void destroy(drove_transport *t)
 {
     messages *m = messages_of(t);
-    drove__courier_end(m);
+    drove__progress_end(m);
     drove__centre_destroy(m);
     bool is_stopped = atomic_load(&m->is_stopped) != 0;
-    bool is_free = m->wire->n_ranks == 1 || (forget_flights(m) && forget_control(m));
-    if (m->opt.ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
-    if (!is_free) return; /* on purpose: it lives as long as what may write to it */
-    for (unsigned i = 0; i < N_FLIGHTS; i++) {
-        drove__free(m->flight[i].scratch);
-        drove__free(m->flight[i].buffer);
-        drove__free(m->flight[i].flow);
+    bool is_free = m->wire->n_ranks == 1 || (forget_requests(m) && forget_control(m));
+    if (m->ends_wire && !is_stopped) m->wire->ops->fini(m->wire);
+    if (!is_free) return; /* leaked on purpose: the wire may still write to it */
+    for (unsigned i = 0; i < N_REQUESTS; i++) {
+        drove__free(m->request[i].scratch);
+        drove__free(m->request[i].buffer);
+        drove__free(m->request[i].flow);
     }
     pthread_cond_destroy(&m->wake);
     pthread_mutex_destroy(&m->lock);
@@ -348,7 +349,8 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
     messages *m = drove__alloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("messages between ranks", sizeof *m);
     m->wire = w;
-    m->opt = *opt;
+    m->by_library = opt->by_library;
+    m->piece_bytes = opt->piece_bytes > 0 ? opt->piece_bytes : DROVE_MESSAGES_PIECE;
     m->most_flows = 2 * w->n_ranks;
     m->base = (drove_transport){.ops = &drove__transport_mpi_ops,
                                 .n_workers = w->n_ranks,
@@ -358,7 +360,7 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
                                 .n_here = 1,
                                 .kernels = kernels,
                                 .timeout_s = opt->timeout_s,
-                                .in_background = opt->has_courier,
+                                .in_background = opt->has_progress_thread,
                                 .impl = m};
     init_locks(m);
     m->tree_spare = drove__alloc((size_t)DROVE_TREE_LEVELS * DROVE_TREE_BLOCK, sizeof(float));
@@ -371,13 +373,13 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
     } else if (w->n_ranks > 1u << DROVE_TREE_LEVELS) {
         status = drove__fail(DROVE_E_UNSUPPORTED, "expected at most %u ranks, found %u",
                              1u << DROVE_TREE_LEVELS, w->n_ranks);
-    } else if (opt->has_courier && w->n_ranks > 1) {
-        status = drove__courier_start(m);
+    } else if (opt->has_progress_thread && w->n_ranks > 1) {
+        status = drove__progress_start(m);
     }
     if (status == DROVE_OK) {
+        m->ends_wire = opt->ends_wire;
         *out = &m->base;
     } else {
-        m->opt.ends_wire = false;
         destroy(&m->base);
     }
     return status;
@@ -390,7 +392,7 @@ drove_status drove__messages_library_reduce(drove_transport *t, bool is_on)
         return drove__fail(DROVE_E_UNSUPPORTED, "%s has no all-reduce that can be used",
                            m->wire->library);
     }
-    m->opt.by_library = is_on;
+    m->by_library = is_on;
     return DROVE_OK;
 }
 

@@ -1,4 +1,4 @@
-/* cluster/ranks_open.c - see ranks_open.h. */
+/* cluster/ranks_open.c - reads the launcher's environment, opens the module of its library. */
 #include "cluster/ranks_open.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static const char *const libraries[] = {"openmpi", "mpich"};
 
 /* ---- what the launcher says ---- */
 
-/* A whole number in an environment variable; otherwise -1. */
+/* The whole number in an environment variable; -1: none. */
 static long number_in(const char *variable)
 {
     const char *text = getenv(variable);
@@ -161,7 +161,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
         return DROVE_E_UNSUPPORTED;
     }
     drove_messages_options opt = {.timeout_s = timeout_s,
-                                  .has_courier = w->takes_threads,
+                                  .has_progress_thread = w->takes_threads,
                                   .ends_wire = true};
     drove_status status = drove__transport_messages(w, kernels, &opt, out);
     if (status == DROVE_OK && by_library) status = drove__messages_library_reduce(*out, true);

@@ -1,21 +1,24 @@
-/* cluster/rounds.c - which ranks exchange what in each round of an exchange; see flight.h.
+/* cluster/rounds.c - which ranks exchange what in each round of a request.
  *
  * Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005.  P ranks, r this rank, n floats.
  *
- *   DOUBLING  round l: all n to and from r ^ 2^l, added: after log2 P rounds every rank has the
- *             tree's sum, as x + y and y + x have the same bits
- *   HALVING   round l: of the part that r still adds one half goes to r ^ 2^l, the other comes and
- *             is added; then the parts go back the same way, or to the root
- *   SLICES    slice p goes to rank p, which adds all by drove__tree_add; then sums go to all, or to
- *             the root
+ *   DOUBLING  round l: send all n to r ^ 2^l, receive as many and add.  After log2 P rounds every
+ *             rank has the sum of the tree, since x + y and y + x have the same bits
+ *   HALVING   round l: of the part that r still adds, one half goes to r ^ 2^l; the other half
+ *             arrives and is added.  Then the parts go back the same way, or to the root
+ *   SLICES    slice p goes to rank p, which adds all P by drove__tree_add; then the sums go to all,
+ *             or to the root.  Fewer rounds than HALVING but more messages: for few ranks
  *   TREE      round l: ranks with r mod 2^(l+1) = 2^l send all to r - 2^l, which adds: the tree for
- *             any P; then down from rank 0, or from there to the root
+ *             any P.  Then down from rank 0, or from there to the root
  */
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include <string.h>
 
-enum { SLICE_UNIT = 16 }; /* floats: cache lines are not shared by slices */
+enum {
+    SLICE_UNIT = 16,       /* floats: slices share no cache line */
+    SLICES_MOST_RANKS = 8, /* above, halving wins by fewer messages */
+};
 
 typedef struct region {
     size_t offset, n;
@@ -26,7 +29,7 @@ static bool is_power_of_2(unsigned n)
     return (n & (n - 1)) == 0;
 }
 
-/* What rank r adds after `level` rounds of halving. */
+/* The part that rank r adds after `level` rounds of halving. */
 static region halves(unsigned r, unsigned level, size_t n)
 {
     region part = {0, n};
@@ -56,73 +59,74 @@ static region slice(unsigned i, unsigned n_slices, size_t n)
 
 /* ---- flows of the next round ---- */
 
-static flow *next_flow(flight *f, flow_kind kind, unsigned peer, size_t n_bytes)
+static flow *next_flow(request *req, flow_kind kind, unsigned peer, size_t n_bytes)
 {
-    flow *o = &f->flow[f->n_flows++];
+    flow *o = &req->flow[req->n_flows++];
     o->kind = kind;
     o->peer = peer;
-    unsigned tag = f->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
-    o->tag = o->body_tag = tag + f->lane;
+    unsigned tag = req->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
+    o->tag = o->body_tag = tag + req->channel;
     o->n_bytes = n_bytes;
     o->from = NULL;
     o->to = NULL;
     return o;
 }
 
-void drove__flight_send(flight *f, unsigned peer, const void *from, size_t n_bytes)
+void drove__request_send(request *req, unsigned peer, const void *from, size_t n_bytes)
 {
-    next_flow(f, FLOW_SEND, peer, n_bytes)->from = from;
+    next_flow(req, FLOW_SEND, peer, n_bytes)->from = from;
 }
 
-void drove__flight_place(flight *f, unsigned peer, void *to, size_t n_bytes)
+void drove__request_receive(request *req, unsigned peer, void *to, size_t n_bytes)
 {
-    next_flow(f, FLOW_PLACE, peer, n_bytes)->to = to;
+    next_flow(req, FLOW_RECEIVE, peer, n_bytes)->to = to;
 }
 
-static void give(flight *f, unsigned peer, const float *base, region part)
+static void send(request *req, unsigned peer, const float *base, region part)
 {
-    next_flow(f, FLOW_SEND, peer, part.n * sizeof(float))->from =
+    next_flow(req, FLOW_SEND, peer, part.n * sizeof(float))->from =
         base == NULL ? NULL : (const char *)(base + part.offset);
 }
 
-static void place(flight *f, unsigned peer, float *base, region part)
+static void receive(request *req, unsigned peer, float *base, region part)
 {
-    next_flow(f, FLOW_PLACE, peer, part.n * sizeof(float))->to =
+    next_flow(req, FLOW_RECEIVE, peer, part.n * sizeof(float))->to =
         base == NULL ? NULL : (char *)(base + part.offset);
 }
 
-/* to = with + what comes. */
-static void add(flight *f, unsigned peer, float *to, const float *with, region part)
+/* to = with + received. */
+static void add(request *req, unsigned peer, float *to, const float *with, region part)
 {
-    flow *o = next_flow(f, FLOW_ADD, peer, part.n * sizeof(float));
+    flow *o = next_flow(req, FLOW_ADD, peer, part.n * sizeof(float));
     o->to = (char *)(to + part.offset);
     o->with = with + part.offset;
-    o->spare = (char *)f->rows;
+    o->spare = (char *)req->rows;
 }
 
-/* ---- the ways; each sets the flows of round f->round, none: it is over ---- */
+/* ---- the ways; each sets the flows of round req->round, none: it is over ---- */
 
-static void double_distance(messages *m, flight *f)
+static void double_distance(messages *m, request *req)
 {
-    unsigned distance = 1u << f->round, other = m->wire->rank ^ distance;
-    const region all = {0, f->x.n};
+    unsigned distance = 1u << req->round, other = m->wire->rank ^ distance;
+    const region all = {0, req->x.n};
     if (distance >= m->wire->n_ranks) return;
-    const float *from = f->round == 0 ? f->x.in : f->sum;
-    give(f, other, from, all);
-    add(f, other, f->sum, from, all);
+    const float *from = req->round == 0 ? req->x.in : req->sum;
+    send(req, other, from, all);
+    add(req, other, req->sum, from, all);
 }
 
-/* What every rank has added goes to the root. */
-static void collect(messages *m, flight *f, region (*part)(const messages *m, unsigned r, size_t n))
+/* Each rank sends its part of the sum to the root. */
+static void collect(messages *m, request *req,
+                    region (*part)(const messages *m, unsigned r, size_t n))
 {
     unsigned r = m->wire->rank;
-    if (r != f->x.peer) {
-        give(f, f->x.peer, f->sum, part(m, r, f->x.n));
+    if (r != req->x.peer) {
+        send(req, req->x.peer, req->sum, part(m, r, req->x.n));
         return;
     }
     for (unsigned i = 1; i < m->wire->n_ranks; i++) {
         unsigned other = (r + i) % m->wire->n_ranks;
-        place(f, other, f->sum, part(m, other, f->x.n));
+        receive(req, other, req->sum, part(m, other, req->x.n));
     }
 }
 
@@ -138,21 +142,21 @@ static region last_half(const messages *m, unsigned r, size_t n)
     return halves(r, levels_of(m->wire->n_ranks), n);
 }
 
-static void halve(messages *m, flight *f)
+static void halve(messages *m, request *req)
 {
-    unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = f->round;
+    unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = req->round;
     if (l < levels) {
         unsigned other = r ^ 1u << l;
-        const float *from = l == 0 ? f->x.in : f->sum;
-        give(f, other, from, halves(other, l + 1, f->x.n));
-        add(f, other, f->sum, from, halves(r, l + 1, f->x.n));
-    } else if (f->kind == DROVE_REDUCE) {
-        if (l == levels) collect(m, f, last_half);
+        const float *from = l == 0 ? req->x.in : req->sum;
+        send(req, other, from, halves(other, l + 1, req->x.n));
+        add(req, other, req->sum, from, halves(r, l + 1, req->x.n));
+    } else if (req->kind == DROVE_REDUCE) {
+        if (l == levels) collect(m, req, last_half);
     } else if (l < 2 * levels) {
         l = 2 * levels - 1 - l;
         unsigned other = r ^ 1u << l;
-        give(f, other, f->sum, halves(r, l + 1, f->x.n));
-        place(f, other, f->sum, halves(other, l + 1, f->x.n));
+        send(req, other, req->sum, halves(r, l + 1, req->x.n));
+        receive(req, other, req->sum, halves(other, l + 1, req->x.n));
     }
 }
 
@@ -161,230 +165,236 @@ static region own_slice(const messages *m, unsigned r, size_t n)
     return slice(r, m->wire->n_ranks, n);
 }
 
-/* Every rank has one part of the vector, which all others are given. */
-static void share_slices(messages *m, flight *f)
+/* Each rank sends its slice to all others. */
+static void share_slices(messages *m, request *req)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
     for (unsigned i = 1; i < n_ranks; i++) {
         unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
-        give(f, to, f->sum, own_slice(m, r, f->x.n));
-        place(f, from, f->sum, own_slice(m, from, f->x.n));
+        send(req, to, req->sum, own_slice(m, r, req->x.n));
+        receive(req, from, req->sum, own_slice(m, from, req->x.n));
     }
 }
 
-static void add_slices(messages *m, flight *f)
+static void add_slices(messages *m, request *req)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
-    region own = own_slice(m, r, f->x.n);
+    region own = own_slice(m, r, req->x.n);
     const float **x = m->term;
     uint64_t begun = drove__now_ns();
     for (unsigned i = 0; i < n_ranks; i++) {
-        x[i] = i == r ? f->x.in + own.offset : f->rows + i * f->row;
+        x[i] = i == r ? req->x.in + own.offset : req->rows + i * req->row;
     }
-    drove__tree_add(m->base.kernels, x, n_ranks, own.n, f->sum + own.offset, 1.0f, false,
+    drove__tree_add(m->base.kernels, x, n_ranks, own.n, req->sum + own.offset, 1.0f, false,
                     m->tree_spare);
     m->work_ns += drove__now_ns() - begun;
 }
 
-static void by_slices(messages *m, flight *f)
+static void by_slices(messages *m, request *req)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
-    if (f->round == 0) {
+    if (req->round == 0) {
         for (unsigned i = 1; i < n_ranks; i++) {
             unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
-            give(f, to, f->x.in, own_slice(m, to, f->x.n));
-            place(f, from, f->rows + from * f->row, (region){0, own_slice(m, r, f->x.n).n});
+            send(req, to, req->x.in, own_slice(m, to, req->x.n));
+            receive(req, from, req->rows + from * req->row,
+                    (region){0, own_slice(m, r, req->x.n).n});
         }
-    } else if (f->round == 1) {
-        add_slices(m, f);
-        if (f->kind == DROVE_REDUCE) {
-            collect(m, f, own_slice);
+    } else if (req->round == 1) {
+        add_slices(m, req);
+        if (req->kind == DROVE_REDUCE) {
+            collect(m, req, own_slice);
         } else {
-            share_slices(m, f);
+            share_slices(m, req);
         }
     }
 }
 
-/* Down from `root`: from whom this rank gets it in the first round, to whom it goes in the second.
- * */
-static void spread(messages *m, flight *f, unsigned root, unsigned round, const float *from,
+/* Down from `root`: receive in the first round, send in the second. */
+static void spread(messages *m, request *req, unsigned root, unsigned round, const float *from,
                    float *to)
 {
     unsigned n_ranks = m->wire->n_ranks, v = (m->wire->rank + n_ranks - root) % n_ranks;
-    const region all = {0, f->x.n};
+    const region all = {0, req->x.n};
     unsigned lowest = v == 0 ? 1u << levels_of(n_ranks) : v & (~v + 1);
-    if (round == 0 && v != 0) place(f, (v - lowest + root) % n_ranks, to, all);
+    if (round == 0 && v != 0) receive(req, (v - lowest + root) % n_ranks, to, all);
     for (unsigned d = lowest / 2; round == 1 && d > 0; d /= 2) {
-        if (v + d < n_ranks) give(f, (v + d + root) % n_ranks, v == 0 ? from : to, all);
+        if (v + d < n_ranks) send(req, (v + d + root) % n_ranks, v == 0 ? from : to, all);
     }
 }
 
-/* Every rank counts the same rounds, also those in which it has nothing to do. */
-static void up_and_down(messages *m, flight *f)
+/* All ranks count the same rounds, also idle ones. */
+static void up_and_down(messages *m, request *req)
 {
-    unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = f->round;
-    const region all = {0, f->x.n};
-    if (f->kind == DROVE_BROADCAST) {
-        spread(m, f, f->x.peer, l, f->x.in, f->x.out);
+    unsigned levels = levels_of(m->wire->n_ranks), r = m->wire->rank, l = req->round;
+    const region all = {0, req->x.n};
+    if (req->kind == DROVE_BROADCAST) {
+        spread(m, req, req->x.peer, l, req->x.in, req->x.out);
     } else if (l < levels) {
         unsigned distance = 1u << l;
         if (r % (2 * distance) == distance) {
-            give(f, r - distance, f->sum, all);
+            send(req, r - distance, req->sum, all);
         } else if (r % (2 * distance) == 0 && r + distance < m->wire->n_ranks) {
-            add(f, r + distance, f->sum, f->sum, all);
+            add(req, r + distance, req->sum, req->sum, all);
         }
-    } else if (f->kind == DROVE_ALL_REDUCE) {
-        spread(m, f, 0, l - levels, f->sum, f->sum);
-    } else if (l == levels && f->x.peer != 0) {
-        if (r == 0) give(f, f->x.peer, f->sum, all);
-        if (r == f->x.peer) place(f, 0, f->sum, all);
+    } else if (req->kind == DROVE_ALL_REDUCE) {
+        spread(m, req, 0, l - levels, req->sum, req->sum);
+    } else if (l == levels && req->x.peer != 0) {
+        if (r == 0) send(req, req->x.peer, req->sum, all);
+        if (r == req->x.peer) receive(req, 0, req->sum, all);
     }
 }
 
-static void scatter(messages *m, flight *f)
+static void scatter(messages *m, request *req)
 {
-    unsigned n_ranks = m->wire->n_ranks, root = f->x.peer, n_slices = n_ranks - 1;
+    unsigned n_ranks = m->wire->n_ranks, root = req->x.peer, n_slices = n_ranks - 1;
     unsigned v = (m->wire->rank + n_ranks - root) % n_ranks; /* slice v - 1 is its own */
-    if (f->round == 0 && v == 0) {
+    if (req->round == 0 && v == 0) {
         for (unsigned i = 1; i < n_ranks; i++) {
-            give(f, (root + i) % n_ranks, f->x.in, slice(i - 1, n_slices, f->x.n));
+            send(req, (root + i) % n_ranks, req->x.in, slice(i - 1, n_slices, req->x.n));
         }
-    } else if (f->round == 0) {
-        place(f, root, f->x.out, slice(v - 1, n_slices, f->x.n));
-    } else if (f->round == 1 && v != 0) {
+    } else if (req->round == 0) {
+        receive(req, root, req->x.out, slice(v - 1, n_slices, req->x.n));
+    } else if (req->round == 1 && v != 0) {
         for (unsigned i = 1; i < n_slices; i++) {
             unsigned to = (v - 1 + i) % n_slices, from = (v - 1 + n_slices - i) % n_slices;
-            give(f, (root + 1 + to) % n_ranks, f->x.out, slice(v - 1, n_slices, f->x.n));
-            place(f, (root + 1 + from) % n_ranks, f->x.out, slice(from, n_slices, f->x.n));
+            send(req, (root + 1 + to) % n_ranks, req->x.out, slice(v - 1, n_slices, req->x.n));
+            receive(req, (root + 1 + from) % n_ranks, req->x.out, slice(from, n_slices, req->x.n));
         }
     }
 }
 
 /* Dissemination: after round l a rank has heard of 2^(l+1) others. */
-static void meet(messages *m, flight *f)
+static void barrier(messages *m, request *req)
 {
-    unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank, distance = 1u << f->round;
-    if (f->round >= levels_of(n_ranks)) return;
-    give(f, (r + distance) % n_ranks, NULL, (region){0, 0});
-    place(f, (r + n_ranks - distance) % n_ranks, NULL, (region){0, 0});
+    unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank, distance = 1u << req->round;
+    if (req->round >= levels_of(n_ranks)) return;
+    send(req, (r + distance) % n_ranks, NULL, (region){0, 0});
+    receive(req, (r + n_ranks - distance) % n_ranks, NULL, (region){0, 0});
 }
 
-static void pair(flight *f)
+static void pair(request *req)
 {
-    const region all = {0, f->x.n};
-    if (f->round > 0) return;
-    if (f->kind == DROVE_SEND) give(f, f->x.peer, f->x.in, all);
-    if (f->kind == DROVE_RECEIVE) place(f, f->x.peer, f->x.out, all);
+    const region all = {0, req->x.n};
+    if (req->round > 0) return;
+    if (req->kind == DROVE_SEND) send(req, req->x.peer, req->x.in, all);
+    if (req->kind == DROVE_RECEIVE) receive(req, req->x.peer, req->x.out, all);
 }
 
-static void visit(flight *f)
+static void call(request *req)
 {
-    const region all = {0, f->x.n};
-    if (f->round == 0) {
-        give(f, 0, f->x.in, all);
-        f->flow[0].tag = TAG_VISIT;
-        f->flow[0].body_tag = TAG_BODY + f->lane;
-    } else if (f->round == 1) {
-        place(f, 0, f->x.out, all);
-        f->flow[0].tag = f->flow[0].body_tag = TAG_REPLY + f->lane;
+    const region all = {0, req->x.n};
+    if (req->round == 0) {
+        send(req, 0, req->x.in, all);
+        req->flow[0].tag = TAG_RPC;
+        req->flow[0].body_tag = TAG_BODY + req->channel;
+    } else if (req->round == 1) {
+        receive(req, 0, req->x.out, all);
+        req->flow[0].tag = req->flow[0].body_tag = TAG_REPLY + req->channel;
     }
 }
 
-static void gather(messages *m, flight *f)
+static void gather(messages *m, request *req)
 {
     unsigned n_ranks = m->wire->n_ranks, r = m->wire->rank;
-    for (unsigned i = 1; i < n_ranks && f->round == 0; i++) {
+    for (unsigned i = 1; i < n_ranks && req->round == 0; i++) {
         unsigned to = (r + i) % n_ranks, from = (r + n_ranks - i) % n_ranks;
-        drove__flight_send(f, to, f->mine, f->each_bytes);
-        drove__flight_place(f, from, f->all + from * f->each_bytes, f->each_bytes);
+        drove__request_send(req, to, req->mine, req->each_bytes);
+        drove__request_receive(req, from, req->all + from * req->each_bytes, req->each_bytes);
     }
 }
 
-static void set_flows(messages *m, flight *f)
+static void set_flows(messages *m, request *req)
 {
-    f->n_flows = f->n_flows_done = 0;
-    switch (f->way) {
-    case WAY_DOUBLING: double_distance(m, f); break;
-    case WAY_HALVING: halve(m, f); break;
-    case WAY_SLICES: by_slices(m, f); break;
-    case WAY_CODES: drove__codes_round(m, f); break;
-    case WAY_TREE: up_and_down(m, f); break;
-    case WAY_SCATTER: scatter(m, f); break;
-    case WAY_BARRIER: meet(m, f); break;
-    case WAY_PAIR: pair(f); break;
-    case WAY_VISIT: visit(f); break;
-    case WAY_GATHER: gather(m, f); break;
+    req->n_flows = req->n_flows_done = 0;
+    switch (req->way) {
+    case WAY_DOUBLING: double_distance(m, req); break;
+    case WAY_HALVING: halve(m, req); break;
+    case WAY_SLICES: by_slices(m, req); break;
+    case WAY_CODES: drove__codes_round(m, req); break;
+    case WAY_TREE: up_and_down(m, req); break;
+    case WAY_SCATTER: scatter(m, req); break;
+    case WAY_BARRIER: barrier(m, req); break;
+    case WAY_PAIR: pair(req); break;
+    case WAY_RPC: call(req); break;
+    case WAY_GATHER: gather(m, req); break;
     }
 }
 
-static unsigned n_rounds(const messages *m, const flight *f)
+static unsigned n_rounds(const messages *m, const request *req)
 {
     unsigned levels = levels_of(m->wire->n_ranks);
-    switch (f->way) {
+    switch (req->way) {
     case WAY_DOUBLING:
     case WAY_BARRIER: return levels;
-    case WAY_HALVING: return f->kind == DROVE_REDUCE ? levels + 1 : 2 * levels;
+    case WAY_HALVING: return req->kind == DROVE_REDUCE ? levels + 1 : 2 * levels;
     case WAY_TREE: return levels + 2;
     case WAY_CODES: return 3;
     case WAY_SLICES:
     case WAY_SCATTER:
-    case WAY_VISIT: return 2;
+    case WAY_RPC: return 2;
     case WAY_PAIR:
     case WAY_GATHER: return 1;
     }
     return 0;
 }
 
-/* ---- flights ---- */
+/* ---- requests ---- */
 
-/* Receives first, so that what comes finds its place. */
-static drove_status begin_round(messages *m, flight *f)
+/* Receives first: contents then go straight to their place. */
+static drove_status begin_round(messages *m, request *req)
 {
-    set_flows(m, f);
+    set_flows(m, req);
     for (int sends = 0; sends < 2; sends++) {
-        for (unsigned i = 0; i < f->n_flows; i++) {
-            if ((f->flow[i].kind == FLOW_SEND) != (sends == 1)) continue;
-            DROVE_TRY(drove__flow_begin(m, f, &f->flow[i]));
+        for (unsigned i = 0; i < req->n_flows; i++) {
+            if ((req->flow[i].kind == FLOW_SEND) != (sends == 1)) continue;
+            DROVE_TRY(drove__flow_begin(m, req, &req->flow[i]));
         }
     }
     return DROVE_OK;
 }
 
-static flight_way choose(const messages *m, const flight *f)
+/* The way of long sums. */
+static request_way choose_sum(const messages *m, size_t n)
 {
-    bool is_short = f->x.n * sizeof(float) <= MESSAGE_INLINE;
-    switch (f->kind) {
+    unsigned n_ranks = m->wire->n_ranks;
+    bool is_cheap = n_ranks <= SLICES_MOST_RANKS && n * sizeof(float) / n_ranks > MESSAGE_INLINE;
+    return is_cheap || !is_power_of_2(n_ranks) ? WAY_SLICES : WAY_HALVING;
+}
+
+static request_way choose(const messages *m, const request *req)
+{
+    bool is_short = req->x.n * sizeof(float) <= MESSAGE_INLINE;
+    switch (req->kind) {
     case DROVE_ALL_REDUCE:
-        if (f->x.codec != NULL) return WAY_CODES;
-        if (f->is_by_library) return WAY_BARRIER; /* finish does the rest */
+        if (req->x.codec != NULL) return WAY_CODES;
+        if (req->is_by_library) return WAY_BARRIER; /* the library adds in finish */
         if (is_short) return is_power_of_2(m->wire->n_ranks) ? WAY_DOUBLING : WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
-    case DROVE_REDUCE:
-        if (is_short) return WAY_TREE;
-        return is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
+        return choose_sum(m, req->x.n);
+    case DROVE_REDUCE: return is_short ? WAY_TREE : choose_sum(m, req->x.n);
     case DROVE_BROADCAST: return is_short ? WAY_TREE : WAY_SCATTER;
     case DROVE_BARRIER: return WAY_BARRIER;
     case DROVE_SEND:
     case DROVE_RECEIVE: return WAY_PAIR;
-    case DROVE_VISIT: return WAY_VISIT;
+    case DROVE_RPC: return WAY_RPC;
     default: return WAY_GATHER;
     }
 }
 
-static drove_status ensure_scratch(flight *f, size_t n)
+static drove_status ensure_scratch(request *req, size_t n)
 {
-    if (n <= f->n_scratch) return DROVE_OK;
+    if (n <= req->n_scratch) return DROVE_OK;
     float *larger = drove__alloc(n, sizeof *larger);
     if (larger == NULL) return drove__fail_nomem("messages between ranks", n * sizeof *larger);
-    drove__free(f->scratch);
-    f->scratch = larger;
-    f->n_scratch = n;
+    drove__free(req->scratch);
+    req->scratch = larger;
+    req->n_scratch = n;
     return DROVE_OK;
 }
 
-static drove_status ensure_flows(messages *m, flight *f)
+static drove_status ensure_flows(messages *m, request *req)
 {
-    if (f->buffer != NULL) return DROVE_OK;
+    if (req->buffer != NULL) return DROVE_OK;
     message_buffer *buffer = drove__alloc(m->most_flows, sizeof *buffer);
     flow *flows = drove__alloc(m->most_flows, sizeof *flows);
     if (buffer == NULL || flows == NULL) {
@@ -396,17 +406,17 @@ static drove_status ensure_flows(messages *m, flight *f)
         flows[i].buffer = &buffer[i];
         flows[i].head_is_done = true;
     }
-    f->flow = flows;
-    f->buffer = buffer;
+    req->flow = flows;
+    req->buffer = buffer;
     return DROVE_OK;
 }
 
-/* Floats of the spare memory of a sum of n. */
-static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
+/* Floats of scratch that a sum of n needs. */
+static size_t spare_of(const messages *m, request_way way, size_t n, size_t *row)
 {
     *row = 0;
     if (way == WAY_HALVING) {
-        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(half);
+        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(m, half);
         size_t n_pieces = (half + piece - 1) / piece;
         return (n_pieces < FLOW_WINDOW ? n_pieces : FLOW_WINDOW) * piece / sizeof(float);
     }
@@ -415,62 +425,62 @@ static size_t spare_of(const messages *m, flight_way way, size_t n, size_t *row)
     return *row * m->wire->n_ranks;
 }
 
-drove_status drove__flight_reserve(messages *m, flight *f, size_t n)
+drove_status drove__request_reserve(messages *m, request *req, size_t n)
 {
     size_t row;
-    flight_way way = is_power_of_2(m->wire->n_ranks) ? WAY_HALVING : WAY_SLICES;
-    DROVE_TRY(ensure_flows(m, f));
-    return ensure_scratch(f, spare_of(m, way, n, &row) + drove__pad_floats(n));
+    request_way way = choose_sum(m, n);
+    DROVE_TRY(ensure_flows(m, req));
+    return ensure_scratch(req, spare_of(m, way, n, &row) + drove__pad_floats(n));
 }
 
-drove_status drove__flight_begin(messages *m, flight *f)
+drove_status drove__request_begin(messages *m, request *req)
 {
-    bool adds = f->kind == DROVE_ALL_REDUCE || f->kind == DROVE_REDUCE;
-    bool keeps =
-        f->kind == DROVE_ALL_REDUCE || (f->kind == DROVE_REDUCE && f->x.peer == m->wire->rank);
-    f->way = choose(m, f);
-    size_t n_spare =
-        f->way == WAY_CODES ? drove__codes_spare(m, f) : spare_of(m, f->way, f->x.n, &f->row);
-    DROVE_TRY(ensure_flows(m, f));
-    DROVE_TRY(ensure_scratch(f, n_spare + (adds && !keeps ? drove__pad_floats(f->x.n) : 0)));
-    f->rows = f->scratch;
-    f->sum = keeps ? f->x.out : adds ? f->scratch + n_spare : NULL;
-    if (f->way == WAY_TREE && adds && f->x.n > 0 && f->sum != f->x.in) {
-        memcpy(f->sum, f->x.in, f->x.n * sizeof(float));
+    bool adds = req->kind == DROVE_ALL_REDUCE || req->kind == DROVE_REDUCE;
+    bool keeps = req->kind == DROVE_ALL_REDUCE ||
+                 (req->kind == DROVE_REDUCE && req->x.peer == m->wire->rank);
+    req->way = choose(m, req);
+    size_t n_spare = req->way == WAY_CODES ? drove__codes_spare(m, req)
+                                           : spare_of(m, req->way, req->x.n, &req->row);
+    DROVE_TRY(ensure_flows(m, req));
+    DROVE_TRY(ensure_scratch(req, n_spare + (adds && !keeps ? drove__pad_floats(req->x.n) : 0)));
+    req->rows = req->scratch;
+    req->sum = keeps ? req->x.out : adds ? req->scratch + n_spare : NULL;
+    if (req->way == WAY_TREE && adds && req->x.n > 0 && req->sum != req->x.in) {
+        memcpy(req->sum, req->x.in, req->x.n * sizeof(float));
     }
-    f->round = 0;
-    DROVE_TRY(begin_round(m, f));
+    req->round = 0;
+    DROVE_TRY(begin_round(m, req));
     bool moved;
-    return drove__flight_advance(m, f, &moved);
+    return drove__request_advance(m, req, &moved);
 }
 
-drove_status drove__flight_advance(messages *m, flight *f, bool *has_moved)
+drove_status drove__request_advance(messages *m, request *req, bool *has_moved)
 {
     for (;;) {
-        for (unsigned i = 0; i < f->n_flows; i++) {
-            flow *o = &f->flow[i];
+        for (unsigned i = 0; i < req->n_flows; i++) {
+            flow *o = &req->flow[i];
             if (o->is_done) continue;
-            DROVE_TRY(drove__flow_advance(m, f, o, has_moved));
-            f->n_flows_done += o->is_done;
+            DROVE_TRY(drove__flow_advance(m, req, o, has_moved));
+            req->n_flows_done += o->is_done;
         }
-        if (f->n_flows_done < f->n_flows) return DROVE_OK;
-        if (++f->round >= n_rounds(m, f)) break;
-        DROVE_TRY(begin_round(m, f));
+        if (req->n_flows_done < req->n_flows) return DROVE_OK;
+        if (++req->round >= n_rounds(m, req)) break;
+        DROVE_TRY(begin_round(m, req));
     }
-    f->done_ns = drove__now_ns();
-    m->n_flying--;
-    atomic_store_explicit(&f->is_done, 1, memory_order_release); /* acquired by test and finish */
+    req->done_ns = drove__now_ns();
+    m->n_pending--;
+    atomic_store_explicit(&req->is_done, 1, memory_order_release); /* acquired by test and finish */
     return DROVE_OK;
 }
 
-unsigned drove__flight_awaited(const flight *f, bool *is_sending)
+unsigned drove__request_awaited(const request *req, bool *is_sending)
 {
     for (int sends = 0; sends < 2; sends++) {
-        for (unsigned i = 0; i < f->n_flows; i++) {
-            const flow *o = &f->flow[i];
+        for (unsigned i = 0; i < req->n_flows; i++) {
+            const flow *o = &req->flow[i];
             *is_sending = sends == 1;
             if (!o->is_done && (o->kind == FLOW_SEND) == *is_sending) return o->peer;
         }
     }
-    return f->x.peer;
+    return req->x.peer;
 }

@@ -1,8 +1,8 @@
-/* cluster/shared.c - the transport of workers that reach each other's memory: threads of a process,
- * or processes that were forked after it was made.  Nothing travels: vectors are read where they
- * lie, and written once to where they are wanted.
+/* cluster/shared.c - the transport of workers that share memory: threads of a process, or processes
+ * forked after it was made.  No messages: vectors are read in place and written once to where they
+ * belong.
  *
- * Threads: see transport.h; how its words are ordered: docs/memory-model.md, A13.
+ * Thread rules: transport.h.  Memory order: docs/memory-model.md, A13.
  */
 #include "cluster/shared_state.h"
 
@@ -26,61 +26,61 @@ static uint64_t offer_of(uint64_t number, unsigned to)
 
 static void offer(drove_shared *s, unsigned worker, const drove_exchange *x)
 {
-    drove_shared_lane *l = &s->worker[worker].lane[x->lane];
+    drove_shared_channel *l = &s->worker[worker].channel[x->channel];
     /* Relaxed: its own. */
     uint64_t number = (atomic_load_explicit(&l->offer, memory_order_relaxed) >> 16) + 1;
     atomic_store(&l->offer, offer_of(number, x->peer)); /* publishes `mine` */
     drove__shared_wake(s, x->peer);
 }
 
-static bool is_taken(const drove_shared_lane *l)
+static bool is_taken(const drove_shared_channel *l)
 {
     return atomic_load(&l->n_taken) == atomic_load(&l->offer) >> 16;
 }
 
-static uint32_t waits_for_receiver(const drove_shared *s, unsigned worker, unsigned lane)
+static uint32_t waits_for_receiver(const drove_shared *s, unsigned worker, unsigned channel)
 {
-    const drove_shared_lane *l = &s->worker[worker].lane[lane];
+    const drove_shared_channel *l = &s->worker[worker].channel[channel];
     bool has_left = atomic_load(&s->worker[l->mine.peer].has_left);
     return has_left || is_taken(l) ? DROVE_NOBODY : l->mine.peer;
 }
 
-static bool is_offered(const drove_shared_lane *from, unsigned worker)
+static bool is_offered(const drove_shared_channel *from, unsigned worker)
 {
     uint64_t offered = atomic_load(&from->offer);
     return (offered & 0xffff) == worker && offered >> 16 > atomic_load(&from->n_taken);
 }
 
-static uint32_t waits_for_sender(const drove_shared *s, unsigned worker, unsigned lane)
+static uint32_t waits_for_sender(const drove_shared *s, unsigned worker, unsigned channel)
 {
-    unsigned peer = s->worker[worker].lane[lane].mine.peer;
+    unsigned peer = s->worker[worker].channel[channel].mine.peer;
     bool has_left = atomic_load(&s->worker[peer].has_left);
-    return has_left || is_offered(&s->worker[peer].lane[lane], worker) ? DROVE_NOBODY : peer;
+    return has_left || is_offered(&s->worker[peer].channel[channel], worker) ? DROVE_NOBODY : peer;
 }
 
 static drove_status fail_left(const drove_exchange *x, unsigned worker)
 {
-    return drove__fail(DROVE_E_SYSTEM, "%s of worker %u in lane %u: worker %u has left",
-                       drove__shared_kind_name(x->kind), worker, x->lane, x->peer);
+    return drove__fail(DROVE_E_SYSTEM, "%s of worker %u in channel %u: worker %u has left",
+                       drove__shared_kind_name(x->kind), worker, x->channel, x->peer);
 }
 
-static drove_status finish_send(drove_shared *s, unsigned worker, unsigned lane,
+static drove_status finish_send(drove_shared *s, unsigned worker, unsigned channel,
                                 drove_exchange_info *info)
 {
-    drove_shared_lane *l = &s->worker[worker].lane[lane];
-    DROVE_TRY(drove__shared_await(s, worker, lane, waits_for_receiver, &info->wait_ns));
+    drove_shared_channel *l = &s->worker[worker].channel[channel];
+    DROVE_TRY(drove__shared_await(s, worker, channel, waits_for_receiver, &info->wait_ns));
     if (is_taken(l)) return DROVE_OK;
-    /* Nobody else looks at this offer any more. */
+    /* No other worker reads this offer any more. */
     atomic_store(&l->n_taken, atomic_load(&l->offer) >> 16);
     return fail_left(&l->mine, worker);
 }
 
-static drove_status finish_receive(drove_shared *s, unsigned worker, unsigned lane,
+static drove_status finish_receive(drove_shared *s, unsigned worker, unsigned channel,
                                    drove_exchange_info *info)
 {
-    const drove_exchange *mine = &s->worker[worker].lane[lane].mine;
-    drove_shared_lane *from = &s->worker[mine->peer].lane[lane];
-    DROVE_TRY(drove__shared_await(s, worker, lane, waits_for_sender, &info->wait_ns));
+    const drove_exchange *mine = &s->worker[worker].channel[channel].mine;
+    drove_shared_channel *from = &s->worker[mine->peer].channel[channel];
+    DROVE_TRY(drove__shared_await(s, worker, channel, waits_for_sender, &info->wait_ns));
     if (!is_offered(from, worker)) return fail_left(mine, worker);
     uint64_t begin_ns = drove__now_ns();
     size_t n_sent = from->mine.n;
@@ -89,9 +89,10 @@ static drove_status finish_receive(drove_shared *s, unsigned worker, unsigned la
     atomic_store(&from->n_taken, atomic_load(&from->offer) >> 16);
     drove__shared_wake(s, mine->peer);
     if (n_sent == mine->n) return DROVE_OK;
-    return drove__fail(DROVE_E_SYSTEM,
-                       "receive of worker %u in lane %u: expected %zu floats, worker %u sent %zu",
-                       worker, lane, mine->n, mine->peer, n_sent);
+    return drove__fail(
+        DROVE_E_SYSTEM,
+        "receive of worker %u in channel %u: expected %zu floats, worker %u sent %zu", worker,
+        channel, mine->n, mine->peer, n_sent);
 }
 
 /* ---- slots ---- */
@@ -103,10 +104,10 @@ static bool is_collective(drove_exchange_kind kind)
 
 static void assert_sound(const drove_shared *s, unsigned worker, const drove_exchange *x)
 {
-    assert(worker < s->t.n_workers && x->lane < DROVE_LANES && x->peer < s->t.n_workers);
-    assert(!s->worker[worker].lane[x->lane].is_open);
+    assert(worker < s->t.n_workers && x->channel < DROVE_CHANNELS && x->peer < s->t.n_workers);
+    assert(!s->worker[worker].channel[x->channel].is_open);
     assert(!is_collective(x->kind) || x->n <= s->n_most);
-    assert(x->kind != DROVE_VISIT || s->centre.visit != NULL);
+    assert(x->kind != DROVE_RPC || s->centre.serve != NULL);
     assert(x->codec == NULL || x->kind == DROVE_ALL_REDUCE);
     (void)s, (void)worker, (void)x;
 }
@@ -115,7 +116,7 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
 {
     drove_shared *s = shared_of(t);
     assert_sound(s, worker, x);
-    drove_shared_lane *l = &s->worker[worker].lane[x->lane];
+    drove_shared_channel *l = &s->worker[worker].channel[x->channel];
     DROVE_TRY(drove__shared_check(s, worker, x));
     l->mine = *x;
     l->took = (drove_exchange_info){0};
@@ -126,29 +127,29 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
     }
     if (is_collective(x->kind)) drove__shared_post(s, worker, x);
     else if (x->kind == DROVE_SEND) offer(s, worker, x);
-    else if (x->kind == DROVE_VISIT) DROVE_TRY(drove__shared_visit(s, worker, x->lane));
+    else if (x->kind == DROVE_RPC) DROVE_TRY(drove__shared_rpc(s, worker, x->channel));
     l->is_open = true;
     return DROVE_OK;
 }
 
-static bool test(drove_transport *t, unsigned worker, unsigned lane)
+static bool test(drove_transport *t, unsigned worker, unsigned channel)
 {
     const drove_shared *s = shared_of(t);
-    const drove_shared_lane *l = &s->worker[worker].lane[lane];
-    if (is_collective(l->mine.kind)) return drove__shared_have_come(s, worker, lane);
-    if (l->mine.kind == DROVE_SEND) return waits_for_receiver(s, worker, lane) == DROVE_NOBODY;
-    if (l->mine.kind == DROVE_RECEIVE) return waits_for_sender(s, worker, lane) == DROVE_NOBODY;
+    const drove_shared_channel *l = &s->worker[worker].channel[channel];
+    if (is_collective(l->mine.kind)) return drove__shared_have_come(s, worker, channel);
+    if (l->mine.kind == DROVE_SEND) return waits_for_receiver(s, worker, channel) == DROVE_NOBODY;
+    if (l->mine.kind == DROVE_RECEIVE) return waits_for_sender(s, worker, channel) == DROVE_NOBODY;
     return true;
 }
 
-/* What the worker brought for others counts as sent. */
+/* Counts the worker's contribution as sent. */
 static void count_bytes(const drove_shared *s, unsigned worker, const drove_exchange *x,
                         drove_exchange_info *info)
 {
-    bool brings = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND || x->kind == DROVE_VISIT ||
-                  (x->kind == DROVE_REDUCE && worker != x->peer) ||
-                  (x->kind == DROVE_BROADCAST && worker == x->peer);
-    if (!brings || s->t.n_workers == 1) return;
+    bool contributes = x->kind == DROVE_ALL_REDUCE || x->kind == DROVE_SEND ||
+                       x->kind == DROVE_RPC || (x->kind == DROVE_REDUCE && worker != x->peer) ||
+                       (x->kind == DROVE_BROADCAST && worker == x->peer);
+    if (!contributes || s->t.n_workers == 1) return;
     info->bytes += x->codec != NULL ? drove__codec_bytes(x->codec, x->n) : x->n * sizeof(float);
     info->messages++;
 }
@@ -158,24 +159,24 @@ static void add_info(drove_exchange_info *to, const drove_exchange_info *from)
     to->wait_ns += from->wait_ns;
     to->work_ns += from->work_ns;
     to->centre_ns += from->centre_ns;
-    to->flight_ns += from->flight_ns;
+    to->transit_ns += from->transit_ns;
     to->bytes += from->bytes;
     to->messages += from->messages;
     to->n_present = from->n_present;
     memcpy(to->number, from->number, sizeof to->number);
 }
 
-static drove_status finish(drove_transport *t, unsigned worker, unsigned lane,
+static drove_status finish(drove_transport *t, unsigned worker, unsigned channel,
                            drove_exchange_info *info)
 {
     drove_shared *s = shared_of(t);
-    drove_shared_lane *l = &s->worker[worker].lane[lane];
+    drove_shared_channel *l = &s->worker[worker].channel[channel];
     assert(l->is_open);
     l->is_open = false;
     drove_status status = DROVE_OK;
-    if (is_collective(l->mine.kind)) status = drove__shared_collect(s, worker, lane, &l->took);
-    else if (l->mine.kind == DROVE_SEND) status = finish_send(s, worker, lane, &l->took);
-    else if (l->mine.kind == DROVE_RECEIVE) status = finish_receive(s, worker, lane, &l->took);
+    if (is_collective(l->mine.kind)) status = drove__shared_collect(s, worker, channel, &l->took);
+    else if (l->mine.kind == DROVE_SEND) status = finish_send(s, worker, channel, &l->took);
+    else if (l->mine.kind == DROVE_RECEIVE) status = finish_receive(s, worker, channel, &l->took);
     else if (atomic_load(&t->halt_wished) != 0) atomic_store(&t->halt_seen, 1);
     count_bytes(s, worker, &l->mine, &l->took);
     if (info != NULL) add_info(info, &l->took);
@@ -191,10 +192,10 @@ static void leave(drove_transport *t, unsigned worker, bool goes_on)
 {
     drove_shared *s = shared_of(t);
     assert(worker < t->n_workers);
-    if (!goes_on) drove__shared_fail(s, DROVE_SHARED_LOST, worker); /* before anyone goes on */
+    if (!goes_on) drove__shared_fail(s, DROVE_SHARED_LOST, worker); /* before others continue */
     if (atomic_exchange(&s->worker[worker].has_left, true)) return;
     drove__shared_inherit(s, worker);
-    drove__shared_open_door(s, worker);
+    drove__shared_release_centre(s, worker);
     drove__shared_wake_all(s);
 }
 
@@ -231,7 +232,7 @@ static void destroy(drove_transport *t)
         drove__free(s->worker[i].code);
         drove__free(s->worker[i].to);
     }
-    for (unsigned i = 0; i < DROVE_LANES; i++) drove__free(s->chunk[i]);
+    for (unsigned i = 0; i < DROVE_CHANNELS; i++) drove__free(s->chunk[i]);
     drove__free(s->minus_zero);
     drove__free(s->worker);
     drove__free(s);
@@ -240,7 +241,7 @@ static void destroy(drove_transport *t)
 static drove_status allocate(drove_shared *s)
 {
     const unsigned n = s->t.n_workers;
-    unsigned n_levels = 1; /* of spare rows that a tree of n needs */
+    unsigned n_levels = 1; /* spare rows of a tree of n */
     while (n_levels < DROVE_TREE_LEVELS && (1u << (n_levels - 1)) < n) n_levels++;
     size_t n_spare = (size_t)(n_levels + 1) * DROVE_TREE_BLOCK;
     s->worker = drove__alloc(n, sizeof *s->worker);
@@ -258,7 +259,7 @@ static drove_status allocate(drove_shared *s)
     s->minus_zero = drove__alloc(DROVE_TREE_BLOCK, sizeof *s->minus_zero);
     if (s->minus_zero == NULL) return drove__fail_nomem("exchanges", DROVE_TREE_BLOCK);
     for (unsigned i = 0; i < DROVE_TREE_BLOCK; i++) s->minus_zero[i] = -0.0f;
-    for (unsigned i = 0; i < DROVE_LANES; i++) {
+    for (unsigned i = 0; i < DROVE_CHANNELS; i++) {
         s->chunk[i] = drove__alloc(s->n_chunks, sizeof *s->chunk[i]);
         if (s->chunk[i] == NULL)
             return drove__fail_nomem("chunks of exchanges", s->n_chunks * sizeof *s->chunk[i]);
@@ -270,7 +271,7 @@ drove_status drove__transport_shared(unsigned n_workers, bool is_procs, size_t n
                                      const drovek_table *kernels, const drove_topo *topo,
                                      const drove_place *place, drove_transport **out)
 {
-    (void)topo, (void)place; /* what is kept for a worker is small, and lies in its cache */
+    (void)topo, (void)place; /* a worker's state is small and stays in its cache */
     *out = NULL;
     assert(n_workers >= 1);
     if (n_workers > DROVE_SHARED_MOST_WORKERS)

@@ -1,24 +1,23 @@
-/* cluster/shared_wait.c - waiting for others in shared memory: awake for some microseconds, then
- * parked at a word of the worker's own, so that workers that are more than the cores leave them to
- * those that have work.  What is waited for is looked at again every so often even if nobody
- * wakes: whoever should have may have been killed just before.
- */
+/* cluster/shared_wait.c - waiting in shared memory: some microseconds of spinning, then sleep on a
+ * futex of the worker's own, so that more workers than cores do not starve each other.  A sleeper
+ * looks again every NAP_NS, since the worker that should wake it may have been killed.
+ * */
 #define _DEFAULT_SOURCE /* syscall */
 #include "cluster/shared_state.h"
 
 #include "base/futex.h"
 #include "base/relax.h"
 
-enum { SPIN_ROUNDS = 256 };              /* rests before a waiting thread sleeps: some 10 us */
-static const uint64_t NAP_NS = 20000000; /* the longest sleep without looking */
+enum { SPIN_ROUNDS = 256 };              /* about 10 us */
+static const uint64_t NAP_NS = 20000000; /* longest sleep */
 
 /* ---- waking ---- */
 
 void drove__shared_wake(drove_shared *s, unsigned worker)
 {
     drove_shared_worker *w = &s->worker[worker];
-    /* Sequentially consistent, as the store and the loads in await: either the sleeper is seen
-     * here, or its call to park sees that the word has changed. */
+    /* Sequentially consistent, as in await: either the sleeper is seen here, or its futex call sees
+     * the new word. */
     atomic_fetch_add(&w->event, 1);
     if (atomic_load(&w->sleeps) != 0) drove__futex_wake(&w->event);
 }
@@ -46,7 +45,7 @@ const char *drove__shared_kind_name(drove_exchange_kind kind)
         [DROVE_BARRIER] = "barrier",
         [DROVE_SEND] = "send",
         [DROVE_RECEIVE] = "receive",
-        [DROVE_VISIT] = "visit",
+        [DROVE_RPC] = "RPC",
     };
     return (size_t)kind < DROVE_COUNT(name) ? name[kind] : "exchange";
 }
@@ -63,7 +62,7 @@ drove_status drove__shared_check(const drove_shared *s, unsigned worker, const d
                            worker, whom, s->t.n_workers);
     case DROVE_SHARED_LATE:
         return drove__fail(DROVE_E_SYSTEM,
-                           "%s of worker %u: worker %u of %u was not heard of for %g s", kind,
+                           "%s of worker %u: worker %u of %u has not been heard of for %g s", kind,
                            worker, whom, s->t.n_workers, s->t.timeout_s);
     case DROVE_SHARED_STOPPED: break;
     }
@@ -72,27 +71,27 @@ drove_status drove__shared_check(const drove_shared *s, unsigned worker, const d
 
 /* ---- waiting ---- */
 
-static bool is_over(const drove_shared *s, unsigned worker, unsigned lane,
+static bool is_over(const drove_shared *s, unsigned worker, unsigned channel,
                     drove_shared_waits_fn *waits_for)
 {
     for (unsigned i = 0; i < SPIN_ROUNDS; i++) {
-        if (waits_for(s, worker, lane) == DROVE_NOBODY) return true;
+        if (waits_for(s, worker, channel) == DROVE_NOBODY) return true;
         drove__relax();
     }
     return false;
 }
 
-static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned lane,
+static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned channel,
                                 drove_shared_waits_fn *waits_for, uint64_t since_ns)
 {
     drove_shared_worker *me = &s->worker[worker];
     uint32_t before = DROVE_NOBODY;
     for (;;) {
-        uint32_t seen = atomic_load(&me->event), whom = waits_for(s, worker, lane);
+        uint32_t seen = atomic_load(&me->event), whom = waits_for(s, worker, channel);
         if (whom == DROVE_NOBODY) return DROVE_OK;
-        DROVE_TRY(drove__shared_check(s, worker, &me->lane[lane].mine));
+        DROVE_TRY(drove__shared_check(s, worker, &me->channel[channel].mine));
         uint64_t now_ns = drove__now_ns();
-        if (before != DROVE_NOBODY && whom != before) since_ns = now_ns; /* somebody was heard of */
+        if (before != DROVE_NOBODY && whom != before) since_ns = now_ns; /* progress */
         before = whom;
         if ((double)(now_ns - since_ns) * 1e-9 >= s->t.timeout_s) {
             drove__shared_fail(s, DROVE_SHARED_LATE, whom);
@@ -104,14 +103,14 @@ static drove_status sleep_until(drove_shared *s, unsigned worker, unsigned lane,
     }
 }
 
-drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned lane,
+drove_status drove__shared_await(drove_shared *s, unsigned worker, unsigned channel,
                                  drove_shared_waits_fn *waits_for, uint64_t *wait_ns)
 {
-    if (waits_for(s, worker, lane) == DROVE_NOBODY) return DROVE_OK;
+    if (waits_for(s, worker, channel) == DROVE_NOBODY) return DROVE_OK;
     uint64_t begin_ns = drove__now_ns();
     drove_status status = DROVE_OK;
-    if (!is_over(s, worker, lane, waits_for))
-        status = sleep_until(s, worker, lane, waits_for, begin_ns);
+    if (!is_over(s, worker, channel, waits_for))
+        status = sleep_until(s, worker, channel, waits_for, begin_ns);
     *wait_ns += drove__now_ns() - begin_ns;
     return status;
 }

@@ -1,4 +1,4 @@
-/* cluster/tree.c - see tree.h. */
+/* cluster/tree.c - sums in the fixed tree, block by block. */
 #include "cluster/tree.h"
 
 unsigned drove__tree_split(unsigned n)
@@ -8,8 +8,8 @@ unsigned drove__tree_split(unsigned n)
     return half;
 }
 
-/* One block of at most DROVE_TREE_BLOCK, which begins at `offset`: a term as it lies or in the
- * spare row of its level, an inner node in that row. */
+/* One block at `offset`: a term in place or in the spare row of its level; an inner node in that
+ * row. */
 static const float *add_block(const drovek_table *k, drove_tree_term_fn *term, void *context,
                               unsigned first, unsigned n, size_t offset, size_t length,
                               float *spare)

@@ -88,12 +88,14 @@ static drove_params live(drove_sync *s, unsigned worker)
     return (drove_params){.theta = ((hogbatch *)s->impl)->vector};
 }
 
-static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info)
 {
     uint64_t before = atomic_fetch_add_explicit(&s->published, n_steps, memory_order_relaxed);
     *info = (drove_publish_info){.staleness = (before - s->worker[worker].version) / n_steps,
                                  .attempts = 1,
                                  .updated = 1};
+    return DROVE_OK;
 }
 
 static drove_params peek(drove_sync *s)

@@ -1,4 +1,4 @@
-/* data/augment.c - the keys crop, pad and mirror, and the windows that follow from them. */
+/* data/augment.c - parses crop, pad and mirror, and draws the windows they give. */
 #include "data/augment.h"
 
 #include "base/rng.h"
@@ -134,8 +134,8 @@ drove_window drove__augment_centre(const drove_augment *a)
                           .left = (a->width + 2 * a->pad - a->crop_width) / 2};
 }
 
-/* Streams of neighbouring numbers are independent, so that both may simply be joined: rows are
- * below 2^32, and a run has fewer than 2^32 batches or meets a choice again after that many. */
+/* Streams of neighbouring numbers are independent, so batch and row are simply joined: rows are
+ * below 2^32, and a run has fewer than 2^32 batches, or repeats a choice after that many. */
 drove_window drove__augment_draw(const drove_augment *a, uint64_t batch, uint32_t row)
 {
     drove_rng rng;

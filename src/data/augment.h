@@ -1,13 +1,12 @@
-/* data/augment.h - what happens to an image when it is loaded: zeros round it, a part of it, its
- * mirror image.
+/* data/augment.h - augmentation of an image when it is loaded: zero padding, crop, mirror image.
  *
  * Source: Krizhevsky, Sutskever, Hinton, NIPS 2012, section 4.1 (random crop and reflection in
- * training, the middle in evaluation); He, Zhang, Ren, Sun, CVPR 2016, section 4.2 (zeros round
+ * training, the middle in evaluation); He, Zhang, Ren, Sun, CVPR 2016, section 4.2 (zero padding of
  * CIFAR's images).  An image is scaled first, with the shift and factor of each stored pixel, so
- * that the zeros of the padding are zeros of the model's input.
+ * the zeros of the padding are zeros of the model's input.
  *
- * Random choices depend on (seed, number of the batch, row of the view) alone: whoever loads a
- * batch, and in whatever order, finds the same images.
+ * Random choices depend only on (seed, number of the batch, row of the view): any thread, in any
+ * order, loads the same images.
  */
 #ifndef DROVE_DATA_AUGMENT_H
 #define DROVE_DATA_AUGMENT_H
@@ -21,36 +20,36 @@
 
 typedef struct drove_augment {
     size_t   channels, height, width; /* of a stored image */
-    size_t   crop_height, crop_width; /* of what a model sees; 0: images are loaded as they are */
+    size_t   crop_height, crop_width; /* of the model's input; 0: images are not cropped        */
     size_t   pad;                     /* pixels of zeros on each side, before the crop */
-    bool     mirror;                  /* in training, half of the images */
+    bool     mirror;                  /* half of the training images      */
     uint64_t seed;
 } drove_augment;
 
-/* Where the crop begins in the padded image, and whether it is turned round afterwards. */
+/* Start of the crop in the padded image, and whether it is mirrored afterwards. */
 typedef struct drove_window {
     size_t top, left;
     bool   is_mirrored;
 } drove_window;
 
-/* "32" or "24x32": height and width, from least to most; *height and *width keep their values where
- * the key is absent.  Errors: DROVE_E_ARG. */
+/* "32" or "24x32": height and width, from least to most; *height and *width are unchanged if the
+ * key is absent.  Errors: DROVE_E_ARG. */
 drove_status drove__spec_sides(const drove_spec *spec, const char *key, size_t least, size_t most,
                                size_t *height, size_t *width);
 
-/* The keys crop, pad and mirror of a spec of images of this shape (channels 0: of no images).
- * *out is all zeros where the spec has none of them, or only such as change nothing.
+/* The keys crop, pad and mirror of a spec with images of this shape (channels 0: not images).
+ * *out is all zeros if the spec has none of them, or only values without effect.
  * Errors: DROVE_E_ARG (not images, a crop larger than the padded image). */
 drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_t height,
                                   size_t width, uint64_t seed, drove_augment *out);
 
-/* What evaluation has to know, as text and back: "3x32x32?crop=28x28&pad=4", or "3x32x32" of one
- * that is off.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
+/* The part that evaluation needs, as text and back: "3x32x32?crop=28x28&pad=4", or "3x32x32" if
+ * augmentation is off.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
 enum { DROVE_AUGMENT_TEXT_SIZE = 160 };
 void         drove__augment_print(const drove_augment *a, char into[DROVE_AUGMENT_TEXT_SIZE]);
 drove_status drove__augment_scan(const char *text, drove_augment *out);
 
-/* Whether both make the same input of an image in evaluation and the same choices in training. */
+/* Whether both give the same inputs in evaluation and the same choices in training. */
 bool drove__augment_equal(const drove_augment *a, const drove_augment *b);
 
 static inline bool drove__augment_is_on(const drove_augment *a)

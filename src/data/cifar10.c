@@ -23,7 +23,7 @@ static const char *const class_names[CLASSES] = {"airplane", "automobile", "bird
                                                  "deer",     "dog",        "frog", "horse",
                                                  "ship",     "truck"};
 
-typedef struct cifar_rows { /* what was read so far: records, as in the file */
+typedef struct cifar_rows { /* the records read so far, as in the file */
     uint8_t *record;        /* [n_rows][RECORD], grows */
     size_t n_rows, capacity;
     size_t n_whole; /* records read, also those of other shards */

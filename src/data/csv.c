@@ -1,4 +1,4 @@
-/* data/csv.c - tables in text: one example a line, one column of it the label.
+/* data/csv.c - tables in text: one example per line; one column is the label.
  *
  * Separator: ?sep=, or the first of comma, semicolon and tab that the first line holds.  Fields
  * may be quoted, with "" for a quote; a field ends on its line.  A first line in which no
@@ -17,16 +17,16 @@
 
 #define NO_COLUMN SIZE_MAX /* ?label=none */
 
-typedef struct csv_file { /* what is being read */
+typedef struct csv_file { /* a file being read */
     drove_reader *reader;
     drove_labels *labels;
     drove_storage *storage;
     const char *label_name; /* ?label=                                      */
-    char separator;         /* 0: to be found out                           */
+    char separator;         /* 0: not known yet                             */
     char stops[4];          /* bytes that end a number                      */
     unsigned header;        /* 0 auto, 1 yes, 2 no                          */
     size_t n_columns, label_column;
-    const drove_shard *shard; /* what is kept                             */
+    const drove_shard *shard; /* rows to keep                             */
     size_t n_rows;            /* of the file                              */
     float *x;                 /* [kept][n_columns - 1], grows                 */
     size_t n_x, x_capacity;
@@ -66,7 +66,7 @@ static void skip_padding(const csv_file *f, drove_line *line)
         line->at++;
 }
 
-/* The field at line->at; line->at is then at the separator behind it or at the end. */
+/* The field at line->at; line->at then is at the separator after it or at the end. */
 static drove_status scan_field(const csv_file *f, drove_line *line, field *out)
 {
     skip_padding(f, line);
@@ -88,7 +88,7 @@ static drove_status scan_field(const csv_file *f, drove_line *line, field *out)
     return DROVE_OK;
 }
 
-/* The number that a field holds; false where it holds none. */
+/* The number in a field; false if it is none. */
 static bool field_number(const field *in, float *out)
 {
     const char *next, *end = in->text + in->length;
@@ -286,7 +286,7 @@ static drove_status parse_row(csv_file *f, drove_line *line)
     return DROVE_OK;
 }
 
-/* Moves the rows to memory of the kind that x_f32 demands. */
+/* Moves the rows to memory from drove__alloc, which x_f32 requires. */
 static drove_status finish_rows(csv_file *f)
 {
     drove_storage *s = f->storage;
@@ -405,7 +405,7 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
     bool scaled;
     if (s->y_kind == DROVE_Y_LABELS) {
         return drove__fail(DROVE_E_UNSUPPORTED,
-                           "csv: holds one label a row; these data have several (libsvm and npy "
+                           "csv: holds one label per row; these data have several (libsvm and npy "
                            "hold them)");
     }
     DROVE_TRY(read_options(to, &options));

@@ -1,5 +1,5 @@
-/* data/data.c - opening data sets: reading by format, held-out parts, and fitting test data to
- * training data. */
+/* data/data.c - opens data sets: reads by format, holds rows out, fits test data to training
+ * data. */
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 
 #define SPLIT_DEFAULT 0.1
 
-typedef struct source { /* a spec, taken apart */
+typedef struct source { /* a parsed spec */
     drove_spec spec;
     const drove_format_ops *format;
     int part;                    /* ?part=test: 1 */
@@ -41,7 +41,7 @@ static drove_status read_common_keys(source *from)
     return DROVE_OK;
 }
 
-/* from is to be finished with drove__spec_fini whatever the result. */
+/* The caller calls drove__spec_fini on *from even after a failure. */
 static drove_status parse_source(const char *text, source *from)
 {
     memset(from, 0, sizeof *from);
@@ -53,7 +53,7 @@ static drove_status parse_source(const char *text, source *from)
 
 /* ---- views ---- */
 
-/* A view of all rows; takes over the caller's reference to storage, also on failure. */
+/* A view of all rows; owns the caller's reference to storage, also on failure. */
 static drove_status create_view(drove_storage *storage, drove_data **out)
 {
     drove_data *data = calloc(1, sizeof *data);
@@ -107,7 +107,7 @@ static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *
     return DROVE_OK;
 }
 
-/* Makes of train, a view of all rows, two views of its storage. */
+/* Splits train, a view of all rows, into two views of its storage. */
 static drove_status split_view(drove_data *train, double fraction, uint64_t seed,
                                drove_data **test_out)
 {
@@ -138,7 +138,7 @@ static drove_status split_view(drove_data *train, double fraction, uint64_t seed
 
 /* ---- opening ---- */
 
-/* What a spec wants to be done to the images of a storage. */
+/* Reads the augmentation that a spec asks for. */
 static drove_status read_augment(const source *from, const drove_storage *s, uint64_t seed,
                                  drove_augment *out)
 {
@@ -151,7 +151,7 @@ static drove_status read_augment(const source *from, const drove_storage *s, uin
     return drove__augment_parse(&from->spec, s->channels, s->height, s->width, seed, out);
 }
 
-/* Test data take what is done to the training data; a spec may say the same once more. */
+/* Test data get the augmentation of the training data; their spec may repeat it. */
 static drove_status copy_augment(const source *from, const drove_data *train, drove_data *test)
 {
     drove_augment own;
@@ -167,7 +167,7 @@ static drove_status copy_augment(const source *from, const drove_data *train, dr
         from->spec.name);
 }
 
-/* Adds a key to a spec unless it is there or the format does not know it. */
+/* Adds a key to a spec unless the spec has it or the format does not accept it. */
 static void add_key(source *from, const char *key, const char *value)
 {
     drove_spec *spec = &from->spec;
@@ -181,7 +181,7 @@ static void add_key(source *from, const char *key, const char *value)
     spec->value[spec->n_keys++] = value;
 }
 
-/* Test data are read with what was found out about the training data. */
+/* Reads test data with the properties found in the training data. */
 static drove_status read_test(source *from, const drove_data *train, bool use_labels,
                               drove_storage **out)
 {
@@ -218,7 +218,7 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     return DROVE_OK;
 }
 
-/* Does `test` name rows of the training file itself? */
+/* Whether `test` names rows of the training file itself. */
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
@@ -226,7 +226,7 @@ static bool splits(const source *from, const char *test)
     return !from->format->has_test || has_fraction || from->part == 1;
 }
 
-/* The held-out part that `test` names; train's rows are fewer afterwards where it is split. */
+/* Opens the held-out part that `test` names; a split removes its rows from train. */
 static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train,
                              drove_data **out)
 {
@@ -245,7 +245,8 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     return open_test(from, train, true, out);
 }
 
-/* Training data, if possible those of the shard alone: then n_rows_whole of *out says so. */
+/* Reads training data, only the rows of the shard if possible: then (*out)->n_rows_whole says
+ * so. */
 static drove_status read_train(source *from, const char *test, const drove_shard *shard,
                                drove_storage **out)
 {
@@ -260,7 +261,7 @@ static drove_status read_train(source *from, const char *test, const drove_shard
     return f->read(&from->spec, from->part, NULL, out);
 }
 
-/* Replaces a view by one whose storage has its rows alone. */
+/* Replaces a view by one whose storage has only the view's rows. */
 static drove_status make_own(drove_data **data)
 {
     drove_data *copy;
@@ -270,7 +271,7 @@ static drove_status make_own(drove_data **data)
     return DROVE_OK;
 }
 
-/* Of training data that were read whole the rows of the shard. */
+/* Reduces training data that were read whole to the rows of the shard. */
 static drove_status keep_shard(const source *from, const drove_shard *shard, drove_data **train,
                                drove_data **held_out)
 {
@@ -280,7 +281,7 @@ static drove_status keep_shard(const source *from, const drove_shard *shard, dro
     const char *where = from->spec.n_args > 0 ? from->spec.arg[0] : from->spec.name;
     DROVE_TRY(drove__storage_check_shard(shard, data->n_rows, where));
     uint32_t *row = drove__grow(NULL, n, sizeof *row);
-    if (row == NULL) return drove__fail_nomem("rows of a part", n * sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a shard", n * sizeof *row);
     for (size_t i = 0; i < n; i++)
         row[i] = (uint32_t)drove__data_row(data, (size_t)drove__shard_row(shard, i));
     free(data->row);
@@ -312,7 +313,7 @@ static drove_status open_source(source *from, const char *test, uint64_t seed,
     return drove__shard_is_part(shard) ? keep_shard(from, shard, train, held_out) : DROVE_OK;
 }
 
-/* Remembers where a view comes from. */
+/* Records the origin of a view. */
 static drove_status set_origin(drove_data *data, const char *spec, drove_rows_of part,
                                uint64_t seed)
 {
@@ -383,7 +384,7 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
     return DROVE_OK;
 }
 
-/* ---- looking at and converting them ---- */
+/* ---- inspecting and converting ---- */
 
 /* Bytes of the numbers and indices of a storage. */
 static size_t count_x_bytes(const drove_storage *s)
@@ -414,7 +415,7 @@ static size_t count_bytes(const drove_data *data)
     return n_bytes;
 }
 
-/* Numbers of a row in memory, bridges not counted. */
+/* Numbers of a row in memory, without bridges. */
 static size_t count_stored(const drove_storage *s, size_t row)
 {
     if (!drove__storage_is_sparse(s)) return s->n_features;
@@ -468,7 +469,7 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
     if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
         status =
             drove__fail(DROVE_E_ARG,
-                        "crop, pad and mirror: done when a model loads images; expected data to "
+                        "crop, pad and mirror apply when a model loads images; expected data to "
                         "be converted, and their new file, without them");
     }
     if (status == DROVE_OK) status = target.format->write(data, &target.spec);

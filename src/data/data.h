@@ -1,8 +1,7 @@
 /* data/data.h - a data set in memory, in its natural width, and views of it.
  *
- * One storage (reference counted) may be seen by several drove_data: the training part and the
- * held-out part of a split share it, each with its own list of rows.  Everything is immutable
- * after opening.
+ * A storage (reference counted) may serve several drove_data: the training part and the held-out
+ * part of a split share it, each with its own list of rows.  Everything is immutable after opening.
  */
 #ifndef DROVE_DATA_DATA_H
 #define DROVE_DATA_DATA_H
@@ -29,20 +28,20 @@ typedef enum drove_scaling {
     DROVE_N_SCALINGS
 } drove_scaling;
 
-/* What a reader fills.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc;
- * released by the last view.  n_rows is below 2^32. */
+/* Filled by a reader.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc; the
+ * last view releases them.  n_rows is below 2^32. */
 typedef struct drove_storage {
     size_t              n_rows, n_features;
-    size_t              n_rows_whole; /* of all shards, where it holds one of them; else 0 */
+    size_t              n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
     drove_x_kind        x_kind;
     uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
     float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
     uint64_t           *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
     uint32_t           *index;     /* ascending within a row, < n_features                   */
     float              *value;     /* NULL: every stored value is 1                          */
-    struct drove_quant *quant;     /* data/quant.h; one user of it                DROVE_X_QUANT */
-    /* DROVE_X_QUANT: what its values have been through already, as in drove_data; shift and factor
-     * come from drove__alloc */
+    struct drove_quant *quant;     /* data/quant.h; one reference                 DROVE_X_QUANT */
+    /* DROVE_X_QUANT: the scaling that its values have had already, as in drove_data; shift and
+     * factor come from drove__alloc */
     drove_scaling scaling;
     float        *shift, *factor; /* [n_features], or both NULL                          */
     drove_y_kind  y_kind;
@@ -52,10 +51,10 @@ typedef struct drove_storage {
     uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
     uint32_t     *label;       /* ascending within a row                                  */
     char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
-    size_t        channels, height, width; /* images; 0 = not                               */
-    int           index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
-    char          notes[256];
-    unsigned      n_views; /* reference count; atomic access only                     */
+    size_t   channels, height, width; /* of images; 0 = not images                              */
+    int      index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
+    char     notes[256];
+    unsigned n_views; /* reference count; atomic access only                     */
 } drove_storage;
 
 typedef enum drove_rows_of { DROVE_ROWS_ALL, DROVE_ROWS_TRAIN, DROVE_ROWS_TEST } drove_rows_of;
@@ -65,12 +64,11 @@ struct drove_data {
     size_t         n_rows;
     uint32_t      *row; /* [n_rows] rows of storage, or NULL: all, in order         */
     drove_scaling  scaling;
-    /* What an engine applies when it loads an example: x' = (x - shift[f]) * factor[f]; both
-     * NULL: nothing to do. Sparse data are only multiplied (shift stays 0), so that zeros stay
-     * zeros. */
+    /* Applied when an engine loads an example: x' = (x - shift[f]) * factor[f]; both NULL: nothing
+     * to do.  Sparse data are only multiplied (shift is 0), so that zeros stay zeros. */
     float        *shift, *factor; /* [n_features], owned by this view                    */
-    drove_augment augment;        /* and then, of images                                 */
-    /* Where it comes from: what drove_data_open(spec, "split", seed) gives, or, of all rows,
+    drove_augment augment;        /* applied after that, to images                       */
+    /* Origin: what drove_data_open(spec, "split", seed) gives, or, for all rows,
      * drove_data_open(spec, NULL, ..).  NULL: not known. */
     char         *spec;
     drove_rows_of part;
@@ -82,7 +80,7 @@ static inline size_t drove__data_row(const drove_data *d, size_t i)
     return d->row != NULL ? d->row[i] : i;
 }
 
-/* Numbers of an example as a model sees it. */
+/* Numbers per example as a model sees it. */
 static inline size_t drove__data_n_inputs(const drove_data *d)
 {
     const drove_augment *a = &d->augment;
@@ -90,7 +88,7 @@ static inline size_t drove__data_n_inputs(const drove_data *d)
     return a->channels * a->crop_height * a->crop_width;
 }
 
-/* Channels, height and width of an example as a model sees it; zeros where it is no image. */
+/* Channels, height and width of an example as a model sees it; zeros if it is no image. */
 static inline void drove__data_image(const drove_data *d, size_t shape[3])
 {
     const drove_augment *a = &d->augment;
@@ -107,15 +105,15 @@ typedef struct drove_format_ops {
         *source;           /* name "synth:digits": spec name and first argument           */
     const char *arguments; /* "IMAGES,LABELS", for help and errors                           */
     unsigned    least_args, most_args;
-    /* option keys besides scale, crop, pad, mirror, split and part; NULL-terminated */
+    /* keys besides scale, crop, pad, mirror, split and part; NULL-terminated */
     const char *const *keys;
-    /* Reads the training part (part 0) or the format's own test part (part 1; only where
-     * has_test). *out is one storage from drove__storage_create.  The spec has been checked
-     * against the table.  shard: rows to be kept, NULL: all; only where reads_shards. */
+    /* Reads the training part (part 0) or the format's own test part (part 1; only with has_test).
+     * *out is one storage from drove__storage_create.  The spec has been checked against the
+     * table.  shard: rows to keep, NULL: all; only with reads_shards. */
     drove_status (*read)(const drove_spec *spec, int part, const drove_shard *shard,
                          drove_storage **out);
-    bool          has_test;     /* `--test split` and ?part=test mean files of its own            */
-    bool          reads_shards; /* what is not kept is not in memory                              */
+    bool          has_test;     /* `--test split` and ?part=test name files of the format         */
+    bool          reads_shards; /* keeps only the shard's rows in memory                          */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
                           const drove_spec *to); /* NULL: cannot be written  */
@@ -124,67 +122,67 @@ typedef struct drove_format_ops {
 extern const drove_format_ops *const drove__formats[]; /* NULL-terminated */
 
 drove_status drove__storage_create(drove_storage **out);
-void         drove__storage_release(drove_storage *storage); /* one reference less; NULL accepted */
+void drove__storage_release(drove_storage *storage); /* drops one reference; NULL accepted */
 
-/* Appends a remark to storage->notes ("; " between two); what does not fit is left out. */
+/* Appends a remark to storage->notes ("; " between two); drops what does not fit. */
 void drove__storage_note(drove_storage *storage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Name of a class or label as the file wrote it; numbers are written into `number`. */
+/* Name of a class or label as in the file; a number is written into `number`. */
 enum { DROVE_CLASS_TEXT_SIZE = 24 };
 const char *drove__class_text(const drove_storage *storage, size_t class,
                               char                 number[DROVE_CLASS_TEXT_SIZE]);
 
-/* "u8", "f32", "sparse f32", "sparse ones" or, of quantised data, "D8", "D16i8" ...; "class",
+/* "u8", "f32", "sparse f32", "sparse ones", or for quantised data "D8", "D16i8" ...; "class",
  * "value" or "labels". */
 const char *drove__storage_name(const drove_storage *storage);
 const char *drove__target_name(drove_y_kind kind);
 
-/* Are examples pairs of a place and a value? */
+/* Whether examples are pairs of an index and a value. */
 bool drove__storage_is_sparse(const drove_storage *storage);
 
-/* What lies between the numbers that were read and what a model sees: the scaling of the view, or,
- * of quantised data, the one that came before quantisation.  Borrowed. */
+/* The scaling between the numbers read and those that a model sees: that of the view or, for
+ * quantised data, the one applied before quantisation.  Borrowed. */
 typedef struct drove_scale {
     drove_scaling scaling;
     const float  *shift, *factor; /* [n_features], or both NULL */
 } drove_scale;
 drove_scale drove__data_scale(const drove_data *data);
 
-/* Opens what spec names as further data for a model: read, matched (features, classes by name,
- * target) and scaled as test data of `like`, of which only the descriptive part is used (it may
- * have no rows).  Without use_labels any labels will do, and must not be used.  Errors: as
+/* Opens spec as further data for a model: read, matched (features, classes by name, target) and
+ * scaled as test data of `like`.  Only the descriptive part of `like` is used (it may have no
+ * rows).  Without use_labels any labels are accepted, and must not be used.  Errors: as
  * drove_data_open. */
 drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
                                    drove_data **out);
 
-/* Data sets made of others; both are to be destroyed.  The outline is the descriptive part alone,
- * with the scaling: no rows, and of a quantised set the kind that it was made of.  A derived one
+/* Data sets made from others; the caller destroys both.  An outline is the descriptive part with
+ * the scaling: no rows, and for a quantised set the storage kind it was made from.  A derived set
  * has the rows of the view, in its order, with the same targets, and new features:
  * x_f32[n_rows][n_features], zero, for the caller to fill, unscaled.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_outline(const drove_data *data, drove_data **out);
-/* A copy has the rows of the view, in its order, as they are: all of it in new memory, which the
- * calling thread touches first.  Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (quantised data). */
+/* A copy has the rows of the view, in its order, unchanged, in new memory that the calling thread
+ * touches first.  Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (quantised data). */
 drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
 
-/* As drove_data_open, but training data are one shard of the rows; *n_rows_whole of all shards have
- * them together with what is left over.  Scaling and classes are those of all rows.  Formats that
- * read shards keep no more of the file than that, except for a split of its rows and for a scaling
- * that needs statistics of all of them; then, and from other formats, the shard is a copy, or, of
- * quantised data, a view of the whole.  Errors: also DROVE_E_ARG (fewer rows than shards). */
+/* As drove_data_open, but the training data are one shard of the rows.  *n_rows_whole: the rows of
+ * all shards together with the remainder.  Scaling and classes are those of all rows.  Formats that
+ * read shards keep only the shard in memory, except for a split of its rows and for a scaling that
+ * needs statistics of all of them.  Then, and from other formats, the shard is a copy, or for
+ * quantised data a view of the whole.  Errors: also DROVE_E_ARG (fewer rows than shards). */
 drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
                                     const drove_shard *shard, drove_data **train_out,
                                     drove_data **test_out, size_t *n_rows_whole);
 
-/* For readers: can each shard have a row?  Names `where` in errors: DROVE_E_ARG. */
+/* For readers: checks that each shard can have a row.  Names `where` in errors: DROVE_E_ARG. */
 drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where);
-/* For readers: a storage with targets of all n_rows and examples of the shard keeps the targets of
- * the shard; n_rows_whole is then what n_rows was. */
+/* For readers: reduces a storage with targets of all n_rows, and examples of the shard, to the
+ * targets of the shard; n_rows_whole is then the old n_rows. */
 void drove__storage_keep_targets(drove_storage *storage, const drove_shard *shard);
 
-/* Checks that apply to every format, after reading: finite values, labels in range, sizes.
- * Names file in errors. */
+/* Checks for every format, after reading: finite values, labels in range, sizes.  Names `where` in
+ * errors. */
 drove_status drove__storage_check(const drove_storage *storage, const char *where);
 
 #endif

@@ -1,5 +1,5 @@
-/* data/derive.c - data sets made of others: the same rows and targets with new features, and the
- * descriptive part alone. */
+/* data/derive.c - data sets made from others: the same rows and targets with new features, and
+ * outlines. */
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -22,7 +22,7 @@ static drove_status copy_names(const drove_storage *from, drove_storage *to)
     return DROVE_OK;
 }
 
-/* A view of a storage without rows that says of itself what `from` says. */
+/* A view of a storage without rows, with the description of `from`. */
 static drove_status create_empty(const drove_data *from, drove_data **out)
 {
     const drove_storage *s = from->storage;
@@ -109,7 +109,7 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out)
     return DROVE_OK;
 }
 
-/* Places and values of sparse examples. */
+/* Indices and values of sparse examples. */
 static drove_status copy_sparse(const drove_data *from, drove_storage *to)
 {
     const drove_storage *s = from->storage;
@@ -158,7 +158,7 @@ drove_status drove__data_copy(const drove_data *data, drove_data **out)
     drove_data *copy;
     *out = NULL;
     if (data->storage->x_kind == DROVE_X_QUANT)
-        return drove__fail(DROVE_E_UNSUPPORTED, "a copy of quantised data is not made");
+        return drove__fail(DROVE_E_UNSUPPORTED, "quantised data cannot be copied");
     DROVE_TRY(drove__data_outline(data, &copy));
     copy->n_rows = copy->storage->n_rows = data->n_rows;
     drove_status status = copy_targets(data, copy->storage);

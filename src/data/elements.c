@@ -1,4 +1,4 @@
-/* data/elements.c - numbers of binary files. */
+/* data/elements.c - reads the numbers of binary files. */
 #include "data/elements.h"
 
 #include "base/mem.h"
@@ -28,7 +28,7 @@ drove_status drove__elements_check(const drove_reader *r, drove_elements element
                 most >= used && n_bytes <= most - used;
     if (!fits) {
         return drove__fail(DROVE_E_DATA,
-                           "%s: its header promises %llu x %llu numbers of %u bytes, more than the "
+                           "%s: its header declares %llu x %llu numbers of %u bytes, more than the "
                            "file can hold (%llu bytes)",
                            drove__reader_path(r), (unsigned long long)rows,
                            (unsigned long long)columns, (unsigned)element_bytes[elements.type],
@@ -115,7 +115,7 @@ drove_status drove__elements_read(drove_reader *r, drove_elements elements, size
     return DROVE_OK;
 }
 
-/* Numbers of the next row, or rows, to place `at` of the storage. */
+/* Reads the numbers of the next row, or rows, to index `at` of the storage. */
 static drove_status read_numbers(drove_reader *r, drove_elements elements, size_t n,
                                  drove_storage *s, size_t at)
 {

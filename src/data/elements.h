@@ -19,32 +19,32 @@ typedef enum drove_element_type {
     DROVE_ELEMENT_F64
 } drove_element_type;
 
-typedef struct drove_elements { /* how an array of numbers lies in a file */
+typedef struct drove_elements { /* layout of an array of numbers in a file */
     drove_element_type type;
     bool               big_endian;
 } drove_elements;
 
 size_t drove__element_bytes(drove_element_type type);
 
-/* Whether the file can hold `rows` x `columns` elements from its current place on; *n_elements
- * is the product. Errors: DROVE_E_DATA. */
+/* Checks that the file can hold `rows` x `columns` elements from its current position on;
+ * *n_elements is the product.  Errors: DROVE_E_DATA. */
 drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows,
                                    uint64_t columns, size_t *n_elements);
 
-/* Reads n elements; into is [n].  Not-finite floats are refused with their byte.  Errors:
+/* Reads n elements; into is [n].  Refuses floats that are not finite, with their byte.  Errors:
  * DROVE_E_DATA, DROVE_E_IO. */
 drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into);
 drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n,
                                          double *into);
 
-/* Examples, an array of n_rows x n_features from the file's current place to its end: kind, numbers
- * and counts of the storage.  Rows of other shards are passed over; n_rows of the storage is all
- * rows nevertheless, for the reader of targets.  Errors: as the above. */
+/* Reads examples, an array of n_rows x n_features from the file's current position to its end:
+ * kind, numbers and counts of the storage.  Skips rows of other shards; n_rows of the storage is
+ * still all rows, for the reader of targets.  Errors: as above. */
 drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
                                            uint64_t n_rows, uint64_t n_features,
                                            const drove_shard *shard, drove_storage *storage);
 
-/* Refuses what follows the last element. */
+/* Refuses content after the last element. */
 drove_status drove__elements_end(drove_reader *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* data/export.c - what the writers of all formats share. */
+/* data/export.c - functions shared by the writers of all formats. */
 #include "data/export.h"
 
 #include "base/mem.h"

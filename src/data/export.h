@@ -1,4 +1,4 @@
-/* data/export.h - what the writers of all formats share. */
+/* data/export.h - functions shared by the writers of all formats. */
 #ifndef DROVE_DATA_EXPORT_H
 #define DROVE_DATA_EXPORT_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Refuses target files that exist (DROVE_E_EXISTS) or are called .gz (DROVE_E_UNSUPPORTED:
- * nothing is compressed), and reads ?scaled=0|1. */
+/* Refuses target files that exist (DROVE_E_EXISTS) or end in .gz (DROVE_E_UNSUPPORTED: nothing is
+ * compressed), and reads ?scaled=0|1. */
 drove_status drove__export_begin(const drove_spec *to, bool *scaled);
 
 /* Row i of the view as n_features floats; scaled: as a model sees it. */
@@ -19,11 +19,11 @@ void drove__export_row(const drove_data *data, size_t i, bool scaled, float *int
 /* The shortest decimal that reads back as the same float; a point in every locale. */
 void drove__export_number(FILE *stream, float value);
 
-/* Whether there are class names and all of them are numbers; formats of numbers then hold the
- * names, else the numbers of the classes from 0 on. */
+/* Whether there are class names and all of them are numbers: numeric formats then hold the names,
+ * otherwise the class numbers from 0 on. */
 bool drove__export_names_are_numbers(const drove_storage *storage);
 
-/* Both writers appear, or neither; both are freed. */
+/* Commits both files, or neither; frees both writers. */
 drove_status drove__export_commit_pair(drove_writer *first, const char *first_path,
                                        drove_writer *second);
 

@@ -1,4 +1,4 @@
-/* data/formats.c - the table of data formats: the only list. */
+/* data/formats.c - the table of data formats. */
 #include "data/formats.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* data/formats.h - finding the format that a spec names. */
+/* data/formats.h - finds the format that a spec names. */
 #ifndef DROVE_DATA_FORMATS_H
 #define DROVE_DATA_FORMATS_H
 
@@ -7,7 +7,7 @@
 /* Errors: DROVE_E_ARG, with the nearest name. */
 drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out);
 
-/* Number of arguments and names of keys.  Errors: DROVE_E_ARG. */
+/* Checks the number of arguments and the names of keys.  Errors: DROVE_E_ARG. */
 drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec);
 
 #endif

@@ -1,4 +1,4 @@
-/* data/glyphs.h - the digits 0 to 9 as strokes, several ways of writing each. */
+/* data/glyphs.h - the digits 0 to 9 as strokes, several variants of each. */
 #ifndef DROVE_DATA_GLYPHS_H
 #define DROVE_DATA_GLYPHS_H
 

@@ -1,4 +1,4 @@
-/* data/idx.c - IDX files, and MNIST's folder of four of them.
+/* data/idx.c - reads and writes IDX files, and MNIST's folder of four of them.
  *
  * Format (Y. LeCun, "The MNIST database of handwritten digits"): two zero bytes, a type byte,
  * the number of dimensions, each dimension as a big-endian 32-bit number, then the elements in C
@@ -97,7 +97,7 @@ static drove_status read_examples(idx_file *f, const drove_shard *shard, drove_s
     return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
 }
 
-/* Labels are whole numbers from 0; n_classes 0: as many as the largest one says. */
+/* Labels are whole numbers from 0; n_classes 0: the largest label plus 1. */
 static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *s)
 {
     const char *path = drove__reader_path(f->reader);
@@ -164,7 +164,7 @@ static drove_status read_idx(const drove_spec *spec, int part, const drove_shard
 
 /* ---- MNIST ---- */
 
-/* FOLDER/NAME, or FOLDER/NAME.gz where only that exists. */
+/* FOLDER/NAME, or FOLDER/NAME.gz if only that exists. */
 static drove_status name_file(const char *folder, const char *name, char into[PATH_MAX])
 {
     int n = snprintf(into, PATH_MAX, "%s/%s", folder, name);
@@ -264,7 +264,7 @@ static drove_status write_idx(const drove_data *data, const drove_spec *to)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "idx: holds classes only; these data have %s (npy and libsvm hold them)",
                            data->storage->y_kind == DROVE_Y_VALUE ? "values"
-                                                                  : "several labels a row");
+                                                                  : "several labels per row");
     }
     if (data->storage->n_features > UINT32_MAX) {
         return drove__fail(DROVE_E_UNSUPPORTED, "idx: holds at most %u features", UINT32_MAX);

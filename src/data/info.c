@@ -85,7 +85,8 @@ static int compare_counts(const void *a, const void *b)
     return x->class < y->class ? -1 : 1;
 }
 
-/* Up to CLASSES_SHOWN classes in their order; of more, the most and the least frequent. */
+/* Up to CLASSES_SHOWN classes in their order; if there are more, the most and the least
+ * frequent. */
 static void print_counts(const drove_storage *s, class_count *count, FILE *stream)
 {
     char number[DROVE_CLASS_TEXT_SIZE];

@@ -1,5 +1,5 @@
-/* data/labels.c - distinct label texts in a hash table, a list of their numbers for each row,
- * and the final meaning. */
+/* data/labels.c - collects distinct label texts in a hash table and the labels of each row, and
+ * decides their meaning at the end. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* qsort_r */
 #endif
@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    CLASSES_SURE = 20,    /* whole numbers: so few different ones are always classes    */
-    CLASS_LEAST_ROWS = 3, /* more of them are classes if each has at least so many rows */
+    CLASSES_SURE = 20,    /* up to so many distinct whole numbers are always classes    */
+    CLASS_LEAST_ROWS = 3, /* more are classes only if each has at least so many rows    */
     EXACT_DIGITS = 15     /* whole numbers of so many digits are exact in a double      */
 };
 
@@ -102,12 +102,12 @@ bool drove__label_number(const char *text, size_t length, double *out)
 static uint64_t hash_text(const char *text, size_t length)
 {
     uint64_t hash =
-        0xcbf29ce484222325u; /* FNV-1a, then a multiplication that moves high bits down */
+        0xcbf29ce484222325u; /* FNV-1a, then a multiplication that mixes in the high bits */
     for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
     return (hash ^ (hash >> 32)) * 0x9e3779b97f4a7c15u >> 20;
 }
 
-/* The slot of the text, or the free one where it belongs. */
+/* The slot of the text, or the free slot for it. */
 static size_t find_slot(const drove_labels *labels, const char *text, size_t length)
 {
     size_t mask = labels->n_slots - 1;
@@ -319,7 +319,7 @@ static drove_status name_classes(const drove_labels *labels, entry *const *order
     return DROVE_OK;
 }
 
-/* ?classes=N: labels are the numbers 0 .. N-1, whether they occur or not. */
+/* ?classes=N: labels are the numbers 0 .. N-1, even if some do not occur. */
 static drove_status declare_classes(drove_labels *labels, uint64_t n_declared, const char *where,
                                     drove_storage *s)
 {

@@ -1,7 +1,7 @@
-/* data/labels.h - the labels of a file, collected as texts and turned into classes, values or
- * label lists at the end, when all of them are known.
+/* data/labels.h - collects the labels of a file as texts, and turns them into classes, values or
+ * label lists once all of them are known.
  *
- * The rule, where the spec does not say ?target=class, value or labels:
+ * The rule, if the spec has no ?target=class, value or labels:
  *   - a row with two labels or more makes the whole file multi-label;
  *   - else a label that is not a number makes all of them classes;
  *   - else labels that are not all whole numbers are values;
@@ -24,27 +24,26 @@ typedef enum drove_target {
     DROVE_TARGET_LABELS
 } drove_target;
 
-typedef struct drove_labels drove_labels; /* one reader's, one thread */
+typedef struct drove_labels drove_labels; /* for one reader and one thread */
 
 drove_status drove__labels_create(drove_labels **out);
 void         drove__labels_destroy(drove_labels *labels); /* may be NULL */
 
-/* Adds a label to the current row.  line: for errors, positioned anywhere; NULL for binary
- * files. Errors: DROVE_E_DATA (repeated in this row; not finite; a word where words_allowed is
- * false), DROVE_E_NOMEM. */
+/* Adds a label to the current row.  line: position for errors; NULL for binary files.  Errors:
+ * DROVE_E_DATA (repeated in this row; not finite; a word without words_allowed), DROVE_E_NOMEM. */
 drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text,
                                size_t length, bool words_allowed);
 drove_status drove__labels_add_number(drove_labels *labels, double number);
 drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line);
 
-/* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a
- * storage whose n_rows is the number of rows ended.  spec: ?target=class|value|labels and
- * ?classes=N (labels are 0 .. N-1).  where: file name. Errors: DROVE_E_ARG, DROVE_E_DATA (labels
- * that the target does not allow), DROVE_E_NOMEM. */
+/* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a storage;
+ * its n_rows is the number of finished rows.  spec: ?target=class|value|labels and ?classes=N
+ * (labels are 0 .. N-1).  where: file name.  Errors: DROVE_E_ARG, DROVE_E_DATA (labels that the
+ * target does not allow), DROVE_E_NOMEM. */
 drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
                                   drove_storage *storage);
 
-/* The number that a label is: whole numbers of up to 15 digits exactly, all others as the
+/* Numeric value of a label: whole numbers of up to 15 digits exactly, all others as the
  * nearest float. */
 bool drove__label_number(const char *text, size_t length, double *out);
 

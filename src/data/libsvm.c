@@ -1,5 +1,5 @@
-/* data/libsvm.c - LIBSVM's text format, single-label and multi-label: "label index:value
- * index:value ...".
+/* data/libsvm.c - reads and writes LIBSVM's text format, single-label and multi-label: "label
+ * index:value index:value ...".
  *
  * Indices ascend within a line.  The file counts features from 0 if index 0 occurs in it, else
  * from 1.  Values of 0 are not stored, but their index counts for the number of features.  "#
@@ -17,16 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An index beyond both this and the bytes of the file needs ?features=N: a model has at least
- * one number for each feature, and a few bytes should not make it ask for gigabytes. */
+/* An index beyond both this and the bytes of the file needs ?features=N: a model has at least one
+ * number per feature, and a few bytes of input must not make it ask for gigabytes. */
 #define INDEX_ALWAYS_ALLOWED ((uint64_t)1 << 24)
 #define INDEX_MOST           ((uint64_t)1 << 31)
 
-typedef struct libsvm_file { /* what is being read */
+typedef struct libsvm_file { /* a file being read */
     drove_reader *reader;
     drove_labels *labels;
     drove_storage *storage;
-    const drove_shard *shard; /* what is kept */
+    const drove_shard *shard; /* rows to keep */
     size_t n_stored, n_kept;
     size_t n_rows; /* of the file */
     size_t index_capacity, value_capacity, row_capacity;
@@ -76,7 +76,7 @@ static drove_status store(libsvm_file *f, uint32_t index, float value)
     return DROVE_OK;
 }
 
-/* least: smallest index that may stand here. */
+/* least: smallest index allowed here. */
 static drove_status check_index(const libsvm_file *f, const drove_line *line, uint64_t index,
                                 uint64_t least)
 {
@@ -113,7 +113,7 @@ static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t lea
     return value != 0.0f ? store(f, (uint32_t)*index, value) : DROVE_OK;
 }
 
-/* What belongs to another shard is taken back. */
+/* Ends a row; removes it again if it belongs to another shard. */
 static drove_status end_row(libsvm_file *f)
 {
     drove_storage *s = f->storage;
@@ -139,7 +139,7 @@ static drove_status parse_line(libsvm_file *f, drove_line *line)
     return end_row(f);
 }
 
-/* Makes indices start at 0 and gives back the room that growing left over. */
+/* Makes indices start at 0 and releases unused capacity. */
 static void finish_indices(libsvm_file *f)
 {
     drove_storage *s = f->storage;

@@ -1,4 +1,4 @@
-/* data/match.c - bringing test data to the training data's features and classes. */
+/* data/match.c - matches test data to the training data's features and classes. */
 #include "data/match.h"
 
 #include "data/labels.h"
@@ -34,14 +34,14 @@ static drove_status match_features(const drove_storage *train, drove_storage *te
     }
     if (is_sparse && test->n_features < train->n_features && test->factor == NULL) {
         test->n_features = train->n_features;
-        if (test->quant != NULL) test->quant->n_features = train->n_features; /* has one user yet */
+        if (test->quant != NULL) test->quant->n_features = train->n_features; /* sole reference */
     }
     if (test->n_features == train->n_features) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE, "expected %zu features as in the training data, found %zu%s",
                        train->n_features, test->n_features,
                        !is_sparse || test->n_features < train->n_features
                            ? ""
-                           : " (?features=N in the training data's spec makes room for more)");
+                           : " (?features=N in the training data's spec allows more)");
 }
 
 /* ---- classes ---- */
@@ -69,8 +69,7 @@ static name make_name(const drove_storage *s, size_t class, char number[DROVE_CL
     return out;
 }
 
-/* The names of train's classes, sorted; texts that stand for plain numbers are not kept.  free()
- * it. */
+/* The names of train's classes, sorted; without texts that are plain class numbers.  free() it. */
 static name *sort_names(const drove_storage *train)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
@@ -145,7 +144,7 @@ static drove_status renumber_labels(const drove_storage *train, drove_storage *t
     return DROVE_OK;
 }
 
-/* test's class names become a copy of train's. */
+/* Replaces test's class names by a copy of train's. */
 static drove_status copy_names(const drove_storage *train, drove_storage *test)
 {
     for (size_t i = 0; test->class_name != NULL && i < test->n_classes; i++)

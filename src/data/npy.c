@@ -1,4 +1,4 @@
-/* data/npy.c - NumPy's array files: examples in one, targets in the other.
+/* data/npy.c - reads and writes NumPy's array files: examples in one, targets in the other.
  *
  * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python
  * dictionary with descr, fortran_order and shape, then the elements.  Here: versions 1 to 3,
@@ -48,7 +48,7 @@ static void skip_blanks(header *h)
     while (h->at < h->end && (drove__is_blank(*h->at) || *h->at == '\n')) h->at++;
 }
 
-/* Passes over a punctuation mark, if it is there. */
+/* Skips a punctuation mark if it is there. */
 static bool take(header *h, char mark)
 {
     skip_blanks(h);
@@ -238,7 +238,7 @@ static drove_status read_x(npy_file *f, const drove_shard *shard, drove_storage 
     return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
 }
 
-/* One target a row. */
+/* One target per row. */
 static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels,
                                  drove_storage *s)
 {
@@ -411,7 +411,7 @@ static drove_status write_indicators(drove_writer *w, const drove_data *data)
     return DROVE_OK;
 }
 
-/* Classes are written as their names where those are whole numbers that fit, else as numbers
+/* Classes are written as their names if those are whole numbers that fit, else as numbers
  * from 0. */
 static drove_status write_classes(drove_writer *w, const drove_data *data)
 {

@@ -1,9 +1,8 @@
-/* data/quant.c - quantised data sets: making them from a view.
+/* data/quant.c - makes quantised data sets from a view.
  *
- * A view is gone through two or three times (largest magnitude, numbers of pairs, filling), a few
- * numbers at a time on the stack, so that no float copy of it ever exists.  Rounding is to nearest,
- * ties to even, of the quotient in double: the number that comes out is the nearest there is to
- * value / scale.
+ * A view is read two or three times (largest magnitude, number of pairs, filling), a few numbers at
+ * a time on the stack, so no float copy of it ever exists.  The quotient in double is rounded to
+ * nearest, ties to even: the result is the integer nearest to value / scale.
  */
 #include "data/quant.h"
 
@@ -17,10 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* numbers of a row that are looked at together */
+enum { CHUNK = 1024 }; /* numbers of a row processed together */
 
-#define ROUNDER                                                                                    \
-    0x1.8p52 /* added and taken away again, it leaves a small double's nearest integer */
+#define ROUNDER 0x1.8p52 /* adding and subtracting it rounds a small double to an integer */
 
 /* ---- the view ---- */
 
@@ -35,7 +33,7 @@ static bool is_sparse(const source *from)
     return drove__storage_is_sparse(from->s);
 }
 
-/* Row of the storage that becomes row i. */
+/* The storage's row for row i. */
 static size_t source_row(const source *from, size_t i)
 {
     if (from->order == NULL) return drove__data_row(from->data, i);
@@ -43,7 +41,7 @@ static size_t source_row(const source *from, size_t i)
     return drove__data_row(from->data, from->order[i]);
 }
 
-/* Where the numbers of a row of the storage begin, and how many they are. */
+/* Start and count of the numbers of a row of the storage. */
 static size_t row_begin(const source *from, size_t row, size_t *n)
 {
     const drove_storage *s = from->s;
@@ -51,8 +49,8 @@ static size_t row_begin(const source *from, size_t row, size_t *n)
     return is_sparse(from) ? (size_t)s->row_start[row] : row * s->n_features;
 }
 
-/* The n <= CHUNK numbers from `at` of the storage on, scaled; the first one is feature `feature` if
- * the data are dense.  Returns into, or the storage itself. */
+/* The n <= CHUNK numbers of the storage from `at` on, scaled; dense data: the first one is feature
+ * `feature`.  Returns into, or the storage itself. */
 static const float *load(const source *from, size_t at, size_t feature, size_t n, float *into)
 {
     const drove_storage *s = from->s;
@@ -92,7 +90,7 @@ static int32_t largest_bits(const float *x, size_t n, int32_t largest)
     return largest;
 }
 
-/* Largest magnitude over the view; infinite or NaN where scaling overflows. */
+/* Largest magnitude over the view; infinite or NaN if scaling overflows. */
 static float find_largest(const source *from)
 {
     float chunk[CHUNK], largest;
@@ -116,7 +114,7 @@ static drove_status choose_scale(const source *from, const drove_quant_options *
         return drove__fail(DROVE_E_ARG, "scale of floats: expected 1, found %g",
                            (double)opt->scale);
     q->scale = is_float ? 1.0f : opt->scale;
-    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite, as the reader said */
+    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite: checked by reader */
     float largest = find_largest(from);
     if (!isfinite(largest)) {
         return drove__fail(DROVE_E_DATA,
@@ -236,8 +234,8 @@ static drove_status allocate_pairs(const source *from, drove_quant *q)
     return DROVE_OK;
 }
 
-/* Pairs of index[n] and the numbers of value[n], from pair `to` on; *place is that of the pair
- * before.  Returns the pair after the last.  The zeros of bridges are there already. */
+/* Writes pairs of index[n] and the numbers of value[n], from pair `to` on; *place is the index of
+ * the previous pair.  Returns the pair after the last.  The zeros of bridges are already there. */
 static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, const char *value,
                            size_t n, uint32_t *place)
 {
@@ -294,7 +292,7 @@ static drove_status check_options(const source *from, const drove_quant_options 
                        (double)opt->scale);
 }
 
-/* What asks for another format than the view has. */
+/* Refuses options that ask for another format than the view has. */
 static drove_status check_format(const drove_quant *q, const drove_quant_options *opt)
 {
     if (q->number != opt->number || q->index_bits != opt->index_bits) {
@@ -314,7 +312,7 @@ static drove_status take_quantised(const source *from, const drove_quant_options
     size_t n = from->data->n_rows;
     DROVE_TRY(check_format(q, opt));
     if (from->order == NULL && from->data->row == NULL) {
-        /* Relaxed: the storage is a user already, so the count cannot reach 0 meanwhile. */
+        /* Relaxed: the storage holds a reference, so the count cannot reach 0 meanwhile. */
         __atomic_add_fetch(&q->n_users, 1, __ATOMIC_RELAXED);
         *out = q;
         return DROVE_OK;
@@ -355,8 +353,7 @@ drove_status drove__quant_create(const drove_data *data, const drove_quant_optio
 void drove__quant_release(drove_quant *q)
 {
     if (q == NULL) return;
-    /* Release: this user's reads are over.  Acquire, by the last one: all other users' reads are
-     * over too. */
+    /* Release: this user's reads are done.  Acquire, by the last user: so are all others' reads. */
     if (__atomic_sub_fetch(&q->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
     if (q->block != NULL) {
         drove__free(q->block);

@@ -1,4 +1,5 @@
-/* data/quant.h - a data set in 8 or 16-bit fixed point or as floats, as the linear kernels read it.
+/* data/quant.h - a data set in 8 or 16-bit fixed point or as floats, in the layout of the linear
+ * kernels.
  *
  * Source: De Sa et al., ISCA 2017, section 3 (dataset numbers, index numbers, footnote 6).
  * Quantised once, at load or by `drove data convert`; immutable afterwards, read by any thread.
@@ -17,15 +18,15 @@ typedef struct drove_quant {
     /* dense: value[n_rows][row_bytes], each row 64-byte aligned and padded with zeros */
     size_t row_bytes;
     void  *value;
-    /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  Index: places
-     * (32 bits) or differences (8, 16 bits: kernel/linear.h, drovek_pairs); a gap that does not
-     * fit is bridged by pairs of the largest difference and value 0. */
+    /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  An index is a
+     * feature (32 bits) or a difference (8, 16 bits: kernel/linear.h, drovek_pairs); a gap that
+     * does not fit is bridged by pairs of the largest difference and value 0. */
     uint64_t *row_start;
     void     *index;
     uint64_t  n_stored; /* pairs, bridges included */
     uint64_t  n_bridges;
     uint64_t  n_clamped; /* values beyond the format's range under the given scale */
-    void     *block;     /* not NULL: one allocation that the three arrays lie in */
+    void     *block;     /* not NULL: one allocation that holds the three arrays */
     unsigned  n_users;   /* reference count; atomic access only */
 } drove_quant;
 
@@ -34,36 +35,36 @@ typedef struct drove_quant_options {
     unsigned        index_bits; /* 0 for dense data; 8, 16, 32 for sparse data */
     float           scale;      /* 0: the largest magnitude becomes the largest number */
     const uint32_t *order;      /* [data->n_rows] row i of the result is row order[i] of the view;
-                                   NULL: as they stand */
+                                   NULL: in the view's order */
 } drove_quant_options;
 
-/* The examples of a view, scaled as the view says (shift, factor), rounded to nearest.  Large
- * arrays use huge pages and are filled with the caller's memory policy.  A view of a quantised set
- * (data/storage: DROVE_X_QUANT) must have the format asked for: all its rows in their order are the
- * set itself, with one user more; otherwise rows are copied.
+/* The examples of a view, scaled by its shift and factor, rounded to nearest.  Large arrays use
+ * huge pages and the caller's memory policy.  A view of a quantised set (DROVE_X_QUANT) must have
+ * the requested format: all its rows in order are the set itself, with one more reference;
+ * otherwise rows are copied.
  * Errors: DROVE_E_ARG (index bits for dense data, none for sparse), DROVE_E_DATA (a scale that
  * overflows or vanishes; the view is a quantised set of another format), DROVE_E_NOMEM. */
 drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
                                  drove_quant **out);
-void         drove__quant_release(drove_quant *q); /* one user less; NULL accepted */
+void         drove__quant_release(drove_quant *q); /* drops one reference; NULL accepted */
 
-/* Row `row` as floats into x[n_features] (dense); or its pairs, places and values, without bridges,
- * into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how many.
- * A stored zero that lies exactly a largest difference behind its neighbour counts as a bridge. */
+/* Row `row` as floats into x[n_features] (dense); or its pairs without bridges, as indices and
+ * values, into index[] and x[] (sparse; at most row_start[row + 1] - row_start[row]); returns how
+ * many.  A stored zero exactly one largest difference after its neighbour counts as a bridge. */
 size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float *x);
 
-/* ---- quant_rows.c: what readers, writers and engines need ---- */
+/* ---- quant_rows.c: for readers, writers and engines ---- */
 
 /* "D8", "D16i8", "D32fi32" ...; static. */
 const char *drove__quant_name(drove_number number, unsigned index_bits);
 
-/* Largest difference between places; 0: the indices are places. */
+/* Largest difference between features; 0: the indices are features. */
 static inline uint32_t drove__index_most(unsigned index_bits)
 {
     return index_bits == 8 ? UINT8_MAX : index_bits == 16 ? UINT16_MAX : 0;
 }
 
-/* The numbers of a row one after the other, without bridges:
+/* Iterates over the numbers of a row, without bridges:
  *     walk = drove__quant_walk(q, row);
  *     while (drove__quant_next(q, &walk)) ... walk.place, walk.value ... */
 typedef struct drove_quant_walk {
@@ -75,23 +76,23 @@ typedef struct drove_quant_walk {
 drove_quant_walk drove__quant_walk(const drove_quant *q, size_t row);
 bool             drove__quant_next(const drove_quant *q, drove_quant_walk *walk);
 
-/* Row `row` as x[n_features] floats, zeros included, also of a sparse set. */
+/* Row `row` as x[n_features] floats, zeros included, even for a sparse set. */
 void drove__quant_unpack(const drove_quant *q, size_t row, size_t n_features, float *x);
 
-/* A set of copies of the rows row[n_rows] of q.  n_clamped stays that of q.  Errors:
+/* A set with copies of rows row[n_rows] of q.  n_clamped is that of q.  Errors:
  * DROVE_E_NOMEM. */
 drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t n_rows,
                                drove_quant **out);
 
-/* Whether all that is said above holds, with places below n_features; the sizes of the arrays have
- * been checked.  Names `where` in errors (DROVE_E_DATA). */
+/* Checks all the rules above, with features below n_features; the sizes of the arrays have been
+ * checked before.  Names `where` in errors (DROVE_E_DATA). */
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where);
 
 /* ---- quant_random.c ---- */
 
 /* A set of n_rows examples with random numbers, uniform over the format (floats: over [-1, 1)), for
- * measuring: made at about a GiB a second.  index_bits 0: dense, every number; else n_stored
- * distinct places of each row, one in each n_stored-th part of the features.  1 <= n_stored <=
+ * measuring: generated at about a GiB a second.  index_bits 0: dense, every number; else n_stored
+ * distinct features per row, one in each n_stored-th part of the features.  1 <= n_stored <=
  * n_features.  The scale makes the largest number 1.  Errors: DROVE_E_NOMEM. */
 typedef struct drove_quant_shape {
     drove_number number;

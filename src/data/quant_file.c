@@ -1,5 +1,5 @@
-/* data/quant_file.c - what the reader and the writer of quant:FILE share, and its row in the table
- * of formats. */
+/* data/quant_file.c - functions shared by the reader and the writer of quant:FILE, and its row in
+ * the table of formats. */
 #include "data/quant_file.h"
 
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 
 uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor)
 {
-    enum { MOST_RANK = 4 }; /* of tensors in these files; part of what their sums mean */
+    enum { MOST_RANK = 4 }; /* of tensors in these files; part of the checksum's definition */
     uint64_t facts[2 + MOST_RANK] = {tensor->type, tensor->rank};
     for (unsigned i = 0; i < tensor->rank && i < MOST_RANK; i++) facts[2 + i] = tensor->shape[i];
     hash = drove__hash(hash, tensor->name, strlen(tensor->name));
@@ -129,8 +129,8 @@ drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other)
                            spec->name);
     }
     if (drove__spec_get(spec, other, NULL) == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s?%s: has no meaning for a file that is %s", spec->name,
-                       other, strcmp(other, "from") == 0 ? "written" : "read");
+    return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s", spec->name, other,
+                       strcmp(other, "from") == 0 ? "written" : "read");
 }
 
 static const char *const keys[] = {"precision", "range", "from", NULL};

@@ -1,7 +1,7 @@
-/* data/quant_file.h - the file of a quantised data set, quant:FILE: what its writer
- * (quant_write.c) and its reader (quant_read.c) agree on.
+/* data/quant_file.h - the file of a quantised data set, quant:FILE: the format shared by its writer
+ * (quant_write.c) and its reader (quant_read.c).
  *
- * A safetensors file (base/safetensors.h).  Tensors, in this order, those that apply:
+ * A safetensors file (base/safetensors.h).  Tensors, in this order, as far as they apply:
  *
  *   value        dense: I8, I16 or F32 [n_rows][row_bytes / size]; sparse: [n_stored]
  *   index        U8, U16 or U32 [n_stored]
@@ -10,9 +10,9 @@
  *   label_start  U64 [n_rows + 1]
  *   label        U32 [label_start[n_rows]]
  *   class_names  U8, texts that end with a zero byte; absent: the numbers 0 ..
- *   input.shift, input.factor  F32 [n_features]: the scaling that came before quantisation
+ *   input.shift, input.factor  F32 [n_features]: the scaling applied before quantisation
  *
- * Metadata: docs/formats.md.  The last one is the checksum of all the rest.
+ * Metadata: docs/formats.md.  The last entry is the checksum of all the rest.
  */
 #ifndef DROVE_DATA_QUANT_FILE_H
 #define DROVE_DATA_QUANT_FILE_H
@@ -25,21 +25,21 @@
 
 enum { DROVE_QUANT_SUM_SIZE = 17 }; /* a hash as text */
 
-/* Further hash of a tensor, of a pair of metadata. */
+/* Continue a hash with a tensor, or with a pair of metadata. */
 uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor);
 uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *value);
 void     drove__quant_hash_text(uint64_t hash, char into[DROVE_QUANT_SUM_SIZE]);
 
-/* Of all that the view holds, before scaling: values, places, targets, class names. */
+/* Hash of the view's content before scaling: values, indices, targets, class names. */
 uint64_t drove__quant_fingerprint(const drove_data *data);
 
-/* Reads ?precision=D8, D16i16, D8[i16] ...; both outputs keep their values if the key is absent.
- * Errors: DROVE_E_ARG (not a format, or none for such data). */
+/* Reads ?precision=D8, D16i16, D8[i16] ...; both outputs are unchanged if the key is absent.
+ * Errors: DROVE_E_ARG (not a format, or not valid for such data). */
 drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drove_number *number,
                                     unsigned *index_bits);
 
-/* Errors: DROVE_E_ARG for ?scale, and for the key `other`, which has a meaning only the other way
- * (reading, writing). */
+/* Errors: DROVE_E_ARG for ?scale, and for the key `other`, which applies only in the other
+ * direction (reading, writing). */
 drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other);
 
 drove_status drove__quant_read(const drove_spec *spec, int part, const drove_shard *shard,

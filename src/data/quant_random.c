@@ -1,10 +1,10 @@
-/* data/quant_random.c - quantised data sets of random numbers, made in place: what is measured is
- * the training, so these must neither take long to make nor repeat themselves.
+/* data/quant_random.c - quantised data sets of random numbers, generated in place.  They serve to
+ * measure training, so they must be fast to generate and must not repeat.
  *
- * Numbers: xorshift64* (Vigna) eight bytes at a time.  Places: row j of n_stored parts of the
- * features gives its j-th place, so that they are distinct and ascend without sorting.  The bits
- * of a row follow from the seed and the row alone, so that pairs can be counted before there is
- * memory for them.
+ * Numbers: xorshift64* (Vigna), eight bytes at a time.  Indices: the features are cut into n_stored
+ * parts, and the j-th part gives a row's j-th index, so indices are distinct and ascend without
+ * sorting.  The bits of a row depend only on the seed and the row, so pairs can be counted before
+ * memory for them is allocated.
  */
 #include "base/mem.h"
 #include "base/rng.h"
@@ -59,7 +59,7 @@ static void to_f32(void *memory, size_t n)
     }
 }
 
-/* n numbers of a format into x; n * size bytes, of which the last, partial word is cut. */
+/* n numbers of a format into x; n * size bytes, the last word may be partial. */
 static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
 {
     size_t n_bytes = n * drove__number_size(number), at = 0;
@@ -92,7 +92,7 @@ static drove_status fill_dense(drove_quant *q, uint64_t seed)
 
 /* ---- sparse ---- */
 
-/* The k-th place of a row of n_stored. */
+/* The k-th index of a row of n_stored. */
 static inline uint32_t place_of(const drove_quant *q, size_t n_stored, size_t k, stream *s)
 {
     uint64_t first = (uint64_t)k * q->n_features / n_stored;
@@ -121,7 +121,7 @@ static inline void put_index(drove_quant *q, uint64_t at, uint32_t index)
     else ((uint32_t *)q->index)[at] = index;
 }
 
-/* Places of one row; bridges have value 0. */
+/* Indices of one row; bridges have value 0. */
 static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
 {
     stream s = start(seed, row + 1);
@@ -144,7 +144,7 @@ static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
 
 static drove_status allocate_pairs(drove_quant *q, size_t n_stored, uint64_t seed)
 {
-    /* parts of n / n_stored features: two neighbours are at most twice that apart */
+    /* parts of n / n_stored features: neighbours are at most twice that apart */
     bool fits = drove__index_most(q->index_bits) == 0 ||
                 q->n_features / n_stored * 2 + 2 <= drove__index_most(q->index_bits);
     q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);

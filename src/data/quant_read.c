@@ -1,8 +1,8 @@
-/* data/quant_read.c - reading quant:FILE; the format is in data/quant_file.h.
+/* data/quant_read.c - reads quant:FILE; the format is in data/quant_file.h.
  *
- * The file is read into one block, which the quantised data then lie in.  It is taken to be
- * hostile: the checksum finds damage, but whoever made the file made the checksum too, so that
- * every size, place and number is checked apart from it.
+ * The file is read into one block, which then backs the quantised data.  The file is not trusted:
+ * the checksum finds damage, but an attacker can compute it too, so every size, index and number is
+ * checked separately.
  */
 #include "data/quant_file.h"
 
@@ -107,7 +107,7 @@ static drove_status read_format(cache *c)
                        precision);
 }
 
-/* The tensor's bytes, which stay where they are. */
+/* The tensor's bytes, in place. */
 static drove_status want(const cache *c, const char *name, drove_tensor_type type, size_t n,
                          void **out)
 {
@@ -170,7 +170,7 @@ static drove_status read_shape(cache *c)
     return DROVE_OK;
 }
 
-/* Copies a tensor of n floats, if it is there. */
+/* Copies a tensor of n floats if it exists. */
 static drove_status copy_floats(const cache *c, const char *name, size_t n, float **out)
 {
     void *bytes;
@@ -275,7 +275,7 @@ static drove_status read_class_names(cache *c)
 
 /* ---- ?from ---- */
 
-/* The first thing in which the data differ from those that the file was made from, or NULL. */
+/* The first difference between the data and those that the file was made from, or NULL. */
 static const char *find_difference(const cache *c, const drove_data *data, uint64_t n_stored,
                                    const char *fingerprint, char into[128])
 {
@@ -340,7 +340,7 @@ static drove_status check_from(const cache *c, const char *from)
                        source, from, difference);
 }
 
-/* ---- all ---- */
+/* ---- opening ---- */
 
 static drove_status check_precision(const cache *c, const drove_spec *spec)
 {
@@ -367,7 +367,7 @@ static drove_status read_all(cache *c, const drove_spec *spec)
     return from != NULL ? check_from(c, from) : DROVE_OK;
 }
 
-/* The storage owns the quantised data from the first moment, and these the file's block. */
+/* The storage owns the quantised data from the start, and they own the file's block. */
 static drove_status prepare(cache *c)
 {
     DROVE_TRY(drove__storage_create(&c->s));
@@ -394,7 +394,7 @@ drove_status drove__quant_read(const drove_spec *spec, int part, const drove_sha
         if (status != DROVE_OK) drove__fail_in(status, "%s", c.path);
     }
     if (status == DROVE_OK) status = drove__storage_check(c.s, c.path);
-    c.file.data = NULL; /* the quantised data's, who release it */
+    c.file.data = NULL; /* now owned by the quantised data */
     drove__safetensors_fini(&c.file);
     if (status != DROVE_OK) drove__storage_release(c.s);
     else *out = c.s;

@@ -1,4 +1,4 @@
-/* data/quant_rows.c - quantised data sets: reading rows back, copying and checking them. */
+/* data/quant_rows.c - reads, copies and checks the rows of quantised data sets. */
 #include "data/quant.h"
 
 #include "base/mem.h"
@@ -173,8 +173,8 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
 
 /* ---- checking ---- */
 
-/* Is any of the n numbers none that quantisation makes?  Each loop sums in its numbers' own width,
- * so that it vectorises. */
+/* Whether any of the n numbers cannot come from quantisation.  Each loop sums in the width of its
+ * numbers, so that it vectorises. */
 static bool has_bad_number(const drove_quant *q, const void *value, size_t n)
 {
     const int8_t *i8 = value;
@@ -232,7 +232,7 @@ static drove_status check_sparse(const drove_quant *q, size_t n_features, const 
     bool is_bad = q->row_start[0] != 0 || q->row_start[q->n_rows] != q->n_stored;
     for (size_t row = 0; row < q->n_rows; row++)
         is_bad |= q->row_start[row] > q->row_start[row + 1];
-    if (is_bad) return drove__fail(DROVE_E_DATA, "%s: the rows' beginnings do not ascend", where);
+    if (is_bad) return drove__fail(DROVE_E_DATA, "%s: the starts of the rows do not ascend", where);
     for (size_t row = 0; row < q->n_rows; row++) DROVE_TRY(check_pairs(q, row, n_features, where));
     if (!has_bad_number(q, q->value, (size_t)q->n_stored)) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: a number is outside its format", where);

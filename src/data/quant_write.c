@@ -1,4 +1,4 @@
-/* data/quant_write.c - writing quant:FILE; the format is in data/quant_file.h. */
+/* data/quant_write.c - writes quant:FILE; the format is in data/quant_file.h. */
 #include "data/quant_file.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 
 enum { TENSORS_MOST = 9, META_MOST = 32, TEXT_SIZE = 32 };
 
-typedef struct cache { /* what goes into the file */
+typedef struct cache { /* content of the file */
     const drove_data *data;
     drove_quant *q;
     void *target; /* I32 or F32 [n_rows] */
@@ -72,11 +72,11 @@ static drove_status quantise(cache *c, const drove_spec *to)
     DROVE_TRY(drove__quant_precision(to, is_sparse, &opt.number, &opt.index_bits));
     DROVE_TRY(drove__spec_real(to, "range", DBL_MIN, (double)FLT_MAX, &range));
     if (range > 0 && opt.number == DROVE_F32) {
-        return drove__fail(DROVE_E_ARG, "%s?range: floats have the same range always", to->name);
+        return drove__fail(DROVE_E_ARG, "%s?range: does not apply to floats", to->name);
     }
     if (range > 0) {
         opt.scale = (float)(range / drove__number_most(opt.number));
-        if (opt.scale == 0) opt.scale = FLT_TRUE_MIN; /* 0 would choose one; this one is refused */
+        if (opt.scale == 0) opt.scale = FLT_TRUE_MIN; /* 0 would choose one; this is refused */
     }
     return drove__quant_create(c->data, &opt, &c->q);
 }
@@ -160,8 +160,7 @@ static drove_status put_class_names(cache *c)
 
 /* ---- the rest ---- */
 
-/* text with %XX for what is not plain ASCII: a path may be any bytes, metadata are UTF-8.  free()
- * it. */
+/* text with %XX for all but plain ASCII: a path may hold any bytes, metadata are UTF-8; free(). */
 static char *encode(const char *text)
 {
     char *out = malloc(3 * strlen(text) + 1), *to = out;

@@ -1,5 +1,5 @@
-/* data/scale.c - scaling.  Sums are double; two passes for the deviation, so that a large mean
- * costs no digits. */
+/* data/scale.c - computes scalings.  Sums are double; the deviation takes two passes, so that a
+ * large mean costs no digits. */
 #include "data/scale.h"
 
 #include "base/mem.h"
@@ -23,8 +23,7 @@ const char *drove__scaling_name(drove_scaling scaling)
     return drove__scaling_names[scaling];
 }
 
-/* One feature's factor: 1 / spread, or 1 where there is none, or where 1 / spread is no finite
- * float. */
+/* One feature's factor: 1 / spread; 1 if the spread is 0 or 1 / spread is no finite float. */
 static float inverse(double spread)
 {
     float factor = (float)(1.0 / spread);
@@ -46,7 +45,7 @@ static void add_dense(const drove_data *data, const double *centre, bool squared
     }
 }
 
-/* The same over stored values; the zeros' part of the squares is added by the caller. */
+/* The same over stored values; the caller adds the squares of the zeros. */
 static void add_sparse(const drove_data *data, const double *centre, bool squared, double *sum)
 {
     const drove_storage *s = data->storage;
@@ -84,7 +83,7 @@ static drove_status fit_standard(drove_data *data)
     }
     for (size_t f = 0; f < n; f++) {
         double deviation = sqrt(fmax(square[f], 0.0) / (double)data->n_rows);
-        /* what rounding leaves of a constant feature is not a deviation */
+        /* a constant feature leaves only rounding errors, not a deviation */
         if (deviation < 1e-7 * fabs(mean[f])) deviation = 0;
         data->factor[f] = inverse(deviation);
         data->shift[f] = sparse ? 0.0f : (float)mean[f];
@@ -112,8 +111,8 @@ static void find_range(drove_data *data)
     }
 }
 
-/* Of the n features at `first`: the factor that follows from their range, or, of_all, from the
- * range that all of them share. */
+/* The factor of the n features at `first`, from the range of each; of_all: from the range that all
+ * of them share. */
 static void finish_range(drove_data *data, size_t first, size_t n, bool of_all)
 {
     float *shift = data->shift + first, *factor = data->factor + first;
@@ -141,7 +140,7 @@ static void fit_largest(drove_data *data)
     for (size_t f = 0; f < s->n_features; f++) data->factor[f] = inverse((double)data->factor[f]);
 }
 
-/* factor of unit, and the shift that belongs to it; of_channels: one range for each channel. */
+/* The factor of unit and its shift; of_channels: one range per channel. */
 static void fit_unit(drove_data *data, bool of_channels)
 {
     const drove_storage *s = data->storage;
@@ -174,7 +173,7 @@ static drove_status check_mean(const drove_data *data)
     const char *word = drove__scaling_name(data->scaling);
     if (drove__storage_is_sparse(s)) {
         return drove__fail(DROVE_E_ARG,
-                           "?scale=%s: would make a number of every zero of sparse data; expected "
+                           "?scale=%s: would make the zeros of sparse data non-zero; expected "
                            "none, unit or standard",
                            word);
     }
@@ -249,7 +248,7 @@ drove_scale drove__data_scale(const drove_data *data)
     return (drove_scale){data->scaling, data->shift, data->factor};
 }
 
-/* Quantised test data cannot be scaled any more: they must have been, as the training data were. */
+/* Quantised test data cannot be scaled: they must have the training data's scaling already. */
 static drove_status compare(const drove_scale *train, const drove_data *test)
 {
     drove_scale found = drove__data_scale(test);

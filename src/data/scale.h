@@ -1,4 +1,4 @@
-/* data/scale.h - scaling: what is subtracted and multiplied when an example is loaded. */
+/* data/scale.h - scaling: the shift and factor applied when an example is loaded. */
 #ifndef DROVE_DATA_SCALE_H
 #define DROVE_DATA_SCALE_H
 
@@ -8,15 +8,15 @@
  *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse:
  *             x / largest |x|
  *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
- * mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
+ *   mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
  *   mean-channel  x - mean of each channel's pixels
  *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats
  *             1 / range of each feature, or of each channel
- * A feature that never varies is only shifted (sparse: left as it is).  Errors: DROVE_E_ARG (a mean
- * of sparse data, a channel's of what are no images), DROVE_E_NOMEM. */
+ * A feature that never varies is only shifted (sparse: left unchanged).  Errors: DROVE_E_ARG (a
+ * mean of sparse data, a channel mean of data that are not images), DROVE_E_NOMEM. */
 drove_status drove__scale_fit(drove_data *data);
 
-/* Does such a scaling of these data follow from what is in all of the rows? */
+/* Whether such a scaling of these data needs statistics of all rows. */
 bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *storage);
 
 /* Gives `test` a copy of the scaling of `train`; quantised test data must have it.  Errors:

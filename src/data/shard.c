@@ -1,9 +1,9 @@
-/* data/shard.c - see shard.h. */
+/* data/shard.c - rotations that assign rows to parts. */
 #include "data/shard.h"
 
 #include "base/rng.h"
 
-/* Place of part 0 in a group. */
+/* Position of part 0 in a group. */
 static uint64_t rotation(const drove_shard *s, uint64_t group)
 {
     drove_rng rng;

@@ -1,9 +1,9 @@
-/* data/shard.h - the rows of a training set that belong to one of several workers.
+/* data/shard.h - divides the rows of a training set among several workers.
  *
- * The rows are taken n at a time, in the order of the file; each of the n parts gets one of them,
- * by a rotation that the seed and the group draw.  So a part is a random one even of a file that
- * is sorted by class, all parts have the same size, whatever is left over belongs to none, and a
- * reader finds its rows in the order of the file without knowing how many there will be.
+ * Rows are taken n at a time, in the order of the file; each of the n parts gets one of them, by a
+ * rotation drawn from the seed and the group.  So a part is random even if the file is sorted by
+ * class, all parts have the same size, the remainder belongs to none, and a reader finds its rows
+ * in the order of the file without knowing their number.
  */
 #ifndef DROVE_DATA_SHARD_H
 #define DROVE_DATA_SHARD_H
@@ -28,10 +28,10 @@ static inline size_t drove__shard_size(const drove_shard *s, size_t n_rows)
     return drove__shard_is_part(s) ? n_rows / s->n : n_rows;
 }
 
-/* The i-th row of the part, of those that it would have of an endless file. */
+/* The i-th row of the part, as if the file were endless. */
 uint64_t drove__shard_row(const drove_shard *s, uint64_t i);
 
-/* Does the row belong to the part, if its group is whole? */
+/* Whether the row belongs to the part, if its group is complete. */
 bool drove__shard_has(const drove_shard *s, uint64_t row);
 
 #endif

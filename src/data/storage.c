@@ -1,4 +1,4 @@
-/* data/storage.c - the memory of a data set: making, releasing and checking it. */
+/* data/storage.c - creates, releases and checks the memory of a data set. */
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -24,8 +24,7 @@ drove_status drove__storage_create(drove_storage **out)
 void drove__storage_release(drove_storage *storage)
 {
     if (storage == NULL) return;
-    /* Release: this view's reads are over.  Acquire, by the last one: all other views' reads are
-     * over too. */
+    /* Release: this view's reads are done.  Acquire, by the last view: so are all others' reads. */
     if (__atomic_sub_fetch(&storage->n_views, 1, __ATOMIC_ACQ_REL) > 0) return;
     drove__free(storage->x_u8);
     drove__free(storage->x_f32);
@@ -94,12 +93,12 @@ drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows,
 {
     if (drove__shard_size(shard, n_rows) > 0 || !drove__shard_is_part(shard)) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
-                       "%s: expected at least as many training examples as workers with a part of "
-                       "their own, %llu, found %zu",
+                       "%s: expected at least as many training examples as workers with their own "
+                       "part, %llu, found %zu",
                        where, (unsigned long long)shard->n, n_rows);
 }
 
-/* Rows of a part ascend, so that nothing is overwritten that is still needed. */
+/* Rows of a part ascend, so nothing is overwritten before it is read. */
 void drove__storage_keep_targets(drove_storage *s, const drove_shard *shard)
 {
     if (!drove__shard_is_part(shard)) return;

@@ -1,4 +1,4 @@
-/* data/synth.c - what the generators share. */
+/* data/synth.c - functions shared by the generators. */
 #include "data/synth.h"
 
 #include "base/mem.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A generator needs no file, so nothing but the machine bounds what a spec may ask for. */
+/* A generator needs no file, so only the machine limits what a spec may ask for. */
 static drove_status check_memory(const drove_spec *spec, const drove_synth_size *size)
 {
     double of_stored = size->x_kind == DROVE_X_U8 ? 1 : size->x_kind == DROVE_X_F32 ? 4 : 8;

@@ -1,4 +1,4 @@
-/* data/synth.h - what the generators share. */
+/* data/synth.h - functions shared by the generators. */
 #ifndef DROVE_DATA_SYNTH_H
 #define DROVE_DATA_SYNTH_H
 
@@ -9,7 +9,7 @@ typedef struct drove_synth_size {
     uint64_t n_rows, n_features;
     drove_x_kind
         x_kind; /* bytes and floats: [n_rows][n_features] is allocated; sparse: row_start alone */
-    uint64_t n_stored; /* sparse: numbers expected, to see whether they fit */
+    uint64_t n_stored; /* sparse: expected count, to check that they fit in memory */
 } drove_synth_size;
 
 /* A storage of classes whose arrays are allocated, not filled.

@@ -1,15 +1,15 @@
 /* data/synth_digits.c - images of digits drawn from strokes: a stand-in for MNIST that needs no
  * file.
  *
- * An image depends on (seed, part, its number) alone, so that more images never change the first
- * ones.  Steps: a way of writing the digit (data/glyphs.c); its control points moved at random;
- * smooth curves through them; a random affine map; the distance of each pixel to the nearest
- * segment, turned into ink with a random pen; noise.
+ * An image depends only on (seed, part, its number), so more images never change the first ones.
+ * Steps: choose a variant of the digit (data/glyphs.c); move its control points at random; draw
+ * smooth curves through them; apply a random affine map; turn the distance of each pixel to the
+ * nearest segment into ink, with a random pen; add noise.
  *
- * How hard the data are depends on the strength of each distortion below.  With the default 60,000
- * and 10,000 images of seed 1, multinomial logistic regression (L-BFGS, 300 iterations, L2 weight
- * 1e-4) is right on 87.1 % of the test part, and an MLP 784-128-128-128-10 (ReLU, SGD, batch 32,
- * step 0.05) on 97.7, 98.5, 99.0, 99.0 and 99.1 % after 1 to 5 epochs.
+ * The strength of the distortions below sets how hard the data are.  With the default 60,000 and
+ * 10,000 images of seed 1, multinomial logistic regression (L-BFGS, 300 iterations, L2 weight 1e-4)
+ * is right on 87.1 % of the test part, and an MLP 784-128-128-128-10 (ReLU, SGD, batch 32, step
+ * 0.05) on 97.7, 98.5, 99.0, 99.0 and 99.1 % after 1 to 5 epochs.
  */
 #include "data/glyphs.h"
 #include "data/synth.h"
@@ -30,7 +30,7 @@ enum {
 
 #define TEST_PART (UINT64_C(1) << 63) /* set in the stream number of images of the test part */
 
-/* Strength of the distortions.  Lengths in pixels unless said otherwise. */
+/* Strength of the distortions.  Lengths in pixels unless noted otherwise. */
 static const float box_height = 19.0f; /* of the undistorted digit                            */
 static const float wobble = 0.030f;    /* deviation of a control point, in boxes              */
 static const float rotation = 0.20f;   /* deviation, radians                                  */
@@ -64,7 +64,7 @@ static float uniform(drove_rng *rng, float least, float most)
     return least + (most - least) * (float)drove__rng_uniform(rng);
 }
 
-/* Normal, cut at 2.5 deviations, so that no digit leaves the image. */
+/* Normal, limited to 2.5 deviations, so that no digit leaves the image. */
 static float normal(drove_rng *rng, float deviation)
 {
     float z = (float)drove__rng_normal(rng);
@@ -148,8 +148,7 @@ static void pixel_range(float a, float b, float reach, int *first, int *last)
     *last = high >= SIDE - 1 ? SIDE - 1 : (int)high;
 }
 
-/* nearest[y][x] = the smaller of itself and the squared distance to the segment, for pixels
- * within reach. */
+/* nearest[y][x] = min(nearest[y][x], squared distance to the segment), for pixels within reach. */
 static void measure_segment(const segment *s, float reach, float nearest[PIXELS])
 {
     int x_first, x_last, y_first, y_last;

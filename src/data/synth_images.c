@@ -1,9 +1,9 @@
 /* data/synth_images.c - colour images of blobs, for convolutional networks without files.
  *
  * Each class is an arrangement of coloured blobs; an image shows its class's arrangement shifted
- * (round the edges), mirrored half of the time, with other contrast, and with noise.  An image
- * depends on (seed, part, its number) and the arrangement on (seed, class), so training and test
- * part show the same classes.
+ * (wrapping at the edges), mirrored half of the time, with random contrast and noise.  An image
+ * depends only on (seed, part, its number) and the arrangement on (seed, class), so training and
+ * test part show the same classes.
  */
 #include "data/synth.h"
 
@@ -29,7 +29,7 @@ static float uniform(drove_rng *rng, float least, float most)
     return least + (most - least) * (float)drove__rng_uniform(rng);
 }
 
-/* What a blob of this centre and radius leaves along one side, round the edges: [n]. */
+/* Profile of a blob with this centre and radius along one side, wrapping at the edges: [n]. */
 static void draw_profile(float centre, float radius, size_t n, float *profile)
 {
     for (size_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static void draw_blobs(drove_rng *rng, blob blobs[BLOBS])
 }
 
 /* picture[CHANNELS][height][width] of a class, values around 0.5.  A blob is the product of two
- * profiles, [BLOBS][width] and [BLOBS][height] in `profile`: that takes few exponentials. */
+ * profiles, [BLOBS][width] and [BLOBS][height] in `profile`: that needs few exponentials. */
 static void draw_class(uint64_t seed, uint64_t class, size_t height, size_t width, float *profile,
                        float *picture)
 {
@@ -107,7 +107,7 @@ static size_t begin_image(uint64_t seed, uint64_t part, size_t i, size_t n_class
     return (size_t)drove__rng_below(rng, n_classes);
 }
 
-/* order[n_rows]: the rows by class; end[c]: where class c ends in it. */
+/* order[n_rows]: the rows by class; end[c]: the end of class c in it. */
 static void sort_rows(const drove_storage *s, size_t *end, uint32_t *order)
 {
     for (size_t i = 0; i < s->n_rows; i++) end[s->y_class[i]]++;
@@ -117,15 +117,15 @@ static void sort_rows(const drove_storage *s, size_t *end, uint32_t *order)
     end[s->n_classes - 1] = s->n_rows;
 }
 
-typedef struct easel { /* scratch for the pictures */
-    size_t *end;       /* [n_classes] */
-    uint32_t *order;   /* [n_rows] */
-    float *profile;    /* [BLOBS][height + width] */
-    float *picture;    /* [n_features] of one class */
-} easel;
+typedef struct scratch { /* for the pictures */
+    size_t *end;         /* [n_classes] */
+    uint32_t *order;     /* [n_rows] */
+    float *profile;      /* [BLOBS][height + width] */
+    float *picture;      /* [n_features] of one class */
+} scratch;
 
-/* Class by class, so that one picture is there at a time, whatever their number. */
-static void draw_rows(const easel *e, drove_storage *s, uint64_t seed, uint64_t part)
+/* Class by class, so that only one picture exists at a time. */
+static void draw_rows(const scratch *e, drove_storage *s, uint64_t seed, uint64_t part)
 {
     drove_rng rng;
     for (size_t i = 0; i < s->n_rows; i++)
@@ -143,10 +143,10 @@ static void draw_rows(const easel *e, drove_storage *s, uint64_t seed, uint64_t 
 
 static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
 {
-    easel e = {.end = calloc(s->n_classes, sizeof *e.end),
-               .order = drove__grow(NULL, s->n_rows, sizeof *e.order),
-               .profile = drove__grow(NULL, BLOBS * (s->height + s->width), sizeof *e.profile),
-               .picture = drove__grow(NULL, s->n_features, sizeof *e.picture)};
+    scratch e = {.end = calloc(s->n_classes, sizeof *e.end),
+                 .order = drove__grow(NULL, s->n_rows, sizeof *e.order),
+                 .profile = drove__grow(NULL, BLOBS * (s->height + s->width), sizeof *e.profile),
+                 .picture = drove__grow(NULL, s->n_features, sizeof *e.picture)};
     bool is_there = e.end != NULL && e.order != NULL && e.profile != NULL && e.picture != NULL;
     if (is_there) draw_rows(&e, s, seed, part);
     free(e.end);

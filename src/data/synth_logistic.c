@@ -1,9 +1,9 @@
-/* data/synth_logistic.c - data drawn from the logistic model: De Sa et al. (Buckwild!), footnote
- * 9.
+/* data/synth_logistic.c - generates data from the logistic model: De Sa et al. (Buckwild!),
+ * footnote 9.
  *
  * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with
- * probability 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability
- * p and stores the others as the zeros they are.  Row i depends on (seed, d, density, i) alone.
+ * probability 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability p;
+ * the others are zeros and are not stored.  Row i depends only on (seed, d, density, i).
  */
 #include "data/synth.h"
 #include "data/text.h"
@@ -44,7 +44,7 @@ static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, in
     *class = draw_class(rng, product);
 }
 
-/* Distances between stored elements are geometric, so the cost is that of the stored ones. */
+/* Distances between stored elements are geometric, so the cost depends only on the stored ones. */
 static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s,
                                     int32_t *class)
 {

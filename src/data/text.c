@@ -1,4 +1,4 @@
-/* data/text.c - lines of text files and their errors. */
+/* data/text.c - reads lines of text files; errors name their position. */
 #include "data/text.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* data/text.h - a place in a line of a text file, and errors that name it: "FILE:LINE:COLUMN:
+/* data/text.h - positions in a line of a text file, and errors that name them: "FILE:LINE:COLUMN:
  * expected ..., found ...".
  */
 #ifndef DROVE_DATA_TEXT_H
@@ -18,12 +18,11 @@ typedef struct drove_line { /* [start, end) is the reader's line */
  * byte order mark. */
 drove_status drove__line_next(drove_reader *reader, drove_line *out, bool *found);
 
-/* DROVE_E_DATA about the text at `where` in the line: what was expected, and the word found
- * there. */
+/* DROVE_E_DATA about the text at `where` in the line: what was expected, and the word found. */
 drove_status drove__line_fail(const drove_line *line, const char *where, const char *expected);
 
-/* A number at line->at that ends at line->end or at a byte in `stops`; line->at moves behind it.
- * Refuses what is not finite.  what: "a number" in the error. */
+/* Reads a number at line->at that ends at line->end or at a byte in `stops`; line->at then is after
+ * it.  Refuses numbers that are not finite.  what: "a number" in the error. */
 drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out);
 
 static inline bool drove__is_blank(char c)
@@ -31,8 +30,8 @@ static inline bool drove__is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Makes room for `needed` elements in *memory (malloc family), growing by half; *capacity in
- * elements. Errors: DROVE_E_NOMEM. */
+/* Makes room for `needed` elements in *memory (malloc family), growing by half; *capacity is in
+ * elements.  Errors: DROVE_E_NOMEM. */
 drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes);
 
 #endif

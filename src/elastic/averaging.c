@@ -1,26 +1,26 @@
-/* elastic/averaging.c - workers average gradients, parameters, or what they have gained.
+/* elastic/averaging.c - workers average gradients, parameters, or changes of parameters.
  *
- *   allreduce   the mean gradient of all by an all-reduce, applied by every worker alike to equal
- *               parameters: what `sync` is without shared memory, and with as many workers as a
- *               power of two its bits
+ *   allreduce   every worker applies the mean gradient of all to equal parameters.  This is `sync`
+ *               without shared memory; with 2^k workers it has its bits
  *   local       H local steps, then all parameters become their mean (Stich, ICLR 2019)
- *   diloco      H local steps by the rule, then an outer step of Nesterov momentum on what all have
- *               gained (Douillard et al., 2023): with the outer step size lr and momentum m
+ *   diloco      H local steps by the rule, then an outer step of Nesterov momentum on the mean
+ *               change (Douillard et al., 2023), with the outer step size lr and momentum m:
  *                   g = c - mean of W^i     v = m v + g     c -= lr (g + m v)     W^i = c
  *
- * H is the period.  16 by default for local, the upper end of what Lin et al. (ICLR 2020) compare;
- * 100 for diloco, whose authors take 500 in runs of 88,000 steps, and lose little from 50
- * to 1000: here an epoch may have few hundred steps.  "auto": see pace.
+ * H is the period.  Default for local: 16, the largest that Lin et al. (ICLR 2020) compare.
+ * Default for diloco: 100.  Its authors take 500 in runs of 88,000 steps and lose little from 50 to
+ * 1000; here an epoch may have a few hundred steps.  "auto": see pace.
  *
- * With --precision C16s, C8s or C1s gradients, or W^i - c (local: c the last mean), travel in that
+ * With --precision C16s, C8s or C1s gradients, or W^i - c (local: c the last mean), are sent in so
  * many bits.
  *
- * What is evaluated: the parameters; the mean of all W^i; c.  An update is a round, in which every
- * worker has made one step; worker 0 publishes it.
+ * Evaluated are the parameters; the mean of all W^i; c.  An update is a round, in which every
+ * worker makes one step; worker 0 publishes it.
  */
 #include "elastic/common.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 #include "cluster/tree.h"
 
 #include <math.h>
@@ -32,10 +32,10 @@ enum {
     PACE_EXCHANGES = 8, /* between two decisions about H */
     PACE_MOST = 4096
 };
-#define PACE_SHARE 0.1 /* of a worker's time that exchanges may take */
+#define PACE_SHARE 0.1 /* share of the time for exchanges */
 
 typedef struct averaging_impl {
-    drove_elastic e; /* diloco: of[i].c the same everywhere, of[i].v too */
+    drove_elastic e; /* diloco: of[i].c and of[i].v are equal for all i */
     bool is_outer;
     float outer_lr, outer_momentum;
     float *mean;       /* [n_vector] local: peek */
@@ -67,6 +67,7 @@ static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
 static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
                                const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C,
                                      .period = PERIOD_LOCAL,
                                      .may_auto = true,
@@ -87,6 +88,7 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
 static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
                                 const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     static const char *const keys[] = {"lr", "momentum", "h", NULL};
     drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
                                .period = PERIOD_DILOCO,
@@ -136,20 +138,17 @@ static float *gradient(drove_sync *s, unsigned worker)
 static drove_status add_all(averaging_impl *p, unsigned worker, const float *in)
 {
     drove_elastic_worker *me = &p->e.of[worker];
-    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
-                              .in = in,
-                              .out = me->sum,
-                              .codec = me->codec};
-    DROVE_TRY(drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, false));
-    return drove__parcel_end(&p->e, worker, &me->up);
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .channel = DROVE_CHANNEL_UP, .in = in, .out = me->sum};
+    DROVE_TRY(drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, false));
+    return drove__transfer_end(&p->e, worker, &me->up);
 }
 
 static void finish(drove_sync *s, unsigned worker, uint64_t begin_ns, drove_publish_info *info)
 {
     averaging_impl *p = s->impl;
     drove_elastic_worker *me = &p->e.of[worker];
-    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    /* Relaxed: read for display, or behind the lock of parking. */
     if (worker == p->e.transport->first_worker)
         atomic_store_explicit(&s->published, me->steps, memory_order_relaxed);
     drove__elastic_report(me, begin_ns, info);
@@ -172,8 +171,8 @@ static drove_status publish_mean(drove_sync *s, unsigned worker, const drove_ste
     return DROVE_OK;
 }
 
-/* H such that exchanges take at most PACE_SHARE of the time, by what was measured since the last
- * decision, as the mean of all workers, so that all decide alike.  At first H is 1. */
+/* Sets H such that exchanges take at most PACE_SHARE of the time, from means over all workers since
+ * the last decision, so that all decide alike.  H is 1 at first. */
 static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
 {
     averaging_impl *p = s->impl;
@@ -183,7 +182,7 @@ static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
     me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
     me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_SMALL,
+                              .channel = DROVE_CHANNEL_SMALL,
                               .in = me->agreed,
                               .out = me->agreed,
                               .n = 2};
@@ -195,7 +194,7 @@ static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
     return DROVE_OK;
 }
 
-/* me->sum, of all W^i or W^i - c, becomes their mean. */
+/* From me->sum, of all W^i or W^i - c, to the mean. */
 static void become_mean(drove_sync *s, drove_elastic_worker *me, bool differs)
 {
     const drovek_table *k = s->optim->kernels;
@@ -222,7 +221,7 @@ static void step_outside(drove_sync *s, drove_elastic_worker *me, bool differs)
     k->copy_f32(me->w, me->c, n);
 }
 
-static drove_status meet(drove_sync *s, unsigned worker)
+static drove_status exchange(drove_sync *s, unsigned worker)
 {
     averaging_impl *p = s->impl;
     drove_elastic_worker *me = &p->e.of[worker];
@@ -243,9 +242,9 @@ static drove_status publish_local(drove_sync *s, unsigned worker, const drove_st
     bool is_due = drove__elastic_is_due(me);
     drove__elastic_step(&p->e, s, worker, step, 0);
     me->since = is_due ? 0 : me->since + 1;
-    me->compute_ns += begin_ns - me->acquired_ns; /* without auto nobody reads it */
+    me->compute_ns += begin_ns - me->acquired_ns; /* read with period auto only */
     me->n_computed++;
-    if (is_due) DROVE_TRY(meet(s, worker));
+    if (is_due) DROVE_TRY(exchange(s, worker));
     finish(s, worker, begin_ns, info);
     return DROVE_OK;
 }
@@ -267,14 +266,14 @@ static drove_elastic_worker *first(const averaging_impl *p)
     return &p->e.of[p->e.transport->first_worker];
 }
 
-/* local: the mean of all, wherever they are; the replicas stay as they are.  The others know it. */
+/* local between exchanges: the mean over all processes.  Replicas do not change. */
 static drove_status parked(drove_sync *s)
 {
     averaging_impl *p = s->impl;
     drove_transport *t = p->e.transport;
     if (t->n_processes == 1 || p->mean == NULL || first(p)->since == 0) return DROVE_OK;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
+                              .channel = DROVE_CHANNEL_UP,
                               .in = first(p)->w,
                               .out = p->mean,
                               .n = s->optim->n};
@@ -312,7 +311,7 @@ static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
     return drove__elastic_tensors(&((averaging_impl *)s->impl)->e, s, out, most);
 }
 
-/* allreduce: all replicas are the vector, and what a codec has rounded away is all besides. */
+/* allreduce: replicas equal the vector; only residuals are saved besides. */
 static size_t tensors_of_codec(drove_sync *s, drove_tensor *out, size_t most)
 {
     bool has_codec = ((averaging_impl *)s->impl)->e.bits != 32;
@@ -351,9 +350,9 @@ const drove_sync_ops drove__sync_allreduce = {
         .help =                                                                                    \
             "parameters become their mean every --period steps (16; auto: exchanges take at most " \
             "10 % of the time)",                                                                   \
-        .source = "Stich, ICLR 2019", .promises = (kept), .needs = NEEDS | DROVE_SYNC_OWN_STATE,   \
-        .variants = local_variants, .init = init_local, .publish = publish_local,                  \
-        .tensors = tensors
+        .source = "Stich, ICLR 2019", .promises = (kept),                                          \
+        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = local_variants,      \
+        .init = init_local, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_local = {
     LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE),
@@ -368,8 +367,8 @@ static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROV
             "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); " \
             "?lr=0.7, ?momentum=0.9 of it",                                                        \
         .source = "Douillard et al., 2023", .promises = (kept),                                    \
-        .needs = NEEDS | DROVE_SYNC_OWN_STATE, .variants = diloco_variants, .init = init_diloco,   \
-        .publish = publish_local, .tensors = tensors
+        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = diloco_variants,     \
+        .init = init_diloco, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_diloco = {
     DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),

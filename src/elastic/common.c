@@ -1,4 +1,4 @@
-/* elastic/common.c - see common.h. */
+/* elastic/common.c - options, workers and steps of the elastic strategies. */
 #include "elastic/common.h"
 
 #include "base/clock.h"
@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANTISSA = 24 };
-
 /* ---- setting up ---- */
 
 static bool is_here(const drove_elastic *e, unsigned worker)
@@ -16,7 +14,7 @@ static bool is_here(const drove_elastic *e, unsigned worker)
     return drove__transport_is_here(e->transport, worker);
 }
 
-/* --period: the strategy's own, another, or found out by measuring. */
+/* --period: a number, or auto: measured. */
 static drove_status read_period(drove_elastic *e, const drove_sync *s, const char *text,
                                 const drove_elastic_kind *kind)
 {
@@ -62,7 +60,7 @@ static drove_status read_pull(drove_elastic *e, const drove_sync *s, double rho,
     return DROVE_OK;
 }
 
-/* Is eta another one from step to step?  Then two workers' etas of one round may differ. */
+/* Does eta change from step to step?  Then workers may differ in a round. */
 static bool eta_varies(const drove_optim *optim)
 {
     for (unsigned i = 0; i < optim->n_schedules; i++) {
@@ -106,44 +104,13 @@ static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker
     return is_complete ? DROVE_OK : drove__sync_no_memory(s);
 }
 
-/* --precision: what is added over all may travel in fewer bits. */
-static drove_status read_wire_format(drove_elastic *e, const drove_sync *s,
-                                     const drove_sync_options *opt, const drove_elastic_kind *kind)
-{
-    const char *text = opt->wire_format != NULL ? opt->wire_format : "";
-    DROVE_TRY(drove__codec_parse(text, &e->bits));
-    if (e->bits == 32) return DROVE_OK;
-    if (!kind->may_encode)
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected C32f, since %s sends parameters as they are "
-                           "(fewer bits: easgd-sync3, allreduce, local, diloco)",
-                           text, s->ops->name);
-    if (e->n_parts == 1) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--precision %s: expected --messages packed, found layers, whose numbers "
-                       "travel as they are",
-                       text);
-}
-
-static drove_status make_codec(drove_elastic *e, const drove_sync *s, unsigned worker,
-                               uint64_t seed)
-{
-    const drove_codec_options opt = {.bits = e->bits,
-                                     .n = s->optim->n,
-                                     .n_workers = s->n_workers,
-                                     .worker = worker,
-                                     .seed = seed,
-                                     .kernels = s->optim->kernels};
-    return e->bits == 32 ? DROVE_OK : drove__codec_create(&opt, &e->of[worker].codec);
-}
-
 drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
                                  const drove_elastic_kind *kind, const drove_params *start)
 {
     DROVE_TRY(read_period(e, s, opt->period, kind));
     DROVE_TRY(read_pull(e, s, opt->rho, kind));
     DROVE_TRY(make_parts(e, s, opt));
-    DROVE_TRY(read_wire_format(e, s, opt, kind));
+    DROVE_TRY(drove__elastic_read_precision(e, s, opt, kind));
     e->eta_varies = eta_varies(s->optim);
     e->transport = opt->transport;
     if (e->transport == NULL) {
@@ -157,7 +124,7 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
     for (unsigned w = 0; w < s->n_workers; w++) {
         if (!is_here(e, w)) continue;
         DROVE_TRY(make_worker(e, s, w, kind->vectors, start));
-        DROVE_TRY(make_codec(e, s, w, opt->seed));
+        DROVE_TRY(drove__elastic_make_codecs(e, s, w, opt->seed));
     }
     return DROVE_OK;
 }
@@ -170,7 +137,7 @@ void drove__elastic_fini(drove_elastic *e, drove_sync *s)
         drove__sync_vector_free(s, e->of[w].c);
         drove__sync_vector_free(s, e->of[w].sum);
         drove__sync_vector_free(s, e->of[w].v);
-        drove__codec_destroy(e->of[w].codec);
+        drove__elastic_free_codecs(e, w);
     }
     drove__free(e->of);
     drove__free(e->progress);
@@ -183,7 +150,7 @@ drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worke
                                  drove_view *view)
 {
     drove_elastic_worker *me = &e->of[worker];
-    /* Relaxed: decides nothing but to go no further. */
+    /* Relaxed: only ends the run. */
     if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0)
         return drove__fail(DROVE_E_SYSTEM, "%s: stopped", s->ops->name);
     me->met = (drove_exchange_info){0};
@@ -195,7 +162,7 @@ drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worke
 
 void drove__elastic_release(drove_sync *s, unsigned worker)
 {
-    (void)s; /* nobody but this worker ever writes W^i */
+    (void)s; /* only this worker writes W^i */
     (void)worker;
 }
 
@@ -214,7 +181,7 @@ drove_status drove__elastic_agree(drove_elastic *e, drove_sync *s, unsigned work
     if (!e->eta_varies || s->n_workers == 1) return DROVE_OK;
     me->agreed[0] = *eta;
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_SMALL,
+                              .channel = DROVE_CHANNEL_SMALL,
                               .in = me->agreed,
                               .out = me->agreed,
                               .n = 1};
@@ -236,7 +203,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What the exchanges took at acquire, where some are begun, is not this call's. */
+/* Time that exchanges took in acquire is not of this call. */
 void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                            drove_publish_info *info)
 {
@@ -255,7 +222,7 @@ void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                                  .distance = me->distance};
 }
 
-/* Is a step w += -eta g, with nothing besides?  *eta: then. */
+/* Is the step only w += -eta g?  Sets *eta. */
 static bool is_plain(const drove_optim *optim, const drove_step *step, float *eta)
 {
     bool is_finished = optim->state == DROVE_STATE_WORKER;
@@ -270,7 +237,7 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     drove_elastic_worker *me = &e->of[worker];
     const drovek_table *k = s->optim->kernels;
     size_t n = s->optim->n;
-    /* Where W^i - c has travelled, c is in the sum already. */
+    /* The sum of W^i - c contains c already. */
     float eta, p = me->codec != NULL ? 0.0f : (float)s->n_workers;
     bool plain = is_plain(s->optim, step, &eta);
     const float *g = plain ? step->value : NULL;
@@ -282,104 +249,14 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     else drove__elastic_step(e, s, worker, step, staleness);
 }
 
-bool drove__elastic_differs(const drove_elastic *e, const drove_sync *s, unsigned worker)
-{
-    const drove_elastic_worker *me = &e->of[worker];
-    if (me->codec == NULL) return false;
-    s->optim->kernels->blend_f32(me->sum, me->w, me->c, s->optim->n, 1.0f, -1.0f);
-    return true;
-}
-
 double drove__elastic_distance(const drovek_table *k, float *w, const float *c, size_t n)
 {
     return sqrt(k->elastic_f32(w, NULL, c, n, 0.0f, 0.0f, true));
 }
 
-/* ---- vectors on their way ---- */
-
-static drove_status start_part(drove_elastic *e, unsigned worker, drove_parcel *p)
-{
-    size_t i = p->n_started++;
-    const drove_span *part = &e->part[i];
-    drove_exchange x = p->x;
-    x.lane += (unsigned)(i % p->n_lanes);
-    x.n = part->length;
-    if (x.in != NULL) x.in += part->offset;
-    if (x.out != NULL) x.out += part->offset;
-    x.number[3] = (float)i;
-    return e->transport->ops->start(e->transport, worker, &x);
-}
-
-drove_status drove__parcel_begin(drove_elastic *e, unsigned worker, drove_parcel *p,
-                                 const drove_exchange *x, unsigned n_lanes, bool is_early)
-{
-    *p = (drove_parcel){.x = *x, .n_lanes = n_lanes, .is_open = true, .is_early = is_early};
-    while (p->n_started < e->n_parts && p->n_started < n_lanes) DROVE_TRY(start_part(e, worker, p));
-    return DROVE_OK;
-}
-
-static void add_info(drove_exchange_info *sum, const drove_exchange_info *one)
-{
-    sum->wait_ns += one->wait_ns;
-    sum->work_ns += one->work_ns;
-    sum->centre_ns += one->centre_ns;
-    sum->flight_ns += one->flight_ns;
-    sum->bytes += one->bytes;
-    sum->messages += one->messages;
-}
-
-drove_status drove__parcel_end(drove_elastic *e, unsigned worker, drove_parcel *p)
-{
-    drove_elastic_worker *me = &e->of[worker];
-    p->is_open = false;
-    for (; p->n_done < e->n_parts; p->n_done++) {
-        drove_exchange_info one = {0};
-        unsigned lane = p->x.lane + (unsigned)(p->n_done % p->n_lanes);
-        DROVE_TRY(e->transport->ops->finish(e->transport, worker, lane, &one));
-        if (p->n_done == 0) me->before = drove__elastic_join(one.number);
-        if (p->is_early && p->n_done < p->n_lanes && one.flight_ns > one.wait_ns)
-            me->hidden_ns += one.flight_ns - one.wait_ns;
-        add_info(&me->met, &one);
-        if (p->n_started < e->n_parts) DROVE_TRY(start_part(e, worker, p));
-    }
-    return DROVE_OK;
-}
-
-void drove__elastic_split(uint64_t value, float *number)
-{
-    number[0] = (float)(value & ((1u << MANTISSA) - 1));
-    number[1] = (float)(value >> MANTISSA);
-}
-
-/* Whatever a message may hold: NaN and what is out of range count as 0. */
-uint64_t drove__elastic_join(const float *number)
-{
-    const float most = (float)(1u << MANTISSA);
-    uint64_t low = number[0] >= 0.0f && number[0] < most ? (uint64_t)number[0] : 0;
-    uint64_t high = number[1] >= 0.0f && number[1] < most ? (uint64_t)number[1] : 0;
-    return low | high << MANTISSA;
-}
-
 void drove__elastic_stop(drove_elastic *e, drove_sync *s)
 {
-    /* Relaxed: whoever waits is woken by the transport. */
+    /* Relaxed: the transport wakes all waiting workers. */
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
     e->transport->ops->stop(e->transport);
-}
-
-/* ---- facts ---- */
-
-bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
-{
-    const drove_elastic *e = s->impl; /* the first member of each strategy's own */
-    if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
-    bool has_pull = e->alpha_limit > 0.0;
-    double eta_rho = (double)(s->optim->lr * e->rho);
-    *out = (drove_elastic_facts){.period = e->of[e->transport->first_worker].period,
-                                 .period_is_auto = e->period_is_auto,
-                                 .has_pull = has_pull,
-                                 .alpha = !has_pull               ? 0.0
-                                          : e->fixed_alpha > 0.0f ? (double)e->fixed_alpha
-                                                                  : eta_rho};
-    return true;
 }

@@ -1,27 +1,25 @@
-/* elastic/round_robin.c - Original EASGD: workers take turns, and one computes at a time.
+/* elastic/round_robin.c - Original EASGD: workers take turns; one computes at a time.
  *
  * Source: the paper, Algorithm 1: iteration t belongs to worker j = t mod P; equation (1), and (2)
- * for worker j.  The turn is a message without content, from worker to worker.
+ * for worker j.  A worker passes the turn to the next by an empty message.
  *
- *   easgd             the visit to the centre (lines 10 and 12) is under way while the gradient is
- *                     computed (line 11); where alpha is known before the step size is
- *   easgd?overlap=0   Original EASGD*: first the gradient, then the visit
+ *   easgd             the RPC to the centre (lines 10 and 12) overlaps the gradient (line 11) where
+ *                     alpha is known before the step size
+ *   easgd?overlap=0   Original EASGD*: first the gradient, then the RPC
  *
- * Nothing but the turn orders the workers, and it orders all that they do, so the bits do not
- * depend on timing.  An update is one step of one worker.
+ * The turn orders all work, so bits do not depend on timing.  An update is one step of one worker.
  *
- * A turn is given by a SEND that is finished only before the next one, since the receiver may be
- * parked meanwhile.
+ * The SEND of a turn is finished only before the next one, since the receiver may be parked.
  */
-#include "elastic/visits.h"
+#include "elastic/central.h"
 
 #include "base/clock.h"
 
 typedef struct round_robin {
-    drove_visits v; /* first: s->impl is seen as that */
+    drove_central v; /* first member */
     struct {
-        bool has_begun; /* this worker has had a turn: from then on it waits for the next */
-        bool is_given;  /* the SEND of the last turn is under way */
+        bool has_begun;               /* has had a turn; waits for each later one */
+        bool is_given;                /* the SEND of the turn is under way */
     } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
 } round_robin;
 
@@ -38,23 +36,23 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     r->v.is_early = overlap != 0;
     r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
     if (r->turn == NULL) return drove__sync_no_memory(s);
-    return drove__visits_init(s, opt, &kind, start, drove__visits_elastic, true);
+    return drove__central_init(s, opt, &kind, start, drove__central_elastic, true);
 }
 
 static void fini(drove_sync *s)
 {
     round_robin *r = s->impl;
     void *turn = r->turn;
-    drove__visits_fini(s);
+    drove__central_fini(s);
     drove__free(turn);
 }
 
-/* Worker 0's first turn is given by nobody. */
+/* Worker 0 begins without a message. */
 static drove_status await_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
     const drove_exchange x = {.kind = DROVE_RECEIVE,
-                              .lane = DROVE_LANE_TURN,
+                              .channel = DROVE_CHANNEL_TURN,
                               .peer = (worker + s->n_workers - 1) % s->n_workers};
     bool is_first = worker == 0 && !r->turn[0].has_begun;
     r->turn[worker].has_begun = true;
@@ -67,21 +65,21 @@ static drove_status give_turn(drove_sync *s, unsigned worker)
     round_robin *r = s->impl;
     drove_transport *t = r->v.e.transport;
     const drove_exchange x = {.kind = DROVE_SEND,
-                              .lane = DROVE_LANE_TURN,
+                              .channel = DROVE_CHANNEL_TURN,
                               .peer = (worker + 1) % s->n_workers};
     if (s->n_workers == 1) return DROVE_OK;
     r->turn[worker].is_given = true;
     return t->ops->start(t, worker, &x);
 }
 
-/* The last turn that this worker gave has been taken: otherwise it would not have one now. */
+/* Finishes the last SEND, which has arrived: otherwise it were not this worker's turn again. */
 static drove_status settle_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
     drove_transport *t = r->v.e.transport;
     if (!r->turn[worker].is_given) return DROVE_OK;
     r->turn[worker].is_given = false;
-    return t->ops->finish(t, worker, DROVE_LANE_TURN, info);
+    return t->ops->finish(t, worker, DROVE_CHANNEL_TURN, info);
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
@@ -89,7 +87,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     drove_exchange_info turn = {0};
     DROVE_TRY(settle_turn(s, worker, &turn));
     DROVE_TRY(await_turn(s, worker, &turn));
-    DROVE_TRY(drove__visits_acquire(s, worker, view));
+    DROVE_TRY(drove__central_acquire(s, worker, view));
     view->wait_ns = turn.wait_ns;
     return DROVE_OK;
 }
@@ -97,22 +95,23 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
-    DROVE_TRY(drove__visits_publish(s, worker, step, info));
+    DROVE_TRY(drove__central_publish(s, worker, step, info));
     return give_turn(s, worker);
 }
 
 static const char *const variants[] = {"easgd", "easgd?overlap=0", NULL};
 
 const drove_sync_ops drove__sync_easgd = {
-    DROVE_VISITS_SLOTS,
+    DROVE_CENTRAL_SLOTS,
     .name = "easgd",
-    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and meets the "
-            "centre afterwards; --rho, --period",
+    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and exchanges "
+            "with the centre afterwards; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
              DROVE_SYNC_ELASTIC,
     .variants = variants,
+    .not_typed = "its workers compute in turn, between two messages of a step",
     .init = init,
     .fini = fini,
     .acquire = acquire,

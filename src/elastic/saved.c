@@ -1,4 +1,4 @@
-/* elastic/saved.c - what a saved state has of workers with parameters of their own; common.h. */
+/* elastic/saved.c - saved state of replicas (common.h). */
 #include "elastic/common.h"
 
 #include <stdio.h>
@@ -25,10 +25,9 @@ static size_t list_worker(drove_elastic *e, const drove_sync *s, unsigned worker
     to[3] = me->period;
     to[4] = 0;
     if (me->codec == NULL) return n;
-    drove_codec_state state = drove__codec_state(me->codec);
-    to[4] = state.number;
-    out[n++] = floats("residual", worker, state.n, state.residual);
-    out[n++] = floats("slice", worker, state.n_sum, state.sum_residual);
+    to[4] = drove__codec_state(me->codec[0]).number; /* that of all parts */
+    out[n++] = floats("residual", worker, s->optim->n, me->residual);
+    out[n++] = floats("slice", worker, me->n_slice, me->slice);
     return n;
 }
 
@@ -37,7 +36,7 @@ size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out
     enum { OF_WORKER = 4, OF_ALL = 2 };
     size_t n = 0;
     for (unsigned i = 0; i < s->n_workers; i++) {
-        /* Without those behind, nothing of this is taken up again. */
+        /* All or nothing: a part could not be restored. */
         if (n + OF_WORKER + OF_ALL > most) return 0;
         if (drove__transport_is_here(e->transport, i)) n += list_worker(e, s, i, out + n);
     }
@@ -53,7 +52,7 @@ size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out
     return n + 1;
 }
 
-/* Are there replicas of just as many workers in st? */
+/* Does st hold replicas of as many workers? */
 static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const drove_safetensors *st)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
@@ -78,14 +77,14 @@ static drove_status read_floats(const drove_safetensors *st, const char *what, u
     return DROVE_OK;
 }
 
-/* How far the exchanges of this worker's codec were, and what they had rounded away. */
-static drove_status read_codec(drove_elastic_worker *me, const drove_safetensors *st,
-                               unsigned worker, uint64_t number)
+/* Number of exchanges and residuals of this worker's codecs. */
+static drove_status read_codecs(drove_elastic *e, const drove_sync *s, const drove_safetensors *st,
+                                unsigned worker, uint64_t number)
 {
-    drove_codec_state state = drove__codec_state(me->codec);
-    DROVE_TRY(read_floats(st, "residual", worker, state.n, state.residual));
-    DROVE_TRY(read_floats(st, "slice", worker, state.n_sum, state.sum_residual));
-    drove__codec_set_number(me->codec, number);
+    drove_elastic_worker *me = &e->of[worker];
+    DROVE_TRY(read_floats(st, "residual", worker, s->optim->n, me->residual));
+    DROVE_TRY(read_floats(st, "slice", worker, me->n_slice, me->slice));
+    for (size_t i = 0; i < e->n_parts; i++) drove__codec_set_number(me->codec[i], number);
     return DROVE_OK;
 }
 
@@ -105,7 +104,7 @@ static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_saf
     me->since = from[1];
     me->known = from[2];
     if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
-    return me->codec != NULL ? read_codec(me, st, worker, from[4]) : DROVE_OK;
+    return me->codec != NULL ? read_codecs(e, s, st, worker, from[4]) : DROVE_OK;
 }
 
 static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)

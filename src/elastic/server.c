@@ -1,41 +1,41 @@
-/* elastic/server.c - the parameter server: workers send gradients, the centre makes the steps and
+/* elastic/server.c - the parameter server: workers send gradients; the centre makes the steps and
  * sends parameters back.
  *
  * Source: the paper, sections 3.1 and 3.2, equations (3) and (4) for the rule momentum; after Dean
- * et al., NIPS 2012.  A visit brings the gradient g^i that worker i has computed at W^i:
+ * et al., NIPS 2012.  An RPC brings the gradient g^i that worker i computed at W^i:
  *     [c | state] = rule([c | state], g^i, eta)        W^i = c
  *
- *   psgd-async      Async SGD: one visit at a time, in the order of arrival
- *   pmsgd-async     Async MSGD: the same by the rule momentum, whose velocity is the centre's
- *   psgd-hogwild    Hogwild SGD with a master: several visits at once, without a lock (races R1,
- *                   R2, R4 of docs/memory-model.md)
+ *   psgd-async      Async SGD: one RPC at a time, in the order of arrival
+ *   pmsgd-async     Async MSGD: the same by the rule momentum; the centre has the velocity
+ *   psgd-hogwild    Hogwild SGD with a master: several RPCs at once, without a lock (races R1, R2,
+ *                   R4 of docs/memory-model.md)
  *
- * A rule that looks ahead needs the velocity at the worker: then [c | state] travels back.
+ * A rule that looks ahead needs the velocity at the worker: [c | state] is sent back then.
  */
-#include "elastic/visits.h"
+#include "elastic/central.h"
 
 #include "base/clock.h"
 
 #include <string.h>
 
 typedef struct server {
-    drove_visits v; /* first: s->impl is seen as that; of[i].w: W^i, of[i].sum: the message */
-    bool is_long;   /* messages are [n_vector] */
+    drove_central v; /* first member; of[i].w: W^i, of[i].sum: the message */
+    bool is_long;    /* messages are [n_vector] */
 } server;
 
 /* ---- at the centre ---- */
 
 static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
 {
-    drove_visits *v = context;
+    drove_central *v = context;
     const drove_optim *optim = v->sync->optim;
     float eta = number[0];
     uint64_t before;
-    const drove_span *part = drove__visits_receive(v, worker, n, number, &before);
+    const drove_span *part = drove__central_receive(v, worker, n, number, &before);
     if (part == NULL) return;
     uint64_t staleness = before - v->known[worker];
     size_t length = part->length < optim->n ? part->length : optim->n;
-    /* Apply reads [offset, offset + length) of the value alone. */
+    /* Apply reads only [offset, offset + length) of the value. */
     drove_step step = {.value = message - part->offset, .eta = eta};
     drove__optim_apply(optim, &step, staleness, before + 1, part->offset, length, v->centre,
                        v->centre);
@@ -61,7 +61,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     p->is_long = is_long;
-    DROVE_TRY(drove__visits_init(s, opt, &kind, start, serve, is_exclusive));
+    DROVE_TRY(drove__central_init(s, opt, &kind, start, serve, is_exclusive));
     if (is_long) p->v.e.part[0].length = s->n_vector;
     return DROVE_OK;
 }
@@ -80,7 +80,7 @@ static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
 
 /* ---- a step ---- */
 
-/* Where the gradient is made is what travels: memory that a transport may need to reach. */
+/* The gradient is computed in the message itself, which others can reach. */
 static float *gradient(drove_sync *s, unsigned worker)
 {
     return ((server *)s->impl)->v.e.of[worker].sum;
@@ -93,17 +93,17 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_elastic_worker *me = &p->v.e.of[worker];
     uint64_t begin_ns = drove__now_ns();
     if (step->value != me->sum) memcpy(me->sum, step->value, s->optim->n * sizeof *me->sum);
-    const drove_exchange x = {.kind = DROVE_VISIT,
-                              .lane = DROVE_LANE_DOWN,
+    const drove_exchange x = {.kind = DROVE_RPC,
+                              .channel = DROVE_CHANNEL_DOWN,
                               .in = me->sum,
                               .out = me->w,
                               .number = {step->eta, 1.0f}};
-    DROVE_TRY(drove__parcel_begin(&p->v.e, worker, &me->down, &x, 1, false));
-    DROVE_TRY(drove__parcel_end(&p->v.e, worker, &me->down));
+    DROVE_TRY(drove__transfer_begin(&p->v.e, worker, &me->down, &x, 1, false));
+    DROVE_TRY(drove__transfer_end(&p->v.e, worker, &me->down));
     uint64_t staleness = me->before - me->known;
     me->known = me->before + 1;
     me->steps++;
-    drove__visits_count(s);
+    drove__central_count(s);
     drove__elastic_report(me, begin_ns, info);
     info->staleness = staleness;
     return DROVE_OK;
@@ -118,7 +118,7 @@ static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
 const drove_sync_ops drove__sync_psgd_async = {
-    DROVE_VISITS_ASYNC_SLOTS,
+    DROVE_CENTRAL_ASYNC_SLOTS,
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
@@ -131,7 +131,7 @@ const drove_sync_ops drove__sync_psgd_async = {
 };
 
 const drove_sync_ops drove__sync_pmsgd_async = {
-    DROVE_VISITS_ASYNC_SLOTS,
+    DROVE_CENTRAL_ASYNC_SLOTS,
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
@@ -144,7 +144,7 @@ const drove_sync_ops drove__sync_pmsgd_async = {
 };
 
 const drove_sync_ops drove__sync_psgd_hogwild = {
-    DROVE_VISITS_ASYNC_SLOTS,
+    DROVE_CENTRAL_ASYNC_SLOTS,
     .name = "psgd-hogwild",
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",

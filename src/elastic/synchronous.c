@@ -1,38 +1,39 @@
-/* elastic/synchronous.c - Sync EASGD: all workers meet the centre together.
+/* elastic/synchronous.c - Sync EASGD: all workers exchange with the centre together.
  *
  * Source: the paper, Algorithms 2 and 3, section 6.1; equations (1) and (2), or with the rule
  * momentum (6).  In a step that exchanges (every tau-th), all values as they were before it:
  *     S = sum of W^i, in the fixed tree      W^i += step - alpha (W^i - c)
  *     c += alpha (S - P c)
  *
- *   easgd-sync1   c at the master, whose memory is no worker's; broadcast, reduction, update: one
- *                 after the other (Algorithm 2)
+ *   easgd-sync1   c at the master, which is no worker; broadcast, reduction and update one after
+ *                 the other (Algorithm 2)
  *   easgd-sync2   c at worker 0 (Algorithm 3)
- *   easgd-sync3   every worker keeps c, which all of them change alike, so one all-reduce of W^i is
- *                 all that travels, and it does so from acquire to publish: while the gradient is
- *                 computed.  ?centre=one: c at worker 0, its broadcast and the reduction of W^i
- *                 both under way meanwhile, as the paper has it
+ *   easgd-sync3   every worker keeps c, and all change it alike, so one all-reduce of W^i is
+ *                 enough.  It runs from acquire to publish, while the gradient is computed.
+ *                 ?centre=one: c at worker 0; its broadcast and the reduction of W^i overlap, as in
+ *                 the paper
  *
  * The three give the same bits: the same sums in the same order.  On cores the master of sync1 is
- * memory interleaved over the nodes, and its arithmetic is done by worker 0's thread.
+ * memory interleaved over the nodes; worker 0's thread does its arithmetic.
  *
- * With --precision C16s, C8s or C1s what easgd-sync3 sends is W^i - c, in that many bits, and S is
- * the sum of that: c += alpha S.
+ * With --precision C16s, C8s or C1s easgd-sync3 sends W^i - c in so many bits; S is their sum, and
+ * c += alpha S.
  *
- * An update is a round, in which every worker has made one step; worker 0 publishes it.
+ * An update is a round, in which every worker makes one step; worker 0 publishes it.
  */
 #include "elastic/common.h"
 
 #include "base/clock.h"
+#include "elastic/typed.h"
 
 #include <string.h>
 
 typedef struct synchronous_impl {
-    drove_elastic e; /* of[i].c: the centre, or as it was when worker i last received it */
+    drove_elastic e; /* of[i].c: the centre, or worker i's last copy */
     drove_sync *sync;
     bool is_early; /* exchanges begin before the gradient is computed */
-    bool is_one;   /* there is one centre: worker 0's c */
-    float *seen;   /* [n_vector] peek, in a process that does not hold it; else NULL */
+    bool is_one;   /* one centre: worker 0's c */
+    float *seen;   /* [n_vector] for peek in processes without the centre; else NULL */
 } synchronous_impl;
 
 /* ---- setting up ---- */
@@ -65,18 +66,21 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
 
 static drove_status init1(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, true);
 }
 
 static drove_status init2(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, false);
 }
 
 static drove_status init3(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     static const char *const keys[] = {"centre", NULL};
     enum { EACH, ONE };
     static const char *const centres[] = {[EACH] = "each", [ONE] = "one"};
@@ -100,10 +104,11 @@ static drove_status begin_down(synchronous_impl *p, unsigned worker, bool is_ear
 {
     drove_elastic_worker *me = &p->e.of[worker];
     const drove_exchange x = {.kind = DROVE_BROADCAST,
-                              .lane = DROVE_LANE_DOWN,
+                              .channel = DROVE_CHANNEL_DOWN,
                               .in = worker == 0 ? me->c : NULL,
                               .out = me->c};
-    return drove__parcel_begin(&p->e, worker, &me->down, &x, DROVE_LANES_OF_PARCEL, is_early);
+    return drove__transfer_begin(&p->e, worker, &me->down, &x, DROVE_CHANNELS_OF_TRANSFER,
+                                 is_early);
 }
 
 static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early)
@@ -111,11 +116,10 @@ static drove_status begin_up(synchronous_impl *p, unsigned worker, bool is_early
     drove_elastic_worker *me = &p->e.of[worker];
     bool differs = drove__elastic_differs(&p->e, p->sync, worker);
     const drove_exchange x = {.kind = p->is_one ? DROVE_REDUCE : DROVE_ALL_REDUCE,
-                              .lane = DROVE_LANE_UP,
+                              .channel = DROVE_CHANNEL_UP,
                               .in = differs ? me->sum : me->w,
-                              .out = p->is_one && worker != 0 ? NULL : me->sum,
-                              .codec = me->codec};
-    return drove__parcel_begin(&p->e, worker, &me->up, &x, DROVE_LANES_OF_PARCEL, is_early);
+                              .out = p->is_one && worker != 0 ? NULL : me->sum};
+    return drove__transfer_begin(&p->e, worker, &me->up, &x, DROVE_CHANNELS_OF_TRANSFER, is_early);
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
@@ -128,24 +132,24 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return begin_up(p, worker, true);
 }
 
-/* All that travels has arrived: c as it was in every me->c, S in me->sum where c is kept. */
-static drove_status exchange(synchronous_impl *p, unsigned worker)
+/* Finishes the exchange: c in every me->c, S in me->sum where c is kept. */
+static drove_status finish_exchange(synchronous_impl *p, unsigned worker)
 {
     drove_elastic_worker *me = &p->e.of[worker];
     if (p->is_one) {
         if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
-        DROVE_TRY(drove__parcel_end(&p->e, worker, &me->down));
+        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
     }
     if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
-    return drove__parcel_end(&p->e, worker, &me->up);
+    return drove__transfer_end(&p->e, worker, &me->up);
 }
 
-static drove_status meet(drove_sync *s, unsigned worker, const drove_step *step)
+static drove_status exchange(drove_sync *s, unsigned worker, const drove_step *step)
 {
     synchronous_impl *p = s->impl;
     drove_elastic_worker *me = &p->e.of[worker];
     float alpha, eta = step->eta;
-    DROVE_TRY(exchange(p, worker));
+    DROVE_TRY(finish_exchange(p, worker));
     if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
     DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
     bool keeps_centre = !p->is_one || worker == 0;
@@ -161,12 +165,12 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_elastic_worker *me = &p->e.of[worker];
     uint64_t begin_ns = drove__now_ns();
     if (drove__elastic_is_due(me)) {
-        DROVE_TRY(meet(s, worker, step));
+        DROVE_TRY(exchange(s, worker, step));
     } else {
         drove__elastic_step(&p->e, s, worker, step, 0);
         me->since++;
     }
-    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
+    /* Relaxed: read for display, or behind the lock of parking. */
     if (worker == p->e.transport->first_worker)
         atomic_store_explicit(&s->published, me->steps, memory_order_relaxed);
     drove__elastic_report(me, begin_ns, info);
@@ -191,14 +195,14 @@ static float *centre(synchronous_impl *p)
     return p->seen != NULL ? p->seen : p->e.of[p->e.transport->first_worker].c;
 }
 
-/* Every process comes to know the one centre. */
+/* Sends the one centre to all processes. */
 static drove_status parked(drove_sync *s)
 {
     synchronous_impl *p = s->impl;
     drove_transport *t = p->e.transport;
     if (!p->is_one || t->n_processes == 1) return DROVE_OK;
     const drove_exchange x = {.kind = DROVE_BROADCAST,
-                              .lane = DROVE_LANE_DOWN,
+                              .channel = DROVE_CHANNEL_DOWN,
                               .in = p->seen == NULL ? centre(p) : NULL,
                               .out = centre(p),
                               .n = s->optim->n};
@@ -235,7 +239,8 @@ static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
 
 enum {
-    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_ELASTIC,
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_ELASTIC,
 };
 
 #define SYNCHRONOUS_TABLE                                                                          \
@@ -246,7 +251,7 @@ enum {
 const drove_sync_ops drove__sync_easgd_sync1 = {
     SYNCHRONOUS_TABLE,
     .name = "easgd-sync1",
-    .help = "Sync EASGD1: all meet the centre at the master, nothing overlaps; --rho, --period",
+    .help = "Sync EASGD1: all exchange with a centre at the master, no overlap; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 2",
     .needs = NEEDS | DROVE_SYNC_MASTER,
     .variants = variants1,

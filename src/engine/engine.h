@@ -1,12 +1,17 @@
 /* engine/engine.h - an engine computes "the gradient of this batch at these parameters".
  *
- * The host engine computes with the calling thread; engines on accelerators come as further rows. 
- * An engine keeps nothing global: many may compute at once, each used by one thread at a time.
+ * Rows: host (the calling thread, or a team of cores), linear (low precision), accel (OpenCL and
+ * CUDA), fake.  One protocol serves them all; abilities that only some have are capabilities
+ * (`can`).  How to write one: docs/adding-an-engine.md.
+ *
+ * Threads: an engine is used by one thread at a time.  Engines share no mutable state, so any
+ * number of them compute at once.
  */
 #ifndef DROVE_ENGINE_ENGINE_H
 #define DROVE_ENGINE_ENGINE_H
 
 #include "base/fixed.h"
+#include "base/rng.h"
 #include "data/data.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
@@ -25,18 +30,18 @@ typedef struct drove_loaded {
 typedef struct drove_batch {
     const drove_data *data;
     const uint32_t   *row;    /* [n_rows] */
-    size_t            n_rows; /* 1 .. max_rows */
-    uint64_t          number; /* of the batch in its run: what random numbers are keyed by */
-    /* The same examples, loaded to train by somebody else; NULL: the engine loads them.  An engine
-     * on an accelerator loads them itself in any case. */
+    size_t            n_rows; /* 1 .. max_rows; a device takes more, in pieces */
+    uint64_t          number; /* of the batch in its run: the key of its random numbers */
+    /* The same examples, loaded for training by another thread: in host memory, as engine/gather.h
+     * makes them; a score ignores them.  NULL: the engine loads them. */
     const drove_loaded *loaded;
 } drove_batch;
 
 typedef struct drove_gradient {
     float *value;        /* [n_params] caller's; mean over the batch */
-    bool   spans_wanted; /* in: parts that are zero may be left unwritten */
+    bool   spans_wanted; /* in: spans that are zero may be left unwritten */
 
-    const drove_span *span;    /* out: the parts that were written, ascending; NULL: all */
+    const drove_span *span;    /* out: the spans that were written, ascending; NULL: all */
     size_t            n_spans; /* span is the engine's memory, valid until its next call */
 
     drove_layer_done_fn *after_layer; /* in: may be NULL */
@@ -47,19 +52,17 @@ typedef struct drove_engine_options {
     const drove_model  *model; /* borrowed, as is the table: both outlive the engine */
     const drovek_table *kernels;
     const drove_data   *data;        /* shapes of what will be loaded (scratch for gathering) */
-    size_t              max_rows;    /* largest batch */
+    size_t              max_rows;    /* largest batch that is computed at once */
     size_t              rows;        /* usual number of examples of a batch; 0: max_rows */
     uint64_t            seed;        /* of dropout's masks */
-    bool                infers_only; /* score and predict alone will be called */
-    /* Cores that compute as one device: threads with the caller's; 0 counts as 1.  bind (may be
-     * NULL) is called by each of them but the caller. */
+    bool                infers_only; /* no gradient, steps or statistics will be asked for */
+    /* TEAM: threads, the caller's included; 0 counts as 1.  bind (may be NULL) is called by each of
+     * them but the caller. */
     unsigned n_threads;
     drove_status (*bind)(void *context, unsigned part);
-    void *bind_context;
-    /* Of an engine with numbers of its own: made by prepare, borrowed. */
-    const drove_engine_shared *shared;
-    /* Of an engine that computes on a device (engine/device.h): opened, borrowed. */
-    drove_device *device;
+    void                      *bind_context;
+    const drove_engine_shared *shared; /* TYPED: made by prepare, borrowed */
+    drove_device              *device; /* engines on a device (engine/device.h): opened, borrowed */
 } drove_engine_options;
 
 typedef struct drove_engine_times {   /* of one batch, in ns */
@@ -78,28 +81,30 @@ typedef struct drove_device_update {
     uint64_t t; /* the update's number, from 1 */
 } drove_device_update;
 
-/* What begin is asked for.  The caller keeps all of it until finish has returned. */
+/* The input of begin.  The caller keeps all of it but theta, the structs included, until finish has
+ * returned. */
 typedef struct drove_work {
     const drove_batch *batch;
-    /* [n_params] where the gradient is taken; read by the time finish returns, by a device by the
-     * time begin returns.  NULL: at the parameters that the device keeps (RESIDENT). */
+    /* [n_params] where the gradient is taken; has been read when begin returns.  NULL: at the
+     * parameters that the device keeps (RESIDENT). */
     const float *theta;
-    /* The mean gradient; its after_layer is called for each layer as its slice becomes complete,
-     * inside begin, part or finish.  NULL: a score alone, as for evaluation (no dropout, no
-     * augmentation).  RESIDENT: value is set by the engine, memory of its own that the caller may
-     * overwrite slice by slice once after_layer was called. */
+    /* Receives the mean gradient.  after_layer is called once for each layer, from the last to the
+     * first, inside begin, part or finish, as soon as the layer's slice is complete.
+     * RESIDENT: the engine sets value to memory of its own, which the caller may overwrite slice by
+     * slice once after_layer was called; after_layer may call give.
+     * NULL: a score alone, as for evaluation (no dropout, no augmentation, no update). */
     drove_gradient     *grad;
-    drove_device_update update; /* RESIDENT: what finish does with the sums that were given */
+    drove_device_update update; /* RESIDENT: how finish applies the sums that were given */
 } drove_work;
 
-typedef struct drove_work_done { /* added to */
+typedef struct drove_work_done { /* results are added to it */
     drove_score        score;
     drove_engine_times times;
 } drove_work_done;
 
-/* ---- devices that keep parameters of their own, and update them ---- */
+/* ---- RESIDENT: devices that keep and update parameters of their own ---- */
 
-/* A rule of optim/rules.c as a device carries it out: the same formulas, state and order. */
+/* A rule of optim/rules.c; the device uses the same formulas, state and order. */
 typedef struct drove_device_rule {
     const char *name;    /* "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam" */
     unsigned    n_state; /* vectors [n_params] that follow theta */
@@ -107,23 +112,22 @@ typedef struct drove_device_rule {
     float       weight_decay, clip; /* of the mean gradient, in this order; clip 0: none */
 } drove_device_rule;
 
-/* One copy of the part of a gradient or sum at offset: when, and how much of it while the device
- * computed. */
+/* One copy of the slice of a gradient or sum at offset. */
 typedef struct drove_device_copy {
     size_t   offset;
     bool     is_up;
-    uint64_t begin_ns, end_ns; /* of drove__now_ns, to within the moment at which it was noticed */
-    uint64_t hidden_ns;
+    uint64_t begin_ns, end_ns; /* of drove__now_ns; late by the time until its end was noticed */
+    uint64_t hidden_ns;        /* while the device computed */
 } drove_device_copy;
 typedef void drove_device_copy_fn(void *context, const drove_device_copy *copy);
 
-/* ---- engines that keep the shared parameters in numbers of their own ---- */
+/* ---- TYPED: shared parameters in the engine's own number format ---- */
 
-typedef struct drove_prepare_options { /* all borrowed until dismiss, but for the texts */
+typedef struct drove_prepare_options { /* borrowed until dismiss, except the texts */
     const drove_model  *model;
     const drovek_table *kernels;
     const drove_data   *data; /* the training set */
-    /* [n_params] where training starts; read by prepare alone, and only to find a range */
+    /* [n_params] where training starts; prepare reads it to find a range */
     const float *theta;
     const char  *precision, *rounding;
     double       model_range;       /* largest magnitude of a parameter; 0: from the data */
@@ -139,7 +143,7 @@ typedef struct drove_engine_facts { /* for results */
     double   model_range;           /* 0: floats have none */
     double   data_scale;            /* value of the data's integer 1; 1 for floats */
     uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */
-    double   bytes_per_example;     /* that a step reads, mean */
+    double   bytes_per_example;     /* mean number that a step reads */
 } drove_engine_facts;
 
 typedef struct drove_steps {        /* made by one call of steps */
@@ -148,11 +152,11 @@ typedef struct drove_steps {        /* made by one call of steps */
     drove_score score;              /* FUSED */
 } drove_steps;
 
-/* What an engine can do beyond begin and finish.  The runner asks for these, never for a name.
- *   FUSED      steps: plain SGD straight into shared floats, no gradient vector
- *   TYPED      the shared parameters are words in its own number format: prepare ... set_range;
- *              steps goes straight into them; it gives no gradients
- *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... give
+/* Capabilities beyond begin and finish.  The runner asks for these, never for a name.
+ *   FUSED      steps: plain SGD straight into shared floats, without a gradient vector
+ *   TYPED      the shared parameters are words in the engine's own number format: prepare ...
+ *              set_range; steps goes straight into them; there are no gradients
+ *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... copies
  *   TEAM       n_threads of the options may be above 1
  *   STATISTICS batch normalisation's population statistics */
 enum {
@@ -167,10 +171,17 @@ enum {
  *
  *     begin;  while (n_left > 0) part;  finish
  *
- * An engine on the host completes in begin, and part is NULL.  A device computes while its caller
- * does something else; a batch of more rows than its memory holds it computes in pieces, of which
- * it takes the weighted mean.  Errors of all: DROVE_E_SYSTEM (the device is lost, or silent for too long);
- * after one the engine can only be destroyed. */
+ * An engine on the host computes everything in begin.  A device computes while its caller does
+ * something else, and part may be left out: finish delivers all slices that part has not.
+ *
+ * A device computes a batch of more than max_rows examples in pieces and delivers their weighted
+ * mean with the last piece (engine/pieces.h); not so at its own parameters (RESIDENT).
+ *
+ * Errors of begin, part and finish: DROVE_E_SYSTEM, the device is lost; the engine can then only be
+ * destroyed.  Silence beyond a time-out is an error of finish alone, so a caller that has looked
+ * long enough calls finish.  Of begin: DROVE_E_ARG and DROVE_E_SHAPE (a batch that does not fit the
+ * engine), DROVE_E_UNSUPPORTED (a gradient of a TYPED engine), DROVE_E_NOMEM; after these another
+ * batch can be begun.  A device also refuses a wrong order of calls (DROVE_E_ARG). */
 typedef struct drove_engine_ops {
     const char *name, *help, *source;
     unsigned    can; /* DROVE_ENGINE_* */
@@ -180,22 +191,24 @@ typedef struct drove_engine_ops {
     drove_status (*begin)(drove_engine *e, const drove_work *work);
     /* Waits, at most timeout_ns (0: only looks), until at least one more slice of the gradient has
      * come, and calls after_layer for those that have.  *n_left: layers with parameters whose
-     * slices are still to come.  NULL: begin has delivered all. */
+     * slices are still to come.  NULL: begin has delivered them all. */
     drove_status (*part)(drove_engine *e, uint64_t timeout_ns, size_t *n_left);
-    /* Waits, at most timeout_ns, for the end of the batch; delivers the slices that part has not.
-     * Adds to *done (NULL: not wanted).  RESIDENT: every sum was given; begins work->update. */
+    /* Waits, at most timeout_ns, for the end of the batch, or of each of its pieces; delivers the
+     * slices that part has not.  Adds to *done (NULL: not wanted).  RESIDENT: every sum was given;
+     * begins work->update. */
     drove_status (*finish)(drove_engine *e, uint64_t timeout_ns, drove_work_done *done);
 
     /* ---- optional ---- */
-    /* Begins to copy the examples of the batch that begin will get next; between begin and finish,
-     * at most once.  What is needed of the batch, its rows included, is kept.  NULL: not offered. */
+    /* Begins to copy the examples of the batch that is expected next, for training; between begin
+     * and finish, at most once.  The batch, its rows and its loaded examples may change when stage
+     * returns.  NULL: not offered. */
     drove_status (*stage)(drove_engine *e, const drove_batch *next);
     /* prob[n_rows][n_outputs].  NULL: not offered. */
     drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob);
-    /* Most examples of a batch of these data that the device's memory holds beside the model and
-     * the scratch for both; 0: not one.  Needs no engine; max_rows is the answer's upper bound.
-     * NULL: max_rows. */
+    /* The most examples of these data that fit into the device's memory beside the model and the
+     * scratch for both, at most opt->max_rows; 0: none fits.  Needs no engine.  create refuses a
+     * larger max_rows.  NULL: opt->max_rows. */
     size_t (*most_rows)(const drove_engine_options *opt);
 
     /* ---- FUSED, TYPED ---- */
@@ -207,8 +220,8 @@ typedef struct drove_engine_ops {
                           float eta, drove_steps *out);
 
     /* ---- STATISTICS ---- */
-    /* Adds share * the statistics that batch normalisation takes from the batch, in a pass of
-     * training at theta, to into[n_params] (model.h). */
+    /* A training pass at theta: adds share * batch normalisation's statistics of the batch to
+     * into[n_params] (model.h). */
     drove_status (*statistics)(drove_engine *e, const float *theta, const drove_batch *batch,
                                float share, float *into);
 
@@ -216,9 +229,10 @@ typedef struct drove_engine_ops {
      *
      *     set_params;  then for each batch:  begin (theta NULL);  part, give ... ;  finish
      *
-     * Copies down stand on a queue of their own behind each layer's backward, copies up on another,
-     * so that both run while backward goes on.  Further errors: DROVE_E_UNSUPPORTED (a rule it does
-     * not have), DROVE_E_NOMEM. */
+     * Gradients come down behind each layer's backward and sums go up on a queue of their own, both
+     * while backward goes on.  Batches at a caller's theta may come in between, and leave the
+     * device's parameters alone.  Further errors: DROVE_E_UNSUPPORTED (a rule it does not have),
+     * DROVE_E_NOMEM. */
     /* vector[n_params (1 + n_state)]: theta, then the rule's state; has been read on return. */
     drove_status (*set_params)(drove_engine *e, const drove_device_rule *rule, const float *vector);
     /* The same back, behind every update that was begun. */
@@ -226,7 +240,7 @@ typedef struct drove_engine_ops {
     /* Begins to copy sum[length] to the slice of the gradient at offset; sum is left alone until
      * finish has returned. */
     drove_status (*give)(drove_engine *e, size_t offset, size_t length, const float *sum);
-    /* Tells each slice's copy of the batch that was finished last, down and up.  NULL: not
+    /* Calls tell for each slice's copy of the batch that was finished last, down and up.  NULL: not
      * offered. */
     drove_status (*copies)(drove_engine *e, drove_device_copy_fn *tell, void *context);
 
@@ -237,7 +251,9 @@ typedef struct drove_engine_ops {
     void (*dismiss)(drove_engine_shared *shared); /* NULL accepted */
     size_t (*n_words)(const drove_engine_shared *shared);
     const drove_layout *(*layout)(const drove_engine_shared *shared);
-    void (*pack)(const drove_engine_shared *shared, const float *theta, uint32_t *words);
+    /* rng: rounds without bias, where the run does; NULL: to the nearest. */
+    void (*pack)(const drove_engine_shared *shared, drove_rng *rng, const float *theta,
+                 uint32_t *words);
     void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
     void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
     /* Applies the updates that this engine still owes the shared words, before its worker parks. */

@@ -1,7 +1,8 @@
 /* engine/module.c - see module.h.
  *
- * What opening and the module's entry say is kept with the module: who asks again is answered from
- * there, without looking again.
+ * The table of modules belongs to the process, as the dynamic linker's list of libraries does.  It
+ * is a cache of facts: a row is made once, by the first call for its name, and never changes, and
+ * the answer is the same for every caller.  So two runs at once cannot see each other through it.
  */
 #include "engine/module.h"
 

@@ -70,20 +70,24 @@ static drove_loaded loaded_from(const drove_loaded *whole, size_t first, size_t 
     return l;
 }
 
-/* Begins the piece from p->first on. */
-static drove_status begin_piece(drove_pieces *p, drove_engine *e)
+/* Makes p->batch the piece of a batch from `first` on. */
+static void cut(drove_pieces *p, const drove_batch *all, size_t first)
 {
-    const drove_batch *all = p->whole->batch;
-    size_t left = all->n_rows - p->first;
+    size_t left = all->n_rows - first;
+    p->first = first;
     p->n_rows = left < p->max_rows ? left : p->max_rows;
     p->share = (float)p->n_rows / (float)all->n_rows;
     p->batch = *all;
-    p->batch.row = all->row + p->first;
+    p->batch.row = all->row + first;
     p->batch.n_rows = p->n_rows;
-    if (all->loaded != NULL) {
-        p->loaded = loaded_from(all->loaded, p->first, p->n_rows, p->model->n_inputs);
-        p->batch.loaded = &p->loaded;
-    }
+    if (all->loaded == NULL) return;
+    p->loaded = loaded_from(all->loaded, first, p->n_rows, p->model->n_inputs);
+    p->batch.loaded = &p->loaded;
+}
+
+static drove_status begin_piece(drove_pieces *p, drove_engine *e, size_t first)
+{
+    cut(p, p->whole->batch, first);
     p->grad = (drove_gradient){.value = p->value, .after_layer = add_layer, .context = p};
     p->work = (drove_work){.batch = &p->batch, .theta = p->theta};
     if (p->whole->grad != NULL) p->work.grad = &p->grad;
@@ -94,8 +98,7 @@ static drove_status begin_piece(drove_pieces *p, drove_engine *e)
 static drove_status next_piece(drove_pieces *p, drove_engine *e, uint64_t timeout_ns)
 {
     DROVE_TRY(p->ops->finish(e, timeout_ns, &p->done));
-    p->first += p->n_rows;
-    return begin_piece(p, e);
+    return begin_piece(p, e, p->first + p->n_rows);
 }
 
 /* ---- the whole ---- */
@@ -116,9 +119,8 @@ drove_status drove__pieces_begin(drove_pieces *p, drove_engine *e, const drove_w
         memset(work->grad->value, 0, p->model->n_params * sizeof *work->grad->value);
     }
     p->whole = work;
-    p->first = 0;
     p->done = (drove_work_done){0};
-    drove_status status = begin_piece(p, e);
+    drove_status status = begin_piece(p, e, 0);
     if (status != DROVE_OK) p->whole = NULL;
     return status;
 }
@@ -146,5 +148,31 @@ drove_status drove__pieces_finish(drove_pieces *p, drove_engine *e, uint64_t tim
     DROVE_TRY(p->ops->finish(e, timeout_ns, done));
     if (p->whole != NULL && done != NULL) drove__work_done_add(done, &p->done);
     p->whole = NULL;
+    return DROVE_OK;
+}
+
+/* ---- without a gradient ---- */
+
+drove_status drove__pieces_predict(drove_pieces *p, drove_engine *e, const float *theta,
+                                   const drove_batch *batch, float *prob)
+{
+    if (p->whole != NULL) return drove__fail(DROVE_E_ARG, "the last batch was not finished");
+    if (batch->n_rows <= p->max_rows) return p->ops->predict(e, theta, batch, prob);
+    for (size_t first = 0; first < batch->n_rows; first += p->n_rows) {
+        cut(p, batch, first);
+        DROVE_TRY(p->ops->predict(e, theta, &p->batch, prob + first * p->model->n_outputs));
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__pieces_statistics(drove_pieces *p, drove_engine *e, const float *theta,
+                                      const drove_batch *batch, float share, float *into)
+{
+    if (p->whole != NULL) return drove__fail(DROVE_E_ARG, "the last batch was not finished");
+    if (batch->n_rows <= p->max_rows) return p->ops->statistics(e, theta, batch, share, into);
+    for (size_t first = 0; first < batch->n_rows; first += p->n_rows) {
+        cut(p, batch, first);
+        DROVE_TRY(p->ops->statistics(e, theta, &p->batch, share * p->share, into));
+    }
     return DROVE_OK;
 }

@@ -1,8 +1,8 @@
-/* engine/pieces.h - a batch of more examples than a device's memory holds: the device computes it in
- * pieces, and the batch's gradient is the mean of theirs, weighted by their numbers of examples.
+/* engine/pieces.h - a batch of more examples than a device's memory holds, computed in pieces: its
+ * gradient is the mean of theirs, weighted by their numbers of examples.
  *
- * An engine gives its own begin, part and finish for one piece, and its rows of drove_engine_ops
- * call the functions below.  A batch that fits goes straight through.
+ * An engine gives its own functions for one piece, and those in its drove_engine_ops call the ones
+ * below.  A batch that fits goes straight through.
  *
  * Memory: the first batch that does not fit allocates two vectors [n_params].
  * Threads: one at a time, as the engine itself.
@@ -12,11 +12,15 @@
 
 #include "engine/engine.h"
 
-/* The engine's begin, part and finish (engine.h) for at most max_rows examples. */
+/* The engine's functions of these names (engine.h) for at most max_rows examples. */
 typedef struct drove_piece_ops {
     drove_status (*begin)(drove_engine *e, const drove_work *work);
     drove_status (*part)(drove_engine *e, uint64_t timeout_ns, size_t *n_left);
     drove_status (*finish)(drove_engine *e, uint64_t timeout_ns, drove_work_done *done);
+    drove_status (*predict)(drove_engine *e, const float *theta, const drove_batch *batch,
+                            float *prob);
+    drove_status (*statistics)(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into);
 } drove_piece_ops;
 
 typedef struct drove_pieces {
@@ -49,5 +53,12 @@ drove_status drove__pieces_part(drove_pieces *p, drove_engine *e, uint64_t timeo
 /* The time-out is that of each piece. */
 drove_status drove__pieces_finish(drove_pieces *p, drove_engine *e, uint64_t timeout_ns,
                                   drove_work_done *done);
+
+/* engine.h: predict; and statistics, whose means and variances are those within each piece, as in
+ * training. */
+drove_status drove__pieces_predict(drove_pieces *p, drove_engine *e, const float *theta,
+                                   const drove_batch *batch, float *prob);
+drove_status drove__pieces_statistics(drove_pieces *p, drove_engine *e, const float *theta,
+                                      const drove_batch *batch, float share, float *into);
 
 #endif

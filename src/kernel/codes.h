@@ -1,9 +1,9 @@
-/* kernel/codes.h - what the versions of the encoding kernels have in common: how blocks are walked,
- * and the random numbers of a block.  Inside kernel/ only.
+/* kernel/codes.h - shared by all versions of the encoding kernels: blocks, and the random numbers
+ * of a block.  Inside kernel/ only.
  *
- * Every version works on DROVEK_CODE_LANES numbers at a time, whatever the width of its registers:
- * lane i has a xorshift generator of 32 bits of its own (Marsaglia, 2003) and a partial sum of its
- * own, so all tiers give equal bits.
+ * Every version works on DROVEK_CODE_LANES numbers at a time, whatever the width of its registers.
+ * Each lane has its own 32-bit xorshift generator (Marsaglia, 2003) and its own partial sum, so all
+ * tiers give equal bits.
  */
 #ifndef DROVEK_CODES_H
 #define DROVEK_CODES_H
@@ -13,14 +13,14 @@
 #include <string.h>
 
 enum { DROVEK_CODE_LANES = 16 };
-#define DROVEK_CODE_LEAST 0x1p-96f /* largest |v| of a block that is more than nothing */
+#define DROVEK_CODE_LEAST 0x1p-96f /* a block of only smaller |v| is sent as zeros */
 
-typedef struct drovek_code_block { /* of one block, as bytes lie in it */
+typedef struct drovek_code_block { /* one block, in the order of its bytes */
     float   head[2];
     uint8_t word[2 * DROVEK_CODE_BLOCK];
 } drovek_code_block;
 
-/* 64 well mixed bits (SplitMix64's output function) that the lanes' seeds are made of. */
+/* 64 well mixed bits (SplitMix64's output function) for the lanes' seeds. */
 static inline uint64_t drovek_code_seed(uint64_t key, size_t block)
 {
     uint64_t z = key + ((uint64_t)block + 1) * 0x9e3779b97f4a7c15u;

@@ -1,5 +1,4 @@
-/* kernel/conv.c - convolutions: the table of the ways to compute them, and the calls that all of
- * them share. */
+/* kernel/conv.c - convolutions: the table of ways to compute them, and the calls they share. */
 #include "kernel/conv.h"
 #include "kernel/conv_ops.h"
 #include "kernel/tiers.h"
@@ -39,7 +38,7 @@ drove_status drovek_conv_check(const drovek_conv_options *opt)
     assert(opt->rows >= 1 && opt->max_rows >= opt->rows);
     if (opt->out == DROVEK_NCHW || (opt->in == DROVEK_NCHW16 && s->c % 16 != 0) ||
         (opt->out == DROVEK_NCHW16 && s->o % 16 != 0)) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way for these formats");
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way supports these formats");
     }
     return DROVE_OK;
 }
@@ -62,8 +61,8 @@ static drove_status create_by(const drovek_conv_options *opt, const drovek_conv_
     return DROVE_OK;
 }
 
-/* The fastest way for the formats of the options; should that not do it after all (a file may say
- * anything), the next in the table. */
+/* The fastest way for the formats of the options; if it fails (the cache file may be wrong), the
+ * next one of the table. */
 static drove_status create_fastest(const drovek_conv_options *opt, drovek_conv **out)
 {
     drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];

@@ -1,9 +1,9 @@
-/* kernel/conv_choose.c - which way to compute a convolution is fastest here.
+/* kernel/conv_choose.c - measures which way to compute a convolution is fastest here.
  *
- * What was once measured is kept: in the process, so that all its workers choose the same, and in a
- * file (conv_file.h), so that later runs do.  Measured are so many images that it takes some
- * milliseconds of this thread's own time, each candidate's passes in turn, the fastest of several
- * times.
+ * Results are kept in the process, so that all its workers choose the same, and in a file
+ * (conv_file.h), so that later runs do.  A measurement takes enough images for some milliseconds of
+ * this thread's own time, runs each candidate's passes in turn, and takes the fastest of several
+ * rounds.
  */
 #include "kernel/conv_file.h"
 #include "kernel/conv_ops.h"
@@ -18,13 +18,13 @@
 #include <string.h>
 
 enum { N_PASSES = 3, LEAST_ROUNDS = 3, MOST_ROUNDS = 12, MOST_CANDIDATES = 8 };
-static const double IMAGES_OPERATIONS = 1e9; /* of one pass over the images that are measured */
-static const uint64_t ROUNDS_NS = 60000000;  /* after LEAST_ROUNDS: no more than that in all */
-static const double TIE = 0.98;              /* the library must be that much faster than our own */
+static const double IMAGES_OPERATIONS = 1e9; /* per pass over the measured images */
+static const uint64_t ROUNDS_NS = 60000000;  /* stop after this time and LEAST_ROUNDS */
+static const double TIE = 0.98;              /* the library must be this much faster than our own */
 
 /* choose_lock protects: known */
 static pthread_mutex_t choose_lock = PTHREAD_MUTEX_INITIALIZER;
-static drovek_conv_record *known; /* a list; stays until the process ends */
+static drovek_conv_record *known; /* a list; lives until the process ends */
 
 /* ---- candidates ---- */
 
@@ -36,7 +36,7 @@ static void add_candidate(drovek_conv_record *r, const char *way, drovek_format 
     snprintf(c->way, sizeof c->way, "%s", way);
 }
 
-/* All pairs of formats that the shape allows, by the library; plain images by our own. */
+/* The library for all pairs of formats that the shape allows; our own for plain images. */
 static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *r)
 {
     const drovek_conv_shape *s = &opt->shape;
@@ -60,7 +60,7 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
 /* ---- measuring ---- */
 
 typedef struct contest {
-    drovek_conv *conv[MOST_CANDIDATES]; /* NULL: cannot */
+    drovek_conv *conv[MOST_CANDIDATES]; /* NULL: cannot compute this */
     double best_ns[MOST_CANDIDATES][N_PASSES];
     size_t n_rows;
     float *x, *w, *b, *y, *dx, *dy, *dw;
@@ -148,7 +148,7 @@ static void run_contest(const drovek_conv_options *opt, const drovek_conv_record
     }
 }
 
-/* Seconds for one image; those that cannot are taken out. */
+/* Seconds per image; removes candidates that cannot compute this. */
 static void take_times(const drovek_conv_options *opt, const contest *t, drovek_conv_record *r)
 {
     size_t n = 0;
@@ -174,7 +174,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* For each pair of formats the fastest way, fastest first. */
+/* Keeps the fastest way for each pair of formats, fastest pair first. */
 static void rank_choices(drovek_conv_record *r)
 {
     size_t n = 0;
@@ -203,7 +203,7 @@ static drove_status measure(const drovek_conv_options *opt, drovek_conv_record *
     return status;
 }
 
-/* ---- what is known ---- */
+/* ---- stored measurements ---- */
 
 static void name_case(const drovek_conv_options *opt, char key[DROVEK_CONV_KEY])
 {
@@ -217,7 +217,7 @@ static void name_case(const drovek_conv_options *opt, char key[DROVEK_CONV_KEY])
              measured_rows(opt), opt->passes, opt->in == DROVEK_NCHW ? "input" : "inner");
 }
 
-/* What a file says is taken only if every line of it could have been measured here. */
+/* Accepts a record from the file only if every choice could have been measured here. */
 static bool is_possible(const drovek_conv_options *opt, const drovek_conv_record *r)
 {
     drovek_conv_record all;
@@ -233,7 +233,7 @@ static bool is_possible(const drovek_conv_options *opt, const drovek_conv_record
     return r->n_choices > 0;
 }
 
-/* Known, read, or measured now; under the lock. */
+/* Finds, reads or measures the record; under the lock. */
 static drove_status find_record(const drovek_conv_options *opt, const drovek_conv_record **out)
 {
     char key[DROVEK_CONV_KEY];

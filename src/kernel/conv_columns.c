@@ -1,11 +1,11 @@
-/* kernel/conv_columns.c - see conv_columns.h. */
+/* kernel/conv_columns.c - im2col and its reverse. */
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
 
 #include <string.h>
 
-/* to[n] = from[n].  May write up to 15 floats more, which whoever fills the matrix writes again,
- * and read as many, where they are before `end`. */
+/* to[n] = from[n].  May write up to 15 floats more, which later writes to the matrix replace, and
+ * read as many if they are before `end`. */
 static inline void copy_piece(float *to, const float *from, size_t n, const float *end)
 {
     if (n > 64 || (size_t)(end - from) < n + 15) {
@@ -36,7 +36,7 @@ static inline span inside(const drovek_conv_shape *s, size_t ox)
     return out;
 }
 
-/* A line of output positions: where its windows begin in the images. */
+/* Start of the windows of a line of output positions. */
 typedef struct line_place {
     size_t image; /* first float */
     size_t begin; /* row of the padded image */
@@ -61,9 +61,9 @@ static inline void put_row(float *col, const float *from, span in, size_t kw, si
     if (in.last < kw) memset(col + in.last * cg, 0, (kw - in.last) * cg * sizeof *col);
 }
 
-/* A whole line of windows whose rows are short (up to `most` floats, a constant), inside the image
- * and of elements side by side: image rows `pitch` floats apart from `from` on.  Each row is copied
- * as `most` floats, of which the next one writes over those too many. */
+/* A whole line of windows with short rows (up to `most` floats, a constant), inside the image and
+ * without dilation: image rows `pitch` floats apart, from `from` on.  Copies each row as `most`
+ * floats; the next row overwrites the excess. */
 static inline float *put_short(const drovek_conv_shape *s, const float *from, float *col,
                                size_t most)
 {
@@ -76,7 +76,7 @@ static inline float *put_short(const drovek_conv_shape *s, const float *from, fl
     return col;
 }
 
-/* Whether put_short may, for a line with n floats from its first window on. */
+/* Whether put_short applies to a line with n floats from its first window on. */
 static inline bool is_short(const drovek_conv_shape *s, size_t n)
 {
     const drovek_window *win = &s->window;
@@ -99,7 +99,7 @@ void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_e
         }
         for (size_t ox = 0; ox < s->ow; ox++) {
             const span in = inside(s, ox);
-            if (in.first == in.last) { /* all of the windows is padding */
+            if (in.first == in.last) { /* the windows are all padding */
                 memset(col, 0, win->kh * row * sizeof *col);
                 col += win->kh * row;
                 continue;

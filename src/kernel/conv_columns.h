@@ -8,15 +8,15 @@
 
 #include "kernel/conv.h"
 
-/* Floats that drovek_columns may write behind the matrix. */
+/* Floats that drovek_columns may write after the matrix. */
 enum { DROVEK_COLUMNS_SLACK = 16 };
 
-/* n_lines lines of output positions from line `line` on; lines are counted through the images,
- * oh an image.  x: images NHWC; x_end: behind the last one.  group: which one's channels. */
+/* n_lines lines of output positions from line `line` on; lines are counted through all images, oh
+ * per image.  x: images NHWC; x_end: their end.  group: selects the channels. */
 void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_end, size_t group,
                     size_t line, size_t n_lines, float *col);
 
-/* dx += what each column says of its place. */
+/* dx += the columns, each element at the place it came from. */
 void drovek_columns_back(const drovek_conv_shape *s, const float *col, size_t group, size_t line,
                          size_t n_lines, float *dx);
 

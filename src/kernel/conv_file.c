@@ -1,4 +1,4 @@
-/* kernel/conv_file.c - see conv_file.h. */
+/* kernel/conv_file.c - reads and rewrites the file of measured convolutions. */
 #include "kernel/conv_file.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES ((size_t)1 << 20) /* of the file: beyond, it is begun anew */
+#define MOST_BYTES ((size_t)1 << 20) /* of the file: a larger one is started again */
 
 enum { MOST_LINE = 1024 };
 static const char HEADING[] = "drove: convolutions measured on this machine, 1";
@@ -24,14 +24,17 @@ static bool find_path(char into[PATH_MAX])
     return n > 0 && n < PATH_MAX;
 }
 
-/* The file's text behind its heading, in *all (free()); NULL: there is none. */
+/* The lines behind the file's heading, each with its "\n"; their text is in *all (free()).  NULL:
+ * there are none.  A last line without "\n" was cut off and is dropped: of "9.1e-05" it could
+ * leave "9.1". */
 static const char *load(const char *path, char **all)
 {
     size_t n_bytes, n = sizeof HEADING - 1;
     *all = NULL;
     if (drove__file_load(path, MOST_BYTES, all, &n_bytes) != DROVE_OK) return NULL;
-    /* a byte 0 within would hide the rest */
+    /* a NUL byte inside would hide the rest */
     if (strlen(*all) != n_bytes || strncmp(*all, HEADING, n) != 0 || (*all)[n] != '\n') return NULL;
+    strrchr(*all, '\n')[1] = '\0';
     return *all + n + 1;
 }
 
@@ -65,7 +68,7 @@ static bool parse_choice(const char *text, drovek_conv_choice *out)
     return parse_format(word[1], n[1], &out->in) && parse_format(word[2], n[2], &out->out);
 }
 
-/* The choices of a line behind its key. */
+/* The choices of a line after its key. */
 static bool parse_line(const char *text, size_t n, drovek_conv_record *r)
 {
     char copy[MOST_LINE], *rest = copy;
@@ -93,7 +96,7 @@ bool drovek_conv_file_find(const char *key, drovek_conv_record *r)
     bool is_found = false;
     if (!find_path(path)) return false;
     const char *line = load(path, &all);
-    for (size_t n; line != NULL && *line != '\0' && !is_found; line += n + (line[n] == '\n')) {
+    for (size_t n; line != NULL && *line != '\0' && !is_found; line += n + 1) {
         size_t n_key = strlen(key) + 1;
         n = strcspn(line, "\n");
         is_found = has_key(line, n, key) && parse_line(line + n_key, n - n_key, r);
@@ -102,7 +105,7 @@ bool drovek_conv_file_find(const char *key, drovek_conv_record *r)
     return is_found;
 }
 
-/* Whether a line is worth keeping: one of another key. */
+/* Whether to keep a line: it has another key. */
 static bool is_other(const char *line, size_t n, const char *key)
 {
     drovek_conv_record unused;
@@ -131,12 +134,12 @@ void drovek_conv_file_add(const drovek_conv_record *r)
     if (drove__writer_create(path, &w) == DROVE_OK) {
         FILE *stream = drove__writer_stream(w);
         fprintf(stream, "%s\n", HEADING);
-        for (size_t n; line != NULL && *line != '\0'; line += n + (line[n] == '\n')) {
+        for (size_t n; line != NULL && *line != '\0'; line += n + 1) {
             n = strcspn(line, "\n");
             if (is_other(line, n, r->key)) fprintf(stream, "%.*s\n", (int)n, line);
         }
         write_record(stream, r);
-        drove__writer_commit(w); /* a failure costs another measurement */
+        drove__writer_commit(w); /* a failure only costs another measurement */
     }
     free(all);
 }

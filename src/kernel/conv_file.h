@@ -1,9 +1,8 @@
-/* kernel/conv_file.h - the file of the user's cache folder that keeps what was measured about
- * convolutions.
+/* kernel/conv_file.h - the file of measured convolutions in the user's cache folder.
  *
- * Text, one case a line after a heading: its key, a tab, and the choices, fastest first, each
- * "way in out seconds" and a tab between them.  Whatever a line says that is not that is passed
- * over; a file that cannot be read or written is as good as none.
+ * Text, one case per line after a heading: its key, a tab, and the choices, fastest first,
+ * separated by tabs, each "way in out seconds".  Malformed lines are ignored, and so is a last line
+ * without its line break; a file that cannot be read or written counts as missing.
  */
 #ifndef DROVEK_CONV_FILE_H
 #define DROVEK_CONV_FILE_H
@@ -19,13 +18,13 @@ typedef struct drovek_conv_record {
     struct drovek_conv_record *next;
 } drovek_conv_record;
 
-/* Fills r->choice; false: nothing (valid) is there. */
+/* Fills r->choice; false: there is no valid record. */
 bool drovek_conv_file_find(const char *key, drovek_conv_record *r);
 
-/* Adds it to what is there, in place of what has the same key. */
+/* Adds r to the file; it replaces a record with the same key. */
 void drovek_conv_file_add(const drovek_conv_record *r);
 
-/* Forgets what the process knows (for tests: the file is then asked again). */
+/* Drops the records of the process (for tests: the file is then read again). */
 void drovek_conv_forget(void);
 
 #endif

@@ -1,13 +1,13 @@
-/* kernel/conv_gemm.c - convolution as matrix products: the windows of some lines of output as rows
- * of a matrix (im2col), times the weights.
+/* kernel/conv_gemm.c - convolution as matrix products: the windows of some lines of output are the
+ * rows of a matrix (im2col), multiplied by the weights.
  *
- * The column matrix never exists whole: a chunk of lines at a time, small enough to stay in the
- * second-level cache, is written, multiplied, and its output given bias and activation at once.
- * Where the images themselves are such a matrix (1 x 1 windows; windows as large as the image),
- * nothing is copied.  Input as [c][h][w] is turned to [h][w][c] one image at a time.
+ * The whole column matrix never exists.  A chunk of lines, small enough for the second-level cache,
+ * is written and multiplied, and its output gets bias and activation while it is in the cache.  If
+ * the images themselves are such a matrix (1 x 1 windows; windows as large as the image), nothing
+ * is copied.  Input as [c][h][w] is converted to [h][w][c] one image at a time.
  *
  * Chunks depend on the shape alone, so the bits do not depend on the number of images or threads
- * (the weights' gradient: on the number of images only, as it is a sum over them).
+ * (the weights' gradient, a sum over the images, depends on their number only).
  */
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
@@ -16,17 +16,17 @@
 
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)384 << 10) /* of columns, or at least one line */
+#define CHUNK_BYTES ((size_t)384 << 10) /* of columns, but at least one line */
 
 typedef struct gemm {
     float *col;     /* [chunk lines * ow][k], NULL: the images are the matrix */
-    float *image;   /* [h][w][c], NULL: the input is like that */
+    float *image;   /* [h][w][c], NULL: the input has this layout */
     size_t k;       /* kh * kw * c / groups */
-    size_t n_lines; /* of a chunk */
+    size_t n_lines; /* per chunk */
     bool is_direct;
 } gemm;
 
-/* Whether output positions are rows of the input as it lies in memory. */
+/* Whether output positions are rows of the input in place. */
 static bool is_direct(const drovek_conv_shape *s)
 {
     const drovek_window *w = &s->window;
@@ -36,8 +36,8 @@ static bool is_direct(const drovek_conv_shape *s)
            w->dh == 1 && w->dw == 1;
 }
 
-/* Lines of a chunk: few enough for the cache; whole images where several fit, and inside one image
- * where images are turned. */
+/* Lines per chunk: few enough for the cache; whole images if several fit; within one image if
+ * images are converted. */
 static size_t chunk_lines(const drovek_conv_shape *s, const gemm *g)
 {
     size_t row_floats = g->is_direct ? s->o / s->groups : g->k;
@@ -86,7 +86,7 @@ static void destroy(drovek_conv *conv)
     drove__free(g);
 }
 
-/* A chunk of the windows of a batch: rows [n][k] of group `group`, step floats apart. */
+/* A chunk of a batch's windows: rows [n][k] of group `group`, step floats apart. */
 typedef struct chunk {
     const float *rows;
     size_t step;
@@ -95,7 +95,7 @@ typedef struct chunk {
 typedef struct batch {
     const drovek_conv *conv;
     const gemm *g;
-    const float *x, *x_end; /* images as given */
+    const float *x, *x_end; /* the caller's images */
 } batch;
 
 static batch batch_of(const drovek_conv *conv, const float *x, size_t n_rows)
@@ -104,8 +104,8 @@ static batch batch_of(const drovek_conv *conv, const float *x, size_t n_rows)
     return (batch){conv, conv->state, x, x + n_rows * s->c * s->h * s->w};
 }
 
-/* Before the chunk of lines that begins at `line`. */
-static void turn_image(const batch *b, size_t line)
+/* Converts the next image if the chunk that begins at `line` is its first. */
+static void convert_image(const batch *b, size_t line)
 {
     const drovek_conv_shape *s = &b->conv->opt.shape;
     if (b->g->image == NULL || line % s->oh != 0) return;
@@ -149,7 +149,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     for (size_t line = 0, n; line < n_lines; line += n) {
         float *out = y + line * s->ow * s->o;
         n = lines_left(&all, line, n_lines);
-        turn_image(&all, line);
+        convert_image(&all, line);
         for (size_t g = 0; g < s->groups; g++) {
             chunk c = take_chunk(&all, g, line, n);
             conv->opt.kernels->gemm_f32(false, false, n * s->ow, og, k, 1.0f, c.rows, c.step,
@@ -166,7 +166,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     const size_t og = s->o / s->groups, k = all.g->k, n_lines = n_rows * s->oh;
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = lines_left(&all, line, n_lines);
-        turn_image(&all, line);
+        convert_image(&all, line);
         for (size_t g = 0; g < s->groups; g++) {
             chunk c = take_chunk(&all, g, line, n);
             conv->opt.kernels->gemm_f32(true, false, k, og, n * s->ow, 1.0f, c.rows, c.step,

@@ -1,5 +1,5 @@
-/* kernel/conv_ops.h - what the ways to compute a convolution show to conv.c and conv_choose.c: one
- * row each.
+/* kernel/conv_ops.h - the interface of a way to compute a convolution, for conv.c and
+ * conv_choose.c: one table row each.
  */
 #ifndef DROVEK_CONV_OPS_H
 #define DROVEK_CONV_OPS_H
@@ -8,8 +8,8 @@
 
 typedef struct drovek_conv_ops {
     const char *name;
-    /* Prepares conv->state and what else is needed, from conv->opt; adds to conv->size_bytes.
-     * Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED.  destroy accepts what a failed create left. */
+    /* Prepares conv->state and all else from conv->opt; adds to conv->size_bytes.
+     * Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED.  destroy accepts the rest of a failed create. */
     drove_status (*create)(drovek_conv *conv);
     void (*destroy)(drovek_conv *conv);
     /* n_rows >= 1 */
@@ -23,24 +23,24 @@ typedef struct drovek_conv_ops {
 struct drovek_conv {
     const drovek_conv_ops *ops;
     drovek_conv_options    opt;        /* .way: NULL */
-    void                  *state;      /* the way's */
+    void                  *state;      /* of the way */
     size_t                 size_bytes; /* of scratch and copies */
-    char                   name[64];   /* what drovek_conv_way tells */
+    char                   name[64];   /* the text of drovek_conv_way */
 };
 
 extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;
-extern const drovek_conv_ops drovek_conv_onednn; /* where the build has the library */
+extern const drovek_conv_ops drovek_conv_onednn; /* if the build has the library */
 
-/* Whether the table's tier may use the library, which its matrix product then names. */
+/* Whether the table's tier may use the library; its gemm_source then names it. */
 bool drovek_conv_has_library(const drovek_table *kernels);
 
-/* Whether conv_windows.c is for such a shape. */
+/* Whether conv_windows.c supports the shape. */
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
 
 /* NULL: no such way in this build. */
 const drovek_conv_ops *drovek_conv_find_way(const char *name);
 
-/* DROVE_OK, or DROVE_E_UNSUPPORTED with the reason: what no way can do. */
+/* DROVE_OK, or DROVE_E_UNSUPPORTED with the reason: no way supports it. */
 drove_status drovek_conv_check(const drovek_conv_options *opt);
 
 static inline size_t drovek_conv_n_weights(const drovek_conv_shape *s)
@@ -48,13 +48,13 @@ static inline size_t drovek_conv_n_weights(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups) * s->o;
 }
 
-/* Images as [c / block][h * w][block], which all three formats are. */
+/* Block of a format: all three are [c / block][h * w][block]. */
 static inline size_t drovek_block(drovek_format format, size_t c)
 {
     return format == DROVEK_NCHW ? 1 : format == DROVEK_NHWC ? c : 16;
 }
 
-/* Where element `at` of a window that begins at `begin` (of the padded image) lies in the image:
+/* Position in the image of element `at` of a window that begins at `begin` (of the padded image);
  * false: in the padding. */
 static inline bool drovek_window_inside(size_t begin, size_t at, size_t padding, size_t size,
                                         size_t *place)

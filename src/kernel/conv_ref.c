@@ -1,8 +1,8 @@
 /* kernel/conv_ref.c - convolution by plain loops: the definition, for all formats.
  *
- * Order of the sums: forward b first, then window rows, window columns, channels ascending;
- * weights: images, then positions ascending.  Weights and biases may be changing (HOGWILD!): each
- * element is read through base/racy.h.
+ * Order of the sums: forward starts with b, then window rows, window columns, channels ascending;
+ * weights: images, then positions ascending.  Weights and biases may change meanwhile (HOGWILD!):
+ * each element is read through base/racy.h.
  */
 #include "kernel/conv_ops.h"
 
@@ -26,7 +26,7 @@ static size_t offset(const layout *l, size_t channel, size_t position)
     return channel / l->block * (l->n * l->block) + position * l->block + channel % l->block;
 }
 
-/* One element of a window: where it meets the input, and its weights. */
+/* One element of a window: its position in the input, and its weights. */
 typedef struct tap {
     size_t position; /* of the input */
     size_t weights;  /* [c / groups][o / groups] begin here in W */
@@ -95,7 +95,7 @@ static void add_tap_data(const drovek_conv_shape *s, const layout *in, const flo
     }
 }
 
-/* Calls visit for every tap of every window that is inside: the loops that data and weights
+/* Calls visit for every tap inside the image, of every window: the loops that data and weights
  * share.  line: dy of one position, channels side by side. */
 typedef void visit_fn(const drovek_conv_shape *s, const layout *in, const float *line,
                       const float *read, size_t group, const tap *t, float *written);

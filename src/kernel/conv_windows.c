@@ -1,17 +1,17 @@
-/* kernel/conv_windows.c - convolution of few channels: products on the images as they lie in
- * memory, whose windows are rows of a matrix that overlap (windows_f32), so that nothing is copied
- * but an image that needs padding or turning.
+/* kernel/conv_windows.c - convolution of few channels: products on the images in place, whose
+ * windows are overlapping rows of a matrix (windows_f32).  Only images that need padding or
+ * conversion are copied.
  *
- * Forward takes a line of output positions at a time, its sums running over the window's rows; the
- * weights' gradient a window's row at a time, its sums over the positions of an image.  The
- * derivative at the input takes a line of positions at a time as well: their columns stay in the
- * nearest cache, and the weights are turned once for all images.
+ * Forward takes a line of output positions at a time and sums over the window's rows; the weights'
+ * gradient takes a window's row at a time and sums over the positions of an image.  The derivative
+ * at the input takes a line of positions at a time, too: their columns stay in the nearest cache,
+ * and the weights are transposed once for all images.
  *
  * Why: at LeNet's first convolution copying the columns takes half as long as multiplying them.
  *
  * A few outputs beyond whole registers (LeNet's 50 = 48 + 2) would cost as much as a whole register
- * of them.  They are computed apart, with the two sides of the product exchanged: forward as sums
- * along the window, the weights' gradient with the window across.
+ * of them.  They are computed separately, with the two sides of the product swapped: forward sums
+ * along the window, the weights' gradient has the window across.
  */
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
@@ -21,21 +21,21 @@
 #include <string.h>
 
 enum {
-    MOST_K = 640,  /* kh kw c: beyond, the weights do not stay in the nearest caches */
+    MOST_K = 640,  /* kh kw c: above, the weights do not stay in the nearest caches */
     REGISTER = 16, /* floats of the widest register */
-    MOST_REST = 4, /* outputs beyond whole registers that are computed apart ... */
+    MOST_REST = 4, /* outputs beyond whole registers that are computed separately ... */
     LONG_ROW = 32  /* ... if a window's row kw c is at least this */
 };
 
 typedef struct windows {
-    float *padded; /* [h][w][c] with the padding; NULL: images can be used as they are */
-    size_t h, w;   /* of an image, with its padding */
-    float *turned; /* [o][kh kw c] weights for the derivative at the input, then */
-    float *col;    /* [ow][kh kw c]; NULL: it is not asked for */
-    float *image;  /* [h][w][c] of that derivative; NULL: it can be written where it belongs */
-    size_t n_rest; /* outputs computed apart, the last ones */
-    float *rest_w; /* [n_rest][kh][kw c]: their weights, or the gradient of these */
-    float *rest_y; /* [n_rest][ow] */
+    float *padded;     /* [h][w][c] with the padding; NULL: images are used in place */
+    size_t h, w;       /* of an image, with its padding */
+    float *transposed; /* [o][kh kw c] weights for the derivative at the input */
+    float *col;        /* [ow][kh kw c]; NULL: that pass is not used */
+    float *image;      /* [h][w][c] of that derivative; NULL: it is written in place */
+    size_t n_rest;     /* outputs computed separately, the last ones */
+    float *rest_w;     /* [n_rest][kh][kw c]: their weights, or the gradient of these */
+    float *rest_y;     /* [n_rest][ow] */
 } windows;
 
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s)
@@ -53,15 +53,16 @@ static size_t padded_size(size_t size, size_t n_out, size_t step, size_t k, size
 static drove_status make_columns(drovek_conv *conv, windows *w)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    size_t k = s->window.kh * s->window.kw * s->c, n_turned = drove__pad_floats(s->o * k);
+    size_t k = s->window.kh * s->window.kw * s->c, n_transposed = drove__pad_floats(s->o * k);
     size_t n_columns = drove__pad_floats(s->ow * k + DROVEK_COLUMNS_SLACK);
     size_t n_image = conv->opt.in == DROVEK_NCHW && s->c > 1 ? s->c * s->h * s->w : 0;
-    w->turned = drove__alloc(n_turned + n_columns + n_image, sizeof(float));
-    if (w->turned == NULL)
-        return drove__fail_nomem("convolution", (n_turned + n_columns + n_image) * sizeof(float));
-    w->col = w->turned + n_turned;
+    w->transposed = drove__alloc(n_transposed + n_columns + n_image, sizeof(float));
+    if (w->transposed == NULL)
+        return drove__fail_nomem("convolution",
+                                 (n_transposed + n_columns + n_image) * sizeof(float));
+    w->col = w->transposed + n_transposed;
     if (n_image > 0) w->image = w->col + n_columns;
-    conv->size_bytes += (n_turned + n_columns + n_image) * sizeof(float);
+    conv->size_bytes += (n_transposed + n_columns + n_image) * sizeof(float);
     return DROVE_OK;
 }
 
@@ -96,7 +97,7 @@ static drove_status create(drovek_conv *conv)
     w->w = padded_size(s->w, s->ow, win->sw, win->kw, win->dw, win->pw);
     if (w->h > s->h || w->w > s->w || (opt->in == DROVEK_NCHW && s->c > 1)) {
         size_t n = w->h * w->w * s->c;
-        w->padded = drove__alloc(n, sizeof(float)); /* the padding is 0 and stays so */
+        w->padded = drove__alloc(n, sizeof(float)); /* the padding is 0 and stays 0 */
         if (w->padded == NULL) return drove__fail_nomem("convolution", n * sizeof(float));
         conv->size_bytes += n * sizeof(float);
     }
@@ -109,7 +110,7 @@ static void destroy(drovek_conv *conv)
 {
     windows *w = conv->state;
     if (w == NULL) return;
-    drove__free(w->turned);
+    drove__free(w->transposed);
     drove__free(w->padded);
     drove__free(w->rest_w);
     drove__free(w);
@@ -135,7 +136,7 @@ static const float *prepare(const drovek_conv *conv, const float *x)
     return w->padded;
 }
 
-/* rest_w = the last outputs' weights, one output after the other. */
+/* rest_w = the weights of the last outputs, output by output. */
 static void gather_rest(const drovek_conv *conv, const float *w)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
@@ -205,26 +206,26 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     }
 }
 
-/* turned[o][k] = w[k][o] */
-static void turn_weights(const drovek_conv *conv, const float *w)
+/* transposed[o][k] = w[k][o] */
+static void transpose_weights(const drovek_conv *conv, const float *w)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
     const windows *state = conv->state;
     size_t n = s->window.kh * s->window.kw * s->c;
     for (size_t p = 0; p < n; p++) {
-        for (size_t j = 0; j < s->o; j++) state->turned[j * n + p] = w[p * s->o + j];
+        for (size_t j = 0; j < s->o; j++) state->transposed[j * n + p] = w[p * s->o + j];
     }
 }
 
-/* dx += that of one image, [h][w][c] */
+/* dx += the derivative of one image, [h][w][c] */
 static void data_image(const drovek_conv *conv, const float *dy, float *dx)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
     const windows *state = conv->state;
     size_t n = s->window.kh * s->window.kw * s->c;
     for (size_t line = 0; line < s->oh; line++, dy += s->ow * s->o) {
-        conv->opt.kernels->gemm_f32(false, false, s->ow, n, s->o, 1.0f, dy, s->o, state->turned, n,
-                                    0.0f, state->col, n);
+        conv->opt.kernels->gemm_f32(false, false, s->ow, n, s->o, 1.0f, dy, s->o, state->transposed,
+                                    n, 0.0f, state->col, n);
         drovek_columns_back(s, state->col, 0, line, 1, dx);
     }
 }
@@ -235,7 +236,7 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
     const drovek_conv_shape *s = &conv->opt.shape;
     const windows *state = conv->state;
     const size_t in = s->c * s->h * s->w, out = s->o * s->oh * s->ow;
-    turn_weights(conv, w);
+    transpose_weights(conv, w);
     for (size_t i = 0; i < n_rows; i++, dx += in, dy += out) {
         float *to = state->image != NULL ? state->image : dx;
         if (!adds || to != dx) memset(to, 0, in * sizeof *to);

@@ -1,4 +1,4 @@
-/* kernel/dispatch.c - the choice of the kernels' versions, made once per process (or per test). */
+/* kernel/dispatch.c - chooses the versions of the kernels, once per process (or test). */
 #include "kernel/kernel.h"
 #include "kernel/tiers.h"
 
@@ -17,7 +17,7 @@ static const drovek_table *const tiers[] = {
 #endif
 };
 
-/* Place of the tier called `name`; DROVE_COUNT(tiers) when there is none. */
+/* Index of the tier called `name`; DROVE_COUNT(tiers) if there is none. */
 static size_t tier_index(const char *name)
 {
     size_t i = 0;
@@ -39,7 +39,7 @@ static drove_status fail_unknown(const char *name)
     return drove__fail(DROVE_E_ARG, "isa: '%s' is not one of: %s", name, known);
 }
 
-/* Lays the slots that a tier fills over *out. */
+/* Overwrites *out with the slots that a tier fills. */
 static void overlay(drovek_table *out, const drovek_table *tier)
 {
     out->isa = tier->isa;
@@ -53,7 +53,7 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
 
-/* Gives the library the products that the chosen tier has no fast version of. */
+/* Uses the library for products that the chosen tier has no fast version of. */
 static void add_library(drovek_table *out, const char *cap)
 {
 #if DROVEK_ONEDNN

@@ -1,10 +1,10 @@
 /* kernel/image.h - kernels for the layers between convolutions: pooling, local response
- * normalisation, dropout, and work by columns (channels) for batch normalisation and concatenation.
+ * normalisation, dropout, and per-column (channel) work for batch normalisation and concatenation.
  *
- * They are slots of drovek_table like those of kernel.h, under its rules.  Images lie in blocks,
- * [h * w][c]: where a picture is several blocks (NCHW16) or a batch has several pictures, these
- * follow each other and count as n images.  No array is shared with other threads while a kernel
- * runs.  `adds`: the result is added to what is there, instead of written over it.
+ * They are slots of drovek_table, under the rules of kernel.h.  Images come in blocks [h * w][c]:
+ * the blocks of an image (NCHW16) and the images of a batch follow each other and all count as n
+ * images.  No array is shared with other threads while a kernel runs.  `adds`: the result is added
+ * to the output instead of replacing it.
  */
 #ifndef DROVEK_IMAGE_H
 #define DROVEK_IMAGE_H
@@ -15,35 +15,35 @@
 
 /* ---- pooling ---- */
 
-/* Window (oy, ox) covers rows oy sh - ph .. + kh and columns ox sw - pw .. + kw, as far as they are
- * in the image; at least one of its elements is. */
+/* Window (oy, ox) covers rows oy sh - ph .. + kh and columns ox sw - pw .. + kw, clipped to the
+ * image; at least one element is inside. */
 typedef struct drovek_pool {
-    size_t c;      /* numbers at one place */
-    size_t h, w;   /* places of the input  */
-    size_t oh, ow; /* ... of the output    */
+    size_t c;      /* channels at one position */
+    size_t h, w;   /* positions: input     */
+    size_t oh, ow; /* positions: output    */
     size_t kh, kw, sh, sw, ph, pw;
 } drovek_pool;
 
 enum { DROVEK_POOL_BYTE = 256, DROVEK_POOL_MOST = 65536 }; /* elements of a window */
 
-/* x[n][h][w][c], y[n][oh][ow][c]: the largest; a NaN is larger than any number (of several, the
+/* x[n][h][w][c], y[n][oh][ow][c]: the maximum; a NaN is larger than any number (of several, the
  * last).
- * place[n][oh][ow][c]: which element of the window it was, ky * kw + kx, the first of equals; of
- * uint8_t where kh * kw <= DROVEK_POOL_BYTE, else uint16_t.  NULL: not wanted.
- * back: dx[.] = sum of the dy of the windows whose largest it was, column after column of them. */
+ * place[n][oh][ow][c]: the window element it came from, ky * kw + kx, the first of equals; uint8_t
+ * if kh * kw <= DROVEK_POOL_BYTE, else uint16_t.  NULL: not wanted.
+ * back: dx[.] = sum of the dy of the windows whose maximum it was, column after column of them. */
 typedef void drovek_max_pool_f32_fn(const drovek_pool *p, const float *x, float *y, void *place,
                                     size_t n);
 typedef void drovek_max_pool_back_f32_fn(const drovek_pool *p, const float *dy, const void *place,
                                          float *dx, size_t n, bool adds);
 
-/* y = the sum of the window's elements in their order, times 1 / area; area: of the window clipped
- * to the image with its padding, ph rows and pw columns on each side (Caffe).
- * back: dx = sum over the windows around it of dy times 1 / area. */
+/* y = the sum of the window's elements in their order, times 1 / area; area: the window clipped to
+ * the image with its padding, ph rows and pw columns on each side (Caffe).
+ * back: dx = sum of dy times 1 / area over the windows that cover it. */
 typedef void drovek_average_pool_f32_fn(const drovek_pool *p, const float *x, float *y, size_t n);
 typedef void drovek_average_pool_back_f32_fn(const drovek_pool *p, const float *dy, float *dx,
                                              size_t n, bool adds);
 
-/* 1 / area of window `o` along one side: start = o * step - pad, at most k long. */
+/* Length of window `o` along one side, for the area: start = o * step - pad, at most k long. */
 static inline size_t drovek_pool_length(size_t o, size_t k, size_t step, size_t pad, size_t side)
 {
     size_t start = o * step, end = side + 2 * pad; /* both counted from the padding's edge */
@@ -68,14 +68,14 @@ typedef void drovek_lrn_back_f32_fn(const drovek_lrn *l, const float *x, const f
 
 /* ---- dropout ---- */
 
-/* Which numbers of one example stay, by a function of (key, number of the element): the same on
- * every engine, in every format, whoever computes which part.  Element e stays if
+/* Selects the numbers of one example that stay, by a function of (key, number of the element): the
+ * same on every engine, in every format, for any division of the work.  Element e stays if
  *     hash(hash(e ^ low half of key) + high half of key) >> 8  >=  ratio * 2^24
- * with a hash of 32 bits that lets every bit of its argument move every bit of its result. */
+ * with a 32-bit hash in which every bit of the argument affects every bit of the result. */
 typedef struct drovek_dropout {
     uint64_t key;
     uint32_t threshold; /* ratio * 2^24 */
-    float    factor;    /* of what stays: 1 / (1 - ratio) */
+    float    factor;    /* of the numbers that stay: 1 / (1 - ratio) */
 } drovek_dropout;
 
 static inline uint64_t drovek_dropout_mix(uint64_t z) /* SplitMix64's output function */
@@ -107,8 +107,8 @@ static inline bool drovek_dropout_keeps(const drovek_dropout *d, uint32_t elemen
     return drovek_dropout_hash(h + (uint32_t)(d->key >> 32)) >> 8 >= d->threshold;
 }
 
-/* to[rows][cols] = factor * from where kept, else 0; number of [i][j]: first + i * stride + j.  to
- * may be from. */
+/* to[rows][cols] = factor * from if kept, else 0; element [i][j] has number first + i * stride + j.
+ * to may be from. */
 typedef void drovek_dropout_f32_fn(const drovek_dropout *d, float *to, const float *from,
                                    size_t rows, size_t cols, size_t first, size_t stride,
                                    bool adds);

@@ -1,18 +1,18 @@
 /* kernel/kernel.h - the numeric kernels: one table, filled per ISA tier, chosen once.
  *
- * ref/ (plain C) is the definition of every kernel; x86/ holds one table per tier; onednn.c is the
- * library's matrix product, for the shapes that the tiers' own is not made for.  Each version is
- * tested against ref at edge lengths and alignments, within the bound named beside the kernel in
+ * ref/ (plain C) defines every kernel; x86/ and arm/ hold one table per tier; onednn.c is the
+ * library's matrix product, for shapes that the tiers' own is not made for.  Tests compare each
+ * version with ref at edge lengths and alignments, within the bound named beside the kernel in
  * tests/kernel.  Within one tier a kernel gives the same bits for the same input, whatever the
- * alignment and the caller's thread.
+ * alignment and the calling thread.
  *
  * Formats: f32 = IEEE single.  All matrices are row-major.  n may be 0.  No kernel allocates, locks
- * or keeps state, so any number of threads may call at once.  (Own threading of a library is off:
- * one caller, one core.)
+ * or keeps state, so any number of threads may call it at the same time.  (A library's own
+ * threading is off: one caller, one core.)
  *
- * Shared elements: the kernels marked [racy] may run while other threads read and write the same
- * elements (docs/memory-model.md); they touch each shared element by one load and one store of its
- * own width or wider, which the compiler can neither split nor repeat.
+ * Shared elements: kernels marked [racy] may run while other threads read and write the same
+ * elements (docs/memory-model.md).  They access each shared element by one load and one store of
+ * its own width or wider, which the compiler can neither split nor repeat.
  */
 #ifndef DROVE_KERNEL_H
 #define DROVE_KERNEL_H
@@ -31,17 +31,17 @@ typedef enum drovek_act { DROVEK_LINEAR, DROVEK_RELU, DROVEK_SIGMOID, DROVEK_TAN
 /* ---- matrix products ---- */
 
 /* C[m][n] = alpha op(A) op(B) + beta C;  op(A) is m x k, op(B) is k x n; beta 0 does not read C.
- * [racy: a, b, c, in the versions written here; the library's machine code is as it is] */
+ * [racy: a, b, c, in the versions written here; the library's machine code is taken as it is] */
 typedef void drovek_gemm_f32_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
                                 float alpha, const float *a, size_t lda, const float *b, size_t ldb,
                                 float beta, float *c, size_t ldc);
 
 /* C[i][j] = (adds: +=) sum over s < n_segments and p < k of A[i][s][p] B[s][p][j]: the products of
- * convolutions on images as they lie in memory, whose windows are rows of a matrix that overlap.
+ * convolutions on images in place, whose windows are overlapping rows of a matrix.
  *   A[i][s][p] = a[i * a_row + s * a_segment + p * a_step]
  *   B[s][p][j] = b[s * b_segment + p * b_step + j * b_column]
  *   C[i][j] = c[i * c_row + j]                               all of m, n, k, n_segments >= 1
- * b_column is 1; or more where a_step and b_step are 1: few rows, sums along k.
+ * b_column is 1; or more if a_step and b_step are 1: few rows, sums along k.
  * Order of a sum: s, then p ascending, by fused multiply-add (ref: as written); along k by lanes,
  * which are added at the end.  [racy: a, b, c] */
 typedef struct drovek_windows {
@@ -56,7 +56,7 @@ typedef struct drovek_windows {
 } drovek_windows;
 typedef void drovek_windows_f32_fn(const drovek_windows *t);
 
-/* One example (batch 1).  W[n_in][n_out].  Inputs that are exactly 0 cost nothing. [racy: W]
+/* One example (batch 1).  W[n_in][n_out].  Inputs that are exactly 0 are skipped. [racy: W]
  *   matvec    y[o] += sum_j x[j] W[j][o]      j ascending, fused multiply-add
  *   matvec_t  dx[j] = sum_o W[j][o] dy[o]     [racy: dy too: with one output the weights are dy]
  *   ger       W[j][o] -= eta * (x[j] dy[o])   product rounded to float first, then fused
@@ -95,8 +95,8 @@ typedef void drovek_act_grad_f32_fn(float *dy, float *db, const float *y, size_t
 typedef void drovek_act_f32_fn(float *y, const float *x, size_t n, drovek_act act);
 typedef void drovek_act_back_f32_fn(float *dx, const float *dy, const float *y, size_t n,
                                     drovek_act act, bool adds);
-/* y = factor cos(y + phase[cols]), in place: the last step of random Fourier features.  The bound
- * on its error holds for |y + phase| up to 10^5; beyond, the result still is within the factor. */
+/* y = factor cos(y + phase[cols]), in place: the last step of random Fourier features.  The error
+ * bound holds for |y + phase| up to 10^5; beyond, the result still lies within +-factor. */
 typedef void drovek_cos_f32_fn(float *y, const float *phase, size_t rows, size_t cols,
                                float factor);
 
@@ -109,20 +109,22 @@ typedef double drovek_softmax_f32_fn(const float *z, const int32_t *label, float
 
 /* ---- whole vectors ---- */
 
-/* to = from [racy: both]; y += a x [racy: y]; y *= a; x y summed in double; no infinity, no NaN */
+/* to = from [racy: both]; y += a x [racy: y]; y *= a; x y summed in double; is finite: no infinity,
+ * no NaN */
 typedef void drovek_copy_f32_fn(float *to, const float *from, size_t n);
 typedef void drovek_axpy_f32_fn(float *y, const float *x, size_t n, float a);
 typedef void drovek_scale_f32_fn(float *y, size_t n, float a);
 /* to = a x + b y; to may be x or y; y NULL: a x */
 typedef void drovek_blend_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
                                  float b);
-/* to = a (x + y), the sum rounded first; to may be x or y.  streams: to is written past the caches,
- * for vectors that will not be read before they have left them; done when the call returns. */
+/* to = a (x + y), the sum rounded first; to may be x or y.  streams: writes `to` past the caches,
+ * for vectors that will not be read before they would have been evicted; complete when the call
+ * returns. */
 typedef void   drovek_add_f32_fn(float *to, const float *x, const float *y, size_t n, float a,
                                  bool streams);
 typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
 typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
-/* x[0] ^ x[1] ^ ... ^ x[n - 1]: nothing but reading, for measuring memory; x 8-byte aligned. */
+/* x[0] ^ x[1] ^ ... ^ x[n - 1]: reads only, to measure memory bandwidth; x 8-byte aligned. */
 typedef uint64_t drovek_xor_u64_fn(const uint64_t *x, size_t n);
 /* Loading data: to[i] = (from[i] - shift[i]) * factor[i]; shift and factor of length n, or both
  * NULL: plain widening. */
@@ -160,26 +162,26 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 typedef struct drovek_table {
     const char *isa;   /* "ref", "avx2", "avx512", "neon" ...: name in logs, results and tests */
     uint32_t    needs; /* DROVE_CPU_* bits, all required                                       */
-#define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table = keep the slower tier's version */
+#define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table: keep the slower tier's version  */
     DROVEK_LIST(X)
 #undef X
     const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
-    /* What a tier's own table offers of kernel/linear.h, in two parts (NULL: nothing) ... */
+    /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */
 } drovek_table;
 
-/* Fills *out with the best version of each kernel that the features `have` allow, going no higher
- * than the tier called `cap` (NULL = no limit).  cap "ref" also bypasses every library; a lower cap
- * caps the library too (the library accepts this once per process, before its first product).
- * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (this
- * processor lacks it). */
+/* Fills *out with the best version of each kernel that the features `have` allow, up to the tier
+ * called `cap` (NULL: no limit).  cap "ref" also bypasses every library; a lower cap limits the
+ * library too (the library accepts this once per process, before its first product).
+ * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (the
+ * processor cannot run that tier). */
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
 
 /* Names of the tiers compiled in, slowest first; NULL-terminated. */
 const char *const *drovek_tiers(void);
 
-/* To be called once by every thread that will use the table: switches off a library's threading. */
+/* Every thread calls it once before it uses the table: switches off a library's threading. */
 void drovek_thread_init(void);
 
 #endif

@@ -1,12 +1,12 @@
-/* kernel/linear.c - laying tables of linear kernels over each other. */
+/* kernel/linear.c - overlays tables of linear kernels. */
 #include "kernel/linear.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-/* Each member is an array of pointers to functions of one type; so is the whole struct, as its
- * members have the same size and no gaps. */
+/* Each member is an array of pointers to functions of one type.  The members have the same element
+ * size and no gaps, so the whole struct is such an array. */
 typedef void slot_fn(void);
 _Static_assert(sizeof(drovek_linear) % sizeof(slot_fn *) == 0, "slots only");
 

@@ -2,11 +2,11 @@
  *
  * Source: De Sa et al., ISCA 2017, Figure 1 (the two lines of every step of a linear model),
  * section 5.1 (SIMD) and 5.2, equation 4 (rounding).  D = format of the data x, M = of the model w.
- * One table, indexed by formats, is part of drovek_table; a tier replaces what it is faster at,
- * and every version gives the bits of ref, except where sums of floats are said to be in an order
- * of the tier's own.
+ * One table, indexed by formats, is part of drovek_table.  A tier replaces the slots it is faster
+ * at, and every version gives the bits of ref, except where sums of floats are said to be in the
+ * tier's own order.
  *
- * What a step means, exactly.  Integers (D and M both fixed point):
+ * Exact definition of a step.  Integers (D and M both fixed point):
  *
  *     dot    = sum_i x_i w_i                          exact, then converted to double
  *     delta_i = floor((factor.a * x_i + r_i) / 2^factor.shift)
@@ -14,23 +14,23 @@
  *
  * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte (D and M
  * both 8 bits) or 16-bit word (otherwise).  clamp is to [-128, 127] or [-32768, 32767].
- * Bounds, which the caller keeps (engine/linear/factor.h makes such factors):
+ * Bounds, for the caller to keep (engine/linear/factor.h makes such factors):
  *     D8M8:  shift <= 8,  sum over the rows of a batch of |a| <= 256:     16-bit lanes suffice
  *     else:  shift <= 15, sum over the rows of a batch of |a| <= 32767:   32-bit lanes suffice
  * Floats:
  *     D float, M integer:  delta_i = floor(fmaf(factor.f, x_i, (r_i + 0.5) / 2^16)), r_i a 16-bit
  *                          word; w_i + delta_i as above, and NaN counts as the lowest number
- *     M float:             w_i = fmaf(factor.f, x_i, w_i), no rounding of ours, nothing clamped
+ *     M float:             w_i = fmaf(factor.f, x_i, w_i), not rounded further, not clamped
  *     dot with a float on either side: float multiply-adds, within the bound of tests/kernel
  *
  * Random bits come in blocks of 64 bytes: number i uses byte i % 64 or word i % 32 (little endian)
  * of its block; see drovek_bits.  Sparse rows count their stored numbers.  Without rounding (M
- * float, or a share of 1) bits are neither read nor stepped, and may be NULL.
+ * float, or a share of 1) bits are neither read nor advanced, and may be NULL.
  *
- * Memory: x and w may start anywhere (aligned to their own number only), n may be 0.  w may be
- * read up to 64 bytes beyond its end (never written): the owner allocates that much more.
+ * Memory: x and w need only the alignment of their own numbers; n may be 0.  w may be read up to 64
+ * bytes beyond its end (never written): the owner allocates that much more.
  * [racy: w, everywhere] as in kernel.h: each element is written by one store of its own width or
- * wider.  Nothing allocates, locks or keeps state, but for the bits, which are the caller's.
+ * wider.  Kernels do not allocate, lock or keep state, except the bits, which the caller owns.
  */
 #ifndef DROVEK_LINEAR_H
 #define DROVEK_LINEAR_H
@@ -42,10 +42,10 @@
 
 enum { DROVEK_BLOCK_BYTES = 64 };
 
-/* How the blocks of random bits of one AXPY are made. */
+/* Source of the random blocks of one AXPY. */
 typedef enum drovek_bits_kind {
     DROVEK_BITS_FIXED,   /* one block for all numbers: nearest (0x80.. or 0x8000..), shared    */
-    DROVEK_BITS_STREAM,  /* block b at block + 64 b: drawn before (Mersenne twister)           */
+    DROVEK_BITS_STREAM,  /* block b at block + 64 b: drawn beforehand (Mersenne twister)         */
     DROVEK_BITS_XORSHIFT /* block b = the eight states after one more step of each             */
 } drovek_bits_kind;
 
@@ -73,26 +73,26 @@ typedef struct drovek_factor {
 typedef double drovek_dot_fn(const void *x, const void *w, size_t n);
 
 /* One update from a batch of n_rows >= 1 examples (section 5.4): the products are summed before the
- * one rounding (integers: exactly; floats: row after row from 0, by fmaf; before the last of them
- * the rounding's constant, or w, is added to the sum, so that one row is what is written above).
- * Returns the number of clamped writes. */
+ * one rounding (integers: exactly; floats: row after row from 0, by fmaf; the rounding's constant,
+ * or w, is added before the last row, so that one row is the formula above).  Returns the number of
+ * clamped writes. */
 typedef size_t drovek_axpy_fn(void *w, const void *const *x, const drovek_factor *factor,
                               size_t n_rows, size_t n, drovek_bits *bits);
 
-/* AXPY of one example fused with the dot of the next one, which sees every element after its
- * update: the bits of axpy, then dot.  Adds to *n_clamped.  ahead (NULL: none) is the example to
- * be used after next: a hint to fetch it, nothing else. */
+/* AXPY of one example fused with the dot of the next one, which reads every element after its
+ * update: the bits of axpy, then dot.  Adds to *n_clamped.  ahead (NULL: none) is the example after
+ * next: a hint to prefetch it, nothing else. */
 typedef double drovek_axpy_dot_fn(void *w, const void *x, const drovek_factor *factor,
                                   const void *next, const void *ahead, size_t n, drovek_bits *bits,
                                   size_t *n_clamped);
 
 /* ---- sparse ---- */
 
-/* One example: n_stored pairs.  32-bit indices are places in w.  8 and 16-bit indices are
- * differences: the place of pair k is the place of pair k - 1 (0 before the first) plus index[k].
- * Places are distinct (and, with differences, ascend), but for a leading 0 and for pairs of value
- * 0, which bridge gaps too large for the format: those may be written back unchanged, or not at
- * all. */
+/* One example: n_stored pairs.  32-bit indices are positions in w.  8 and 16-bit indices are
+ * differences: the position of pair k is that of pair k - 1 (0 before the first) plus index[k].
+ * Positions are distinct (and, with differences, ascend), except for a leading 0 and for pairs of
+ * value 0, which bridge gaps too large for the format: those may be written back unchanged, or not
+ * at all. */
 typedef struct drovek_pairs {
     const void *index; /* [n_stored] uint8_t, uint16_t or uint32_t */
     const void *value; /* [n_stored] of D */
@@ -105,10 +105,10 @@ typedef size_t drovek_spaxpy_fn(void *w, const drovek_pairs *x, const drovek_fac
 
 /* ---- replicas ---- */
 
-/* What `w` has gained since it last met the centre is added to the centre, and w goes on from
- * there: gain_i = w_i - last_i; centre_i = clamp(centre_i + round(share gain_i)); w_i = last_i =
- * centre_i.  share 1: exact in integers (no bits used); else the rounding of D float, M integer
- * with x = gain.  Floats: centre_i = fmaf(share, gain_i, centre_i).  Returns clamped writes. */
+/* Adds to the centre what `w` has gained since they last met, and continues from there:
+ * gain_i = w_i - last_i; centre_i = clamp(centre_i + round(share gain_i)); w_i = last_i = centre_i.
+ * share 1: exact in integers (no bits used); else the rounding of D float, M integer with x = gain.
+ * Floats: centre_i = fmaf(share, gain_i, centre_i).  Returns the number of clamped writes. */
 typedef size_t drovek_merge_fn(void *centre, void *w, void *last, size_t n, float share,
                                drovek_bits *bits);
 
@@ -116,8 +116,8 @@ typedef size_t drovek_merge_fn(void *centre, void *w, void *last, size_t n, floa
  * x = -w, factor.f = kappa; floats: w_i = fmaf(-kappa, w_i, w_i).  0 <= kappa < 1. */
 typedef void drovek_decay_fn(void *w, size_t n, float kappa, drovek_bits *bits);
 
-/* Every member is an array of one function type, so that tiers are laid over each other slot by
- * slot: NULL in a tier's own table = keep the slower tier's. */
+/* Every member is an array of one function type, so that tiers can be overlaid slot by slot: NULL
+ * in a tier's own table: keep the slower tier's. */
 typedef struct drovek_linear {
     drovek_dot_fn      *dot[DROVE_NUMBERS][DROVE_NUMBERS];       /* [D][M] */
     drovek_axpy_fn     *axpy[DROVE_NUMBERS][DROVE_NUMBERS];      /* [D][M] */
@@ -128,7 +128,7 @@ typedef struct drovek_linear {
     drovek_decay_fn    *decay[DROVE_NUMBERS];                    /* [M] */
 } drovek_linear;
 
-/* Lays the slots that `tier` fills over *out. */
+/* Overwrites *out with the slots that `tier` fills. */
 void drovek_linear_overlay(drovek_linear *out, const drovek_linear *tier);
 
 #endif

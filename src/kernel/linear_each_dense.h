@@ -3,7 +3,7 @@
  *     #define EACH_BODY "kernel/linear_dense_body.h"
  *     #include "kernel/linear_each_dense.h"
  *
- * The body sees DATA and MODEL (i8, i16, f32) and makes with them
+ * The body sees DATA and MODEL (i8, i16, f32) and uses them through
  *
  *     DATA_NUMBER, MODEL_NUMBER    the drove_number of each
  *     DENSE_NAME(op)               op_i8_i8, ...: the name that DENSE_SLOTS expects
@@ -38,7 +38,7 @@
 
 #endif
 
-/* The walk: this file includes itself until both are chosen. */
+/* Recursion: this file includes itself until both are chosen. */
 #if !defined(DATA)
 #define DATA i8
 #include "kernel/linear_each_dense.h"

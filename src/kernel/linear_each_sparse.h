@@ -3,15 +3,15 @@
  *     #define EACH_BODY "kernel/ref/linear_sparse_body.h"
  *     #include "kernel/linear_each_sparse.h"
  *
- * The body sees DATA (8, 16, 32f), INDEX (8, 16, 32) and MODEL (8, 16, 32f) and makes with them
+ * The body sees DATA (8, 16, 32f), INDEX (8, 16, 32) and MODEL (8, 16, 32f) and uses them through
  *
  *     DATA_TYPE, INDEX_TYPE, MODEL_TYPE        the types of the arrays
- *     PLACE(previous, index)                   the place that an index number stands for
+ *     PLACE(previous, index)                   the position that an index number stands for
  *     NAME(op)                                 op_d8_i8_m8, ...: the name that SPARSE_SLOTS expects
  *     FOR_FORMATS(name)                        name_8_8, ...: by data and model
  *
- * SPARSE_SLOTS(op) initialises a [DATA][INDEX][MODEL] array of drovek_linear; name and slot come
- * from the same words, a body that does not exist does not compile, and one that is forgotten is
+ * SPARSE_SLOTS(op) initialises a [DATA][INDEX][MODEL] array of drovek_linear.  Function and slot
+ * names come from the same macros: a missing body does not compile, and a body that no slot uses is
  * an unused function. */
 #ifndef DROVEK_LINEAR_EACH_SPARSE_H
 #define DROVEK_LINEAR_EACH_SPARSE_H
@@ -59,7 +59,7 @@
 
 #endif
 
-/* The walk: this file includes itself until all three are chosen. */
+/* Recursion: this file includes itself until all three are chosen. */
 #if !defined(DATA)
 #define DATA 8
 #include "kernel/linear_each_sparse.h"

@@ -1,10 +1,10 @@
 /* kernel/onednn.c - the matrix product of oneDNN, for shapes that the tiers' own is not made for.
  *
- * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the number of OpenMP
- * threads of the calling thread to 1; the product then runs in the caller, with the same bits
- * whichever thread that is.
+ * Threads: Debian's library computes with OpenMP.  drovek_thread_init sets the calling thread's
+ * number of OpenMP threads to 1; the product then runs in the caller, with the same bits in every
+ * thread.
  *
- * ISA: the library detects the processor by itself.  It takes a limit only before its first use in
+ * ISA: the library detects the processor itself.  It takes a limit only before its first use in
  * the process, so none is set: what one run asks for would change the bits of the next.  A tier
  * that is narrower than the library does without it.
  */
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From the OpenMP library that oneDNN stands on; not every compiler brings its header. */
+/* From the OpenMP library that oneDNN uses; not every compiler has its header. */
 extern void omp_set_num_threads(int n_threads);
 
 /* Found out once, then constant: look_once. */
@@ -36,8 +36,8 @@ static void look(void)
     snprintf(name_beside_own, sizeof name_beside_own, "drove; large: %s", name);
 }
 
-/* dnnl_sgemm is row-major.  Empty products and k = 0 are settled here: the library's word on them
- * is not written down. */
+/* dnnl_sgemm is row-major.  Empty products and k = 0 are handled here: the library does not
+ * document them. */
 void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
                             const float *a, size_t lda, const float *b, size_t ldb, float beta,
                             float *c, size_t ldc)
@@ -53,7 +53,7 @@ void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size
     drovek_gemm_f32_ref(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-/* The widest instructions that a tier stands for. */
+/* The widest instructions of a tier. */
 static dnnl_cpu_isa_t isa_of_tier(const char *tier)
 {
     return tier != NULL && strcmp(tier, "avx2") == 0 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;

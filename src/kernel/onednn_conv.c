@@ -2,12 +2,12 @@
  * ([c / 16][h][w][16]) images; the model's input also as [c][h][w].
  *
  * A primitive is made for a fixed number of images.  There are primitives for the usual number, an
- * eighth of it, and one image; a call is cut into these.  Weights stand in theta in drove's order:
- * each call copies them into the primitive's (a reorder primitive), and the gradient back.
+ * eighth of it, and one image; a call is cut into these.  theta holds weights in drove's order:
+ * each call copies them into the primitive's order (by a reorder primitive), and the gradient back.
  *
- * Threads: as in onednn.c; a primitive made by a thread that computes alone computes alone.  All
- * scratch is allocated at creation.  Weights may be changing: the library's machine code reads them
- * as it does; biases too.
+ * Threads: as in onednn.c; a primitive created by a thread limited to one core runs on one core.
+ * All scratch is allocated at creation.  Weights and biases may change meanwhile: the library's
+ * machine code reads them as it does.
  */
 #include "kernel/conv_ops.h"
 #include "kernel/tiers.h"
@@ -33,8 +33,8 @@ typedef struct call {
 /* One of the three passes. */
 typedef struct stage {
     call conv[MAX_SIZES];       /* for state.n_images[] */
-    dnnl_memory_desc_t weights; /* as the primitives want them */
-    call reorder;               /* between theta's order and that; none: it is the same */
+    dnnl_memory_desc_t weights; /* in the primitives' layout */
+    call reorder;               /* from theta's layout or back; none: it is the same */
 } stage;
 
 typedef struct state {
@@ -42,15 +42,15 @@ typedef struct state {
     size_t n_images[MAX_SIZES], n_sizes;
     dnnl_memory_desc_t plain; /* weights as in theta */
     stage stage[N_PASSES];
-    float *packed, *part; /* weights in a primitive's order; a part of their gradient */
+    float *packed, *part; /* weights in a primitive's layout; a part of their gradient */
     size_t n_packed;      /* floats of each */
-    float *images;        /* dx that is to be added */
-    size_t n_added;       /* images there */
+    float *images;        /* dx before it is added */
+    size_t n_added;       /* images in it */
     void *scratch;
     size_t scratch_bytes;
 } state;
 
-/* The engine has no state of its own: one for the process. */
+/* The engine has no state of its own: one serves the process. */
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t engine;
 
@@ -84,7 +84,7 @@ static dnnl_status_t describe_images(dnnl_memory_desc_t *out, drovek_format form
     return dnnl_memory_desc_init_by_tag(out, 4, dims, dnnl_f32, tag_of(format));
 }
 
-/* W[groups][kh][kw][c / groups][o / groups]; NULL strides: in the primitive's order. */
+/* W[groups][kh][kw][c / groups][o / groups]; NULL strides: in the primitive's layout. */
 static dnnl_status_t describe_weights(dnnl_memory_desc_t *out, const drovek_conv_shape *s,
                                       bool is_plain)
 {
@@ -92,7 +92,7 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *out, const drovek_conv
     dnnl_dim_t kh = (dnnl_dim_t)s->window.kh, kw = (dnnl_dim_t)s->window.kw;
     const dnnl_dims_t dims = {g, og, cg, kh, kw};
     const dnnl_dims_t strides = {kh * kw * cg * og, 1, og, kw * cg * og, cg * og};
-    int skip = g == 1; /* one group has four dimensions */
+    int skip = g == 1; /* with one group there are four dimensions */
     if (is_plain) {
         return dnnl_memory_desc_init_by_strides(out, 5 - skip, dims + skip, dnnl_f32,
                                                 strides + skip);
@@ -100,7 +100,7 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *out, const drovek_conv
     return dnnl_memory_desc_init_by_tag(out, 5 - skip, dims + skip, dnnl_f32, dnnl_format_tag_any);
 }
 
-/* What a convolution of n images is made of. */
+/* Descriptions of a convolution of n images. */
 typedef struct parts {
     dnnl_memory_desc_t in, weights, bias, out;
     dnnl_dims_t step, dilation, before, after;
@@ -135,7 +135,7 @@ static drove_status describe(const drovek_conv_options *opt, size_t n, parts *p)
 
 /* ---- primitives ---- */
 
-/* Scratch comes from us; the activation, if the primitive applies it. */
+/* User-managed scratch; the activation, if the primitive applies it. */
 static dnnl_status_t make_attributes(drovek_act act, dnnl_primitive_attr_t *out)
 {
     dnnl_post_ops_t ops = NULL;
@@ -182,7 +182,7 @@ static dnnl_status_t make_backward(pass which, const parts *p, const dnnl_primit
                                   : dnnl_primitive_desc_create(out, &desc, attr, engine, forward);
 }
 
-/* A plain loop of the library's is nothing to choose. */
+/* Refuses the library's reference loops: they are slow. */
 static drove_status check_kind(dnnl_primitive_desc_t desc, drovek_conv *conv)
 {
     const char *kind = "";
@@ -201,7 +201,7 @@ static drove_status add_argument(call *c, int name, const dnnl_memory_desc_t *de
     return DROVE_OK;
 }
 
-/* The primitive of a description, and room for its scratch. */
+/* The primitive of a description, and space for its scratch. */
 static drove_status make_call(state *st, dnnl_primitive_desc_t desc, call *c)
 {
     const dnnl_memory_desc_t *scratch =
@@ -232,7 +232,7 @@ static drove_status add_arguments(pass which, const parts *p, call *c,
     return DROVE_OK;
 }
 
-/* One pass for one number of images.  The first number decides the weights' order. */
+/* One pass for one number of images.  The first number decides the weights' layout. */
 static drove_status make_conv(drovek_conv *conv, pass which, size_t size,
                               dnnl_primitive_attr_t attr, dnnl_primitive_attr_t forward_attr)
 {
@@ -349,7 +349,7 @@ static drove_status create(drovek_conv *conv)
     }
     pthread_once(&engine_once, make_engine);
     if (engine == NULL) return drove__fail(DROVE_E_UNSUPPORTED, "oneDNN: no engine");
-    drovek_thread_init(); /* primitives are made for as many threads as the maker may use */
+    drovek_thread_init(); /* primitives are made for as many threads as their creator may use */
     state *st = conv->state = drove__alloc(1, sizeof *st);
     if (st == NULL) return drove__fail_nomem("convolution", sizeof *st);
     conv->size_bytes = sizeof *st;
@@ -384,7 +384,7 @@ static void destroy(drovek_conv *conv)
 
 /* ---- calls ---- */
 
-/* The library reads through a pointer that is not const; it writes to the argument that says so. */
+/* The library's pointers are not const; it writes only to output arguments. */
 static void set_handle(dnnl_exec_arg_t *arg, const float *p)
 {
     union {
@@ -400,7 +400,7 @@ static void execute(state *st, call *c)
     dnnl_stream_wait(st->stream);
 }
 
-/* Weights in the order that the stage wants. */
+/* Weights in the stage's layout. */
 static const float *pack(state *st, pass which, const float *w)
 {
     call *c = &st->stage[which].reorder;
@@ -411,7 +411,7 @@ static const float *pack(state *st, pass which, const float *w)
     return st->packed;
 }
 
-/* The place in n_images of the most images that one call computes, `left` at most. */
+/* Index in n_images of the largest size that is at most `left`. */
 static size_t pick_size(const state *st, size_t left)
 {
     size_t i = 0;

@@ -1,4 +1,4 @@
-/* kernel/reformat.c - images from one format to another. */
+/* kernel/reformat.c - converts images between formats. */
 #include "kernel/conv_ops.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ static void put_piece(float *to, const float *from, bool adds)
     memcpy(to, piece, sizeof piece);
 }
 
-/* Between NHWC and NCHW16: pieces of 16 channels that stay together. */
+/* Between NHWC and NCHW16: copies runs of 16 channels. */
 static void move_pieces(const float *from, size_t from_block, float *to, size_t to_block, size_t c,
                         size_t n, bool adds)
 {
@@ -27,7 +27,8 @@ static void move_pieces(const float *from, size_t from_block, float *to, size_t 
     }
 }
 
-/* to[p * to_p + c * to_c] = from[p * from_p + c * from_c], in tiles that both caches like. */
+/* to[p * to_p + c * to_c] = from[p * from_p + c * from_c], in tiles that suit the caches on both
+ * sides. */
 static void move_elements(const float *from, size_t from_p, size_t from_c, float *to, size_t to_p,
                           size_t to_c, size_t c, size_t n, bool adds)
 {
@@ -42,7 +43,7 @@ static void move_elements(const float *from, size_t from_p, size_t from_c, float
     }
 }
 
-/* Where one of the formats is NCHW: block after block of the other. */
+/* One format is NCHW: goes block by block through the other. */
 static void move_planes(const float *from, size_t from_block, float *to, size_t to_block, size_t c,
                         size_t n, bool adds)
 {
@@ -66,7 +67,7 @@ void drovek_reformat(const float *from, drovek_format from_format, float *to,
     size_t n = h * w, from_block = drovek_block(from_format, c);
     size_t to_block = drovek_block(to_format, c);
     assert(c % from_block == 0 && c % to_block == 0);
-    /* one position: all formats are the same order; the same for one channel */
+    /* with one position, or one channel, all formats have the same order */
     if (from_block == to_block || n == 1) {
         move_all(from, to, n_rows * c * n, adds);
         return;

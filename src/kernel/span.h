@@ -1,4 +1,4 @@
-/* kernel/span.h - a part of a flat vector, in floats. */
+/* kernel/span.h - a slice of a flat vector, in floats. */
 #ifndef DROVE_KERNEL_SPAN_H
 #define DROVE_KERNEL_SPAN_H
 

@@ -1,8 +1,8 @@
-/* kernel/tiers.h - what the tiers show to dispatch.c: one constant table each.  Nobody else
- * includes this, except the tests, which compare tiers with each other.
+/* kernel/tiers.h - the tables of the tiers, for dispatch.c.  Only the tests also include this, to
+ * compare tiers with each other.
  *
- * A build with ThreadSanitizer has the plain-C tier alone: the sanitizer does not see what inline
- * assembly, wide vectors and a foreign library read and write.
+ * A build with ThreadSanitizer has only the plain-C tier: the sanitizer does not see the accesses
+ * of inline assembly, wide vectors and a foreign library.
  */
 #ifndef DROVEK_TIERS_H
 #define DROVEK_TIERS_H
@@ -33,12 +33,12 @@ extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
 DROVEK_LIST(X)
 #undef X
 extern const drovek_linear drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
-extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy, all of them */
+extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy: all filled */
 
 #if DROVEK_X86
 extern const drovek_table  drovek_avx2;
 extern const drovek_table  drovek_avx512;
-extern const drovek_table  drovek_avx512vnni; /* avx512, but for what VNNI is good for */
+extern const drovek_table  drovek_avx512vnni; /* avx512, with dot products by VNNI */
 extern const drovek_linear drovek_linear_dense_avx2;
 extern const drovek_linear drovek_linear_dense_avx512;
 extern const drovek_linear drovek_linear_dense_avx512vnni;
@@ -51,15 +51,15 @@ extern const drovek_table drovek_dotprod;
 #endif
 
 #if DROVEK_ONEDNN
-drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes      */
-drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own for small shapes */
-drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* (lanes/gemm.h)                  */
+drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes        */
+drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own kernel for small   */
+drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* shapes (lanes/gemm.h)             */
 
-/* Does the library compute with the instructions of the tier `isa` at most?  NULL: no limit. */
+/* Does the library use the instructions of the tier `isa` at most?  NULL: no limit. */
 bool drovek_onednn_is_within(const char *isa);
 
-/* "oneDNN 2.6.3 avx512_core": its version and the instructions it really uses; with beside_own,
- * what to call the mixture.  After drovek_onednn_is_within; the texts stay. */
+/* "oneDNN 2.6.3 avx512_core": its version and the instructions it really uses; with beside_own, the
+ * name of the mixture with our own.  After drovek_onednn_is_within; the texts are static. */
 const char *drovek_onednn_name(bool beside_own);
 
 void drovek_onednn_thread_init(void);

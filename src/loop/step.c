@@ -63,7 +63,8 @@ bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
     const drove_sync_ops *ops = loop->sync->ops;
     if (loop->shared != NULL) return true;
     if (ops->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
-    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || !loop->optim->fusable) return false;
+    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
+    if (!loop->optim->fusable) return false;
     size_t usual = loop->plan->source->counts_rows ? n_rows : loop->update_rows;
     return (usual == 1 || (loop->sync->needs & DROVE_SYNC_LIVE) != 0) &&
            drove__model_fuses(loop->model);
@@ -79,7 +80,7 @@ static drove_status step_in_place(drove_worker *w, const drove_task *task, const
     uint64_t t0 = now(w);
     const drove_params live = s->ops->live(s, w->index);
     DROVE_TRY(w->engine_ops->steps(w->engine, &live, batch, eta, &made));
-    s->ops->live_done(s, w->index, made.n_steps, &info);
+    DROVE_TRY(s->ops->live_done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
@@ -171,14 +172,23 @@ static drove_status give_sums(drove_worker *w, bool waits, size_t *n_given)
     return DROVE_OK;
 }
 
-/* Gradients down and sums up until both are through. */
+/* Gradients down and sums up until both are through.  A device that delivers nothing for the
+ * worker's timeout is silent: finish says so. */
 static drove_status exchange_sums(drove_worker *w)
 {
     const size_t n = w->loop->slices.n;
     size_t n_left = n, n_given = 0;
+    uint64_t heard_ns = now(w);
     while (n_left > 0) {
+        size_t before = n_left;
         DROVE_TRY(w->engine_ops->part(w->engine, n_given < n ? GLANCE_NS : w->timeout_ns, &n_left));
-        drove__heartbeat(w);
+        if (n_left < before) {
+            drove__heartbeat(w);
+            heard_ns = now(w);
+        } else if (now(w) - heard_ns >= w->timeout_ns) {
+            DROVE_TRY(w->engine_ops->finish(w->engine, 0, NULL));
+            return drove__fail(DROVE_E_SYSTEM, "no answer");
+        }
         DROVE_TRY(give_sums(w, false, &n_given));
     }
     while (n_given < n) {

@@ -1,5 +1,5 @@
-/* model/activation.c - an activation on its own, y = act(x), where it cannot be a part of the layer
- * before it. */
+/* model/activation.c - a stand-alone activation, y = act(x), for an activation that cannot be
+ * merged into the layer before it. */
 #include "model/layer.h"
 
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
@@ -27,7 +27,7 @@ static void backward(const drove_call *c)
 
 const drove_layer_ops drove__layer_activation = {
     .name = "activation",
-    .help = "relu, sigmoid or tanh on its own",
+    .help = "relu, sigmoid or tanh as a layer",
     .source = "Nair, Hinton, ICML 2010 (relu)",
     .least_bottoms = 1,
     .most_bottoms = 1,

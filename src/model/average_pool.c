@@ -1,6 +1,6 @@
 /* model/average_pool.c - the mean of each window, channel by channel.  As in Caffe the divisor is
- * the area of the window clipped to the image with its padding: padding counts as zeros, what
- * hangs over beyond it does not count. */
+ * the area of the window clipped to the image with its padding: padding counts as zeros; the part
+ * of a window beyond the padding does not count. */
 #include "model/pooling.h"
 
 static void forward(const drove_call *c)

@@ -3,13 +3,13 @@
  *   y = act(gamma (x - mean) / sqrt(variance + epsilon) + beta)
  *
  * In training mean and variance (divided by m, the numbers of a channel in the batch) are those of
- * the whole batch, of all parts together; in inference they are the population's, which stand in
- * theta behind all layers' parameters: [2][c], the means, then the variances.  The slot
- * `statistics` has those of the last batch, the variance times m / (m - 1) (Algorithm 2, step 10).
- * gamma is the layer's weights, beta its biases.
+ * the whole batch, over all parts.  In inference they are the population's, which theta holds after
+ * all layers' parameters: [2][c], the means, then the variances.  The slot `statistics` returns
+ * those of the last batch, the variance times m / (m - 1) (Algorithm 2, step 10).  gamma is the
+ * layer's weights, beta its biases.
  *
- * Parts: each sums over its rows; after the meeting each adds up all sums in the order of the
- * parts, so that all have the same bits.
+ * Parts: each sums over its rows; after the barrier each adds up all sums in the order of the
+ * parts, so all have the same bits.
  */
 #include "model/layer.h"
 
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct part_sums { /* what one part writes */
+typedef struct part_sums { /* written by one part */
     double *sum, *product; /* [c] */
     float *mean, *scale;   /* [c] of the last pass; scale = 1 / sqrt(variance + epsilon) */
-    float *gamma, *shift;  /* [c] gamma as the last pass saw it; what sums are relative to */
+    float *gamma, *shift;  /* [c] gamma of the last pass; the origin of the sums */
     float *a, *b, *c;      /* [c] of a linear combination */
 } part_sums;
 
@@ -30,7 +30,7 @@ typedef struct batch_norm {
     unsigned n_parts;
     part_sums *part;   /* [n_parts] */
     float *statistics; /* [2][c] */
-    void *memory;      /* behind all of them */
+    void *memory;      /* one allocation for all */
 } batch_norm;
 
 enum { N_DOUBLES = 2, N_FLOATS = 7 };
@@ -48,12 +48,12 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     l->n_w = l->n_b = c;
     l->w_shape[0] = c;
     l->w_rank = 1;
-    l->fan_in = l->fan_out = 0; /* initialisers leave it alone: model/init.c */
+    l->fan_in = l->fan_out = 0; /* excludes it from initialisers: model/init.c */
     l->n_statistics = 2 * c;
     return DROVE_OK;
 }
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
 static size_t part_bytes(size_t c)
 {
@@ -111,12 +111,12 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
 
 /* ---- this part's images ---- */
 
-/* [n][places][block] in the layout of the call. */
+/* [n][positions][block] in the layout of the call. */
 typedef struct stretch {
     size_t first, n, places, block, n_blocks;
 } stretch;
 
-/* NHWC: all rows are one stretch of places. */
+/* NHWC: all rows are one stretch of positions. */
 static stretch stretch_of(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -166,7 +166,7 @@ static void total(const batch_norm *n, size_t ch, double *sum, double *product)
 
 /* ---- passes ---- */
 
-/* y = a x + c with this mean and variance */
+/* Sets a and c of y = a x + c for this mean and variance. */
 static void settle(const drove_call *c, size_t ch, double mean, double variance, float beta)
 {
     const batch_norm *n = c->own;
@@ -195,7 +195,7 @@ static void infer(const drove_call *c)
     drove__layer_act(c);
 }
 
-/* Sums are relative to the batch's first number of each channel, lest the variance be the
+/* Sums are relative to the batch's first number of each channel, so that the variance is not the
  * difference of two large numbers. */
 static void forward(const drove_call *c)
 {

@@ -1,4 +1,4 @@
-/* model/concat.c - puts the channels of several images of one size one after the other. */
+/* model/concat.c - concatenates the channels of several images of one size. */
 #include "model/layer.h"
 
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
@@ -9,11 +9,11 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     for (unsigned i = 0; i < n_bottoms; i++) {
         if (bottom[i].h != bottom[0].h || bottom[i].w != bottom[0].w)
             return drove__fail(DROVE_E_SHAPE,
-                               "expected images of %zu x %zu as the first input is, found %zu x "
+                               "expected images of %zu x %zu like the first input, found %zu x "
                                "%zu as input %u",
                                bottom[0].h, bottom[0].w, bottom[i].h, bottom[i].w, i + 1);
         if (bottom[i].c > SIZE_MAX / 64 - channels)
-            return drove__fail(DROVE_E_SHAPE, "the channels together are too many");
+            return drove__fail(DROVE_E_SHAPE, "the inputs together have too many channels");
         channels += bottom[i].c;
     }
     l->in = bottom[0];
@@ -23,7 +23,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return DROVE_OK;
 }
 
-/* Calls the kernel that copies for each bottom, first to last; forward: from it, else to it. */
+/* Copies the rows of each bottom, first to last; forward: from it, else to it. */
 static void walk(const drove_call *c, bool is_forward)
 {
     const drove_layer *l = c->layer;
@@ -33,7 +33,7 @@ static void walk(const drove_call *c, bool is_forward)
     for (unsigned i = 0; i < l->n_bottoms; i++) {
         const drove_bottom *b = &c->bottom[i];
         const size_t channels = drove__blob_shape(c->pass->model, l->bottom[i]).c;
-        /* blocked: a row's planes of one bottom are one stretch; else a place's channels are */
+        /* blocked: one bottom's planes of a row are contiguous; else its channels of a position */
         const size_t n = is_blocked ? n_rows : n_rows * hw;
         const size_t cols = is_blocked ? channels * hw : channels;
         const size_t stride = is_blocked ? l->n_out : l->out.c;

@@ -1,8 +1,8 @@
 /* model/convolution.c - y = act(conv(x, W) + b): kernel/conv.h in a graph of layers.
  *
- * Shares: each part convolves its examples, with a prepared convolution of its own; its gradient of
- * W goes to part 0's place, or to scratch, and after the meeting each part adds up its share of W
- * in the order of the parts.
+ * Parts: each part convolves its examples with its own prepared convolution.  Its gradient of W
+ * goes to part 0's buffer or to scratch; after the barrier each part adds up its share of W in the
+ * order of the parts.
  */
 #include "model/layer.h"
 
@@ -16,7 +16,7 @@ typedef struct convolution {
     drovek_conv **conv; /* [n_parts] */
     float *dw;          /* [n_parts - 1][padded n_w] */
     float *db;          /* [n_parts][padded o] */
-    float *zero;        /* [padded o] the biases of a layer without; else NULL */
+    float *zero;        /* [padded o] biases for a layer without any; else NULL */
     size_t w_step, b_step;
 } convolution;
 
@@ -39,7 +39,7 @@ static drovek_window window_of(const drove_layer_options *o)
     return w;
 }
 
-/* Places of a window of k elements, distance d, along n numbers with p zeros at both ends; 0: it
+/* Positions of a window of k elements, dilation d, along n numbers with p zeros at both ends; 0: it
  * does not fit. */
 static size_t n_places(size_t n, size_t k, size_t s, size_t p, size_t d)
 {
@@ -100,7 +100,7 @@ static uint64_t multiply_adds(const drove_layer *l)
     return (uint64_t)l->n_w * l->out.h * l->out.w;
 }
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
 static drovek_conv_options conv_options(const drove_pass_options *opt, const drove_layer *l)
 {
@@ -116,7 +116,7 @@ static drovek_conv_options conv_options(const drove_pass_options *opt, const dro
                                  .kernels = opt->kernels};
 }
 
-/* Seconds that bringing a bottom into another format costs, there and back. */
+/* Estimated seconds to convert a bottom to another format, and its derivative back. */
 static double conversion_s(const drovek_conv_options *c, bool trains)
 {
     const double bytes_per_s = 8e9;
@@ -165,7 +165,7 @@ static void release(void *own)
     free(v);
 }
 
-/* The way that formats settled on, from the formats that came of it. */
+/* Finds the way that `formats` chose, by the formats that resulted. */
 static drove_status find_way(const drovek_conv_options *conv, drovek_conv_choice *out)
 {
     enum { MOST = 12 };
@@ -177,7 +177,7 @@ static drove_status find_way(const drovek_conv_options *conv, drovek_conv_choice
         *out = choice[i];
         return DROVE_OK;
     }
-    return drove__fail(DROVE_E_UNSUPPORTED, "no convolution for these formats");
+    return drove__fail(DROVE_E_UNSUPPORTED, "no convolution supports these formats");
 }
 
 static drove_status fill(const drove_pass_options *opt, const drove_pass *pass, size_t index,

@@ -1,22 +1,21 @@
 /* model/dense.c - the fully connected layer: y = act(x W + b), W[n_in][n_out], x[n_rows][n_in].  An
- * image is read as the vector [h][w][c] that it is in memory; the model's input as the data have
- * it.
+ * image is read as the vector [h][w][c] of its memory layout; the model's input in the layout of
+ * the data.
  *
  * Backward, with d = dy * act'(y):  dx = d W^T,  dW = x^T d,  db = sum over rows of d.
  *
- * Ways through, chosen by the input:
- *   sparse        every example touches only the rows of W that its indices name
- *   few rows      matrix-vector kernels for each, which skip inputs that are 0
+ * Algorithms, chosen by the input:
+ *   sparse        each example touches only the rows of W that its indices name
+ *   few rows      matrix-vector kernels per row, which skip inputs that are 0
  *   several rows  matrix products
  *   one output    W is a vector: the examples are the matrix
  *
- * Several parts: a large W is shared out, columns forward, rows backward, so that each part reads
- * its share of it once; a small one is read by all, and the examples are shared out.  Sparse input
- * and few rows are part 0's.
+ * Several parts: a large W is divided, by columns forward and by rows backward, so that each part
+ * reads its share of it once; with a small W the examples are divided and all parts read W.  Part 0
+ * alone handles sparse input and few rows.
  *
- * Threads: nothing is kept but the parts' bias gradients.  With sparse input or few rows, theta is
- * touched through [racy] kernels only; matrix products, and W where it is a vector, are read as
- * they are.
+ * Threads: the only state is the parts' bias gradients.  With sparse input or few rows, theta is
+ * accessed through [racy] kernels only; matrix products, and W as a vector, read it directly.
  */
 #include "model/layer.h"
 #include "model/support.h"
@@ -25,21 +24,21 @@
 
 #include <string.h>
 
-/* Up to here matrix-vector kernels win, measured with images, four fifths of whose pixels are 0;
- * with inputs that are never 0 the two are equal at 2 rows. */
+/* Up to this many rows matrix-vector kernels win, measured with images of which four fifths of the
+ * pixels are 0; if no input is 0 the two are equal at 2 rows. */
 enum { FEW_ROWS = 2 };
-/* From here on a weight matrix is shared out: it no longer fits a core's own cache. */
+/* From this size on W is divided among the parts: it no longer fits a core's own cache. */
 enum { LARGE_W = 1 << 18 };
-enum { LINE = 16 }; /* floats of a cache line: shares begin on one */
+enum { LINE = 16 }; /* floats of a cache line: shares start on one */
 
-/* What input_gradient and others read of a call. */
+/* The layer's input as input_gradient and others read it. */
 static drove_input input_of(const drove_call *c)
 {
     if (c->bottom[0].x == NULL) return *c->input;
     return (drove_input){.n_rows = c->n_rows, .dense = c->bottom[0].x};
 }
 
-/* The part-th of n_parts shares of n, beginning on cache lines. */
+/* Share number `part` of n_parts of n; shares start on cache lines. */
 static void share_of(size_t n, unsigned part, unsigned n_parts, size_t *first, size_t *end)
 {
     size_t lines = (n + LINE - 1) / LINE;
@@ -49,7 +48,7 @@ static void share_of(size_t n, unsigned part, unsigned n_parts, size_t *first, s
     if (*first > n) *first = n;
 }
 
-/* Is it part 0 that does it all? */
+/* Whether part 0 does all the work. */
 static bool is_whole(const drove_call *c)
 {
     return c->n_parts == 1 || c->bottom[0].x == NULL || c->n_rows <= FEW_ROWS ||
@@ -159,8 +158,8 @@ static void input_gradient(const drove_layer *l, const drovek_table *k, const fl
     }
 }
 
-/* w[n_in][n_out] -= eta x d for one dense example.  The product is symmetric: a column is stepped
- * as the row that it is in memory. */
+/* w[n_in][n_out] -= eta x d for one dense example.  The product is symmetric: a W of one column is
+ * updated as a row, which is its memory layout. */
 static void step_row(const drove_layer *l, const drovek_table *k, float *w, const float *x,
                      const float *d, float eta)
 {
@@ -185,8 +184,7 @@ static void few_rows_gradient(const drove_layer *l, const drovek_table *k, const
     }
 }
 
-/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names keep what they
- * hold. */
+/* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names stay as is. */
 static void sparse_gradient(const drove_layer *l, const drovek_table *k, const drove_input *in,
                             const float *d, float *dw, bool spans_wanted)
 {
@@ -243,7 +241,7 @@ static void backward(const drove_call *c)
                        l->act);
 }
 
-/* This part's rows of W, and the columns of x and dx that go with them. */
+/* This part's rows of W, and the matching columns of x and dx. */
 static void backward_finish(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -270,7 +268,7 @@ static void backward_fused(const drove_call *c, float *theta, float *db, float e
     const drove_input in = input_of(c);
     float *w = theta + l->w_offset, *b = theta + l->b_offset, *dx = c->bottom[0].dx;
     k->act_grad_f32(c->dy, db, c->y, in.n_rows, l->n_out, l->act);
-    /* with W as it was */
+    /* with W before its update */
     if (dx != NULL) input_gradient(l, k, theta, in.n_rows, c->dy, dx, c->bottom[0].adds);
     if (in.dense == NULL) {
         for (size_t i = 0; i < in.n_rows; i++) {

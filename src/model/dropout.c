@@ -1,9 +1,9 @@
-/* model/dropout.c - in training each number is 0 with probability `ratio`, else times 1 / (1 -
- * ratio) (inverted dropout: inference is then the identity).
+/* model/dropout.c - in training each number becomes 0 with probability `ratio`, else is multiplied
+ * by 1 / (1 - ratio) (inverted dropout: inference is then the identity).
  *
  * Masks are a function of (seed, batch, layer, row of the batch, element in the order [h][w][c]),
- * see kernel/image.h: parts, engines and formats agree, and nothing is kept for the backward pass,
- * which makes the mask anew.
+ * see kernel/image.h: parts, engines and formats agree.  Nothing is stored for the backward pass,
+ * which computes the mask again.
  */
 #include "model/layer.h"
 
@@ -19,7 +19,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return DROVE_OK;
 }
 
-/* Masks this part's rows, one block after the other. */
+/* Masks this part's rows, block by block. */
 static void mask(const drove_call *c, float *to, const float *from, bool adds)
 {
     const drove_layer *l = c->layer;

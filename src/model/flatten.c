@@ -11,7 +11,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return DROVE_OK;
 }
 
-/* Whatever its input is in: the change of format is its own work. */
+/* Accepts any input format: the layer converts it itself. */
 static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
                             const drovek_format *in, drovek_format *want, drovek_format *out)
 {

@@ -1,6 +1,6 @@
-/* model/graph.c - a network's description, and the layers of a model that are made of it.
+/* model/graph.c - the description of a network, and how it becomes the layers of a model.
  *
- * Names, order and merging are graph_plan.c's affair; here layers get blobs and shapes.
+ * graph_plan.c handles names, order and merging; here layers get blobs and shapes.
  */
 #include "model/graph.h"
 
@@ -12,10 +12,10 @@
 
 enum {
     MOST_NODES = 1 << 14,
-    MOST_SIDE = 1 << 24 /* of a shape's sides and a window's sizes: their products are checked */
+    MOST_SIDE = 1 << 24 /* limit of shape sides and window sizes: products are checked, too */
 };
 
-/* Floats of a blob's example, or of a layer's weights: leaves room for sizes in bytes and gaps. */
+/* Most floats per example of a blob, or in a layer's weights: sizes in bytes and gaps still fit. */
 static const size_t most_floats = SIZE_MAX / 4096;
 
 void drove__graph_init(drove_graph *graph, const char *name)
@@ -73,7 +73,7 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
 
 /* ---- layers ---- */
 
-/* What a 0 stands for, and one form for each meaning. */
+/* Replaces each 0 by its meaning, and gives each meaning one form. */
 static void fill_in_defaults(drove_layer *l)
 {
     drove_layer_options *o = &l->opt;
@@ -82,7 +82,7 @@ static void fill_in_defaults(drove_layer *l)
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
         if (*ones[i] == 0) *ones[i] = 1;
     }
-    if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that layers whose step is the run's can be told */
+    if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that a layer with the run's own step is recognised */
     if (o->b_lr == 1.0f) o->b_lr = 0.0f;
     bool has_coefficient = false;
     for (unsigned b = 0; b < l->n_bottoms; b++) {
@@ -105,7 +105,7 @@ static bool shape_fits(drove_shape s)
            multiply(&n, s.h, most_floats) && multiply(&n, s.w, most_floats);
 }
 
-/* So that no product in a layer's `shape` overflows. */
+/* Ensures that no product in a layer's `shape` overflows. */
 static drove_status check_sizes(const drove_layer *l, const drove_shape *bottom, size_t n_outputs)
 {
     const drovek_window *v = &l->opt.window;
@@ -131,27 +131,28 @@ static drove_status check_bottoms(const drove_layer *l)
                        n == 1 ? "" : "s", l->n_bottoms);
 }
 
-/* Does this kind see an image's height and width? */
+/* Whether this kind uses an image's height and width. */
 static bool needs_images(const drove_layer_ops *ops)
 {
     return ops == &drove__layer_convolution || ops == &drove__layer_max_pool ||
            ops == &drove__layer_average_pool || ops == &drove__layer_lrn;
 }
 
-/* Fans, which the others go by, are the weights'. */
+/* The other fillers depend on fans, which only weights have. */
 static drove_status check_bias_filler(const drove_layer *l)
 {
     const char *kind = l->opt.b_filler.kind;
     if (kind == NULL || strcmp(kind, "constant") == 0 || strcmp(kind, "normal") == 0)
         return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "biases begin as constant or normal, found %s", kind);
+    return drove__fail(DROVE_E_ARG, "expected biases that start as constant or normal, found %s",
+                       kind);
 }
 
 static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t n_outputs)
 {
     if (l->act != DROVEK_LINEAR && !l->ops->takes_act && l->ops != &drove__layer_activation) {
         return drove__fail(DROVE_E_ARG,
-                           "%s takes no activation; expected a layer of type activation behind it",
+                           "%s takes no activation; expected a layer of type activation after it",
                            l->ops->name);
     }
     DROVE_TRY(check_bias_filler(l));
@@ -166,7 +167,7 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
     return DROVE_OK;
 }
 
-/* The blob that a node's output is; layer_of[n]. */
+/* The blob of a node's output; layer_of[n]. */
 static uint32_t blob_of(const drove_graph_plan *p, const uint32_t *layer_of, uint32_t node)
 {
     return node == DROVE_GRAPH_INPUT ? 0 : layer_of[p->into[node]] + 1;
@@ -208,7 +209,7 @@ static drove_status make_layers(const drove_graph_plan *p, uint32_t *layer_of, d
     return DROVE_OK;
 }
 
-/* ---- what the whole says ---- */
+/* ---- properties of the whole model ---- */
 
 static drove_status take_heads(const drove_graph_plan *p, const uint32_t *layer_of, drove_model *m)
 {
@@ -219,7 +220,7 @@ static drove_status take_heads(const drove_graph_plan *p, const uint32_t *layer_
         const drove_node *node = &g->node[p->head[h]];
         if (l->n_out != m->n_outputs) {
             return drove__graph_fail(g, DROVE_E_SHAPE, node->line, l->name,
-                                     "expected %zu outputs, as the data and the loss ask for, "
+                                     "expected %zu outputs, as the data and the loss require, "
                                      "found %zu",
                                      m->n_outputs, l->n_out);
         }
@@ -230,9 +231,9 @@ static drove_status take_heads(const drove_graph_plan *p, const uint32_t *layer_
     return DROVE_OK;
 }
 
-/* Backward goes from the last layer to the first: of those who read a blob the last one writes its
- * derivative, and the others add to it; all do where a head wrote before. */
-static drove_status say_who_adds(drove_model *m)
+/* Backward goes from the last layer to the first: the last reader of a blob writes its derivative
+ * and the others add to it; if a head has written before, all add. */
+static drove_status find_adds(drove_model *m)
 {
     bool *written = calloc(m->n_layers + 1, sizeof *written);
     if (written == NULL) return drove__fail_nomem("layers", m->n_layers + 1);
@@ -248,7 +249,7 @@ static drove_status say_who_adds(drove_model *m)
     return DROVE_OK;
 }
 
-static void say_what_it_is(drove_model *m)
+static void classify(drove_model *m)
 {
     m->is_chain = m->n_heads == 1;
     for (size_t l = 0; l < m->n_layers; l++) {
@@ -272,7 +273,7 @@ static drove_status take_input(const drove_graph *g, const drove_model_io *io, d
         const drove_node *node = &g->node[i];
         if (!needs_images(node->ops)) continue;
         return drove__graph_fail(g, DROVE_E_SHAPE, node->line, node->name,
-                                 "%s needs data that are images (mnist, cifar10, idx, "
+                                 "%s needs images (mnist, cifar10, idx, "
                                  "synth:images), found vectors of %zu numbers",
                                  node->ops->name, m->n_inputs);
     }
@@ -286,8 +287,8 @@ static drove_status build(const drove_graph_plan *p, const drove_model_io *io, d
     drove_status status = take_input(p->graph, io, m);
     if (status == DROVE_OK) status = make_layers(p, layer_of, m);
     if (status == DROVE_OK) status = take_heads(p, layer_of, m);
-    if (status == DROVE_OK) status = say_who_adds(m);
-    if (status == DROVE_OK) say_what_it_is(m);
+    if (status == DROVE_OK) status = find_adds(m);
+    if (status == DROVE_OK) classify(m);
     free(layer_of);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct drove_node {
     drovek_act             act; /* of the layer, or of a stand-alone activation */
     unsigned               n_bottoms;
     char                   bottom[DROVE_LAYER_MOST_BOTTOMS][DROVE_LAYER_NAME_SIZE];
-    char                   top[DROVE_LAYER_NAME_SIZE]; /* "": as the name */
+    char                   top[DROVE_LAYER_NAME_SIZE]; /* "": same as the name */
     int                    line;                       /* in its file; 0: none */
 } drove_node;
 
@@ -32,49 +32,50 @@ typedef struct drove_graph {
     char             input[DROVE_LAYER_NAME_SIZE]; /* blob 0's name; "" = "data" */
     size_t           n_nodes, n_room;
     drove_node      *node;
-    unsigned         n_heads; /* 0: the one output that nobody reads */
+    unsigned         n_heads; /* 0: the one output that no layer reads */
     drove_graph_head head[DROVE_MODEL_MOST_HEADS];
-    char *notes; /* what its file says and is not done here, one line each; NULL: nothing */
+    char *notes; /* parts of its file that drove does not support, one line each; NULL: none */
 } drove_graph;
 
 void drove__graph_init(drove_graph *graph, const char *name);
-void drove__graph_fini(drove_graph *graph); /* a zeroed one is accepted */
+void drove__graph_fini(drove_graph *graph); /* accepts a zeroed one */
 /* Appends a zeroed node with this name and bottom (NULL: the last node's top, or the input) for the
  * caller to fill in.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (a name that is too long). */
 drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, const char *name,
                               const char *bottom, drove_node **out);
 
 /* Fills layer, n_layers, heads, input, is_chain, is_random of a model whose n_inputs, n_outputs and
- * spec are set (offsets into theta are its caller's affair): puts the nodes in order, merges
- * activations into the layers before them where these take one and nobody else reads in between,
- * infers shapes.  Errors, each with file, line and layer where
- * known: DROVE_E_ARG (a cycle, a missing or doubled blob name, a blob that nobody reads and that
- * is no head, no head), DROVE_E_SHAPE (data that are not images, shapes that cannot match, a
- * window larger than its input), DROVE_E_NOMEM. */
+ * spec are set (the caller sets offsets into theta): puts the nodes in order; merges an activation
+ * into the layer before it if that layer takes one and no other layer reads its output; infers
+ * shapes.  Errors, each with file, line and layer if known: DROVE_E_ARG (a cycle, a missing or
+ * doubled blob name, a blob that no layer reads and that is not a head, no head), DROVE_E_SHAPE
+ * (data that are not images, shapes that cannot match, a window larger than its input),
+ * DROVE_E_NOMEM. */
 drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *io,
                                 drove_model *model);
 
-/* A model of a description alone, called `spec`; loss NULL or "": by the target.  Errors: those of
- * drove__model_create and drove__graph_build. */
+/* Creates a model called `spec` from a description; loss NULL or "": by the target.  Errors: those
+ * of drove__model_create and drove__graph_build. */
 drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,
                                        const drove_model_io *io, drove_model **out);
 
 /* ---- files ---- */
 
-/* A model file by its name's end: .yaml, .yml, .prototxt. */
+/* Whether spec names a model file, by its suffix: .yaml, .yml, .prototxt. */
 bool drove__graph_is_file(const char *spec);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (file, line, expected, found), DROVE_E_NOMEM. */
 drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
                                     drove_graph *out);
 drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,
                                         drove_graph *out);
-/* The description that drove__graph_read_yaml reads back as an equal one; free(). */
+/* The description as text that drove__graph_read_yaml reads back as an equal graph; free(). */
 drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
-/* By the file's name.  graph->file is path: borrowed.  Errors: those of reading, DROVE_E_FILE. */
+/* Reads a model file, by its suffix.  graph->file is path: borrowed.  Errors: those of reading,
+ * DROVE_E_FILE. */
 drove_status drove__graph_read_file(const char *path, drove_graph *out);
 
-/* Models that carry their description (graph_text): of a file, and of a saved model, where `spec`
- * is what the file was called.  Errors: those of reading and of drove__model_create_graph. */
+/* Models that carry their description (graph_text): from a file, and from a saved model, where
+ * `spec` is the name of that file.  Errors: those of reading and of drove__model_create_graph. */
 drove_status drove__model_create_file(const char *path, const char *loss, const drove_model_io *io,
                                       drove_model **out);
 drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,

@@ -31,7 +31,7 @@ drove_status drove__graph_read_file(const char *path, drove_graph *out)
     return status;
 }
 
-/* The model, which then carries its description; graph is released. */
+/* Creates the model, which then carries its description; releases graph. */
 static drove_status create(drove_graph *graph, const char *spec, const char *loss,
                            const drove_model_io *io, drove_model **out)
 {

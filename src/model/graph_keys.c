@@ -1,4 +1,4 @@
-/* model/graph_keys.c - see graph_keys.h. */
+/* model/graph_keys.c - the table of keys, the kinds of layers, defaults and names. */
 #include "model/graph_keys.h"
 
 #include "model/support.h"
@@ -73,7 +73,7 @@ drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)
     drove_layer_options o = {.groups = 1, .w_lr = 1, .b_lr = 1};
     o.window = (drovek_window){.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
     switch (drove__graph_kind_bit(ops)) {
-    case LRN: /* AlexNet's, but for kappa, which is 2 there and 1 in Caffe */
+    case LRN: /* AlexNet's, except kappa, which is 2 there and 1 in Caffe */
         o.size = 5;
         o.alpha = 0.0001f;
         o.beta = 0.75f;

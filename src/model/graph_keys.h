@@ -1,7 +1,7 @@
-/* model/graph_keys.h - the words by which model files describe a layer's options.
+/* model/graph_keys.h - the keys that describe a layer's options in model files.
  *
- * One table gives a word its place in drove_layer_options, its range and the kinds of layers that
- * have it; reading, printing and the documentation of model files go by it.
+ * One table gives each key its field of drove_layer_options, its range and the kinds of layers that
+ * have it; reading, printing and the documentation of model files use the table.
  */
 #ifndef DROVE_MODEL_GRAPH_KEYS_H
 #define DROVE_MODEL_GRAPH_KEYS_H
@@ -13,7 +13,7 @@ typedef enum drove_graph_key_kind {
     DROVE_KEY_PAIR,   /* two size_t: one number for both, or [height, width] */
     DROVE_KEY_REAL,   /* float */
     DROVE_KEY_FLAG,   /* bool: true, false */
-    DROVE_KEY_NO,     /* bool that says the opposite */
+    DROVE_KEY_NO,     /* bool with inverted meaning */
     DROVE_KEY_FILLER, /* drove_filler: an initialiser's name, or constant, with a number */
     DROVE_KEY_REALS   /* float[DROVE_LAYER_MOST_BOTTOMS]: one for each input */
 } drove_graph_key_kind;
@@ -21,7 +21,7 @@ typedef enum drove_graph_key_kind {
 typedef struct drove_graph_key {
     const char          *name;
     drove_graph_key_kind kind;
-    size_t               offset, offset2; /* in drove_layer_options; the second of a pair */
+    size_t               offset, offset2; /* in drove_layer_options; offset2: second of a pair */
     double               least, most;     /* of numbers, inclusive */
     unsigned             uses;            /* kinds of layers: bits of drove__graph_kind_bit */
 } drove_graph_key;
@@ -29,15 +29,15 @@ typedef struct drove_graph_key {
 extern const drove_graph_key drove__graph_keys[]; /* ends with name NULL */
 
 unsigned drove__graph_kind_bit(const drove_layer_ops *ops);
-/* What a layer of this kind has where its description says nothing. */
+/* Options of a layer of this kind that its description does not set. */
 drove_layer_options drove__graph_default_options(const drove_layer_ops *ops);
 
-/* A name of a layer or blob as files may have it: ASCII without blanks, quotation marks,
+/* A name of a layer or blob as allowed in files: ASCII without blanks, quotation marks,
  * backslashes.  Errors: DROVE_E_ARG. */
 drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME_SIZE]);
 /* Errors: DROVE_E_ARG (unknown, with the nearest). */
 drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out);
-/* "linear" is the word for none. */
+/* "linear" means none. */
 drove_status drove__graph_find_act(const char *word, drovek_act *out);
 const char  *drove__graph_act_name(drovek_act act);
 /* "xavier:1", "constant:0.1". */

@@ -1,4 +1,4 @@
-/* model/graph_plan.c - see graph_plan.h. */
+/* model/graph_plan.c - resolves names, orders nodes, merges activations. */
 #include "model/graph_plan.h"
 
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int compare_name(const void *name, const void *b)
     return strcmp(name, ((const entry *)b)->name);
 }
 
-/* " (first on line 3)", or nothing where lines are not known. */
+/* " (first on line 3)", or nothing if lines are not known. */
 static const char *first_place(int line, char into[40])
 {
     into[0] = '\0';
@@ -55,7 +55,7 @@ static const char *first_place(int line, char into[40])
     return into;
 }
 
-/* Names of layers differ: their parameters are saved under them. */
+/* Checks that names of layers differ: parameters are saved under them. */
 static drove_status check_names(const drove_graph_plan *p, entry *table)
 {
     const drove_graph *g = p->graph;
@@ -74,7 +74,7 @@ static drove_status check_names(const drove_graph_plan *p, entry *table)
     return DROVE_OK;
 }
 
-/* table[n + 1]: the blobs by name, each written once. */
+/* table[n + 1]: the blobs by name; each must be written once. */
 static drove_status list_blobs(const drove_graph_plan *p, entry *table)
 {
     const drove_graph *g = p->graph;
@@ -109,11 +109,11 @@ static drove_status find_blob(const drove_graph_plan *p, const entry *table, con
         for (size_t i = 0; i <= p->n; i++) names[i] = table[i].name;
         near = drove__nearest(blob, names, p->n + 1);
     }
-    drove_status status =
-        drove__graph_fail(p->graph, DROVE_E_ARG, line, layer,
-                          "%s \"%s\" is no layer's output%s%s%s", layer != NULL ? "input" : "head",
-                          blob, near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                          near != NULL ? "\"?" : "");
+    drove_status status = drove__graph_fail(p->graph, DROVE_E_ARG, line, layer,
+                                            "%s \"%s\" is not the output of a layer%s%s%s",
+                                            layer != NULL ? "input" : "head", blob,
+                                            near != NULL ? "; did you mean \"" : "",
+                                            near != NULL ? near : "", near != NULL ? "\"?" : "");
     free(names);
     return status;
 }
@@ -177,8 +177,8 @@ static drove_status fail_cycle(const drove_graph_plan *p, const uint32_t *path, 
                              n_path - first > MOST_SHOWN ? "... reads " : "", g->node[again].name);
 }
 
-/* Puts every node behind those that it reads, depth first from the first to the last: a graph that
- * is in order stays as it is. */
+/* Orders nodes so that each comes after those it reads, depth first from the first to the last: a
+ * graph that is in order stays unchanged. */
 static drove_status sort_nodes(drove_graph_plan *p)
 {
     enum { NEW, OPEN, DONE };
@@ -217,8 +217,8 @@ static drove_status sort_nodes(drove_graph_plan *p)
 
 /* ---- heads, merging ---- */
 
-/* Every output is read or a head. */
-static drove_status settle_heads(drove_graph_plan *p)
+/* Checks that every output is read or is a head. */
+static drove_status find_heads(drove_graph_plan *p)
 {
     const drove_graph *g = p->graph;
     for (size_t i = 0; i < p->n; i++) {
@@ -226,13 +226,13 @@ static drove_status settle_heads(drove_graph_plan *p)
         const drove_node *node = &g->node[i];
         if (g->n_heads > 0) {
             return drove__graph_fail(g, DROVE_E_ARG, node->line, node->name,
-                                     "nobody reads output \"%s\", and it is no head",
+                                     "no layer reads output \"%s\", and it is not a head",
                                      drove__graph_top(node));
         }
         if (p->n_heads > 0) {
             return drove__graph_fail(
                 g, DROVE_E_ARG, node->line, node->name,
-                "expected one output that nobody reads, or heads that are named; found \"%s\" and "
+                "expected one output that no layer reads, or named heads; found \"%s\" and "
                 "\"%s\"",
                 drove__graph_top(&g->node[p->head[0]]), drove__graph_top(node));
         }
@@ -242,7 +242,7 @@ static drove_status settle_heads(drove_graph_plan *p)
     return DROVE_OK;
 }
 
-static void mark_ways_to_main_head(drove_graph_plan *p)
+static void mark_paths_to_main_head(drove_graph_plan *p)
 {
     p->for_main[p->head[p->n_heads - 1]] = true;
     for (size_t i = p->n; i-- > 0;) {
@@ -254,8 +254,8 @@ static void mark_ways_to_main_head(drove_graph_plan *p)
     }
 }
 
-/* An activation becomes part of the layer before it, where that takes one and has none, and nobody
- * sees its output without it. */
+/* Merges an activation into the layer before it if that layer takes one and has none, and nothing
+ * else reads its output. */
 static void merge_activations(drove_graph_plan *p)
 {
     for (size_t i = 0; i < p->n; i++) {
@@ -272,7 +272,7 @@ static void merge_activations(drove_graph_plan *p)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the plan ---- */
 
 static drove_status allocate(drove_graph_plan *p)
 {
@@ -301,8 +301,8 @@ drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *
     DROVE_TRY(allocate(out));
     DROVE_TRY(name_everything(out));
     DROVE_TRY(sort_nodes(out));
-    DROVE_TRY(settle_heads(out));
-    mark_ways_to_main_head(out);
+    DROVE_TRY(find_heads(out));
+    mark_paths_to_main_head(out);
     merge_activations(out);
     return DROVE_OK;
 }

@@ -1,5 +1,5 @@
-/* model/graph_print.c - a graph's description as YAML that drove__graph_read_yaml reads back as an
- * equal one: what a saved model carries of a network from a file. */
+/* model/graph_print.c - prints a graph's description as YAML that drove__graph_read_yaml reads back
+ * as an equal graph; saved models carry it for networks from files. */
 #include "model/graph_keys.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static bool same_filler(const drove_filler *a, const drove_filler *b)
     return a->kind == b->kind && a->value == b->value;
 }
 
-/* Is the option as it would be without a word? */
+/* Whether the option has its default. */
 static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
                        const drove_layer_options *d, unsigned n_bottoms)
 {
@@ -32,7 +32,7 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
     }
 }
 
-/* The shortest text that reads back as the same float: what was in range as text stays so. */
+/* The shortest text that reads back as the same float, and so stays in range. */
 static void print_real(FILE *f, float value)
 {
     char text[32];

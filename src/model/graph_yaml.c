@@ -1,4 +1,4 @@
-/* model/graph_yaml.c - model files in YAML: docs/models.md describes them.
+/* model/graph_yaml.c - reads model files in YAML (docs/models.md).
  *
  *   name: small
  *   layers:
@@ -7,8 +7,8 @@
  *   heads:
  *     - {input: out, weight: 1}
  *
- * Read strictly: a word that is unknown, given twice or does not belong to the layer's type is
- * refused with its line, and so is a number out of range.
+ * Read strictly: a key that is unknown, repeated or not valid for the layer's type is refused with
+ * its line, and so is a number out of range.
  */
 #include "model/graph_keys.h"
 
@@ -25,7 +25,7 @@ typedef struct reader {
     const char *file;
 } reader;
 
-/* The words of one mapping so far. */
+/* The keys of one mapping so far. */
 typedef struct given {
     size_t n;
     char word[MOST_KEYS][KEY_SIZE];
@@ -34,14 +34,14 @@ typedef struct given {
 
 /* ---- pieces ---- */
 
-/* Puts the place before the present text. */
+/* Puts the position before the current text. */
 static drove_status at(const reader *r, drove_status status, int line, int column)
 {
     if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
     return drove__fail_in(DROVE_E_DATA, "%s:%d:%d", r->file, line, column);
 }
 
-/* The next key of a mapping, into key, or the end of it. */
+/* Reads the next key of a mapping into key, or the mapping's end. */
 static drove_status next_key(const reader *r, given *g, const char *what, bool *ended,
                              drove_yaml_item *item, char key[KEY_SIZE])
 {
@@ -79,7 +79,7 @@ static drove_status read_value(const reader *r, const char *key, drove_yaml_item
     return drove__yaml_expect(r->yaml, DROVE_YAML_VALUE, expected, item);
 }
 
-/* A name from the present item. */
+/* A name from the current item. */
 static drove_status take_name(const reader *r, const drove_yaml_item *item,
                               char into[DROVE_LAYER_NAME_SIZE])
 {
@@ -181,7 +181,7 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
 
 /* ---- layers ---- */
 
-typedef struct layer_text { /* one layer as it is read: its type may come last */
+typedef struct layer_text { /* a layer being read: its type may come last */
     drove_layer_options options;
     bool has[MOST_KEYS]; /* of drove__graph_keys */
     int line[MOST_KEYS], column[MOST_KEYS];
@@ -224,7 +224,7 @@ static drove_status read_layer_option(const reader *r, const char *key, drove_ya
         t->has[n] = true;
         t->line[n] = item->line;
         t->column[n] = item->column;
-        /* "channels" and "units" mean the same place */
+        /* "channels" and "units" set the same field */
         return read_option(r, &drove__graph_keys[n], item, &t->options, &t->n_reals);
     }
     for (size_t i = 0; i < N_LAYER_WORDS; i++) words[n++] = layer_words[i];
@@ -248,7 +248,7 @@ static drove_status read_layer_value(const reader *r, const char *key, drove_yam
     return at(r, status, item->line, item->column);
 }
 
-/* Options that were given, over the type's defaults; one that the type does not have is refused. */
+/* Options that were given, over the type's defaults; refuses one that the type does not have. */
 static drove_status settle_options(const reader *r, const layer_text *t, drove_layer_options *o)
 {
     unsigned bit = drove__graph_kind_bit(t->ops);
@@ -298,12 +298,12 @@ static drove_status add_layer(const reader *r, layer_text *t, int line, int colu
     bool is_activation = t->ops == &drove__layer_activation;
     if (is_activation && node->act == DROVEK_LINEAR) {
         return drove__yaml_fail(r->yaml, line, column,
-                                "layer \"%s\": expected which activation, found none", node->name);
+                                "layer \"%s\": expected an activation, found none", node->name);
     }
     if (!is_activation && node->act != DROVEK_LINEAR && !t->ops->takes_act) {
         return drove__yaml_fail(r->yaml, line, column,
                                 "layer \"%s\": %s takes no activation; expected a layer of type "
-                                "activation behind it",
+                                "activation after it",
                                 node->name, t->ops->name);
     }
     return settle_options(r, t, &node->opt);
@@ -341,7 +341,7 @@ static drove_status read_list(const reader *r, const char *expected, drove_yaml_
     }
 }
 
-/* ---- heads, the whole ---- */
+/* ---- heads, the file ---- */
 
 static drove_status read_head(const reader *r, int line, int column)
 {
@@ -373,12 +373,12 @@ static drove_status read_head(const reader *r, int line, int column)
     return DROVE_OK;
 }
 
-/* Layers without inputs have it as theirs, so it comes before them. */
+/* Layers without inputs read it, so it must come before them. */
 static drove_status read_input(const reader *r, drove_yaml_item *item)
 {
     if (r->graph->n_nodes > 0) {
         return drove__yaml_fail(r->yaml, item->line, item->column,
-                                "expected input before layers, found it behind them");
+                                "expected input before layers, found it after them");
     }
     return read_name(r, "input", item, r->graph->input);
 }

@@ -4,17 +4,17 @@
  *             Glorot, Bengio, AISTATS 2010, equation 16
  *   he:g      W normal with deviation g sqrt(2 / fan_in); b = 0
  *             He et al., ICCV 2015, equation 10
- *   lecun:g   W uniform in (-a, a), a = g sqrt(3 / fan_in); b = 0: variance 1 / fan_in.  What Caffe
- *             calls xavier
+ *   lecun:g   W uniform in (-a, a), a = g sqrt(3 / fan_in); b = 0: variance 1 / fan_in.  Caffe
+ *             calls it xavier
  *             LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998, equation 16
  *   normal:s  W and b normal with deviation s, 0.01 by default
  *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
  *
- * A layer of a network whose description says how its numbers start (Caffe's fillers) goes by that,
- * unless an initialiser was asked for.  Batch normalisation starts with factors of 1 and no shift.
+ * A layer whose description gives initial values (Caffe's fillers) uses those, unless the run asks
+ * for an initialiser.  Batch normalisation starts with factors of 1 and no shift.
  *
- * Each layer has its own stream of random numbers, so a layer's numbers do not depend on the sizes
- * of the others.
+ * Each layer has its own stream of random numbers, so its numbers do not depend on the sizes of the
+ * others.
  */
 #include "model/model.h"
 
@@ -140,7 +140,7 @@ static void fill_constant(float *to, size_t n, float value)
     for (size_t i = 0; i < n; i++) to[i] = value;
 }
 
-/* What a model says of its own layers' numbers; the rest as `text` says. */
+/* Uses the model's own fillers; the rest as `text` says. */
 static drove_status fill_as_described(const char *text, const drove_layer *layer, drove_rng *rng,
                                       float *theta)
 {
@@ -162,7 +162,7 @@ static drove_status fill_as_described(const char *text, const drove_layer *layer
     return DROVE_OK;
 }
 
-/* Normalisation starts with factors of 1 and no shift, the population as N(0, 1). */
+/* Normalisation starts with factors of 1 and no shift, its population as that of N(0, 1). */
 static void fill_normalisation(const drove_layer *layer, float *theta)
 {
     fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);

@@ -1,12 +1,12 @@
-/* model/layer.h - what every kind of layer provides.  One file per kind, one row in
+/* model/layer.h - the interface of a kind of layer.  One file per kind, one row in
  * drove__layer_kinds; slots are called once per pass, never per element.
  *
  * Several threads may work on one batch (drove_call.part of n_parts): forward and backward of all
- * parts run at the same time, then, after a meeting, their _finish.  A layer whose work is by
- * example takes the rows [first_row, last_row) that the call names.  The results may depend on
- * n_parts, never on timing.
+ * parts run concurrently, then, after a barrier, their _finish.  A layer that works by example
+ * takes the rows [first_row, last_row) of the call.  Results may depend on n_parts, never on
+ * timing.
  *
- * Images lie in blocks: blob[n_rows][c / block][h * w][block], where block is c (NHWC) or 16
+ * Images come in blocks: blob[n_rows][c / block][h * w][block], with block = c (NHWC) or 16
  * (NCHW16); vectors are one block of n numbers.
  */
 #ifndef DROVE_MODEL_LAYER_H
@@ -17,7 +17,7 @@
 typedef enum drove_layer_format {
     DROVE_FORMAT_SAME,  /* bottoms and output have one format, NHWC or NCHW16 */
     DROVE_FORMAT_PLAIN, /* NHWC; the model's input as it is */
-    DROVE_FORMAT_OWN    /* the slot `formats` says */
+    DROVE_FORMAT_OWN    /* as the slot `formats` says */
 } drove_layer_format;
 
 typedef struct drove_call { /* one pass of one layer */
@@ -25,52 +25,51 @@ typedef struct drove_call { /* one pass of one layer */
     size_t              index; /* of the layer */
     const drovek_table *k;
     const float        *theta;
-    const drove_input  *input; /* the model's input; n_rows is everybody's */
+    const drove_input  *input; /* the model's input; n_rows is that of all parts */
     drove_pass         *pass;
     void               *own; /* pass->own[index] */
     size_t              n_rows;
     unsigned            part, n_parts;
     size_t              first_row, last_row; /* of this part */
-    const drove_bottom
-                 *bottom; /* [n_bottoms]; the first's x is never NULL where input->dense is not */
-    drovek_format format; /* of the output */
-    float        *y;      /* [n_rows][n_out] */
-    /* backward alone */
+    const drove_bottom *bottom; /* [n_bottoms]; the first's x is not NULL if input->dense is not */
+    drovek_format       format; /* of the output */
+    float              *y;      /* [n_rows][n_out] */
+    /* backward only */
     float *dy;   /* [n_rows][n_out] derivative at the output; may be overwritten */
-    float *grad; /* [n_params] this layer's views, and the gaps behind them, are written */
+    float *grad; /* [n_params] writes this layer's views and the gaps after them */
     bool   spans_wanted;
 } drove_call;
 
 struct drove_layer_ops {
-    const char        *name, *help, *source; /* "convolution": word of model files and summaries */
-    unsigned           least_bottoms, most_bottoms;
+    const char *name, *help, *source; /* "convolution": its name in model files and summaries */
+    unsigned    least_bottoms, most_bottoms;
     drove_layer_format format;
-    bool               takes_act; /* an activation right behind it can become part of it (act) */
+    bool               takes_act; /* an activation right after it can be merged into it (act) */
     /* From l->opt and bottom[n]: l->in, out, n_w, n_b, w_shape, w_rank, fan_in, fan_out,
-     * n_statistics.  n_outputs: of the whole model, where opt.n_out is 0.  Errors: DROVE_E_ARG,
-     * DROVE_E_SHAPE (a text without the layer's name: the caller puts it in front). */
+     * n_statistics.  n_outputs: of the whole model, for opt.n_out 0.  Errors: DROVE_E_ARG,
+     * DROVE_E_SHAPE (the text lacks the layer's name: the caller adds it). */
     drove_status (*shape)(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
                           size_t n_outputs);
     /* Multiply-adds of one example, forward.  NULL: 0. */
     uint64_t (*multiply_adds)(const drove_layer *l);
-    /* FORMAT_OWN: from in[n_bottoms] (of the bottoms as they are) the formats that it works on.
+    /* FORMAT_OWN: chooses the working formats from in[n_bottoms], those of the bottoms.
      * Errors: DROVE_E_NOMEM. */
     drove_status (*formats)(const drove_pass_options *opt, const drove_layer *l,
                             const drovek_format *in, drovek_format *want, drovek_format *out);
-    /* Bytes of scratch (mask, places of maxima, columns) for opt->max_rows; NULL: none. */
+    /* Bytes of scratch (mask, positions of maxima, columns) for opt->max_rows; NULL: none. */
     size_t (*scratch_bytes)(const drove_pass_options *opt, const drove_layer *l);
-    /* After all pointers of the pass are set: *own = what the slots below find in call->own.  NULL:
-     * nothing.  release: NULL accepted as own.  Errors: DROVE_E_NOMEM. */
+    /* Called after all pointers of the pass are set: *own becomes call->own of the slots below.
+     * NULL: nothing to prepare.  release accepts own NULL.  Errors: DROVE_E_NOMEM. */
     drove_status (*prepare)(const drove_pass_options *opt, const drove_pass *pass, size_t index,
                             void **own);
     void (*release)(void *own);
 
     void (*forward)(const drove_call *c);
     void (*forward_finish)(const drove_call *c); /* NULL: nothing */
-    /* dy -> bottom[i].dx (where not NULL; added to it if bottom[i].adds) and grad. */
+    /* dy -> bottom[i].dx (if not NULL; added to it if bottom[i].adds) and grad. */
     void (*backward)(const drove_call *c);
     void (*backward_finish)(const drove_call *c); /* NULL: nothing */
-    /* One part: the step straight into theta; db[n_out] is scratch.  NULL: not offered. */
+    /* One part: applies the step directly to theta; db[n_out] is scratch.  NULL: not supported. */
     void (*backward_fused)(const drove_call *c, float *theta, float *db, float eta);
     /* Batch normalisation: [2][c] means and variances of the last forward pass in training. */
     const float *(*statistics)(const void *own);
@@ -83,7 +82,7 @@ extern const drove_layer_ops drove__layer_dense, drove__layer_convolution, drove
 
 extern const drove_layer_ops *const drove__layer_kinds[]; /* all of them; NULL-terminated */
 
-/* Images in blocks: how many, and how many numbers a place has in one. */
+/* Block size of a format: channels per position in one block. */
 static inline size_t drove__block(drovek_format format, size_t c)
 {
     return format == DROVEK_NCHW16 ? 16 : c;
@@ -93,11 +92,11 @@ static inline size_t drove__block(drovek_format format, size_t c)
 void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,
                             float *to);
 
-/* For kinds that take an activation, on this part's rows: y = act(y), and back: dy *= act'(y). */
+/* For kinds that take an activation, on this part's rows: y = act(y), backward: dy *= act'(y). */
 void drove__layer_act(const drove_call *c);
 void drove__layer_act_back(const drove_call *c);
 
-/* Writes zeros into the gaps behind the layer's views of grad. */
+/* Writes zeros into the gaps after the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);
 
 #endif

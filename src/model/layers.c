@@ -1,4 +1,4 @@
-/* model/layers.c - the kinds of layers, and what several of them share. */
+/* model/layers.c - the table of kinds of layers, and functions that several share. */
 #include "model/layer.h"
 
 #include "base/mem.h"

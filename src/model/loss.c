@@ -1,4 +1,4 @@
-/* model/loss.c - the table of losses: what `--loss` accepts and `drove list losses` walks. */
+/* model/loss.c - the table of losses: for `--loss` and `drove list losses`. */
 #include "model/loss.h"
 
 #include <stddef.h>

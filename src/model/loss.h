@@ -1,4 +1,4 @@
-/* model/loss.h - what every loss provides.  One file per loss family, one row in model/loss.c. */
+/* model/loss.h - the interface of a loss.  One file per loss family, one row in model/loss.c. */
 #ifndef DROVE_MODEL_LOSS_H
 #define DROVE_MODEL_LOSS_H
 
@@ -6,11 +6,11 @@
 
 struct drove_loss_ops {
     const char *name, *help, *source;
-    /* Outputs that the model needs for these data; 0: the loss cannot be used with them, *why says
-     * so. */
+    /* Outputs that the model needs for these data; 0: the loss does not fit them, and *why says
+     * why. */
     size_t (*n_outputs)(const drove_model_io *io, const char **why);
-    /* z[n_rows][n_outputs]; dz NULL: loss only; else dz = scale * d(sum of losses)/dz.  dz may not
-     * be z. */
+    /* z[n_rows][n_outputs]; dz NULL: only the loss; else dz = scale * d(sum of losses)/dz.  dz may
+     * not be z. */
     void (*eval)(const drovek_table *k, const float *z, const drove_target *target, size_t n_rows,
                  size_t n_outputs, float scale, float *dz, drove_score *score);
     void (*predict)(const float *z, size_t n_rows, size_t n_outputs, float *prob);

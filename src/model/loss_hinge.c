@@ -1,6 +1,6 @@
 /* model/loss_hinge.c - max(0, 1 - y z) with y = +1 or -1.
  *
- * Two classes: one output, y = +1 for class 1.  More: one against all, an output for each class
+ * Two classes: one output, y = +1 for class 1.  More: one against all, one output per class
  * with y = +1 for the example's own, summed over the outputs.  At the kink, y z = 1, the derivative
  * is 0.
  */

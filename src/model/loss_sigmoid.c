@@ -5,7 +5,7 @@
  *   sigmoid    one output for each label of multi-label data, summed over the labels
  *   logistic   two classes and one output: with y = 2 t - 1 this is log(1 + exp(-y z))
  *
- * log(1 + exp(z)) = max(z, 0) - log(q) with q = max(p, 1 - p), which lies in [1/2, 1]; so the
+ * log(1 + exp(z)) = max(z, 0) - log(q) with q = max(p, 1 - p), which is in [1/2, 1].  So the
  * logarithms of up to BLOCK outputs are one logarithm of their product, and p comes from the
  * table's vector kernel.
  */
@@ -37,7 +37,7 @@ static double softplus_sum(const drovek_table *k, const float *z, size_t n, floa
     return positive_sum - log(product);
 }
 
-/* The part of loss and gradient that does not depend on the targets: p goes to dz, unless that is
+/* The part of loss and gradient that does not depend on the targets: p goes to dz unless that is
  * NULL. */
 static double all_softplus(const drovek_table *k, const float *z, size_t n, float *dz,
                            size_t *n_positive)
@@ -55,7 +55,7 @@ static double all_softplus(const drovek_table *k, const float *z, size_t n, floa
 
 static size_t sigmoid_outputs(const drove_model_io *io, const char **why)
 {
-    *why = "sigmoid needs data with several labels an example";
+    *why = "sigmoid needs data with several labels per example";
     return io->is_multi_label ? io->n_classes : 0;
 }
 

@@ -47,7 +47,7 @@ static void predict(const float *z, size_t n_rows, size_t n_outputs, float *prob
 
 const drove_loss_ops drove__loss_squared = {
     .name = "squared",
-    .help = "(z - t)^2 / 2, for values; for classes against 1 for the own and 0 for the others",
+    .help = "(z - t)^2 / 2, for values; for classes the target is 1 for the own class, else 0",
     .source = "Widrow, Hoff, WESCON 1960",
     .n_outputs = n_outputs,
     .eval = eval,

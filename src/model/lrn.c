@@ -3,8 +3,8 @@
  *   y[c] = x[c] (kappa + alpha / size * sum of x[j]^2 over the size channels around c)^-beta
  *
  * Krizhevsky, Sutskever, Hinton, NIPS 2012, section 3.3, with alpha divided by the size of the
- * window, as in Caffe (AlexNet there: size 5, alpha 1e-4, beta 0.75, kappa 1).  Nothing is kept
- * for the backward pass: it computes the sums once more, which costs less than reading them.
+ * window, as in Caffe (AlexNet there: size 5, alpha 1e-4, beta 0.75, kappa 1).  Nothing is kept for
+ * the backward pass: computing the sums again costs less than reading them.
  */
 #include "model/layer.h"
 

@@ -1,5 +1,5 @@
-/* model/max_pool.c - the largest number of each window, channel by channel.  For the backward pass
- * it keeps which element of the window that was, in one byte (two where windows have more than 256
+/* model/max_pool.c - the maximum of each window, channel by channel.  For the backward pass it
+ * keeps the position of the maximum in the window, in one byte (two if windows have more than 256
  * elements). */
 #include "model/pooling.h"
 
@@ -47,7 +47,7 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
     return DROVE_OK;
 }
 
-/* This part's places. */
+/* This part's positions of maxima. */
 static uint8_t *places(const drove_call *c)
 {
     const max_pool *m = c->own;
@@ -77,7 +77,7 @@ static void backward(const drove_call *c)
 
 const drove_layer_ops drove__layer_max_pool = {
     .name = "max_pool",
-    .help = "largest number of each window",
+    .help = "maximum of each window",
     .source = "Ranzato et al., CVPR 2007; sizes as in Caffe",
     .least_bottoms = 1,
     .most_bottoms = 1,

@@ -1,4 +1,4 @@
-/* model/model.c - building a model, and one pass forward and backward through its layers.
+/* model/model.c - builds a model; runs forward and backward passes through its layers.
  *
  * Invariants after creation: layer[l].n_in == layer[l-1].n_out, layer[0].n_in == n_inputs,
  * layer[last].n_out == n_outputs, views ascend and start on 16-float boundaries, n_params is a
@@ -66,7 +66,7 @@ static drove_status find_loss(const char *name, const drove_loss_ops **out)
     return drove__fail_unknown("loss", name, names, n);
 }
 
-/* The family's default; logistic regression of more than two classes is the softmax, of labels one
+/* The family's default; logistic regression of more than two classes has the softmax, of labels one
  * sigmoid each. */
 static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)
 {
@@ -90,7 +90,7 @@ const char *drove__model_default_rule(const char *spec)
     return "sgd";
 }
 
-/* Gives every layer its place in theta and counts; the statistics stand behind all of them. */
+/* Gives every layer its offset in theta and counts; statistics come after all layers. */
 static drove_status lay_out(drove_model *m)
 {
     const size_t most = SIZE_MAX / 64; /* floats; leaves room for sizes in bytes and padding */
@@ -124,7 +124,7 @@ void drove__model_layer_part(const drove_model *model, size_t layer, size_t *off
     *n = end - begin;
 }
 
-/* What every model begins with; the loss says how many outputs. */
+/* Sets the sizes of every model; the loss gives the number of outputs. */
 static drove_status settle_sizes(drove_model *m, const drove_activation *act, const char *loss,
                                  const drove_model_io *io)
 {
@@ -246,7 +246,7 @@ static void meet(const drove_part *part)
     if (part->n_parts > 1) part->meet(part->context, part->part);
 }
 
-/* One pass of layer l.  bottom[]: room for the layer's bottoms. */
+/* One pass of layer l.  bottom[]: storage for the layer's bottoms. */
 static drove_call make_call(const drove_model *model, const drovek_table *k, const float *theta,
                             const drove_input *in, drove_pass *pass, size_t l,
                             const drove_part *part, drove_bottom *bottom)
@@ -277,7 +277,7 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
     };
 }
 
-/* Brings this part's rows of a bottom into the format that the layer works on. */
+/* Converts this part's rows of the bottoms to the layer's working format. */
 static bool convert_bottoms(const drove_call *c)
 {
     bool any = false;
@@ -294,7 +294,7 @@ static bool convert_bottoms(const drove_call *c)
     return any;
 }
 
-/* The way back: into the derivatives of the blobs. */
+/* Converts back, into the derivatives of the blobs. */
 static bool convert_deltas(const drove_call *c)
 {
     bool any = false;

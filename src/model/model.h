@@ -1,17 +1,17 @@
-/* model/model.h - a model: a graph of layers, one flat vector of parameters with views, maths of
- * forward and backward.
+/* model/model.h - a model: a graph of layers over one flat parameter vector, with forward and
+ * backward passes.
  *
- * No threads, no allocation after creation: a model is immutable and shared by all workers; what a
- * pass needs is in the caller's drove_pass.
+ * No threads, no allocation after creation: a model is immutable and shared by all workers; the
+ * caller's drove_pass holds the memory of a pass.
  *
- * Blobs: blob 0 is the model's input, blob l + 1 the output of layer l; layers stand in an order in
+ * Blobs: blob 0 is the model's input, blob l + 1 the output of layer l.  Layers are in an order in
  * which each one's bottoms (the blobs that it reads) come before it.  A chain of dense layers is
  * the simplest graph.
  *
- * Parameters theta[n_params]: layer after layer, its weights, then its biases, each view starting
- * on a 16-float boundary (the gap is zero and stays zero: its gradient is zero).  Weights are
- * stored input-major: dense W[n_in][n_out], so that a sparse example or a zero input touches whole
- * contiguous rows; convolution W[groups][kh][kw][c / groups][o / groups].  Behind all layers stand
+ * Parameters theta[n_params]: layer after layer, its weights, then its biases; each view starts on
+ * a 16-float boundary (the gap is zero and stays zero: its gradient is zero).  Weights are stored
+ * input-major: dense W[n_in][n_out], so that a sparse example or a zero input touches whole
+ * contiguous rows; convolution W[groups][kh][kw][c / groups][o / groups].  After all layers come
  * the population statistics of batch normalisation, whose gradient is zero.
  */
 #ifndef DROVE_MODEL_MODEL_H
@@ -34,7 +34,7 @@ enum {
 
 typedef struct drove_layer_ops drove_layer_ops; /* model/layer.h */
 
-/* Of one example: channels, height, width; a vector of n numbers is {n, 1, 1}. */
+/* Shape of one example: channels, height, width; a vector of n numbers is {n, 1, 1}. */
 typedef struct drove_shape {
     size_t c, h, w;
 } drove_shape;
@@ -43,43 +43,44 @@ static inline size_t drove__shape_floats(drove_shape s)
     return s.c * s.h * s.w;
 }
 
-/* How a model says that a layer's numbers start; kind NULL: as --init or its default says. */
+/* Initial values that a model's description gives to a layer; kind NULL: by --init or its
+ * default. */
 typedef struct drove_filler {
     const char *kind;  /* an initialiser's name, or "constant"; static text */
     float       value; /* gain, deviation, or the constant */
 } drove_filler;
 
-/* What a layer is told, whatever its kind; each kind uses its own part. */
+/* Options of all kinds of layers; each kind uses its own part. */
 typedef struct drove_layer_options {
-    size_t        n_out;  /* dense: units; convolution: channels; 0: as many as the data ask for */
+    size_t        n_out;  /* dense: units; convolution: channels; 0: as many as the data require */
     size_t        groups; /* convolution; 0 counts as 1 */
     drovek_window window; /* convolution, pooling; a size of 0 counts as 1 */
     bool          is_global; /* pooling: the window is the whole image */
-    bool          rounds_up; /* pooling: a last window may hang over the edge (Caffe), else not */
-    size_t        size;      /* lrn: channels summed over */
-    float         alpha, beta, kappa; /* lrn: (kappa + alpha / size * sum of squares) ^ beta */
-    float         ratio;              /* dropout: part of the numbers set to 0 */
-    float         epsilon;            /* batch normalisation */
-    bool          no_bias;            /* dense, convolution */
-    float         coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
-    float         w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
-    drove_filler  w_filler, b_filler;
+    bool   rounds_up; /* pooling: a last window may extend beyond the edge (Caffe), else not */
+    size_t size;      /* lrn: channels summed over */
+    float  alpha, beta, kappa; /* lrn: (kappa + alpha / size * sum of squares) ^ beta */
+    float  ratio;              /* dropout: part of the numbers set to 0 */
+    float  epsilon;            /* batch normalisation */
+    bool   no_bias;            /* dense, convolution */
+    float  coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
+    float  w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
+    drove_filler w_filler, b_filler;
 } drove_layer_options;
 
 typedef struct drove_layer {
     const drove_layer_ops *ops;
-    char                   name[DROVE_LAYER_NAME_SIZE]; /* "conv1"; of a chain "layer0" ... */
+    char                   name[DROVE_LAYER_NAME_SIZE]; /* "conv1"; in a chain "layer0" ... */
     unsigned               n_bottoms;
     uint32_t               bottom[DROVE_LAYER_MOST_BOTTOMS]; /* blobs */
-    bool adds[DROVE_LAYER_MOST_BOTTOMS]; /* backward: others wrote its delta before */
-    bool trains_only;                    /* no way from here to the main head */
+    bool adds[DROVE_LAYER_MOST_BOTTOMS]; /* backward: another layer has already written its delta */
+    bool trains_only;                    /* no path leads to the main head */
 
     drove_shape         in, out;     /* of the first bottom, of the output */
-    size_t              n_in, n_out; /* floats per example of the two */
+    size_t              n_in, n_out; /* floats per example of in and out */
     drovek_act          act;         /* applied to the output */
     drove_layer_options opt;
 
-    size_t   w_offset, b_offset; /* views into theta; equal where there are no parameters */
+    size_t   w_offset, b_offset; /* views into theta; equal if there are no parameters */
     size_t   n_w, n_b;           /* numbers in them */
     size_t   w_shape[5];         /* of the weights, outermost first */
     unsigned w_rank;
@@ -90,7 +91,7 @@ typedef struct drove_layer {
 
 typedef struct drove_loss_ops drove_loss_ops; /* model/loss.h */
 
-/* Where the loss is taken. */
+/* A layer whose output has a loss, and the weight of that loss. */
 typedef struct drove_head {
     size_t layer;
     float  weight;
@@ -100,23 +101,23 @@ typedef struct drove_model {
     char        spec[1024]; /* "mlp:128,128,128", "lenet", "nets/mine.yaml" */
     char        activation[32];
     char       *graph_text; /* a model from a file: its description as YAML; else NULL */
-    char       *notes;      /* what its file says and is not done here, a line each; NULL */
+    char       *notes;      /* parts of its file that drove does not support, a line each; NULL */
     drove_shape input;
     size_t      n_inputs, n_outputs; /* floats per example */
     size_t      n_params;            /* length of theta, gaps and statistics included */
-    size_t      n_weights;           /* numbers that are trained (134,794 for the thesis's MLP) */
+    size_t      n_weights;           /* trained numbers (134,794 for the thesis's MLP) */
     size_t      n_statistics;        /* the last numbers of theta: not trained */
     size_t      n_layers;
-    bool        is_chain;  /* of dense layers, each reading the one before */
+    bool        is_chain;  /* of dense layers, each reading the previous one */
     bool        is_random; /* has dropout: passes of training need a seed */
 
     drove_layer          *layer;
-    unsigned              n_heads; /* the last one is the main head: what evaluation sees */
+    unsigned              n_heads; /* the last one is the main head, used in evaluation */
     drove_head            head[DROVE_MODEL_MOST_HEADS];
     const drove_loss_ops *loss; /* of all heads */
 } drove_model;
 
-/* What the data demand of a model (taken from the data set, or from a model file). */
+/* Requirements of the data on a model (from the data set, or from a model file). */
 typedef struct drove_model_io {
     size_t      n_features;
     size_t      n_classes; /* classes or labels; 0 = values */
@@ -128,7 +129,7 @@ typedef struct drove_model_io {
 typedef struct drove_model_ops {
     const char *name, *help, *source;
     const char *default_loss; /* NULL: by the target (softmax, sigmoid, squared) */
-    const char *default_rule; /* that it was published with; NULL: sgd */
+    const char *default_rule; /* the rule that it was published with; NULL: sgd */
     drove_status (*build)(const drove_spec *spec, const drove_model_io *io, drovek_act act,
                           drove_model *model);
 } drove_model_ops;
@@ -144,34 +145,35 @@ typedef struct drove_activation {
 } drove_activation;
 extern const drove_activation drove__activations[]; /* ends with name NULL */
 
-/* spec: a family's, or a file that describes a network (drove__graph_is_file), which says its own
- * activations.  activation NULL or "": relu (linear models have none and ignore it).  loss NULL or
- * "": the family's default. *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown
- * name, with the nearest; sizes), DROVE_E_SHAPE (loss and target do not go together),
- * DROVE_E_NOMEM; of files also DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA. */
+/* spec: a family, or a file that describes a network (drove__graph_is_file) with its activations.
+ * activation NULL or "": relu (linear models have none and ignore it).  loss NULL or "": the
+ * family's default.  *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown name,
+ * with the nearest; sizes), DROVE_E_SHAPE (loss and target do not match), DROVE_E_NOMEM; for files
+ * also DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
                                  const drove_model_io *io, drove_model **out);
 void         drove__model_destroy(drove_model *model); /* may be NULL */
 
-/* Of an example in blob 0 (the input) or l + 1 (the output of layer l). */
+/* Shape of an example in blob 0 (the input) or l + 1 (the output of layer l). */
 static inline drove_shape drove__blob_shape(const drove_model *model, uint32_t blob)
 {
     return blob == 0 ? model->input : model->layer[blob - 1].out;
 }
 
-/* The part of theta that a layer's gradient fills: from its weights to the next layer's (0 numbers
- * where it has no parameters); the last layer's goes to the statistics. */
+/* The part of theta that a layer's gradient fills: from its weights to the next layer's (empty if
+ * the layer has no parameters); the last layer's part ends at the statistics. */
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n);
 
-/* Of one example, forward. */
+/* Multiply-adds of one example, forward. */
 uint64_t drove__layer_multiply_adds(const drove_layer *layer);
-/* A table for people: layers, shapes, activations, parameters, multiply-adds, heads, and sums.
+/* Prints a table for people: layers, shapes, activations, parameters, multiply-adds, heads, and
+ * sums.
  * Errors: DROVE_E_IO. */
 drove_status drove__model_print(const drove_model *model, FILE *stream);
 
-/* theta[n_params] from an initialiser's spec: "xavier:1", "he:1" (gain), "normal:0.01" (standard
- * deviation). Biases: 0 for xavier and he; drawn like the weights for normal (the thesis draws all
- * of theta). "" = he:1 for relu, xavier:1 otherwise; linear models start at 0. */
+/* Fills theta[n_params] by an initialiser's spec: "xavier:1", "he:1" (gain), "normal:0.01"
+ * (standard deviation).  Biases: 0 for xavier and he; drawn like the weights for normal (the thesis
+ * draws all of theta).  "" = he:1 for relu, xavier:1 otherwise; linear models start at 0. */
 typedef struct drove_init_ops {
     const char *name, *help, *source;
     drove_status (*fill)(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
@@ -209,10 +211,10 @@ typedef struct drove_score {
 } drove_score;
 void drove__score_add(drove_score *to, const drove_score *from);
 
-/* What several threads that work on one batch together know; a lone thread: {0, 1, NULL, NULL}. */
+/* Shared by several threads that work on one batch; a lone thread: {0, 1, NULL, NULL}. */
 typedef struct drove_part {
     unsigned part, n_parts;
-    void (*meet)(void *context, unsigned part); /* returns when all parts have called it */
+    void (*meet)(void *context, unsigned part); /* barrier: returns when all parts have called it */
     void *context;
 } drove_part;
 
@@ -220,19 +222,19 @@ typedef struct drove_pass_options {
     const drove_model  *model;
     const drovek_table *kernels;  /* borrowed until fini */
     size_t              rows;     /* usual number of examples; 0: max_rows */
-    size_t              max_rows; /* most */
+    size_t              max_rows; /* limit */
     unsigned            n_parts;  /* threads that work on one batch; 0 counts as 1 */
-    bool                trains;   /* backward will be asked for */
+    bool                trains;   /* backward will be called  */
     uint64_t            seed;     /* of dropout's masks */
 } drove_pass_options;
 
-/* A layer's way to one of its bottoms, in the format that it works on. */
+/* A layer's access to one of its bottoms, in its working format. */
 typedef struct drove_bottom {
-    const float  *x;    /* [max_rows][.]; NULL: the model's input as the caller gives it */
+    const float  *x;    /* [max_rows][.]; NULL: the model's input, in the caller's layout */
     float        *dx;   /* NULL: not wanted */
-    bool          adds; /* dx: added to, not written */
+    bool          adds; /* dx: add instead of write */
     drovek_format format;
-    float        *copy, *copy_delta; /* where the blob has another format: x and dx, else NULL */
+    float        *copy, *copy_delta; /* x and dx if the blob has another format, else NULL */
 } drove_bottom;
 
 /* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
@@ -241,61 +243,61 @@ typedef struct drove_pass {
     size_t             max_rows;
     unsigned           n_parts;
     bool               trains;
-    float            **out;   /* [n_layers][max_rows][n_out] outputs of each layer */
-    float            **delta; /* [n_layers] derivative at each layer's output, while it is needed */
-    drovek_format     *format; /* [n_layers + 1] of each blob */
-    drove_bottom      *bottom; /* [n_layers][DROVE_LAYER_MOST_BOTTOMS] */
-    void             **own;    /* [n_layers] what ops->prepare made */
-    float             *db; /* [largest n_out] a layer's bias gradient, where there is no vector */
-    float             *memory;      /* one allocation behind all outputs and derivatives */
-    size_t             n_bytes;     /* of everything here */
-    bool               is_training; /* the present pass; else dropout and such are off */
-    uint64_t           seed, batch; /* what the masks of the present batch are keyed by */
+    float            **out; /* [n_layers][max_rows][n_out] outputs of each layer */
+    float **delta; /* [n_layers] derivative at each layer's output, valid while it is needed */
+    drovek_format *format;      /* [n_layers + 1] of each blob */
+    drove_bottom  *bottom;      /* [n_layers][DROVE_LAYER_MOST_BOTTOMS] */
+    void         **own;         /* [n_layers] set by ops->prepare */
+    float         *db;          /* [largest n_out] a layer's bias gradient in a fused step */
+    float         *memory;      /* one allocation for all outputs and derivatives */
+    size_t         n_bytes;     /* of everything here */
+    bool           is_training; /* for the current pass; else dropout and such are off */
+    uint64_t       seed, batch; /* keys of the current batch's masks */
 } drove_pass;
 
-/* Bytes that a pass will take, without what its convolutions hold. */
+/* Bytes that a pass will take, without its convolutions' own memory. */
 size_t drove__pass_bytes(const drove_pass_options *opt);
 /* Errors: DROVE_E_ARG (too large), DROVE_E_NOMEM. */
 drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass);
-/* The same for one thread that trains, max_rows the usual number. */
+/* The same for one training thread, with max_rows as the usual number. */
 drove_status drove__pass_init(drove_pass *pass, const drove_model *model,
                               const drovek_table *kernels, size_t max_rows);
 void         drove__pass_fini(drove_pass *pass);
 
 /* out[main head] then holds the raw outputs (logits) of n_rows examples.  pass->is_training and
- * pass->batch say what pass it is. */
+ * pass->batch describe the pass. */
 void drove__model_forward(const drove_model *model, const drovek_table *k, const float *theta,
                           const drove_input *in, drove_pass *pass);
 /* Adds the main head's loss to *score; with scale > 0 also writes the derivative at each head:
- * scale * its weight * dloss/doutput. */
+ * scale * the head's weight * dloss/doutput. */
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score);
-/* Gradient of everything below the heads' derivatives, into grad[n_params] (every element is
- * written, unless the input is sparse and spans_wanted: then the rows of the first layer's W that
- * no example touches are left alone). after_layer(context, layer) is called when a layer's part of
- * grad is complete, from the last layer to the first; may be NULL. */
+/* Computes the gradient below the heads' derivatives into grad[n_params].  Every element is
+ * written, unless the input is sparse and spans_wanted: then rows of the first layer's W that no
+ * example touches are unchanged.  Calls after_layer(context, layer) when a layer's part of grad is
+ * complete, from the last layer to the first; may be NULL. */
 typedef void drove_layer_done_fn(void *context, size_t layer);
 void drove__model_backward(const drove_model *model, const drovek_table *k, const float *theta,
                            const drove_input *in, drove_pass *pass, float *grad, bool spans_wanted,
                            drove_layer_done_fn *after_layer, void *context);
-/* The same by a team: every part calls each of them, between meetings of their own; part 0 calls
- * after_layer.  All parts must meet once between forward and loss (part 0 alone), and before
- * backward. */
+/* The same for a team: every part calls each of them, with barriers of their own inside; part 0
+ * calls after_layer.  All parts must pass a barrier between forward and loss (part 0 alone), and
+ * before backward. */
 void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                const drove_input *in, drove_pass *pass, const drove_part *part);
 void drove__model_backward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                 const drove_input *in, drove_pass *pass, float *grad,
                                 bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
                                 const drove_part *part);
-/* Can every layer step straight into theta? */
+/* Whether every layer can apply its step directly to theta. */
 bool drove__model_fuses(const drove_model *model);
-/* The same, with every layer's step put straight into theta (theta -= eta * gradient): no gradient
- * vector exists. A layer's delta is passed down before its W changes.  Batch 1: equals backward
- * followed by the rule sgd bit for bit.  Larger batches: the matrix product accumulates into
- * theta.  Needs drove__model_fuses.  [racy: theta] */
+/* The same, but every layer applies its step directly to theta (theta -= eta * gradient), without a
+ * gradient vector.  A layer's delta is passed down before its W changes.  Batch 1: equals backward
+ * followed by the rule sgd bit for bit.  Larger batches: the matrix product accumulates into theta.
+ * Needs drove__model_fuses.  [racy: theta] */
 void drove__model_backward_fused(const drove_model *model, const drovek_table *k, float *theta,
                                  const drove_input *in, drove_pass *pass, float eta);
-/* Adds share * the statistics of the last forward pass in training to those in theta. */
+/* Adds share * the statistics of the last training forward pass to those in theta. */
 void drove__model_add_statistics(const drove_model *model, const drove_pass *pass, float share,
                                  float *theta);
 /* Predictions from the raw outputs: probabilities (softmax, sigmoid, logistic) or values;

@@ -1,8 +1,8 @@
-/* model/pass.c - a worker's scratch: formats of images, outputs, derivatives, what layers keep.
+/* model/pass.c - a worker's scratch: image formats, outputs, derivatives, layers' own memory.
  *
  * Outputs live from forward to backward.  A derivative lives from the first layer that writes it
- * (in backward, the last one that reads its blob) to the layer that made the blob: derivatives
- * that do not live at the same time share memory.
+ * (in backward, the last one that reads its blob) to the layer that made the blob; derivatives with
+ * disjoint lifetimes share memory.
  */
 #include "model/layer.h"
 
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of memory that is needed while backward is at the layers [last, first], first >= last.
- * */
+/* A stretch of memory that is needed while backward is at layers [last, first]; last <= first. */
 typedef struct lease {
     size_t first, last;
     size_t n_floats, offset;
@@ -32,8 +31,8 @@ static bool is_input_plain(const drove_model *model)
 
 /* ---- formats ---- */
 
-/* One format for all bottoms and the output: blocks of 16 if the first bottom has them and all
- * can. */
+/* One format for all bottoms and the output: blocks of 16 if the first bottom has them and all can
+ * have them. */
 static drovek_format common_format(const drove_model *model, const drove_layer *l,
                                    const drovek_format *in)
 {
@@ -96,7 +95,7 @@ static void add_lease(plan *p, size_t first, size_t last, size_t n_floats, float
         (lease){.first = first, .last = last, .n_floats = drove__pad_floats(n_floats), .to = to};
 }
 
-/* The lowest place where no lease that was placed before, and lives at the same time, lies. */
+/* Places a lease at the lowest offset free of earlier leases with overlapping lifetimes. */
 static void place(plan *p, size_t which)
 {
     lease *mine = &p->lease[which];
@@ -118,7 +117,7 @@ static void place(plan *p, size_t which)
     if (end > p->n_shared) p->n_shared = end;
 }
 
-/* Lists what is needed; the fixed part in the order in which `hand_out` gives it. */
+/* Lists the memory needed; the fixed part in the order in which `hand_out` assigns it. */
 static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, plan *p)
 {
     const drove_model *model = opt->model;
@@ -182,7 +181,7 @@ static void connect(const drove_pass_options *opt, drove_pass *pass)
     }
 }
 
-/* Floats of one batch; false: more than can be counted. */
+/* Floats of one batch; false: it would overflow. */
 static bool fits(const drove_pass_options *opt)
 {
     size_t left = SIZE_MAX / 64 / 4;
@@ -271,7 +270,7 @@ drove_status drove__pass_init(drove_pass *pass, const drove_model *model,
     return drove__pass_create(&opt, pass);
 }
 
-/* Without conversions, whose formats would have to be chosen first. */
+/* Without conversions: their formats are chosen later. */
 size_t drove__pass_bytes(const drove_pass_options *given)
 {
     const drove_pass_options opt = settled(given);

@@ -1,4 +1,4 @@
-/* model/pooling.c - see pooling.h. */
+/* model/pooling.c - shape and geometry of pooling layers. */
 #include "model/pooling.h"
 
 static size_t at_least_1(size_t n)

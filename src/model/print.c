@@ -1,4 +1,4 @@
-/* model/print.c - a model described for people. */
+/* model/print.c - prints a model for people. */
 #include "model/model.h"
 
 #include "model/graph_keys.h"
@@ -55,8 +55,8 @@ drove_status drove__model_print(const drove_model *model, FILE *stream)
                 h + 1 == model->n_heads ? ", the main one" : ", in training only");
     }
     fprintf(stream,
-            "%s with %s loss: %zu parameters, %llu multiply-adds forward, %zu outputs of layers "
-            "for an example\n",
+            "%s with %s loss: %zu parameters, %llu multiply-adds forward, %zu layer outputs "
+            "per example\n",
             model->spec, model->loss->name, model->n_weights, (unsigned long long)products,
             n_outputs);
     return ferror(stream) != 0 ? drove__fail(DROVE_E_IO, "cannot write the description of a model")

@@ -1,4 +1,4 @@
-/* model/prototext.c - see prototext.h. */
+/* model/prototext.c - scans and parses protobuf's text format. */
 #include "model/prototext.h"
 
 #include "base/spec.h"
@@ -21,7 +21,7 @@ drove_status drove__prototext_fail(const drove_prototext *t, int line, const cha
     return drove__fail(DROVE_E_DATA, "%s:%d: %s", t->file, line, text);
 }
 
-/* ---- words of the text ---- */
+/* ---- tokens ---- */
 
 typedef enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_SIGN } token_kind;
 
@@ -30,7 +30,7 @@ typedef struct scanner {
     int line;
     char *free; /* where the next word is copied to */
     drove_prototext *tree;
-    /* the present token */
+    /* the current token */
     token_kind kind;
     const char *text; /* of a word or string */
     char sign;
@@ -147,7 +147,7 @@ static drove_status add_field(drove_prototext *t, uint32_t parent, const char *n
 
 static drove_status parse_fields(scanner *s, uint32_t parent, char close, int depth);
 
-/* A message, whose opening bracket is the present token. */
+/* Parses a message; the current token is its opening bracket. */
 static drove_status parse_message(scanner *s, uint32_t parent, const char *name, int depth)
 {
     uint32_t field;
@@ -162,7 +162,7 @@ static drove_status parse_message(scanner *s, uint32_t parent, const char *name,
     return parse_fields(s, field, close, depth + 1);
 }
 
-/* A word or strings, which are joined, or a message. */
+/* Parses a word, strings (joined) or a message. */
 static drove_status parse_value(scanner *s, uint32_t parent, const char *name, int depth)
 {
     uint32_t field;
@@ -173,7 +173,7 @@ static drove_status parse_value(scanner *s, uint32_t parent, const char *name, i
     bool is_string = s->kind == TOKEN_STRING;
     DROVE_TRY(scan(s));
     while (is_string && s->kind == TOKEN_STRING) {
-        /* s->text stands right behind the string before, and its NUL */
+        /* s->text is right after the previous string and its NUL */
         size_t n = strlen(s->text);
         memmove((char *)(uintptr_t)s->text - 1, s->text, n + 1);
         s->free--;
@@ -184,7 +184,7 @@ static drove_status parse_value(scanner *s, uint32_t parent, const char *name, i
 
 static drove_status parse_list(scanner *s, uint32_t parent, const char *name, int depth)
 {
-    DROVE_TRY(scan(s)); /* over [ */
+    DROVE_TRY(scan(s)); /* skips [ */
     while (!at_sign(s, ']')) {
         DROVE_TRY(parse_value(s, parent, name, depth));
         if (at_sign(s, ',')) DROVE_TRY(scan(s));
@@ -193,7 +193,7 @@ static drove_status parse_list(scanner *s, uint32_t parent, const char *name, in
     return scan(s);
 }
 
-/* Fields up to close (0: the end of the text), which is passed over. */
+/* Parses fields up to close (0: the end of the text) and skips it. */
 static drove_status parse_fields(scanner *s, uint32_t parent, char close, int depth)
 {
     while (close != 0 ? !at_sign(s, close) : s->kind != TOKEN_END) {
@@ -311,7 +311,7 @@ drove_status drove__prototext_text(const drove_prototext *t, const drove_message
     return DROVE_OK;
 }
 
-/* The present text behind the place of f. */
+/* The current text with the position of f before it. */
 static drove_status at(const drove_prototext *t, const drove_prototext_field *f,
                        drove_status status)
 {

@@ -1,8 +1,8 @@
 /* model/prototext.h - protobuf's text format, without a schema: a tree of named fields.
  *
- * Who reads a field marks it as used; what nobody used is unknown, and told with its line.
+ * A reader marks each field that it uses; an unused field is unknown, and reported with its line.
  *
- * Source: "Text Format Language Specification", protobuf.dev.  Here are nested messages in braces
+ * Source: "Text Format Language Specification", protobuf.dev.  Supported: nested messages in braces
  * or angle brackets, repeated fields and lists, strings, numbers, words, comments; no extensions.
  */
 #ifndef DROVE_MODEL_PROTOTEXT_H
@@ -16,7 +16,7 @@
 
 typedef struct drove_prototext_field {
     const char *name;
-    const char *value; /* as written, of a string its content; NULL: a message */
+    const char *value; /* as written, or a string's content; NULL: a message */
     int         line;
     bool        is_used;
     uint32_t    first, last; /* of a message's fields; 0: none */
@@ -38,18 +38,18 @@ drove_status drove__prototext_parse(const char *text, size_t size_bytes, const c
                                     drove_prototext *out);
 void         drove__prototext_fini(drove_prototext *t);
 
-/* The next field of this name behind `after` (NULL: the first), marked as used; NULL: none. */
+/* The next field of this name after `after` (NULL: the first), marked as used; NULL: none. */
 drove_prototext_field *drove__prototext_next(const drove_prototext *t, const drove_message *m,
                                              const char *name, const drove_prototext_field *after);
 /* The one field of this name; *out NULL: none.  Errors: DROVE_E_DATA (given twice). */
 drove_status drove__prototext_one(const drove_prototext *t, const drove_message *m,
                                   const char *name, drove_prototext_field **out);
-/* Everything inside counts as used. */
+/* Marks everything inside as used. */
 void drove__prototext_skip(const drove_prototext *t, drove_message *m);
-/* Errors: DROVE_E_DATA for the first field, however deep, that nobody used. */
+/* Errors: DROVE_E_DATA for the first field, however deep, that is not used. */
 drove_status drove__prototext_check_used(const drove_prototext *t, const drove_message *m);
 
-/* Values; *out keeps what it has where there is no such field.  Errors: DROVE_E_DATA. */
+/* Values; *out is unchanged if there is no such field.  Errors: DROVE_E_DATA. */
 drove_status drove__prototext_message(const drove_prototext *t, const drove_message *m,
                                       const char *name, drove_message **out);
 drove_status drove__prototext_text(const drove_prototext *t, const drove_message *m,

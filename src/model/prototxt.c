@@ -1,8 +1,8 @@
-/* model/prototxt.c - networks in Caffe's prototxt: the network that Caffe would train.
+/* model/prototxt.c - imports networks from Caffe's prototxt: the network that Caffe would train.
  *
- * Layers of the phase TEST, and measures of accuracy, are left out.  A layer of data names the
- * input; how it reads, and how it changes images, is --data's affair here and told in a note.  The
- * losses are the heads.  A layer that works in place makes a blob of its own here.
+ * Layers of the phase TEST, and accuracy layers, are left out.  A data layer names the input; its
+ * reading and augmentation are replaced by --data, as a note says.  The losses become the heads.  A
+ * layer that works in place gets a blob of its own.
  *
  * Source: Jia et al., Caffe, ACM MM 2014; the subset is in docs/models.md.
  */
@@ -81,8 +81,8 @@ static drove_status read_layer_words(const drove_caffe *c, drove_caffe_layer *l)
     return read_words(c, l, "top", l->top, &l->n_tops);
 }
 
-/* Is it of the network that is trained?  A rule of another kind than phase is refused later, as an
- * unknown field. */
+/* Whether the layer belongs to the network that is trained.  Rules other than phase are refused
+ * later, as unknown fields. */
 static drove_status is_trained(const drove_caffe *c, const drove_caffe_layer *l, bool *out)
 {
     static const char *const rules[] = {"include", "exclude"};
@@ -103,7 +103,7 @@ static drove_status is_trained(const drove_caffe *c, const drove_caffe_layer *l,
             DROVE_TRY(drove__prototext_check_used(&c->tree, f));
         }
     }
-    const char *phase = NULL; /* of the layer itself: what the deployed networks have */
+    const char *phase = NULL; /* of the layer itself, as in deployed networks */
     DROVE_TRY(drove__prototext_text(&c->tree, l->message, "phase", &phase));
     if (phase != NULL && strcmp(phase, "TEST") == 0) excluded = true;
     *out = (!has_include || included) && !excluded;
@@ -135,7 +135,7 @@ static drove_status add_data(drove_caffe *c, const drove_caffe_layer *l)
     return DROVE_OK;
 }
 
-/* The blob's name in the graph; one that is not there yet is left to the graph's own checks. */
+/* The blob's name in the graph; the graph's own checks handle a missing one. */
 static drove_status bottom_name(const drove_caffe *c, const drove_caffe_layer *l, unsigned i,
                                 const char **out)
 {
@@ -175,13 +175,13 @@ static drove_status add_loss(drove_caffe *c, const drove_caffe_layer *l)
 
 /* ---- layers ---- */
 
-/* Scale becomes part of the batch normalisation before it. */
+/* Merges Scale into the batch normalisation before it. */
 static drove_status add_scale(drove_caffe *c, const drove_caffe_layer *l,
                               const drove_caffe_type *type)
 {
     drove_caffe_blob *b = l->n_bottoms == 1 ? find_blob(c, l->bottom[0]) : NULL;
     if (b == NULL || b->open_line == 0 || l->n_tops != 1)
-        return drove__caffe_fail(c, l, "expected BatchNorm before it, as one layer with it");
+        return drove__caffe_fail(c, l, "expected BatchNorm before it, to be merged with it");
     DROVE_TRY(type->read(c, l, &c->graph.node[b->node]));
     b->open_line = 0;
     char graph[DROVE_LAYER_NAME_SIZE];
@@ -192,7 +192,7 @@ static drove_status add_scale(drove_caffe *c, const drove_caffe_layer *l,
     return DROVE_OK;
 }
 
-/* The blob that the layer makes: in place, one of its own that is called like the layer. */
+/* Names the layer's output blob; in place: a blob of its own with the layer's name. */
 static drove_status name_top(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
 {
     bool in_place = false;
@@ -201,7 +201,7 @@ static drove_status name_top(drove_caffe *c, const drove_caffe_layer *l, drove_n
         in_place = in_place || strcmp(l->bottom[i], l->top[0]) == 0;
     const drove_caffe_blob *before = find_blob(c, l->top[0]);
     if (in_place && before != NULL && before->open_line != 0)
-        return drove__caffe_fail(c, l, "expected Scale behind BatchNorm, as one layer with it");
+        return drove__caffe_fail(c, l, "expected Scale after BatchNorm, to be merged with it");
     if (!in_place && before != NULL)
         return drove__caffe_fail(c, l, "top \"%s\" is already another layer's", l->top[0]);
     if (!in_place && strcmp(l->top[0], l->name) != 0)
@@ -273,7 +273,7 @@ static drove_status add_layer(drove_caffe *c, drove_message *message)
 
 /* ---- the whole ---- */
 
-/* input: "data" with its sizes, which the data have here. */
+/* input: "data" with its sizes; here the data give the sizes. */
 static drove_status read_input(drove_caffe *c, drove_message *root)
 {
     static const char *const skipped[] = {"input_dim", "input_shape", "force_backward",
@@ -314,8 +314,8 @@ static bool is_read(const drove_graph *g, const char *blob)
     return false;
 }
 
-/* A softmax that nobody reads makes probabilities, which the loss does here: what it reads is the
- * head of a network without losses. */
+/* Drops a softmax that no layer reads: it makes probabilities, which the loss does here.  In a
+ * network without losses its input is the head. */
 static void drop_softmax(drove_graph *g)
 {
     size_t n = 0;
@@ -339,7 +339,7 @@ static drove_status check_batch_norm(const drove_caffe *c)
     for (size_t i = 0; i < c->n_blobs; i++) {
         if (c->blob[i].open_line == 0) continue;
         return drove__prototext_fail(&c->tree, c->blob[i].open_line,
-                                     "BatchNorm \"%s\": expected Scale behind it, as one layer "
+                                     "BatchNorm \"%s\": expected Scale after it, to be merged "
                                      "with it",
                                      c->blob[i].name);
     }
@@ -352,12 +352,12 @@ static drove_status take_notes(drove_caffe *c)
         unsigned bit;
         const char *text;
     } notes[] = {
-        {DROVE_NOTE_DATA, "sources, batch sizes and transformations of its data layers are not "
-                          "taken over; say them by --data and --batch\n"},
-        {DROVE_NOTE_LR, "lr_mult is kept: it multiplies gradients\n"},
-        {DROVE_NOTE_DECAY, "decay_mult is not kept: --weight-decay is the same for all "
+        {DROVE_NOTE_DATA, "sources, batch sizes and transformations of data layers are not "
+                          "imported; set them with --data and --batch\n"},
+        {DROVE_NOTE_LR, "lr_mult is imported: it multiplies gradients\n"},
+        {DROVE_NOTE_DECAY, "decay_mult is not imported: --weight-decay is the same for all "
                            "parameters\n"},
-        {DROVE_NOTE_AVERAGE, "moving_average_fraction is not kept: statistics are those of the "
+        {DROVE_NOTE_AVERAGE, "moving_average_fraction is not imported: statistics are those of the "
                              "training data\n"},
     };
     char text[1024];

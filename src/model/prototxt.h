@@ -1,20 +1,20 @@
-/* model/prototxt.h - what the files of the importer of Caffe's networks share. */
+/* model/prototxt.h - declarations shared by the files of the Caffe importer. */
 #ifndef DROVE_MODEL_PROTOTXT_H
 #define DROVE_MODEL_PROTOTXT_H
 
 #include "model/graph_keys.h"
 #include "model/prototext.h"
 
-/* A blob of the file, and where it is in the graph: layers that work in place give one name to
- * several blobs. */
+/* A blob of the file, and its name in the graph: layers that work in place give several blobs one
+ * name. */
 typedef struct drove_caffe_blob {
     char     name[DROVE_LAYER_NAME_SIZE];  /* in the file */
     char     graph[DROVE_LAYER_NAME_SIZE]; /* in the graph; "": labels, which no layer reads */
-    uint32_t node;                         /* that makes it; UINT32_MAX: none */
+    uint32_t node;                         /* the node that writes it; UINT32_MAX: none */
     int      open_line;                    /* of a BatchNorm without its Scale yet; else 0 */
 } drove_caffe_blob;
 
-/* What is said once however often it occurs. */
+/* Notes that are given once, however often they apply. */
 enum { DROVE_NOTE_DATA = 1, DROVE_NOTE_DECAY = 2, DROVE_NOTE_LR = 4, DROVE_NOTE_AVERAGE = 8 };
 
 typedef struct drove_caffe {
@@ -29,7 +29,7 @@ typedef struct drove_caffe {
 /* One layer of the file. */
 typedef struct drove_caffe_layer {
     drove_message *message;
-    const char    *name, *type; /* as the file has it */
+    const char    *name, *type; /* as in the file */
     int            line;
     unsigned       n_bottoms, n_tops;
     const char    *bottom[DROVE_LAYER_MOST_BOTTOMS], *top[DROVE_LAYER_MOST_BOTTOMS];
@@ -45,7 +45,7 @@ typedef struct drove_caffe_type {
 
 extern const drove_caffe_type drove__caffe_types[]; /* ends with type NULL */
 
-/* Errors: DROVE_E_DATA with the place of the layer. */
+/* Errors: DROVE_E_DATA with the position of the layer. */
 drove_status drove__caffe_fail(const drove_caffe *c, const drove_caffe_layer *l, const char *format,
                                ...) __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
-/* model/prototxt_layers.c - the types of Caffe's layers that can be imported: what each one's
- * message says, as options.  Fields that no function here takes are refused as unknown. */
+/* model/prototxt_layers.c - the types of Caffe's layers that can be imported: converts each type's
+ * message to options.  Fields that no function here reads are refused as unknown. */
 #include "model/prototxt.h"
 
 #include <float.h>
@@ -21,7 +21,7 @@ drove_status drove__caffe_fail(const drove_caffe *c, const drove_caffe_layer *l,
 
 /* ---- parts of messages ---- */
 
-/* A field that must have one value, if it is there: whatever else Caffe does is not done here. */
+/* A field that must have this one value if it exists: others are not supported. */
 static drove_status only(const drove_caffe *c, const drove_message *m, const char *name,
                          const char *const *allowed)
 {
@@ -35,14 +35,14 @@ static drove_status only(const drove_caffe *c, const drove_message *m, const cha
                                  "%s: expected %s, found \"%.60s\"", name, allowed[0], value);
 }
 
-/* Which of Caffe's implementations: here the faster one is chosen by measuring. */
+/* Skips the choice of Caffe's implementation: here the fastest is measured. */
 static drove_status skip_engine(const drove_caffe *c, const drove_message *m)
 {
     static const char *const engines[] = {"DEFAULT", "CAFFE", "CUDNN", "0", "1", "2", NULL};
     return only(c, m, "engine", engines);
 }
 
-/* sides: name: n, or twice, or name_h and name_w. */
+/* Reads sides: name: n, or twice, or name_h and name_w. */
 static drove_status read_sides(const drove_caffe *c, const drove_message *m, const char *name,
                                const char *name_h, const char *name_w, size_t least, size_t *h,
                                size_t *w)
@@ -66,8 +66,8 @@ static drove_status read_sides(const drove_caffe *c, const drove_message *m, con
     return drove__prototext_count(t, m, name_w, least, MOST_SIDE, w);
 }
 
-/* What Caffe calls xavier is uniform with variance 1 / fan_in: LeCun's; Glorot's, where it says
- * variance_norm: AVERAGE.  Its msra is He's. */
+/* Caffe's xavier is uniform with variance 1 / fan_in: LeCun's; with variance_norm: AVERAGE it is
+ * Glorot's.  Its msra is He's. */
 static drove_status read_filler(const drove_caffe *c, const drove_message *parent, const char *name,
                                 drove_filler *out)
 {
@@ -112,7 +112,8 @@ static drove_status read_factor(drove_caffe *c, const drove_caffe_layer *l, floa
                                 float decay)
 {
     if (lr == 0.0f)
-        return drove__caffe_fail(c, l, "lr_mult 0, parameters that are not trained, is not done");
+        return drove__caffe_fail(c, l,
+                                 "lr_mult 0 (parameters that are not trained) is not supported");
     *to = lr;
     if (lr != 1.0f) c->notes |= DROVE_NOTE_LR;
     if (decay != 1.0f) c->notes |= DROVE_NOTE_DECAY;
@@ -152,7 +153,7 @@ static drove_status own_message(const drove_caffe *c, const drove_caffe_layer *l
     return drove__prototext_message(&c->tree, l->message, name, out);
 }
 
-/* A message that has to be there. */
+/* A required message. */
 static drove_status need_message(const drove_caffe *c, const drove_caffe_layer *l, const char *name,
                                  drove_message **out)
 {
@@ -205,7 +206,7 @@ static drove_status read_dense(drove_caffe *c, const drove_caffe_layer *l, drove
     return read_weighted(c, l, m, node);
 }
 
-/* How it rounds: up, unless it says otherwise. */
+/* Rounds up unless round_mode says otherwise. */
 static drove_status read_pooling(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
 {
     drovek_window *v = &node->opt.window;
@@ -258,7 +259,7 @@ static drove_status read_dropout(drove_caffe *c, const drove_caffe_layer *l, dro
     return drove__prototext_real(&c->tree, m, "dropout_ratio", 0, 0.99, &node->opt.ratio);
 }
 
-/* One of Caffe's two layers of batch normalisation; Scale, behind it, has the parameters. */
+/* One of Caffe's two layers of batch normalisation; Scale, after it, has the parameters. */
 static drove_status read_batch_norm(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
 {
     static const char *const no[] = {"false", "0", NULL};

@@ -1,6 +1,6 @@
-/* model/softmax.c - over the channels of each place: y[c] = e^(x[c] - m) / sum e^(x[j] - m), m the
- * largest, so that nothing overflows.  (The loss `softmax` has its own, joined with its logarithm;
- * this layer is for networks that go on with probabilities.) */
+/* model/softmax.c - softmax over the channels of each position: y[c] = e^(x[c] - m) / sum over j of
+ * e^(x[j] - m), with m the largest, so that nothing overflows.  (The loss `softmax` has its own,
+ * combined with the logarithm; this layer is for networks that use probabilities inside.) */
 #include "model/layer.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static void backward(const drove_call *c)
                      l->in.c, c->bottom[0].adds);
 }
 
-/* Channels must lie side by side. */
+/* Channels must be contiguous. */
 static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
                             const drovek_format *in, drovek_format *want, drovek_format *out)
 {

@@ -1,5 +1,5 @@
 /* model/sum.c - y = act(sum over the bottoms of coefficient x).  Coefficients that are all 0 count
- * as not given: all 1. */
+ * as absent: all 1. */
 #include "model/layer.h"
 
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
@@ -10,7 +10,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     for (unsigned i = 0; i < n_bottoms; i++) {
         if (bottom[i].c != bottom[0].c || bottom[i].h != bottom[0].h || bottom[i].w != bottom[0].w)
             return drove__fail(DROVE_E_SHAPE,
-                               "expected %zu x %zu x %zu as the first input is, found %zu x %zu x "
+                               "expected %zu x %zu x %zu like the first input, found %zu x %zu x "
                                "%zu as input %u",
                                bottom[0].c, bottom[0].h, bottom[0].w, bottom[i].c, bottom[i].h,
                                bottom[i].w, i + 1);

@@ -1,4 +1,4 @@
-/* model/support.c - names, activations over a block, sizes: see support.h. */
+/* model/support.c - helpers shared by the files of this folder. */
 #include "model/support.h"
 
 #include "base/mem.h"
@@ -7,8 +7,8 @@
 
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
 {
-    /* The kernel adds a bias first; here it is zero, and long blocks are taken as rows of this
-     * many. */
+    /* The kernel adds a bias first; here it is zero, and long blocks are processed as rows of this
+     * length. */
     enum { WIDTH = 256 };
     static const DROVE_ALIGNED_CACHE_LINE float zero[WIDTH];
     if (act == DROVEK_LINEAR) return;

@@ -1,4 +1,4 @@
-/* model/support.h - what the files of this folder share: names, activations over a block, sizes. */
+/* model/support.h - helpers shared by the files of this folder: names, activations, sizes. */
 #ifndef DROVE_MODEL_SUPPORT_H
 #define DROVE_MODEL_SUPPORT_H
 

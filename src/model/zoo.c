@@ -1,7 +1,7 @@
 /* model/zoo.c - the families of models: from a spec and the data's shape to a stack of layers.
  *
- * model->n_inputs and model->n_outputs are set when a family's build is called; the last layer is
- * linear: what makes probabilities of its outputs belongs to the loss.
+ * model->n_inputs and model->n_outputs are set before a family's build is called.  The last layer
+ * is linear: the loss turns its outputs into probabilities.
  */
 #include "model/layer.h"
 #include "model/model.h"

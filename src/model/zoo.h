@@ -1,8 +1,8 @@
-/* model/zoo.h - the convolutional networks of the zoo, and what their files build them with.
+/* model/zoo.h - the convolutional networks of the zoo, and the functions that build them.
  *
- * A net is a graph being described.  The first failure is kept and told by drove__zoo_finish, so
- * that a network reads as a list of its layers; after it, the functions return a spare node.
- * Names of layers are Caffe's.
+ * A net is a graph being described.  It keeps the first failure, which drove__zoo_finish returns,
+ * so that a network reads as a list of its layers; after a failure the functions return a spare
+ * node.  Names of layers are Caffe's.
  */
 #ifndef DROVE_MODEL_ZOO_H
 #define DROVE_MODEL_ZOO_H
@@ -15,34 +15,34 @@ extern const drove_model_ops drove__zoo_lenet, drove__zoo_cifar_quick, drove__zo
 typedef struct drove_net {
     drove_graph  graph;
     drovek_act   act;     /* of hidden layers */
-    float        dropout; /* ratio that the spec asks for; < 0: the network's own */
+    float        dropout; /* ratio given by the spec; < 0: the network's own */
     drove_status status;
     char         error[DROVE_ERROR_TEXT_SIZE];
     drove_node   spare;
 } drove_net;
 
-/* Begins a network for images of at least least_side, or says that these are smaller. */
+/* Begins a network for images of at least least_side; fails if they are smaller. */
 void drove__zoo_begin(drove_net *net, const char *name, const drove_model_io *io, drovek_act act,
                       size_t least_side);
-/* The spec's key dropout=RATIO, and no others than `known` (NULL-terminated). */
+/* Reads the spec's key dropout=RATIO; refuses keys other than `known` (NULL-terminated). */
 void drove__zoo_read_dropout(drove_net *net, const drove_spec *spec, const char *const *known);
-/* Builds the model and releases net.  Errors: the first one of all. */
+/* Builds the model and releases net.  Errors: the first failure. */
 drove_status drove__zoo_finish(drove_net *net, const drove_model_io *io, drove_model *model);
 
-/* ---- layers; bottom NULL: the layer before; valid until the next one is added ---- */
+/* ---- layers; bottom NULL: the previous layer; nodes are valid until the next one is added ---- */
 
 drove_node *drove__zoo_add(drove_net *net, const drove_layer_ops *ops, const char *name,
                            const char *bottom);
 /* square window, with the hidden layers' activation */
 drove_node *drove__zoo_convolution(drove_net *net, const char *name, const char *bottom,
                                    size_t n_out, size_t side, size_t stride, size_t pad);
-/* as Caffe: a last window may hang over the edge */
+/* as Caffe: a last window may extend beyond the edge */
 drove_node *drove__zoo_pool(drove_net *net, const drove_layer_ops *ops, const char *name,
                             const char *bottom, size_t side, size_t stride);
-/* with the hidden layers' activation; n_out 0: the output layer, without */
+/* with the hidden layers' activation; n_out 0: the output layer, without activation */
 drove_node *drove__zoo_dense(drove_net *net, const char *name, const char *bottom, size_t n_out);
 void        drove__zoo_lrn(drove_net *net, const char *name, size_t size, float alpha, float beta);
-/* nothing for a ratio of 0 */
+/* adds nothing for a ratio of 0 */
 void drove__zoo_dropout(drove_net *net, const char *name, float ratio);
 /* a stand-alone activation */
 void drove__zoo_activation(drove_net *net, const char *name);

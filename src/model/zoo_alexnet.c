@@ -1,16 +1,16 @@
-/* model/zoo_alexnet.c - AlexNet as Caffe's bvlc_alexnet has it: five convolutions, three of them in
- * two groups, local response normalisation, three dense layers, two with dropout.
+/* model/zoo_alexnet.c - AlexNet as in Caffe's bvlc_alexnet: five convolutions, three of them in two
+ * groups, local response normalisation, three dense layers, two with dropout.
  *
  * alexnet-cifar is ours: the same eight layers for images of 32 x 32.  The elastic-averaging paper
- * trains "AlexNet" on CIFAR and does not say how it is made to fit; here the first convolution is
- * 5 x 5 at every pixel instead of 11 x 11 at every fourth, and initial weights are left to --init.
+ * trains "AlexNet" on CIFAR without saying how it is adapted.  Here the first convolution is 5 x 5
+ * at every pixel instead of 11 x 11 at every fourth, and --init sets the initial weights.
  */
 #include "model/zoo.h"
 
 typedef struct alexnet_kind {
     const char *name;
     size_t least_side, side, stride, pad; /* of images, and of the first convolution */
-    bool fills;                           /* with Caffe's initial values */
+    bool fills;                           /* uses Caffe's initial values */
 } alexnet_kind;
 
 static const alexnet_kind imagenet = {"alexnet", 55, 11, 4, 0, true};

@@ -1,12 +1,12 @@
-/* model/zoo_googlenet.c - GoogLeNet, the first Inception network, as Caffe's bvlc_googlenet has it.
+/* model/zoo_googlenet.c - GoogLeNet, the first Inception network, as in Caffe's bvlc_googlenet.
  *
- * Nine inception modules, each four ways side by side: 1 x 1; 3 x 3 and 5 x 5 behind a reduction
- * of channels; a maximum of 3 x 3 and 1 x 1.  Behind modules 4a and 4d stand auxiliary heads, whose
- * losses count 0.3 in training.
+ * Nine inception modules, each with four parallel branches: 1 x 1; 3 x 3 and 5 x 5, each after a
+ * reduction of channels; a 3 x 3 maximum and 1 x 1.  Auxiliary heads follow modules 4a and 4d;
+ * their losses count 0.3 in training.
  */
 #include "model/zoo.h"
 
-static const drove_filler xavier = {"lecun", 1.0f}; /* as Caffe means it */
+static const drove_filler xavier = {"lecun", 1.0f}; /* as defined by Caffe */
 static const float conv_bias = 0.2f;
 
 typedef struct inception {
@@ -38,7 +38,7 @@ static void convolve(drove_net *net, const char *name, const char *bottom, size_
     drove__zoo_fill(n, xavier, conv_bias);
 }
 
-/* Reads blob *bottom, and sets it to the output's name, which is kept in `into`. */
+/* Reads blob *bottom and sets *bottom to the output's name, stored in `into`. */
 static void add_module(drove_net *net, const inception *m, const char **bottom,
                        char into[DROVE_LAYER_NAME_SIZE])
 {

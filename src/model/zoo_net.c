@@ -1,4 +1,4 @@
-/* model/zoo_net.c - see zoo.h. */
+/* model/zoo_net.c - builds the zoo's networks layer by layer. */
 #include "model/zoo.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* model/zoo_small.c - networks for small images: LeNet and Caffe's CIFAR-10 network, "quick". */
 #include "model/zoo.h"
 
-static const drove_filler xavier = {"lecun", 1.0f}; /* as Caffe means it */
+static const drove_filler xavier = {"lecun", 1.0f}; /* as defined by Caffe */
 
-/* Caffe's LeNet: LeCun's with rectified units in the dense layer, and no activation behind its
+/* Caffe's LeNet: LeCun's with rectified units in the dense layer, and no activation after its
  * convolutions. */
 static drove_status build_lenet(const drove_spec *spec, const drove_model_io *io, drovek_act act,
                                 drove_model *model)
@@ -24,7 +24,7 @@ static drove_status build_lenet(const drove_spec *spec, const drove_model_io *io
     return drove__zoo_finish(&net, io, model);
 }
 
-/* Its first activation stands behind the maximum, where it has a quarter of the numbers. */
+/* Its first activation comes after the pooling, on a quarter of the numbers. */
 static drove_status build_cifar_quick(const drove_spec *spec, const drove_model_io *io,
                                       drovek_act act, drove_model *model)
 {

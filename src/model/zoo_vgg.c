@@ -1,5 +1,5 @@
-/* model/zoo_vgg.c - VGG's networks D (16 layers with weights) and E (19): convolutions of 3 x 3 in
- * five stages, a maximum of 2 x 2 behind each, three dense layers, two with dropout. */
+/* model/zoo_vgg.c - VGG's networks D (16 layers with weights) and E (19): 3 x 3 convolutions in
+ * five stages, each followed by a 2 x 2 maximum, then three dense layers, two with dropout. */
 #include "model/zoo.h"
 
 enum { STAGES = 5 };

@@ -1,11 +1,10 @@
-/* optim/optim.c - choosing rule and schedules, and applying a step.
+/* optim/optim.c - chooses rule and schedules, and applies a step.
  *
- * A step passes three stations:
+ * A step has three stages:
  *   prepare   on the worker's own memory: weight decay, clipping, the rule if its state is there
- *   publish   the strategy's business: lock, retry, average ...
+ *   publish   by the strategy: lock, retry, average ...
  *   apply     theta and the shared state, in pieces of any size, in place or into another vector
- * Nothing here allocates after creation or keeps anything of a step, except the worker's own
- * state.
+ * Nothing here allocates after creation, or keeps anything of a step except the worker's own state.
  */
 #include "optim/optim.h"
 
@@ -55,7 +54,7 @@ static drove_status choose_schedule(const char *text, unsigned n_workers, drove_
     return status;
 }
 
-/* The list joined by '+'. */
+/* Parses the list joined by '+'. */
 static drove_status choose_schedules(const char *text, unsigned n_workers, drove_optim *o)
 {
     char *copy = strdup(text);
@@ -81,7 +80,7 @@ static drove_status choose_schedules(const char *text, unsigned n_workers, drove
 
 static drove_status check_numbers(const drove_optim_options *opt)
 {
-    if (!((float)opt->lr > 0.0f && opt->lr <= 1e9)) { /* in float, in which steps are taken */
+    if (!((float)opt->lr > 0.0f && opt->lr <= 1e9)) { /* in float, as steps are computed */
         return drove__fail(DROVE_E_ARG, "--lr: expected a number from 1e-45 to 1e9, found %g",
                            opt->lr);
     }
@@ -115,7 +114,7 @@ drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **o
     o->lr = (float)opt->lr;
     o->weight_decay = (float)opt->weight_decay;
     o->clip = (float)opt->clip;
-    /* A rule without state is the same in both places; the shared one needs one rounding less. */
+    /* A rule without state gives the same in both; the shared form rounds once less. */
     o->state = rule->n_state == 0 ? DROVE_STATE_SHARED : opt->state;
     o->n = opt->n_params;
     o->n_vector = o->n * (1 + (o->state == DROVE_STATE_SHARED ? rule->n_state : 0));
@@ -187,9 +186,9 @@ float drove__optim_eta(const drove_optim *optim, double epoch)
     return (float)((double)optim->lr * factors(optim, false, &at));
 }
 
-/* ---- the gradient's own part ---- */
+/* ---- preparing the gradient ---- */
 
-/* y += a x, where others may be writing x: it passes through a private copy, a chunk at a time. */
+/* y += a x, x may be written by others: it is copied to private memory, a chunk at a time. */
 static void add_shared(const drovek_table *k, float *y, const float *x, size_t n, float a)
 {
     float copy[CHUNK];
@@ -221,7 +220,7 @@ static const drove_span *spans_or_all(const drove_span *span, size_t *n_spans, d
     return all;
 }
 
-/* Scales g down to the norm optim->clip where it is longer. */
+/* Scales g down to the norm optim->clip if it is longer. */
 static void clip(const drove_optim *optim, float *g, const drove_span *span, size_t n_spans)
 {
     double square = 0.0;
@@ -236,8 +235,8 @@ static void clip(const drove_optim *optim, float *g, const drove_span *span, siz
         optim->kernels->scale_f32(g + span[i].offset, span[i].length, factor);
 }
 
-/* g becomes the finished step d, theta' = theta + d, by the rule applied to 0 with the worker's
- * own state. */
+/* Turns g into the finished step d, theta' = theta + d: applies the rule to 0 with the worker's own
+ * state. */
 static void finish_step(const drove_optim *optim, drove_optim_worker *w, float *g,
                         const drove_span *span, size_t n_spans, float eta)
 {
@@ -269,7 +268,7 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
 
 /* ---- publication ---- */
 
-/* A step being applied: what stays the same over its pieces. */
+/* A step being applied: the values shared by its pieces. */
 typedef struct application {
     const drove_optim *optim;
     const float *value;
@@ -298,7 +297,7 @@ static void apply_part(const application *a, size_t offset, size_t length)
                      a->value + offset, a->eta, a->t);
 }
 
-/* What the step leaves as it was, where the result goes to another vector. */
+/* Copies what the step does not change, if the result goes to another vector. */
 static void copy_part(const application *a, size_t offset, size_t length)
 {
     if (a->out == a->in || length == 0) return;
@@ -332,7 +331,7 @@ void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64
         apply_part(&a, offset, length);
         return;
     }
-    size_t at = offset, end = offset + length; /* everything before `at` is dealt with */
+    size_t at = offset, end = offset + length; /* everything before `at` is done */
     for (size_t i = 0; i < step->n_spans && step->span[i].offset < end; i++) {
         size_t from = step->span[i].offset, to = from + step->span[i].length;
         if (to <= at) continue;

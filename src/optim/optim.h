@@ -3,11 +3,11 @@
  * Source: thesis Table 2.3 with the readings of docs/papers.md.  Symbols: theta parameters, g
  * gradient, eta step size, mu momentum, v velocity, tau staleness, t the update's number, from 1.
  *
- * The shared vector of a strategy is [theta | state 1 | state 2 ...], every part n floats (n a
- * multiple of 16), so that whatever a strategy does to keep theta consistent (a lock, a
+ * The shared vector of a strategy is [theta | state 1 | state 2 ...], each part n floats (n a
+ * multiple of 16).  So whatever a strategy does to keep theta consistent (a lock, a
  * compare-and-swap on a whole vector) covers the rule's state as well.  With the state kept per
- * worker the shared vector is theta alone: the worker turns its gradient into a finished step
- * with its own state, once, and the strategy adds it.
+ * worker the shared vector is only theta: the worker turns its gradient into a finished step once,
+ * with its own state, and the strategy adds it.
  *
  * A drove_optim is immutable and shared; a drove_optim_worker belongs to one worker.
  */
@@ -27,10 +27,10 @@ typedef struct drove_rule drove_rule;
 typedef struct drove_rule_ops {
     const char *name, *help, *source;
     unsigned    n_state;      /* vectors of n floats: velocity, second moment ...            */
-    bool        zero_is_noop; /* where g is 0 neither theta nor state changes: spans allowed */
+    bool        zero_is_noop; /* g of 0 changes neither theta nor state: spans allowed       */
     bool        lookahead;    /* the gradient is taken at theta + mu v (Nesterov)            */
     drove_status (*parse)(const drove_spec *spec, drove_rule *rule);
-    /* out and s_out from in and s_in (each may be the same memory, and out may be g); g[n]. */
+    /* out and s_out from in and s_in (each pair may be the same memory; out may be g); g[n]. */
     void (*apply)(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                   float *out, const float *const *s_in, float *const *s_out, const float *g,
                   float eta, uint64_t t);
@@ -43,8 +43,8 @@ struct drove_rule {
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
 
 typedef struct drove_progress_point {
-    double   epoch;     /* examples handed out so far / examples in the training set */
-    uint64_t staleness; /* tau of this step; 0 where it is not known yet             */
+    double   epoch;     /* examples claimed so far / examples in the training set */
+    uint64_t staleness; /* tau of this step; 0 if not known yet                      */
 } drove_progress_point;
 
 typedef struct drove_schedule drove_schedule;
@@ -54,7 +54,7 @@ typedef struct drove_schedule_ops {
     const char *name, *help, *source;
     bool        by_staleness; /* its factor is only known when the step is published */
     drove_status (*parse)(const drove_spec *spec, unsigned n_workers, drove_schedule *schedule);
-    /* What eta is multiplied with. */
+    /* Factor of eta. */
     double (*factor)(const drove_schedule *schedule, const drove_progress_point *at);
 } drove_schedule_ops;
 
@@ -84,16 +84,16 @@ typedef struct drove_optim {
     drove_schedule      schedule[DROVE_MAX_SCHEDULES];
     unsigned            n_schedules;
     float               lr, weight_decay, clip;
-    drove_state_place   state;    /* shared for a rule without state, whatever was asked */
+    drove_state_place   state;    /* always shared for a rule without state             */
     size_t              n;        /* floats in theta; each state vector is as long       */
     size_t              n_vector; /* floats in the shared vector: n (1 + shared states)  */
-    bool                spans_ok; /* the gradient may leave untouched parts out          */
+    bool                spans_ok; /* the gradient may omit untouched parts               */
     bool                fusable;  /* plain SGD: needs no gradient vector                 */
     bool                by_staleness;
     const drovek_table *kernels;
 } drove_optim;
 
-/* Errors: DROVE_E_ARG (names with the nearest known word, ranges), DROVE_E_NOMEM. */
+/* Errors: DROVE_E_ARG (unknown names, with the nearest; ranges), DROVE_E_NOMEM. */
 drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **out);
 void         drove__optim_destroy(drove_optim *optim);
 
@@ -107,12 +107,12 @@ typedef struct drove_optim_worker {
 drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim);
 void         drove__optim_worker_fini(drove_optim_worker *w);
 
-/* Step size for a batch handed out at this point: lr times all factors that do not depend on
+/* Step size of a batch claimed at this epoch: lr times all factors that do not depend on
  * staleness. */
 float drove__optim_eta(const drove_optim *optim, double epoch);
 
-/* Where to take the gradient: view itself (a shared vector, or theta with state per worker), or
- * theta + mu v written to w->lookahead.  [racy: view] */
+/* The point at which to take the gradient: view itself (a shared vector, or theta with state per
+ * worker), or theta + mu v, written to w->lookahead.  [racy: view] */
 const float *drove__optim_theta(const drove_optim *optim, drove_optim_worker *w, const float *view);
 
 /* A step on its way from a worker to the shared parameters. */
@@ -124,17 +124,17 @@ typedef struct drove_step {
                               it inside already, and apply ignores it                             */
 } drove_step;
 
-/* From a batch's mean gradient g[n] (worker's, overwritten): adds weight decay at `view`
+/* Prepares a batch's mean gradient g[n] (the worker's, overwritten): adds weight decay at `view`
  * (weight_decay * theta), clips the norm, and with state per worker applies the rule.  span may be
- * NULL; otherwise optim->spans_ok, and *out borrows it.  [racy: view] */
+ * NULL; otherwise optim->spans_ok is required, and *out borrows it.  [racy: view] */
 void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
                           float *g, const drove_span *span, size_t n_spans, float eta,
                           drove_step *out);
 
 /* Applies elements [offset, offset + length) of a step: out = rule(in), for theta and the shared
  * state alike; out and in are shared vectors and may be the same.  t: number of this update, from
- * 1. offset, length multiples of 16 or reaching n.  Where out is another vector, elements outside
- * the step's spans are copied.  [racy: out, in] */
+ * 1.  offset and length are multiples of 16, or length reaches n.  If out is another vector,
+ * elements outside the step's spans are copied.  [racy: out, in] */
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
                         uint64_t t, size_t offset, size_t length, const float *in, float *out);
 

@@ -12,8 +12,7 @@
  *   adam        m1' = beta1 m1 + (1 - beta1) g;  m2' = beta2 m2 + (1 - beta2) g^2;
  *               theta' = theta - eta (m1' / (1 - beta1^t)) / (sqrt(m2' / (1 - beta2^t)) + epsilon)
  *
- * The arithmetic itself is in the kernels; no function here keeps anything, so all may be called
- * by any thread.
+ * The kernels do the arithmetic.  No function here keeps state, so any thread may call all of them.
  */
 #include "optim/optim.h"
 
@@ -23,7 +22,7 @@
 static const double decay_most =
     1.0 - FLT_EPSILON / 2; /* largest float below 1: mu and the betas             */
 static const double epsilon_least =
-    FLT_MIN; /* 0 would make 0/0 of a gradient that was always 0     */
+    FLT_MIN; /* 0 would give 0/0 for a gradient that was always 0    */
 static const double epsilon_most = 1e6;
 
 /* The rule's one argument or a key, as a float in [0, 1). */
@@ -178,7 +177,7 @@ static drove_status parse_adam(const drove_spec *spec, drove_rule *rule)
     return read_epsilon(spec, rule);
 }
 
-/* 1 - beta^t: the weight that t steps have in a running mean which started at 0. */
+/* 1 - beta^t: the total weight of t steps in a running mean that started at 0. */
 static float correction(float beta, uint64_t t)
 {
     return (float)(1.0 - pow((double)beta, (double)t));

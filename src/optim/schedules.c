@@ -1,8 +1,8 @@
 /* optim/schedules.c - step-size schedules by epoch: factors that multiply the step size.
  *
- * Source: thesis Table 2.3, "adaptive learning rate" (eta_t), which leaves the sequence open;
- * the usual ones are here.  Those that depend on staleness are in optim/staleness.c.  An epoch is
- * a real number: 2.5 = two and a half passes over the training set handed out.
+ * Source: thesis Table 2.3, "adaptive learning rate" (eta_t), which leaves the sequence open; these
+ * are the usual ones.  optim/staleness.c has those that depend on staleness.  An epoch is a real
+ * number: 2.5 = two and a half passes over the training set claimed.
  */
 #include "optim/schedules.h"
 
@@ -37,7 +37,7 @@ static double factor_constant(const drove_schedule *schedule, const drove_progre
 
 static const drove_schedule_ops schedule_constant = {
     .name = "constant",
-    .help = "the step size stays as it is",
+    .help = "constant step size",
     .source = "thesis Table 2.3, learning rate",
     .parse = parse_constant,
     .factor = factor_constant,
@@ -60,7 +60,7 @@ static double factor_step(const drove_schedule *schedule, const drove_progress_p
 
 static const drove_schedule_ops schedule_step = {
     .name = "step",
-    .help = "times a factor after every so many epochs; step:FACTOR,EPOCHS",
+    .help = "times FACTOR after every EPOCHS epochs; step:FACTOR,EPOCHS",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_step,
     .factor = factor_step,
@@ -83,7 +83,7 @@ static double factor_exponential(const drove_schedule *schedule, const drove_pro
 
 static const drove_schedule_ops schedule_exponential = {
     .name = "exponential",
-    .help = "times a factor per epoch, falling at every batch; exponential:FACTOR",
+    .help = "times FACTOR per epoch, applied at every batch; exponential:FACTOR",
     .source = "thesis Table 2.3, adaptive learning rate",
     .parse = parse_exponential,
     .factor = factor_exponential,
@@ -123,7 +123,7 @@ static drove_status parse_ramp(const drove_spec *spec, drove_schedule *schedule,
     return drove__spec_real(spec, "floor", 0.0, 1.0, &schedule->p[1]);
 }
 
-/* Share of the ramp that is done, in [0, 1]. */
+/* Completed share of the ramp, in [0, 1]. */
 static double done(const drove_schedule *schedule, const drove_progress_point *at)
 {
     return fmin(at->epoch / schedule->p[0], 1.0);

@@ -1,11 +1,11 @@
-/* optim/schedules.h - what the files of schedules share; used inside optim/ only. */
+/* optim/schedules.h - shared by the files of schedules; used inside optim/ only. */
 #ifndef DROVE_OPTIM_SCHEDULES_H
 #define DROVE_OPTIM_SCHEDULES_H
 
 #include "optim/optim.h"
 
-/* Refuses unknown keys (NULL-terminated list, may be NULL) and any other number of arguments
- * than n_args; form is the notation that was expected.  Errors: DROVE_E_ARG. */
+/* Refuses unknown keys (NULL-terminated list, may be NULL) and any number of arguments but n_args;
+ * form is the expected notation.  Errors: DROVE_E_ARG. */
 drove_status drove__schedule_needs(const drove_spec *spec, unsigned n_args, const char *const *keys,
                                    const char *form);
 

@@ -3,16 +3,15 @@
  * staleness    eta / tau for tau >= 1, eta for tau = 0.
  *              Source: Zhang, Gupta, Lian, Liu, IJCAI 2016 (thesis reference [25]).
  *
- * mindthestep  tau is taken to be random with the probabilities P(tau) of a model.  In expectation
- *              a step then is
+ * mindthestep  tau is modelled as random with probabilities P(tau).  In expectation a step then is
  *                  E[theta(t+1) - theta(t)] = - sum over i of P(i) alpha(i) E[g(t-i)],
- *              and the choice of the step size alpha shapes how old gradients weigh.
+ *              so the step size alpha sets the weight of old gradients.
  *              Source: Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019 (thesis reference
  *              [11]); the derivation in docs/optim.md is ours.
  *
  *   geometric  P(i) = p (1-p)^i with p = 1 / (1 + mean).  alpha(i) = C^-i / p makes the weights
- *              ((1-p)/C)^i: momentum mu = (1-p)/C.  The user names mu; otherwise mu = (1-p)^2, that
- *              is C = 1/(1-p).
+ *              ((1-p)/C)^i: momentum mu = (1-p)/C.  The user gives mu; the default is mu = (1-p)^2,
+ *              which is C = 1/(1-p).
  *   cmp        P(i) = lambda^i / (i!)^nu / Z (Conway, Maxwell, Poisson); poisson is nu = 1.
  *              alpha(i) = c(i) lambda^-i (i!)^nu with c(i) = 1 - K sum over j < i of P(j) makes the
  *              change of the weights from one age to the next proportional to P.  K = 1 is the
@@ -20,9 +19,9 @@
  *              up to a constant, which falls with i.
  *
  * Every alpha is then scaled and capped, factor(i) = min(cap, c alpha(i)), with c such that the
- * mean factor under the model is 1 and --lr keeps its meaning.
+ * mean factor under the model is 1, so --lr keeps its meaning.
  *
- * Tables are made at creation and constant from then on; any thread may read them.
+ * Tables are built at creation and constant afterwards; any thread may read them.
  */
 #include "optim/schedules.h"
 
@@ -90,9 +89,9 @@ static void cmp_probabilities(double log_lambda, double nu, double *p, size_t n)
     normalise(p, n);
 }
 
-/* log lambda for which the CMP distribution has this mean > 0, by bisection; p[n] is overwritten
- * with it. The mode is lambda^(1/nu), within about (1 + 1/nu) of the mean, which gives the
- * bracket. */
+/* log lambda for which the CMP distribution has this mean > 0, by bisection; overwrites p[n] with
+ * that distribution.  The mode is lambda^(1/nu), within about (1 + 1/nu) of the mean, which gives
+ * the bracket. */
 static double fit_cmp(const mindthestep *m, double *p, size_t n)
 {
     double low = m->nu * log(m->mean) - 50.0, high = m->nu * log(m->mean + 2.0 + 2.0 / m->nu);
@@ -106,8 +105,8 @@ static double fit_cmp(const mindthestep *m, double *p, size_t n)
     return 0.5 * (low + high);
 }
 
-/* p[n] and alpha[n], the latter up to a constant; entries may be infinite, which the cap then
- * bounds. */
+/* p[n] and alpha[n], the latter up to a constant; entries may be infinite: the cap bounds them
+ * later. */
 static void fill_cmp(const mindthestep *m, double *p, double *alpha, size_t n)
 {
     double log_lambda = m->model == MODEL_POISSON ? log(m->mean) : fit_cmp(m, p, n);
@@ -139,7 +138,7 @@ static double mean_factor(const double *p, const double *alpha, size_t n, double
     return sum;
 }
 
-/* alpha[n] -> factors with mean 1 under p[n].  cap > 1, so that a scale exists. */
+/* alpha[n] -> factors with mean 1 under p[n].  cap > 1, so a scale exists. */
 static void scale_to_mean_one(const double *p, double *alpha, size_t n, double cap)
 {
     double low = 0.0, high = 1.0;
@@ -152,7 +151,7 @@ static void scale_to_mean_one(const double *p, double *alpha, size_t n, double c
     for (size_t i = 0; i < n; i++) alpha[i] = fmin(cap, high * alpha[i]);
 }
 
-/* Entries until P is negligible; a larger tau gets the last factor. */
+/* Number of entries until P is negligible; a larger tau gets the last factor. */
 static size_t table_length(const mindthestep *m)
 {
     if (m->mean == 0.0) return 1;
@@ -222,7 +221,7 @@ static double factor_mindthestep(const drove_schedule *schedule, const drove_pro
 const drove_schedule_ops drove__schedule_mindthestep = {
     .name = "mindthestep",
     .help = "by a model of staleness, mean factor 1; mindthestep?model=poisson&mean=M&cap=5, "
-            "model=geometric&momentum=MU, model=cmp&nu=NU; M defaults to the workers less one",
+            "model=geometric&momentum=MU, model=cmp&nu=NU; M defaults to the workers minus one",
     .source = "Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019",
     .by_staleness = true,
     .parse = parse_mindthestep,

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "engine/linear/precision.h"
+#include "strategy/combine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,42 +87,6 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
-    return DROVE_OK;
-}
-
-/* The strategies that lack such a reason, joined: for an error. */
-static const char *names_without(const drove_plan_tables *tables, bool of_ranks, char *into,
-                                 size_t size)
-{
-    size_t used = 0;
-    into[0] = '\0';
-    for (size_t i = 0; tables->strategies[i] != NULL && used < size; i++) {
-        const drove_sync_ops *ops = tables->strategies[i];
-        if ((of_ranks ? ops->not_ranks : ops->not_procs) != NULL) continue;
-        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "", ops->name);
-    }
-    return into;
-}
-
-static drove_status check_host(const drove_plan *p, const drove_options *o,
-                               const drove_plan_tables *tables)
-{
-    char names[512];
-    if (p->host == DROVE_HOST_RANKS && p->ops->not_ranks != NULL)
-        return drove__fail(DROVE_E_ARG,
-                           "--strategy %s: %s; %u ranks were started: expected one of %s "
-                           "(allreduce is what sync is among ranks)",
-                           p->spec, p->ops->not_ranks, p->n_ranks,
-                           names_without(tables, true, names, sizeof names));
-    if (p->host == DROVE_HOST_RANKS && drove__workers_are_procs(o->workers))
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected no processes of a rank's own, as %u ranks were "
-                           "started, each of which is a worker",
-                           o->workers, p->n_ranks);
-    if (p->host == DROVE_HOST_PROCS && p->ops->not_procs != NULL)
-        return drove__fail(DROVE_E_ARG, "--workers %s: --strategy %s: %s; expected one of %s",
-                           o->workers, p->spec, p->ops->not_procs,
-                           names_without(tables, false, names, sizeof names));
     return DROVE_OK;
 }
 
@@ -233,27 +199,6 @@ static drove_status check_entry(const drove_plan *p, const drove_workers_entry *
                        e->name, p->spec);
 }
 
-/* %r becomes the number of this rank on its host. */
-static drove_status expand_rank(const char *text, unsigned local_rank, char *into, size_t size)
-{
-    size_t used = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (used + 12 >= size)
-            return drove__fail(DROVE_E_ARG,
-                               "--workers: expected at most %zu characters with %%r replaced, "
-                               "found more",
-                               size - 12);
-        if (at[0] == '%' && at[1] == 'r') {
-            used += (size_t)snprintf(into + used, size - used, "%u", local_rank);
-            at++;
-        } else {
-            into[used++] = *at;
-        }
-    }
-    into[used] = '\0';
-    return DROVE_OK;
-}
-
 /* The workers of the list, from p->worker[first] on, in a plan that has room for them. */
 static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned first)
 {
@@ -275,8 +220,8 @@ static unsigned list_workers(const drove_plan *p)
 
 static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
-    char text[DROVE_TEXT_SIZE + 12]; /* any text without %r */
-    DROVE_TRY(expand_rank(o->workers, m->local_rank, text, sizeof text));
+    char text[DROVE_WORKERS_SIZE];
+    DROVE_TRY(drove__workers_expand(o->workers, m->local_rank, text, sizeof text));
     return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
 }
 
@@ -388,13 +333,8 @@ static drove_status choose_host(drove_plan *p, const drove_options *o, const dro
     return is_procs ? drove__procs_parse(o->workers, m->n_pus, &p->n_asked) : DROVE_OK;
 }
 
-static drove_status make(drove_plan *p, const drove_options *o, const drove_machine *m,
-                         const drove_plan_tables *tables)
+static drove_status make_plan(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
-    DROVE_TRY(choose_host(p, o, m));
-    DROVE_TRY(choose_strategy(p, o, m, tables));
-    DROVE_TRY(check_host(p, o, tables));
-    if (has_list(o)) DROVE_TRY(read_list(p, o, m));
     if (o->partition[0] != '\0') {
         DROVE_TRY(check_partition(p, o));
         return plan_groups(p, m, groups_of(o->partition));
@@ -404,6 +344,71 @@ static drove_status make(drove_plan *p, const drove_options *o, const drove_mach
     if (!has_list(o)) return plan_threads(p, m);
     DROVE_TRY(make_workers(p, list_workers(p)));
     return plan_list(p, m, 0);
+}
+
+/* The strategies that run in this place, joined: for an error. */
+static const char *names_for(const drove_plan_tables *tables, const drove_combination *c,
+                             char *into, size_t size)
+{
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; tables->strategies[i] != NULL && used < size; i++) {
+        const drove_sync_ops *ops = tables->strategies[i];
+        if (drove__combine(ops, c) != NULL) continue;
+        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "", ops->name);
+    }
+    return into;
+}
+
+static drove_status check_processes(const drove_plan *p, const drove_options *o)
+{
+    if (p->host != DROVE_HOST_RANKS || !drove__workers_are_procs(o->workers)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                       "started, each of which is a worker",
+                       o->workers, p->n_ranks);
+}
+
+/* Does the strategy run on these workers, with parameters in this number format? */
+static drove_status check_combination(const drove_plan *p, const drove_options *o,
+                                      const drove_plan_tables *tables)
+{
+    char names[512];
+    drove_combination c = {.n_workers = p->n_workers,
+                           .procs = p->host == DROVE_HOST_PROCS,
+                           .ranks = p->host == DROVE_HOST_RANKS,
+                           .typed = o->precision[0] != '\0' &&
+                                    !drove__precision_is_exchange(o->precision),
+                           .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
+    for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++) {
+        c.any_device |= p->worker[i].device != NULL;
+        if (p->worker[i].n_cores > 1) c.engine_can &= ~(unsigned)DROVE_COMBINE_FUSED;
+        if (p->worker[i].device != NULL) c.engine_can = 0;
+    }
+    const char *why = drove__combine(p->ops, &c);
+    if (why == NULL) return DROVE_OK;
+    names_for(tables, &c, names, sizeof names);
+    if (c.ranks)
+        return drove__fail(DROVE_E_ARG,
+                           "--strategy %s: %s; %u ranks were started: expected one of %s "
+                           "(allreduce is what sync is among ranks)",
+                           p->spec, why, p->n_ranks, names);
+    if (c.typed)
+        return drove__fail(DROVE_E_ARG, "--precision %s: --strategy %s: %s; expected one of %s",
+                           o->precision, p->spec, why, names);
+    return drove__fail(DROVE_E_ARG, "--workers %s: --strategy %s: %s; expected one of %s",
+                       o->workers, p->spec, why, names);
+}
+
+static drove_status make(drove_plan *p, const drove_options *o, const drove_machine *m,
+                         const drove_plan_tables *tables)
+{
+    DROVE_TRY(choose_host(p, o, m));
+    DROVE_TRY(choose_strategy(p, o, m, tables));
+    DROVE_TRY(check_processes(p, o));
+    if (has_list(o)) DROVE_TRY(read_list(p, o, m));
+    DROVE_TRY(make_plan(p, o, m));
+    return check_combination(p, o, tables);
 }
 
 drove_status drove__plan_make(const drove_options *options, const drove_machine *machine,

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "elastic/elastic.h"
+#include "engine/linear/precision.h"
 #include "run/registry.h"
 #include "run/resolve.h"
 
@@ -12,7 +13,7 @@
 
 void drove__exchange_options(const drove_options *options, drove_sync_options *out)
 {
-    bool is_sent = options->precision[0] != '\0' && !drove__resolve_is_low(options);
+    bool is_sent = drove__precision_has_exchange(options->precision);
     out->period = options->period[0] != '\0' ? options->period : NULL;
     out->rho = options->rho;
     out->by_layer = strcmp(options->messages, "layers") == 0;
@@ -59,7 +60,7 @@ static drove_status check_unused(const drove_options *o, const drove_plan *w)
         {"period", "--period", o->period[0] != '\0'},
         {"rho", "--rho", o->rho != 0.0},
         {"messages", "--messages", strcmp(o->messages, "packed") != 0},
-        {"precision", "--precision", o->precision[0] != '\0' && !drove__resolve_is_low(o)},
+        {"precision", "--precision", drove__precision_has_exchange(o->precision)},
     };
     for (size_t i = 0; i < DROVE_COUNT(option); i++) {
         if (!option[i].is_given) continue;

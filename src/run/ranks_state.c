@@ -1,7 +1,7 @@
 /* run/ranks_state.c - the state of all ranks in one file, and back.  See ranks.h.
  *
  * Saving: rank 0 takes from one rank after the other the tensors that it has not itself.  Resuming:
- * rank 0 reads the file, and gives it to all as it is in memory.  Both in a lane in which no
+ * rank 0 reads the file, and gives it to all as it is in memory.  Both in a channel in which no
  * strategy has anything under way while its workers are parked: the last one may hold a turn.
  */
 #include "run/ranks.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANE = DROVE_LANES - 2, MOST_FLOATS = 1 << 24 };
+enum { CHANNEL = DROVE_CHANNELS - 2, MOST_FLOATS = 1 << 24 };
 
 /* n_bytes, in pieces, from or to `peer`; the worker here is parked, so this thread may speak for
  * it. */
@@ -25,7 +25,7 @@ static drove_status pass(const drove_run *run, drove_exchange_kind kind, unsigne
         float *value = is_rest ? &rest : (float *)(void *)at;
         if (is_rest && !takes) memcpy(&rest, at, left);
         drove_exchange x = {.kind = kind,
-                            .lane = LANE,
+                            .channel = CHANNEL,
                             .peer = peer,
                             .in = value,
                             .out = kind == DROVE_SEND ? NULL : value,

@@ -33,8 +33,7 @@ static drove_status setup_machine(drove_run *run)
     drove__topo_facts(run->topo, &facts);
     run->machine = (drove_machine){.topo = run->topo,
                                    .n_pus = facts.n_pus,
-                                   .is_bound =
-                                       (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
+                                   .is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
                                    .n_ranks = r->n,
                                    .rank = r->rank,
                                    .n_local = r->n_local,
@@ -155,8 +154,10 @@ static drove_status setup_transport(drove_run *run)
         return DROVE_OK;
     }
     if ((run->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
-    DROVE_TRY(drove__transport_shared(run->plan.n_workers, is_procs, run->optim->n_vector,
-                                      &run->kernels, run->topo, run->place, &run->transport));
+    size_t n_most = run->optim->n_vector; /* of TYPED engines as floats */
+    if (n_most < run->model->n_params) n_most = run->model->n_params;
+    DROVE_TRY(drove__transport_shared(run->plan.n_workers, is_procs, n_most, &run->kernels,
+                                      run->topo, run->place, &run->transport));
     /* Of processes the host finds out sooner that one hangs, and which. */
     run->transport->timeout_s = run->opt.timeout * (is_procs ? 10.0 : 1.0);
     return DROVE_OK;
@@ -202,6 +203,25 @@ static drove_status setup_spans(drove_run *run)
     return DROVE_OK;
 }
 
+/* ---- low-precision parameters that workers exchange ---- */
+
+static void unpack(void *context, const uint32_t *words, float *theta)
+{
+    const drove_loop *loop = context;
+    loop->core_ops->unpack(loop->shared, words, theta);
+}
+
+static void pack(void *context, unsigned worker, uint64_t number, const float *theta,
+                 uint32_t *words)
+{
+    const drove_loop *loop = context;
+    drove_rng rng;
+    bool is_exact = worker == DROVE_SYNC_SHARED;
+    if (!is_exact)
+        drove__rng_seed(&rng, loop->seed, DROVE_RNG_MERGE, number * DROVE_MOST_THREADS + worker);
+    loop->core_ops->pack(loop->shared, is_exact ? NULL : &rng, theta, words);
+}
+
 static drove_status create_strategy(drove_run *run, const drove_spec *spec, const float *theta,
                                     const bool *is_device, const bool *is_resident)
 {
@@ -223,11 +243,13 @@ static drove_status create_strategy(drove_run *run, const drove_spec *spec, cons
     };
     drove__exchange_options(&run->opt, &opt);
     drove_params start = {.theta = (float *)(uintptr_t)theta};
-    if (loop->shared == NULL)
-        return drove__sync_create(run->plan.ops, &opt, &start, &loop->sync);
+    if (loop->shared == NULL) return drove__sync_create(run->plan.ops, &opt, &start, &loop->sync);
     start = (drove_params){.words = drove__alloc(run->optim->n, sizeof *start.words)};
     if (start.words == NULL) return drove__fail_nomem("the model's parameters", run->optim->n * 4);
-    loop->core_ops->pack(loop->shared, theta, start.words);
+    const drove_sync_convert convert = {
+        .n_floats = run->model->n_params, .unpack = unpack, .pack = pack, .context = loop};
+    loop->core_ops->pack(loop->shared, NULL, theta, start.words);
+    opt.convert = &convert;
     opt.layout = loop->core_ops->layout(loop->shared);
     drove_status status = drove__sync_create(run->plan.ops, &opt, &start, &loop->sync);
     drove__free(start.words);
@@ -266,10 +288,10 @@ static drove_status check_live(const drove_run *run)
             run->plan.spec, run->opt.rule);
     for (unsigned i = run->plan.first_here; i < run->plan.first_here + run->plan.n_here; i++) {
         const drove_worker *w = &loop->worker[i];
-        if ((w->engine_ops->can & DROVE_ENGINE_FUSED) != 0) continue;
+        if ((w->engine_ops->can & DROVE_ENGINE_FUSED) != 0 && w->plan->n_cores == 1) continue;
         return drove__fail(DROVE_E_ARG,
                            "--strategy %s: it writes the shared parameters while it computes: "
-                           "expected workers on cores, found %s",
+                           "expected workers of one core each, found %s",
                            run->plan.spec, w->plan->name);
     }
     return DROVE_OK;
@@ -429,7 +451,8 @@ drove_status drove__run_setup(drove_run *run)
     DROVE_TRY(drove__ranks_agree(run, drove__run_start_workers(run)));
     DROVE_TRY(drove__ranks_agree(run, setup_rest(run)));
     run->ranks.is_together = true;
-    run->beginning.start_ns = drove__clock_now(run->loop->clock) - begun_ns - run->beginning.data_ns;
+    run->beginning.start_ns =
+        drove__clock_now(run->loop->clock) - begun_ns - run->beginning.data_ns;
     drove__run_prefetch_begin(run);
     return DROVE_OK;
 }

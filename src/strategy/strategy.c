@@ -8,6 +8,13 @@
 #include <assert.h>
 #include <string.h>
 
+const char *drove__sync_not_typed(const drove_sync_ops *ops)
+{
+    if ((ops->needs & DROVE_SYNC_TYPED) != 0) return NULL;
+    if (ops->not_typed != NULL) return ops->not_typed;
+    return "its workers publish gradients, and low-precision steps go straight into the parameters";
+}
+
 /* What the options ask that the strategy cannot do. */
 static drove_status check_options(const drove_sync_ops *ops, const drove_sync_options *opt)
 {
@@ -18,8 +25,12 @@ static drove_status check_options(const drove_sync_ops *ops, const drove_sync_op
                            opt->n_workers);
     if (opt->layout != NULL && (ops->needs & DROVE_SYNC_TYPED) == 0)
         return drove__fail(DROVE_E_ARG,
-                           "%s: expected parameters that are floats, found low-precision ones "
-                           "(sequential, hogwild and replicas share those)",
+                           "%s: expected parameters that are floats, found low-precision ones: %s",
+                           ops->name, drove__sync_not_typed(ops));
+    if (opt->layout != NULL && opt->convert == NULL && (ops->needs & DROVE_SYNC_SPREAD) != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected low-precision parameters with functions that "
+                           "convert them, found none",
                            ops->name);
     return DROVE_OK;
 }

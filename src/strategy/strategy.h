@@ -47,7 +47,8 @@ enum {
  *   LIVE      steps of any batch size go straight into the shared parameters; without it `live` is
  *             used for batches of one example only
  *   BACKOFF   may wait by the back-off; drove__sync_create refuses one for any other strategy
- *   TYPED     accepts a layout: parameters that are words, read and written through `live` alone
+ *   TYPED     accepts a layout: parameters that are words, read and written through `live` alone;
+ *             with SPREAD each worker has its own, and floats are exchanged (elastic/typed.h)
  *   SPREAD    workers have parameters of their own and exchange through opt->transport alone, so
  *             that they may be threads, processes or ranks
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
@@ -97,6 +98,19 @@ typedef struct drove_sum {
     const float *value; /* [optim->n]; this slice may be read until the step's publish */
 } drove_sum;
 
+/* Between the words of a layout and the floats that workers exchange. */
+typedef struct drove_sync_convert {
+    size_t n_floats; /* of the model */
+    /* theta[n_floats] of words. */
+    void (*unpack)(void *context, const uint32_t *words, float *theta);
+    /* And back, rounded as the engine rounds its steps, by the random numbers of this worker and
+     * its exchange `number`; worker DROVE_SYNC_SHARED: to the nearest.  Any thread, several at
+     * once. */
+    void (*pack)(void *context, unsigned worker, uint64_t number, const float *theta,
+                 uint32_t *words);
+    void *context;
+} drove_sync_convert;
+
 /* One copy of the slice at offset between a device and the host, for a strategy's record. */
 typedef struct drove_slice_copy {
     size_t   offset;
@@ -115,6 +129,9 @@ typedef struct drove_sync_options {
     uint64_t           seed;
     /* Number formats of the words; copied.  NULL: floats.  Needs TYPED. */
     const drove_layout *layout;
+    /* SPREAD with a layout: copied, its context borrowed until fini.  A transport that is given
+     * must hold vectors of n_floats. */
+    const drove_sync_convert *convert;
     /* [n_workers] which of them compute on memory of their own, far away: their gradient belongs to
      * the parameters as they were at acquire.  NULL: none. */
     const bool *is_deep;
@@ -150,6 +167,9 @@ typedef struct drove_sync_ops {
      * that a killed worker leaves nothing behind that holds up the others.
      * Ranks: workers share nothing but opt->transport. */
     const char *not_procs, *not_ranks;
+    /* Why not a layout; without TYPED and NULL: it works on gradients, which low-precision steps
+     * do not give. */
+    const char *not_typed;
     /* Start with start->theta[optim->n] followed by zero state, or with start->words[optim->n]
      * (TYPED, with a layout).  May put another table into s->ops where a variant offers or needs
      * something else.  On failure the caller calls fini if s->impl is set; fini must accept what a
@@ -172,9 +192,11 @@ typedef struct drove_sync_ops {
 
     /* ---- optional ---- */
     /* Lends the shared parameters for n_steps steps in place by this worker (engine.h: steps);
-     * live_done counts them, with the mean staleness of one in info.  NULL: not offered. */
+     * live_done counts them, with the mean staleness of one in info, and exchanges with others
+     * where it is time (errors: DROVE_E_SYSTEM).  NULL: not offered. */
     drove_params (*live)(drove_sync *s, unsigned worker);
-    void (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info);
+    drove_status (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info);
     /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
      * up by that step's publish, which can then make the new parameters where the value lies.
      * Result NULL: not for this rule.  NULL: not offered.  The caller's own memory always does. */
@@ -269,6 +291,9 @@ struct drove_sync {
 drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
                                 const drove_params *start, drove_sync **out);
 void         drove__sync_destroy(drove_sync *s); /* NULL accepted */
+
+/* Why the row accepts no layout: a clause; NULL: it does. */
+const char *drove__sync_not_typed(const drove_sync_ops *ops);
 
 /* Continues a saved run: workers parked, `published` updates are in vector[n_vector].
  * Errors: those of ops->restore. */

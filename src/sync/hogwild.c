@@ -110,9 +110,11 @@ static drove_params live_view(drove_sync *s, unsigned worker)
     return shared(s);
 }
 
-static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info)
 {
     (void)count_updates(s, worker, n_steps, info);
+    return DROVE_OK;
 }
 
 static drove_params peek(drove_sync *s)

@@ -333,7 +333,8 @@ static drove_params live(drove_sync *s, unsigned worker)
 
 /* What was lacking at first lacks in all n steps; what other replicas have published since, in
  * half of them; what mates have, was in w at once, and is spread over the n. */
-static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info)
 {
     const member *me = s->worker[worker].own;
     uint64_t lacks, n = n_steps;
@@ -344,6 +345,7 @@ static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_pu
     made.staleness = me->lacked + ((grown - by_mates) * (n + 1) / 2 + by_mates + n / 2) / n;
     meet_if_due(s, worker, &made);
     *info = made;
+    return DROVE_OK;
 }
 
 /* A meeting that it was in has been held in part; the rest of its replica meets the centre when all

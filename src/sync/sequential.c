@@ -68,10 +68,12 @@ static drove_params live(drove_sync *s, unsigned worker)
     return vector_of(s);
 }
 
-static void live_done(drove_sync *s, unsigned worker, uint64_t n_steps, drove_publish_info *info)
+static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info)
 {
     (void)worker;
     count_updates(s, n_steps, info);
+    return DROVE_OK;
 }
 
 static drove_params peek(drove_sync *s)

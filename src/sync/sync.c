@@ -170,8 +170,16 @@ static void release(drove_sync *s, unsigned worker)
     (void)worker;
 }
 
-/* to[length] = sum over workers [first, first + n) of their values at offset: the first half of
- * them, plus the other. spare: a block for each further level. */
+/* Largest power of 2 below n >= 2: the tree in which accum/ and cluster/ add, too. */
+static unsigned split(unsigned n)
+{
+    unsigned half = 1;
+    while (2 * half < n) half *= 2;
+    return half;
+}
+
+/* to[length] = sum over workers [first, first + n) of their values at offset: the first `half` of
+ * them, plus the others. spare: a block for each further level. */
 static void sum_tree(const drove_sync *s, unsigned first, unsigned n, size_t offset, size_t length,
                      float *to, float *spare)
 {
@@ -181,7 +189,7 @@ static void sum_tree(const drove_sync *s, unsigned first, unsigned n, size_t off
         k->copy_f32(to, slot[first].step.value + offset, length);
         return;
     }
-    unsigned half = (n + 1) / 2;
+    unsigned half = split(n);
     sum_tree(s, first, half, offset, length, to, spare);
     if (n - half == 1) {
         k->axpy_f32(to, slot[first + half].step.value + offset, length, 1.0f);

@@ -1,4 +1,4 @@
-/* trace/append.c - whole records at the end of a file. */
+/* trace/append.c - appends whole records to a file. */
 #include "trace/append.h"
 
 #include <errno.h>

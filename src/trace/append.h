@@ -1,4 +1,4 @@
-/* trace/append.h - a file that only grows, by whole records; used inside trace/ only. */
+/* trace/append.h - a file that grows by whole records; used inside trace/ only. */
 #ifndef DROVE_TRACE_APPEND_H
 #define DROVE_TRACE_APPEND_H
 
@@ -16,8 +16,8 @@ typedef struct drove_append {
 drove_status drove__append_open(drove_append *a, const char *path, int flags);
 void         drove__append_close(drove_append *a);
 
-/* Adds all of the record with as few calls as the system allows, or nothing: what a full disk
- * cuts off is removed again.  Another process sees the file end between two records.  Errors:
+/* Appends the whole record, in as few system calls as possible, or nothing: what a full disk cuts
+ * off is removed again.  Another process sees the file end between two records.  Errors:
  * DROVE_E_IO. */
 drove_status drove__append_write(drove_append *a, const void *record, size_t size_bytes);
 

@@ -1,5 +1,5 @@
-/* trace/crc32c.c - bit by bit: an event record is short and rare, so a table would cost more
- * than it saves. */
+/* trace/crc32c.c - CRC-32C bit by bit: an event record is short and rare, so a table would cost
+ * more than it saves. */
 #include "trace/crc32c.h"
 
 uint32_t drove__crc32c(const void *bytes, size_t size_bytes)

@@ -2,9 +2,9 @@
  *
  * A file is a sequence of records, integers little-endian:
  *     uint64 length | uint32 masked CRC-32C of these 8 bytes | payload | uint32 the same of payload
- * and each payload is one Event message (events.proto).  The first says which format version
- * follows. One thread at a time.  Every event reaches the file at once, whole, so a reader may
- * follow along.
+ * and each payload is one Event message (events.proto).  The first one holds the format version.
+ * One thread at a time.  Every event is written immediately and whole, so a reader may follow the
+ * file as it grows.
  */
 #include "trace/append.h"
 #include "trace/crc32c.h"
@@ -31,8 +31,8 @@ static void put_u32(uint8_t *to, uint32_t value)
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* The format rotates and offsets its checksums, so that the checksum of data that holds
- * checksums stays useful. */
+/* The format rotates and offsets its checksums, so that a checksum of data that contains checksums
+ * stays useful. */
 static uint32_t masked_crc(const uint8_t *bytes, size_t size_bytes)
 {
     uint32_t crc = drove__crc32c(bytes, size_bytes);
@@ -60,8 +60,7 @@ static drove_status write_event(drove_events *e, Drove__Events__Event *event)
     return status;
 }
 
-/* A new file; its name ends in .1, .2 ... where this process has opened another in the same
- * second. */
+/* Creates a file; its name ends in .1, .2 ... if this process has opened one in the same second. */
 static drove_status open_new(const char *folder, drove_append *file)
 {
     char host[HOST_SIZE] = "localhost";
@@ -127,8 +126,8 @@ drove_status drove__events_scalar(drove_events *e, const char *tag, int64_t step
     return write_value(e, tag, step, &v);
 }
 
-/* Fills limit and count with the occupied buckets and one empty bucket before each that has a
- * gap before it, so that no bucket seems wider than it is.  Returns how many. */
+/* Fills limit and count with the occupied buckets, and one empty bucket per gap, so that no
+ * bucket seems wider than it is.  Returns their number. */
 static size_t fill_buckets(const drove_histogram *h, double *limit, double *count)
 {
     size_t n = 0;

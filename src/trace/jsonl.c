@@ -1,8 +1,7 @@
-/* trace/jsonl.c - log.jsonl: one JSON record a line, at the end of the file.
+/* trace/jsonl.c - log.jsonl: appends one JSON record per line.
  *
- * A run that was killed while it wrote can leave half a line, at the very end only.  Opening
- * removes it, so that every line of the file is a whole record.  One writer a file; one thread at
- * a time.
+ * A run that is killed while it writes can leave half a line, only at the end.  Opening removes it,
+ * so that every line of the file is a whole record.  One writer per file; one thread at a time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memrchr */
@@ -20,7 +19,7 @@ struct drove_jsonl {
     drove_append file;
 };
 
-/* *size = bytes in the file; *whole = those up to and including the last line end, 0 if there is
+/* *size = bytes in the file; *whole = bytes up to and including the last line end, 0 if there is
  * none. */
 static drove_status find_whole_lines(const char *path, off_t *size, off_t *whole)
 {

@@ -1,8 +1,8 @@
-/* trace/spans.c - see spans.h.
+/* trace/spans.c - keeps spans of time; writes them as Chrome trace events.
  *
  * The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
  * ("Trace Event Format"), complete events ("ph": "X") with times in microseconds.  A lane is a
- * process; what can overlap in it (computing, copying either way, adding) are its threads.
+ * process; activities that can overlap in it (computing, copying either way, adding) are threads.
  */
 #include "trace/spans.h"
 
@@ -36,7 +36,7 @@ static const unsigned char row_of[DROVE_N_SPAN_KINDS] = {
 
 typedef struct lane_spans {
     char name[DROVE_LANE_NAME_SIZE];
-    uint64_t n; /* that were added; the last DROVE_SPANS_KEPT are there */
+    uint64_t n; /* spans added; the last DROVE_SPANS_KEPT are kept */
     drove_time_span *span;
 } DROVE_ALIGNED_CACHE_LINE lane_spans;
 
@@ -49,7 +49,7 @@ drove_status drove__spans_create(unsigned n_lanes, drove_spans **out)
 {
     *out = NULL;
     drove_spans *s = calloc(1, sizeof *s);
-    if (s == NULL) return drove__fail_nomem("a time line", sizeof *s);
+    if (s == NULL) return drove__fail_nomem("a timeline", sizeof *s);
     s->lane = drove__alloc(n_lanes, sizeof *s->lane);
     if (s->lane == NULL) goto fail;
     s->n_lanes = n_lanes;
@@ -61,7 +61,7 @@ drove_status drove__spans_create(unsigned n_lanes, drove_spans **out)
     return DROVE_OK;
 fail:
     drove__spans_destroy(s);
-    return drove__fail_nomem("a time line",
+    return drove__fail_nomem("a timeline",
                              (size_t)n_lanes * DROVE_SPANS_KEPT * sizeof(drove_time_span));
 }
 
@@ -73,7 +73,7 @@ void drove__spans_destroy(drove_spans *s)
     free(s);
 }
 
-/* What JSON would have to escape is left out. */
+/* Leaves out characters that JSON would have to escape. */
 static void copy_name(char into[DROVE_LANE_NAME_SIZE], const char *name)
 {
     size_t n = 0;

@@ -1,8 +1,8 @@
-/* trace/spans.h - what was done when, for a time line: spans of time in lanes, the latest of each
- * lane kept; written as Chrome trace events, which Perfetto and browsers open.
+/* trace/spans.h - a timeline: spans of time in lanes, of which each lane keeps the latest; written
+ * as Chrome trace events, which Perfetto and browsers open.
  *
- * A lane belongs to one thread, which alone adds to it; all else while it is parked.  Adding costs
- * one store of 32 bytes: nothing is allocated, printed or locked.
+ * A lane belongs to one thread, and only that thread adds to it; all other calls need it parked.
+ * Adding costs one store of 32 bytes: no allocation, output or lock.
  */
 #ifndef DROVE_TRACE_SPANS_H
 #define DROVE_TRACE_SPANS_H
@@ -24,7 +24,7 @@ typedef enum drove_span_kind {
     DROVE_SPAN_EXCHANGE, /* exposed */
     DROVE_SPAN_UPDATE,
     DROVE_SPAN_BROADCAST,
-    DROVE_SPAN_LOAD, /* a batch, by whatever thread; added when it is taken */
+    DROVE_SPAN_LOAD, /* of a batch, by any thread; added when the batch is taken */
     DROVE_N_SPAN_KINDS
 } drove_span_kind;
 extern const char *const drove__span_names[DROVE_N_SPAN_KINDS];
@@ -41,7 +41,7 @@ typedef struct drove_spans drove_spans;
 /* Errors: DROVE_E_NOMEM. */
 drove_status drove__spans_create(unsigned n_lanes, drove_spans **out);
 void         drove__spans_destroy(drove_spans *spans); /* NULL accepted */
-/* "host:0"; of a lane without a name nothing is written. */
+/* Names a lane, as "host:0".  Lanes without a name are not written. */
 void drove__spans_name(drove_spans *spans, unsigned lane, const char *name);
 /* spans NULL, or no such lane: does nothing. */
 void drove__spans_add(drove_spans *spans, unsigned lane, const drove_time_span *span);

@@ -1,4 +1,4 @@
-/* trace/timeline.c - see timeline.h. */
+/* trace/timeline.c - busy time in buckets that double in width. */
 #include "trace/timeline.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* trace/trace.c - names of the phases, and what is read out of a histogram. */
+/* trace/trace.c - names of the phases; mean and quantiles of a histogram. */
 #include "trace/trace.h"
 
 const char *const drove__phase_names[DROVE_N_PHASES] = {
@@ -28,8 +28,8 @@ uint64_t drove__hist_least(unsigned bucket)
     return bucket < DROVE_HIST_EXACT ? bucket : (uint64_t)1 << (bucket - DROVE_HIST_EXACT + 8);
 }
 
-/* Counts are compared as a quotient, not as q times n: 7 of 100 then are a share of 0.07
- * whatever q n rounds to. */
+/* Compares counts as a quotient, not as q times n: 7 of 100 then are a share of 0.07 whatever q n
+ * rounds to. */
 uint64_t drove__hist_quantile(const drove_histogram *h, double q)
 {
     uint64_t below = 0;

@@ -1,6 +1,6 @@
-/* trace/trace.h - what a worker counts while it runs, and what is made of it.
+/* trace/trace.h - a worker's counters while it runs, and the files made from them.
  *
- * Each worker owns one drove_trace_worker and alone writes it; others read it while the worker
+ * Each worker owns one drove_trace_worker and is its only writer.  Others read it while the worker
  * is parked, except `examples` and `updates`, relaxed atomics that the progress display may read
  * at any time.
  */
@@ -59,11 +59,11 @@ static inline void drove__hist_add_many(drove_histogram *h, uint64_t value, uint
     h->sum += (double)value * (double)(n - 1);
 }
 void   drove__hist_merge(drove_histogram *to, const drove_histogram *from);
-double drove__hist_mean(const drove_histogram *h); /* 0 where nothing was counted */
-/* Smallest v with P(x <= v) >= q; above 255 the lower end of v's bucket; 0 where nothing was
+double drove__hist_mean(const drove_histogram *h); /* 0 if nothing was counted */
+/* Smallest v with P(x <= v) >= q; above 255 the lower end of v's bucket; 0 if nothing was
  * counted. */
 uint64_t drove__hist_quantile(const drove_histogram *h, double q);
-uint64_t drove__hist_least(unsigned bucket); /* smallest value that falls into it */
+uint64_t drove__hist_least(unsigned bucket); /* smallest value in it */
 
 typedef struct drove_trace_worker {
     _Atomic uint64_t examples, updates; /* relaxed: a display may be a step behind       */
@@ -84,13 +84,13 @@ typedef struct drove_traffic { /* of a worker that exchanges parameters, since i
 
 /* ---- output files; one thread at a time each ---- */
 
-/* log.jsonl: one JSON record a line, whole lines only, in the file when append returns.  Opening an
- * existing file continues it, without a half line that a killed run may have left at its end. */
+/* log.jsonl: one JSON record per line.  When append returns, the whole line is in the file.
+ * Opening an existing file continues it, after removing a half line that a killed run left. */
 typedef struct drove_jsonl drove_jsonl;
 
 /* Errors: DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__jsonl_open(const char *path, drove_jsonl **out);
-/* json_line: without a line break.  Errors: DROVE_E_ARG, DROVE_E_IO (nothing was added),
+/* json_line: without a line break.  Errors: DROVE_E_ARG, DROVE_E_IO (the file is unchanged),
  * DROVE_E_NOMEM. */
 drove_status drove__jsonl_append(drove_jsonl *log, const char *json_line);
 void         drove__jsonl_close(drove_jsonl *log); /* NULL accepted */

@@ -33,14 +33,14 @@ layers match.yaml '{name: a, type: convolution, kernel: 3, channels: 4}' \
     '{name: out, type: dense}'
 refused match.yaml 'match.yaml:4: layer "s":'
 layers unused.yaml '{name: a, type: dense}' '{name: b, type: dense, inputs: data}'
-refused unused.yaml 'unused.yaml:3: layer "b": expected one output that nobody reads'
+refused unused.yaml 'unused.yaml:3: layer "b": expected one output that no layer reads'
 layers word.yaml '{name: a, type: dense, unit: 3}'
 refused word.yaml 'word.yaml:2:28: unknown word "unit"; did you mean "units"?'
 echo 'layer { name: "a" type: "ReLU" bottom: "data" top: "a" blob: 3 }' >field.prototxt
 refused field.prototxt 'field.prototxt:1: unknown field "blob" in "layer"'
 refused missing.prototxt 'missing.prototxt'
 run_for 2 train --data 'synth:logistic?n=20&d=5' --model lenet --until updates=1 --quiet
-grep -q 'layer "conv1": convolution needs data that are images' err.txt || fail "$(cat err.txt)"
+grep -q 'layer "conv1": convolution needs images' err.txt || fail "$(cat err.txt)"
 run_for 2 train --data 'synth:images?size=16&classes=4&n=32' --model alexnet --until updates=1 --quiet
 grep -q 'model alexnet: expected images of at least 55 x 55, found 16 x 16' err.txt || fail "$(cat err.txt)"
 

@@ -17,11 +17,11 @@ start() {
         "$DROVE" train $small --strategy "$strategy" --until seconds=100 --save-every seconds=0.2 --out run "$@" \
         >out.txt 2>err.txt </dev/null &
     job=$!
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ ! -f run/state.safetensors ] || break
         sleep 0.1
     done
-    [ -f run/state.safetensors ] || fail "$library: no state within 30 s: $(cat err.txt)"
+    [ -f run/state.safetensors ] || fail "$library: no state within 60 s: $(cat err.txt)"
     sleep 0.3
     victim=$(basename pids/2.*)
     victim=${victim#2.}
@@ -38,7 +38,7 @@ ends_within() {
 killed() {
     start "$1"
     kill -KILL "$victim"
-    ends_within 15
+    ends_within 60
     [ "$status" != 0 ] || fail "$library: $1: expected a failure of the job"
     ranks_for 0 -n 3 "$DROVE" train --resume run --until updates=1 --quiet
 }
@@ -46,7 +46,7 @@ killed() {
 told_to_end() {
     start "$1"
     kill -TERM "$victim"
-    ends_within 20
+    ends_within 60
     [ "$status" = 143 ] || fail "$library: $1: expected status 143, found $status: $(cat err.txt)"
     [ -f run/summary.json ] || fail "$library: $1: expected a summary"
     grep -q '"outcome": "interrupted"' run/summary.json || fail "$library: $1: expected an interrupted run"
@@ -57,7 +57,7 @@ told_to_end() {
 hangs() {
     start "$1" --timeout 3
     kill -STOP "$victim"
-    ends_within 25
+    ends_within 60
     kill -KILL "$victim" 2>/dev/null || true
     [ "$status" != 0 ] || fail "$library: $1: expected a failure of the job"
     says 'rank 2 on host'

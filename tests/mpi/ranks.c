@@ -1,8 +1,7 @@
-/* ranks.c - one rank of a job of MPI: what tests/scripts/test_mpi.sh and tests/long/namespaces
- * start several of.
+/* ranks.c - one rank of an MPI job, for tests/scripts/test_mpi.sh and tests/long/namespaces.
  *
- *   ranks cases    exchanges of all kinds against the fixed tree, and gathering
- *   ranks visits   a centre at rank 0 that all visit
+ *   ranks cases    all kinds of exchange against the fixed tree, and gathering
+ *   ranks rpcs     a centre at rank 0 that all ranks call
  *   ranks stopped  the last rank is stopped by a signal: the others name it within the timeout
  *   ranks wide     ranks that disagree about a length
  *
@@ -48,34 +47,34 @@ static int library(void)
     return n_wrong != 0;
 }
 
-enum { N_CENTRE = 200000, N_VISITS = 20 };
+enum { N_CENTRE = 200000, N_RPCS = 20 };
 
-static void visit(void *context, unsigned worker, float *message, size_t n, float *number)
+static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     float *vector = context;
     for (size_t i = 0; i < n; i++) message[i] = vector[i] += message[i];
     number[1] = (float)worker;
 }
 
-static int visits(void)
+static int rpcs(void)
 {
     float *vector = drove__alloc(N_CENTRE, sizeof *vector);
     float *message = drove__alloc(N_CENTRE, sizeof *message);
     drove_centre c = {.vector = rank == 0 ? vector : NULL,
-                      .visit = visit,
+                      .serve = serve,
                       .context = vector,
                       .is_exclusive = true};
     int n_wrong = t->ops->host(t, &c, N_CENTRE) != DROVE_OK;
-    for (unsigned i = 0; i < N_VISITS; i++) {
+    for (unsigned i = 0; i < N_RPCS; i++) {
         drove_exchange_info info = {0};
         for (size_t j = 0; j < N_CENTRE; j++) message[j] = 1.0f;
-        drove_exchange x = {.kind = DROVE_VISIT, .in = message, .out = message, .n = N_CENTRE};
+        drove_exchange x = {.kind = DROVE_RPC, .in = message, .out = message, .n = N_CENTRE};
         n_wrong += drove__exchange(t, rank, &x, &info) != DROVE_OK;
         n_wrong += info.number[1] != (float)rank || message[7] != message[N_CENTRE - 1];
     }
     n_wrong += drove__exchange(t, rank, &(drove_exchange){.kind = DROVE_BARRIER}, NULL) != DROVE_OK;
-    n_wrong += rank == 0 && vector[N_CENTRE / 2] != (float)(N_VISITS * t->n_workers);
-    if (n_wrong > 0) fprintf(stderr, "rank %u: %d wrong visits\n", rank, n_wrong);
+    n_wrong += rank == 0 && vector[N_CENTRE / 2] != (float)(N_RPCS * t->n_workers);
+    if (n_wrong > 0) fprintf(stderr, "rank %u: %d wrong RPCs\n", rank, n_wrong);
     drove__free(vector);
     drove__free(message);
     return n_wrong != 0;
@@ -126,7 +125,7 @@ int main(int n_arguments, char **argument)
     const drove_wire *w = drove__transport_wire(t);
     rank = w->rank;
     int result = strcmp(what, "cases") == 0     ? cases() + library()
-                 : strcmp(what, "visits") == 0  ? visits()
+                 : strcmp(what, "rpcs") == 0    ? rpcs()
                  : strcmp(what, "stopped") == 0 ? stopped()
                  : strcmp(what, "wide") == 0    ? wide()
                                                 : 1;

@@ -43,3 +43,30 @@ mkdir tree/src/unknown
 echo 'int x;' >tree/src/unknown/x.c
 if "$check" tree >report.txt; then echo "a folder without a row was accepted"; exit 1; fi
 grep -qF 'src/unknown/ has no row' report.txt
+
+# The arrows, with what they imply.
+"$check" --arrows >arrows.txt
+grep -qx 'base:' arrows.txt
+for folder in base kernel trace optim strategy; do
+    grep -q "^sync:.* $folder\( \|\$\)" arrows.txt || { echo "sync may include $folder"; exit 1; }
+done
+if grep -q '^sync:.* \(sync\|model\)' arrows.txt; then echo "too much for sync"; exit 1; fi
+
+# The report: a and b include each other, c is beside them; an include upward; two functions that take the run.
+rm -rf tree
+mkdir -p tree/include/drove tree/src/sync tree/src/odd
+printf '#include "sync/b.h"\n' >tree/src/sync/a.c
+printf 'int a;\n' >tree/src/sync/a.h
+printf '#include "a.h"\n#include "odd/o.h"\n#include <stddef.h>\n' >tree/src/sync/b.h
+printf '#include "sync/a.h"\n/* int no(drove_run *run) { } */\n' >tree/src/sync/c.c
+printf 'int f(drove_run *run)\n{\n}\nstatic int g(int a,\n    const drove_run *run)\n{\n f(run);\n}\nint h(drove_run_x *r)\n{\n}\n' \
+    >tree/src/odd/o.c
+printf '#include "sync/a.h"\nint f(drove_run *run);\n' >tree/src/odd/o.h
+"$check" --report tree >report.txt
+expect() { grep -qx "$1" report.txt || { echo "expected a line: $1"; cat report.txt; exit 1; }; }
+#        folder files lines includes others against circles run
+expect 'sync  *4  *7  *4  *1  *1  *2  *0'
+expect 'odd  *2  *13  *1  *1  *-  *0  *2'
+expect 'all  *6  *20  *5  *2  *1  *2  *2'
+expect '1 circles of files'
+expect 'sync: 2 in a circle: a b'

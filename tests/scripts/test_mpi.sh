@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ranks of Open MPI and MPICH on this machine: all exchanges against the fixed tree, visits to a centre, a rank that is
+# Ranks of Open MPI and MPICH on this machine: all exchanges against the fixed tree, RPCs to a centre, a rank that is
 # stopped, ranks that disagree.  What is missing is skipped with the reason.
 # ctest: timeout=300
 set -u
@@ -41,11 +41,11 @@ for library in openmpi mpich; do
         launch $library $n cases || fail "$library: cases with $n ranks"
         [ "$(grep -c ': cases right$' out)" = $n ] || fail "$library: cases with $n ranks: lines"
     done
-    launch $library 3 visits || fail "$library: visits"
+    launch $library 3 rpcs || fail "$library: rpcs"
     launch $library 3 stopped 1
     grep -q 'rank 2 on host .* has not been heard of for 1 s' out || fail "$library: a stopped rank is not named"
     launch $library 2 wide
-    grep -q 'the ranks do not do the same' out || fail "$library: ranks that disagree"
+    grep -q 'the ranks run different exchanges' out || fail "$library: ranks that disagree"
 done
 
 # The launcher of one library and the module of another: each process would be a job of its own.

@@ -3,7 +3,7 @@
  * ctest: timeout=300
  *
  *   NO_LOSS       all steps are in the parameters; allreduce and local: each with an eighth
- *   numbers       where visits are exclusive, version + staleness + 1 is each number just once
+ *   numbers       where RPCs are exclusive, version + staleness + 1 is each number just once
  *   conservation  a pull moves something from a worker to the centre, or back, and loses nothing:
  *                 the centre and all workers together have what all steps were, but for rounding,
  *                 which is far below one step.  Of Hogwild: printed

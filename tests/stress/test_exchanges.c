@@ -1,9 +1,9 @@
-/* The transport of shared memory under random delays: every kind of exchange in a random order and
- * in several lanes at once, with whole numbers, so that sums are exact and nothing that is lost or
- * counted twice goes unseen; visits that would show a lost update; stop and leave in the middle;
- * processes that are killed in the middle.
+/* The transport in shared memory under random delays: all kinds of exchange in random order and in
+ * several channels at once, with whole numbers, whose sums are exact; RPCs that would show a lost
+ * update; stop and leave at any time; killed processes.
  *
- * ctest: timeout=300 */
+ * ctest: timeout=300
+ */
 #define _GNU_SOURCE
 #include "cluster/transport.h"
 
@@ -134,7 +134,7 @@ static void check_sum(table *b, const float *got, unsigned round, size_t n, unsi
 /* ---- every kind, in a random order that all know ---- */
 
 typedef struct plan { /* of a round, the same for all workers */
-    unsigned kind, lane, other_lane, root;
+    unsigned kind, channel, other_channel, root;
     bool in_place;
     size_t n;
 } plan;
@@ -144,8 +144,8 @@ static plan plan_of(const table *b, unsigned round)
     drove_rng rng;
     drove__rng_seed(&rng, b->seed, DROVE_RNG_TEST, round);
     plan p = {.kind = (unsigned)drove__rng_below(&rng, 6)};
-    p.lane = (unsigned)drove__rng_below(&rng, DROVE_LANES);
-    p.other_lane = (p.lane + 1) % DROVE_LANES;
+    p.channel = (unsigned)drove__rng_below(&rng, DROVE_CHANNELS);
+    p.other_channel = (p.channel + 1) % DROVE_CHANNELS;
     p.root = (unsigned)drove__rng_below(&rng, b->t->n_workers);
     p.in_place = drove__rng_below(&rng, 2) != 0;
     p.n = drove__rng_below(&rng, 4) == 0 ? b->n : (size_t)drove__rng_below(&rng, 300);
@@ -157,9 +157,9 @@ static void must_start(table *b, unsigned w, const drove_exchange *x)
     if (b->t->ops->start(b->t, w, x) != DROVE_OK) b->wrong++;
 }
 
-static void must_finish(table *b, unsigned w, unsigned lane)
+static void must_finish(table *b, unsigned w, unsigned channel)
 {
-    if (b->t->ops->finish(b->t, w, lane, NULL) != DROVE_OK) b->wrong++;
+    if (b->t->ops->finish(b->t, w, channel, NULL) != DROVE_OK) b->wrong++;
 }
 
 /* Two all-reduces under way at once, finished in a random order. */
@@ -169,19 +169,19 @@ static void two_sums(table *b, unsigned w, const plan *p, unsigned round, drove_
     fill(b, w, 0, round, p->n);
     fill(b, w, 1, round + 1, p->n);
     drove_exchange first = {.kind = DROVE_ALL_REDUCE,
-                            .lane = p->lane,
+                            .channel = p->channel,
                             .in = v[0],
                             .out = p->in_place ? v[0] : v[2],
                             .n = p->n};
     drove_exchange second = {
-        .kind = DROVE_ALL_REDUCE, .lane = p->other_lane, .in = v[1], .out = v[1], .n = p->n};
+        .kind = DROVE_ALL_REDUCE, .channel = p->other_channel, .in = v[1], .out = v[1], .n = p->n};
     must_start(b, w, &first);
     rest(rng);
     must_start(b, w, &second);
     rest(rng);
     bool turned = drove__rng_below(rng, 2) != 0;
-    must_finish(b, w, turned ? second.lane : first.lane);
-    must_finish(b, w, turned ? first.lane : second.lane);
+    must_finish(b, w, turned ? second.channel : first.channel);
+    must_finish(b, w, turned ? first.channel : second.channel);
     check_sum(b, first.out, round, p->n, MOST);
     check_sum(b, second.out, round + 1, p->n, MOST);
 }
@@ -192,7 +192,7 @@ static void reduce_then_broadcast(table *b, unsigned w, const plan *p, unsigned 
     float **v = b->vector[w];
     fill(b, w, 0, round, p->n);
     drove_exchange x = {.kind = DROVE_REDUCE,
-                        .lane = p->lane,
+                        .channel = p->channel,
                         .peer = p->root,
                         .in = v[0],
                         .out = w != p->root  ? NULL
@@ -202,16 +202,16 @@ static void reduce_then_broadcast(table *b, unsigned w, const plan *p, unsigned 
     float *sum = x.out;
     must_start(b, w, &x);
     rest(rng);
-    must_finish(b, w, p->lane);
+    must_finish(b, w, p->channel);
     x = (drove_exchange){.kind = DROVE_BROADCAST,
-                         .lane = p->lane,
+                         .channel = p->channel,
                          .peer = p->root,
                          .in = sum,
                          .out = w == p->root ? sum : v[2],
                          .n = p->n};
     must_start(b, w, &x);
     rest(rng);
-    must_finish(b, w, p->lane);
+    must_finish(b, w, p->channel);
     check_sum(b, x.out, round, p->n, MOST);
 }
 
@@ -221,22 +221,28 @@ static void ring(table *b, unsigned w, const plan *p, unsigned round, drove_rng 
     unsigned n = b->t->n_workers, before = (w + n - 1) % n;
     if (n == 1) return;
     fill(b, w, 0, round, p->n);
-    const drove_exchange out = {
-        .kind = DROVE_SEND, .lane = p->lane, .peer = (w + 1) % n, .in = b->vector[w][0], .n = p->n};
-    drove_exchange in = {
-        .kind = DROVE_RECEIVE, .lane = p->lane, .peer = before, .out = b->vector[w][1], .n = p->n};
-    if (w % 2 == 0 && w + 1 < n) { /* in one lane one after the other: a ring has to begin */
+    const drove_exchange out = {.kind = DROVE_SEND,
+                                .channel = p->channel,
+                                .peer = (w + 1) % n,
+                                .in = b->vector[w][0],
+                                .n = p->n};
+    drove_exchange in = {.kind = DROVE_RECEIVE,
+                         .channel = p->channel,
+                         .peer = before,
+                         .out = b->vector[w][1],
+                         .n = p->n};
+    if (w % 2 == 0 && w + 1 < n) { /* in one channel one after the other: a ring has to begin */
         must_start(b, w, &out);
         rest(rng);
-        must_finish(b, w, p->lane);
+        must_finish(b, w, p->channel);
         must_start(b, w, &in);
-        must_finish(b, w, p->lane);
+        must_finish(b, w, p->channel);
     } else {
         must_start(b, w, &in);
         rest(rng);
-        must_finish(b, w, p->lane);
+        must_finish(b, w, p->channel);
         must_start(b, w, &out);
-        must_finish(b, w, p->lane);
+        must_finish(b, w, p->channel);
     }
     for (size_t i = 0; i < p->n; i++) {
         if (in.out[i] == value_of(before, round, i)) continue;
@@ -245,9 +251,9 @@ static void ring(table *b, unsigned w, const plan *p, unsigned round, drove_rng 
     }
 }
 
-static void meet(table *b, unsigned w, unsigned lane)
+static void meet(table *b, unsigned w, unsigned channel)
 {
-    const drove_exchange x = {.kind = DROVE_BARRIER, .lane = lane};
+    const drove_exchange x = {.kind = DROVE_BARRIER, .channel = channel};
     if (drove__exchange(b->t, w, &x, NULL) != DROVE_OK) b->wrong++;
 }
 
@@ -261,7 +267,7 @@ static void all_kinds(table *b, unsigned w)
         if (p.kind <= 2) two_sums(b, w, &p, round, &rng);
         else if (p.kind == 3) reduce_then_broadcast(b, w, &p, round, &rng);
         else if (p.kind == 4) ring(b, w, &p, round, &rng);
-        else meet(b, w, p.lane);
+        else meet(b, w, p.channel);
     }
 }
 
@@ -278,15 +284,15 @@ static void every_kind_is_exact_whatever_the_delays(void **state)
     }
 }
 
-/* ---- visits ---- */
+/* ---- RPCs ---- */
 
 typedef struct counter {
     float vector[64];
-    uint64_t n_visits;
+    uint64_t n_rpcs;
     unsigned inside;
 } counter;
 
-/* Plain reads and writes, far enough apart for a second visitor to come between. */
+/* Plain reads and writes, far enough apart for a second caller to come between. */
 static void add_one(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     counter *c = context;
@@ -298,19 +304,19 @@ static void add_one(void *context, unsigned worker, float *message, size_t n, fl
         c->vector[i] = before + message[i];
         message[i] = before;
     }
-    c->n_visits++;
+    c->n_rpcs++;
     number[0] = (float)inside;
     c->inside--;
 }
 
-static void visit_often(table *b, unsigned w)
+static void call_often(table *b, unsigned w)
 {
     drove_rng rng;
     drove__rng_seed(&rng, b->seed, DROVE_RNG_TEST, w);
     for (unsigned round = 0; round < b->rounds; round++) {
         for (size_t i = 0; i < 64; i++) b->vector[w][0][i] = 1.0f;
-        const drove_exchange x = {.kind = DROVE_VISIT,
-                                  .lane = round % DROVE_LANES,
+        const drove_exchange x = {.kind = DROVE_RPC,
+                                  .channel = round % DROVE_CHANNELS,
                                   .in = b->vector[w][0],
                                   .out = b->vector[w][0],
                                   .n = 64};
@@ -322,19 +328,19 @@ static void visit_often(table *b, unsigned w)
     }
 }
 
-static void no_visit_is_lost(void **state)
+static void no_rpc_is_lost(void **state)
 {
     (void)state;
     for (unsigned n_workers = 2; n_workers <= MOST; n_workers += 2) {
         table *b = open_table(n_workers, 64, false);
-        counter c = {.n_visits = 0};
+        counter c = {.n_rpcs = 0};
         const drove_centre centre = {
-            .vector = c.vector, .visit = add_one, .context = &c, .is_exclusive = true};
+            .vector = c.vector, .serve = add_one, .context = &c, .is_exclusive = true};
         assert_int_equal(b->t->ops->host(b->t, &centre, 64), DROVE_OK);
         b->rounds = ROUNDS;
-        run(b, visit_often);
+        run(b, call_often);
         assert_int_equal(b->wrong, 0);
-        assert_int_equal(c.n_visits, (uint64_t)ROUNDS * n_workers);
+        assert_int_equal(c.n_rpcs, (uint64_t)ROUNDS * n_workers);
         for (size_t i = 0; i < 64; i++) assert_true(c.vector[i] == (float)(ROUNDS * n_workers));
         close_table(b);
     }
@@ -346,7 +352,7 @@ static bool sum_once(table *b, unsigned w, unsigned round)
 {
     fill(b, w, 0, round, b->n);
     const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .lane = round % 2,
+                              .channel = round % 2,
                               .in = b->vector[w][0],
                               .out = b->vector[w][round % 3 == 0 ? 0 : 1],
                               .n = b->n};
@@ -469,7 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_is_exact_whatever_the_delays),
-        cmocka_unit_test(no_visit_is_lost),
+        cmocka_unit_test(no_rpc_is_lost),
         cmocka_unit_test(all_end_when_one_stops_and_go_on_when_one_leaves),
         cmocka_unit_test(a_killed_process_costs_its_own_part_only),
         cmocka_unit_test(large_vectors_are_exact_too),

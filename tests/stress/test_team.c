@@ -94,11 +94,17 @@ static void a_member_that_cannot_be_started_is_an_error(void **state)
     enum { MANY = 400 };
     pthread_attr_t usual, huge;
     drove_team *team = NULL;
+    drove_status status = DROVE_OK;
     assert_int_equal(pthread_getattr_default_np(&usual), 0);
     assert_int_equal(pthread_getattr_default_np(&huge), 0);
     assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 56), 0);
-    drove_status status = drove__team_create(MANY, take_the_room, &huge, &team);
-    assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    /* again where all were started before member 1 came to run */
+    for (unsigned i = 0; i < 50 && status == DROVE_OK; i++) {
+        drove__team_destroy(team);
+        team = NULL;
+        status = drove__team_create(MANY, take_the_room, &huge, &team);
+        assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    }
     assert_int_equal(status, DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "of a team of 400"));
     assert_null(team);

@@ -16,7 +16,7 @@ typedef struct cases {
     drove_transport *t;
     unsigned worker, n_workers;
     const exchange_cases *options;
-    drove_rng rng; /* alike everywhere: who, what and how long */
+    drove_rng rng; /* equal at all workers: kinds, roots, sizes */
     drove_rng own; /* rests */
     unsigned n_wrong;
     uint64_t seed;                      /* of the exchange in hand */
@@ -69,7 +69,7 @@ static bool exchange(cases *c, const drove_exchange *x, drove_exchange_info *inf
 {
     drove_status status = c->t->ops->start(c->t, c->worker, x);
     rest(c);
-    if (status == DROVE_OK) status = c->t->ops->finish(c->t, c->worker, x->lane, info);
+    if (status == DROVE_OK) status = c->t->ops->finish(c->t, c->worker, x->channel, info);
     if (status != DROVE_OK) complain(c, "kind %d: %s", (int)x->kind, drove_error_text());
     return status == DROVE_OK;
 }
@@ -109,7 +109,7 @@ static void reduce(cases *c, size_t n, unsigned root)
     for (size_t i = 0; i < n; i++) c->out[i] = -1.0f;
     bool is_root = c->worker == root;
     drove_exchange x = {.kind = DROVE_REDUCE,
-                        .lane = 1,
+                        .channel = 1,
                         .peer = root,
                         .in = c->in,
                         .n = n,
@@ -124,7 +124,7 @@ static void broadcast(cases *c, size_t n, unsigned root)
     exchange_cases_fill(c->in, n, c->seed, root, false);
     bool is_root = c->worker == root;
     drove_exchange x = {.kind = DROVE_BROADCAST,
-                        .lane = 2,
+                        .channel = 2,
                         .peer = root,
                         .n = n,
                         .out = c->out,
@@ -137,17 +137,18 @@ static void broadcast(cases *c, size_t n, unsigned root)
     if (exchange(c, &x, NULL)) check_same(c, "broadcast", c->out, c->in, n);
 }
 
-/* Everybody sends to the next and receives from the one before. */
+/* Every worker sends to the next and receives from the one before. */
 static void ring(cases *c, size_t n)
 {
     unsigned next = (c->worker + 1) % c->n_workers;
     unsigned before = (c->worker + c->n_workers - 1) % c->n_workers;
     if (c->n_workers == 1) return;
     exchange_cases_fill(c->in, n, c->seed, c->worker, false);
-    drove_exchange give = {.kind = DROVE_SEND, .lane = 3, .peer = next, .in = c->in, .n = n};
-    drove_exchange take = {.kind = DROVE_RECEIVE, .lane = 4, .peer = before, .out = c->out, .n = n};
-    take.lane = 3; /* those of one lane meet: worker 0 takes after it has given */
-    give.lane = 3;
+    drove_exchange give = {.kind = DROVE_SEND, .channel = 3, .peer = next, .in = c->in, .n = n};
+    drove_exchange take = {
+        .kind = DROVE_RECEIVE, .channel = 4, .peer = before, .out = c->out, .n = n};
+    take.channel = 3; /* messages of one channel: worker 0 receives after it has sent */
+    give.channel = 3;
     bool gives_first = c->worker == 0;
     if (!exchange(c, gives_first ? &give : &take, NULL)) return;
     if (!exchange(c, gives_first ? &take : &give, NULL)) return;
@@ -155,13 +156,13 @@ static void ring(cases *c, size_t n)
     check_same(c, "message", c->out, c->expected, n);
 }
 
-/* Two sums in two lanes, finished the other way round. */
+/* Two sums in two channels, finished in reverse order. */
 static void two_at_once(cases *c, size_t n)
 {
     exchange_cases_fill(c->in, n, c->seed, c->worker, false);
-    drove_exchange x = {.kind = DROVE_ALL_REDUCE, .lane = 5, .in = c->in, .out = c->out, .n = n};
+    drove_exchange x = {.kind = DROVE_ALL_REDUCE, .channel = 5, .in = c->in, .out = c->out, .n = n};
     drove_exchange y = {
-        .kind = DROVE_ALL_REDUCE, .lane = 6, .in = c->in, .out = c->other, .n = n / 2};
+        .kind = DROVE_ALL_REDUCE, .channel = 6, .in = c->in, .out = c->other, .n = n / 2};
     drove_status status = c->t->ops->start(c->t, c->worker, &x);
     if (status == DROVE_OK) status = c->t->ops->start(c->t, c->worker, &y);
     rest(c);
@@ -195,11 +196,11 @@ static void gather(cases *c, size_t n)
     free(all);
 }
 
-/* A barrier that somebody passes before the last has come would let counts differ. */
+/* A barrier that let a worker pass early would let counts differ. */
 static void barrier(cases *c)
 {
     drove_exchange_info info = {0};
-    if (exchange(c, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 7}, &info) &&
+    if (exchange(c, &(drove_exchange){.kind = DROVE_BARRIER, .channel = 7}, &info) &&
         info.n_present != c->n_workers) {
         complain(c, "barrier of %u", info.n_present);
     }

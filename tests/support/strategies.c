@@ -52,6 +52,7 @@ drove_status rig_try(rig *r, rig_options o)
         .place = o.place,
         .seed = 1,
         .layout = o.layout,
+        .convert = o.convert,
         .rho = o.rho,
         .period = o.period,
         .part = o.part,
@@ -93,7 +94,7 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
         float *theta = s->ops->live(s, worker).theta;
         here = (drove_view){.vector = theta, .version = s->worker[worker].version};
         r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
-        s->ops->live_done(s, worker, 1, &done);
+        DROVE_TRY(s->ops->live_done(s, worker, 1, &done));
     } else {
         DROVE_TRY(s->ops->acquire(s, worker, &here));
         float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, worker) : NULL;

@@ -38,8 +38,9 @@ typedef struct rig_options { /* zeroed: sgd, step size 1, one worker, 64 paramet
     size_t            n;
     const float      *theta0; /* [n] or NULL */
 
-    const drove_place  *place;  /* [n_workers] or NULL */
-    const drove_layout *layout; /* or NULL */
+    const drove_place        *place;  /* [n_workers] or NULL */
+    const drove_layout       *layout; /* or NULL */
+    const drove_sync_convert *convert;
 
     const drove_sync_ops *ops;  /* NULL: found by the variant's name */
     const drove_rule_ops *hook; /* takes the place of the rule's functions */

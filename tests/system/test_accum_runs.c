@@ -236,7 +236,7 @@ static void refused(void **state)
                {"strategy", "accumulate?order=last", "order"},
                {"strategy", "tree:2", "tree"},
                {"rule-state", "worker", "--rule-state shared"},
-               {"workers", "fake:?batch=4", "--batch is of each device"}};
+               {"workers", "fake:?batch=4", "gives every worker --batch examples"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         drove_result *result;
         drove_options opt = vgg_run("accumulate", "2");

@@ -37,11 +37,12 @@ static double *gapless(const drove_modelfile *file)
     return theta;
 }
 
-static void make_batch(const drove_data *data, const drove_batcher *b, drove_batch_cursor *cursor,
+static void make_batch(const drove_data *data, const drove_order *o, drove_order_cursor *cursor,
                        uint64_t k, double *x, double *t)
 {
     uint32_t row[BATCH];
-    assert_int_equal(drove__batcher_rows(b, cursor, k, row), BATCH);
+    const drove_task task = {.number = k};
+    assert_int_equal(drove__order_rows(o, cursor, &task, row), BATCH);
     memset(t, 0, BATCH * CLASSES * sizeof *t);
     for (size_t i = 0; i < BATCH; i++) {
         for (size_t f = 0; f < INPUTS; f++)
@@ -74,12 +75,12 @@ static double *reference_run(const drove_options *opt, const rule_case *c, doubl
                              .loss = REFERENCE_SOFTMAX};
     reference_optim o;
     drove_data *data;
-    drove_batcher b;
-    drove_batch_cursor cursor;
+    drove_order_cursor cursor;
     double *x = calloc(BATCH * INPUTS, sizeof *x), *t = calloc(BATCH * CLASSES, sizeof *t);
     assert_int_equal(drove_data_open(opt->data, NULL, opt->seed, &data, NULL), DROVE_OK);
-    assert_int_equal(drove__batcher_init(&b, data->n_rows, BATCH, opt->seed, false, 0), DROVE_OK);
-    drove__cursor_init(&cursor, &b);
+    const drove_order order =
+        drove__order_make(data->n_rows, BATCH, opt->seed, DROVE_ORDER_SHUFFLE);
+    drove__order_cursor_init(&cursor);
     reference_optim_init(&o, c->reference, reference_n_params(&m));
     o.eta = c->lr;
     o.mu = 0.9;
@@ -87,7 +88,7 @@ static double *reference_run(const drove_options *opt, const rule_case *c, doubl
     o.beta2 = c->reference == REFERENCE_RMSPROP ? 0.9 : 0.999;
     o.epsilon = 1e-8;
     for (uint64_t k = 0; k < STEPS; k++) {
-        make_batch(data, &b, &cursor, k, x, t);
+        make_batch(data, &order, &cursor, k, x, t);
         if (c->decay > 0.0) {
             decayed_nesterov_step(&m, &o, c->decay, theta, x, t);
         } else {
@@ -95,7 +96,6 @@ static double *reference_run(const drove_options *opt, const rule_case *c, doubl
         }
     }
     reference_optim_fini(&o);
-    drove__batcher_fini(&b);
     drove_data_destroy(data);
     free(x);
     free(t);

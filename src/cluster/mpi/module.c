@@ -1,9 +1,8 @@
-/* cluster/mpi/module.c - messages by MPI (wire.h): a thin layer over MPI-3, compiled once for each
- * library (cmake/DroveMpi.cmake) as drove_mpi_<name>.so.  The only file that includes mpi.h; it
- * uses no function of drove.
+/* cluster/mpi/module.c - a wire (wire.h) over MPI-3, compiled once per library
+ * (cmake/DroveMpi.cmake) as drove_mpi_<name>.so.  The only file that includes mpi.h; it calls no
+ * function of drove.
  *
- * Everything goes over a duplicate of MPI_COMM_WORLD, so it never meets messages of others in the
- * same process.
+ * All messages go over a duplicate of MPI_COMM_WORLD, apart from those of others in the process.
  */
 #include "cluster/wire.h"
 
@@ -22,7 +21,7 @@ _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits the call
 typedef struct mpi_wire {
     drove_wire base;
     MPI_Comm all;
-    bool is_ours; /* we have called MPI_Init */
+    bool is_ours; /* MPI_Init was called here */
 } mpi_wire;
 
 const drove_wire_ops *drove_wire_module(void) __attribute__((visibility("default")));
@@ -132,7 +131,7 @@ static void end_all(drove_wire *w, int status)
 
 /* ---- beginning and end ---- */
 
-/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." without what follows. */
+/* Shortens "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n...". */
 static void name_library(char into[DROVE_WIRE_NAME_SIZE])
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "", word[64];
@@ -149,7 +148,7 @@ static void name_library(char into[DROVE_WIRE_NAME_SIZE])
     }
 }
 
-/* Who is where.  All ranks call it. */
+/* Ranks and hosts.  All ranks call it. */
 static int look_around(mpi_wire *m)
 {
     drove_wire *w = &m->base;

@@ -1,9 +1,9 @@
 /* engine/accel/batch.c - one batch of an engine on an accelerator; see state.h.
  *
  * begin copies the parameters, unless the device keeps them, and puts the whole pass on the queues;
- * stage copies the next batch meanwhile, into the other of two slots; part and finish deliver the
- * gradient's slices as they come.  A staged batch waits until it is begun, or another one needs
- * its slot.
+ * stage copies the next batch meanwhile, into the other of two staging buffers; part and finish
+ * deliver the gradient's slices as they come.  A staged batch waits until it is begun, or another
+ * one needs its buffer.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -28,13 +28,13 @@ void drove__accel_drop_events(drove_engine *e)
     }
 }
 
-/* ---- slots ---- */
+/* ---- staging ---- */
 
-/* A slot that the present batch is not in, and not the staged one where there is a choice. */
-static drove_accel_slot *free_slot(drove_engine *e)
+/* A buffer that does not hold the present batch; the staged one only where there is no other. */
+static drove_accel_staging *free_staging(drove_engine *e)
 {
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) {
-        if (&e->slot[i] != e->present && &e->slot[i] != e->staged) return &e->slot[i];
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) {
+        if (&e->staging[i] != e->present && &e->staging[i] != e->staged) return &e->staging[i];
     }
     return e->staged;
 }
@@ -45,22 +45,22 @@ drove_status drove__accel_stage(drove_engine *e, const drove_batch *next)
     drove_batch first = *next;
     DROVE_TRY(drove__accel_check_alive(e));
     if (first.n_rows > e->max_rows) first.n_rows = e->max_rows;
-    drove_accel_slot *s = e->staged != NULL ? e->staged : free_slot(e);
+    drove_accel_staging *s = e->staged != NULL ? e->staged : free_staging(e);
     e->staged = NULL;
-    DROVE_TRY(drove__slot_fill(e, s, &first, true));
+    DROVE_TRY(drove__staging_fill(e, s, &first, true));
     e->staged = s;
     return DROVE_OK;
 }
 
-/* The batch's slot: the staged one if it is that, else one that is filled now. */
-static drove_status take_slot(drove_engine *e, const drove_batch *batch, bool is_training,
-                              drove_accel_slot **out)
+/* The batch's buffer: the staged one if it holds the batch, else one that is filled now. */
+static drove_status take_staging(drove_engine *e, const drove_batch *batch, bool is_training,
+                                 drove_accel_staging **out)
 {
-    drove_accel_slot *s = e->staged;
-    if (s == NULL || !drove__slot_holds(s, batch, is_training)) {
-        s = free_slot(e);
+    drove_accel_staging *s = e->staged;
+    if (s == NULL || !drove__staging_holds(s, batch, is_training)) {
+        s = free_staging(e);
         if (s == e->staged) e->staged = NULL;
-        DROVE_TRY(drove__slot_fill(e, s, batch, is_training));
+        DROVE_TRY(drove__staging_fill(e, s, batch, is_training));
     }
     if (s == e->staged) e->staged = NULL;
     *out = s;
@@ -79,9 +79,9 @@ static drove_status start(drove_engine *e, const float *theta)
 static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_training,
                                bool is_predicting)
 {
-    drove_accel_slot *s;
-    DROVE_TRY(drove__accel_check_alive(e));
-    DROVE_TRY(take_slot(e, work->batch, is_training, &s));
+    drove_accel_staging *s;
+    DROVE_TRY(drove__accel_check_free(e));
+    DROVE_TRY(take_staging(e, work->batch, is_training, &s));
     e->present = s;
     s->number = work->batch->number;
     e->wanted = work->grad;
@@ -104,6 +104,14 @@ static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_
 static drove_status begin_piece(drove_engine *e, const drove_work *work)
 {
     return begin_pass(e, work, work->grad != NULL, false);
+}
+
+drove_status drove__accel_check_free(const drove_engine *e)
+{
+    DROVE_TRY(drove__accel_check_alive(e));
+    return e->present == NULL
+               ? DROVE_OK
+               : drove__fail(DROVE_E_ARG, "a batch was begun before the last was finished");
 }
 
 drove_status drove__accel_check_begun(const drove_engine *e)
@@ -246,11 +254,9 @@ static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_wor
     return DROVE_OK;
 }
 
-const drove_piece_ops drove__accel_piece_ops = {begin_piece, part_piece, finish_piece};
-
 /* ---- without a gradient ---- */
 
-drove_status drove__accel_predict(drove_engine *e, const float *theta, const drove_batch *batch,
+static drove_status predict_piece(drove_engine *e, const float *theta, const drove_batch *batch,
                                   float *prob)
 {
     size_t n = e->max_rows * e->model->n_outputs;
@@ -287,8 +293,8 @@ static drove_status add_statistics(drove_engine *e, size_t n_rows, float share, 
     return DROVE_OK;
 }
 
-drove_status drove__accel_statistics(drove_engine *e, const float *theta, const drove_batch *batch,
-                                     float share, float *into)
+static drove_status statistics_of_piece(drove_engine *e, const float *theta,
+                                        const drove_batch *batch, float share, float *into)
 {
     size_t n = e->model->n_statistics * sizeof(float);
     if (n == 0) return DROVE_OK;
@@ -299,3 +305,9 @@ drove_status drove__accel_statistics(drove_engine *e, const float *theta, const 
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
     return add_statistics(e, batch->n_rows, share, into);
 }
+
+const drove_piece_ops drove__accel_piece_ops = {.begin = begin_piece,
+                                                .part = part_piece,
+                                                .finish = finish_piece,
+                                                .predict = predict_piece,
+                                                .statistics = statistics_of_piece};

@@ -37,7 +37,7 @@ static void release_device(drove_engine *e)
     e->ops->queue_destroy(e->up);
     e->ops->queue_destroy(e->work);
     e->ops->queue_destroy(e->down);
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) drove__slot_fini(e, &e->slot[i]);
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
     drove__resident_release(e);
     drove__params_fini(e);
     for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
@@ -121,8 +121,8 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     DROVE_TRY(e->ops->queue_create(e->accel, &e->up));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->work));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->down));
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++)
-        DROVE_TRY(drove__slot_init(e, &e->slot[i], data));
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
+        DROVE_TRY(drove__staging_init(e, &e->staging[i], data));
     DROVE_TRY(drove__params_init(e, data));
     DROVE_TRY(allocate_outputs(e));
     for (size_t l = 0; l < e->model->n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
@@ -176,9 +176,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 static drove_status begin(drove_engine *e, const drove_work *work)
 {
-    DROVE_TRY(drove__accel_check_alive(e));
-    if (e->present != NULL)
-        return drove__fail(DROVE_E_ARG, "a batch was begun before the last was finished");
+    DROVE_TRY(drove__accel_check_free(e));
     if (work->theta == NULL && e->resident == NULL)
         return drove__fail(DROVE_E_ARG, "no parameters were set");
     return drove__pieces_begin(&e->pieces, e, work);
@@ -194,6 +192,18 @@ static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done
 {
     DROVE_TRY(drove__accel_check_begun(e));
     return drove__pieces_finish(&e->pieces, e, timeout_ns, done);
+}
+
+static drove_status predict(drove_engine *e, const float *theta, const drove_batch *batch,
+                            float *prob)
+{
+    return drove__pieces_predict(&e->pieces, e, theta, batch, prob);
+}
+
+static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
+                               float share, float *into)
+{
+    return drove__pieces_statistics(&e->pieces, e, theta, batch, share, into);
 }
 
 static drove_status set_params(drove_engine *e, const drove_device_rule *rule, const float *vector)
@@ -227,9 +237,9 @@ const drove_engine_ops drove__engine_accel = {
     .part = part,
     .finish = finish,
     .stage = drove__accel_stage,
-    .predict = drove__accel_predict,
+    .predict = predict,
     .most_rows = drove__accel_most_rows,
-    .statistics = drove__accel_statistics,
+    .statistics = statistics,
     .set_params = set_params,
     .get_params = get_params,
     .give = give,

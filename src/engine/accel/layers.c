@@ -94,7 +94,7 @@ drove_status drove__accel_begin_backward(drove_engine *e, size_t layer, size_t n
 
 /* ---- dense ---- */
 
-static drove_accel_sparse examples(const drove_accel_slot *s)
+static drove_accel_sparse examples(const drove_accel_staging *s)
 {
     return (drove_accel_sparse){.start = drove__accel_view(s->device, s->at.start),
                                 .index = drove__accel_view(s->device, s->at.index),
@@ -102,7 +102,7 @@ static drove_accel_sparse examples(const drove_accel_slot *s)
                                                            s->at.value)};
 }
 
-static drove_accel_sparse transposed(const drove_accel_slot *s)
+static drove_accel_sparse transposed(const drove_accel_staging *s)
 {
     return (drove_accel_sparse){.start = drove__accel_view(s->device, s->at.t_start),
                                 .index = drove__accel_view(s->device, s->at.t_index),
@@ -112,7 +112,7 @@ static drove_accel_sparse transposed(const drove_accel_slot *s)
 
 static drove_status dense_forward(drove_engine *e, size_t l)
 {
-    const drove_accel_slot *s = e->present;
+    const drove_accel_staging *s = e->present;
     const drove_layer *y = &e->model->layer[l];
     drove_accel_view w = drove__params_w(e, e->theta, l), out = drove__accel_y(e, l);
     if (l == 0 && s->is_sparse) {
@@ -128,7 +128,7 @@ static drove_status dense_forward(drove_engine *e, size_t l)
 
 static drove_status dense_weights(drove_engine *e, size_t l)
 {
-    const drove_accel_slot *s = e->present;
+    const drove_accel_staging *s = e->present;
     const drove_layer *y = &e->model->layer[l];
     drove_accel_view dw = drove__params_w(e, e->grad, l), d = drove__accel_dy(e, l);
     DROVE_TRY(drove__accel_begin_backward(e, l, s->n_rows, y->n_out));

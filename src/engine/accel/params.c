@@ -68,7 +68,7 @@ drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, 
 /* Through the kernel that may read what others write. */
 static void gather_touched(drove_engine *e, const float *theta)
 {
-    const drove_accel_slot *s = e->present;
+    const drove_accel_staging *s = e->present;
     const drove_layer *l = &e->model->layer[0];
     float *to = e->theta_host + e->n_rest;
     for (size_t k = 0; k < s->n_spans; k++) {
@@ -121,7 +121,7 @@ drove_status drove__params_read(drove_engine *e, size_t layer)
  * spares something, the others are left alone: the rule of the host engine. */
 static void take_touched(drove_engine *e, drove_gradient *grad)
 {
-    drove_accel_slot *s = e->present;
+    drove_accel_staging *s = e->present;
     const drove_layer *l = &e->model->layer[0];
     const size_t line = DROVE_CACHE_LINE / sizeof(float);
     const float *from = e->grad_host + e->n_rest;

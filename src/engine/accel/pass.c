@@ -89,7 +89,7 @@ static drove_status forward(drove_engine *e)
 /* Losses of the main head; of the others the derivatives alone are of interest. */
 static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_main)
 {
-    const drove_accel_slot *s = e->present;
+    const drove_accel_staging *s = e->present;
     size_t i = row_of(e->model->loss), result = is_main ? 0 : 4 * s->n_rows;
     bool is_value = s->data->storage->y_kind == DROVE_Y_VALUE;
     drove_accel_sparse labels = {.start = drove__accel_view(s->device, s->at.label_start),

@@ -93,12 +93,12 @@ static size_t elements(const shape *s, size_t rows, size_t *largest)
     size_t params = is_sparse ? s->model->n_params - s->model->layer[0].b_offset +
                                     touched * s->model->layer[0].n_out
                               : s->model->n_params;
-    size_t slot = drove__accel_layout(s->model, s->data, rows, rows * s->longest, touched,
-                                      rows * s->longest_labels)
-                      .n;
+    size_t batch = drove__accel_layout(s->model, s->data, rows, rows * s->longest, touched,
+                                       rows * s->longest_labels)
+                       .n;
     *largest = 0;
     for (size_t i = 0; i < 2; i++) add(params, &all, largest); /* and their gradient */
-    for (size_t i = 0; i < DROVE_ACCEL_N_SLOTS; i++) add(slot, &all, largest);
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) add(batch, &all, largest);
     add_pass(s, rows, &all, largest);
     return all;
 }

@@ -1,7 +1,7 @@
 /* engine/accel/state.h - an engine on an accelerator: what its files share.
  *
  *   size.c    how much memory a batch and a model take
- *   slot.c    a batch on its way: gathered, laid out, copied to the device
+ *   staging.c a batch in a staging buffer: gathered, laid out, copied to the device
  *   params.c  parameters to the device, gradients from it
  *   plan.c    what a pass needs beside parameters and examples
  *   pass.c    forward, loss and backward, put on the queue
@@ -22,15 +22,15 @@
 #include "engine/pieces.h"
 #include "engine/touched.h"
 
-enum { DROVE_ACCEL_N_SLOTS = 2 };
+enum { DROVE_ACCEL_N_STAGINGS = 2 };
 
 /* A part of the device's clock, ns; both 0: nothing. */
 typedef struct drove_accel_interval {
     uint64_t begin, end;
 } drove_accel_interval;
 
-/* Where the parts of a batch are in its slot, in elements of 4 bytes, each part on a cache line of
- * its own. */
+/* Where the parts of a batch are in its staging buffer, in elements of 4 bytes; each part begins a
+ * cache line. */
 typedef struct drove_accel_layout {
     size_t x;                          /* dense: [n_rows][n_inputs] */
     size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
@@ -39,7 +39,7 @@ typedef struct drove_accel_layout {
     size_t n;                          /* elements of all */
 } drove_accel_layout;
 
-typedef struct drove_accel_slot {
+typedef struct drove_accel_staging {
     float              *host;   /* pinned [n_room] */
     drove_accel_buffer *device; /* [n_room] */
     size_t              n_room;
@@ -57,7 +57,7 @@ typedef struct drove_accel_slot {
     size_t      n_spans, n_touched, n_span_room;
 
     drove_accel_event *begun, *done; /* of its copy */
-} drove_accel_slot;
+} drove_accel_staging;
 
 typedef struct drove_accel_line { /* when the parts of one batch were done */
     drove_accel_interval  examples, params, compute, results;
@@ -84,9 +84,9 @@ struct drove_engine {
     drove_touched          touched; /* of sparse data, else empty */
     uint32_t              *place;   /* [n_inputs] sparse: number among the touched features */
 
-    drove_accel_queue *up, *work, *down;
-    drove_accel_slot   slot[DROVE_ACCEL_N_SLOTS];
-    drove_accel_slot  *staged, *present; /* NULL: none */
+    drove_accel_queue   *up, *work, *down;
+    drove_accel_staging  staging[DROVE_ACCEL_N_STAGINGS];
+    drove_accel_staging *staged, *present; /* NULL: none */
 
     /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
      * first layer's W (from `base` on), then the touched rows of that W. */
@@ -157,14 +157,14 @@ void         drove__accel_plan_fini(drove_accel_plan *p); /* a zeroed one is acc
 size_t drove__accel_scratch(const drove_model *model, size_t rows);
 size_t drove__accel_kept(const drove_layer *y, size_t rows);
 
-/* ---- slot.c ---- */
+/* ---- staging.c ---- */
 
-drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data);
-void         drove__slot_fini(drove_engine *e, drove_accel_slot *s);
-bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training);
+drove_status drove__staging_init(drove_engine *e, drove_accel_staging *s, const drove_data *data);
+void         drove__staging_fini(drove_engine *e, drove_accel_staging *s);
+bool drove__staging_holds(const drove_accel_staging *s, const drove_batch *batch, bool is_training);
 /* Gathers the batch and begins to copy it.  Errors: those of drove__gather_load, the device's. */
-drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
-                              bool is_training);
+drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
+                                 bool is_training);
 
 /* ---- params.c ---- */
 
@@ -196,14 +196,10 @@ drove_status drove__accel_pass(drove_engine *e);
 extern const drove_piece_ops drove__accel_piece_ops;
 /* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
 drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
-drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: no batch was */
+drove_status drove__accel_check_free(const drove_engine *e);  /* DROVE_E_ARG: a batch was begun */
+drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: none was */
 void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
-/* engine.h: stage, predict, statistics */
-drove_status drove__accel_stage(drove_engine *e, const drove_batch *next);
-drove_status drove__accel_predict(drove_engine *e, const float *theta, const drove_batch *batch,
-                                  float *prob);
-drove_status drove__accel_statistics(drove_engine *e, const float *theta, const drove_batch *batch,
-                                     float share, float *into);
+drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* engine.h */
 
 /* ---- resident.c ---- */
 

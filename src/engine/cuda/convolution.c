@@ -55,6 +55,7 @@ enum {
     X(ConvolutionBackwardFilter)
 /* clang-format on */
 
+/* The opened library: set once, by open_library, and the same for every run in the process. */
 static struct {
 #define X(name) __typeof__(cudnn##name) *name;
     FUNCTIONS(X)
@@ -63,7 +64,7 @@ static struct {
 static bool is_open;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-/* What is missing or another version is as if there were none. */
+/* Without all functions, or with another major version, the module does without the library. */
 static void open_library(void)
 {
     const char *wish = getenv("DROVE_CUDA_CONV");
@@ -287,7 +288,7 @@ static bool describe(drove_accel_conv *v, size_t max_rows)
            (unsigned)w == k->ow;
 }
 
-/* ---- slots of the table ---- */
+/* ---- functions of the table ---- */
 
 void drove_cuda_conv_destroy(drove_accel_conv *v)
 {

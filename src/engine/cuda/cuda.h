@@ -83,7 +83,7 @@ static inline float *drove_cuda_at(drove_accel_view view)
             return drove_cuda_check(a, drove_cuda_error_, #call);                                  \
     } while (0)
 
-/* ---- slots of the table, by file ---- */
+/* ---- functions of the table, by file ---- */
 
 /* memory.c */
 drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out);

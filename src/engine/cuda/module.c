@@ -9,7 +9,7 @@
 
 enum { QUEUES = 2 }; /* for whose scratch memory is left */
 
-const drove_accel_host *drove_cuda_host;
+const drove_accel_host *drove_cuda_host; /* set when the module is opened, constant afterwards */
 
 /* ---- errors ---- */
 

@@ -218,7 +218,23 @@ static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_wor
     return DROVE_OK;
 }
 
-static const drove_piece_ops piece_ops = {begin_piece, part_piece, finish_piece};
+static drove_status predict_piece(drove_engine *e, const float *theta, const drove_batch *batch,
+                                  float *prob)
+{
+    return drove__engine_host.predict(e->host, theta, batch, prob);
+}
+
+static drove_status statistics_of_piece(drove_engine *e, const float *theta,
+                                        const drove_batch *batch, float share, float *into)
+{
+    return drove__engine_host.statistics(e->host, theta, batch, share, into);
+}
+
+static const drove_piece_ops piece_ops = {.begin = begin_piece,
+                                          .part = part_piece,
+                                          .finish = finish_piece,
+                                          .predict = predict_piece,
+                                          .statistics = statistics_of_piece};
 
 /* Of one example: itself, and output and derivative of each layer. */
 static size_t row_bytes(const drove_model *model)
@@ -295,13 +311,13 @@ static drove_status stage(drove_engine *e, const drove_batch *next)
 static drove_status predict(drove_engine *e, const float *theta, const drove_batch *batch,
                             float *prob)
 {
-    return drove__engine_host.predict(e->host, theta, batch, prob);
+    return drove__pieces_predict(&e->pieces, e, theta, batch, prob);
 }
 
 static drove_status statistics(drove_engine *e, const float *theta, const drove_batch *batch,
                                float share, float *into)
 {
-    return drove__engine_host.statistics(e->host, theta, batch, share, into);
+    return drove__pieces_statistics(&e->pieces, e, theta, batch, share, into);
 }
 
 const drove_engine_ops drove__engine_fake = {

@@ -1,4 +1,4 @@
-/* engine/linear/constants.c - the constants of a machine as a file: docs/formats.md, "Constants of the
+/* engine/linear/constants.c - a machine's constants as a file: docs/formats.md, "Constants of the
  * throughput model".
  */
 #ifndef _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* engine/linear/mt19937.c - the recurrence and tempering of the paper's section 2, with its constants. */
+/* engine/linear/mt19937.c - recurrence and tempering of the paper's section 2, its constants. */
 #include "engine/linear/mt19937.h"
 
 enum { M = 397 };

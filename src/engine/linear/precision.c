@@ -23,14 +23,11 @@ static drove_status refuse(const char *text, char class, drove_dmgc_term found, 
                        text, which, class, found.bits, found.is_float ? "f" : "");
 }
 
-/* Terms whose numbers this engine does not choose: gradients stay as exact as needed, and workers
- * meet in the caches. */
+/* Gradients stay as exact as needed.  C is for the transport (cluster/codec.h). */
 static drove_status check_rest(const drove_dmgc *s, const char *text)
 {
     drove_dmgc_term g = drove_dmgc_meaning(s, DROVE_DMGC_GRADIENT);
-    drove_dmgc_term c = s->term[DROVE_DMGC_COMMUNICATION];
-    if (!g.is_float || g.bits != 32) return refuse(text, 'G', g, "G32f or no G");
-    return c.is_present ? refuse(text, 'C', c, "no C") : DROVE_OK;
+    return !g.is_float || g.bits != 32 ? refuse(text, 'G', g, "G32f or no G") : DROVE_OK;
 }
 
 static drove_status check_index(const drove_dmgc *s, const char *text, bool is_sparse)
@@ -97,4 +94,11 @@ bool drove__precision_is_exchange(const char *signature)
     bool has_numbers = s.term[DROVE_DMGC_DATASET].is_present ||
                        s.term[DROVE_DMGC_INDEX].is_present || s.term[DROVE_DMGC_MODEL].is_present;
     return c.is_present && !has_numbers && (!g.is_present || g.bits == c.bits);
+}
+
+bool drove__precision_has_exchange(const char *signature)
+{
+    drove_dmgc s;
+    return drove_dmgc_parse(signature, &s) == DROVE_OK &&
+           s.term[DROVE_DMGC_COMMUNICATION].is_present;
 }

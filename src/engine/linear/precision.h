@@ -22,4 +22,7 @@ drove_status drove__precision_check(const char *signature);
 /* True: a signature of what workers exchange alone, "C8s" or "G1C1s"; false: anything else. */
 bool drove__precision_is_exchange(const char *signature);
 
+/* Does the signature say how workers write what they exchange, as "C8s" and "D8M8C8s" do? */
+bool drove__precision_has_exchange(const char *signature);
+
 #endif

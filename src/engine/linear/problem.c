@@ -53,12 +53,15 @@ void drove__linear_set_model(drove_engine_shared *p, drove_number model, double 
     p->model_scale = model == DROVE_F32 ? 1.0f : (float)(range / drove__number_most(model));
 }
 
-static void pack_row(const drove_engine_shared *p, const float *w, size_t step, void *row)
+/* Equation 4: floor(x + u), u = 1/2 without rng. */
+static void pack_row(const drove_engine_shared *p, drove_rng *rng, const float *w, size_t step,
+                     void *row)
 {
     double most = drove__number_most(p->precision.model);
     for (size_t j = 0; j < p->n_features; j++) {
         float value = w[j * step];
-        double q = nearbyint((double)value / (double)p->model_scale);
+        double x = (double)value / (double)p->model_scale;
+        double q = rng == NULL ? nearbyint(x) : floor(x + drove__rng_uniform(rng));
         q = q > most ? most : q < -most ? -most : q;
         switch (p->precision.model) {
         case DROVE_I8: ((int8_t *)row)[j] = (int8_t)q; break;
@@ -79,13 +82,15 @@ static void unpack_row(const drove_engine_shared *p, const void *row, float *w, 
     }
 }
 
-void drove__linear_pack(const drove_engine_shared *p, const float *theta, uint32_t *words)
+void drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
+                        uint32_t *words)
 {
+    if (!p->rounding.ops->is_unbiased) rng = NULL;
     const drove_layer *l = &p->model->layer[0];
     size_t row_bytes = p->stride * drove__number_size(p->precision.model);
     memset(words, 0, p->n_words * sizeof *words);
     for (size_t o = 0; o < p->n_outputs; o++) {
-        pack_row(p, theta + l->w_offset + o, p->n_outputs, (char *)words + o * row_bytes);
+        pack_row(p, rng, theta + l->w_offset + o, p->n_outputs, (char *)words + o * row_bytes);
     }
     memcpy(words + p->layout.tail, theta + l->b_offset, p->n_outputs * sizeof *theta);
 }
@@ -151,7 +156,7 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     return copy_targets(p);
 }
 
-/* Several updates where they are so short that taking a turn would cost as much: enough for
+/* Several updates where they are so short that claiming a batch would cost as much: enough for
  * TURN_NUMBERS numbers of the data set and for TURN_UPDATES updates, but at most the TURNS-th part
  * of an epoch, so that workers end together at every evaluation.  Whatever the number of workers: a
  * resumed run may have others. */

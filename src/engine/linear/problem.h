@@ -53,7 +53,8 @@ extern const drove_engine_ops drove__engine_linear;
 /* problem.c */
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
 void         drove__linear_dismiss(drove_engine_shared *p);
-void         drove__linear_pack(const drove_engine_shared *p, const float *theta, uint32_t *words);
+void         drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
+                                uint32_t *words);
 void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
 
 /* Model scale, layout and length of the shared vector for this format and range. */
@@ -62,7 +63,7 @@ void drove__linear_set_model(drove_engine_shared *p, drove_number model, double 
 /* The same for the run's format; errors: DROVE_E_ARG (a range whose unit no float can hold). */
 drove_status drove__linear_set_range(drove_engine_shared *p, double range);
 
-/* Examples of a turn: what a worker takes at once. */
+/* Examples that a worker claims at once: those of one call of steps. */
 typedef struct drove_turn_limits {
     double   numbers; /* of an example, times outputs: what one step reads and writes */
     size_t   n_rows, each;

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 
 static const double RANGE_MARGIN = 2.0;
-static const size_t PILOT_NUMBERS = (size_t)1 << 27, TURN_ROWS = 64;
+static const size_t PILOT_NUMBERS = (size_t)1 << 27, CALL_ROWS = 64;
 
-/* Turns of whole updates: row[turn_rows]. */
+/* Each call of steps makes whole updates: row[call_rows]. */
 static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t *words, double eta,
-                         uint32_t *row, size_t turn_rows)
+                         uint32_t *row, size_t call_rows)
 {
     size_t per_row = p->quant->index_bits == 0
                          ? p->n_features
@@ -25,10 +25,10 @@ static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t
     size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
     const drove_params live = {.words = words};
     if (n > p->quant->n_rows) n = p->quant->n_rows;
-    for (size_t first = 0; first < n; first += turn_rows) {
+    for (size_t first = 0; first < n; first += call_rows) {
         drove_batch batch = {.data = p->data, .row = row};
         drove_steps made;
-        for (size_t i = first; i < n && i < first + turn_rows; i++)
+        for (size_t i = first; i < n && i < first + call_rows; i++)
             row[batch.n_rows++] = (uint32_t)i;
         DROVE_TRY(drove__engine_linear.steps(e, &live, &batch, (float)eta, &made));
         if (!made.is_finite) break;
@@ -50,18 +50,18 @@ static double largest(const drove_engine_shared *p, const uint32_t *words)
 /* pilot: with a model of floats. */
 static drove_status try_out(const drove_engine_shared *pilot, uint32_t *words, double eta)
 {
-    size_t turn_rows =
-        pilot->each > TURN_ROWS ? pilot->each : TURN_ROWS / pilot->each * pilot->each;
+    size_t call_rows =
+        pilot->each > CALL_ROWS ? pilot->each : CALL_ROWS / pilot->each * pilot->each;
     drove_engine *e = NULL;
     drove_engine_options opt = {.model = pilot->model,
                                 .kernels = pilot->kernels,
                                 .data = pilot->data,
-                                .max_rows = turn_rows,
+                                .max_rows = call_rows,
                                 .shared = pilot};
-    uint32_t *row = drove__alloc(turn_rows, sizeof *row);
-    if (row == NULL) return drove__fail_nomem("rows of a turn", turn_rows * sizeof *row);
+    uint32_t *row = drove__alloc(call_rows, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a batch", call_rows * sizeof *row);
     drove_status status = drove__engine_linear.create(&opt, &e);
-    if (status == DROVE_OK) status = walk(e, pilot, words, eta, row, turn_rows);
+    if (status == DROVE_OK) status = walk(e, pilot, words, eta, row, call_rows);
     drove__engine_linear.destroy(e);
     drove__free(row);
     return status;
@@ -74,7 +74,7 @@ drove_status drove__linear_find_range(drove_engine_shared *p, const float *theta
     drove__linear_set_model(&pilot, DROVE_F32, 0.0);
     uint32_t *words = drove__alloc(pilot.n_words, sizeof *words);
     if (words == NULL) return drove__fail_nomem("a trial of the model's range", pilot.n_words * 4);
-    drove__linear_pack(&pilot, theta, words);
+    drove__linear_pack(&pilot, NULL, theta, words);
     double start = largest(&pilot, words);
     drove_status status = try_out(&pilot, words, eta);
     if (status == DROVE_OK) {

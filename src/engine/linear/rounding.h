@@ -56,8 +56,8 @@ drove_status drove__rounding_parse(const char *spec, drove_rounding *out);
 drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, size_t most_blocks);
 void         drove__rounder_fini(drove_rounder *r); /* accepts a zeroed rounder */
 
-/* Starts the stream that belongs to turn `number` of the run, so that what is drawn does not depend
- * on who draws it, and a resumed run draws the same. */
+/* Starts the stream of batch `number` of the run: the same for every worker, and in a resumed run.
+ */
 void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number);
 
 /* The bits for the next AXPY over n numbers of these formats; valid until the next call.  Floats

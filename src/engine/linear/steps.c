@@ -1,7 +1,7 @@
-/* engine/linear/steps.c - the steps of low-precision linear models: one dot and one AXPY per example and
- * output, straight on the shared numbers.
+/* engine/linear/steps.c - the steps of low-precision linear models: one dot and one AXPY per
+ * example and output, straight on the shared numbers.
  *
- * Source: De Sa et al., ISCA 2017, Figure 1 (the step), sections 5.1, 5.2 and 5.4.  In a turn of
+ * Source: De Sa et al., ISCA 2017, Figure 1 (the step), sections 5.1, 5.2 and 5.4.  In a call of
  * many steps the AXPY of an example and the dot of the next one are a single pass over the model,
  * which is still Algorithm 1: every element is updated before the next dot reads it.
  *
@@ -24,32 +24,32 @@
 
 static const double DECAY_LEAST = 1.0 / 256.0;
 
-typedef struct turn { /* one call of steps */
+typedef struct call { /* one call of steps */
     drove_engine *e;
     uint32_t *words;
     const drove_batch *batch;
     double eta;
     drove_steps out;
-} turn;
+} call;
 
 /* ---- the shared vector ---- */
 
-static void *weights(const turn *t, size_t output)
+static void *weights(const call *c, size_t output)
 {
-    const drove_engine_shared *p = t->e->p;
-    return (char *)t->words + output * p->stride * drove__number_size(p->precision.model);
+    const drove_engine_shared *p = c->e->p;
+    return (char *)c->words + output * p->stride * drove__number_size(p->precision.model);
 }
 
-static float *intercept(const turn *t, size_t output)
+static float *intercept(const call *c, size_t output)
 {
-    return (float *)(t->words + t->e->p->layout.tail) + output;
+    return (float *)(c->words + c->e->p->layout.tail) + output;
 }
 
-static double output_of(const turn *t, size_t output, double dot)
+static double output_of(const call *c, size_t output, double dot)
 {
-    const drove_engine_shared *p = t->e->p;
+    const drove_engine_shared *p = c->e->p;
     return dot * (double)p->quant->scale * (double)p->model_scale +
-           (double)drove__racy_load(intercept(t, output));
+           (double)drove__racy_load(intercept(c, output));
 }
 
 /* ---- rows ---- */
@@ -76,20 +76,20 @@ static unsigned index_slot(const drove_quant *q)
 }
 
 /* z[n_outputs] of one example. */
-static void outputs(turn *t, size_t row, double *z)
+static void outputs(call *c, size_t row, double *z)
 {
-    const drove_engine_shared *p = t->e->p;
+    const drove_engine_shared *p = c->e->p;
     const drovek_linear *k = &p->kernels->linear;
     drove_number d = p->precision.data, m = p->precision.model;
     if (p->quant->index_bits == 0) {
         const void *x = dense_row(p, row);
         for (size_t o = 0; o < p->n_outputs; o++)
-            z[o] = output_of(t, o, k->dot[d][m](x, weights(t, o), p->n_features));
+            z[o] = output_of(c, o, k->dot[d][m](x, weights(c, o), p->n_features));
         return;
     }
     drovek_pairs pairs = sparse_row(p, row);
     for (size_t o = 0; o < p->n_outputs; o++)
-        z[o] = output_of(t, o, k->spdot[d][index_slot(p->quant)][m](&pairs, weights(t, o)));
+        z[o] = output_of(c, o, k->spdot[d][index_slot(p->quant)][m](&pairs, weights(c, o)));
 }
 
 /* ---- derivatives of the loss ---- */
@@ -118,12 +118,12 @@ static void long_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows
 }
 
 /* dz[n_rows][n_outputs] of the examples row[n_rows] with these outputs. */
-static void derivatives(turn *t, const uint32_t *row, size_t n_rows, const double *z, double *dz)
+static void derivatives(call *c, const uint32_t *row, size_t n_rows, const double *z, double *dz)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     for (size_t i = 0; i < n_rows * p->n_outputs; i++) {
-        if (!isfinite(z[i])) t->out.is_finite = false;
+        if (!isfinite(z[i])) c->out.is_finite = false;
     }
     if (p->short_loss == DROVE_LONG_LOSS) {
         long_derivatives(e, row, n_rows, z, dz);
@@ -136,16 +136,16 @@ static void derivatives(turn *t, const uint32_t *row, size_t n_rows, const doubl
 /* ---- writing ---- */
 
 /* Change of a parameter's number per unit of the data, for a derivative of 1. */
-static double unit_step(const turn *t, size_t n_rows)
+static double unit_step(const call *c, size_t n_rows)
 {
-    const drove_engine_shared *p = t->e->p;
-    return -t->eta / (double)n_rows * (double)p->quant->scale / (double)p->model_scale;
+    const drove_engine_shared *p = c->e->p;
+    return -c->eta / (double)n_rows * (double)p->quant->scale / (double)p->model_scale;
 }
 
-static void move_intercept(const turn *t, size_t output, double gradient)
+static void move_intercept(const call *c, size_t output, double gradient)
 {
-    float *b = intercept(t, output);
-    drove__racy_store(b, (float)((double)drove__racy_load(b) - t->eta * gradient));
+    float *b = intercept(c, output);
+    drove__racy_store(b, (float)((double)drove__racy_load(b) - c->eta * gradient));
 }
 
 static drovek_bits *bits_for(drove_engine *e, size_t n)
@@ -155,78 +155,78 @@ static drovek_bits *bits_for(drove_engine *e, size_t n)
 }
 
 /* Adds alpha[i] x[i] of n rows to the weights of an output, in one write. */
-static void write_dense(turn *t, size_t output, size_t n)
+static void write_dense(call *c, size_t output, size_t n)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     drove_number d = p->precision.data, m = p->precision.model;
     if (n == 0) return;
     drove__factor_make(d, m, e->alpha, n, &e->rounder, e->factor);
-    t->out.n_clamped += p->kernels->linear.axpy[d][m](weights(t, output), e->x, e->factor, n,
+    c->out.n_clamped += p->kernels->linear.axpy[d][m](weights(c, output), e->x, e->factor, n,
                                                       p->n_features, bits_for(e, p->n_features));
 }
 
-static void write_sparse(turn *t, size_t output, size_t row, double alpha)
+static void write_sparse(call *c, size_t output, size_t row, double alpha)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     drove_number d = p->precision.data, m = p->precision.model;
     drovek_pairs pairs = sparse_row(p, row);
     drove__factor_make(d, m, &alpha, 1, &e->rounder, e->factor);
     drovek_spaxpy_fn *axpy = p->kernels->linear.spaxpy[d][index_slot(p->quant)][m];
-    t->out.n_clamped += axpy(weights(t, output), &pairs, e->factor, bits_for(e, pairs.n_stored));
+    c->out.n_clamped += axpy(weights(c, output), &pairs, e->factor, bits_for(e, pairs.n_stored));
 }
 
 /* ---- weight decay ---- */
 
-static void decay(turn *t, double kappa)
+static void decay(call *c, double kappa)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     drove_number m = p->precision.model;
     for (size_t o = 0; o < p->n_outputs; o++) {
         drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
-        p->kernels->linear.decay[m](weights(t, o), p->n_features, (float)kappa, bits);
-        float *b = intercept(t, o);
+        p->kernels->linear.decay[m](weights(c, o), p->n_features, (float)kappa, bits);
+        float *b = intercept(c, o);
         drove__racy_store(b, (float)((double)drove__racy_load(b) * (1.0 - kappa)));
     }
 }
 
 /* One step's part; true: a pass is due.  problem.c has seen to it that eta lambda < 1. */
-static bool decay_is_due(turn *t)
+static bool decay_is_due(call *c)
 {
-    const drove_engine_shared *p = t->e->p;
+    const drove_engine_shared *p = c->e->p;
     if (p->weight_decay == 0.0) return false;
-    t->e->pending += log1p(-t->eta * p->weight_decay);
-    return -expm1(t->e->pending) >= DECAY_LEAST;
+    c->e->pending += log1p(-c->eta * p->weight_decay);
+    return -expm1(c->e->pending) >= DECAY_LEAST;
 }
 
-static void decay_now(turn *t)
+static void decay_now(call *c)
 {
-    decay(t, -expm1(t->e->pending));
-    t->e->pending = 0.0;
+    decay(c, -expm1(c->e->pending));
+    c->e->pending = 0.0;
 }
 
 /* ---- steps ---- */
 
 /* The weights' part of one dense step with derivatives dz, and the outputs z_next of example `next`
  * (NULL: there is none). */
-static void dense_step(turn *t, const void *x, const double *dz, const void *next,
+static void dense_step(call *c, const void *x, const double *dz, const void *next,
                        const void *ahead, double *z_next)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     const drovek_linear *k = &p->kernels->linear;
     drove_number d = p->precision.data, m = p->precision.model;
-    double unit = unit_step(t, 1);
+    double unit = unit_step(c, 1);
     for (size_t o = 0; o < p->n_outputs; o++) {
-        void *w = weights(t, o);
+        void *w = weights(c, o);
         double dot = 0.0;
         e->alpha[0] = unit * dz[o];
         e->x[0] = x;
-        if (dz[o] != 0.0) move_intercept(t, o, dz[o]);
+        if (dz[o] != 0.0) move_intercept(c, o, dz[o]);
         if (next == NULL) {
-            write_dense(t, o, dz[o] != 0.0);
+            write_dense(c, o, dz[o] != 0.0);
             continue;
         }
         if (dz[o] != 0.0) {
@@ -234,33 +234,33 @@ static void dense_step(turn *t, const void *x, const double *dz, const void *nex
             drove__factor_make(d, m, e->alpha, 1, &e->rounder, e->factor);
             dot = k->axpy_dot[d][m](w, x, e->factor, next, ahead, p->n_features,
                                     bits_for(e, p->n_features), &clamped);
-            t->out.n_clamped += clamped;
+            c->out.n_clamped += clamped;
         } else {
             dot = k->dot[d][m](next, w, p->n_features);
         }
-        z_next[o] = output_of(t, o, dot);
+        z_next[o] = output_of(c, o, dot);
     }
 }
 
 /* One example an update; each AXPY is fused with the dot of the next example. */
-static void dense_singles(turn *t)
+static void dense_singles(call *c)
 {
-    const drove_engine_shared *p = t->e->p;
-    const uint32_t *row = t->batch->row;
-    size_t n = t->batch->n_rows;
-    double *z = t->e->z, *dz = t->e->dz;
-    outputs(t, row[0], z);
+    const drove_engine_shared *p = c->e->p;
+    const uint32_t *row = c->batch->row;
+    size_t n = c->batch->n_rows;
+    double *z = c->e->z, *dz = c->e->dz;
+    outputs(c, row[0], z);
     for (size_t i = 0; i < n; i++) {
-        derivatives(t, row + i, 1, z, dz);
-        bool due = decay_is_due(t);
+        derivatives(c, row + i, 1, z, dz);
+        bool due = decay_is_due(c);
         const void *next = i + 1 < n && !due ? dense_row(p, row[i + 1]) : NULL;
         const void *ahead = i + 2 < n && p->hints ? dense_row(p, row[i + 2]) : NULL;
-        dense_step(t, dense_row(p, row[i]), dz, next, ahead, z);
+        dense_step(c, dense_row(p, row[i]), dz, next, ahead, z);
         if (!due) continue;
-        decay_now(t);
-        if (i + 1 < n) outputs(t, row[i + 1], z);
+        decay_now(c);
+        if (i + 1 < n) outputs(c, row[i + 1], z);
     }
-    t->out.n_steps += n;
+    c->out.n_steps += n;
 }
 
 static void prefetch_sparse(const drove_engine_shared *p, const uint32_t *row, size_t i, size_t n)
@@ -274,24 +274,24 @@ static void prefetch_sparse(const drove_engine_shared *p, const uint32_t *row, s
         __builtin_prefetch((const char *)pairs.value + at);
 }
 
-static void sparse_singles(turn *t)
+static void sparse_singles(call *c)
 {
-    const drove_engine_shared *p = t->e->p;
-    const uint32_t *row = t->batch->row;
-    size_t n = t->batch->n_rows;
-    double *z = t->e->z, *dz = t->e->dz, unit = unit_step(t, 1);
+    const drove_engine_shared *p = c->e->p;
+    const uint32_t *row = c->batch->row;
+    size_t n = c->batch->n_rows;
+    double *z = c->e->z, *dz = c->e->dz, unit = unit_step(c, 1);
     for (size_t i = 0; i < n; i++) {
         prefetch_sparse(p, row, i + 2, n);
-        outputs(t, row[i], z);
-        derivatives(t, row + i, 1, z, dz);
+        outputs(c, row[i], z);
+        derivatives(c, row + i, 1, z, dz);
         for (size_t o = 0; o < p->n_outputs; o++) {
             if (dz[o] == 0.0) continue;
-            write_sparse(t, o, row[i], unit * dz[o]);
-            move_intercept(t, o, dz[o]);
+            write_sparse(c, o, row[i], unit * dz[o]);
+            move_intercept(c, o, dz[o]);
         }
-        if (decay_is_due(t)) decay_now(t);
+        if (decay_is_due(c)) decay_now(c);
     }
-    t->out.n_steps += n;
+    c->out.n_steps += n;
 }
 
 /* sum += the products dz x of n examples, whose dz stand in alpha. */
@@ -305,9 +305,9 @@ static void sum_dense(drove_engine *e, size_t n)
 
 /* More examples than one write can sum up, into a model of integers: their sum in floats, then one
  * write. */
-static void write_dense_sum(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+static void write_dense_sum(call *c, const uint32_t *row, size_t n_rows, size_t o)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     drove_number m = p->precision.model;
     const void *sum = e->sum;
@@ -323,19 +323,19 @@ static void write_dense_sum(turn *t, const uint32_t *row, size_t n_rows, size_t 
         n = 0;
     }
     sum_dense(e, n);
-    drovek_factor factor = {.f = (float)unit_step(t, n_rows)};
+    drovek_factor factor = {.f = (float)unit_step(c, n_rows)};
     drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
-    t->out.n_clamped +=
-        p->kernels->linear.axpy[DROVE_F32][m](weights(t, o), &sum, &factor, 1, p->n_features, bits);
+    c->out.n_clamped +=
+        p->kernels->linear.axpy[DROVE_F32][m](weights(c, o), &sum, &factor, 1, p->n_features, bits);
 }
 
 /* The weights' part of an update from at most DROVE_FACTOR_ROWS examples, or into floats, output
  * o: the products are summed in the kernel (section 5.4). */
-static void write_dense_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+static void write_dense_batch(call *c, const uint32_t *row, size_t n_rows, size_t o)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
-    double unit = unit_step(t, n_rows);
+    double unit = unit_step(c, n_rows);
     size_t n = 0;
     for (size_t i = 0; i < n_rows; i++) {
         double dz = e->dz[i * p->n_outputs + o];
@@ -343,10 +343,10 @@ static void write_dense_batch(turn *t, const uint32_t *row, size_t n_rows, size_
         e->alpha[n] = unit * dz;
         e->x[n++] = dense_row(p, row[i]);
         if (n < DROVE_FACTOR_ROWS) continue;
-        write_dense(t, o, n);
+        write_dense(c, o, n);
         n = 0;
     }
-    write_dense(t, o, n);
+    write_dense(c, o, n);
 }
 
 /* Adds dz x of one example to the sum; returns how many places the sum then has. */
@@ -364,9 +364,9 @@ static size_t add_sparse(drove_engine *e, size_t row, float dz, size_t n_places)
 }
 
 /* The same for sparse examples: their sum, then one write of each element that they touch. */
-static void write_sparse_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+static void write_sparse_batch(call *c, const uint32_t *row, size_t n_rows, size_t o)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
     drove_number m = p->precision.model;
     size_t n = 0;
@@ -380,56 +380,56 @@ static void write_sparse_batch(turn *t, const uint32_t *row, size_t n_rows, size
         e->is_seen[e->place[k]] = 0;
     }
     drovek_pairs pairs = {.index = e->place, .value = e->value, .n_stored = n};
-    drovek_factor factor = {.f = (float)(-t->eta / (double)n_rows / (double)p->model_scale)};
+    drovek_factor factor = {.f = (float)(-c->eta / (double)n_rows / (double)p->model_scale)};
     drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
-    t->out.n_clamped +=
-        p->kernels->linear.spaxpy[DROVE_F32][2][m](weights(t, o), &pairs, &factor, bits);
+    c->out.n_clamped +=
+        p->kernels->linear.spaxpy[DROVE_F32][2][m](weights(c, o), &pairs, &factor, bits);
 }
 
-static void write_batch(turn *t, const uint32_t *row, size_t n_rows, size_t o)
+static void write_batch(call *c, const uint32_t *row, size_t n_rows, size_t o)
 {
-    const drove_engine_shared *p = t->e->p;
+    const drove_engine_shared *p = c->e->p;
     double gradient = 0.0;
-    for (size_t i = 0; i < n_rows; i++) gradient += t->e->dz[i * p->n_outputs + o];
+    for (size_t i = 0; i < n_rows; i++) gradient += c->e->dz[i * p->n_outputs + o];
     bool is_long = n_rows > DROVE_FACTOR_ROWS && p->precision.model != DROVE_F32;
-    if (p->quant->index_bits != 0) write_sparse_batch(t, row, n_rows, o);
-    else if (is_long) write_dense_sum(t, row, n_rows, o);
-    else write_dense_batch(t, row, n_rows, o);
-    move_intercept(t, o, gradient / (double)n_rows);
+    if (p->quant->index_bits != 0) write_sparse_batch(c, row, n_rows, o);
+    else if (is_long) write_dense_sum(c, row, n_rows, o);
+    else write_dense_batch(c, row, n_rows, o);
+    move_intercept(c, o, gradient / (double)n_rows);
 }
 
 /* `each` examples an update: all outputs first, then the one step from all of them. */
-static void batches(turn *t)
+static void batches(call *c)
 {
-    drove_engine *e = t->e;
+    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
-    for (size_t first = 0; first < t->batch->n_rows; first += p->each) {
-        const uint32_t *row = t->batch->row + first;
-        size_t left = t->batch->n_rows - first, n = left < p->each ? left : p->each;
-        for (size_t i = 0; i < n; i++) outputs(t, row[i], e->z + i * p->n_outputs);
-        derivatives(t, row, n, e->z, e->dz);
-        for (size_t o = 0; o < p->n_outputs; o++) write_batch(t, row, n, o);
-        if (decay_is_due(t)) decay_now(t);
-        t->out.n_steps++;
+    for (size_t first = 0; first < c->batch->n_rows; first += p->each) {
+        const uint32_t *row = c->batch->row + first;
+        size_t left = c->batch->n_rows - first, n = left < p->each ? left : p->each;
+        for (size_t i = 0; i < n; i++) outputs(c, row[i], e->z + i * p->n_outputs);
+        derivatives(c, row, n, e->z, e->dz);
+        for (size_t o = 0; o < p->n_outputs; o++) write_batch(c, row, n, o);
+        if (decay_is_due(c)) decay_now(c);
+        c->out.n_steps++;
     }
 }
 
 drove_status drove__linear_steps(drove_engine *e, const drove_params *live,
                                  const drove_batch *batch, float eta, drove_steps *out)
 {
-    turn t = {
+    call c = {
         .e = e, .words = live->words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
-    if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "a turn: expected an example, found 0");
+    if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
     drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
-    if (e->p->each > 1) batches(&t);
-    else if (e->p->quant->index_bits == 0) dense_singles(&t);
-    else sparse_singles(&t);
-    *out = t.out;
+    if (e->p->each > 1) batches(&c);
+    else if (e->p->quant->index_bits == 0) dense_singles(&c);
+    else sparse_singles(&c);
+    *out = c.out;
     return DROVE_OK;
 }
 
 void drove__linear_settle(drove_engine *e, uint32_t *words)
 {
-    turn t = {.e = e, .words = words};
-    if (e->pending != 0.0) decay_now(&t);
+    call c = {.e = e, .words = words};
+    if (e->pending != 0.0) decay_now(&c);
 }

@@ -1,5 +1,5 @@
-/* engine/linear/throughput.c - equations 2 and 3 and Table 2 of De Sa et al., ISCA 2017, and the model of
- * a machine that was measured.
+/* engine/linear/throughput.c - equations 2 and 3 and Table 2 of De Sa et al., ISCA 2017, and the
+ * model of a measured machine.
  *
  * The paper's T_1 depends on the signature alone and its p on the model size alone.  A signature
  * has a row if its D and M, and for sparse data its i, mean what the row's mean, and G and C say

@@ -12,10 +12,11 @@
 
 enum { MOST_PLATFORMS = 16, MOST_DEVICES = 64, MOST_PARTS = 1024 };
 
-const drove_accel_host *drove_cl_host;
+const drove_accel_host *drove_cl_host; /* set when the module is opened, constant afterwards */
 
+/* Set once, by look: facts of the machine, the same for every run in the process. */
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
-static unsigned n_devices; /* these two: set once, by look */
+static unsigned n_devices;
 static cl_device_id devices[MOST_DEVICES];
 
 /* ---- errors ---- */

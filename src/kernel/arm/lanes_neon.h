@@ -1,7 +1,7 @@
 /* kernel/arm/lanes_neon.h - four floats in one register (ARMv8.0 NEON): the names of
- * kernel/x86/lanes_avx512.h, which explains them.
+ * kernel/x86/lanes_avx512.h, which documents them.
  *
- * Shared memory: LD1 and ST1 with elements of 32 bits, see sixteen.h.
+ * Shared memory: LD1 and ST1 with 32-bit elements, see sixteen.h.
  */
 #ifndef DROVEK_ARM_LANES_NEON_H
 #define DROVEK_ARM_LANES_NEON_H
@@ -20,7 +20,7 @@
 enum { LANES = 4, N_REGISTERS = 32 };
 typedef float32x4_t vec;
 
-/* How many lanes: NEON has no masks for memory. */
+/* Number of lanes: NEON has no masked memory access. */
 typedef size_t lane_mask;
 
 INLINE lane_mask first(size_t count)
@@ -269,7 +269,7 @@ INLINE uint32_t vec_equal(vec a, vec b)
     return mask_bits(vceqq_f32(a, b));
 }
 
-/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room
+/* Appends the lanes of x chosen by `mask`, and their positions base + lane, to two lists with room
  * for LANES more; returns how many. */
 INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
 {
@@ -367,7 +367,7 @@ INLINE vec vec_rsqrt(vec a)
 /* {low[n], ..., low[LANES - 1], high[0], ..., high[n - 1]}, n a constant */
 #define vec_join(low, high, n) vextq_f32(low, high, n)
 
-/* ---- bytes that say where to add ---- */
+/* ---- bytes that select where to add ---- */
 
 typedef float32x4_t vec_bytes; /* widened */
 
@@ -376,7 +376,7 @@ INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
     return vec_widen_u8(p, count);
 }
 
-/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+/* Each byte less `value`; results below 0 match no value that vec_add_where tests. */
 INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
 {
     return vsubq_f32(bytes, vdupq_n_f32(value));

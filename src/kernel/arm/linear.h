@@ -1,9 +1,9 @@
 /* kernel/arm/linear.h - the dense kernels of kernel/linear.h, sixteen numbers at a time.
  *
- * Every function here is for formats d (data) and m (model) that are constants of its caller, a
- * slot of linear_slots.h.  A vector is walked in blocks of random bits, 64 bytes each; what is left
- * of it, in groups of sixteen with the last one short.  Integers of D8M8 are summed in 16 bits, all
- * others in 32, which the bounds of the factors allow.
+ * Every function here is for formats d (data) and m (model), which are constants of its caller, a
+ * slot of linear_slots.h.  A vector is processed in blocks of random bits, 64 bytes each; the rest
+ * in groups of sixteen, of which the last is short.  Integers of D8M8 are summed in 16 bits, all
+ * others in 32; the bounds of the factors allow it.
  */
 #ifndef DROVEK_ARM_LINEAR_H
 #define DROVEK_ARM_LINEAR_H
@@ -11,7 +11,7 @@
 #include "kernel/arm/sixteen.h"
 #include "kernel/linear.h"
 
-enum { RUN = 16384 }; /* numbers of a dot after which the sums move to wider ones: whole blocks */
+enum { RUN = 16384 }; /* numbers of a dot before the sums are widened: whole blocks */
 
 /* D8M8: random bytes, 16-bit lanes */
 INLINE bool is_bytes(drove_number d, drove_number m)
@@ -21,7 +21,7 @@ INLINE bool is_bytes(drove_number d, drove_number m)
 
 /* ---- random bits ---- */
 
-/* is_fixed (a constant): the same block for ever. */
+/* is_fixed (a constant): always the same block. */
 typedef struct bit_source {
     drovek_bits   *bits;
     const uint8_t *at; /* STREAM: the next block  */
@@ -29,7 +29,7 @@ typedef struct bit_source {
     sixteen        block;
 } bit_source;
 
-/* Numbers are to follow: n > 0. */
+/* Requires n > 0. */
 INLINE bit_source bit_source_begin(drovek_bits *bits)
 {
     bit_source s = {.bits = bits, .at = bits->block};
@@ -65,7 +65,7 @@ INLINE void bit_source_end(bit_source *s)
     for (size_t k = 0; k < 4; k++) vst1q_u64(s->bits->state + 2 * k, s->state[k]);
 }
 
-/* The bits of one group: a byte or a word a number. */
+/* The bits of one group: a byte or a word per number. */
 typedef struct group_bits {
     uint8x16_t part[2];
 } group_bits;
@@ -114,7 +114,7 @@ INLINE floats rounding_of(group_bits bits)
 }
 
 /* floor(v); beyond 2^16, where every model number clamps, some number beyond; NaN: the lowest.
- * 0 after the first `count`, also where 0 times a factor is not 0. */
+ * 0 after the first `count`, even if 0 times a factor is not 0. */
 INLINE words floor_within(floats f, size_t count)
 {
     words w;
@@ -143,7 +143,7 @@ typedef struct dot_sum {
     int32x4_t   narrow[2]; /* D8M8, of a run    */
     int64x2_t   wide[2];   /* other integers    */
     float32x4_t lane[4];   /* floats, of a run  */
-    int64_t     integer;   /* of the runs before */
+    int64_t     integer;   /* of earlier runs    */
     double      real;
 } dot_sum;
 
@@ -168,7 +168,7 @@ INLINE void dot_bytes(dot_sum *s, sixteen x, sixteen w)
 #endif
 }
 
-/* One of both has 8 bits: four products fit 32 bits. */
+/* One of the two has 8 bits: four products fit 32 bits. */
 INLINE void dot_mixed(dot_sum *s, halves x, halves w)
 {
     int32x4_t p = vmull_s16(vget_low_s16(x.v[0]), vget_low_s16(w.v[0]));
@@ -202,7 +202,7 @@ INLINE void dot_group(dot_sum *s, drove_number d, drove_number m, sixteen x, six
     }
 }
 
-/* The end of a run: what could overflow, or lose precision, moves on. */
+/* At the end of a run: widens sums that could overflow or lose precision. */
 INLINE void dot_end_run(dot_sum *s, drove_number d, drove_number m)
 {
     if (is_bytes(d, m)) {
@@ -257,7 +257,7 @@ typedef struct axpy_call {
     const drovek_factor *factor; /* [n_rows] */
     size_t               n_rows;
     bool                 with_dot; /* a constant           */
-    const void          *next;     /* with_dot: its other side */
+    const void          *next;     /* with_dot: the next example */
     const void          *ahead;    /* NULL: no hint        */
     clamp_count          clamped;
     dot_sum              sum;
@@ -299,13 +299,13 @@ INLINE sixteen axpy_integers(axpy_call *c, drove_number d, drove_number m, sixte
     return clamp_words(m, add_words(to_words(m, w), sum), &c->clamped);
 }
 
-/* fmaf over the rows from 0; before the last one `plus` is added. */
+/* fmaf over the rows from 0; `plus` is added before the last one. */
 INLINE floats sum_rows(const axpy_call *c, drove_number d, size_t i, size_t count, floats plus)
 {
     const size_t last = c->n_rows - 1;
     floats       sum;
     UNROLL
-    for (size_t k = 0; k < 4; k++) sum.v[k] = vdupq_n_f32(-0.0f); /* what changes no sum */
+    for (size_t k = 0; k < 4; k++) sum.v[k] = vdupq_n_f32(-0.0f); /* changes no sum */
     for (size_t row = 0; row < last; row++) {
         floats x = to_floats(d, load(d, c->x[row], i, count));
         UNROLL
@@ -338,7 +338,7 @@ INLINE void axpy_group(axpy_call *c, drove_number d, drove_number m, size_t i, s
     if (c->with_dot) dot_group(&c->sum, d, m, load(d, c->next, i, count), w);
 }
 
-/* The last, incomplete block: n - i numbers. */
+/* The last, incomplete block of n - i numbers. */
 INLINE void axpy_rest(axpy_call *c, drove_number d, drove_number m, size_t i, size_t n,
                       const sixteen *block)
 {
@@ -381,7 +381,7 @@ INLINE void axpy_blocks(axpy_call *c, drove_number d, drove_number m, size_t n, 
     if (has_bits) bit_source_end(&random);
 }
 
-/* One copy of the loop for bits that stay the same, one for bits that change. */
+/* One copy of the loop for fixed bits, one for bits that change. */
 INLINE void axpy_any_bits(axpy_call *c, drove_number d, drove_number m, size_t n, drovek_bits *bits)
 {
     if (n == 0) return;
@@ -393,7 +393,7 @@ INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x
                    const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
 {
     axpy_call c = {.w = w, .clamped = clamp_count_zero()};
-    if (n_rows == 1) { /* a constant for the loop */
+    if (n_rows == 1) { /* makes n_rows a constant in the loop */
         const void   *only = x[0];
         drovek_factor its = factor[0];
         c.x = &only, c.factor = &its, c.n_rows = 1;

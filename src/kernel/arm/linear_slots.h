@@ -1,5 +1,5 @@
-/* kernel/arm/linear_slots.h - the dense kernels as functions of their own, one for each pair of
- * formats, and the table of them. */
+/* kernel/arm/linear_slots.h - the dense kernels as functions, one per pair of formats, and their
+ * table. */
 #ifndef DROVEK_ARM_LINEAR_SLOTS_H
 #define DROVEK_ARM_LINEAR_SLOTS_H
 

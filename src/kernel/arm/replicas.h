@@ -1,5 +1,5 @@
 /* kernel/arm/replicas.h - merge and decay of kernel/linear.h, sixteen numbers at a time; m is a
- * constant of the caller.  Their random bits are words, so that a block is two groups. */
+ * constant of the caller.  Random bits are words here, so a block is two groups. */
 #ifndef DROVEK_ARM_REPLICAS_H
 #define DROVEK_ARM_REPLICAS_H
 
@@ -14,7 +14,7 @@ INLINE words rounded(float factor, words x, size_t count, group_bits bits)
     return floor_within(exact, count);
 }
 
-/* What a walk does with one group. */
+/* Operation on one group. */
 typedef struct replica_call {
     void       *centre, *w, *last;
     float       factor; /* share or kappa */

@@ -1,14 +1,14 @@
-/* kernel/arm/sixteen.h - sixteen numbers of any format in NEON registers: the vocabulary in which
- * the linear kernels are written.
+/* kernel/arm/sixteen.h - sixteen numbers of any format in NEON registers: the operations that the
+ * linear kernels are written in.
  *
- * A format is a constant wherever these functions are called, and so is `count` where all sixteen
- * exist; the compiler then drops the rest.  Of fewer than sixteen, none beyond is touched: absent
- * numbers read as 0.
+ * Callers pass a constant format, and a constant `count` if all sixteen exist; the compiler then
+ * drops the rest.  With fewer than sixteen, memory beyond them is not touched: absent numbers read
+ * as 0.
  *
  * shared_load and shared_store are for memory that other threads read and write meanwhile
  * (docs/memory-model.md).  They are inline assembly, which the compiler can neither split nor
- * repeat, and LD1 and ST1 with the numbers' own width as element size: the architecture then makes
- * one access of each element, which is whole wherever the element is aligned to its own width.  (A
+ * repeat, and use LD1 and ST1 with the numbers' own width as element size: the architecture then
+ * makes one access per element, single-copy atomic if the element is aligned to its own width.  (A
  * load of a whole register, LDR Q, promises that only for aligned halves of a register.)
  */
 #ifndef DROVEK_ARM_SIXTEEN_H
@@ -24,7 +24,7 @@
 
 enum { SIXTEEN = 16, PART_BYTES = 16 };
 
-/* Bytes as they lie in memory: as many parts as a number has bytes, the others are not used. */
+/* Bytes in memory order: as many parts as a number has bytes; the others are unused. */
 typedef struct sixteen {
     uint8x16_t part[4];
 } sixteen;
@@ -208,9 +208,9 @@ INLINE sixteen from_floats(floats f)
     return s;
 }
 
-/* ---- to narrower numbers: clamped, and counted ---- */
+/* ---- to narrower numbers: clamped and counted ---- */
 
-/* Numbers that a clamping left as they were, minus, lane by lane; and all that were looked at. */
+/* Minus the numbers that clamping left unchanged, per lane; and the numbers seen. */
 typedef struct clamp_count {
     int32x4_t minus_same;
     size_t    n_seen;

@@ -1,5 +1,5 @@
-/* kernel/arm/table_dotprod.c - NEON with the dot-product instructions of ARMv8.2: four products of
- * bytes are summed by one instruction. */
+/* kernel/arm/table_dotprod.c - the NEON tier with the dot-product instructions of ARMv8.2, which
+ * sum four products of bytes each. */
 #include "base/cpu.h"
 #include "kernel/tiers.h"
 

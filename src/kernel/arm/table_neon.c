@@ -1,4 +1,4 @@
-/* kernel/arm/table_neon.c - the NEON tier: what every AArch64 processor has. */
+/* kernel/arm/table_neon.c - the NEON tier, for every AArch64 processor. */
 #include "base/cpu.h"
 #include "kernel/tiers.h"
 

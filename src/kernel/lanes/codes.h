@@ -1,6 +1,6 @@
-/* kernel/lanes/codes.h - vectors in fewer bits, written in lanes; layout, roundings and random
- * numbers are those of ref/codes.c.  A block is DROVEK_CODE_LANES numbers at a time, which is
- * CODE_REGISTERS registers; what is missing to that in the last one is zeros. */
+/* kernel/lanes/codes.h - encodes vectors in fewer bits, vectorised; layout, roundings and random
+ * numbers are those of ref/codes.c.  A step takes DROVEK_CODE_LANES numbers of a block, in
+ * CODE_REGISTERS registers; the last step of a block is padded with zeros. */
 #ifndef DROVEK_LANES_CODES_H
 #define DROVEK_LANES_CODES_H
 
@@ -32,7 +32,7 @@ INLINE vec code_uniform(code_lanes *g, size_t r)
     return vec_unit(g->state[r]);
 }
 
-/* Numbers of a block of n, with the zeros behind. */
+/* Numbers of a block of n, padded with zeros. */
 INLINE size_t code_padded(size_t n)
 {
     return (n + DROVEK_CODE_LANES - 1) / DROVEK_CODE_LANES * DROVEK_CODE_LANES;
@@ -44,7 +44,7 @@ INLINE void code_gather(float *v, const float *x, const float *residual, size_t 
     size_t i = 0;
     for (; i < n; i += LANES) {
         size_t count = lanes_left(i, n);
-        vec    sum = vec_load(x + i, count); /* what is not loaded is 0 */
+        vec    sum = vec_load(x + i, count); /* lanes that are not loaded are 0 */
         if (residual != NULL) sum = vec_add(sum, vec_load(residual + i, count));
         vec_store(v + i, sum, LANES);
     }
@@ -100,7 +100,7 @@ INLINE void encode_fixed(drovek_code_block *to, float *v, size_t n, unsigned bit
     }
 }
 
-/* n with zeros behind, of which n_real count. */
+/* n numbers, of which the first n_real count and the rest are zeros. */
 INLINE void encode_signs(drovek_code_block *to, float *v, size_t n, size_t n_real)
 {
     vec    zero = vec_set(0.0f), one = vec_set(1.0f), sum[2][CODE_REGISTERS];
@@ -199,7 +199,7 @@ INLINE void decode(float *to, const void *code, size_t n, unsigned bits)
         size_t            n_words = (length * bits + 7) / 8;
         const uint8_t    *word = at + head;
         memcpy(block.head, at, head);
-        if (length < DROVEK_CODE_BLOCK) { /* nothing beyond its end is read */
+        if (length < DROVEK_CODE_BLOCK) { /* never reads beyond its end */
             memset(block.word, 0, sizeof block.word);
             memcpy(block.word, word, n_words);
             word = block.word;

@@ -1,4 +1,4 @@
-/* kernel/lanes/columns.h - dropout, and work by columns (channels), written in lanes. */
+/* kernel/lanes/columns.h - dropout and per-column (channel) work, vectorised. */
 #ifndef DROVEK_LANES_COLUMNS_H
 #define DROVEK_LANES_COLUMNS_H
 

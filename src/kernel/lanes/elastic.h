@@ -1,4 +1,4 @@
-/* kernel/lanes/elastic.h - elastic steps, written in lanes; equations and roundings are those of
+/* kernel/lanes/elastic.h - elastic steps, vectorised; equations and roundings are those of
  * ref/elastic.c. */
 #ifndef DROVEK_LANES_ELASTIC_H
 #define DROVEK_LANES_ELASTIC_H
@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/lanes/vector.h"
 
-typedef struct elastic_step { /* g NULL: none; s NULL: c stays */
+typedef struct elastic_step { /* g NULL: none; s NULL: c is unchanged */
     float       *w;
     const float *g;
     const float *c;
@@ -43,7 +43,7 @@ INLINE double elastic_all(const elastic_step *e, size_t n)
     return double_sum_total(even, odd);
 }
 
-/* The conditions are constants where it counts. */
+/* Turns the conditions into constants. */
 INLINE double elastic_cases(elastic_step e, size_t n)
 {
     if (e.g != NULL && e.measures) return elastic_all(&e, n);

@@ -1,17 +1,16 @@
-/* kernel/lanes/gemm.h - C[m][n] = alpha op(A) op(B) + beta C, written in lanes: the products of a
+/* kernel/lanes/gemm.h - C[m][n] = alpha op(A) op(B) + beta C, vectorised, for the products of a
  * training step: one dimension is a batch of examples, another a layer of some hundred units.
  *
- * C is cut into panels of PANEL registers across and tiles of a few rows, whose sums stay in
- * registers while k runs.  op(A)'s elements are broadcast; op(B)'s rows stream from the second-
- * level cache as they lie in memory.  Copies are made only of op(B), where it is transposed, or
- * where its rows lie so far apart that they share a few cache sets.  A few rows times a transposed
- * B are sums along k instead (dots).
+ * C is cut into panels PANEL registers wide and tiles of a few rows, whose sums stay in registers
+ * while k runs.  Elements of op(A) are broadcast; rows of op(B) stream from the second-level cache
+ * in place.  op(B) is copied only if it is transposed, or if its rows are so far apart that they
+ * share a few cache sets.  A few rows times a transposed B are sums along k instead (dots).
  *
- * Order of the sums: depends on the shape alone, so neither the caller's thread nor the alignment
+ * The order of the sums depends on the shape alone, so neither the calling thread nor the alignment
  * changes a bit.  A, B and C may be shared with running threads: all accesses are inline assembly;
  * each element of C is stored once per block of k.
  *
- * Why not the library for all: one core of a Zen 5, GFLOP/s of oneDNN 2.6.3 / of this file for the
+ * Why not always the library: one core of a Zen 5, GFLOP/s of oneDNN 2.6.3 / of this file for the
  * products of an MLP 784-128-128-128-10 (bench/micro/kernels.c prints both; this core's peak is
  * about 262):
  *
@@ -25,7 +24,8 @@
  *   weights  128-128           148 / 169  185 / 209  211 / 231  248 / 254  257 / 256
  *   weights  784-128           187 / 180  215 / 217  231 / 235  252 / 255  253 / 254
  *
- * Beyond is_small the library blocks for the caches better (n 1000, k 3072: twice as fast).
+ * For shapes beyond is_small the library's cache blocking is better (n 1000, k 3072: twice as
+ * fast).
  */
 #ifndef DROVEK_LANES_GEMM_H
 #define DROVEK_LANES_GEMM_H
@@ -56,9 +56,9 @@ typedef struct panel {
     size_t       b_step;
     float       *c; /* C[i][.] = c[i * c_step + .]                */
     size_t       c_step;
-    size_t       last;           /* columns of the last register            */
-    size_t       n_segments;     /* k runs so often, each time ...          */
-    ptrdiff_t    a_jump, b_jump; /* ... so much further than it has run     */
+    size_t       last;           /* lanes used in the last register        */
+    size_t       n_segments;     /* passes over k; each pass starts ...     */
+    ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last    */
 } panel;
 
 /* ---- tiles ---- */
@@ -148,7 +148,7 @@ static void run_panel(const panel *t, size_t n_vec)
 {
     if (n_vec == PANEL) tiles(t, N_SUMS / PANEL, PANEL);
     else if (n_vec == 1 && t->row_step % 1024 != 0) tiles(t, MAX_ROWS, 1);
-    else if (n_vec == 1) tiles(t, 8, 1); /* at this distance 16 rows of A do not fit the cache */
+    else if (n_vec == 1) tiles(t, 8, 1); /* 16 rows of A so far apart do not fit the cache */
     else if (n_vec == 2) tiles(t, N_SUMS / 2, 2);
     else tiles(t, N_SUMS / 3, PANEL - 1);
 }
@@ -196,8 +196,8 @@ typedef struct dots {
     float        alpha, beta;
     const float *a, *b; /* a[i][k] b[j][k] */
     float       *c;
-    size_t       n_segments;           /* k runs so often, each time ...        */
-    size_t       a_segment, b_segment; /* ... so much further than it began     */
+    size_t       n_segments;           /* passes over k; each pass starts ...   */
+    size_t       a_segment, b_segment; /* ... this far after the start of the last */
 } dots;
 
 /* sum[r * n_cols + s] += a[r] b[s], `count` elements, those of b at p */
@@ -217,7 +217,7 @@ INLINE void dot_step(vec *sum, const dots *t, const float *a, const float *const
     }
 }
 
-/* The next n_rows rows (a constant) times as many columns from j as fill a register with sums. */
+/* The next n_rows rows (a constant) times the columns from j whose sums fill one register. */
 INLINE void dot_tile(const dots *t, size_t i, size_t j, size_t n_rows)
 {
     const size_t n_cols = LANES / n_rows;
@@ -261,7 +261,7 @@ static void multiply_dots(const dots *t, size_t m)
 
 /* ---- the product ---- */
 
-/* Shapes at which this file is at least as fast as the library, whatever m is. */
+/* Shapes for which this file is at least as fast as the library, for any m. */
 INLINE bool is_small(bool trans_a, size_t n, size_t k)
 {
     return n <= 512 && k <= (trans_a ? 512 : 1024);
@@ -276,7 +276,7 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
         multiply_dots(&t, m);
         return;
     }
-    /* 8 rows fill three registers across better than 6 + 2 rows fill four */
+    /* 8 rows on three registers across are faster than 6 + 2 rows on four */
     const size_t width = (m == 8 && PANEL == 4 ? 3 : PANEL) * LANES;
     packed_panel packed;
     bool         is_packed = trans_b || (ldb >= FAR && m >= MANY_ROWS);

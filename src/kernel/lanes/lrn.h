@@ -1,11 +1,11 @@
-/* kernel/lanes/lrn.h - local response normalisation across channels, written in lanes.
+/* kernel/lanes/lrn.h - local response normalisation across channels, vectorised.
  *
- * One place after the other; its channels pass through registers: a window's sum is a sum of the
- * present register of squares and of its neighbours moved by one and two lanes.  The backward pass
- * has the scales anew from x, so that nothing is kept in between: it reads x and dy and writes dx.
+ * Goes position by position with the channels in registers: a window's sum is the current register
+ * of squares plus its neighbours shifted by one and two lanes.  The backward pass recomputes the
+ * scales from x, so nothing is kept in between: it reads x and dy and writes dx.
  *
- * Windows of 3 and 5 channels and beta = 3/4, what everybody uses, with s^-3/4 from two reciprocal
- * square roots; everything else is plain C's.
+ * Supports the usual windows of 3 and 5 channels with beta = 3/4, with s^-3/4 from two reciprocal
+ * square roots; all else goes to plain C.
  */
 #ifndef DROVEK_LANES_LRN_H
 #define DROVEK_LANES_LRN_H
@@ -13,7 +13,7 @@
 #include "kernel/lanes/vector.h"
 #include "kernel/tiers.h"
 
-enum { LRN_BLOCK = 16, LRN_REGISTERS = LRN_BLOCK / LANES }; /* of a format in blocks */
+enum { LRN_BLOCK = 16, LRN_REGISTERS = LRN_BLOCK / LANES }; /* of the blocked format */
 
 INLINE bool lrn_is_usual(const drovek_lrn *l)
 {
@@ -23,13 +23,13 @@ INLINE bool lrn_is_usual(const drovek_lrn *l)
 
 typedef struct lrn_data {
     size_t       c, n, plane; /* channels; registers of them; floats of a block's plane */
-    const float *x, *dy;      /* at one place */
+    const float *x, *dy;      /* at one position */
     float       *y;           /* or dx */
     vec          factor, kappa, slope;
     bool         adds;
 } lrn_data;
 
-/* Where register v of channels lies. */
+/* Offset of register v of the channels. */
 INLINE size_t lrn_offset(const lrn_data *d, size_t v, bool blocked)
 {
     if (!blocked) return v * LANES;
@@ -79,7 +79,7 @@ INLINE void lrn_forward(const lrn_data *d, size_t reach, bool blocked)
     }
 }
 
-/* Registers in the order of the channels: shares[] and what goes with them one behind squares[]. */
+/* Registers in channel order; the shares lag one register behind the squares. */
 INLINE void lrn_backward(const lrn_data *d, size_t reach, bool blocked)
 {
     vec zero = vec_set(0.0f), before = zero, x = lrn_load(d, d->x, 0, blocked);

@@ -1,9 +1,9 @@
-/* kernel/lanes/matvec.h - one example at a time, written in lanes.
+/* kernel/lanes/matvec.h - one example at a time, vectorised.
  *
  * A dense input becomes a list (index, value) of its non-zero elements, so that dense and sparse
- * input share the work on rows of W[n_in][n_out].  n_out is cut into blocks of WIDE, HALF or one
- * register; the block of y or dy stays in registers while the rows pass by.  Each y[o] is one chain
- * of fused multiply-adds in the order of the list: the bits of ref/matvec.c.  W is shared memory.
+ * inputs share the code on rows of W[n_in][n_out].  n_out is cut into blocks of WIDE, HALF or one
+ * register; a block of y or dy stays in registers over all rows.  Each y[o] is one chain of fused
+ * multiply-adds in the order of the list: the bits of ref/matvec.c.  W is shared memory.
  */
 #ifndef DROVEK_LANES_MATVEC_H
 #define DROVEK_LANES_MATVEC_H
@@ -155,7 +155,7 @@ static void ger_f32(float *w, const float *x, const float *dy, size_t n_in, size
     }
 }
 
-/* ---- the same into a gradient of the caller's own ---- */
+/* ---- the same into the caller's private gradient ---- */
 
 INLINE void outer_at(float *g, vec x, const float *dy, size_t count)
 {
@@ -191,8 +191,8 @@ static void spouter_f32(float *g, const uint32_t *index, const float *value, siz
 
 /* ---- dx = W dy ---- */
 
-/* {sum_o W[j][o] dy[o] over the block : j of the n_rows <= LANES rows at w}; rows that do not exist
- * give 0. */
+/* {sum_o W[j][o] dy[o] over the block : j of the n_rows <= LANES rows at w}; missing rows give
+ * 0. */
 INLINE vec row_sums(const float *w, const float *dy, size_t n_rows, size_t n_out, size_t n_vec,
                     size_t last)
 {

@@ -1,7 +1,6 @@
-/* kernel/lanes/pool.h - max and average pooling forward, written in lanes: window after window,
- * over the numbers of one place.  Where these do not fill whole registers, the last register starts
- * earlier and repeats some of them, unless they are fewer than one register holds.  Backward:
- * pool_back.h.
+/* kernel/lanes/pool.h - max and average pooling forward, vectorised: window by window, over the
+ * channels of one position.  If these do not fill whole registers, the last register starts earlier
+ * and repeats some of them, unless there are fewer than one register holds.  Backward: pool_back.h.
  */
 #ifndef DROVEK_LANES_POOL_H
 #define DROVEK_LANES_POOL_H
@@ -17,7 +16,7 @@ typedef struct pool_range {
     size_t first, last; /* [first, last) */
 } pool_range;
 
-/* Elements of window `o` of one side that are in the image. */
+/* Elements of window `o` along one side that are in the image. */
 INLINE pool_range pool_inside(size_t o, size_t k, size_t step, size_t pad, size_t side)
 {
     size_t     start = o * step;
@@ -28,7 +27,7 @@ INLINE pool_range pool_inside(size_t o, size_t k, size_t step, size_t pad, size_
 
 /* One window: x is its first element that is in the image. */
 typedef struct pool_window {
-    size_t rows, cols, row_step, c; /* its part in the image; floats to the next row, place */
+    size_t rows, cols, row_step, c; /* its part in the image; floats to the next row, position */
     size_t tap, kw;                 /* number of the first element; elements of a whole row */
     float  factor;                  /* average: 1 / area */
 } pool_window;
@@ -104,7 +103,7 @@ INLINE void pool_columns(pool_kind kind, const pool_window *t, const float *x, f
 #undef AT
 }
 
-/* Windows of the sizes that networks have, with the loops over their elements unrolled. */
+/* Windows of the sizes that networks use, with unrolled loops over their elements. */
 INLINE void pool_window_of(pool_kind kind, const pool_window *t, const float *x, float *y,
                            uint8_t *place)
 {

@@ -1,10 +1,10 @@
-/* kernel/lanes/pool_back.h - max and average pooling backward, written in lanes.
+/* kernel/lanes/pool_back.h - max and average pooling backward, vectorised.
  *
- * Every element of dx is written once, as the sum of what the windows around it send, in the order
- * of their columns, then rows.  For the windows that networks have, a row of places is made by
- * sliding: k sums for the places of one window; the window's share is added to them, the first
- * `step` of them are complete and are stored, and the others move up.  Other windows: place after
- * place.
+ * Every element of dx is written once, as the sum over the windows that cover it, in the order of
+ * their columns, then rows.  For the windows that networks use, a row of dx is computed by sliding:
+ * k sums hold the positions under one window; the window's share is added to them, the first `step`
+ * of them are complete and are stored, and the others move up.  Other windows: position by
+ * position.
  */
 #ifndef DROVEK_LANES_POOL_BACK_H
 #define DROVEK_LANES_POOL_BACK_H
@@ -13,18 +13,18 @@
 
 enum { SLIDE_VECS = N_REGISTERS / 8, SLIDE_MOST = 5 }; /* registers of channels; largest window */
 
-/* One row of places of the input. */
+/* One row of positions of the input. */
 typedef struct pool_row {
     const drovek_pool *p;
     const float       *dy; /* of the image */
     const uint8_t     *place;
     size_t             iy;
-    pool_range         rows;   /* of windows around it */
+    pool_range         rows;   /* of windows that cover it */
     float              factor; /* average: 1 / area of a window that is not clipped */
     float             *dx;     /* of the row */
 } pool_row;
 
-/* Windows of one side that cover place `at`, for `at` ascending: starts as {0, 0}. */
+/* Windows along one side that cover position `at`, for ascending `at`: starts as {0, 0}. */
 INLINE void pool_advance(pool_range *r, size_t at, size_t k, size_t step, size_t pad, size_t n)
 {
     while (r->first * step + k <= at + pad) r->first++;
@@ -51,7 +51,7 @@ INLINE void store_sum(float *to, vec sum, bool adds, size_t count)
 
 /* ---- sliding ---- */
 
-/* What window (oy, ox) sends to the k places of this row. */
+/* Adds the share of window (oy, ox) to the k positions of this row. */
 INLINE void slide_add(const pool_row *t, pool_kind kind, vec *sum, size_t oy, size_t ox, size_t j,
                       size_t k, size_t n_vec, size_t last)
 {
@@ -76,8 +76,8 @@ INLINE void slide_add(const pool_row *t, pool_kind kind, vec *sum, size_t oy, si
     }
 }
 
-/* Stores n_sums sums, of places at, at + 1, ...; those in the padding (at wraps around below 0) or
- * behind the row are none. */
+/* Stores n_sums sums, of positions at, at + 1, ...; skips those in the padding (at wraps around
+ * below 0) or after the row. */
 INLINE void slide_store(const pool_row *t, const vec *sum, size_t n_sums, size_t at, size_t j,
                         bool adds, size_t n_vec, size_t last)
 {
@@ -115,7 +115,7 @@ INLINE void slide_block(const pool_row *t, pool_kind kind, size_t j, bool adds, 
     for (at += k - s; at < p->w; at++) slide_store(t, none, 1, at, j, adds, n_vec, last);
 }
 
-/* ---- place after place ---- */
+/* ---- position by position ---- */
 
 INLINE vec window_share(const pool_row *t, pool_kind kind, size_t oy, size_t ox, size_t ix,
                         size_t at, vec sum, size_t count)
@@ -162,7 +162,7 @@ INLINE void walk_block(const pool_row *t, pool_kind kind, size_t j, bool adds, s
 
 /* ---- rows ---- */
 
-/* k 0: any window, place after place. */
+/* k 0: any window, position by position. */
 INLINE void row_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t k, size_t s,
                       size_t n_vec, size_t last)
 {
@@ -201,7 +201,7 @@ INLINE void pool_backward(pool_kind kind, const drovek_pool *p, const float *dy,
     }
 }
 
-/* One copy of the loops for each usual window; they are square where it matters: kw and sw. */
+/* One copy of the loops for each usual window; kw and sw alone matter. */
 INLINE void pool_backward_of(pool_kind kind, const drovek_pool *p, const float *dy,
                              const uint8_t *place, float *dx, size_t n, bool adds)
 {

@@ -1,8 +1,8 @@
-/* kernel/lanes/rows.h - element-wise work on y[rows][cols], written in lanes: bias and activation,
+/* kernel/lanes/rows.h - element-wise work on y[rows][cols], vectorised: bias and activation,
  * its derivative with the bias gradient, softmax with its loss.
  *
- * The columns are cut into blocks of WIDE registers or one; a block's bias or bias gradient
- * stays in registers while all rows pass by.
+ * The columns are cut into blocks of WIDE registers or one; the bias or bias gradient of a block
+ * stays in registers over all rows.
  */
 #ifndef DROVEK_LANES_ROWS_H
 #define DROVEK_LANES_ROWS_H
@@ -213,10 +213,10 @@ static void act_back_f32(float *dx, const float *dy, const float *y, size_t n, d
 
 /* ---- cosine ---- */
 
-/* factor cos v = factor - 2 factor sin^2(v / 2), whose period is that of sin^2: v / 2 = k pi + r
- * with |r| <= pi / 2, and sin r = r + r^3 P(r^2), P of degree 3 (Chebyshev: 4e-8).  No sign and no
- * quadrant are needed.  An r that is far out of its interval comes from a v whose neighbours are
- * more than a period apart: 0 stands for it; a NaN stays one. */
+/* factor cos v = factor - 2 factor sin^2(v / 2), with the period of sin^2: v / 2 = k pi + r with
+ * |r| <= pi / 2, and sin r = r + r^3 P(r^2), P of degree 3 (Chebyshev: 4e-8).  No sign and no
+ * quadrant are needed.  An r far outside its interval comes from a v whose neighbouring floats are
+ * more than a period apart: it is replaced by 0; a NaN stays one. */
 INLINE vec vec_cos(vec v, vec factor)
 {
     vec k = vec_round(vec_mul(v, vec_set(0x1.45f306p-3f)));
@@ -249,8 +249,8 @@ static void cos_f32(float *y, const float *phase, size_t rows, size_t cols, floa
 
 /* ---- softmax ---- */
 
-/* Sum of ln(sum_i) over rows: the sums, each in [1, cols], are multiplied up and one logarithm is
- * taken for many. */
+/* Sum of ln(sum_i) over rows: multiplies the sums, each in [1, cols], and takes one logarithm for
+ * many. */
 typedef struct log_sum {
     double total, product;
 } log_sum;
@@ -271,7 +271,7 @@ static double softmax_narrow(const float *z, const int32_t *label, float *dz, si
     log_sum logs = {0.0, 1.0};
     double  rest = 0.0;
     size_t  right = 0;
-    vec     absent = vec_absent(cols); /* -infinity in the lanes that are no column */
+    vec     absent = vec_absent(cols); /* -infinity in lanes without a column */
     for (size_t i = 0; i < rows; i++, z += cols) {
         uint32_t wanted = (uint32_t)label[i];
         float    wanted_z = z[wanted];

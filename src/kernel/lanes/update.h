@@ -1,4 +1,4 @@
-/* kernel/lanes/update.h - the update rules, written in lanes; equations and roundings are those of
+/* kernel/lanes/update.h - the update rules, vectorised; equations and roundings are those of
  * ref/update.c.
  *
  * Parameters and state are shared memory, the gradient is the caller's own.

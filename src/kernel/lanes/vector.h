@@ -1,4 +1,4 @@
-/* kernel/lanes/vector.h - whole vectors, written in lanes (those of one tier). */
+/* kernel/lanes/vector.h - whole vectors, vectorised with the lanes of one tier. */
 #ifndef DROVEK_LANES_VECTOR_H
 #define DROVEK_LANES_VECTOR_H
 
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Elements of the next step at i of n. */
+/* Number of elements in the next step, at i of n. */
 INLINE size_t lanes_left(size_t i, size_t n)
 {
     return n - i < LANES ? n - i : LANES;
@@ -117,8 +117,8 @@ INLINE vec add_at(const float *x, const float *y, vec a, size_t count)
     return vec_mul(vec_add(vec_load(x, count), vec_load(y, count)), a);
 }
 
-/* Where all three are far apart; the elements before the first whole vector of `to` are written
- * through the caches, and so is what is left behind the last. */
+/* For large vectors: elements before the first whole vector of `to`, and after the last one, are
+ * written through the caches. */
 static size_t add_streaming(float *to, const float *x, const float *y, size_t n, vec a)
 {
     const size_t size = LANES * sizeof *to;
@@ -155,7 +155,7 @@ static void add_f32(float *to, const float *x, const float *y, size_t n, float a
     }
 }
 
-/* Four running sums a lane, added up in a fixed tree. */
+/* Four running sums per lane, added in a fixed tree. */
 static double dot_f32(const float *x, const float *y, size_t n)
 {
     double_sum even = double_sum_zero(), odd = double_sum_zero();

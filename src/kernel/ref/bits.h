@@ -4,10 +4,10 @@
 
 #include "kernel/linear.h"
 
-/* A place in the stream of blocks; bits->state moves along. */
+/* A position in the stream of blocks; advances bits->state. */
 typedef struct bit_reader {
     drovek_bits   *bits;
-    const uint8_t *block; /* the present one; before the first number: the one to come */
+    const uint8_t *block; /* the current block; before the first number, the next one */
     unsigned       used;  /* bytes of it */
     uint8_t        own[DROVEK_BLOCK_BYTES];
 } bit_reader;
@@ -38,7 +38,7 @@ static inline void next_block(bit_reader *r)
     }
 }
 
-/* One call for every number of the row, always of the same width. */
+/* Called for every number of the row, always with the same width. */
 static inline uint32_t next_byte(bit_reader *r)
 {
     if (r->used == DROVEK_BLOCK_BYTES) next_block(r);

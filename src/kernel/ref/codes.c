@@ -1,4 +1,4 @@
-/* kernel/ref/codes.c - vectors in fewer bits; see kernel/exchange.h. */
+/* kernel/ref/codes.c - encodes vectors in fewer bits (kernel/exchange.h): the definition. */
 #include "kernel/codes.h"
 #include "kernel/tiers.h"
 
@@ -19,7 +19,7 @@ static void seed_lanes(generator *g, uint64_t key, size_t block)
     }
 }
 
-/* Uniform in [0, 1), for number i of the block; numbers are asked for in order. */
+/* Uniform in [0, 1), for number i of the block; called for the numbers in order. */
 static float uniform(generator *g, size_t i)
 {
     uint32_t *s = &g->lane[i % DROVEK_CODE_LANES];

@@ -1,4 +1,4 @@
-/* kernel/ref/columns.c - dropout, and work by columns (channels), in plain C: the definition. */
+/* kernel/ref/columns.c - dropout and per-column (channel) work in plain C: the definition. */
 #include "kernel/tiers.h"
 
 #include <math.h>

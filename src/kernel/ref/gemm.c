@@ -1,11 +1,11 @@
-/* kernel/ref/gemm.c - C = alpha op(A) op(B) + beta C in plain C, quick enough to train with.
+/* kernel/ref/gemm.c - C = alpha op(A) op(B) + beta C in plain C, fast enough to train with.
  *
- * Any of the three matrices may be a part of the shared parameters (a forward pass reads W, a fused
- * update adds into it), so each of their elements is touched through base/racy.h only; the
- * arithmetic runs on copies in BLOCK_K x BLOCK_N floats of stack, which the compiler can vectorise.
+ * Each of the three matrices may belong to the shared parameters (a forward pass reads W, a fused
+ * update adds into it), so their elements are accessed only through base/racy.h.  The arithmetic
+ * runs on copies in BLOCK_K x BLOCK_N floats of stack, which the compiler can vectorise.
  *
- * Order of a sum: k ascending inside blocks of BLOCK_K, each block's sum times alpha then added to
- * C.
+ * Order of a sum: k ascending inside blocks of BLOCK_K; each block's sum times alpha is then added
+ * to C.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"
@@ -34,7 +34,7 @@ static void scale_rows(float *c, size_t ldc, size_t m, size_t n, float beta)
     }
 }
 
-/* part[BLOCK_K][BLOCK_N] = the block of op(B) at (k0, n0), n_k x n_n, the rest of each row 0. */
+/* part[BLOCK_K][BLOCK_N] = the block of op(B) at (k0, n0), n_k x n_n; the rest of each row is 0. */
 static void copy_block(float part[BLOCK_K][BLOCK_N], matrix b, size_t k0, size_t n0, size_t n_k,
                        size_t n_n)
 {

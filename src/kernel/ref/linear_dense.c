@@ -1,8 +1,8 @@
 /* kernel/ref/linear_dense.c - dense dot, AXPY, merge and decay for every pair of formats, in plain
- * C: the definition of what kernel/linear.h says in words.
+ * C: the definition, as kernel/linear.h states it.
  *
- * Every body is written once, for a format of data d and of model m that are constants where it is
- * called.  Shared numbers (w, centre) are relaxed atomics of their own width.
+ * Every body is written once, for data format d and model format m, which are constants in each
+ * caller.  Shared numbers (w, centre) are relaxed atomics of their own width.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"
@@ -40,7 +40,7 @@ INLINE void store_integer(drove_number m, void *w, size_t i, int32_t value)
     else drove__racy_store_i16((int16_t *)w + i, (int16_t)value);
 }
 
-/* clamp(sum); *n_clamped + 1 where that is not sum. */
+/* clamp(sum); *n_clamped + 1 if that is not sum. */
 INLINE int32_t clamp(drove_number m, int32_t sum, size_t *n_clamped)
 {
     int32_t most = m == DROVE_I8 ? INT8_MAX : INT16_MAX;
@@ -51,7 +51,7 @@ INLINE int32_t clamp(drove_number m, int32_t sum, size_t *n_clamped)
 
 /* ---- random bits ---- */
 
-/* Block b, which is asked for once, after block b - 1. */
+/* Block b; called once per block, in order. */
 static const uint8_t *next_block(drovek_bits *bits, size_t b, uint8_t *room)
 {
     if (bits->kind == DROVEK_BITS_FIXED) return bits->block;
@@ -80,8 +80,8 @@ INLINE int32_t random_bits(drove_number d, drove_number m, const uint8_t *block,
     return word_of(block, i) >> (16 - shift);
 }
 
-/* floor(v), where w + floor(v) may be within the range of a w of 16 bits; otherwise some number
- * that leaves it on the same side.  NaN counts as the lowest number. */
+/* floor(v) if w + floor(v) may be in the range of a 16-bit w; otherwise some number that leaves the
+ * range on the same side.  NaN counts as the lowest number. */
 INLINE int32_t floor_within(float v)
 {
     const float beyond = 65536.0f;
@@ -90,7 +90,7 @@ INLINE int32_t floor_within(float v)
     return (int32_t)floorf(v);
 }
 
-/* The constant that makes floor a rounding: in (0, 1). */
+/* The constant in (0, 1) that turns floor into rounding. */
 INLINE float rounding_of(const uint8_t *block, size_t i)
 {
     return ((float)word_of(block, i) + 0.5f) * 0x1p-16f;
@@ -111,7 +111,7 @@ INLINE double dot(drove_number d, drove_number m, const void *x, const void *w, 
     return sum;
 }
 
-/* fmaf over the rows from 0; before the last one c is added.  (-0 is what changes no sum.) */
+/* fmaf over the rows from 0; c is added before the last one.  (Adding -0 changes no sum.) */
 INLINE float sum_rows(drove_number d, const void *const *x, const drovek_factor *factor,
                       size_t n_rows, size_t i, float c)
 {

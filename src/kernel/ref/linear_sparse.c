@@ -1,9 +1,9 @@
 /* kernel/ref/linear_sparse.c - dot and AXPY of a sparse example, in plain C: the definition.
  *
- * Source: De Sa et al., ISCA 2017, Figure 1 and equation 4; linear.h has the exact meaning.  w is
- * shared with other threads: every element by one relaxed load and one relaxed store of its own
- * width (base/racy.h).  Sums with a float are made in double, so that the definition is nearer to
- * the mathematics than the float sums of any tier.
+ * Source: De Sa et al., ISCA 2017, Figure 1 and equation 4; linear.h has the exact definition.  w
+ * is shared with other threads: each element is accessed by one relaxed load and one relaxed store
+ * of its own width (base/racy.h).  Sums with a float are in double, so that the definition is
+ * closer to the mathematics than the float sums of any tier.
  */
 #include "base/racy.h"
 #include "kernel/ref/bits.h"
@@ -57,8 +57,8 @@ static void begin_32f(update *u, const drovek_factor *factor, drovek_bits *bits)
     u->n_clamped = 0;
 }
 
-/* floor((a x + r) / 2^shift), r: the top `shift` bits of a random byte, or of a random word.  The
- * shift of a negative number is arithmetic with every compiler that builds this. */
+/* floor((a x + r) / 2^shift), r: the top `shift` bits of a random byte or word.  Every compiler
+ * that builds this shifts negative numbers arithmetically. */
 static int32_t delta_by_byte(update *u, int32_t x)
 {
     int32_t r = (int32_t)(next_byte(&u->random) >> (8 - u->factor->shift));
@@ -71,8 +71,8 @@ static int32_t delta_by_word(update *u, int32_t x)
     return (u->factor->a * x + r) >> u->factor->shift;
 }
 
-/* floor(fmaf(f, x, (r + 0.5) / 2^16)), r a random word.  Beyond +-2^17 every w clamps, so more (and
- * NaN, which counts as the lower end) need not be told apart. */
+/* floor(fmaf(f, x, (r + 0.5) / 2^16)), r a random word.  Beyond +-2^17 every w clamps, so the exact
+ * value does not matter there; NaN counts as the lower end. */
 static int32_t delta_of_float(update *u, float x)
 {
     const float far = 0x1p17f;

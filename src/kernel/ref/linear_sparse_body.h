@@ -1,5 +1,5 @@
 /* kernel/ref/linear_sparse_body.h - spdot and spaxpy for one DATA, INDEX and MODEL
- * (kernel/linear_each_sparse.h); a part of linear_sparse.c, which has what it calls. */
+ * (kernel/linear_each_sparse.h); included by linear_sparse.c, which defines what it calls. */
 
 static double NAME(spdot)(const drovek_pairs *x, const void *model)
 {

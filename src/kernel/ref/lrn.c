@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Offset of channel `ch` at place p of one image. */
+/* Offset of channel `ch` at position p of one image. */
 static size_t offset_of(const drovek_lrn *l, size_t p, size_t ch)
 {
     return (ch / l->block * l->hw + p) * l->block + ch % l->block;

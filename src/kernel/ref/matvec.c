@@ -2,8 +2,8 @@
  * input.
  *
  * W[n_in][n_out] is shared with other threads: each element is loaded and stored once, through
- * base/racy.h.  fmaf is the fused operation in every tier, so that the results of the tiers are
- * equal bit for bit (matvec_t excepted, whose sums each tier may order as it likes).
+ * base/racy.h.  All tiers use fused multiply-add, so their results are equal bit for bit (except
+ * matvec_t, whose sums each tier may order as it likes).
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of one side: elements of window `o` that are in the image. */
+/* Along one side: the elements of window `o` that are in the image. */
 typedef struct range {
     size_t first, last; /* [first, last) of the window's k */
 } range;
@@ -16,7 +16,7 @@ static range inside(size_t o, size_t k, size_t step, size_t pad, size_t side)
     return r;
 }
 
-/* Windows that cover place `at` of one side. */
+/* Windows that cover position `at` along one side. */
 static range covering(size_t at, size_t k, size_t step, size_t pad, size_t n_windows)
 {
     size_t place = at + pad;
@@ -54,8 +54,8 @@ static size_t get_place(const drovek_pool *p, const void *place, size_t at)
     return ((const uint16_t *)place)[at];
 }
 
-/* Offset in x of what would be element 0 of window (oy, ox) of image i; may be before its
- * beginning, so that it wraps around until the element's own offset is added. */
+/* Offset in x of element 0 of window (oy, ox) of image i.  It may lie before the image: then it
+ * wraps around until the offset of an element is added. */
 static size_t window_origin(const drovek_pool *p, size_t i, size_t oy, size_t ox)
 {
     return ((i * p->h + oy * p->sh - p->ph) * p->w + ox * p->sw - p->pw) * p->c;
@@ -77,7 +77,7 @@ void drovek_max_pool_f32_ref(const drovek_pool *p, const float *x, float *y, voi
     }
 }
 
-/* Sum of the dy[i][.][ch] whose window's largest was at (iy, ix). */
+/* Sum of the dy[i][.][ch] whose window has its maximum at (iy, ix). */
 static float largest_back(const drovek_pool *p, const float *dy, const void *place, size_t i,
                           size_t iy, size_t ix, size_t ch)
 {

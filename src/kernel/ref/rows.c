@@ -1,10 +1,10 @@
 /* kernel/ref/rows.c - element-wise work on y[rows][cols]: bias and activation, its derivative,
  * softmax and its loss.
  *
- * The bias is a part of the shared parameters: it is read through base/racy.h.
+ * The bias belongs to the shared parameters: it is read through base/racy.h.
  *
- * The transcendental functions are computed in double and rounded once: the tiers are measured
- * against that.
+ * Transcendental functions are computed in double and rounded once; the tiers are compared with
+ * that.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"

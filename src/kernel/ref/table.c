@@ -1,5 +1,4 @@
-/* kernel/ref/table.c - the plain-C tier: the definition of every kernel, and what runs where
- * nothing better does. */
+/* kernel/ref/table.c - the plain-C tier: defines every kernel, for use where no tier is faster. */
 #include "kernel/tiers.h"
 
 const drovek_table drovek_ref = {

@@ -1,11 +1,11 @@
 /* kernel/ref/update.c - the update rules over whole vectors.
  *
- * Source: the thesis's Table 2.3, read as DESIGN.md section 8 says: epsilon outside the root,
- * Adam's raw moments kept and a corrected copy used.  Parameters and state may be shared with
- * running threads, the gradient may not.
+ * Source: the thesis's Table 2.3, read as DESIGN.md section 8 says: epsilon outside the root;
+ * Adam's raw moments are kept and a corrected copy is used.  Parameters and state may be shared
+ * with running threads; the gradient may not.
  *
- * The roundings are part of the definition (fmaf, square
- * root and division are exact to the last bit everywhere), so all tiers give equal bits.
+ * Roundings are part of the definition (fmaf, square root and division are exact to the last bit
+ * everywhere), so all tiers give equal bits.
  */
 #include "base/racy.h"
 #include "kernel/tiers.h"

@@ -1,5 +1,5 @@
 /* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of
- * lanes_avx512.h, which explains them. */
+ * lanes_avx512.h, which documents them. */
 #ifndef DROVEK_X86_LANES_AVX2_H
 #define DROVEK_X86_LANES_AVX2_H
 
@@ -309,7 +309,7 @@ INLINE uint32_t vec_equal(vec a, vec b)
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
-/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room
+/* Appends the lanes of x chosen by `mask`, and their positions base + lane, to two lists with room
  * for LANES more; returns how many. */
 INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
 {
@@ -435,7 +435,7 @@ INLINE vec join_halves(vec low, vec high)
     ((n) < 4 ? join_bytes(join_halves(low, high), low, 4 * (n) % 16)                               \
              : join_bytes(high, join_halves(low, high), 4 * (n) % 16))
 
-/* ---- bytes that say where to add ---- */
+/* ---- bytes that select where to add ---- */
 
 typedef __m256i vec_bytes; /* widened */
 
@@ -444,7 +444,7 @@ INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
     return _mm256_cvtepu8_epi32(load_bytes(p, count));
 }
 
-/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+/* Each byte less `value`; results below 0 match no value that vec_add_where tests. */
 INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
 {
     return _mm256_sub_epi32(bytes, _mm256_set1_epi32(value));

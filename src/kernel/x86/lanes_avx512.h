@@ -1,20 +1,20 @@
-/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the vocabulary in which the
- * kernels of kernel/lanes/ are written.
+/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the operations that the kernels of
+ * kernel/lanes/ are written in.
  *
- * lanes_avx2.h has the same names for eight, kernel/arm/lanes_neon.h for four.  A source file
- * of a tier includes one of them and then the kernels, which know only these names.
+ * lanes_avx2.h has the same names for eight floats, kernel/arm/lanes_neon.h for four.  A source
+ * file of a tier includes one of them and then the kernels, which use only these names.
  *
- * `count` says how many of the LANES elements at p exist: no load or store touches memory beyond
- * them, and absent elements read as 0.  Where count is the constant LANES the compiler drops the
- * code for fewer.
+ * `count` is the number of elements at p that exist, up to LANES: no load or store touches memory
+ * beyond them, and absent elements read as 0.  If count is the constant LANES the compiler drops
+ * the code for fewer.
  *
- * Fewer are loaded under a mask but stored in pieces of 8, 4, 2, 1: a later load that overlaps the
- * masked-off part of a masked store waits until that store is in the cache (measured: an update of
- * rows of 10 takes four times as long).
+ * Partial vectors are loaded under a mask but stored in pieces of 8, 4, 2, 1: a later load that
+ * overlaps the masked-off part of a masked store waits until that store is in the cache (measured:
+ * an update of rows of 10 takes four times as long).
  *
  * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h): they
- * load and store by inline assembly, each element once, so the compiler can neither split, repeat,
- * delay nor drop an access.  Nanoseconds with them / with plain intrinsics (gcc 12, Zen 5): sgd of
+ * access each element once, by inline assembly, so the compiler can neither split, repeat, delay
+ * nor drop an access.  Nanoseconds with them / with plain intrinsics (gcc 12, Zen 5): sgd of
  * 134,794 elements 5308 / 5318, axpy of 4096 80 / 79, ger 784x128 2697 / 2837, matvec 784x128
  * 1840 / 2041; the worst is sgd of 4096, in the first-level cache: 85 / 71.
  */
@@ -140,9 +140,10 @@ INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
     return _mm512_fmadd_ps(x, racy_load(p, count), sum);
 }
 
-/* base[offset] in every lane.  Assembly for another reason: the compiler would turn many rows at a
- * constant distance into as many moving pointers, and run out of registers.  It does not know what
- * memory is read: memory_written() must stand between the last store to it and the first call. */
+/* base[offset] in every lane.  In assembly for another reason: the compiler would turn many rows at
+ * a constant distance into as many moving pointers, and run out of registers.  It does not know
+ * which memory is read: memory_written() must come between the last store to it and the first
+ * call. */
 INLINE vec vec_broadcast(const float *base, size_t offset)
 {
     vec v;
@@ -193,7 +194,7 @@ INLINE vec vec_absent(size_t count)
     return _mm512_mask_mov_ps(_mm512_set1_ps(-__builtin_inff()), first(count), _mm512_setzero_ps());
 }
 
-/* p 2^n for integral n; under- and overflow as rounding demands */
+/* p 2^n for integral n; underflow and overflow follow the rounding */
 INLINE vec vec_scale2(vec p, vec n)
 {
     return _mm512_scalef_ps(p, n);
@@ -335,7 +336,7 @@ INLINE uint32_t vec_equal(vec a, vec b)
     return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
 }
 
-/* Appends the lanes of x chosen by `mask`, and their places base + lane, to two lists with room
+/* Appends the lanes of x chosen by `mask`, and their positions base + lane, to two lists with room
  * for LANES more; returns how many. */
 INLINE size_t vec_append(uint32_t *index, float *value, vec x, uint32_t mask, uint32_t base)
 {
@@ -430,7 +431,7 @@ INLINE vec vec_rsqrt(vec a)
 #define vec_join(low, high, n)                                                                     \
     _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high), _mm512_castps_si512(low), n))
 
-/* ---- bytes that say where to add ---- */
+/* ---- bytes that select where to add ---- */
 
 typedef __m128i vec_bytes;
 
@@ -440,7 +441,7 @@ INLINE vec_bytes bytes_load(const uint8_t *p, size_t count)
                           : _mm_maskz_loadu_epi8(first(count), p);
 }
 
-/* Each byte less `value`; whatever is below 0 is none that vec_add_where will be asked for. */
+/* Each byte less `value`; results below 0 match no value that vec_add_where tests. */
 INLINE vec_bytes bytes_minus(vec_bytes bytes, uint8_t value)
 {
     return _mm_sub_epi8(bytes, _mm_set1_epi8((char)value));
@@ -471,7 +472,7 @@ INLINE vec vec_unit(vec_u32 a)
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srli_epi32(a, 8)), _mm512_set1_ps(0x1p-24f));
 }
 
-/* LANES words of 16 bits as floats, and whole numbers in [0, 65535] as such */
+/* LANES words of 16 bits as floats, and whole numbers in [0, 65535] as 16-bit words */
 INLINE vec vec_widen_u16(const uint16_t *p)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)));

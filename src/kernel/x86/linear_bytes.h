@@ -1,20 +1,20 @@
-/* kernel/x86/linear_bytes.h - data and model both of 8 bits.
+/* kernel/x86/linear_bytes.h - data and model of 8 bits each.
  *
- * The step's factor is brought to a / 2^8, so that the quotient is the upper half of 16 bits:
+ * The step's factor is scaled to a / 2^8, so that the quotient is the upper half of 16 bits:
  *
  *     delta = floor((a x + r) / 2^8),  |a| <= 256
  *
- * With a shift s < 8 a becomes a 2^(8-s), and the byte of random bits is taken whole: a x is then a
- * multiple of 2^(8-s), so that the lower bits of the byte change no quotient.  Even and odd numbers
- * go through two registers of 16-bit products; the quotients of the odd ones then lie where they
- * belong.  One example: vpmaddubsw with (|a|, 0) and (0, |a|) multiplies without any unpacking, and
- * saturates nowhere because one of its two products is 0.  A negative a subtracts
- * floor((|a| x + 255 - r) / 2^8), which is the same number.
+ * With a shift s < 8, a becomes a 2^(8-s), and the whole random byte is used: a x is then a
+ * multiple of 2^(8-s), so the lower bits of the byte change no quotient.  Even and odd numbers use
+ * separate registers of 16-bit products; the quotients of the odd ones are then already in their
+ * position.  One example: vpmaddubsw with (|a|, 0) and (0, |a|) multiplies without unpacking, and
+ * cannot saturate because one of its two products is 0.  A negative a subtracts floor((|a| x + 255
+ * - r) / 2^8), which is the same number.
  */
 #ifndef DROVEK_X86_LINEAR_BYTES_H
 #define DROVEK_X86_LINEAR_BYTES_H
 
-/* Numbers of two registers; numbers between two totals of a sum. */
+/* Numbers of two registers; numbers before a sum is totalled. */
 enum { BYTES_PAIR = 2 * VEC_BYTES, BYTES_CHUNK = 8192 * VEC_BYTES };
 
 INLINE double bytes_dot(const int8_t *x, const int8_t *w, size_t n)
@@ -51,7 +51,7 @@ INLINE ivec byte_delta(ivec x, byte_factor f, ivec r)
     return odd_bytes(unsigned_right16_by8(even), odd);
 }
 
-/* w +- delta, saturating; *clamped says where it did. */
+/* w +- delta, saturating; *clamped: where it did. */
 INLINE ivec byte_update(int8_t *w, ivec delta, bool is_minus, size_t count, differ *clamped)
 {
     ivec was = racy_load(w);
@@ -90,7 +90,7 @@ INLINE void byte_pair(byte_pass *pass, int8_t *w, const int8_t *x, const int8_t 
         pass->n_clamped += differ_count(clamped[0], 1) + differ_count(clamped[1], 1);
 }
 
-/* kind, is_minus and has_dot (next and ahead are used) are constants where this is called. */
+/* kind, is_minus and has_dot (next and ahead are used) are constants in every caller. */
 INLINE double bytes_pass(int8_t *w, const int8_t *x, int a, const int8_t *next, const int8_t *ahead,
                          size_t n, drovek_bits *bits, size_t *n_clamped, drovek_bits_kind kind,
                          bool is_minus, bool has_dot)
@@ -176,7 +176,7 @@ static size_t bytes_batch(int8_t *w, const void *const *x, const drovek_factor *
     return n_clamped;
 }
 
-/* Sum of |a| over the rows, in units of 2^-8; beyond 256 the quotient needs more than 8 bits. */
+/* Sum of |a| over the rows, in units of 2^-8; above 256 the quotient needs more than 8 bits. */
 INLINE int64_t bytes_factor_sum(const drovek_factor *factor, size_t n_rows)
 {
     int64_t sum = 0;

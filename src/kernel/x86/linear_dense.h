@@ -1,7 +1,7 @@
-/* kernel/x86/linear_dense.h - the dense kernels of kernel/linear.h for every pair of formats, each
- * from the part that fits the pair and its factors: linear_bytes.h, linear_words.h, linear_wide.h.
+/* kernel/x86/linear_dense.h - the dense kernels of kernel/linear.h for every pair of formats; each
+ * picks the code for the pair and its factors: linear_bytes.h, linear_words.h, linear_wide.h.
  *
- * A tier's source file includes its linear_lanes_*.h, then this, and fills its table.
+ * A tier's source file includes its linear_lanes_*.h, then this file, and fills its table.
  */
 #ifndef DROVEK_X86_LINEAR_DENSE_H
 #define DROVEK_X86_LINEAR_DENSE_H
@@ -16,7 +16,7 @@
 
 /* ---- 8 bits and 8 bits ---- */
 
-/* One example, |a| < 256 in units of 2^-8: one loop for each way of rounding and sign. */
+/* One example, |a| < 256 in units of 2^-8: one loop per rounding method and sign. */
 INLINE double bytes_one(void *w, const void *x, int a, const void *next, const void *ahead,
                         size_t n, drovek_bits *bits, size_t *n_clamped, bool has_dot)
 {

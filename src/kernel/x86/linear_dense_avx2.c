@@ -1,4 +1,4 @@
-/* kernel/x86/linear_dense_avx2.c - dense kernels of low precision: the AVX2 tier. */
+/* kernel/x86/linear_dense_avx2.c - dense low-precision kernels of the AVX2 tier. */
 #include "kernel/tiers.h"
 
 #include "kernel/x86/linear_lanes_avx2.h"

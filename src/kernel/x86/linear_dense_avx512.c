@@ -1,4 +1,4 @@
-/* kernel/x86/linear_dense_avx512.c - dense kernels of low precision: the AVX-512 tier. */
+/* kernel/x86/linear_dense_avx512.c - dense low-precision kernels of the AVX-512 tier. */
 #include "kernel/tiers.h"
 
 #include "kernel/x86/linear_lanes_avx512.h"

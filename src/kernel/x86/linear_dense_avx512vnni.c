@@ -1,5 +1,5 @@
-/* kernel/x86/linear_dense_avx512vnni.c - dense kernels of low precision: AVX-512 with VNNI,
- * which multiplies and adds bytes, or words, in one instruction. */
+/* kernel/x86/linear_dense_avx512vnni.c - dense low-precision kernels of AVX-512 with VNNI, which
+ * multiplies and adds bytes, or words, in one instruction. */
 #include "kernel/tiers.h"
 
 #include "kernel/x86/linear_lanes_avx512.h"

@@ -1,5 +1,5 @@
 /* kernel/x86/linear_lanes_avx2.h - 32 bytes of integers, or 8 numbers of 32 bits, in one register
- * (AVX2 and FMA): the names of linear_lanes_avx512.h, which explains them. */
+ * (AVX2 and FMA): the names of linear_lanes_avx512.h, which documents them. */
 #ifndef DROVEK_X86_LINEAR_LANES_AVX2_H
 #define DROVEK_X86_LINEAR_LANES_AVX2_H
 
@@ -161,7 +161,7 @@ INLINE ivec load_unsigned_16_as_32(const void *p)
     return _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
 }
 
-/* These three expect numbers that fit the narrow format. */
+/* These three require numbers that fit the narrow format. */
 INLINE half_vec narrow_16_to_8(ivec v)
 {
     return _mm_packs_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

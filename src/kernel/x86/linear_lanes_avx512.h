@@ -1,13 +1,13 @@
 /* kernel/x86/linear_lanes_avx512.h - 64 bytes of integers, or 16 numbers of 32 bits, in one
- * register: the vocabulary in which the kernels of low precision are written.
+ * register: the operations that the low-precision kernels are written in.
  *
  * linear_lanes_avx2.h has the same names for half as many.  A tier's source file includes one of
- * the two and then linear_dense.h, which knows only these names.  A number at the end of a name is
- * the width of the integers in bits.  `bytes` or `count` says how much of a register exists in
- * memory: no store touches more, no load of private memory either, and absent numbers read as 0.
+ * the two and then linear_dense.h, which uses only these names.  A number at the end of a name is
+ * the width of the integers in bits.  `bytes` or `count` tells how much of a register exists in
+ * memory: no store touches more, nor does a load of private memory; absent numbers read as 0.
  *
  * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h, race
- * R8): one instruction of inline assembly each, that the compiler can neither split nor repeat.
+ * R8): one instruction of inline assembly each, which the compiler can neither split nor repeat.
  */
 #ifndef DROVEK_X86_LINEAR_LANES_AVX512_H
 #define DROVEK_X86_LINEAR_LANES_AVX512_H
@@ -217,14 +217,14 @@ INLINE int differ_anywhere(differ a, differ b)
     return !_kortestz_mask64_u8(a, b);
 }
 
-/* Numbers of 1 or 2 bytes that differ. */
+/* Number of 1-byte or 2-byte numbers that differ. */
 INLINE size_t differ_count(differ d, size_t number_bytes)
 {
     uint64_t bits = number_bytes == 1 ? d : (d | d >> 1) & 0x5555555555555555ull;
     return (size_t)__builtin_popcountll(bits);
 }
 
-/* Of the first `count` numbers of 32 bits. */
+/* The same among the first `count` 32-bit numbers. */
 INLINE size_t differ_count32(ivec a, ivec b, size_t count)
 {
     uint32_t mask = _mm512_cmpneq_epi32_mask(a, b);
@@ -243,9 +243,9 @@ INLINE byte_sum byte_sum_zero(void)
     return (byte_sum){zero(), zero()};
 }
 
-/* x never holds -128.  With VNNI: (w + 128) x as unsigned times signed, and x for itself, in 32
- * bits; 4 255 127 is the most of an addition.  Without: |w| times x with the sign of w; 2 128 127
- * fits 16 bits. */
+/* x never holds -128.  With VNNI: (w + 128) x as unsigned times signed, and x alone, in 32 bits; an
+ * addition is at most 4 255 127.  Without: |w| times x with the sign of w; 2 128 127 fits 16
+ * bits. */
 INLINE byte_sum byte_sum_add(byte_sum sum, ivec x, ivec w)
 {
 #ifdef __AVX512VNNI__

@@ -1,5 +1,5 @@
-/* kernel/x86/linear_memory.h - parts of registers in shared memory, random bits by the block, and
- * hints to fetch: on top of linear_lanes_avx2.h or linear_lanes_avx512.h. */
+/* kernel/x86/linear_memory.h - parts of registers in shared memory, blocks of random bits, and
+ * prefetch hints: on top of linear_lanes_avx2.h or linear_lanes_avx512.h. */
 #ifndef DROVEK_X86_LINEAR_MEMORY_H
 #define DROVEK_X86_LINEAR_MEMORY_H
 
@@ -55,7 +55,7 @@ INLINE void racy_store_half_part(void *p, half_vec v, size_t bytes)
 
 /* ---- random bits, two registers at a time ---- */
 
-/* Where blocks of 64 bytes come from; v: the fixed block, or the states. */
+/* Source of the 64-byte blocks; v: the fixed block, or the states. */
 typedef struct bit_source {
     ivec           v[2];
     const uint8_t *stream;
@@ -108,7 +108,7 @@ INLINE void next_bits(drovek_bits_kind kind, bit_source *source, int needs_secon
     }
 }
 
-/* The next block, in memory: room, or where it is already. */
+/* The next block, in memory: in room, or in its present location. */
 INLINE const uint8_t *next_block(drovek_bits_kind kind, bit_source *source, const drovek_bits *bits,
                                  uint8_t *room)
 {
@@ -127,12 +127,12 @@ INLINE const uint8_t *next_block(drovek_bits_kind kind, bit_source *source, cons
 
 /* ---- hints ---- */
 
-/* How far before its use a line of the next example goes to the first-level cache: far enough for
- * the latency of the second level and of what is still on its way to it. */
+/* Distance at which a line of the next example is prefetched to the first-level cache: it covers
+ * the latency of the second level and of lines still on their way there. */
 enum { NEAR_BYTES = 1024 };
 
-/* Examples to come: `next` is read at byte `at` now, `ahead` a whole example later (NULL: no hint
- * is wanted). */
+/* Prefetches examples: `next` is at byte `at` now; `ahead` is used one example later (NULL: no hint
+ * at all). */
 INLINE void fetch(const void *next, const void *ahead, size_t at, size_t bytes)
 {
     if (ahead == NULL) return;

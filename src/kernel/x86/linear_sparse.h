@@ -1,13 +1,13 @@
 /* kernel/x86/linear_sparse.h - dot and AXPY of a sparse example, LANES pairs at a time.
  *
- * Included by one tier's source file, after sparse_lanes_<tier>.h; linear_sparse_body.h then makes
- * the kernels for each combination of formats.  Places come from prefix sums of the differences in
- * registers, elements of w by gathers.  AXPY rounds in 32-bit lanes; it stores floats by a scatter
- * where the tier has one, and everything else one by one.
+ * A tier's source file includes this after sparse_lanes_<tier>.h; linear_sparse_body.h then makes
+ * the kernels for each combination of formats.  Positions come from prefix sums of the differences
+ * in registers, elements of w from gathers.  AXPY rounds in 32-bit lanes; it stores floats by a
+ * scatter if the tier has one, and everything else one by one.
  *
- * Two pairs of a vector may share a place (a difference of 0) only where one has the value 0: such
- * a vector is taken apart, since its lanes would store what they gathered before.  Across vectors
- * the order of the pairs is kept.
+ * Two pairs of a vector may share a position (a difference of 0) only if one has the value 0.
+ * Such a vector stores only its non-zero pairs: the others would write back what they gathered.
+ * Across vectors the order of the pairs is kept.
  */
 #ifndef DROVEK_X86_LINEAR_SPARSE_H
 #define DROVEK_X86_LINEAR_SPARSE_H
@@ -17,9 +17,9 @@
 
 #include <stdbool.h>
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* Places are 2^31 less than they are (sparse_lanes_avx512.h). */
+/* Positions are stored minus 2^31 (sparse_lanes_avx512.h). */
 #define PLACE_BIAS INT32_MIN
 
 INLINE ints places_32(ints index, ints *base)
@@ -28,7 +28,7 @@ INLINE ints places_32(ints index, ints *base)
     return ints_xor(index, ints_set(PLACE_BIAS));
 }
 
-/* *base: the place of the pair before, in every lane; moves on */
+/* *base: the position of the previous pair, in every lane; updated */
 INLINE ints places_16(ints index, ints *base)
 {
     ints prefix = ints_prefix_sums(index), place = ints_add(*base, prefix);
@@ -41,7 +41,7 @@ INLINE ints places_8(ints index, ints *base)
     return places_16(index, base);
 }
 
-/* Where place 2^31 would be in a model at w with elements of size_bytes. */
+/* Address of position 2^31 in a model at w with elements of size_bytes. */
 INLINE char *biased(const void *w, size_t size_bytes)
 {
     return (char *)((uintptr_t)w + ((uintptr_t)size_bytes << 31));
@@ -53,7 +53,7 @@ INLINE char *biased(const void *w, size_t size_bytes)
 #define load_index_16 load_u16
 #define load_index_32 load_u32
 
-/* May two of these pairs have one place?  Differences only: 32-bit places ascend. */
+/* Whether two of these pairs may share a position.  Differences only: 32-bit positions ascend. */
 #define may_meet_8                ints_any_zero
 #define may_meet_16               ints_any_zero
 #define may_meet_32(index, count) 0
@@ -65,7 +65,7 @@ INLINE char *biased(const void *w, size_t size_bytes)
 /* ---- dot ---- */
 
 /* Vectors whose products are summed in 32-bit lanes before the sum is widened: 2^8 products of at
- * most 2^22, or 2^8 halves of larger ones.  Sums of floats gain by it as well. */
+ * most 2^22, or 2^8 halves of larger ones.  Sums of floats become more precise, too. */
 enum { DOT_RUN = 256 };
 
 typedef struct wide_sum {
@@ -79,7 +79,7 @@ INLINE vec      zero_float(void) { return vec_set(0.0f); }
 INLINE int64_t  total_wide(wide_sum s) { return ints_total(s.low) + ints_total(s.high) * 65536; }
 /* clang-format on */
 
-/* x: numbers; w: gathered, with anything in the bits that are not the element's */
+/* x: numbers; w: gathered, bits beyond the element are arbitrary */
 INLINE ints add_by_8(ints sum, ints x, ints w)
 {
     return ints_add(sum, ints_madd(ints_and(x, ints_set(0xffff)), ints_low_8(w)));
@@ -118,7 +118,7 @@ INLINE vec add_float_by_float(vec sum, vec x, vec w)
     return vec_fma(x, w, sum);
 }
 
-/* By data and model: the sum's type in lanes and in all, its beginning, step and end. */
+/* By data and model: types of the sum per lane and in total; its start, step and end. */
 #define LANE_SUM_8_8     ints
 #define LANE_SUM_8_16    ints
 #define LANE_SUM_16_8    ints
@@ -171,13 +171,13 @@ INLINE vec add_float_by_float(vec sum, vec x, vec w)
 
 /* ---- AXPY ---- */
 
-/* What one call keeps in registers. */
+/* State of one call, in registers. */
 typedef struct update {
     ints           a;                             /* factor.a in the low half */
     vec            f;                             /* factor.f */
     __m128i        shift, byte_shift, word_shift; /* of delta; of random bytes and words */
     drovek_bits   *bits;
-    const uint8_t *block; /* of the present numbers; xorshift: the state itself */
+    const uint8_t *block; /* of the current numbers; xorshift: the state itself */
     ints           n_clamped;
 } update;
 
@@ -193,7 +193,7 @@ INLINE void update_begin(update *u, const drovek_factor *factor, drovek_bits *bi
     u->n_clamped = ints_set(0);
 }
 
-/* To be called before the first number of every block. */
+/* Called before the first number of every block. */
 INLINE void update_next_block(update *u)
 {
     if (u->bits->kind == DROVEK_BITS_XORSHIFT) {
@@ -259,7 +259,7 @@ INLINE ints moved_16(update *u, ints w, ints delta)
 #define MOVED_16_32f(u, w, x, i)  vec_fma((u)->f, ints_to_floats(x), w)
 #define MOVED_32f_32f(u, w, x, i) vec_fma((u)->f, x, w)
 
-/* Numbers to a block of random bits. */
+/* Numbers per block of random bits. */
 #define PER_BLOCK_8_8     64
 #define PER_BLOCK_16_8    32
 #define PER_BLOCK_32f_8   32
@@ -274,15 +274,15 @@ INLINE ints moved_16(update *u, ints w, ints delta)
 #define next_block_16     update_next_block
 #define next_block_32f(u) (void)(u) /* nothing is rounded */
 
-/* What the lanes of a model's elements are kept in. */
+/* Register type for elements of a model. */
 #define LANES_8   ints
 #define LANES_16  ints
 #define LANES_32f vec
 
-/* ---- stores: one by one, where there is no scatter ---- */
+/* ---- stores one by one, without a scatter ---- */
 
-/* The elements of a vector go through general registers, several to a register, and the places of
- * differences are added up once more: to spill them to the stack and read them back costs twice as
+/* Extracts the elements of a vector through general registers, several per register, and adds the
+ * differences up a second time: spilling them to the stack and reading them back costs twice as
  * much (measured, D8i8M8: 2.2 against 1.1 cycles an element). */
 #define STORE_8   drove__racy_store_i8
 #define STORE_16  drove__racy_store_i16
@@ -296,7 +296,7 @@ typedef struct packed_16 {
     uint64_t word[LANES / 4];
 } packed_16;
 
-/* Element i; to be called for i = 0, 1 ... in turn. */
+/* Element i; called for i = 0, 1 ... in order. */
 INLINE int8_t take_8(packed_8 *p, size_t i)
 {
     int8_t element = (int8_t)p->word[i / 8];

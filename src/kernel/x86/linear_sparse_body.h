@@ -1,5 +1,5 @@
 /* kernel/x86/linear_sparse_body.h - spdot and spaxpy for one DATA, INDEX and MODEL
- * (kernel/linear_each_sparse.h), in the words of x86/linear_sparse.h. */
+ * (kernel/linear_each_sparse.h), on the operations of x86/linear_sparse.h. */
 
 /* sum + the products of `count` pairs */
 INLINE FOR_FORMATS(LANE_SUM)
@@ -43,7 +43,7 @@ static unsigned NAME(nonzero)(const DATA_TYPE *value, size_t count)
 }
 
 #if JOIN(USES_SCATTER_, MODEL) == 0
-/* Stores the elements of LANES pairs; *at: the place of the pair before, moves on. */
+/* Stores the elements of LANES pairs; *at: the position of the previous pair, updated. */
 INLINE void NAME(put)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, MODEL) moved, size_t *at)
 {
     JOIN(packed_, MODEL) elements = JOIN(pack_, MODEL)(moved);
@@ -56,7 +56,7 @@ INLINE void NAME(put)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, MODEL
     *at = place;
 }
 
-/* The same for `count` pairs, only those whose bit is set in `keep`. */
+/* The same for `count` pairs, but only those with their bit set in `keep`. */
 static void NAME(put_some)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, MODEL) moved,
                            size_t *at, size_t count, unsigned keep)
 {
@@ -69,8 +69,8 @@ static void NAME(put_some)(MODEL_TYPE *w, const INDEX_TYPE *index, JOIN(LANES_, 
 }
 #endif
 
-/* Moves the elements of w that `count` pairs belong to, pairs k and following of the row.  *before,
- * *at: the place of the pair before. */
+/* Updates the elements of w for `count` pairs, pairs k and following of the row.  *before, *at: the
+ * position of the previous pair. */
 INLINE void NAME(axpy_some)(update *u, MODEL_TYPE *w, const INDEX_TYPE *index,
                             const DATA_TYPE *value, size_t k, size_t count, ints *before,
                             size_t *at)

@@ -1,8 +1,8 @@
-/* kernel/x86/linear_wide.h - LANES numbers at a time in lanes of 32 bits: every pair of formats of
+/* kernel/x86/linear_wide.h - LANES numbers at a time in 32-bit lanes: every pair of formats of
  * which one is float, and integers with factors too large for linear_bytes.h and linear_words.h.
  *
- * No factor and no data are too large here: integers by the bounds of kernel/linear.h, floats
- * because the change is kept within +-2^16, from where every sum leaves the range of 16 bits.
+ * It accepts all factors and data: integers by the bounds of kernel/linear.h, floats because the
+ * change is limited to +-2^16, beyond which every sum leaves the 16-bit range.
  */
 #ifndef DROVEK_X86_LINEAR_WIDE_H
 #define DROVEK_X86_LINEAR_WIDE_H
@@ -63,13 +63,13 @@ INLINE fvec wide_rounding(const uint8_t *words)
     return fma_(to_float(load_unsigned_16_as_32(words)), fset(0x1p-16f), fset(0x1p-17f));
 }
 
-/* floor, kept within +-2^16; NaN is the lowest */
+/* floor, limited to +-2^16; NaN is the lowest */
 INLINE ivec wide_floor(fvec v)
 {
     return floor_to_int(fmin_(fmax_(v, fset(-65536.0f)), fset(65536.0f)));
 }
 
-/* fmaf over the rows; c is added before the last of them */
+/* fmaf over the rows; c is added before the last one */
 INLINE fvec wide_float_rows(drove_number d, const void *const *x, size_t at,
                             const drovek_factor *factor, size_t n_rows, size_t count, fvec c)
 {
@@ -207,7 +207,7 @@ INLINE double float_pass(drove_number d, float *w, const void *const *x,
 {
     fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
     size_t i = 0;
-    /* One example: kept apart from memory, where the stores to w might change them. */
+    /* One example: a copy, since stores to w might alias the caller's memory. */
     const drovek_factor first = factor[0];
     const void         *row = x[0];
     if (n_rows == 1) factor = &first, x = &row;

@@ -1,23 +1,23 @@
-/* kernel/x86/linear_words.h - fixed point of which data, model or both have 16 bits.
+/* kernel/x86/linear_words.h - fixed point with data, model or both of 16 bits.
  *
- * As in linear_bytes.h, the factor is brought to a denominator that is half a register's lane:
+ * As in linear_bytes.h, the factor is scaled to a denominator that is half a lane wide:
  *
  *     delta = floor((a x + r) / 2^16)
  *
- * by moving a, and data of 8 bits, to the left; the random word is taken whole.  vpmaddwd with
+ * by shifting a, and data of 8 bits, to the left; the whole random word is used.  vpmaddwd with
  * (a, 0) and (0, a) multiplies even and odd numbers into 32 bits without unpacking; the quotients
- * of the odd ones then lie where they belong.  Factors that are too large for this (delta beyond
- * half of the range of 16 bits) go through linear_wide.h.
+ * of the odd ones are then already in their position.  Factors too large for this (delta beyond
+ * half of the 16-bit range) use linear_wide.h.
  */
 #ifndef DROVEK_X86_LINEAR_WORDS_H
 #define DROVEK_X86_LINEAR_WORDS_H
 
-/* Numbers of one register and of two; numbers between two totals of a sum. */
+/* Numbers of one register and of two; numbers before a sum is totalled. */
 enum { WORDS = VEC_BYTES / 2, WORDS_PAIR = 2 * WORDS, WORDS_CHUNK = 8192 * WORDS };
 
-/* Sum of 32-bit numbers p >= -2^31 + 2^16, at most 65535 of them in a lane, without widening: the
- * sum modulo 2^32, and the sum of floor(p / 2^16).  2^16 times the latter is less than 2^32 below
- * the sum, and so tells which of the numbers with that remainder it is. */
+/* Sum of 32-bit numbers p >= -2^31 + 2^16, at most 65535 of them in a lane, without widening: low
+ * is the sum modulo 2^32, high the sum of floor(p / 2^16).  2^16 high is less than 2^32 below the
+ * sum, so it tells which number with the remainder low the sum is. */
 typedef struct word_sum {
     ivec low, high;
 } word_sum;
@@ -27,7 +27,7 @@ INLINE word_sum word_sum_zero(void)
     return (word_sum){zero(), zero()};
 }
 
-/* x never holds -32768, so that no pair of products leaves 32 bits. */
+/* x never holds -32768, so every pair of products fits 32 bits. */
 INLINE word_sum word_sum_add(word_sum sum, ivec x, ivec w)
 {
     ivec pair = pairs16(x, w);
@@ -79,7 +79,7 @@ INLINE double words_dot(drove_number d, drove_number m, const void *x, const voi
     return (double)total;
 }
 
-/* w + delta, saturating; *clamped says where it did. */
+/* w + delta, saturating; *clamped: where it did. */
 INLINE ivec word_update(drove_number m, uint8_t *w, ivec delta, size_t count, differ *clamped)
 {
     ivec was = words_racy_load(m, w), now = adds16(was, delta);
@@ -98,7 +98,7 @@ typedef struct word_pass {
     const void *const   *x;
     const drovek_factor *factor;
     size_t               n_rows;
-    int                  left_a, left_x; /* places that factors and data of 8 bits are moved */
+    int                  left_a, left_x; /* left shifts of factors and of 8-bit data */
     bit_source           source;
     word_sum             sum;
     size_t               n_clamped;
@@ -152,14 +152,14 @@ INLINE void word_pair(word_pass *pass, drove_number d, drove_number m, void *w, 
         pass->n_clamped += differ_count(clamped[0], 2) + differ_count(clamped[1], 2);
 }
 
-/* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants where this is
- * called. */
+/* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants in every
+ * caller. */
 INLINE double words_pass(drove_number d, drove_number m, void *w, const void *const *x,
                          const drovek_factor *factor, size_t n_rows, const void *next,
                          const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
                          drovek_bits_kind kind, bool has_dot)
 {
-    /* One example: kept apart from memory, where the stores to w might change them. */
+    /* One example: a copy, since stores to w might alias the caller's memory. */
     const drovek_factor first = factor[0];
     const void         *row = x[0];
     if (n_rows == 1) factor = &first, x = &row;
@@ -192,7 +192,7 @@ INLINE double words_pass(drove_number d, drove_number m, void *w, const void *co
     return (double)total;
 }
 
-/* Whether the moved factors fit 16 bits, and a quotient of their sum too. */
+/* Whether the shifted factors fit 16 bits, and a quotient of their sum, too. */
 INLINE bool words_fit(drove_number d, const drovek_factor *factor, size_t n_rows)
 {
     int     left = 16 - factor[0].shift, left_a = d == DROVE_I16 ? left : left < 8 ? 0 : left - 8;

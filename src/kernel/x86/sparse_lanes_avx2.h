@@ -1,5 +1,5 @@
 /* kernel/x86/sparse_lanes_avx2.h - eight pairs of a sparse example in registers: the names of
- * sparse_lanes_avx512.h, which explains them. */
+ * sparse_lanes_avx512.h, which documents them. */
 #ifndef DROVEK_X86_SPARSE_LANES_AVX2_H
 #define DROVEK_X86_SPARSE_LANES_AVX2_H
 

@@ -1,15 +1,15 @@
-/* kernel/x86/sparse_lanes_avx512.h - LANES (16) pairs of a sparse example in registers: the words
- * in which x86/linear_sparse.h is written.  sparse_lanes_avx2.h has the same for eight.
+/* kernel/x86/sparse_lanes_avx512.h - LANES (16) pairs of a sparse example in registers: the
+ * operations that x86/linear_sparse.h is written in.  sparse_lanes_avx2.h has the same for eight.
  *
- * `count` says how many of the LANES pairs exist, as in lanes_avx512.h: nothing beyond them is
- * touched, absent indices and values read as 0, and absent elements of the model as 0.
+ * `count` is the number of pairs that exist, up to LANES, as in lanes_avx512.h: nothing beyond them
+ * is touched; absent indices, values and elements of the model read as 0.
  *
- * Places are kept as int32_t, 2^31 less than they are, and the base of the model is as much higher:
- * gathers take signed indices, and places go up to 2^32 - 1.
+ * Positions are kept as int32_t minus 2^31, and the base address of the model is raised by as many
+ * elements: gathers take signed indices, and positions go up to 2^32 - 1.
  *
- * Shared memory: gathers and scatters are inline assembly with a memory clobber, so that the
- * compiler can neither split, repeat, delay nor drop them (base/racy.h).  A gather reads 32 bits
- * where an element of 8 or 16 bits begins; the neighbours in it are dropped.
+ * Shared memory: gathers and scatters are inline assembly with a memory clobber, so the compiler
+ * can neither split, repeat, delay nor drop them (base/racy.h).  A gather reads 32 bits where an
+ * element of 8 or 16 bits begins; the neighbours in them are dropped.
  */
 #ifndef DROVEK_X86_SPARSE_LANES_AVX512_H
 #define DROVEK_X86_SPARSE_LANES_AVX512_H
@@ -25,7 +25,7 @@ INLINE ints ints_xor(ints a, ints b) { return _mm512_xor_si512(a, b); }
 INLINE ints ints_and(ints a, ints b) { return _mm512_and_si512(a, b); }
 INLINE ints ints_min(ints a, ints b) { return _mm512_min_epi32(a, b); }
 INLINE ints ints_max(ints a, ints b) { return _mm512_max_epi32(a, b); }
-/* by the same number of bits in all lanes: zeros, or the sign, move in */
+/* by the same number of bits in all lanes: shifts in zeros, or the sign */
 INLINE ints ints_shift(ints a, __m128i bits) { return _mm512_srl_epi32(a, bits); }
 INLINE ints ints_shift_signed(ints a, __m128i bits) { return _mm512_sra_epi32(a, bits); }
 INLINE ints ints_high_half(ints a) { return _mm512_srai_epi32(a, 16); }
@@ -45,7 +45,7 @@ INLINE ints ints_count_differing(ints n, ints a, ints b)
     return _mm512_mask_add_epi32(n, _mm512_cmpneq_epi32_mask(a, b), n, _mm512_set1_epi32(1));
 }
 
-/* Is one of the first `count` lanes 0? */
+/* Whether one of the first `count` lanes is 0. */
 INLINE int ints_any_zero(ints a, size_t count)
 {
     return (_mm512_testn_epi32_mask(a, a) & first(count)) != 0;
@@ -122,7 +122,7 @@ INLINE ints load_i16(const int16_t *p, size_t count)
                                                 : _mm256_maskz_loadu_epi16(first(count), p));
 }
 
-/* The eight states after one more step of xorshift64 each, which are a block of random bits. */
+/* The eight states after one more step of xorshift64 each, they are a block of random bits. */
 INLINE void xorshift_block(uint64_t *state)
 {
     __m512i s = _mm512_loadu_si512(state);

@@ -1,5 +1,5 @@
-/* kernel/x86/table_avx512vnni.c - the AVX-512 tier of processors that also have AVX512_VNNI: other
- * dot products of bytes and words. */
+/* kernel/x86/table_avx512vnni.c - the AVX-512 tier for processors with AVX512_VNNI, which has its
+ * own dot products of bytes and words. */
 #include "base/cpu.h"
 #include "kernel/tiers.h"
 

@@ -3,6 +3,7 @@
  * device gets each sum once, nothing is ever stuck, nothing can come that should not.
  */
 #include "accum/schedule.h"
+#include "cluster/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,11 +33,11 @@ typedef struct world { /* what an executor would know */
 static void write_tree(char *into, unsigned first, unsigned n)
 {
     char left[TEXT], right[TEXT];
-    unsigned half = (n + 1) / 2;
     if (n == 1) {
         snprintf(into, TEXT, "%u", first);
         return;
     }
+    unsigned half = drove__tree_split(n);
     write_tree(left, first, half);
     write_tree(right, first + half, n - half);
     snprintf(into, TEXT, "(%.25s+%.25s)", left, right);
@@ -300,8 +301,8 @@ static void trees_by_hand(void **state)
     unsigned n;
     assert_int_equal(drove__schedule_create(5, 1, DROVE_ACCUM_PAIRS, &s), DROVE_OK);
     const drove_accum_node *t = drove__schedule_tree(s, &n);
-    assert_int_equal(n, 9); /* ((0+1)+2)+(3+4) */
-    static const unsigned pair[][2] = {{0, 1}, {5, 2}, {3, 4}, {6, 7}};
+    assert_int_equal(n, 9); /* ((0+1)+(2+3))+4 */
+    static const unsigned pair[][2] = {{0, 1}, {2, 3}, {5, 6}, {7, 4}};
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(t[5 + i].left, pair[i][0]);
         assert_int_equal(t[5 + i].right, pair[i][1]);

@@ -12,13 +12,6 @@
 
 #include "base/status.h"
 
-/* A test that times itself does so only in an optimised build without sanitizer. */
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TEST_TIMED 1
-#else
-#define TEST_TIMED 0
-#endif
-
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
         drove_status assert_ok_status_ = (call);                                                   \

@@ -1,4 +1,4 @@
-/* Workers of a transport for tests: a thread each, or a forked process each. */
+/* crowd.h - workers of a transport for tests: a thread each. */
 #ifndef DROVE_TESTS_CROWD_H
 #define DROVE_TESTS_CROWD_H
 
@@ -8,10 +8,10 @@ enum { CROWD_MOST = 16 };
 
 typedef void crowd_fn(void *context, unsigned worker);
 
-/* work(context, worker) of n workers at once, until all are back. */
+/* Runs work(context, worker) on n threads at once; returns when all have. */
 void crowd_run(unsigned n, crowd_fn *work, void *context);
 
-/* The kernels that this machine runs best. */
+/* The fastest kernels of this machine. */
 const drovek_table *crowd_kernels(void);
 
 #endif

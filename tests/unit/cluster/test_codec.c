@@ -1,5 +1,5 @@
-/* Lower communication precision: what texts mean, slices, an all-reduce by hand and over the
- * transport, with equal bits for all workers and nothing lost but what the residuals hold. */
+/* test_codec.c - sums in fewer bits: signatures, slices, an all-reduce by hand and over the
+ * transport; all workers get equal bits, and residuals hold all that was rounded away. */
 #include "cluster/codec.h"
 #include "cluster/tree.h"
 
@@ -87,7 +87,7 @@ typedef struct table {
     unsigned n_workers, bits;
     float *in[TIMES][MOST]; /* [N] */
     float *out[TIMES][MOST];
-    double *sent; /* [N] sum of all that was received */
+    double *sent; /* [N] sum of all results */
     drove_codec *codec[MOST];
     drove_status status[MOST];
     uint64_t bytes;
@@ -173,7 +173,7 @@ static void check_by_hand(table *b)
     drove__free(wanted);
 }
 
-/* Sum of all `in` = sum of all that came out + residuals of the senders and of the sums. */
+/* Sum of all `in` = sum of all results + residuals of senders and of sums. */
 static void check_nothing_is_lost(table *b)
 {
     double most = 0.0, worst = 0.0;

@@ -1,6 +1,5 @@
-/* test_messages.c - exchanges by messages, over mailboxes whose messages take a random time: all
- * kinds against the fixed tree, visits, wishes to halt, those who do not come, those who disagree.
- */
+/* test_messages.c - the transport over messages, on mailboxes with random delays: all kinds of
+ * exchange against the fixed tree, RPCs, requests to halt, silent ranks, ranks that disagree. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/codec.h"
@@ -31,12 +30,14 @@ typedef struct ranks {
     exchange_cases cases;
 } ranks;
 
-static void open_ranks(ranks *r, unsigned n, bool has_courier, double timeout_s, uint64_t seed)
+static void open_ranks(ranks *r, unsigned n, bool has_progress_thread, double timeout_s,
+                       uint64_t seed)
 {
     drove_mailbox_options box = {
         .n_ranks = n, .seed = seed, .most_delay_us = 200, .ns_per_byte = 0.1, .n_eager = 4096};
     drove_messages_options opt = {.timeout_s = timeout_s,
-                                  .has_courier = has_courier,
+                                  .has_progress_thread = has_progress_thread,
+                                  .piece_bytes = 8192,
                                   .ends_wire = false};
     memset(r, 0, sizeof *r);
     r->n = n;
@@ -68,11 +69,13 @@ static void run_cases(void *context, unsigned worker)
     r->n_wrong[worker] = exchange_cases_run(r->t[worker], worker, &r->cases);
 }
 
-static void all_kinds(bool has_courier, unsigned n_most)
+static void all_kinds(bool has_progress_thread, unsigned n_most)
 {
-    for (unsigned n = 1; n <= 9; n++) {
+    static const unsigned counts[] = {1, 2, 3, 4, 7, 8};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        unsigned n = counts[k];
         ranks r;
-        open_ranks(&r, n, has_courier, 60, n);
+        open_ranks(&r, n, has_progress_thread, 60, n);
         r.cases =
             (exchange_cases){.seed = 10 + n, .n_times = 1, .n_most = n_most, .most_rest_us = 300};
         crowd_run(n, run_cases, &r);
@@ -84,10 +87,10 @@ static void all_kinds(bool has_courier, unsigned n_most)
 static void exchanges_give_the_tree(void **state)
 {
     (void)state;
-    all_kinds(true, 100000);
+    all_kinds(true, 60000);
 }
 
-static void exchanges_go_on_without_couriers(void **state)
+static void exchanges_go_on_without_a_progress_thread(void **state)
 {
     (void)state;
     all_kinds(false, 40000);
@@ -186,19 +189,19 @@ static void codes_give_what_the_codec_says(void **state)
     }
 }
 
-/* ---- visits ---- */
+/* ---- RPCs ---- */
 
-enum { N_VISITS = 40, N_CENTRE = 5000 };
+enum { N_RPCS = 40, N_CENTRE = 5000 };
 
 typedef struct desk {
     ranks r;
     float vector[N_CENTRE];
-    _Atomic unsigned n_inside, n_most_inside, n_visits;
+    _Atomic unsigned n_inside, n_most_inside, n_rpcs;
     bool is_exclusive;
 } desk;
 
-/* Adds the message, answers with what the centre is then. */
-static void visit_desk(void *context, unsigned worker, float *message, size_t n, float *number)
+/* Adds the message; replies with the centre after it. */
+static void serve_desk(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     desk *d = context;
     unsigned inside = atomic_fetch_add(&d->n_inside, 1) + 1, most = atomic_load(&d->n_most_inside);
@@ -210,22 +213,22 @@ static void visit_desk(void *context, unsigned worker, float *message, size_t n,
         for (size_t i = 0; i < n; i++) message[i] = (float)worker;
     }
     number[1] = number[0] + (float)worker;
-    atomic_fetch_add(&d->n_visits, 1);
+    atomic_fetch_add(&d->n_rpcs, 1);
     atomic_fetch_sub(&d->n_inside, 1);
 }
 
-static void visit_often(void *context, unsigned worker)
+static void call_often(void *context, unsigned worker)
 {
     desk *d = context;
     drove_transport *t = d->r.t[worker];
     static const size_t sizes[] = {N_CENTRE, 0, 1, 2048, 3000};
     float *message = drove__alloc(N_CENTRE, sizeof *message);
     float *back = drove__alloc(N_CENTRE, sizeof *back);
-    for (unsigned i = 0; i < N_VISITS && d->r.n_wrong[worker] == 0; i++) {
+    for (unsigned i = 0; i < N_RPCS && d->r.n_wrong[worker] == 0; i++) {
         size_t n = sizes[i % DROVE_COUNT(sizes)];
         for (size_t j = 0; j < N_CENTRE; j++) message[j] = 1.0f;
-        drove_exchange x = {.kind = DROVE_VISIT,
-                            .lane = i % 3,
+        drove_exchange x = {.kind = DROVE_RPC,
+                            .channel = i % 3,
                             .in = message,
                             .out = i % 2 == 0 ? back : message,
                             .n = n,
@@ -237,56 +240,56 @@ static void visit_often(void *context, unsigned worker)
             is_right = x.out[j] == (float)worker;
         }
         for (size_t j = 1; j < n && is_right && d->is_exclusive; j++) {
-            is_right = x.out[j] >= 1.0f && x.out[j] <= (float)(N_VISITS * d->r.n);
+            is_right = x.out[j] >= 1.0f && x.out[j] <= (float)(N_RPCS * d->r.n);
         }
         d->r.n_wrong[worker] += !is_right;
     }
     drove_status status =
-        drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER, .lane = 7}, NULL);
+        drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER, .channel = 7}, NULL);
     d->r.n_wrong[worker] += status != DROVE_OK;
     drove__free(message);
     drove__free(back);
 }
 
-static void host_and_visit(unsigned n, bool has_courier, bool is_exclusive)
+static void host_and_call(unsigned n, bool has_progress_thread, bool is_exclusive)
 {
     static desk d;
     memset(&d, 0, sizeof d);
-    open_ranks(&d.r, n, has_courier, 60, n);
+    open_ranks(&d.r, n, has_progress_thread, 60, n);
     d.is_exclusive = is_exclusive;
     for (unsigned i = 0; i < n; i++) {
         drove_centre c = {.vector = i == 0 ? d.vector : NULL,
-                          .visit = visit_desk,
+                          .serve = serve_desk,
                           .context = &d,
                           .is_exclusive = is_exclusive};
         assert_int_equal(d.r.t[i]->ops->host(d.r.t[i], &c, N_CENTRE), DROVE_OK);
     }
-    crowd_run(n, visit_often, &d);
+    crowd_run(n, call_often, &d);
     for (unsigned i = 0; i < n; i++) assert_int_equal(d.r.n_wrong[i], 0);
     close_ranks(&d.r);
-    assert_int_equal(d.n_visits, n * N_VISITS);
+    assert_int_equal(d.n_rpcs, n * N_RPCS);
     if (is_exclusive) {
         assert_int_equal(d.n_most_inside, 1);
-        assert_true(d.vector[0] == (float)(n * N_VISITS / 5 * 4));
-        assert_true(d.vector[2500] == (float)(n * N_VISITS / 5 * 2));
-    } else if (n > 2 && has_courier) {
+        assert_true(d.vector[0] == (float)(n * N_RPCS / 5 * 4));
+        assert_true(d.vector[2500] == (float)(n * N_RPCS / 5 * 2));
+    } else if (n > 2 && has_progress_thread) {
         assert_true(d.n_most_inside > 1);
     }
 }
 
-static void visits_to_an_exclusive_centre_come_one_by_one(void **state)
+static void rpcs_to_an_exclusive_centre_are_served_one_by_one(void **state)
 {
     (void)state;
-    host_and_visit(1, true, true);
-    host_and_visit(4, true, true);
-    host_and_visit(7, true, true);
-    host_and_visit(3, false, true);
+    host_and_call(1, true, true);
+    host_and_call(4, true, true);
+    host_and_call(7, true, true);
+    host_and_call(3, false, true);
 }
 
-static void visits_to_an_open_centre_come_at_once(void **state)
+static void rpcs_to_an_open_centre_are_served_at_once(void **state)
 {
     (void)state;
-    host_and_visit(5, true, false);
+    host_and_call(5, true, false);
 }
 
 /* ---- wishes ---- */
@@ -305,7 +308,7 @@ static void halt_together(void *context, unsigned worker)
     for (unsigned i = 0; i < 20; i++) {
         if (i == 7 && worker == h->r.n - 1) atomic_store(&t->halt_wished, 1);
         drove_exchange x = {.kind = h->kind, .in = in, .out = out, .n = 100};
-        if (x.kind == DROVE_REDUCE) { /* told by the broadcast that follows */
+        if (x.kind == DROVE_REDUCE) { /* learns of it from the next broadcast */
             if (drove__exchange(t, worker, &x, NULL) != DROVE_OK) return;
             x.kind = DROVE_BROADCAST;
         }
@@ -314,7 +317,7 @@ static void halt_together(void *context, unsigned worker)
     }
 }
 
-static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
 {
     (void)state;
     static const drove_exchange_kind kinds[] = {DROVE_ALL_REDUCE, DROVE_BARRIER, DROVE_REDUCE};
@@ -339,7 +342,7 @@ static void all_but_the_last_meet(void *context, unsigned worker)
          drove__exchange(r->t[worker], worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void who_does_not_come_is_named(void **state)
+static void a_silent_worker_is_named(void **state)
 {
     (void)state;
     ranks r;
@@ -347,25 +350,30 @@ static void who_does_not_come_is_named(void **state)
     uint64_t begun = drove__now_ns();
     crowd_run(2, all_but_the_last_meet, &r);
     double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
-    assert_true(waited_s > 0.25 && waited_s < 20);
+    assert_true(waited_s > 0.25 && waited_s < 60);
     assert_int_equal(r.status[0], DROVE_E_SYSTEM);
     assert_non_null(strstr(r.text[0], "rank 1 on host host1"));
     close_ranks(&r);
 }
 
-/* Its courier answers: it lives, and is given longer. */
-static void who_lives_is_waited_for(void **state)
+/* Its progress thread answers: a live rank is given more time. */
+static void a_live_rank_is_given_more_time(void **state)
 {
     (void)state;
-    ranks r;
-    open_ranks(&r, 3, true, 0.1, 1);
-    uint64_t begun = drove__now_ns();
-    crowd_run(3, all_but_the_last_meet, &r);
-    double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
-    assert_true(waited_s > 0.9 && waited_s < 30);
-    assert_int_equal(r.status[0], DROVE_E_SYSTEM);
-    assert_non_null(strstr(r.text[0], "has not come"));
-    close_ranks(&r);
+    bool is_known_to_live = false;
+    /* a busy machine may not let it answer within the shorter times */
+    for (double timeout_s = 0.1; timeout_s < 10.0 && !is_known_to_live; timeout_s *= 3.0) {
+        ranks r;
+        open_ranks(&r, 3, true, timeout_s, 1);
+        uint64_t begun = drove__now_ns();
+        crowd_run(3, all_but_the_last_meet, &r);
+        double waited_s = (double)(drove__now_ns() - begun) * 1e-9;
+        assert_int_equal(r.status[0], DROVE_E_SYSTEM);
+        is_known_to_live = strstr(r.text[0], "but is alive") != NULL;
+        if (is_known_to_live) assert_true(waited_s > 9.0 * timeout_s);
+        close_ranks(&r);
+    }
+    assert_true(is_known_to_live);
 }
 
 static void last_stops(void *context, unsigned worker)
@@ -379,7 +387,7 @@ static void last_stops(void *context, unsigned worker)
     keep(r, worker, drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void who_stops_stops_all(void **state)
+static void one_stop_stops_all(void **state)
 {
     (void)state;
     ranks r;
@@ -403,7 +411,7 @@ static void disagree(void *context, unsigned worker)
     keep(r, worker, drove__exchange(r->t[worker], worker, &x, NULL));
 }
 
-static void who_disagrees_is_told(void **state)
+static void ranks_that_disagree_fail(void **state)
 {
     (void)state;
     for (unsigned n = 2; n <= 3; n++) {
@@ -422,15 +430,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_give_the_tree),
-        cmocka_unit_test(exchanges_go_on_without_couriers),
+        cmocka_unit_test(exchanges_go_on_without_a_progress_thread),
         cmocka_unit_test(codes_give_what_the_codec_says),
-        cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
-        cmocka_unit_test(visits_to_an_open_centre_come_at_once),
-        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(who_lives_is_waited_for),
-        cmocka_unit_test(who_stops_stops_all),
-        cmocka_unit_test(who_disagrees_is_told),
+        cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
+        cmocka_unit_test(rpcs_to_an_open_centre_are_served_at_once),
+        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(a_silent_worker_is_named),
+        cmocka_unit_test(a_live_rank_is_given_more_time),
+        cmocka_unit_test(one_stop_stops_all),
+        cmocka_unit_test(ranks_that_disagree_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

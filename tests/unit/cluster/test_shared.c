@@ -1,5 +1,5 @@
-/* The transport of shared memory: what each kind of exchange gives, for 1 to 9 workers, and what
- * happens when one stops, leaves or does not come. */
+/* test_shared.c - the transport in shared memory: results of each kind of exchange for 1 to 9
+ * workers; workers that stop, leave or do not come. */
 #include "cluster/shared_state.h"
 #include "cluster/transport.h"
 #include "cluster/tree.h"
@@ -89,7 +89,7 @@ static void all_reduce_once(void *context, unsigned w)
     for (unsigned round = 0; round < ROUNDS; round++) {
         fill_in(b, w, 3);
         const drove_exchange x = {
-            .kind = DROVE_ALL_REDUCE, .lane = round % 3, .in = b->in[w], .out = out, .n = b->n};
+            .kind = DROVE_ALL_REDUCE, .channel = round % 3, .in = b->in[w], .out = out, .n = b->n};
         drove_exchange_info info = {0};
         drove_status status = drove__exchange(b->t, w, &x, &info);
         b->wrong[w] += status != DROVE_OK || !equal(out, b->sum, b->n);
@@ -124,7 +124,7 @@ static void reduce_and_broadcast(void *context, unsigned w)
         fill_in(b, w, root);
         memset(b->out[w], 0, b->n * sizeof(float));
         const drove_exchange reduce = {.kind = DROVE_REDUCE,
-                                       .lane = 1,
+                                       .channel = 1,
                                        .peer = root,
                                        .in = b->in[w],
                                        .out = w == root ? b->out[w] : NULL,
@@ -134,10 +134,10 @@ static void reduce_and_broadcast(void *context, unsigned w)
             fill_sum(b, root);
             b->wrong[w] += !equal(b->out[w], b->sum, b->n);
         }
-        const drove_exchange barrier = {.kind = DROVE_BARRIER, .lane = 1};
+        const drove_exchange barrier = {.kind = DROVE_BARRIER, .channel = 1};
         b->wrong[w] += drove__exchange(b->t, w, &barrier, NULL) != DROVE_OK;
         const drove_exchange spread = {.kind = DROVE_BROADCAST,
-                                       .lane = 1,
+                                       .channel = 1,
                                        .peer = root,
                                        .in = w == root ? b->out[w] : NULL,
                                        .out = b->out[w],
@@ -167,12 +167,15 @@ static void pass_on(void *context, unsigned w)
     for (unsigned round = 0; round < 100; round++) {
         fill_in(b, w, round);
         const drove_exchange send = {
-            .kind = DROVE_SEND, .lane = 0, .peer = (w + 1) % n, .in = b->in[w], .n = b->n};
-        const drove_exchange receive = {
-            .kind = DROVE_RECEIVE, .lane = 1, .peer = (w + n - 1) % n, .out = b->out[w], .n = b->n};
-        /* A receive meets the send of the same lane. */
+            .kind = DROVE_SEND, .channel = 0, .peer = (w + 1) % n, .in = b->in[w], .n = b->n};
+        const drove_exchange receive = {.kind = DROVE_RECEIVE,
+                                        .channel = 1,
+                                        .peer = (w + n - 1) % n,
+                                        .out = b->out[w],
+                                        .n = b->n};
+        /* A receive meets the send of the same channel. */
         drove_exchange there = receive, here = send;
-        there.lane = here.lane = round % 2 ? 0 : 5;
+        there.channel = here.channel = round % 2 ? 0 : 5;
         if (w == 0) b->wrong[w] += drove__exchange(b->t, w, &here, NULL) != DROVE_OK;
         b->wrong[w] += drove__exchange(b->t, w, &there, NULL) != DROVE_OK;
         for (size_t i = 0; i < b->n; i++)
@@ -195,8 +198,8 @@ static void a_message_goes_round_a_ring(void **state)
     }
 }
 
-/* The centre counts: every visit adds its message, and gets what was there before. */
-static void add_visit(void *context, unsigned worker, float *message, size_t n, float *number)
+/* Every RPC adds its message to the centre and gets the values before it. */
+static void serve_add(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     float *centre = context;
     for (size_t i = 0; i < n; i++) {
@@ -207,20 +210,20 @@ static void add_visit(void *context, unsigned worker, float *message, size_t n, 
     number[0] += (float)worker;
 }
 
-static void visit_often(void *context, unsigned w)
+static void call_often(void *context, unsigned w)
 {
     table *b = context;
     float latest = -1.0f;
     for (unsigned round = 0; round < 500; round++) {
         for (size_t i = 0; i < b->n; i++) b->in[w][i] = 1.0f;
-        const drove_exchange visit = {.kind = DROVE_VISIT,
-                                      .lane = 2,
-                                      .in = b->in[w],
-                                      .out = b->out[w],
-                                      .n = b->n,
-                                      .number = {10.0f}};
+        const drove_exchange call = {.kind = DROVE_RPC,
+                                     .channel = 2,
+                                     .in = b->in[w],
+                                     .out = b->out[w],
+                                     .n = b->n,
+                                     .number = {10.0f}};
         drove_exchange_info info = {0};
-        b->wrong[w] += drove__exchange(b->t, w, &visit, &info) != DROVE_OK;
+        b->wrong[w] += drove__exchange(b->t, w, &call, &info) != DROVE_OK;
         b->wrong[w] += info.number[0] != 10.0f + (float)w;
         for (size_t i = 1; i < b->n; i++) b->wrong[w] += b->out[w][i] != b->out[w][0];
         b->wrong[w] += !(b->out[w][0] > latest);
@@ -228,7 +231,7 @@ static void visit_often(void *context, unsigned w)
     }
 }
 
-static void visits_to_an_exclusive_centre_come_one_by_one(void **state)
+static void rpcs_to_an_exclusive_centre_are_served_one_by_one(void **state)
 {
     (void)state;
     for (unsigned n_workers = 1; n_workers <= 4; n_workers++) {
@@ -236,9 +239,9 @@ static void visits_to_an_exclusive_centre_come_one_by_one(void **state)
         open_table(&b, n_workers, 100);
         float *vector = drove__alloc(100, sizeof *vector);
         const drove_centre centre = {
-            .vector = vector, .visit = add_visit, .context = vector, .is_exclusive = true};
+            .vector = vector, .serve = serve_add, .context = vector, .is_exclusive = true};
         assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
-        crowd_run(n_workers, visit_often, &b);
+        crowd_run(n_workers, call_often, &b);
         for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.wrong[w], 0);
         for (size_t i = 0; i < 100; i++) assert_true(vector[i] == 500.0f * (float)n_workers);
         drove__free(vector);
@@ -256,28 +259,28 @@ static void exchange_but_the_last(void *context, unsigned w)
         if (b->n == 1) b->t->ops->stop(b->t);
         if (b->n == 2) b->t->ops->leave(b->t, w, false);
         if (b->n == 3) b->t->ops->leave(b->t, w, true);
-        return; /* 4: nothing is heard of it */
+        return; /* 4: silent */
     }
     const drove_exchange x = {
-        .kind = DROVE_ALL_REDUCE, .lane = 0, .in = b->in[w], .out = b->out[w], .n = b->n};
+        .kind = DROVE_ALL_REDUCE, .channel = 0, .in = b->in[w], .out = b->out[w], .n = b->n};
     drove_exchange_info info = {0};
     b->status[w] = drove__exchange(b->t, w, &x, &info);
     b->n_present[w] = info.n_present;
     if (b->status[w] != DROVE_OK) drove__error_copy(b->text[w]);
 }
 
-static void who_does_not_come_is_named(void **state)
+static void a_silent_worker_is_named(void **state)
 {
     (void)state;
     static const char *const text[] = {
         [1] = "all-reduce of worker 0: stopped",
         [2] = "all-reduce of worker 0: worker 2 of 3 was lost",
-        [4] = "all-reduce of worker 0: worker 2 of 3 was not heard of for 0.2 s",
+        [4] = "all-reduce of worker 0: worker 2 of 3 has not been heard of for 2 s",
     };
     for (size_t n = 1; n <= 4; n++) {
         table b;
         open_table(&b, 3, n);
-        b.t->timeout_s = 0.2;
+        if (n == 4) b.t->timeout_s = 2.0; /* long for the other, who comes */
         crowd_run(3, exchange_but_the_last, &b);
         for (unsigned w = 0; w < 2; w++)
             assert_int_equal(b.status[w], n == 3 ? DROVE_OK : DROVE_E_SYSTEM);
@@ -287,15 +290,15 @@ static void who_does_not_come_is_named(void **state)
                 assert_true(b.out[0][i] == value_of(0, i, 0) + value_of(1, i, 0));
         } else {
             assert_string_equal(b.text[0], text[n]);
-            const drove_exchange later = {.kind = DROVE_BARRIER, .lane = 3};
+            const drove_exchange later = {.kind = DROVE_BARRIER, .channel = 3};
             assert_int_equal(b.t->ops->start(b.t, 0, &later), DROVE_E_SYSTEM);
         }
         close_table(&b);
     }
 }
 
-/* What worker 1 leaves behind that is killed in phase `phase` of chunk 1 of an all-reduce in place:
- * earlier blocks are done; of a block whose sum is in the stage a part may have been copied. */
+/* The state that worker 1 leaves when killed in phase `phase` of chunk 1 of an all-reduce in place.
+ * Earlier blocks are done; a block whose sum is in the stage may be copied in part. */
 static void leave_half_done(table *b, unsigned phase)
 {
     drove_shared *s = b->t->impl;
@@ -310,7 +313,7 @@ static void leave_half_done(table *b, unsigned phase)
     atomic_store(&s->chunk[0][1], (uint64_t)1 << 24 | 1u << 8 | phase);
 }
 
-static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
+static void a_lost_workers_chunk_is_finished_from_every_phase(void **state)
 {
     (void)state;
     enum { PHASES = 2 * DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
@@ -332,15 +335,17 @@ static void a_lost_workers_chunk_is_carried_on_from_every_phase(void **state)
     }
 }
 
-static void messages_to_and_from_who_has_left_fail(void **state)
+static void messages_to_and_from_a_worker_that_left_fail(void **state)
 {
     (void)state;
     table b;
     open_table(&b, 3, 10);
-    const drove_exchange send = {.kind = DROVE_SEND, .lane = 2, .peer = 1, .in = b.in[0], .n = 10};
+    const drove_exchange send = {
+        .kind = DROVE_SEND, .channel = 2, .peer = 1, .in = b.in[0], .n = 10};
     const drove_exchange receive = {
-        .kind = DROVE_RECEIVE, .lane = 2, .peer = 1, .out = b.out[0], .n = 10};
-    const drove_exchange last = {.kind = DROVE_SEND, .lane = 2, .peer = 0, .in = b.in[1], .n = 10};
+        .kind = DROVE_RECEIVE, .channel = 2, .peer = 1, .out = b.out[0], .n = 10};
+    const drove_exchange last = {
+        .kind = DROVE_SEND, .channel = 2, .peer = 0, .in = b.in[1], .n = 10};
     b.in[1][3] = 7.0f;
     assert_int_equal(b.t->ops->start(b.t, 1, &last), DROVE_OK); /* what it had sent arrives */
     b.t->ops->leave(b.t, 1, true);
@@ -348,35 +353,34 @@ static void messages_to_and_from_who_has_left_fail(void **state)
     assert_int_equal(drove__exchange(b.t, 0, &receive, NULL), DROVE_OK);
     assert_true(b.out[0][3] == 7.0f);
     assert_int_equal(drove__exchange(b.t, 0, &receive, NULL), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(), "receive of worker 0 in lane 2: worker 1 has left");
+    assert_string_equal(drove_error_text(), "receive of worker 0 in channel 2: worker 1 has left");
     assert_int_equal(drove__exchange(b.t, 0, &send, NULL), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(), "send of worker 0 in lane 2: worker 1 has left");
+    assert_string_equal(drove_error_text(), "send of worker 0 in channel 2: worker 1 has left");
     const drove_exchange spread = {
-        .kind = DROVE_BROADCAST, .lane = 2, .peer = 1, .out = b.out[0], .n = 10};
+        .kind = DROVE_BROADCAST, .channel = 2, .peer = 1, .out = b.out[0], .n = 10};
     assert_int_equal(b.t->ops->start(b.t, 2, &spread), DROVE_OK);
     assert_int_equal(drove__exchange(b.t, 0, &spread, NULL), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(), "broadcast in lane 2: worker 1, whose it is, has left");
+    assert_string_equal(drove_error_text(), "broadcast in channel 2: its root, worker 1, has left");
     close_table(&b);
 }
 
-static void who_is_lost_at_the_centre_does_not_bar_its_door(void **state)
+static void a_lost_worker_does_not_hold_the_centre(void **state)
 {
     (void)state;
-    for (int inside = 0; inside < 2; inside++) {
+    for (int holds = 0; holds < 2; holds++) {
         table b;
         open_table(&b, 2, 100);
         drove_shared *s = b.t->impl;
         b.t->timeout_s = 0.1;
         float *vector = drove__alloc(100, sizeof *vector);
         const drove_centre centre = {
-            .vector = vector, .visit = add_visit, .context = vector, .is_exclusive = true};
+            .vector = vector, .serve = serve_add, .context = vector, .is_exclusive = true};
         assert_int_equal(b.t->ops->host(b.t, &centre, 100), DROVE_OK);
-        atomic_store(&s->worker[1].came_ns, 1); /* as a worker that was killed there */
-        atomic_store(&s->inside, inside ? 2 : 0);
-        const drove_exchange visit = {
-            .kind = DROVE_VISIT, .in = b.in[0], .out = b.out[0], .n = 100};
+        atomic_store(&s->worker[1].queued_ns, 1); /* as after being killed there */
+        atomic_store(&s->holder, holds ? 2 : 0);
+        const drove_exchange call = {.kind = DROVE_RPC, .in = b.in[0], .out = b.out[0], .n = 100};
         b.t->ops->leave(b.t, 1, true);
-        assert_int_equal(drove__exchange(b.t, 0, &visit, NULL), DROVE_OK);
+        assert_int_equal(drove__exchange(b.t, 0, &call, NULL), DROVE_OK);
         drove__free(vector);
         close_table(&b);
     }
@@ -387,7 +391,7 @@ static void halt_at_barriers(void *context, unsigned w)
     table *b = context;
     for (unsigned round = 0; round < 1000; round++) {
         if (w == 0 && round == 500) atomic_store(&b->t->halt_wished, 1);
-        const drove_exchange x = {.kind = DROVE_BARRIER, .lane = 0};
+        const drove_exchange x = {.kind = DROVE_BARRIER, .channel = 0};
         b->wrong[w] += drove__exchange(b->t, w, &x, NULL) != DROVE_OK;
         if (atomic_load(&b->t->halt_seen) == 0) continue;
         b->n_present[w] = round;
@@ -395,7 +399,7 @@ static void halt_at_barriers(void *context, unsigned w)
     }
 }
 
-static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
 {
     (void)state;
     table b;
@@ -409,8 +413,8 @@ static void a_wish_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
     close_table(&b);
 }
 
-/* It travels with what is started after it: who finishes early or late decides nothing. */
-static void a_wish_to_halt_counts_from_the_next_start(void **state)
+/* Exchanges started after it carry it; the order of finishing does not matter. */
+static void a_request_to_halt_counts_from_the_next_start(void **state)
 {
     (void)state;
     table b;
@@ -433,13 +437,13 @@ int main(void)
         cmocka_unit_test(an_all_reduce_gives_the_tree_to_all),
         cmocka_unit_test(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it),
         cmocka_unit_test(a_message_goes_round_a_ring),
-        cmocka_unit_test(visits_to_an_exclusive_centre_come_one_by_one),
-        cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(messages_to_and_from_who_has_left_fail),
-        cmocka_unit_test(who_is_lost_at_the_centre_does_not_bar_its_door),
-        cmocka_unit_test(a_lost_workers_chunk_is_carried_on_from_every_phase),
-        cmocka_unit_test(a_wish_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(a_wish_to_halt_counts_from_the_next_start),
+        cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
+        cmocka_unit_test(a_silent_worker_is_named),
+        cmocka_unit_test(messages_to_and_from_a_worker_that_left_fail),
+        cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),
+        cmocka_unit_test(a_lost_workers_chunk_is_finished_from_every_phase),
+        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(a_request_to_halt_counts_from_the_next_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The fixed tree of sums: its shape written out for 1 to 9 workers, whole numbers exactly, any
- * numbers within the rounding of a tree, blocks, factors, and results that lie on a term. */
+/* test_tree.c - the fixed tree of sums: its shape for 1 to 9 workers, whole numbers exactly, other
+ * numbers within the rounding of a tree, blocks, factors, results in place of a term. */
 #include "cluster/tree.h"
 
 #include "base/mem.h"

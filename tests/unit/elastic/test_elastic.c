@@ -1,6 +1,5 @@
-/* What holds of the elastic methods besides their equations (test_equations.c): equal bits, turns,
- * ranges, numbers of updates, going on from a saved state, the period that is found by measuring,
- * being stopped, losing a worker. */
+/* test_elastic.c - the elastic methods apart from their equations (test_equations.c): equal bits,
+ * turns, ranges, counts of updates, resuming, --period auto, stopping, lost workers, fewer bits. */
 #include "support/strategies.h"
 
 #include "base/rng.h"
@@ -28,7 +27,7 @@ typedef struct training {
     bool eta_differs; /* from worker to worker, and step to step */
     _Atomic unsigned n_failed;
     _Atomic unsigned ticket, n_inside;
-    unsigned order[MOST_STEPS * 8]; /* who made which step, where one works at a time */
+    unsigned order[MOST_STEPS * 8]; /* worker of each step, where one works at a time */
     _Atomic unsigned most_inside;
 } training;
 
@@ -113,7 +112,7 @@ static void repeatable_methods_repeat(void **state)
     }
 }
 
-/* Where the centre is, when it travels, and in how many messages, changes no bit. */
+/* Place of the centre, time of the exchange and number of messages change no bit. */
 static void the_three_sync_easgd_are_one(void **state)
 {
     (void)state;
@@ -138,8 +137,8 @@ static void the_three_sync_easgd_are_one(void **state)
     }
 }
 
-/* allreduce is sync without shared memory: where both trees of sums are the same, so are the bits,
- * and its replicas are equal. */
+/* allreduce is sync without shared memory: with equal trees of sums it has its bits, and equal
+ * replicas. */
 static void allreduce_is_sync(void **state)
 {
     (void)state;
@@ -165,8 +164,8 @@ static void allreduce_is_sync(void **state)
     }
 }
 
-/* One worker of a method without a pull is sequential SGD, bit for bit: also in what depends on the
- * number of the update. */
+/* One worker without a pull is sequential SGD bit for bit, also in rules that use the number of the
+ * update. */
 static void one_worker_is_sequential(void **state)
 {
     (void)state;
@@ -192,7 +191,7 @@ static void one_worker_is_sequential(void **state)
     }
 }
 
-/* Under a schedule two workers' step sizes of one round may differ: they agree on their mean. */
+/* Under a schedule step sizes may differ in a round: workers agree on their mean. */
 static void workers_agree_on_a_step_size_that_changes(void **state)
 {
     (void)state;
@@ -281,7 +280,7 @@ static void pull_has_a_range(void **state)
     expect_refused(o, "no elastic pull");
 }
 
-/* A schedule may lead out of the range during the run. */
+/* A schedule may leave the range during the run. */
 static void a_step_size_that_grows_is_noticed(void **state)
 {
     (void)state;
@@ -324,7 +323,7 @@ static void other_refusals(void **state)
 
 /* ---- numbers of updates ---- */
 
-/* Version, staleness and place of a step among all: workers visit in an order written down. */
+/* Version, staleness and number of each step; workers exchange in a given order. */
 static void staleness_is_what_others_brought(void **state)
 {
     (void)state;
@@ -399,14 +398,10 @@ static void run_steps(rig *r, unsigned first, unsigned steps)
     assert_int_equal(c.n_failed, 0);
 }
 
-static void resumed(const drove_sync_ops *ops, const char *variant, const char *period,
-                    const char *wire_format, bool has_bits)
+static void resumed(rig_options o, bool has_bits)
 {
     rig a, b;
-    rig_options o = options(ops, variant, 3);
     o.rule = "momentum:0.5"; /* its state in the vector */
-    o.period = period;
-    o.wire_format = wire_format;
     rig_init(&a, o);
     rig_init(&b, o);
     run_steps(&a, 0, 7);
@@ -437,30 +432,70 @@ static const struct {
                 {&drove__sync_diloco, "3"}};
 static const char *const wire_formats[] = {"C16s", "C8s", "G1C1s"};
 
-/* Fewer bits give about the same: what is rounded away is sent later. */
+/* |a - b| / |b| */
+static double relative_distance(const float *a, const float *b)
+{
+    double off = 0.0, all = 0.0;
+    for (unsigned j = 0; j < N; j++) {
+        off += pow((double)a[j] - (double)b[j], 2.0);
+        all += pow((double)b[j], 2.0);
+    }
+    return sqrt(off / all);
+}
+
+static rig_options by_layer(rig_options o)
+{
+    o.part = layers;
+    o.n_parts = DROVE_COUNT(layers);
+    return o;
+}
+
+/* Packed and by layer, fewer bits stay near: residuals are sent later. */
 static void fewer_bits_stay_near(void **state)
 {
     (void)state;
-    static const double most[] = {1e-3, 0.03, 1.0}; /* of its length */
+    static const double most[] = {1e-3, 0.03, 1.0}; /* relative distance */
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
         float *exact = result_of(4), *found = result_of(4);
         rig_options o = options(encoding[m].ops, encoding[m].ops->name, 4);
         o.period = encoding[m].period;
         train_all(o, 48, false, exact);
         for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++) {
-            double off = 0.0, all = 0.0;
             o.wire_format = wire_formats[f];
             train_all(o, 48, true, found);
-            for (unsigned j = 0; j < N; j++) {
-                off += pow((double)found[j] - (double)exact[j], 2.0);
-                all += pow((double)exact[j], 2.0);
-            }
-            double relative = sqrt(off / all);
-            print_message("%s, %s: %.2g away\n", o.variant, o.wire_format, relative);
-            assert_true(relative > 0.0 && relative < most[f]);
+            double packed = relative_distance(found, exact);
+            train_all(by_layer(o), 48, true, found);
+            double layered = relative_distance(found, exact);
+            print_message("%s, %s: %.2g away, by layer %.2g\n", o.variant, o.wire_format, packed,
+                          layered);
+            assert_true(packed > 0.0 && packed < most[f]);
+            assert_true(layered > 0.0 && layered < most[f]);
         }
         free(exact);
         free(found);
+    }
+}
+
+/* Every worker decodes the same codes, so replicas that a method makes equal have equal bits,
+ * packed and by layer, in every run. */
+static void replicas_in_fewer_bits_are_equal(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, STEPS = 12 }; /* the last step exchanges */
+    for (size_t k = 0; k < 2 * DROVE_COUNT(encoding) * DROVE_COUNT(wire_formats); k++) {
+        size_t m = k / 2 % DROVE_COUNT(encoding), f = k / 2 / DROVE_COUNT(encoding);
+        float *a = result_of(WORKERS), *b = result_of(WORKERS);
+        rig_options o = options(encoding[m].ops, encoding[m].ops->name, WORKERS);
+        o.period = encoding[m].period;
+        o.wire_format = wire_formats[f];
+        if (k % 2 == 1) o = by_layer(o);
+        train_all(o, STEPS, false, a);
+        train_all(o, STEPS, true, b);
+        assert_memory_equal(a, b, (1 + WORKERS) * N * sizeof *a);
+        for (unsigned i = 1; i <= WORKERS && o.ops != &drove__sync_easgd_sync3; i++)
+            assert_memory_equal(a, a + (size_t)i * N, N * sizeof *a);
+        free(a);
+        free(b);
     }
 }
 
@@ -468,9 +503,13 @@ static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
 {
     (void)state;
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
-        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++)
-            resumed(encoding[m].ops, encoding[m].ops->name, encoding[m].period, wire_formats[f],
-                    true);
+        rig_options o = options(encoding[m].ops, encoding[m].ops->name, 3);
+        o.period = encoding[m].period;
+        for (size_t f = 0; f < DROVE_COUNT(wire_formats); f++) {
+            o.wire_format = wire_formats[f];
+            resumed(o, true);
+            resumed(by_layer(o), true);
+        }
     }
 }
 
@@ -481,8 +520,10 @@ static void a_resumed_run_has_the_same_bits(void **state)
         const drove_sync_ops *ops = methods[m];
         bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
         bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
-        resumed(ops, ops->name, NULL, NULL, has_bits);
-        if (has_period) resumed(ops, ops->name, "3", NULL, has_bits);
+        rig_options o = options(ops, ops->name, 3);
+        resumed(o, has_bits);
+        o.period = "3";
+        if (has_period) resumed(o, has_bits);
     }
 }
 
@@ -524,7 +565,7 @@ static void period_auto_is_agreed(void **state)
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period_is_auto);
         assert_int_equal(facts.period, 1);
         assert_int_equal(r.sync->ops->promises & DROVE_SYNC_REPEATABLE, 0);
-        /* If two workers took another number of steps for an exchange, they would wait for ever. */
+        /* Workers that disagreed about the period would wait for ever. */
         for (unsigned round = 0; round < 4; round++) run_steps(&r, round * 50, 50);
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period >= 1);
         print_message("%s: %u steps between exchanges, by measuring\n", ops[k]->name,
@@ -557,7 +598,7 @@ static void wait_for_worker_0(rig *r, unsigned worker, void *arg)
     for (unsigned i = 0; worker != 0 && i < 3 && c->status[worker] == DROVE_OK; i++)
         c->status[worker] = take_step(r, worker, g, 0.1f, NULL, NULL);
     if (worker == 0) {
-        rest_us(40000);
+        for (unsigned i = 0; i < 20000 && atomic_load(&r->sync->stopping) == 0; i++) rest_us(1000);
         c->status[0] = r->sync->ops->acquire(r->sync, 0, &view);
     }
 }
@@ -582,7 +623,7 @@ static void stop_wakes_everybody(void **state)
     }
 }
 
-/* A worker that is lost costs its own work alone. */
+/* A lost worker costs its own work only. */
 static void asynchronous_methods_go_on(void **state)
 {
     (void)state;
@@ -618,6 +659,7 @@ int main(void)
         cmocka_unit_test(distance_is_measured),
         cmocka_unit_test(a_resumed_run_has_the_same_bits),
         cmocka_unit_test(fewer_bits_stay_near),
+        cmocka_unit_test(replicas_in_fewer_bits_are_equal),
         cmocka_unit_test(a_resumed_run_in_fewer_bits_has_the_same_bits),
         cmocka_unit_test(other_workers_start_from_the_centre),
         cmocka_unit_test(period_auto_is_agreed),

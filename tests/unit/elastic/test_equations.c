@@ -1,9 +1,9 @@
-/* Every method against its equations in float64, written down anew from the paper: (1) and (2), (3)
- * and (4), (5) and (6), local SGD and DiLoCo.
+/* test_equations.c - every method against its equations in float64, written from the paper: (1) and
+ * (2), (3) and (4), (5) and (6), local SGD and DiLoCo.
  *
  * The problem: worker i's t-th gradient at W is h_j (W_j - x_ijt), element by element, with random
- * targets x; so a wrong order, sign, factor or time of any term shows.  Synchronous methods run on
- * a thread for each worker, the others one worker after the other in an order that is written down.
+ * targets x, so a wrong order, sign, factor or time of any term shows.  Synchronous methods run a
+ * thread per worker, the others one worker after the other in a given order.
  */
 #include "support/strategies.h"
 
@@ -46,7 +46,7 @@ static float first(unsigned j)
 
 /* ---- the equations ---- */
 
-typedef struct model64 { /* all that the equations know */
+typedef struct model64 { /* state of the equations */
     double w[MOST][N], v[MOST][N], c[N], outer[N];
     unsigned taken[MOST], since[MOST];
 } model64;
@@ -93,7 +93,7 @@ static void synchronous64(model64 *m, const plan *p)
 }
 
 /* One step of one: (1) or (6), and (2) for it alone. */
-static void visit64(model64 *m, const plan *p, unsigned i)
+static void call64(model64 *m, const plan *p, unsigned i)
 {
     bool meets = (m->taken[i] + 1) % p->tau == 0;
     double alpha = meets ? alpha64(p) : 0.0;
@@ -259,9 +259,9 @@ static void check_rounds(const plan *p, void (*round64)(model64 *, const plan *)
     close_stage(&r, &st);
 }
 
-/* One after the other, in turns or in an order of its own. */
-static void check_visits(const plan *p, bool in_turns,
-                         void (*step64)(model64 *, const plan *, unsigned))
+/* One after the other, in turns or in a given order. */
+static void check_central(const plan *p, bool in_turns,
+                          void (*step64)(model64 *, const plan *, unsigned))
 {
     rig r;
     stage st;
@@ -326,7 +326,7 @@ static void synchronous_methods(void **state)
 
 static void check_async(const plan *p)
 {
-    check_visits(p, false, visit64);
+    check_central(p, false, call64);
 }
 
 static void asynchronous_methods(void **state)
@@ -340,7 +340,7 @@ static void asynchronous_methods(void **state)
 
 static void check_turns(const plan *p)
 {
-    check_visits(p, true, visit64);
+    check_central(p, true, call64);
 }
 
 static void round_robin(void **state)
@@ -350,11 +350,11 @@ static void round_robin(void **state)
     each_case(&drove__sync_easgd, "easgd?overlap=0", true, true, check_turns);
 }
 
-/* With the state at the worker, whose velocity turns its gradients into finished steps, the centre
- * only adds: another method, which (3) and (4) do not describe with several workers. */
+/* With the rule's state at the worker, the centre only adds finished steps: another method, which
+ * (3) and (4) do not describe for several workers. */
 static void check_server(const plan *p)
 {
-    if (p->shared_state || p->mu == 0.0 || p->n_workers == 1) check_visits(p, false, server64);
+    if (p->shared_state || p->mu == 0.0 || p->n_workers == 1) check_central(p, false, server64);
 }
 
 static void parameter_server(void **state)

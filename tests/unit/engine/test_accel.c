@@ -9,6 +9,7 @@
 #include "unit/engine/accel_support.h"
 
 #include "base/mem.h"
+#include "engine/gather.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
@@ -321,6 +322,101 @@ static void staged_batches_are_used_only_where_they_are_meant(void **state)
     on_each(staged_on);
 }
 
+/* ---- batches in pieces, examples that are loaded already ---- */
+
+/* A host engine for batches of any size stands beside a device that holds 32 examples. */
+static void pieces_on(drove_device *device)
+{
+    const accel_case *const cases[] = {&plain, &sparse};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        accel_problem p;
+        drove_engine_times times = {0};
+        const drove_engine_ops *ops = device->engine;
+        accel_setup(&p, cases[c], device, MAX_ROWS);
+        ops->destroy(p.accel);
+        const drove_engine_options opt = {.model = p.model,
+                                          .kernels = &p.kernels,
+                                          .data = &p.data,
+                                          .max_rows = 32,
+                                          .device = device};
+        assert_int_equal(ops->create(&opt, &p.accel), DROVE_OK);
+        for (size_t n = 31; n <= 97; n += 33) { /* 31, 64, 97: 1, 2 and 4 pieces */
+            accel_choose(&p, n, n);
+            accel_compare(&p, true);
+            drove_gradient g = {.value = p.grad[1]};
+            const drove_work work = {.batch = &p.batch, .theta = p.theta, .grad = &g};
+            assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
+            assert_int_equal(ops->stage(p.accel, &p.batch), DROVE_OK); /* waits for its turn */
+            size_t n_left = 1;
+            while (n_left > 0) assert_int_equal(ops->part(p.accel, 100000, &n_left), DROVE_OK);
+            drove_work_done done = {0};
+            assert_int_equal(ops->finish(p.accel, ENGINE_TIMEOUT_NS, &done), DROVE_OK);
+            assert_int_equal(done.score.n_rows, n);
+            times.compute_ns += done.times.compute_ns;
+            host_gradient(&p);
+            accel_compare_gradients(&p, &g);
+            accel_compare(&p, false); /* begins with the batch that was staged */
+        }
+        assert_true(times.compute_ns > 0);
+        accel_teardown(&p);
+    }
+}
+
+static void larger_batches_come_in_pieces(void **state)
+{
+    (void)state;
+    on_each(pieces_on);
+}
+
+/* The examples of other rows, loaded by somebody else, are what the device computes with. */
+static void loaded_on(drove_device *device)
+{
+    const accel_case *const cases[] = {&plain, &sparse};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        accel_problem p;
+        drove_gather gather;
+        drove_loaded loaded;
+        drove_gradient g = {0};
+        accel_setup(&p, cases[c], device, 32);
+        g.value = p.grad[1];
+        uint32_t other[3 * 32];
+        assert_int_equal(drove__gather_init(&gather, &p.kernels, &p.data, 3 * 32, p.model->n_inputs,
+                                            true),
+                         DROVE_OK);
+        for (size_t n = 20; n <= 84; n += 64) { /* 84: in pieces */
+            for (size_t i = 0; i < n; i++) other[i] = (uint32_t)(7 * i % p.data.n_rows);
+            drove_batch batch = {.data = &p.data, .row = other, .n_rows = n};
+            assert_int_equal(drove__gather_load(&gather, &batch, true, NULL, &loaded.in), DROVE_OK);
+            drove__targets_load(&gather.targets, &p.data, NULL, other, n, &loaded.target);
+            uint32_t wrong[3 * 32] = {0};
+            const drove_batch lent = {
+                .data = &p.data, .row = wrong, .n_rows = n, .loaded = &loaded};
+            assert_int_equal(engine_gradient(device->engine, p.accel, p.theta, &lent, &g, NULL),
+                             DROVE_OK);
+            drove_gradient whole = {.value = p.grad[0]};
+            drove_engine *host;
+            const drove_engine_options opt = {
+                .model = p.model, .kernels = &p.kernels, .data = &p.data, .max_rows = n};
+            assert_int_equal(drove__engine_host.create(&opt, &host), DROVE_OK);
+            assert_int_equal(engine_gradient(&drove__engine_host, host, p.theta, &batch, &whole,
+                                             NULL),
+                             DROVE_OK);
+            drove__engine_host.destroy(host);
+            accel_compare_gradients(&p, &g);
+        }
+        drove__gather_fini(&gather);
+        accel_teardown(&p);
+    }
+}
+
+static void loaded_examples_are_taken(void **state)
+{
+    (void)state;
+    on_each(loaded_on);
+}
+
+/* ---- refusals ---- */
+
 static void wrong_order_on(drove_device *device)
 {
     accel_problem p;
@@ -406,6 +502,8 @@ int main(void)
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(scores_and_predictions_agree),
         cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
+        cmocka_unit_test(larger_batches_come_in_pieces),
+        cmocka_unit_test(loaded_examples_are_taken),
         cmocka_unit_test(a_wrong_order_is_refused),
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
     };

@@ -183,6 +183,37 @@ static void gradients_are_slopes(void **state)
 
 /* ---- score, predict, statistics ---- */
 
+/* Batches of 11 images through memory for 4, whose statistics are those within each piece. */
+static void check_pieces(images *p, const float *prob)
+{
+    const drove_engine_ops *ops = p->device->engine;
+    const drove_engine_options opt = {.model = p->model,
+                                      .kernels = &p->kernels,
+                                      .data = &p->data,
+                                      .max_rows = 4,
+                                      .device = p->device};
+    drove_engine *small;
+    float found[MAX_ROWS * IMAGES_CLASSES];
+    float *sum[2] = {p->grad[0], p->grad[1]};
+    drove_batch all = p->batch, piece = all;
+    for (size_t i = 0; i < p->model->n_params; i++) sum[0][i] = sum[1][i] = 1.0f;
+    assert_int_equal(ops->create(&opt, &small), DROVE_OK);
+    assert_int_equal(ops->predict(small, p->theta, &all, found), DROVE_OK);
+    for (size_t i = 0; i < all.n_rows * IMAGES_CLASSES; i++)
+        assert_true(fabsf(prob[i] - found[i]) <= 1e-4f * (1.0f + fabsf(prob[i])));
+    assert_int_equal(ops->statistics(small, p->theta, &all, 0.25f, sum[1]), DROVE_OK);
+    for (size_t first = 0; first < all.n_rows; first += piece.n_rows) {
+        piece.row = all.row + first;
+        piece.n_rows = all.n_rows - first < 4 ? all.n_rows - first : 4;
+        float share = 0.25f * (float)piece.n_rows / (float)all.n_rows;
+        assert_int_equal(drove__engine_host.statistics(p->host, p->theta, &piece, share, sum[0]),
+                         DROVE_OK);
+    }
+    for (size_t i = 0; i < p->model->n_params; i++)
+        assert_true(fabsf(sum[0][i] - sum[1][i]) <= 1e-4f * (1.0f + fabsf(sum[0][i])));
+    ops->destroy(small);
+}
+
 static void inference_on(drove_device *device, const images_case *how)
 {
     images p;
@@ -209,6 +240,7 @@ static void inference_on(drove_device *device, const images_case *how)
                      DROVE_OK);
     for (size_t i = 0; i < p.model->n_params; i++)
         assert_true(fabsf(sum[0][i] - sum[1][i]) <= 1e-4f * (1.0f + fabsf(sum[0][i])));
+    check_pieces(&p, prob[0]);
     images_teardown(&p);
 }
 

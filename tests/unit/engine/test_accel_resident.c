@@ -1,6 +1,6 @@
 /* test_accel_resident.c - parameters that stay on an accelerator: steps of every rule equal the
- * host's (src/optim), layers come in order with the gradient that a batch at the caller's parameters has, sums that are
- * given replace them, evaluation in between changes nothing, two devices keep equal bits.
+ * host's (src/optim), slices come in order and equal the gradient at the caller's parameters, sums
+ * that are given replace them, evaluation in between changes nothing, two devices keep equal bits.
  *
  * On operations in plain C, and on each kind of device that is here.
  *

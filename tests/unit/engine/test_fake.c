@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,7 @@ typedef struct rig {
     float theta[512], got[512], expected[512];
     uint32_t row[N_ROWS];
     drove_batch batch;
+    _Atomic int is_hanging;
 } rig;
 
 static drove_device *open_device(const char *text)
@@ -362,6 +364,7 @@ static void *hang(void *argument)
     rig *r = argument;
     drove_gradient grad = {.value = r->got};
     static drove_status status;
+    atomic_store(&r->is_hanging, 1);
     status = engine_gradient(&drove__engine_fake, r->engine, r->theta, &r->batch, &grad, NULL);
     return &status;
 }
@@ -374,7 +377,9 @@ static void closing_wakes_who_hangs(void **state)
     void *status;
     setup(&r, "fake:?hang_after=0");
     assert_int_equal(pthread_create(&thread, NULL, hang, &r), 0);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    const struct timespec moment = {.tv_nsec = 20000000};
+    while (atomic_load(&r.is_hanging) == 0) nanosleep(&moment, NULL);
+    nanosleep(&moment, NULL);
     drove__device_close(r.device);
     r.device = NULL;
     assert_int_equal(pthread_join(thread, &status), 0);

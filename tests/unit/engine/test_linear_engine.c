@@ -373,7 +373,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high, uint64_t *n_clamped)
     return v < low ? low : high;
 }
 
-/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in the plainest words. */
+/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in plain C. */
 static uint64_t train_integers(const rig *r, integers *f)
 {
     const drove_engine_shared *p = r->shared;
@@ -509,7 +509,7 @@ static void packing_keeps_parameters(void **state)
         for (size_t i = 0; i < 33 * 4; i++)
             r.theta[l->w_offset + i] = (float)(5.0 * drove__rng_uniform(&rng) - 2.5);
         for (size_t o = 0; o < 4; o++) r.theta[l->b_offset + o] = (float)o * 1000.0f;
-        drove__engine_linear.pack(r.shared, r.theta, r.words);
+        drove__engine_linear.pack(r.shared, NULL, r.theta, r.words);
         drove__engine_linear.unpack(r.shared, r.words, again);
         double half = k == 2 ? 0.0 : 0.5 * (double)r.shared->model_scale * 1.001;
         for (size_t i = 0; i < 33 * 4; i++) {

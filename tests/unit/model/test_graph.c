@@ -211,9 +211,10 @@ static void wrong_names_are_told(void **state)
     g.file = "net.yaml";
     add(&g, &drove__layer_dense, "conv1", NULL);
     add(&g, &drove__layer_dense, "conv2", "con1");
-    refuse(&g, &vectors, DROVE_E_ARG,
-           "net.yaml:20: layer \"conv2\": input \"con1\" is no layer's output; did you mean "
-           "\"conv1\"?");
+    refuse(
+        &g, &vectors, DROVE_E_ARG,
+        "net.yaml:20: layer \"conv2\": input \"con1\" is not the output of a layer; did you mean "
+        "\"conv1\"?");
 
     drove__graph_init(&g, "net");
     g.file = "net.yaml";
@@ -237,7 +238,7 @@ static void wrong_names_are_told(void **state)
     g.file = "net.yaml";
     add(&g, &drove__layer_dense, "a", NULL);
     add_head(&g, "b", 1);
-    refuse(&g, &vectors, DROVE_E_ARG, "net.yaml:7: head \"b\" is no layer's output");
+    refuse(&g, &vectors, DROVE_E_ARG, "net.yaml:7: head \"b\" is not the output of a layer");
 }
 
 static void a_cycle_is_told_with_its_layers(void **state)
@@ -269,14 +270,14 @@ static void outputs_without_use_are_told(void **state)
     add(&g, &drove__layer_dense, "b", "data");
     add_head(&g, "b", 1);
     refuse(&g, &vectors, DROVE_E_ARG,
-           "net.yaml:10: layer \"a\": nobody reads output \"a\", and it is no head");
+           "net.yaml:10: layer \"a\": no layer reads output \"a\", and it is not a head");
 
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_dense, "a", NULL);
     add(&g, &drove__layer_dense, "b", "data");
     refuse(&g, &vectors, DROVE_E_ARG,
-           "model net: layer \"b\": expected one output that nobody reads, or heads that are "
-           "named; found \"a\" and \"b\"");
+           "model net: layer \"b\": expected one output that no layer reads, or named "
+           "heads; found \"a\" and \"b\"");
 
     drove__graph_init(&g, "net");
     refuse(&g, &vectors, DROVE_E_ARG, "model net: expected layers, found none");
@@ -289,13 +290,13 @@ static void shapes_that_do_not_match_are_told(void **state)
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_convolution, "c", NULL);
     refuse(&g, &vectors, DROVE_E_SHAPE,
-           "model net: layer \"c\": convolution needs data that are images (mnist, cifar10, idx, "
+           "model net: layer \"c\": convolution needs images (mnist, cifar10, idx, "
            "synth:images), found vectors of 6 numbers");
 
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 3;
     refuse(&g, &vectors, DROVE_E_SHAPE,
-           "model net: layer \"a\": expected 4 outputs, as the data and the loss ask for, found 3");
+           "model net: layer \"a\": expected 4 outputs, as the data and the loss require, found 3");
 
     drove__graph_init(&g, "net");
     g.file = "n.yaml";
@@ -315,14 +316,15 @@ static void shapes_that_do_not_match_are_told(void **state)
 
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_dense, "d", NULL)->opt.b_filler = (drove_filler){"xavier", 1.0f};
-    refuse(&g, &vectors, DROVE_E_ARG,
-           "model net: layer \"d\": biases begin as constant or normal, found xavier");
+    refuse(
+        &g, &vectors, DROVE_E_ARG,
+        "model net: layer \"d\": expected biases that start as constant or normal, found xavier");
 
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_lrn, "n", NULL)->act = DROVEK_RELU;
     refuse(&g, &images, DROVE_E_ARG,
            "model net: layer \"n\": lrn takes no activation; expected a layer of type activation "
-           "behind it");
+           "after it");
 }
 
 /* Products of sizes that do not fit a number are refused, not wrapped. */

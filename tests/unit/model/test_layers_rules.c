@@ -85,10 +85,9 @@ static void test_refusals(void **state)
     o = (one_layer_options){.ops = &drove__layer_concat,
                             .n_bottoms = 2,
                             .bottom = {{3, 4, 5}, {6, 4, 4}}};
-    expect_refusal(&o, DROVE_E_SHAPE,
-                   "expected images of 4 x 5 as the first input is, found 4 x 4");
+    expect_refusal(&o, DROVE_E_SHAPE, "expected images of 4 x 5 like the first input, found 4 x 4");
     o.ops = &drove__layer_sum;
-    expect_refusal(&o, DROVE_E_SHAPE, "expected 3 x 4 x 5 as the first input is, found 6 x 4 x 4");
+    expect_refusal(&o, DROVE_E_SHAPE, "expected 3 x 4 x 5 like the first input, found 6 x 4 x 4");
 }
 
 /* ---- dropout ---- */

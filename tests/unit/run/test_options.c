@@ -153,7 +153,6 @@ static void test_workers_is_threads(void **state)
     drove_options o = drove_options_default();
     assert_int_equal(drove_options_set(&o, "workers", "threads:3"), DROVE_OK);
     assert_string_equal(o.threads, "3");
-    assert_fails(drove_options_set(&o, "workers", "threads:2+cpu:0"), DROVE_E_ARG, "threads:N");
     assert_int_equal(drove_options_set(&o, "workers", "cpu:0+fake:?speed=2"), DROVE_OK);
     assert_string_equal(o.workers, "cpu:0+fake:?speed=2");
     assert_int_equal(drove_options_set(&o, "workers", "threads"), DROVE_OK);
@@ -275,7 +274,6 @@ static void test_invalid(void **state)
         {"rho", "1", "hogwild"},
         {"messages", "layer", "layers"},
         {"messages", "layers", "hogwild"},
-        {"shard", "own", "hogwild"},
         {"shard", "mine", "whole"},
         {"precision", "C8s", "hogwild"},
         {"partition", "0", "--partition"},
@@ -361,18 +359,20 @@ static void test_all_that_is_listed_is_valid(void **state)
 
 /* ---- what auto and all mean ---- */
 
-static void resolve(const char *strategy, const char *threads, unsigned n_pus, drove_workers *out)
+static void resolve(const char *strategy, const char *threads, unsigned n_pus, drove_plan *out)
 {
     drove_options o = drove_options_default();
     assert_int_equal(drove_options_set(&o, "strategy", strategy), DROVE_OK);
     assert_int_equal(drove_options_set(&o, "threads", threads), DROVE_OK);
-    assert_int_equal(drove__resolve_workers(&o, n_pus, out), DROVE_OK);
+    const drove_machine machine = {.n_pus = n_pus, .n_ranks = 1, .n_local = 1};
+    drove__plan_fini(out);
+    assert_int_equal(drove__plan_make(&o, &machine, &drove__plan_registry, out), DROVE_OK);
 }
 
 static void test_resolve(void **state)
 {
     (void)state;
-    drove_workers w;
+    drove_plan w = {0};
     resolve("auto", "all", 6, &w);
     assert_string_equal(w.spec, "hogwild");
     assert_int_equal(w.n_workers, 6);
@@ -383,11 +383,12 @@ static void test_resolve(void **state)
     assert_string_equal(w.spec, "sequential");
     resolve("sequential", "4", 2, &w);
     assert_int_equal(w.n_workers, 1);
-    assert_int_equal(w.n_threads, 4);
+    assert_int_equal(w.n_asked, 4);
     resolve("leashed:inf", "8", 2, &w);
     assert_string_equal(w.spec, "leashed:inf");
     assert_string_equal(w.ops->name, "leashed");
     assert_int_equal(w.n_workers, 8);
+    drove__plan_fini(&w);
 }
 
 static void test_save_every(void **state)

@@ -1,4 +1,4 @@
-/* bench/bench_memory.c - `drove bench memory`: how fast bytes can be read, and a triad computed, by
+/* bench/memory.c - `drove bench memory`: how fast bytes can be read, and a triad computed, by
  * one and more threads, from memory and from each level of the caches.  No kernel that streams its
  * data can be faster: the figures are the limit beside all others.
  *

@@ -1,9 +1,9 @@
-/* run/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
+/* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
 #include "base/mem.h"
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"
-#include "run/info.h"
+#include "bench/info.h"
 #include "run/run.h"
 
 #include <jansson.h>

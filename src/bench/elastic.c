@@ -1,4 +1,4 @@
-/* bench/bench_elastic.c - `drove bench elastic`: the methods of elastic averaging on a virtual
+/* bench/elastic.c - `drove bench elastic`: the methods of elastic averaging on a virtual
  * clock, with the networks, devices and links of You, Buluc, Demmel, SC17 ("the paper").
  *
  *   table_3  the paper's breakdown of time on 4 GPUs, MNIST LeNet, beside its figures

@@ -1,8 +1,8 @@
-/* bench/bench_linear.h - what the benchmarks of low-precision steps share: the rows of Table 2,
+/* bench/linear.h - what the benchmarks of low-precision steps share: the rows of Table 2,
  * dense and sparse, measured one by one on examples that rows with the same D and i share.
  */
-#ifndef DROVE_BENCH_BENCH_LINEAR_H
-#define DROVE_BENCH_BENCH_LINEAR_H
+#ifndef DROVE_BENCH_LINEAR_H
+#define DROVE_BENCH_LINEAR_H
 
 #include "bench/measure.h"
 #include "engine/linear/precision.h"

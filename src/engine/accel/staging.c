@@ -1,4 +1,5 @@
-/* engine/accel/slot.c - a batch on its way to the device; see state.h.
+/* engine/accel/staging.c - a batch in a staging buffer, pinned memory and its copy on the device;
+ * see state.h.
  *
  * All parts of a batch lie behind each other in one piece of pinned memory, and go over in one
  * copy.  Dense examples are gathered straight into it.  Sparse ones become compressed rows whose
@@ -13,7 +14,7 @@
 
 /* ---- memory ---- */
 
-static drove_status reserve(drove_engine *e, drove_accel_slot *s, size_t n)
+static drove_status reserve(drove_engine *e, drove_accel_staging *s, size_t n)
 {
     if (n <= s->n_room) return DROVE_OK;
     e->ops->host_free(e->accel, s->host);
@@ -28,7 +29,7 @@ static drove_status reserve(drove_engine *e, drove_accel_slot *s, size_t n)
     return DROVE_OK;
 }
 
-static drove_status reserve_spans(drove_accel_slot *s, size_t n)
+static drove_status reserve_spans(drove_accel_staging *s, size_t n)
 {
     if (n <= s->n_span_room) return DROVE_OK;
     drove__free(s->span);
@@ -46,7 +47,7 @@ static size_t most_spans(const drove_engine *e, size_t n_pairs)
     return (n_pairs < most ? n_pairs : most) + 1;
 }
 
-drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_data *data)
+drove_status drove__staging_init(drove_engine *e, drove_accel_staging *s, const drove_data *data)
 {
     size_t n_pairs = e->max_rows * drove__gather_longest(data);
     size_t n_touched = drove__accel_most_touched(e->model, data, e->max_rows);
@@ -58,7 +59,7 @@ drove_status drove__slot_init(drove_engine *e, drove_accel_slot *s, const drove_
     return reserve(e, s, at.n);
 }
 
-void drove__slot_fini(drove_engine *e, drove_accel_slot *s)
+void drove__staging_fini(drove_engine *e, drove_accel_staging *s)
 {
     e->ops->event_destroy(s->begun);
     e->ops->event_destroy(s->done);
@@ -69,7 +70,7 @@ void drove__slot_fini(drove_engine *e, drove_accel_slot *s)
     memset(s, 0, sizeof *s);
 }
 
-bool drove__slot_holds(const drove_accel_slot *s, const drove_batch *batch, bool is_training)
+bool drove__staging_holds(const drove_accel_staging *s, const drove_batch *batch, bool is_training)
 {
     bool same_choices = s->number == batch->number && s->is_training == is_training;
     if (drove__augment_is_on(&batch->data->augment) && !same_choices) return false;
@@ -87,7 +88,7 @@ static size_t count_pairs(const drove_input *in)
 }
 
 /* Which features the batch touches, as spans, and their numbers in e->place. */
-static drove_status find_touched(drove_engine *e, drove_accel_slot *s, const drove_input *in,
+static drove_status find_touched(drove_engine *e, drove_accel_staging *s, const drove_input *in,
                                  size_t n_pairs)
 {
     DROVE_TRY(reserve_spans(s, most_spans(e, n_pairs)));
@@ -106,7 +107,7 @@ static drove_status find_touched(drove_engine *e, drove_accel_slot *s, const dro
 
 /* Rows and their transpose.  t_start[f + 1] first counts feature f's pairs, then is where its next
  * pair goes, and at the end where its pairs end. */
-static void lay_out(const drove_engine *e, drove_accel_slot *s, const drove_input *in)
+static void lay_out(const drove_engine *e, drove_accel_staging *s, const drove_input *in)
 {
     uint32_t *word = (uint32_t *)s->host;
     uint32_t *start = word + s->at.start, *index = word + s->at.index;
@@ -144,7 +145,7 @@ static size_t count_labels(const drove_target *target, size_t n_rows)
     return n;
 }
 
-static void lay_out_target(drove_accel_slot *s, const drove_target *target)
+static void lay_out_target(drove_accel_staging *s, const drove_target *target)
 {
     uint32_t *word = (uint32_t *)s->host, to = 0;
     void *at = s->host + s->at.target;
@@ -161,8 +162,8 @@ static void lay_out_target(drove_accel_slot *s, const drove_target *target)
 
 /* ---- all of it ---- */
 
-/* An earlier copy out of the slot's memory may still be under way. */
-static drove_status empty(drove_engine *e, drove_accel_slot *s)
+/* An earlier copy out of the buffer's memory may still be under way. */
+static drove_status empty(drove_engine *e, drove_accel_staging *s)
 {
     s->is_full = false;
     if (s->done != NULL) DROVE_ACCEL_TRY(e, e->ops->wait(s->done, UINT64_MAX));
@@ -172,9 +173,9 @@ static drove_status empty(drove_engine *e, drove_accel_slot *s)
     return DROVE_OK;
 }
 
-/* The examples as a pass takes them.  Dense ones go to the start of the slot's memory, whatever the
- * batch: copied, where somebody else has loaded them, else gathered. */
-static drove_status load(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+/* The examples as a pass takes them.  Dense ones go to the start of the buffer's memory: copied, if
+ * another thread has loaded them, else gathered. */
+static drove_status load(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
                          bool is_training, drove_input *in)
 {
     const drove_loaded *loaded = is_training ? batch->loaded : NULL;
@@ -189,7 +190,7 @@ static drove_status load(drove_engine *e, drove_accel_slot *s, const drove_batch
     return DROVE_OK;
 }
 
-static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
+static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
                            bool is_training)
 {
     drove_input in;
@@ -221,8 +222,8 @@ static drove_status gather(drove_engine *e, drove_accel_slot *s, const drove_bat
     return DROVE_OK;
 }
 
-drove_status drove__slot_fill(drove_engine *e, drove_accel_slot *s, const drove_batch *batch,
-                              bool is_training)
+drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
+                                 bool is_training)
 {
     DROVE_TRY(empty(e, s));
     DROVE_TRY(gather(e, s, batch, is_training));

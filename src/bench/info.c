@@ -1,6 +1,6 @@
-/* run/info.c - what a run would use: processor, caches, memory, kernels, engines, devices, and
+/* bench/info.c - what a run would use: processor, caches, memory, kernels, engines, devices, and
  * where its workers would run. */
-#include "run/info.h"
+#include "bench/info.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* bench/bench_calibrate.c - `drove bench calibrate`: the constants of the throughput model, fitted
+/* bench/calibrate.c - `drove bench calibrate`: the constants of the throughput model, fitted
  * to what this machine reaches, and kept in a file that `drove dmgc` then uses.
  *
  * Every row of Table 2, dense and sparse, over model sizes 2^8 to 2^22, with one thread and with
@@ -7,7 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "bench/bench_linear.h"
+#include "bench/linear.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"

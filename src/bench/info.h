@@ -1,8 +1,8 @@
-/* run/info.h - the part of drove info that is about devices. */
-#ifndef DROVE_RUN_INFO_H
-#define DROVE_RUN_INFO_H
+/* bench/info.h - the part of drove info that is about devices. */
+#ifndef DROVE_BENCH_INFO_H
+#define DROVE_BENCH_INFO_H
 
-#include "run/measure_devices.h"
+#include "bench/measure_devices.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* run/info_devices.c - see info.h. */
-#include "run/info.h"
+/* bench/info_devices.c - the devices in `drove info`: names, speeds, why others are missing. */
+#include "bench/info.h"
 
 #include "base/mem.h"
 #include "engine/device.h"

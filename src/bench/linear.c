@@ -1,5 +1,5 @@
-/* bench/bench_linear.c - `drove bench linear`: the paper's Table 2 again, on this machine. */
-#include "bench/bench_linear.h"
+/* bench/linear.c - `drove bench linear`: the paper's Table 2 again, on this machine. */
+#include "bench/linear.h"
 
 #include "base/status.h"
 #include "run/registry.h"

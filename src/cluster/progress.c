@@ -1,14 +1,17 @@
-/* cluster/courier.c - who moves messages: the courier while the worker computes, who waits while it
- * waits; and what ranks tell each other beside exchanges: that they live, or that all must stop.
- * See flight.h.
+/* cluster/progress.c - the progress thread, waiting, heartbeats and stopping.
  *
- * The courier sleeps between two looks, 20 us after something has moved and up to 200 us after
- * nothing has, so that it leaves the core to the worker; 5 ms where nothing is under way.
+ * MPI libraries advance a started message only inside their calls.  The progress thread makes these
+ * calls while the worker computes; a worker that waits makes them itself.  Between two calls the
+ * thread sleeps 20 us after progress, up to 200 us without, and 5 ms with nothing under way, so
+ * that the worker keeps the core.
+ *
+ * Ranks also send each other control messages: heartbeats, asked for by a rank that waits, and
+ * orders to stop.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "cluster/flight.h"
+#include "cluster/request.h"
 
 #include "base/relax.h"
 
@@ -23,9 +26,9 @@ enum {
     NAP_LEAST_NS = 20000,
     NAP_MOST_NS = 200000,
     NAP_IDLE_NS = 5000000,
-    N_SPINS = 64,    /* looks before the core is offered to others, */
-    N_YIELDS = 2000, /* and before its thread sleeps between looks */
-    LATE_FACTOR = 10 /* timeouts until a rank that lives must have come */
+    N_SPINS = 64,    /* polls before the thread yields its core */
+    N_YIELDS = 2000, /* polls before it sleeps in between */
+    LATE_FACTOR = 10 /* timeouts until a live rank must have come */
 };
 
 static const char *host_of(const messages *m, unsigned rank)
@@ -35,10 +38,10 @@ static const char *host_of(const messages *m, unsigned rank)
 
 /* ---- what ranks tell each other ---- */
 
-void drove__messages_tell(messages *m, unsigned to, control_kind kind, const char *text)
+void drove__messages_send_control(messages *m, unsigned to, control_kind kind, const char *text)
 {
     control_send *s = &m->sending[2 * to + (kind == CONTROL_STOP)];
-    if (s->is_open) return; /* the one before is still on its way and says the same */
+    if (s->is_open) return; /* an equal one is still under way */
     s->message = (control){.magic = MESSAGE_MAGIC, .kind = kind, .worker = m->wire->rank};
     if (text != NULL)
         snprintf(s->message.text, sizeof s->message.text, "%.*s", CONTROL_TEXT_SIZE - 1, text);
@@ -52,7 +55,7 @@ static void stop_all(messages *m, bool tells_others)
     drove__error_copy(m->text);
     atomic_store_explicit(&m->is_stopped, 1, memory_order_release); /* acquired by stopped */
     for (unsigned i = 0; i < m->wire->n_ranks && tells_others; i++) {
-        if (i != m->wire->rank) drove__messages_tell(m, i, CONTROL_STOP, m->text);
+        if (i != m->wire->rank) drove__messages_send_control(m, i, CONTROL_STOP, m->text);
     }
 }
 
@@ -79,7 +82,7 @@ static void take_control(messages *m, unsigned from)
     control *c = &m->heard;
     if (c->magic != MESSAGE_MAGIC || from >= m->wire->n_ranks) return;
     m->peer[from].heard_ns = drove__now_ns();
-    if (c->kind == CONTROL_PING) drove__messages_tell(m, from, CONTROL_PONG, NULL);
+    if (c->kind == CONTROL_PING) drove__messages_send_control(m, from, CONTROL_PONG, NULL);
     if (c->kind != CONTROL_STOP) return;
     c->text[sizeof c->text - 1] = '\0';
     drove__fail(DROVE_E_SYSTEM, "%s", c->text);
@@ -112,12 +115,12 @@ static void advance_control(messages *m)
 bool drove__messages_advance(messages *m)
 {
     bool has_moved = false;
-    for (unsigned i = 0; i < N_FLIGHTS && m->n_flying > 0; i++) {
-        flight *f = &m->flight[i];
-        if (!f->is_active || f->n_flows == f->n_flows_done) continue; /* or a visit at home */
-        if (atomic_load_explicit(&f->is_done, memory_order_relaxed)) continue; /* lock held */
+    for (unsigned i = 0; i < N_REQUESTS && m->n_pending > 0; i++) {
+        request *req = &m->request[i];
+        if (!req->is_active || req->n_flows == req->n_flows_done) continue; /* or a local RPC */
+        if (atomic_load_explicit(&req->is_done, memory_order_relaxed)) continue; /* lock held */
         if (atomic_load_explicit(&m->is_stopped, memory_order_relaxed)) break;
-        if (drove__flight_advance(m, f, &has_moved) != DROVE_OK) break; /* and has stopped */
+        if (drove__request_advance(m, req, &has_moved) != DROVE_OK) break; /* has stopped all */
     }
     if (m->centre != NULL) has_moved |= drove__centre_advance(m);
     if (!has_moved) advance_control(m);
@@ -137,7 +140,7 @@ static struct timespec in_ns(uint64_t ns)
     return (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
 }
 
-static void *carry(void *argument)
+static void *run_progress(void *argument)
 {
     messages *m = argument;
     uint64_t nap = NAP_LEAST_NS;
@@ -149,7 +152,7 @@ static void *carry(void *argument)
             nap = NAP_LEAST_NS;
             if (atomic_load_explicit(&m->n_wanting, memory_order_relaxed) == 0) continue;
         }
-        uint64_t ns = others_move || (m->n_flying == 0 && m->centre == NULL) ? NAP_IDLE_NS : nap;
+        uint64_t ns = others_move || (m->n_pending == 0 && m->centre == NULL) ? NAP_IDLE_NS : nap;
         struct timespec until = in_ns(ns);
         bool is_woken = pthread_cond_timedwait(&m->wake, &m->lock, &until) == 0;
         nap = is_woken ? NAP_LEAST_NS : nap * 3 / 2 > NAP_MOST_NS ? NAP_MOST_NS : nap * 3 / 2;
@@ -158,27 +161,27 @@ static void *carry(void *argument)
     return NULL;
 }
 
-drove_status drove__courier_start(messages *m)
+drove_status drove__progress_start(messages *m)
 {
     sigset_t all, before;
-    sigfillset(&all); /* signals are for the program's own threads */
+    sigfillset(&all); /* signals go to the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&m->courier, NULL, carry, m);
+    int error = pthread_create(&m->progress_thread, NULL, run_progress, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) return drove__fail_errno(DROVE_E_SYSTEM, error, "thread for messages");
-    m->has_courier = true;
+    m->has_progress_thread = true;
     return DROVE_OK;
 }
 
-void drove__courier_end(messages *m)
+void drove__progress_end(messages *m)
 {
-    if (!m->has_courier) return;
+    if (!m->has_progress_thread) return;
     drove__messages_lock(m);
     m->is_ending = true;
     pthread_cond_signal(&m->wake);
     pthread_mutex_unlock(&m->lock);
-    pthread_join(m->courier, NULL);
-    m->has_courier = false;
+    pthread_join(m->progress_thread, NULL);
+    m->has_progress_thread = false;
 }
 
 /* ---- waiting ---- */
@@ -187,7 +190,7 @@ static void rest(const messages *m, unsigned n_looks)
 {
     if (n_looks < N_SPINS) {
         drove__relax();
-    } else if (n_looks < N_YIELDS || !m->has_courier) { /* without: a simulator has its own clock */
+    } else if (n_looks < N_YIELDS || !m->has_progress_thread) { /* a simulator has its own clock */
         sched_yield();
     } else {
         nanosleep(&(struct timespec){0, 50000}, NULL);
@@ -207,17 +210,17 @@ static void ask(messages *m, unsigned rank, uint64_t now, uint64_t begun)
     if (since_s(now, p->heard_ns, begun) < often || since_s(now, p->asked_ns, begun) < often)
         return;
     p->asked_ns = now;
-    drove__messages_tell(m, rank, CONTROL_PING, NULL);
+    drove__messages_send_control(m, rank, CONTROL_PING, NULL);
 }
 
-/* Who is not heard of is asked whether it lives: it may compute for long.  Without couriers nobody
- * would answer. */
-static drove_status check_time(messages *m, const flight *f, uint64_t now, uint64_t begun)
+/* Asks silent ranks for a heartbeat: they may compute for long.  Without progress threads no rank
+ * could answer. */
+static drove_status check_time(messages *m, const request *req, uint64_t now, uint64_t begun)
 {
     bool is_sending;
-    unsigned awaited = drove__flight_awaited(f, &is_sending);
-    double timeout = m->base.timeout_s, idle = since_s(now, f->moved_ns, begun);
-    for (unsigned i = 0; i < m->wire->n_ranks && m->has_courier; i++) {
+    unsigned awaited = drove__request_awaited(req, &is_sending);
+    double timeout = m->base.timeout_s, idle = since_s(now, req->moved_ns, begun);
+    for (unsigned i = 0; i < m->wire->n_ranks && m->has_progress_thread; i++) {
         if (i == m->wire->rank) continue;
         if (since_s(now, m->peer[i].heard_ns, begun) > timeout) {
             return drove__messages_fail(m, "rank %u on host %s has not been heard of for %g s", i,
@@ -225,20 +228,20 @@ static drove_status check_time(messages *m, const flight *f, uint64_t now, uint6
         }
         ask(m, i, now, begun);
     }
-    if (idle <= (m->has_courier ? LATE_FACTOR : 1) * timeout) return DROVE_OK;
-    return drove__messages_fail(m, "rank %u on host %s has not come to %s rank %u for %.3g s",
-                                awaited, host_of(m, awaited), is_sending ? "hear of" : "tell",
-                                m->wire->rank, idle);
+    if (idle <= (m->has_progress_thread ? LATE_FACTOR : 1) * timeout) return DROVE_OK;
+    return drove__messages_fail(m, "rank %u on host %s did not %s rank %u for %.3g s, but is alive",
+                                awaited, host_of(m, awaited),
+                                is_sending ? "receive from" : "send to", m->wire->rank, idle);
 }
 
-drove_status drove__messages_wait(messages *m, flight *f)
+drove_status drove__messages_wait(messages *m, request *req)
 {
     uint64_t begun = drove__now_ns(), last = begun;
     drove_status status = DROVE_OK;
     m->n_waiting++;
     for (unsigned n_looks = 0; status == DROVE_OK; n_looks++) {
         bool has_moved = drove__messages_advance(m);
-        if (atomic_load_explicit(&f->is_done, memory_order_relaxed)) break; /* lock held */
+        if (atomic_load_explicit(&req->is_done, memory_order_relaxed)) break; /* lock held */
         status = drove__messages_stopped(m);
         if (status != DROVE_OK) break;
         if (has_moved) n_looks = 0;
@@ -248,11 +251,11 @@ drove_status drove__messages_wait(messages *m, flight *f)
         if (n_looks % 32 != 31) continue;
         uint64_t now = drove__now_ns();
         if ((double)(now - last) * 1e-9 > m->base.timeout_s / 2)
-            begun = now; /* was stopped itself */
+            begun = now; /* this process was stopped itself */
         last = now;
-        status = check_time(m, f, now, begun);
+        status = check_time(m, req, now, begun);
     }
     m->n_waiting--;
-    if (m->has_courier && m->n_flying > 0) pthread_cond_signal(&m->wake);
+    if (m->has_progress_thread && m->n_pending > 0) pthread_cond_signal(&m->wake);
     return status;
 }

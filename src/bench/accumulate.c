@@ -1,4 +1,4 @@
-/* bench/bench_accumulate.c - `drove bench accumulate`: weak scaling on a virtual clock, with the
+/* bench/accumulate.c - `drove bench accumulate`: weak scaling on a virtual clock, with the
  * networks, devices and links of Le Duc et al.
  *
  *   AlexNet     forward, backward and update from Table 3 (batch 256), copies and additions of each

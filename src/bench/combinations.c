@@ -1,0 +1,86 @@
+/* bench/combinations.c - the table of strategy/combine.h over all rows of the registry. */
+#include "bench/combinations.h"
+
+#include "run/registry.h"
+#include "strategy/combine.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static drove_status print_json(FILE *stream)
+{
+    json_t *array = json_array();
+    bool complete = array != NULL;
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const drove_sync_ops *ops = drove__strategies[i];
+        json_t *row = json_pack("{s:s}", "name", ops->name);
+        for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
+            const char *why = drove__combine(ops, &c->at);
+            json_t *cell = why == NULL ? json_true() : json_string(why);
+            complete = complete && json_object_set_new(row, c->name, cell) == 0;
+        }
+        complete = complete && json_array_append_new(array, row) == 0;
+    }
+    char *text = complete ? json_dumps(array, JSON_INDENT(2)) : NULL;
+    json_decref(array);
+    if (text == NULL) return drove__fail_nomem("a list", 1);
+    int written = fprintf(stream, "%s\n", text);
+    free(text);
+    return written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+}
+
+/* One line for each strategy; a cell that does not run has the number of its reason. */
+typedef struct reasons {
+    const char *text[64];
+    unsigned n;
+} reasons;
+
+static unsigned number_of(reasons *r, const char *why)
+{
+    unsigned i = 0;
+    while (i < r->n && strcmp(r->text[i], why) != 0) i++;
+    if (i == r->n && r->n < DROVE_COUNT(r->text)) r->text[r->n++] = why;
+    return i + 1;
+}
+
+static void print_row(const drove_sync_ops *ops, int width, reasons *r, unsigned count[2],
+                      FILE *stream)
+{
+    fprintf(stream, "%-*s", width, ops->name);
+    for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
+        char cell[16] = "runs";
+        const char *why = drove__combine(ops, &c->at);
+        if (why != NULL) snprintf(cell, sizeof cell, "(%u)", number_of(r, why));
+        count[0] += why == NULL;
+        count[1]++;
+        fprintf(stream, "  %-*s", (int)strlen(c->name), cell);
+    }
+    fputc('\n', stream);
+}
+
+static drove_status print_text(FILE *stream)
+{
+    reasons r = {.n = 0};
+    unsigned count[2] = {0, 0};
+    int width = (int)strlen("strategy");
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        int n = (int)strlen(drove__strategies[i]->name);
+        if (n > width) width = n;
+    }
+    fprintf(stream, "%-*s", width, "strategy");
+    for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++)
+        fprintf(stream, "  %s", c->name);
+    fputc('\n', stream);
+    for (size_t i = 0; drove__strategies[i] != NULL; i++)
+        print_row(drove__strategies[i], width, &r, count, stream);
+    fprintf(stream, "\n%u of %u combinations run; the others do not, because\n", count[0],
+            count[1]);
+    for (unsigned i = 0; i < r.n; i++) fprintf(stream, "  (%u) %s\n", i + 1, r.text[i]);
+    return ferror(stream) ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+}
+
+drove_status drove__combinations_print(int as_json, FILE *stream)
+{
+    return as_json ? print_json(stream) : print_text(stream);
+}

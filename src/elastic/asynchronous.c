@@ -1,0 +1,90 @@
+/* elastic/asynchronous.c - Async EASGD, Async MEASGD, Hogwild EASGD: workers exchange with the
+ * centre in the order in which they come.
+ *
+ * Source: the paper, section 5.1; equations (1), (5), (6), and (2) for the one worker that calls:
+ *     W^i += step - alpha (W^i - c)     c += alpha (W^i - c)        in every tau-th step
+ *
+ *   easgd-async      one RPC at a time
+ *   measgd-async     the same by the rule momentum: equations (5) and (6)
+ *   easgd-hogwild    several at once, without a lock (races R1, R2 of docs/memory-model.md)
+ *
+ * ?overlap=1: the RPC with W^i runs while the gradient at W^i is computed.  This needs alpha before
+ * the step size: under the default pull, or under a constant schedule.
+ */
+#include "elastic/central.h"
+#include "elastic/typed.h"
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
+                         bool is_exclusive)
+{
+    static const char *const keys[] = {"overlap", NULL};
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
+    uint64_t overlap = 0;
+    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
+    DROVE_TRY(drove__spec_u64(opt->spec, "overlap", 0, 1, &overlap));
+    drove_central *v = drove__alloc(1, sizeof *v);
+    if (v == NULL) return drove__sync_no_memory(s);
+    s->impl = v;
+    v->is_early = overlap != 0;
+    return drove__central_init(s, opt, &kind, start, drove__central_elastic, is_exclusive);
+}
+
+static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
+                               const drove_params *start)
+{
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
+    return init(s, opt, start, true);
+}
+
+static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
+                                 const drove_params *start)
+{
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
+    return init(s, opt, start, false);
+}
+
+static const char *const async_variants[] = {"easgd-async", "easgd-async?overlap=1", NULL};
+static const char *const momentum_variants[] = {"measgd-async", NULL};
+static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
+
+enum {
+    NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
+            DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
+};
+
+const drove_sync_ops drove__sync_easgd_async = {
+    DROVE_CENTRAL_ASYNC_SLOTS,
+    .name = "easgd-async",
+    .help = "Async EASGD: workers exchange with the centre first come, first served; --rho, "
+            "--period; ?overlap=1: while they compute",
+    .source = "You, Buluc, Demmel, SC17, section 5.1",
+    .promises = DROVE_SYNC_SNAPSHOT,
+    .needs = NEEDS,
+    .variants = async_variants,
+    .init = init_async,
+    .publish = drove__central_publish,
+};
+
+const drove_sync_ops drove__sync_measgd_async = {
+    DROVE_CENTRAL_ASYNC_SLOTS,
+    .name = "measgd-async",
+    .help = "Async MEASGD: the same with the rule momentum",
+    .source = "You, Buluc, Demmel, SC17, section 5.1, equations (5) and (6)",
+    .promises = DROVE_SYNC_SNAPSHOT,
+    .needs = NEEDS | DROVE_SYNC_MOMENTUM,
+    .variants = momentum_variants,
+    .init = init_async,
+    .publish = drove__central_publish,
+};
+
+const drove_sync_ops drove__sync_easgd_hogwild = {
+    DROVE_CENTRAL_ASYNC_SLOTS,
+    .name = "easgd-hogwild",
+    .help = "Hogwild EASGD: several workers exchange with the centre at once, without a lock",
+    .source = "You, Buluc, Demmel, SC17, section 5.1",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE,
+    .needs = NEEDS,
+    .variants = hogwild_variants,
+    .init = init_hogwild,
+    .publish = drove__central_publish,
+};

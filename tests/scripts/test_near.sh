@@ -1,0 +1,54 @@
+# What scripts/test --near chooses for a changed file, with stand-ins for cmake, ninja and ctest that only say what they
+# are asked for.
+set -eu
+command -v git >/dev/null || { echo "skip: no git"; exit 77; }
+mkdir -p bin tree/src/sync tree/src/engine tree/src/bench tree/include/drove tree/cli tree/tests/unit/data tree/scripts
+for tool in cmake ctest; do
+    printf '#!/bin/sh\necho "%s $*" >>"$LOG"\n' "$tool" >bin/$tool
+done
+cat >bin/ninja <<'END'
+#!/bin/sh
+for kind in stress system kernel unit_sync unit_run unit_engine unit_data unit_bench; do echo "drove_${kind}_tests: phony"; done
+END
+printf '#!/bin/sh\n' >bin/clang-format
+chmod +x bin/*
+export PATH=$PWD/bin:$PATH LOG=$PWD/log.txt GIT_AUTHOR_NAME=t GIT_COMMITTER_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_EMAIL=t
+cp "$DROVE_SOURCE_DIR"/scripts/{test,check-layers} tree/scripts/
+printf '#!/bin/sh\nexit 0\n' | tee tree/scripts/check-format >tree/scripts/check-docs
+chmod +x tree/scripts/*
+cd tree
+echo build >.gitignore
+for file in src/sync/a.c src/engine/a.c src/bench/a.c include/drove/a.h cli/a.c tests/unit/data/a.c README.md; do
+    echo '/* first */' >$file
+done
+git init -q -b main . && git add -A && git commit -qm first
+
+# FILE LABELS TARGETS...: expected for a change in FILE.
+chosen() {
+    local file=$1 labels=$2 targets=$3
+    rm -f "$LOG"
+    echo '/* second */' >>"$file"
+    scripts/test --near "${4-}" >../out.txt 2>&1 || true
+    grep -qF -- "-L ^($labels)\$ " "$LOG" || { echo "$file: expected the labels $labels"; cat "$LOG" ../out.txt; exit 1; }
+    grep -qF -- "--target $targets -- " "$LOG" || { echo "$file: expected the targets $targets"; cat "$LOG"; exit 1; }
+    git checkout -q -- "$file"
+}
+chosen src/sync/a.c 'stress|system|unit/run|unit/sync' \
+    'drove_stress_tests drove_system_tests drove_unit_run_tests drove_unit_sync_tests' main
+chosen src/engine/a.c 'system|unit/engine|unit/run' 'drove_system_tests drove_unit_engine_tests drove_unit_run_tests' main
+chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
+chosen cli/a.c cli drove_install_set main
+chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
+
+# Commits since the revision count; without one, those since main.
+git checkout -q -b mine
+echo '/* second */' >>src/sync/a.c
+git commit -qam second
+chosen tests/unit/data/a.c 'stress|system|unit/data|unit/run|unit/sync' \
+    'drove_stress_tests drove_system_tests drove_unit_data_tests drove_unit_run_tests drove_unit_sync_tests'
+chosen tests/unit/data/a.c unit/data drove_unit_data_tests HEAD
+
+rm -f "$LOG"
+scripts/test --near HEAD >../out.txt 2>&1
+grep -q '^nothing has changed since HEAD' ../out.txt || { cat ../out.txt; exit 1; }
+[ ! -e "$LOG" ] || { echo "nothing has changed, but asked for:"; cat "$LOG"; exit 1; }
