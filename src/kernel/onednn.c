@@ -4,7 +4,7 @@
  * number of OpenMP threads to 1; the product then runs in the caller, with the same bits in every
  * thread.
  *
- * ISA: the library detects the processor by itself.  It takes a limit only before its first use in
+ * ISA: the library detects the processor itself.  It takes a limit only before its first use in
  * the process, so none is set: what one run asks for would change the bits of the next.  A tier
  * that is narrower than the library does without it.
  */
