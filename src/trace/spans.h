@@ -1,4 +1,4 @@
-/* trace/spans.h - a timeline: spans of time in tracks, of which each track keeps the latest; written
+/* trace/spans.h - a timeline: spans of time in tracks; each track keeps the latest.  It is written
  * as Chrome trace events, which Perfetto and browsers open.
  *
  * A track belongs to one thread, and only that thread adds to it; all other calls need it parked.
