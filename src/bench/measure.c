@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/linear/precision.h"
 #include "engine/linear/problem.h"
 
 #include <math.h>
@@ -346,6 +347,10 @@ static drove_status prepare_engine(crew *c)
     DROVE_TRY(drove__model_create("logistic", NULL, NULL, &io, &c->model));
     opt.model = c->model;
     c->eta = (float)eta;
+    if (drove__precision_has_exchange(opt.precision))
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--precision %s: expected no C, as these threads share one model",
+                           opt.precision);
     return drove__engine_linear.prepare(&opt, &c->shared);
 }
 

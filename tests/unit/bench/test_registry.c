@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-static const char *const kinds[] = {"strategies", "transports", "rules",       "schedules",
-                                    "models",     "layers",     "activations", "inits",
-                                    "losses",     "data",       "features",    "backoffs",
-                                    "engines",    "devices",    "roundings"};
+static const char *const kinds[] = {"strategies", "sources",  "hosts",    "transports",  "rules",
+                                    "schedules",  "models",   "layers",   "activations", "inits",
+                                    "losses",     "data",     "features", "backoffs",    "engines",
+                                    "devices",    "roundings"};
 
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
@@ -137,6 +137,8 @@ static void test_list_of_kinds(void **state)
         line = strchr(line, '\n') + 1;
     }
     assert_int_equal(strncmp(line, "benches", 7), 0);
+    line = strchr(line, '\n') + 1;
+    assert_int_equal(strncmp(line, "combinations", 12), 0);
     assert_string_equal(strchr(line, '\n') + 1, "");
     free(text);
 }

@@ -612,7 +612,7 @@ static void wrong_requests_are_refused(void **state)
         const char *precision, *model, *loss;
         double density;
     } wrong[] = {{"D3M5", "logistic", "logistic", 1},    {"D8i8M8", "logistic", "logistic", 1},
-                 {"D8M8", "logistic", "logistic", 0.5},  {"D8M8C1s", "logistic", "logistic", 1},
+                 {"D8M8", "logistic", "logistic", 0.5},  {"D8M8G16", "logistic", "logistic", 1},
                  {"D8M8G10", "logistic", "logistic", 1}, {"D16fM8", "logistic", "logistic", 1},
                  {"D8M8", "mlp:3", "softmax", 1},        {"D8i4M8", "logistic", "logistic", 0.5}};
     for (size_t k = 0; k < DROVE_COUNT(wrong); k++) {
