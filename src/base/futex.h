@@ -10,10 +10,9 @@
 #ifndef DROVE_BASE_FUTEX_H
 #define DROVE_BASE_FUTEX_H
 
-#include "base/clock.h"
-
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __linux__
 #include <limits.h>

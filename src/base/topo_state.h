@@ -1,6 +1,7 @@
 /* base/topo_state.h - declarations shared by the files of the topology.
  *
- *   topo.c            loading, orders of the processors, binding, memory on nodes
+ *   topo_load.c       loading, orders of the processors
+ *   topo_bind.c       placement, binding, memory on nodes
  *   topo_partition.c  parts of the cores, fast memory
  */
 #ifndef DROVE_BASE_TOPO_STATE_H

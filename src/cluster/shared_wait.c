@@ -5,6 +5,7 @@
 #define _DEFAULT_SOURCE /* syscall */
 #include "cluster/shared_state.h"
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/relax.h"
 

@@ -1,6 +1,6 @@
 /* coord/assigned.c - the coordinator's thread, and the inboxes from which workers take batches.
  *
- * Source: Ma and Rusu, Figures 3 and 4, Algorithm 2.  Decisions are coord.c's; here requests are
+ * Source: Ma and Rusu, Figures 3 and 4, Algorithm 2.  Decisions are messages.c's; here requests are
  * taken from a queue, and actions put into the groups' inboxes.
  *
  * A group's inbox has one consumer at a time: the worker that holds `taking`.  It puts the next

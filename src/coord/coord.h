@@ -118,7 +118,7 @@ size_t drove__coord_most_actions(const drove_coord *c);
 /* Handles one message at time now_ns (any clock that does not go back); out has room for
  * drove__coord_most_actions; *n_out are to be carried out, in order.  A message about an assignment
  * that was taken away (its worker is lost) is ignored: the caller makes sure that a step is
- * published only by who still holds the assignment (run/crew.h). */
+ * published only by who still holds the assignment (coord/assigned.c). */
 void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uint64_t now_ns,
                          drove_coord_action *out, size_t *n_out);
 /* The earliest time at which a TICK could find a silent worker; UINT64_MAX: none. */

@@ -1,4 +1,4 @@
-/* coord/state.h - what the coordinator knows; for coord.c and assign.c alone. */
+/* coord/state.h - what the coordinator knows; for messages.c and assign.c alone. */
 #ifndef DROVE_COORD_STATE_H
 #define DROVE_COORD_STATE_H
 

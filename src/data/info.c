@@ -1,13 +1,88 @@
-/* data/info.c - a description of a data set for people. */
+/* data/info.c - facts of a data set, and its description for people. */
 #include "data/data.h"
 
 #include "data/quant.h"
+#include "data/scale.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CLASSES_SHOWN = 20 };
+
+/* ---- facts ---- */
+
+/* Bytes of the numbers and indices of a storage. */
+static size_t count_x_bytes(const drove_storage *s)
+{
+    const drove_quant *q = s->quant;
+    size_t n = s->n_rows * s->n_features;
+    if (s->x_kind == DROVE_X_U8) return n;
+    if (s->x_kind == DROVE_X_F32) return n * sizeof *s->x_f32;
+    size_t starts = (s->n_rows + 1) * sizeof *s->row_start;
+    if (s->x_kind == DROVE_X_CSR) {
+        size_t pair = sizeof *s->index + (s->value != NULL ? sizeof *s->value : 0);
+        return starts + (size_t)s->row_start[s->n_rows] * pair;
+    }
+    if (q->index_bits == 0) return q->n_rows * q->row_bytes;
+    return starts + (size_t)q->n_stored * (drove__number_size(q->number) + q->index_bits / 8);
+}
+
+static size_t count_bytes(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
+    n_bytes +=
+        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
+    if (s->y_kind == DROVE_Y_LABELS)
+        n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
+    if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
+    if (drove__data_scale(data).factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
+    return n_bytes;
+}
+
+/* Numbers of a row in memory, without bridges. */
+static size_t count_stored(const drove_storage *s, size_t row)
+{
+    if (!drove__storage_is_sparse(s)) return s->n_features;
+    if (s->x_kind == DROVE_X_CSR) return (size_t)(s->row_start[row + 1] - s->row_start[row]);
+    drove_quant_walk walk = drove__quant_walk(s->quant, row);
+    size_t n = 0;
+    while (drove__quant_next(s->quant, &walk)) n++;
+    return n;
+}
+
+void drove_data_describe(const drove_data *data, drove_data_facts *out)
+{
+    const drove_storage *s = data->storage;
+    const drove_quant *q = s->quant;
+    size_t n_stored = 0;
+    for (size_t i = 0; i < data->n_rows; i++) n_stored += count_stored(s, drove__data_row(data, i));
+    *out = (drove_data_facts){
+        .n_rows = data->n_rows,
+        .n_features = s->n_features,
+        .n_classes = s->n_classes,
+        .n_stored = n_stored,
+        .channels = s->channels,
+        .height = s->height,
+        .width = s->width,
+        .storage = drove__storage_name(s),
+        .target = drove__target_name(s->y_kind),
+        .scale = drove__scaling_name(drove__data_scale(data).scaling),
+        .notes = s->notes,
+        .memory_bytes = count_bytes(data),
+        .quantum = q != NULL ? (double)q->scale : 0,
+        .n_clamped = q != NULL ? q->n_clamped : 0,
+        .n_bridges = q != NULL ? q->n_bridges : 0,
+        .n_inputs = drove__data_n_inputs(data),
+        .crop_height = data->augment.crop_height,
+        .crop_width = data->augment.crop_width,
+        .pad = data->augment.pad,
+        .mirror = data->augment.mirror,
+    };
+}
+
+/* ---- for people ---- */
 
 typedef struct value_range {
     double least, most, sum;

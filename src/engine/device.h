@@ -1,6 +1,6 @@
 /* engine/device.h - devices that a worker can compute on: which there are, and one of them opened.
  *
- * A kind is one row of engine/device.c.  What computes is the device's engine (engine/engine.h).
+ * A kind is one row of engine/device_kinds.c.  The device's engine computes (engine/engine.h).
  * The worker's own cores are no device in this sense: the host engine needs none.
  *
  * Threads: an opened device may be used by the engines of many threads.

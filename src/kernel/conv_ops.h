@@ -1,5 +1,5 @@
-/* kernel/conv_ops.h - the interface of a way to compute a convolution, for conv.c and
- * conv_choose.c: one table row each.
+/* kernel/conv_ops.h - the interface of a way to compute a convolution, for
+ * conv_ways.c and conv_choose.c: one table row each.
  */
 #ifndef DROVEK_CONV_OPS_H
 #define DROVEK_CONV_OPS_H

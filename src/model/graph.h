@@ -37,6 +37,18 @@ typedef struct drove_graph {
     char *notes; /* parts of its file that drove does not support, one line each; NULL: none */
 } drove_graph;
 
+/* The name of a node's output. */
+static inline const char *drove__graph_top(const drove_node *node)
+{
+    return node->top[0] != '\0' ? node->top : node->name;
+}
+
+/* The name of blob 0. */
+static inline const char *drove__graph_input(const drove_graph *graph)
+{
+    return graph->input[0] != '\0' ? graph->input : "data";
+}
+
 void drove__graph_init(drove_graph *graph, const char *name);
 void drove__graph_fini(drove_graph *graph); /* accepts a zeroed one */
 /* Appends a zeroed node with this name and bottom (NULL: the last node's top, or the input) for the

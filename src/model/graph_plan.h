@@ -39,16 +39,4 @@ drove_status drove__graph_fail(const drove_graph *graph, drove_status status, in
 drove_status drove__graph_fail_in(const drove_graph *graph, drove_status status, int line,
                                   const char *name);
 
-/* The name of a node's output. */
-static inline const char *drove__graph_top(const drove_node *node)
-{
-    return node->top[0] != '\0' ? node->top : node->name;
-}
-
-/* The name of blob 0. */
-static inline const char *drove__graph_input(const drove_graph *graph)
-{
-    return graph->input[0] != '\0' ? graph->input : "data";
-}
-
 #endif

@@ -1,5 +1,5 @@
 /* engine/accel/kind.h - the kinds of devices whose operations come from a module: rows of
- * engine/device.c, and what such a device consists of. */
+ * engine/device_kinds.c, and what such a device consists of. */
 #ifndef DROVE_ENGINE_ACCEL_KIND_H
 #define DROVE_ENGINE_ACCEL_KIND_H
 

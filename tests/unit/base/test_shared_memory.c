@@ -2,6 +2,7 @@
  * a child that is killed holding a lock, or sleeping, holds up nobody. */
 #include "support.h"
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* engine/device.c - the one list of kinds of devices; see device.h.
+/* engine/device_kinds.c - the one list of kinds of devices; see device.h.
  *
  * A new kind is its file and one line here; the command line, its help and completion, drove info,
  * the tests and the benchmarks walk the list.

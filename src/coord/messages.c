@@ -1,4 +1,4 @@
-/* coord/coord.c - the coordinator: life cycle, messages, facts; see coord.h.
+/* coord/messages.c - the coordinator: life cycle, messages, facts; see coord.h.
  *
  * Cost: a message touches each worker a constant number of times at most; nothing is allocated
  * after creation.  The lists of returned ranges are long enough: a range is put back only when the

@@ -1,4 +1,4 @@
-/* kernel/conv.c - convolutions: the table of ways to compute them, and the calls they share. */
+/* kernel/conv_ways.c - convolutions: the table of ways to compute them, and their shared calls. */
 #include "kernel/conv.h"
 #include "kernel/conv_ops.h"
 #include "kernel/tiers.h"

@@ -1,0 +1,225 @@
+/* model/create.c - builds a model from its spec or its graph.
+ *
+ * Invariants after creation: layer[l].n_in == layer[l-1].n_out, layer[0].n_in == n_inputs,
+ * layer[last].n_out == n_outputs, views ascend and start on 16-float boundaries, n_params is a
+ * multiple of 16.
+ */
+#include "model/model.h"
+
+#include "base/mem.h"
+#include "model/graph.h"
+#include "model/loss.h"
+#include "model/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const drove_activation drove__activations[] = {
+    {"relu", "max(z, 0)", "Nair, Hinton, ICML 2010", DROVEK_RELU},
+    {"sigmoid", "1 / (1 + exp(-z))", "Rumelhart, Hinton, Williams, Nature 1986", DROVEK_SIGMOID},
+    {"tanh", "tanh(z)", "LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998", DROVEK_TANH},
+    {NULL, NULL, NULL, DROVEK_LINEAR},
+};
+
+static drove_status find_family(const char *name, const drove_model_ops **out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    for (; drove__models[n] != NULL; n++) {
+        if (strcmp(drove__models[n]->name, name) == 0) {
+            *out = drove__models[n];
+            return DROVE_OK;
+        }
+        names[n] = drove__models[n]->name;
+    }
+    return drove__fail_unknown("model", name, names, n);
+}
+
+static drove_status find_activation(const char *name, const drove_activation **out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    for (; drove__activations[n].name != NULL; n++) {
+        if (strcmp(drove__activations[n].name, name) == 0) {
+            *out = &drove__activations[n];
+            return DROVE_OK;
+        }
+        names[n] = drove__activations[n].name;
+    }
+    return drove__fail_unknown("activation", name, names, n);
+}
+
+static drove_status find_loss(const char *name, const drove_loss_ops **out)
+{
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    for (; drove__losses[n] != NULL; n++) {
+        if (strcmp(drove__losses[n]->name, name) == 0) {
+            *out = drove__losses[n];
+            return DROVE_OK;
+        }
+        names[n] = drove__losses[n]->name;
+    }
+    return drove__fail_unknown("loss", name, names, n);
+}
+
+/* The family's default; logistic regression of more than two classes has the softmax, of labels one
+ * sigmoid each. */
+static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)
+{
+    const char *name = family->default_loss;
+    bool by_target = name == NULL ||
+                     (strcmp(name, "logistic") == 0 && (io->is_multi_label || io->n_classes > 2));
+    if (!by_target) return name;
+    if (io->is_multi_label) return "sigmoid";
+    return io->n_classes > 0 ? "softmax" : "squared";
+}
+
+const char *drove__model_default_rule(const char *spec)
+{
+    size_t n = strcspn(spec, ":?");
+    for (size_t i = 0; drove__models[i] != NULL; i++) {
+        const drove_model_ops *family = drove__models[i];
+        if (family->default_rule != NULL && strlen(family->name) == n &&
+            strncmp(family->name, spec, n) == 0)
+            return family->default_rule;
+    }
+    return "sgd";
+}
+
+/* Gives every layer its offset in theta and counts; statistics come after all layers. */
+static drove_status lay_out(drove_model *m)
+{
+    const size_t most = SIZE_MAX / 64; /* floats; leaves room for sizes in bytes and padding */
+    for (size_t l = 0; l < m->n_layers; l++) {
+        drove_layer *layer = &m->layer[l];
+        if (layer->n_w > most - m->n_params || layer->n_b > most - m->n_params - layer->n_w) {
+            return drove__fail(DROVE_E_ARG, "model %s: layer %s of %zu x %zu is too large", m->spec,
+                               layer->name, layer->n_in, layer->n_out);
+        }
+        layer->n_params = layer->n_w + layer->n_b;
+        layer->w_offset = m->n_params;
+        layer->b_offset = layer->w_offset + drove__pad_floats(layer->n_w);
+        m->n_params = layer->b_offset + drove__pad_floats(layer->n_b);
+        m->n_weights += layer->n_params;
+    }
+    size_t trained = m->n_params;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        m->layer[l].s_offset = m->n_params;
+        m->n_params += drove__pad_floats(m->layer[l].n_statistics);
+    }
+    m->n_statistics = m->n_params - trained;
+    return DROVE_OK;
+}
+
+void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n)
+{
+    bool is_last = layer + 1 == model->n_layers;
+    size_t begin = model->layer[layer].w_offset;
+    size_t end = is_last ? model->n_params - model->n_statistics : model->layer[layer + 1].w_offset;
+    *offset = begin;
+    *n = end - begin;
+}
+
+/* Sets the sizes of every model; the loss gives the number of outputs. */
+static drove_status settle_sizes(drove_model *m, const drove_activation *act, const char *loss,
+                                 const drove_model_io *io)
+{
+    const char *why = NULL;
+    DROVE_TRY(find_loss(loss, &m->loss));
+    if (io->n_features == 0)
+        return drove__fail(DROVE_E_SHAPE, "model %s: the data have no features", m->spec);
+    m->n_inputs = io->n_features;
+    m->input = (drove_shape){io->n_features, 1, 1};
+    m->n_outputs = m->loss->n_outputs(io, &why);
+    if (m->n_outputs == 0) {
+        return drove__fail(DROVE_E_SHAPE, "model %s: loss %s does not fit the data: %s", m->spec,
+                           m->loss->name, why);
+    }
+    strcpy(m->activation, act->name);
+    return DROVE_OK;
+}
+
+static bool is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static drove_status build(drove_model *m, const drove_spec *spec, const char *activation,
+                          const char *loss, const drove_model_io *io)
+{
+    const drove_model_ops *family = NULL;
+    const drove_activation *act = NULL;
+    DROVE_TRY(find_family(spec->name, &family));
+    DROVE_TRY(find_activation(is_given(activation) ? activation : "relu", &act));
+    DROVE_TRY(settle_sizes(m, act, is_given(loss) ? loss : default_loss(family, io), io));
+    DROVE_TRY(family->build(spec, io, act->act, m));
+    return lay_out(m);
+}
+
+static drove_status build_graph(drove_model *m, const drove_graph *graph, const char *loss,
+                                const drove_model_io *io)
+{
+    static const drove_model_ops family = {.default_loss = NULL};
+    DROVE_TRY(settle_sizes(m, &drove__activations[0],
+                           is_given(loss) ? loss : default_loss(&family, io), io));
+    DROVE_TRY(drove__graph_build(graph, io, m));
+    return lay_out(m);
+}
+
+static drove_status create_named(const char *spec, drove_model **out)
+{
+    drove_model *m = calloc(1, sizeof *m);
+    if (m == NULL) return drove__fail_nomem("model", sizeof *m);
+    if (strlen(spec) >= sizeof m->spec) {
+        free(m);
+        return drove__fail(DROVE_E_ARG, "model: the description is longer than %zu bytes",
+                           sizeof m->spec - 1);
+    }
+    strcpy(m->spec, spec);
+    *out = m;
+    return DROVE_OK;
+}
+
+drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
+                                 const drove_model_io *io, drove_model **out)
+{
+    drove_spec parsed;
+    drove_model *m = NULL;
+    *out = NULL;
+    if (drove__graph_is_file(spec)) return drove__model_create_file(spec, loss, io, out);
+    DROVE_TRY(drove__spec_parse(spec, &parsed));
+    drove_status status = create_named(spec, &m);
+    if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
+    drove__spec_fini(&parsed);
+    if (status != DROVE_OK) {
+        drove__model_destroy(m);
+        return status;
+    }
+    *out = m;
+    return DROVE_OK;
+}
+
+drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,
+                                       const drove_model_io *io, drove_model **out)
+{
+    drove_model *m = NULL;
+    *out = NULL;
+    DROVE_TRY(create_named(spec, &m));
+    drove_status status = build_graph(m, graph, loss, io);
+    if (status != DROVE_OK) {
+        drove__model_destroy(m);
+        return status;
+    }
+    *out = m;
+    return DROVE_OK;
+}
+
+void drove__model_destroy(drove_model *model)
+{
+    if (model == NULL) return;
+    free(model->layer);
+    free(model->graph_text);
+    free(model->notes);
+    free(model);
+}
