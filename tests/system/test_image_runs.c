@@ -175,9 +175,6 @@ static void what_cannot_be_combined_is_refused(void **state)
     set(&opt, "loaders", "2");
     expect_refusal(&opt, "--loaders 2");
     opt = image_run();
-    set(&opt, "strategy", "hogbatch");
-    set(&opt, "loaders", "1");
-    expect_refusal(&opt, "--loaders 1");
     set(&opt, "loaders", "many");
     expect_refusal(&opt, "--loaders");
 }

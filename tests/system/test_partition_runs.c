@@ -70,7 +70,7 @@ static void refused(const char *option, const char *value, const char *part)
 static void test_what_is_refused(void **state)
 {
     (void)state;
-    refused("workers", "procs:2", "expected no --workers");
+    refused("workers", "procs:2", "over processes");
     refused("strategy", "hogwild", "such as allreduce");
     refused("partition", "4096", "--partition 4096: expected groups that cut no");
 }

@@ -5,7 +5,7 @@
 #include "base/cpu.h"
 #include "coord/assigned.h"
 #include "coord/method.h"
-#include "loop/host.h"
+#include "loop/worker.h"
 #include "loop/sources.h"
 
 #include <sched.h>
