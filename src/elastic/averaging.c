@@ -335,7 +335,8 @@ const drove_sync_ops drove__sync_allreduce = {
     .name = "allreduce",
     .help = "the mean gradient of all by an all-reduce, applied alike to equal parameters",
     .source = "You, Buluc, Demmel, SC17, section 2.3; sync without shared memory",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = allreduce_variants,
     .init = init_allreduce,
@@ -355,10 +356,12 @@ const drove_sync_ops drove__sync_allreduce = {
         .init = init_local, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_local = {
-    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE),
+    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE |
+                DROVE_SYNC_SEQUENTIAL),
 };
 /* The period depends on timing. */
-static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS)};
+static const drove_sync_ops local_auto = {
+    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL)};
 
 #define DILOCO_TABLE(kept)                                                                         \
     AVERAGING_SLOTS,                                                                               \

@@ -31,7 +31,8 @@
  *   SNAPSHOT    a reader never sees half of an update: the table's "consistent"
  *   NO_LOSS     every published step that is not reported dropped is in the parameters
  *   LOCK_FREE   a stopped worker cannot stop the others
- *   REPEATABLE  same bits for the same seed and number of workers
+ *   REPEATABLE  same bits for the same seed and number of workers, whatever the timing
+ *   SEQUENTIAL  one worker gives the same bits as `sequential`, by every rule
  *
  * Where workers may live is no bit: a row says why they may not (not_procs, not_ranks). */
 enum {
@@ -39,6 +40,7 @@ enum {
     DROVE_SYNC_NO_LOSS = 1u << 1,
     DROVE_SYNC_LOCK_FREE = 1u << 2,
     DROVE_SYNC_REPEATABLE = 1u << 3,
+    DROVE_SYNC_SEQUENTIAL = 1u << 4,
 };
 
 /* Requirements of a strategy, and facts that the runner goes by.
@@ -54,7 +56,9 @@ enum {
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
  *   MOMENTUM  the rule is momentum
  *   MASTER    a fact: they exchange with a master, the paper's CPU
- *   ELASTIC   a fact: they are drawn to a centre that no gradient moves */
+ *   ELASTIC   a fact: they are drawn to a centre that no gradient moves
+ *   OWN_VECTOR  a fact: a worker reads a vector of its own or its node's, and `version` counts the
+ *             updates in it; SPREAD implies it */
 enum {
     DROVE_SYNC_DENSE = 1u << 0,
     DROVE_SYNC_ONE = 1u << 1,
@@ -66,6 +70,7 @@ enum {
     DROVE_SYNC_MOMENTUM = 1u << 7,
     DROVE_SYNC_MASTER = 1u << 8,
     DROVE_SYNC_ELASTIC = 1u << 9,
+    DROVE_SYNC_OWN_VECTOR = 1u << 10,
 };
 
 typedef struct drove_sync drove_sync;
