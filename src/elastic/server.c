@@ -114,6 +114,12 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
 static const char *const async_variants[] = {"psgd-async", NULL};
 static const char *const momentum_variants[] = {"pmsgd-async", NULL};
 static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
+static const drove_exchange_pattern exclusive[] = {{.order = DROVE_EXCHANGE_ARRIVAL,
+                                                    .is_exclusive = true,
+                                                    .has_centre = true,
+                                                    .steps_at_centre = true}};
+static const drove_exchange_pattern at_once[] = {
+    {.order = DROVE_EXCHANGE_ARRIVAL, .has_centre = true, .steps_at_centre = true}};
 
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
@@ -125,6 +131,7 @@ const drove_sync_ops drove__sync_psgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = async_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
@@ -138,6 +145,7 @@ const drove_sync_ops drove__sync_pmsgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
@@ -151,6 +159,7 @@ const drove_sync_ops drove__sync_psgd_hogwild = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = hogwild_variants,
+    .exchange_pattern = at_once,
     .init = init_hogwild,
     .publish = publish,
     .gradient = gradient,

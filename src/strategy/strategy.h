@@ -156,6 +156,23 @@ typedef struct drove_sync_options {
     const char *wire_format; /* communication's number format, "C8s"; NULL: floats */
 } drove_sync_options;
 
+/* How the workers of a variant exchange, for simulations on a virtual clock (bench/). */
+typedef struct drove_exchange_pattern {
+    enum {
+        DROVE_EXCHANGE_TURNS,   /* with the centre, one worker after the other, in a fixed order */
+        DROVE_EXCHANGE_ARRIVAL, /* with the centre, each when it is ready */
+        DROVE_EXCHANGE_ROUNDS   /* all together */
+    } order;
+    /* What of the exchange goes on while workers compute; BROADCAST: the first half. */
+    enum { DROVE_OVERLAP_NONE, DROVE_OVERLAP_BROADCAST, DROVE_OVERLAP_ALL } overlap;
+    bool is_all_reduce;   /* ROUNDS: an all-reduce; else a broadcast and a reduction along a tree */
+    bool at_master;       /* ROUNDS: the root is the master, which updates after the workers; else
+                           worker 0 is, and they do so at the same time */
+    bool is_exclusive;    /* ARRIVAL: one update at a time */
+    bool has_centre;      /* that an exchange updates */
+    bool steps_at_centre; /* the rule's step is the centre's, and workers make none */
+} drove_exchange_pattern;
+
 typedef struct drove_sync_ops {
     const char *name;   /* CLI word, trace label and test name: "leashed" */
     const char *help;   /* one line, with its arguments */
@@ -163,6 +180,8 @@ typedef struct drove_sync_ops {
     unsigned    promises, needs;
     /* Specs that the tests walk: {"leashed:0", "leashed:inf", NULL}. */
     const char *const *variants;
+    /* One for each of `variants`; NULL: they do not exchange by messages. */
+    const drove_exchange_pattern *exchange_pattern;
     /* Who says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
     const char *batches;
     /* Why workers cannot be processes of one machine, or ranks of a job: a clause that completes
