@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    CHANNELS = 3,      /* slices under way at once */
+    CHANNELS = 3,   /* slices under way at once */
     CHANNEL_ETA = 3 /* the step sizes */
 };
 

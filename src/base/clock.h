@@ -1,4 +1,4 @@
-/* base/clock.h - time and waiting: a table, so that a simulated clock may stand in for the real one.
+/* base/clock.h - time and waiting: a table, so that a virtual clock may replace the real one.
  *
  * drove__now_ns is the real clock, monotonic, about 25 ns a reading; code that measures hardware
  * reads it directly.  The loop, its sources and its hosts read a drove_clock.

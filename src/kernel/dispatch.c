@@ -57,7 +57,7 @@ static void overlay(drovek_table *out, const drovek_table *tier)
 static void add_library(drovek_table *out, const char *cap)
 {
 #if DROVEK_ONEDNN
-    if (!drovek_onednn_limit(cap)) return;
+    if (!drovek_onednn_is_within(cap)) return;
     out->gemm_source = drovek_onednn_name(out->gemm_f32 != drovek_ref.gemm_f32);
 #if DROVEK_X86
     if (out->gemm_f32 == drovek_avx2.gemm_f32) out->gemm_f32 = drovek_gemm_f32_avx2_onednn;

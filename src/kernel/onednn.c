@@ -4,8 +4,9 @@
  * number of OpenMP threads to 1; the product then runs in the caller, with the same bits in every
  * thread.
  *
- * ISA: the library detects the processor itself; a cap on the tier is passed on before its first
- * use.
+ * ISA: the library detects the processor itself.  It takes a limit only before its first use in
+ * the process, so none is set: what one run asks for would change the bits of the next.  A tier
+ * that is narrower than the library does without it.
  */
 #include "kernel/tiers.h"
 
@@ -19,20 +20,16 @@
 /* From the OpenMP library that oneDNN uses; not every compiler has its header. */
 extern void omp_set_num_threads(int n_threads);
 
-/* The library's choice at its first use; written once. */
-/* settle_lock protects: settled, settled_isa, the names */
-static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool settled;
-static dnnl_cpu_isa_t settled_isa;
+/* Found out once, then constant: look_once. */
+static pthread_once_t look_once = PTHREAD_ONCE_INIT;
+static dnnl_cpu_isa_t library_isa;
 static char name[64], name_beside_own[88];
 
-static void settle(dnnl_cpu_isa_t limit)
+static void look(void)
 {
-    settled = true;
-    if (limit != dnnl_cpu_isa_all) dnnl_set_max_cpu_isa(limit);
-    settled_isa = dnnl_get_effective_cpu_isa();
+    library_isa = dnnl_get_effective_cpu_isa();
     const dnnl_version_t *version = dnnl_version();
-    const char *isa = dnnl_cpu_isa2str(settled_isa);
+    const char *isa = dnnl_cpu_isa2str(library_isa);
     if (strncmp(isa, "cpu_isa_", 8) == 0) isa += 8;
     snprintf(name, sizeof name, "oneDNN %d.%d.%d %s", version->major, version->minor,
              version->patch, isa);
@@ -62,15 +59,12 @@ static dnnl_cpu_isa_t isa_of_tier(const char *tier)
     return tier != NULL && strcmp(tier, "avx2") == 0 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;
 }
 
-bool drovek_onednn_limit(const char *isa)
+bool drovek_onednn_is_within(const char *isa)
 {
     dnnl_cpu_isa_t limit = isa_of_tier(isa);
-    pthread_mutex_lock(&settle_lock);
-    if (!settled) settle(limit);
+    pthread_once(&look_once, look);
     /* Values of the enumeration are sets of features: a subset of the limit is within it. */
-    bool within = limit == dnnl_cpu_isa_all || ((unsigned)settled_isa & ~(unsigned)limit) == 0;
-    pthread_mutex_unlock(&settle_lock);
-    return within;
+    return limit == dnnl_cpu_isa_all || ((unsigned)library_isa & ~(unsigned)limit) == 0;
 }
 
 const char *drovek_onednn_name(bool beside_own)

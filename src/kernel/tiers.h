@@ -55,12 +55,11 @@ drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes 
 drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own kernel for small   */
 drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* shapes (lanes/gemm.h)             */
 
-/* Limits the library to the instructions of the tier `isa` (NULL: no limit).  It accepts a limit
- * only before its first use in the process; false: it already uses wider instructions. */
-bool drovek_onednn_limit(const char *isa);
+/* Does the library use the instructions of the tier `isa` at most?  NULL: no limit. */
+bool drovek_onednn_is_within(const char *isa);
 
 /* "oneDNN 2.6.3 avx512_core": its version and the instructions it really uses; with beside_own, the
- * name of the mixture with our own.  Call it after drovek_onednn_limit; the texts are static. */
+ * name of the mixture with our own.  After drovek_onednn_is_within; the texts are static. */
 const char *drovek_onednn_name(bool beside_own);
 
 void drovek_onednn_thread_init(void);

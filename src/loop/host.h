@@ -12,7 +12,14 @@
 #define DROVE_LOOP_HOST_H
 
 #include "loop/loop.h"
-#include "loop/worker.h"
+
+typedef enum drove_command { /* from the controlling thread; afterwards the worker parks */
+                             DROVE_DO_TRAIN,
+                             DROVE_DO_SCORE,
+                             DROVE_DO_STATISTICS, /* one worker: batch normalisation's population */
+                             DROVE_DO_PROBE,      /* workers on devices: measure batch sizes */
+                             DROVE_DO_QUIT
+} drove_command;
 
 typedef struct drove_host_options {
     drove_loop *loop;      /* borrowed until fini */

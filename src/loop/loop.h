@@ -2,7 +2,7 @@
  *
  *   worker.c      a worker from setup to its end: the one loop
  *   step.c        one step: acquire, gradient, release, publish
- *   batches.c     the next batch, loaded ahead where that pays       loader.h  the threads that load
+ *   batches.c     the next batch, loaded ahead where that pays; loader.h: the threads that load
  *   order.h       which examples a batch has
  *   sources.h     who takes which batch
  *   host.h        how workers run and park: threads.c, procs.c

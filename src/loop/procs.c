@@ -17,6 +17,7 @@
 #define _GNU_SOURCE /* syscall numbers, strsignal */
 #endif
 #include "loop/host.h"
+#include "loop/worker.h"
 
 #include "base/futex.h"
 

@@ -9,6 +9,7 @@
  * controlling thread does, by the heartbeats of workers with a timeout.
  */
 #include "loop/host.h"
+#include "loop/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -179,15 +180,17 @@ static void silence(drove_host *h, unsigned worker)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Twice the timeout: the engine's own error comes first. */
+/* Twice the timeout: the engine's own error comes first.  A worker that comes back sees that it is
+ * lost, and leaves its error text alone. */
 static void lose(drove_host *h, drove_worker *w, double limit_s)
 {
     drove_source *from = h->loop->source;
+    silence(h, w->index);
+    if (!atomic_load(&w->is_silent)) return; /* it has just parked */
     (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
     if (from != NULL && from->ops->fail != NULL) from->ops->leave(from, w->index);
     else if (from == NULL) drove__error_copy(w->error); /* the source will be told */
     else drove__worker_keep_error(w, DROVE_E_SYSTEM);
-    silence(h, w->index);
 }
 
 static void find_silent(drove_host *h)

@@ -2,15 +2,7 @@
 #ifndef DROVE_LOOP_WORKER_H
 #define DROVE_LOOP_WORKER_H
 
-#include "loop/loop.h"
-
-typedef enum drove_command { /* from the controlling thread; afterwards the worker parks */
-                             DROVE_DO_TRAIN,
-                             DROVE_DO_SCORE,
-                             DROVE_DO_STATISTICS, /* one worker: batch normalisation's population */
-                             DROVE_DO_PROBE,      /* workers on devices: measure batch sizes */
-                             DROVE_DO_QUIT
-} drove_command;
+#include "loop/host.h"
 
 /* By the controlling thread, before the hosts start: memory that others read too, the device.
  * Errors: those of drove__device_open, DROVE_E_NOMEM. */

@@ -87,6 +87,9 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
+    /* Parts of their own: worker w has every T-th batch, whoever is faster. */
+    if (strcmp(o->shard, "own") == 0 && !p->source->counts_rows)
+        p->source = find_source(tables, "rounds");
     return DROVE_OK;
 }
 
@@ -220,8 +223,8 @@ static unsigned list_workers(const drove_plan *p)
 
 static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
-    char text[DROVE_TEXT_SIZE];
-    drove__workers_expand(o->workers, m->local_rank, text, sizeof text);
+    char text[DROVE_WORKERS_SIZE];
+    DROVE_TRY(drove__workers_expand(o->workers, m->local_rank, text, sizeof text));
     return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
 }
 

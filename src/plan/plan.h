@@ -19,7 +19,7 @@
 typedef enum drove_host_kind {                     /* what a worker is to the operating system */
                                DROVE_HOST_THREADS, /* a thread of this process */
                                DROVE_HOST_PROCS,   /* a process forked from this one */
-                               DROVE_HOST_RANKS /* threads of this process, which is one rank of a job */
+                               DROVE_HOST_RANKS    /* threads of this process, one rank of a job */
 } drove_host_kind;
 
 typedef struct drove_plan_worker {

@@ -30,10 +30,15 @@ drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *ou
                        DROVE_MOST_THREADS, text);
 }
 
-void drove__workers_expand(const char *text, unsigned local_rank, char *into, size_t size)
+drove_status drove__workers_expand(const char *text, unsigned local_rank, char *into, size_t size)
 {
     size_t used = 0;
-    for (const char *at = text; *at != '\0' && used + 12 < size; at++) {
+    for (const char *at = text; *at != '\0'; at++) {
+        if (used + 12 >= size)
+            return drove__fail(DROVE_E_ARG,
+                               "--workers: expected at most %zu characters with %%r replaced, "
+                               "found more",
+                               size - 12);
         if (at[0] == '%' && at[1] == 'r') {
             used += (size_t)snprintf(into + used, size - used, "%u", local_rank);
             at++;
@@ -42,6 +47,7 @@ void drove__workers_expand(const char *text, unsigned local_rank, char *into, si
         }
     }
     into[used] = '\0';
+    return DROVE_OK;
 }
 
 /* ---- processes ---- */

@@ -5,10 +5,13 @@
 #include "base/spec.h"
 #include "base/topo.h"
 
+#include <drove/options.h>
+
 #include <stdbool.h>
 
 enum { DROVE_MOST_THREADS = 4096, DROVE_MOST_PROCS = 1024 };
 enum { DROVE_MOST_ENTRIES = 256, DROVE_WORKER_NAME_SIZE = 64 };
+enum { DROVE_WORKERS_SIZE = DROVE_TEXT_SIZE + 12 };
 
 typedef struct drove_workers_entry {
     char       name[DROVE_WORKER_NAME_SIZE]; /* as typed, without its keys: "cpu:0-1", "opencl:0" */
@@ -38,8 +41,9 @@ drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsi
                                   bool may_repeat, drove_workers_list *out);
 void         drove__workers_fini(drove_workers_list *list); /* a zeroed one is accepted */
 
-/* text with %r replaced by the number of this rank on its host. */
-void drove__workers_expand(const char *text, unsigned local_rank, char *into, size_t size);
+/* text with %r replaced by the number of this rank on its host; any text without %r fits
+ * DROVE_WORKERS_SIZE.  Errors: DROVE_E_ARG: it does not fit. */
+drove_status drove__workers_expand(const char *text, unsigned local_rank, char *into, size_t size);
 
 /* Does the text say procs, procs:N or procs:all? */
 bool drove__workers_are_procs(const char *text);

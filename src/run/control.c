@@ -8,6 +8,7 @@
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "run/output.h"
+#include "run/progress.h"
 #include "run/ranks.h"
 
 #include <math.h>
@@ -15,37 +16,6 @@
 #include <string.h>
 
 static const uint64_t TICK_NS = 100000000; /* display, signals */
-
-const double drove__mark_percent[DROVE_N_MARKS] = {10.0, 5.0, 2.0};
-
-/* How many interrupts there have been << SIGNAL_BITS | the number of the last one's signal.  Signal
- * handlers and any thread write it; runs compare it with what it was when they began, so nobody has
- * to clear it.  Relaxed: the word is all that is passed on. */
-static _Atomic uint64_t interrupts;
-enum { SIGNAL_BITS = 8, SIGNAL_MASK = (1 << SIGNAL_BITS) - 1 };
-_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler writes `interrupts`");
-
-void drove_train_interrupt(int signal_number)
-{
-    bool is_signal = signal_number > 0 && signal_number <= SIGNAL_MASK;
-    uint64_t number = is_signal ? (uint64_t)signal_number : SIGINT;
-    uint64_t word = atomic_load_explicit(&interrupts, memory_order_relaxed), next;
-    do next = ((word >> SIGNAL_BITS) + 1) << SIGNAL_BITS | number;
-    while (!atomic_compare_exchange_weak_explicit(&interrupts, &word, next, memory_order_relaxed,
-                                                  memory_order_relaxed));
-}
-
-uint64_t drove__run_interrupts(void)
-{
-    return atomic_load_explicit(&interrupts, memory_order_relaxed);
-}
-
-/* The signal that has interrupted this run; 0: none. */
-static int interrupt_signal(const drove_run *run)
-{
-    uint64_t word = drove__run_interrupts();
-    return word != run->interrupts_before ? (int)(word & SIGNAL_MASK) : 0;
-}
 
 /* Sums and times from options may be beyond what fits: then they are never reached. */
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -58,62 +28,9 @@ static uint64_t ns_of(double seconds)
     return seconds < 1e10 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
-static uint64_t examples_done(const drove_run *run)
-{
-    uint64_t sum = drove__ranks_ahead(run);
-    for (unsigned i = 0; i < run->plan.n_workers; i++) {
-        sum += atomic_load_explicit(&run->loop->worker[i].trace.examples, memory_order_relaxed);
-    }
-    return sum;
-}
-
 static double seconds(uint64_t ns)
 {
     return (double)ns * 1e-9;
-}
-
-/* ---- progress ---- */
-
-static double budget_fraction(const drove_run *run, double epochs, uint64_t updates, double train_s)
-{
-    double fraction = NAN;
-    if (isfinite(run->until.epochs)) fraction = fmax(epochs / run->until.epochs, 0.0);
-    if (isfinite(run->until.seconds))
-        fraction = fmax(train_s / run->until.seconds, isnan(fraction) ? 0.0 : fraction);
-    if (run->until.updates != UINT64_MAX) {
-        double part = (double)updates / (double)run->until.updates;
-        fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
-    }
-    return fmin(fraction, 1.0);
-}
-
-void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove_progress *out)
-{
-    const drove_standing *st = &run->standing;
-    uint64_t examples = examples_done(run);
-    if (train_ns > run->rate_ns && examples > run->rate_examples) {
-        run->rate = (double)(examples - run->rate_examples) / seconds(train_ns - run->rate_ns);
-    }
-    double epochs = (double)examples / (double)run->loop->order.n_rows, train_s = seconds(train_ns);
-    *out = (drove_progress){
-        .epochs = epochs,
-        .epochs_total = isfinite(run->until.epochs) ? run->until.epochs : NAN,
-        .examples = examples,
-        .updates = atomic_load(&run->loop->sync->published),
-        .train_s = train_s,
-        .examples_per_s = run->rate,
-        .loss = st->loss,
-        .loss_initial = st->loss_initial,
-        .accuracy = st->accuracy,
-        .test_loss = st->test_loss,
-        .test_accuracy = st->test_accuracy,
-        .target_loss =
-            run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
-        .n_workers = run->plan.n_workers,
-        .evaluated = evaluated,
-    };
-    out->fraction = budget_fraction(run, epochs, out->updates, train_s);
-    out->eta_s = out->fraction > 0.0 ? train_s * (1.0 - out->fraction) / out->fraction : NAN;
 }
 
 static void show_progress(drove_run *run, uint64_t train_ns)
@@ -153,11 +70,11 @@ static void pass_marks(drove_run *run)
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
             continue;
-        st->mark[i] =
-            (drove_mark){.train_s = seconds(st->train_ns),
-                         .epochs = (double)examples_done(run) / (double)run->loop->order.n_rows,
-                         .updates = atomic_load(&run->loop->sync->published),
-                         .met = true};
+        st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
+                                   .epochs = (double)drove__run_examples(run) /
+                                             (double)run->loop->order.n_rows,
+                                   .updates = atomic_load(&run->loop->sync->published),
+                                   .met = true};
     }
 }
 
@@ -169,18 +86,6 @@ static void plan_evaluation(drove_run *run)
     double slot = ((double)next - run->loop->source->width) / batches_between(run) - 2.0;
     run->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
     while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
-}
-
-drove_status drove__run_theta(drove_run *run, const float **out)
-{
-    drove_loop *loop = run->loop;
-    const drove_params at = loop->sync->ops->peek(loop->sync);
-    *out = run->theta != NULL ? run->theta : at.theta;
-    if (run->theta == NULL || run->theta_is_current) return DROVE_OK;
-    if (at.words != NULL) loop->core_ops->unpack(loop->shared, at.words, run->theta);
-    else DROVE_TRY(drove__population_run(loop, at.theta));
-    run->theta_is_current = true;
-    return DROVE_OK;
 }
 
 /* A parameter that no example of an evaluation meets does not show in the loss. */
@@ -283,7 +188,7 @@ static bool budget_used(const drove_run *run)
 
 static bool run_is_over(drove_run *run)
 {
-    run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : interrupt_signal(run);
+    run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : drove__run_signal(run);
     if (atomic_load(&run->loop->nonfinite)) {
         run->outcome = DROVE_CRASHED;
     } else if (target_met(run)) {
@@ -310,7 +215,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
 {
     if (run->plan.source->counts_rows) return UINT64_MAX; /* most_updates says it */
-    uint64_t next = atomic_load(&run->loop->source->next), published = atomic_load(&run->loop->sync->published);
+    uint64_t next = atomic_load(&run->loop->source->next),
+             published = atomic_load(&run->loop->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
     uint64_t missing = updates - published, each = run->loop->sync->batches_per_update;
@@ -357,7 +263,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
     if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
-    run->rate_examples = examples_done(run);
+    run->rate_examples = drove__run_examples(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__clock_now(clock);
     uint64_t deadline =
@@ -373,7 +279,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
         uint64_t now = drove__clock_now(clock);
         if (host->ops->wait(host, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
         now = drove__clock_now(clock);
-        if (!halted && (interrupt_signal(run) != 0 || now >= deadline)) {
+        if (!halted && (drove__run_signal(run) != 0 || now >= deadline)) {
             drove__loop_halt(run->loop);
             halted = true;
         }
@@ -383,7 +289,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     st->train_ns += drove__clock_now(clock) - start;
     if (from->ops->settle != NULL) from->ops->settle(from);
     gather_clamped(run);
-    run->ranks.signal_number = interrupt_signal(run);
+    run->ranks.signal_number = drove__run_signal(run);
     drove_status status = host->ops->status(host);
     return status == DROVE_OK ? drove__ranks_parked(run) : status;
 }
@@ -394,7 +300,8 @@ static bool save_is_due(const drove_run *run, bool evaluated)
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
     case DROVE_SAVE_EPOCHS: return atomic_load(&run->loop->source->next) >= next_save_batch(run);
-    case DROVE_SAVE_UPDATES: return atomic_load(&run->loop->sync->published) >= next_save_update(run);
+    case DROVE_SAVE_UPDATES:
+        return atomic_load(&run->loop->sync->published) >= next_save_update(run);
     case DROVE_SAVE_SECONDS: return run->standing.train_ns >= next_save_ns(run);
     }
     return false;
@@ -471,9 +378,10 @@ drove_status drove__run_control(drove_run *run)
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
         DROVE_TRY(check_source(run));
-        if (run->loop->sync->ops->parked != NULL) DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
-        evaluated =
-            atomic_load(&run->loop->nonfinite) || atomic_load(&run->loop->source->next) >= next_evaluation(run);
+        if (run->loop->sync->ops->parked != NULL)
+            DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
+        evaluated = atomic_load(&run->loop->nonfinite) ||
+                    atomic_load(&run->loop->source->next) >= next_evaluation(run);
         if (evaluated) DROVE_TRY(evaluate_or_save(run));
         if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }

@@ -75,7 +75,8 @@ drove_status drove__run_features(drove_run *run)
     drove__topo_facts(run->topo, &facts);
     unsigned n_threads = run->plan.n_workers < facts.n_pus ? run->plan.n_workers : facts.n_pus;
     uint64_t begin = drove__now_ns();
-    drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers); /* the threads inherit it */
+    drove__topo_spread_memory(run->topo, run->place,
+                              run->plan.n_workers); /* the threads inherit it */
     drove_status status = apply(run, n_threads);
     drove__topo_spread_memory(run->topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");

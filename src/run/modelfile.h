@@ -30,7 +30,6 @@ void         drove__modelfile_fini(drove_modelfile *file);
 /* The features alone. */
 drove_status drove__modelfile_features(const char *path, drove_features_options *out);
 
-
 /* What these data demand of a model. */
 drove_model_io drove__data_io(const drove_data *data);
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */

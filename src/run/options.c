@@ -266,8 +266,8 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
     if (value[0] == '\0') return set_text(options->workers, info, value);
     if (strncmp(value, threads, n) != 0 || strchr(value, '+') != NULL) {
         drove_workers_list list;
-        char expanded[DROVE_TEXT_SIZE];
-        drove__workers_expand(value, 0, expanded, sizeof expanded);
+        char expanded[DROVE_WORKERS_SIZE];
+        DROVE_TRY(drove__workers_expand(value, 0, expanded, sizeof expanded));
         DROVE_TRY(drove__workers_parse(expanded, NULL, DROVE_MOST_THREADS, true, &list));
         drove__workers_fini(&list);
         return set_text(options->workers, info, value);

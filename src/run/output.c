@@ -6,7 +6,7 @@
  */
 #include "run/output.h"
 
-#include "run/control.h"
+#include "run/progress.h"
 
 #include "base/file.h"
 #include "report/report.h"

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a run that failed where the other ranks do not know; drove_ranks_abandon ends them. */
-static _Atomic(drove_transport *) broken;
+/* Of this thread's last run, as its error text is, if the other ranks do not know that it failed;
+ * drove_ranks_abandon ends them. */
+static _Thread_local drove_transport *broken;
 
 /* ---- joining and leaving ---- */
 
@@ -44,14 +45,15 @@ void drove__ranks_leave(drove_run *run, drove_status status)
 {
     bool is_known = status == DROVE_OK || !run->ranks.is_together;
     if (run->transport == NULL) return;
-    if (run->ranks.n > 1 && !is_known) atomic_store(&broken, run->transport);
+    if (run->ranks.n > 1 && !is_known) broken = run->transport;
     else run->transport->ops->destroy(run->transport);
     run->transport = NULL;
 }
 
 void drove_ranks_abandon(int exit_status)
 {
-    drove_transport *t = atomic_exchange(&broken, NULL);
+    drove_transport *t = broken;
+    broken = NULL;
     if (t != NULL) drove__transport_abort(t, exit_status);
 }
 

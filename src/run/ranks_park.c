@@ -1,7 +1,7 @@
 /* run/ranks_park.c - what ranks tell each other when their workers are parked.  See ranks.h. */
 #include "run/ranks.h"
 
-#include "run/control.h"
+#include "run/progress.h"
 #include "loop/evaluation.h"
 
 #include <stdlib.h>
@@ -105,7 +105,8 @@ drove_status drove__ranks_parked(drove_run *run)
     drove_transport *t = run->transport;
     const drove_plan *p = &run->plan;
     if (run->ranks.n <= 1) return DROVE_OK;
-    parked *all = drove__alloc(p->n_workers, sizeof *all), *mine = drove__alloc(p->n_here, sizeof *mine);
+    parked *all = drove__alloc(p->n_workers, sizeof *all),
+           *mine = drove__alloc(p->n_here, sizeof *mine);
     drove_status status = DROVE_OK;
     if (all == NULL || mine == NULL)
         status = drove__fail_nomem("what ranks say", p->n_workers * sizeof *all);

@@ -8,10 +8,10 @@
 #include "strategy/source.h"
 #include "strategy/strategy.h"
 
-extern const drove_sync_ops *const   drove__strategies[]; /* NULL-terminated */
-extern const drove_source_ops *const drove__sources[];    /* NULL-terminated */
-extern const drove_plan_tables       drove__plan_registry;  /* of both */
-extern const drove_engine_ops *const drove__engines[];    /* NULL-terminated */
+extern const drove_sync_ops *const   drove__strategies[];  /* NULL-terminated */
+extern const drove_source_ops *const drove__sources[];     /* NULL-terminated */
+extern const drove_plan_tables       drove__plan_registry; /* of both */
+extern const drove_engine_ops *const drove__engines[];     /* NULL-terminated */
 
 /* Entry i of registry `kind` ("strategies", "rules" ...: those of drove_list); false: there are no
  * more. */

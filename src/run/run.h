@@ -1,6 +1,6 @@
 /* run/run.h - one run: the objects that options name, and what is known of it so far.
  *
- *   run.c        drove_train: setup -> control -> result
+ *   train.c      drove_train: setup -> control -> result
  *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
  *   workers.c    the plan's workers: engines, source of batches, host
  *   control.c    stretches of training between evaluations and saves
@@ -89,9 +89,9 @@ struct drove_run {
     float         *theta;
     bool           theta_is_current; /* no step since they were made */
     drove_standing standing;
-    uint64_t       since_ns; /* training time when these workers began; before: others */
-    uint64_t       logged_ns;       /* training time at the last record of the log ... */
-    uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
+    uint64_t       since_ns;       /* training time when these workers began; before: others */
+    uint64_t       logged_ns;      /* training time at the last record of the log ... */
+    uint64_t      *logged_busy_ns; /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     drove_outcome  outcome;

@@ -64,10 +64,8 @@ drove_status drove__run_check_memory(const drove_run *run)
     const size_t rows = drove__update_rows(run);
     if (model->is_chain) return check_chain(run, (double)drove__memory_available());
     const double workers = workers_here(run), n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
-    const drove_pass_options pass = {.model = model,
-                                     .rows = rows,
-                                     .max_rows = drove__score_rows(model, rows),
-                                     .trains = true};
+    const drove_pass_options pass = {
+        .model = model, .rows = rows, .max_rows = drove__score_rows(model, rows), .trains = true};
     double outputs = (double)drove__pass_bytes(&pass);
     double need = vector * n_copies + outputs * workers;
     double there = (double)drove__memory_available();

@@ -107,8 +107,8 @@ static drove_status load_source(drove_run *run, const drove_safetensors *st, uin
 {
     drove_source *from = run->loop->source;
     const char *workers = drove__safetensors_meta(st, "workers");
-    bool is_same = workers != NULL && strcmp(workers, run->opt.workers) == 0 &&
-                   n_saved == run->plan.n_workers;
+    bool is_same =
+        workers != NULL && strcmp(workers, run->opt.workers) == 0 && n_saved == run->plan.n_workers;
     if (from->ops->restore == NULL) return DROVE_OK;
     if (!is_same) begin_as_others(run);
     return from->ops->restore(from, st, is_same);
@@ -199,8 +199,8 @@ static size_t most_kept(const drove_run *run)
 }
 
 /* t: [most].  *memory: what came from other ranks. */
-static drove_status write_state(drove_run *run, const char *path, drove_tensor *t,
-                                size_t most, uint64_t *trace, void ***memory)
+static drove_status write_state(drove_run *run, const char *path, drove_tensor *t, size_t most,
+                                uint64_t *trace, void ***memory)
 {
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
@@ -309,7 +309,8 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
         !own_state)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
-                       run->plan.source->counts_rows ? "workers" : "threads", (unsigned long long)n_saved,
+                       run->plan.source->counts_rows ? "workers" : "threads",
+                       (unsigned long long)n_saved,
                        run->plan.source->counts_rows ? "threads in all " : "", run->plan.n_workers);
 }
 
@@ -397,7 +398,8 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
     run->save.is_there = true;
-    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->loop->sync->n_vector, &bytes));
+    DROVE_TRY(
+        drove__safetensors_want(st, "vector", DROVE_T_F32, run->loop->sync->n_vector, &bytes));
     drove_params vector = {.theta = (float *)(uintptr_t)bytes};
     if (run->loop->shared != NULL) vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
     return drove__sync_restore(run->loop->sync, counters[1], &vector, st);

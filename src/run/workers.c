@@ -5,7 +5,7 @@
 #include "base/spec.h"
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
-#include "loop/host.h"
+#include "loop/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

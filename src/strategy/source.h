@@ -41,7 +41,7 @@ typedef struct drove_source_worker { /* what a source may know of a worker */
     const char *name;                /* "opencl:0" */
     unsigned    group;               /* workers of one group take parts of the same assignment */
     bool        is_device;
-    unsigned    n_cores; /* that compute one gradient together; 1: it steps for itself */
+    unsigned    n_cores;         /* that compute one gradient together; 1: it steps for itself */
     uint64_t batch, least, most; /* examples of a batch, of a group for each worker; 0: not given */
     uint64_t measured_least, measured_most; /* by a probe (wants_probe); 0: not measured */
     double   timeout_s;                     /* 0: none */

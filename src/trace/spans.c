@@ -1,7 +1,7 @@
 /* trace/spans.c - keeps spans of time; writes them as Chrome trace events.
  *
  * The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
- * ("Trace Event Format"), complete events ("ph": "X") with times in microseconds.  A lane is a
+ * ("Trace Event Format"), complete events ("ph": "X") with times in microseconds.  A track is a
  * process; activities that can overlap in it (computing, copying either way, adding) are threads.
  */
 #include "trace/spans.h"
@@ -22,7 +22,7 @@ const char *const drove__span_names[DROVE_N_SPAN_KINDS] = {
     [DROVE_SPAN_BROADCAST] = "broadcast", [DROVE_SPAN_LOAD] = "load",
 };
 
-/* The row within a lane. */
+/* The row within a track. */
 enum { ROW_COMPUTE, ROW_DOWN, ROW_ADD, ROW_UP, ROW_EXCHANGE, ROW_LOAD, N_ROWS };
 static const char *const row_name[N_ROWS] = {"compute", "copy down", "add",
                                              "copy up", "exchange",  "load"};
@@ -34,65 +34,65 @@ static const unsigned char row_of[DROVE_N_SPAN_KINDS] = {
     [DROVE_SPAN_BROADCAST] = ROW_EXCHANGE, [DROVE_SPAN_LOAD] = ROW_LOAD,
 };
 
-typedef struct lane_spans {
-    char name[DROVE_LANE_NAME_SIZE];
+typedef struct track_spans {
+    char name[DROVE_TRACK_NAME_SIZE];
     uint64_t n; /* spans added; the last DROVE_SPANS_KEPT are kept */
     drove_time_span *span;
-} DROVE_ALIGNED_CACHE_LINE lane_spans;
+} DROVE_ALIGNED_CACHE_LINE track_spans;
 
 struct drove_spans {
-    unsigned n_lanes;
-    lane_spans *lane;
+    unsigned n_tracks;
+    track_spans *track;
 };
 
-drove_status drove__spans_create(unsigned n_lanes, drove_spans **out)
+drove_status drove__spans_create(unsigned n_tracks, drove_spans **out)
 {
     *out = NULL;
     drove_spans *s = calloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a timeline", sizeof *s);
-    s->lane = drove__alloc(n_lanes, sizeof *s->lane);
-    if (s->lane == NULL) goto fail;
-    s->n_lanes = n_lanes;
-    for (unsigned i = 0; i < n_lanes; i++) {
-        s->lane[i].span = drove__alloc(DROVE_SPANS_KEPT, sizeof *s->lane[i].span);
-        if (s->lane[i].span == NULL) goto fail;
+    s->track = drove__alloc(n_tracks, sizeof *s->track);
+    if (s->track == NULL) goto fail;
+    s->n_tracks = n_tracks;
+    for (unsigned i = 0; i < n_tracks; i++) {
+        s->track[i].span = drove__alloc(DROVE_SPANS_KEPT, sizeof *s->track[i].span);
+        if (s->track[i].span == NULL) goto fail;
     }
     *out = s;
     return DROVE_OK;
 fail:
     drove__spans_destroy(s);
     return drove__fail_nomem("a timeline",
-                             (size_t)n_lanes * DROVE_SPANS_KEPT * sizeof(drove_time_span));
+                             (size_t)n_tracks * DROVE_SPANS_KEPT * sizeof(drove_time_span));
 }
 
 void drove__spans_destroy(drove_spans *s)
 {
     if (s == NULL) return;
-    for (unsigned i = 0; i < s->n_lanes; i++) drove__free(s->lane[i].span);
-    drove__free(s->lane);
+    for (unsigned i = 0; i < s->n_tracks; i++) drove__free(s->track[i].span);
+    drove__free(s->track);
     free(s);
 }
 
 /* Leaves out characters that JSON would have to escape. */
-static void copy_name(char into[DROVE_LANE_NAME_SIZE], const char *name)
+static void copy_name(char into[DROVE_TRACK_NAME_SIZE], const char *name)
 {
     size_t n = 0;
-    for (; *name != '\0' && n + 1 < DROVE_LANE_NAME_SIZE; name++) {
+    for (; *name != '\0' && n + 1 < DROVE_TRACK_NAME_SIZE; name++) {
         bool plain = *name != '"' && *name != '\\' && (unsigned char)*name >= ' ';
         if (plain) into[n++] = *name;
     }
     into[n] = '\0';
 }
 
-void drove__spans_name(drove_spans *s, unsigned lane, const char *name)
+void drove__spans_name(drove_spans *s, unsigned track, const char *name)
 {
-    if (s != NULL && lane < s->n_lanes) copy_name(s->lane[lane].name, name);
+    if (s != NULL && track < s->n_tracks) copy_name(s->track[track].name, name);
 }
 
-void drove__spans_add(drove_spans *s, unsigned lane, const drove_time_span *span)
+void drove__spans_add(drove_spans *s, unsigned track, const drove_time_span *span)
 {
-    if (s == NULL || lane >= s->n_lanes || span->end_ns <= span->begin_ns) return;
-    lane_spans *l = &s->lane[lane];
+    if (s == NULL || track >= s->n_tracks || span->end_ns <= span->begin_ns) return;
+    track_spans *l = &s->track[track];
     l->span[l->n++ % DROVE_SPANS_KEPT] = *span;
 }
 
@@ -112,25 +112,25 @@ static void begin_event(output *o)
     o->has_event = true;
 }
 
-static void write_names(output *o, unsigned lane, const char *name)
+static void write_names(output *o, unsigned track, const char *name)
 {
     begin_event(o);
     fprintf(
         o->file,
         "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %u, \"args\": {\"name\": \"%s\"}}",
-        lane, name);
+        track, name);
     for (unsigned row = 0; row < N_ROWS; row++) {
         begin_event(o);
         fprintf(o->file,
                 "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %u, \"tid\": %u, \"args\": "
                 "{\"name\": \"%s\"}}",
-                lane, row, row_name[row]);
+                track, row, row_name[row]);
     }
 }
 
-static void write_span(output *o, unsigned lane, const drove_time_span *span)
+static void write_span(output *o, unsigned track, const drove_time_span *span)
 {
-    char name[DROVE_LANE_NAME_SIZE] = "";
+    char name[DROVE_TRACK_NAME_SIZE] = "";
     if (span->part != UINT32_MAX) {
         if (o->part_name != NULL && span->part < o->n_parts)
             copy_name(name, o->part_name[span->part]);
@@ -142,12 +142,12 @@ static void write_span(output *o, unsigned lane, const drove_time_span *span)
         "{\"ph\": \"X\", \"name\": \"%s%s%s\", \"cat\": \"%s\", \"pid\": %u, \"tid\": %u, \"ts\": "
         "%.3f, \"dur\": %.3f, \"args\": {\"iteration\": %llu}}",
         drove__span_names[span->kind], name[0] != '\0' ? " " : "", name,
-        drove__span_names[span->kind], lane, row_of[span->kind],
+        drove__span_names[span->kind], track, row_of[span->kind],
         (double)(span->begin_ns - o->origin_ns) * 1e-3,
         (double)(span->end_ns - span->begin_ns) * 1e-3, (unsigned long long)span->iteration);
 }
 
-static uint64_t first_kept(const lane_spans *l)
+static uint64_t first_kept(const track_spans *l)
 {
     return l->n > DROVE_SPANS_KEPT ? l->n - DROVE_SPANS_KEPT : 0;
 }
@@ -155,8 +155,8 @@ static uint64_t first_kept(const lane_spans *l)
 static uint64_t earliest(const drove_spans *s)
 {
     uint64_t least = UINT64_MAX;
-    for (unsigned i = 0; i < s->n_lanes; i++) {
-        const lane_spans *l = &s->lane[i];
+    for (unsigned i = 0; i < s->n_tracks; i++) {
+        const track_spans *l = &s->track[i];
         for (uint64_t k = first_kept(l); k < l->n; k++) {
             uint64_t begin_ns = l->span[k % DROVE_SPANS_KEPT].begin_ns;
             if (begin_ns < least) least = begin_ns;
@@ -175,8 +175,8 @@ drove_status drove__spans_write(const drove_spans *s, const char *path,
                 .part_name = part_name,
                 .n_parts = n_parts};
     fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", o.file);
-    for (unsigned i = 0; i < s->n_lanes; i++) {
-        const lane_spans *l = &s->lane[i];
+    for (unsigned i = 0; i < s->n_tracks; i++) {
+        const track_spans *l = &s->track[i];
         if (l->name[0] == '\0') continue;
         write_names(&o, i, l->name);
         for (uint64_t k = first_kept(l); k < l->n; k++)

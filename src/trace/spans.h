@@ -1,7 +1,7 @@
-/* trace/spans.h - a timeline: spans of time in lanes, of which each lane keeps the latest; written
+/* trace/spans.h - a timeline: spans of time in tracks; each track keeps the latest.  It is written
  * as Chrome trace events, which Perfetto and browsers open.
  *
- * A lane belongs to one thread, and only that thread adds to it; all other calls need it parked.
+ * A track belongs to one thread, and only that thread adds to it; all other calls need it parked.
  * Adding costs one store of 32 bytes: no allocation, output or lock.
  */
 #ifndef DROVE_TRACE_SPANS_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DROVE_SPANS_KEPT = 16384, DROVE_LANE_NAME_SIZE = 64 };
+enum { DROVE_SPANS_KEPT = 16384, DROVE_TRACK_NAME_SIZE = 64 };
 
 typedef enum drove_span_kind {
     DROVE_SPAN_FORWARD,
@@ -39,12 +39,12 @@ typedef struct drove_time_span {
 typedef struct drove_spans drove_spans;
 
 /* Errors: DROVE_E_NOMEM. */
-drove_status drove__spans_create(unsigned n_lanes, drove_spans **out);
+drove_status drove__spans_create(unsigned n_tracks, drove_spans **out);
 void         drove__spans_destroy(drove_spans *spans); /* NULL accepted */
-/* Names a lane, as "host:0".  Lanes without a name are not written. */
-void drove__spans_name(drove_spans *spans, unsigned lane, const char *name);
-/* spans NULL, or no such lane: does nothing. */
-void drove__spans_add(drove_spans *spans, unsigned lane, const drove_time_span *span);
+/* Names a track, as "host:0".  Tracks without a name are not written. */
+void drove__spans_name(drove_spans *spans, unsigned track, const char *name);
+/* spans NULL, or no such track: does nothing. */
+void drove__spans_add(drove_spans *spans, unsigned track, const drove_time_span *span);
 /* part_name [n_parts], or NULL: numbers.  Errors: DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__spans_write(const drove_spans *spans, const char *path,
                                 const char *const *part_name, size_t n_parts);

@@ -7,7 +7,7 @@
 
 #include "strategy/source.h"
 
-enum { SOURCE_MOST_WORKERS = 64 };
+enum { SOURCE_MOST_WORKERS = 64, SOURCE_MOST_LOST = 64 };
 
 typedef struct source_setup {
     const drove_source_ops    *ops;
@@ -15,6 +15,7 @@ typedef struct source_setup {
     unsigned                   n_workers, n_groups; /* 0 groups: one for all */
     const drove_source_worker *worker;              /* [n_workers]; NULL: cores of one group */
     uint64_t                   n_rows, batch;       /* 0: 100000 and 64 */
+    uint64_t                   most_lost;           /* numbers that a worker may hold; 0: 1 */
     const drove_clock         *clock;               /* NULL: real */
 } source_setup;
 

@@ -584,7 +584,7 @@ static void wait_for_worker_0(rig *r, unsigned worker, void *arg)
     for (unsigned i = 0; worker != 0 && i < 3 && c->status[worker] == DROVE_OK; i++)
         c->status[worker] = take_step(r, worker, g, 0.1f, NULL, NULL);
     if (worker == 0) {
-        while (atomic_load(&r->sync->stopping) == 0) rest_us(1000); /* a busy machine stops late */
+        for (unsigned i = 0; i < 20000 && atomic_load(&r->sync->stopping) == 0; i++) rest_us(1000);
         c->status[0] = r->sync->ops->acquire(r->sync, 0, &view);
     }
 }

@@ -1,8 +1,7 @@
-/* The sources that need nothing but a counter: claimed and rounds. */
+/* The sources that need nothing but a counter: claimed and rounds.  What every source must keep:
+ * tests/unit/run/test_every_source.c. */
 #include "loop/sources.h"
 #include "source_cases.h"
-
-#include "base/mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,16 +9,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-static const drove_source_ops *const all[] = {&drove__source_claimed, &drove__source_rounds};
-
-static void every_source_keeps_the_rules(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < DROVE_COUNT(all); i++)
-        for (unsigned n = 2; n <= 8; n *= 2)
-            source_check_all(&(source_setup){.ops = all[i], .n_workers = n});
-}
 
 static bool take(source_rig *rig, unsigned worker, uint64_t *number)
 {
@@ -133,7 +122,6 @@ static void rounds_end_without_a_lost_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_source_keeps_the_rules),
         cmocka_unit_test(claims_go_to_whoever_asks),
         cmocka_unit_test(rounds_are_equal_and_whole),
         cmocka_unit_test(a_halt_finishes_the_round),

@@ -307,11 +307,11 @@ static void refusals(void **state)
          "--workers: expected procs:N, N from 1 to 1024 or all, found "
          "\"procs:0\""},
         {{.workers = "procs:2", .strategy = "rwlock"},
-         "--workers procs:2: --strategy rwlock: its lock stays locked; expected one of sequential, "
-         "hogwild, allreduce, easgd-sync3"},
+         "--workers procs:2: --strategy rwlock: its lock stays locked; expected one of hogwild, "
+         "allreduce, easgd-sync3"},
         {{.workers = "procs:2", .strategy = "hogbatch"},
          "--workers procs:2: --strategy hogbatch: its coordinator is of one process; expected one "
-         "of sequential, hogwild, allreduce, easgd-sync3"},
+         "of hogwild, allreduce, easgd-sync3"},
         {{.workers = "procs:2", .threads = "none"},
          "--threads: expected a whole number from 1 to 4096, or all, found \"none\""},
         {{.n_ranks = 2, .strategy = "hogwild"},

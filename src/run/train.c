@@ -1,10 +1,11 @@
-/* run/run.c - from options to objects to a result: drove_train. */
+/* run/train.c - from options to objects to a result: drove_train. */
 #include "run/run.h"
 
 #include "report/report.h"
 #include "run/control.h"
 #include "run/facts.h"
 #include "run/output.h"
+#include "run/progress.h"
 #include "run/ranks.h"
 
 #include <stdarg.h>

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Compares two builds of drove case by case: the same runs in turn, old, new, old, new ...
+
+    bench/run/paired.py OLD NEW [--pairs N] [--only WORD] [--markdown]
+
+OLD and NEW are programs (build/release/drove).  Each case prints the median of the ratios new / old of its pairs, their
+spread, and both medians.  A ratio of 1 means equally fast; above 1 the new one is faster.  What is compared is the rate
+that the run itself reports (examples/s of training time; GNPS; seconds per step of a phase), so loading and evaluation
+do not count.  Runs of a pair follow each other at once, so a busy machine slows both.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+MLP = ["--data", "synth:digits?n=20000", "--model", "mlp:128,128,128", "--eval-every", "1000"]
+DENSE = ["--data", "synth:logistic?n=20000&d=4096", "--model", "logistic", "--eval-every", "1000"]
+SPARSE = ["--data", "synth:logistic?n=40000&d=65536&density=0.001", "--model", "logistic", "--eval-every", "1000"]
+IMAGES = ["--data", "synth:images?size=28&n=2000", "--eval-every", "1000"]
+
+
+def rate(summary):
+    return summary["examples_per_s"]
+
+
+def phase(name):
+    return lambda summary: 1.0 / max(summary["phases"][name], 1e-9)
+
+
+def mlp(batch, threads, strategy, epochs, *more):
+    return MLP + ["--batch", str(batch), "--threads", str(threads), "--strategy", strategy,
+                  "--until", f"epochs={epochs}", *more]
+
+
+def cases():
+    for batch, epochs in ((1, 3), (16, 10), (64, 12), (512, 12)):
+        yield f"step, batch {batch}, one thread", None, mlp(batch, 1, "sequential", epochs), rate
+    for strategy in ("hogwild", "leashed:inf", "sync"):
+        for batch, epochs in ((1, 4), (16, 12), (64, 16)):
+            yield f"{strategy}, batch {batch}, two threads", None, mlp(batch, 2, strategy, epochs), rate
+    for strategy in ("mutex", "leashed:inf", "replicas"):
+        small = ["--data", "synth:digits?n=20000", "--model", "mlp:8", "--eval-every", "1000", "--batch", "1",
+                 "--threads", "2", "--strategy", strategy, "--until", "epochs=10"]
+        yield f"publish, {strategy}, 6,370 parameters", None, small, rate
+    for signature in ("D8M8", "D16M16", "D32fM32f"):
+        yield f"{signature} dense", None, DENSE + ["--precision", signature, "--threads", "1", "--until", "epochs=20"], rate
+        sparse = signature.replace("M", "i32M")
+        yield f"{signature} sparse", None, SPARSE + ["--precision", sparse, "--threads", "1", "--until", "epochs=40"], rate
+    yield ("coordinator, one example a message", None,
+           MLP + ["--strategy", "hogbatch?update=coordinator", "--workers", "cpu:0?batch=1", "--until", "updates=20000"],
+           rate)
+    yield "hogbatch, cpu:0-1", None, MLP + ["--strategy", "hogbatch", "--batch", "64", "--workers", "cpu:0-1",
+                                            "--until", "epochs=16"], rate
+    yield "adaptive, cpu:0-1", None, MLP + ["--strategy", "adaptive", "--workers", "cpu:0-1", "--until", "epochs=8"], rate
+    yield "accumulate, two workers", None, mlp(64, 2, "accumulate", 12), rate
+    yield "tree, two workers", None, mlp(64, 2, "tree", 12), rate
+    yield "all-reduce in memory", None, mlp(64, 2, "allreduce", 12), rate
+    yield "easgd-sync3 in memory", None, mlp(64, 2, "easgd-sync3", 12), rate
+    for library in ("openmpi", "mpich"):
+        yield f"all-reduce over {library}", library, mlp(64, 1, "allreduce", 8), rate
+    yield "LeNet, one thread", None, IMAGES + ["--model", "lenet", "--batch", "64", "--threads", "1",
+                                               "--until", "epochs=3"], rate
+    yield "AlexNet, one thread", None, ["--data", "synth:images?size=67&n=128", "--model", "alexnet", "--batch", "32",
+                                        "--threads", "1", "--until", "epochs=1", "--eval-every", "1000"], rate
+
+
+def launcher(library):
+    program = shutil.which(f"mpirun.{library}")
+    if program is None:
+        return None
+    command = [program, "-n", "2"]
+    if library == "openmpi":
+        command += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        if os.geteuid() == 0:
+            command.append("--allow-run-as-root")
+    return command
+
+
+def run(program, start, arguments):
+    command = (start or []) + [program, "train", *arguments, "--quiet", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    text = done.stdout
+    if done.returncode != 0 or "{" not in text:
+        raise RuntimeError(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()[:300]}")
+    return json.loads(text[text.index("{"):])
+
+
+def compare(old, new, start, arguments, figure, n_pairs):
+    ratios, olds, news = [], [], []
+    run(new, start, arguments)  # caches of convolutions and data
+    for i in range(n_pairs):
+        order = (old, new) if i % 2 == 0 else (new, old)
+        got = {program: figure(run(program, start, arguments)) for program in order}
+        olds.append(got[old])
+        news.append(got[new])
+        ratios.append(got[new] / got[old])
+    return ratios, olds, news
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    line = "| {} | {} | {} | {} | {} |" if options.markdown else "{:42} {:>8} {:>17} {:>12} {:>12}"
+    print(line.format("case", "new/old", "quartiles", "old", "new"))
+    if options.markdown:
+        print("|---|---|---|---|---|")
+    for name, library, arguments, figure in cases():
+        if options.only not in name:
+            continue
+        start = launcher(library) if library else None
+        if library and start is None:
+            print(line.format(name, "-", "not installed", "-", "-"))
+            continue
+        try:
+            ratios, olds, news = compare(options.old, options.new, start, arguments, figure, options.pairs)
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        low, _, high = statistics.quantiles(ratios, n=4)
+        print(line.format(name, f"{statistics.median(ratios):.3f}", f"{low:.3f} to {high:.3f}",
+                          f"{statistics.median(olds):,.0f}", f"{statistics.median(news):,.0f}"), flush=True)
+
+
+if __name__ == "__main__":
+    main()

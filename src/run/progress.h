@@ -1,0 +1,23 @@
+/* run/progress.h - the standing of a run: interrupts, progress, parameters. */
+#ifndef DROVE_RUN_PROGRESS_H
+#define DROVE_RUN_PROGRESS_H
+
+#include "run/run.h"
+
+/* A word that changes with every drove_train_interrupt: a run compares it with what it was when the
+ * run began. */
+uint64_t drove__run_interrupts(void);
+
+/* The signal that has interrupted this run; 0: none. */
+int drove__run_signal(const drove_run *run);
+/* Training examples that all workers have done. */
+uint64_t drove__run_examples(const drove_run *run);
+
+/* The present standing; train_ns: the training clock.  Numbers that do not exist are NaN. */
+void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove_progress *out);
+
+/* The parameters as floats [n_params], with batch normalisation's statistics; workers parked, valid
+ * until they go on.  Errors: those of the engine that computes statistics. */
+drove_status drove__run_theta(drove_run *run, const float **out);
+
+#endif

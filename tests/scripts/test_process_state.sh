@@ -1,0 +1,54 @@
+# The library keeps no state of the process that a run could change for another: every variable that is not constant
+# is in this list, which says why it may be one.
+set -eu
+if [ -n "$DROVE_SANITIZE" ]; then
+    echo "skip: the sanitizers add variables of their own"
+    exit 77
+fi
+cat >allowed <<'LIST'
+control interrupts          counts signals; a run compares it with its value at the start
+conv_choose choose_lock     of known
+conv_choose known           ways to compute convolutions, measured once and then constant
+convolution dnn             the functions of cuDNN, found once, constant
+convolution is_open         whether they were found
+convolution opened          pthread_once
+cpu detect_once             pthread_once
+cpu features                found once, constant
+cpu model                   found once, constant
+cpu vendor                  found once, constant
+module devices              found once, constant
+module drove_cl_host        the library, as a module sees it; set when it is opened
+module drove_cuda_host      likewise
+module folder               of host; constant
+module host                 what modules are given; constant
+module known                opened modules; a row is constant
+module lock                 of known
+module looked               pthread_once
+module n_devices            found once, constant
+module n_known              of known
+onednn library_isa          found once, constant
+onednn look_once            pthread_once
+onednn name                 found once, constant
+onednn name_beside_own      found once, constant
+onednn_conv engine          made once, constant
+onednn_conv engine_once     pthread_once
+prefetch held               registers of the processor, counted by holder: they are one for all processes
+prefetch is_installed       of held
+prefetch previous           of held
+validate theta              zeros, never written
+writer count                makes names of temporary files differ
+LIST
+find "$DROVE_BUILD_DIR/src" -path '*drove_*.dir*' -name '*.c.o' | LC_ALL=C sort | while read -r object; do
+    file=$(basename "$object" | sed 's/\..*//')
+    objdump -t "$object" | awk -v file="$file" '
+        / O / && / \.(bss|data)(\.[A-Za-z_]|[ \t])/ && !/\.data\.rel\.ro/ { name = $NF; sub(/\.[0-9]+$/, "", name); print file, name }'
+done | LC_ALL=C sort -u >found
+awk '{ print $1, $2 }' allowed | LC_ALL=C sort -u >names
+if ! grep -q . found; then
+    echo "no variables found: are there objects in $DROVE_BUILD_DIR/src?"
+    exit 1
+fi
+if comm -23 found names | grep .; then
+    echo "these variables are state of the process: move them into the run, or say here why they may stay"
+    exit 1
+fi

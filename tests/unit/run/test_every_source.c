@@ -1,0 +1,58 @@
+/* Every source of the registry keeps the rules of sources, with a strategy that names it. */
+#include "run/registry.h"
+#include "source_cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The first spec of the first strategy whose batches come from there. */
+static const char *spec_of(const drove_source_ops *source)
+{
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const char *name = drove__strategies[i]->batches;
+        if (strcmp(name != NULL ? name : "claimed", source->name) == 0)
+            return drove__strategies[i]->variants[0];
+    }
+    fail_msg("source %s: expected a strategy that names it", source->name);
+    return NULL;
+}
+
+static void every_source_keeps_the_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; drove__sources[i] != NULL; i++)
+        for (unsigned n = 2; n <= 8; n *= 2)
+            source_check_all(&(source_setup){.ops = drove__sources[i],
+                                             .spec = spec_of(drove__sources[i]),
+                                             .n_workers = n,
+                                             .most_lost = SOURCE_MOST_LOST});
+}
+
+/* What has no defined meaning when it is missing, and what stands or falls together. */
+static void every_row_is_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; drove__sources[i] != NULL; i++) {
+        const drove_source_ops *s = drove__sources[i];
+        assert_true(s->name != NULL && s->help != NULL && s->source != NULL);
+        assert_true(s->init != NULL && s->fini != NULL && s->open != NULL && s->halt != NULL &&
+                    s->next != NULL);
+        assert_true(s->publish == NULL || s->serve != NULL);
+        assert_true((s->tensors == NULL) == (s->restore == NULL));
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(drove__sources[k]->name, s->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_source_keeps_the_rules),
+        cmocka_unit_test(every_row_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
