@@ -22,7 +22,8 @@ static const cli_flag eval_flags[] = {
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
-     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
+     .words = "auto",
+     .list = "tiers",
      .help = "highest kernel tier to use"},
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
@@ -37,7 +38,8 @@ static const cli_flag predict_flags[] = {
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
-     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
+     .words = "auto",
+     .list = "tiers",
      .help = "highest kernel tier to use"},
 };
 
@@ -88,7 +90,8 @@ static const cli_flag dmgc_flags[] = {
     {.name = "isa",
      .value_name = "NAME",
      .default_text = "auto",
-     .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
+     .words = "auto",
+     .list = "tiers",
      .help = "highest kernel tier to use"},
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
@@ -261,6 +264,18 @@ static int unknown_command(const char *given)
     return cli_error(CLI_WRONG, "unknown %s \"%s\"; did you mean \"%s\"?", what, given, near);
 }
 
+static int no_command(void)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < CLI_COUNT(commands) && used < sizeof names; i++) {
+        const char *before = i == 0 ? "" : i + 1 < CLI_COUNT(commands) ? ", " : " or ";
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%s", before, commands[i].name);
+    }
+    return cli_error(CLI_WRONG, "expected a command: %s; drove --help explains", names);
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_args args;
@@ -290,10 +305,7 @@ static int help(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    if (argc < 2) {
-        return cli_error(CLI_WRONG, "expected a command: train, eval, predict, data, info, model, "
-                                    "list, dmgc or bench; drove --help explains");
-    }
+    if (argc < 2) return no_command();
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         return help(argc - 2, argv + 2);

@@ -1,6 +1,8 @@
 /* bench/micro/strategies.c - what publishing one step costs in each strategy, alone and with two
  * workers.
  *
+ * usage: bench_strategies [NAME...]: rows of the registry, by default all; always hogwild.
+ *
  * Every worker takes views and publishes a dense gradient of the thesis's MLP (134,912 floats with
  * the gaps of its layout) by plain SGD.  Its "gradient" is a copy of the view: it reads all
  * parameters and writes a whole gradient, as a backward pass does, where the strategy wants it, but
@@ -14,7 +16,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/topo.h"
-#include "sync/sync.h"
+#include "run/registry.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,12 +25,7 @@
 
 enum { N_PARAMS = 134912, STEPS = 300, WARM_UP = 30, REPEATS = 25, MOST_WORKERS = 2 };
 
-static const drove_sync_ops *const strategies[] = {
-    &drove__sync_hogwild,    &drove__sync_replicas, &drove__sync_leashed,
-    &drove__sync_sequential, &drove__sync_mutex,    &drove__sync_rwlock,
-    &drove__sync_ssp,        &drove__sync_softsync, &drove__sync_sync,
-};
-enum { MOST_RESULTS = 32 };
+enum { MOST_RESULTS = 128 };
 
 typedef struct round_result { /* times in nanoseconds a step */
     double acquire, publish, retries, dropped;
@@ -92,8 +89,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void run_round(const bench *b, unsigned n_workers, const float *theta0, result *of,
-                      unsigned round)
+static void run_round(const bench *b, unsigned n_workers, float *theta0, result *of, unsigned round)
 {
     drove_spec spec;
     drove_sync *s = NULL;
@@ -128,17 +124,47 @@ static void run_round(const bench *b, unsigned n_workers, const float *theta0, r
     of->round[round] = now;
 }
 
-static size_t list_variants(unsigned n_workers, result *out)
+/* One whose steps go straight into the parameters has no publication of its own. */
+static bool publishes(const bench *b, const drove_sync_ops *ops, const char *variant, float *theta0)
+{
+    drove_spec spec;
+    drove_sync *s = NULL;
+    if (drove__spec_parse(variant, &spec) != DROVE_OK) die();
+    drove_sync_options opt = {.spec = &spec, .n_workers = 1, .optim = b->optim};
+    if (drove__sync_create(ops, &opt, &(drove_params){.theta = theta0}, &s) != DROVE_OK) die();
+    bool has_publish = (s->needs & DROVE_SYNC_LIVE) == 0;
+    drove__sync_destroy(s);
+    drove__spec_fini(&spec);
+    return has_publish;
+}
+
+static bool is_wanted(const drove_sync_ops *ops, char **wanted)
+{
+    if (*wanted == NULL || strcmp(ops->name, "hogwild") == 0) return true;
+    while (*wanted != NULL && strcmp(*wanted, ops->name) != 0) wanted++;
+    return *wanted != NULL;
+}
+
+/* Every variant of the rows wanted[], which ends with NULL, as far as there is room. */
+static size_t list_variants(const bench *b, unsigned n_workers, float *theta0, char **wanted,
+                            result *out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
-        if ((strategies[i]->needs & DROVE_SYNC_ONE) != 0 && n_workers != 1) continue;
-        for (const char *const *v = strategies[i]->variants; *v != NULL; v++) {
-            if (strcmp(*v, "hogwild:live") == 0) continue; /* has no publication of its own */
-            out[n++] = (result){.ops = strategies[i], .variant = *v};
-        }
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        if (((*row)->needs & DROVE_SYNC_ONE) != 0 && n_workers != 1) continue;
+        if (!is_wanted(*row, wanted)) continue;
+        for (const char *const *v = (*row)->variants; *v != NULL && n < MOST_RESULTS; v++)
+            if (publishes(b, *row, *v, theta0)) out[n++] = (result){.ops = *row, .variant = *v};
     }
     return n;
+}
+
+/* The time of the update in place, to compare with. */
+static double time_of(const result *results, size_t n, const char *variant, unsigned round)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(results[i].variant, variant) == 0) return results[i].round[round].publish;
+    return 0.0;
 }
 
 static int by_publish(const void *a, const void *b)
@@ -157,8 +183,9 @@ static void print(const bench *b, unsigned n_workers, const result *of, double h
            r->publish / hogwild, r->retries, r->dropped);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
     bench b = {0};
     drove_optim_options opt = {
         .rule = "sgd",
@@ -178,13 +205,13 @@ int main(void)
     if (theta0 == NULL || b.gradient[0] == NULL || b.gradient[1] == NULL) return 1;
 
     for (unsigned n_workers = 1; n_workers <= MOST_WORKERS; n_workers++) {
-        result results[MOST_RESULTS];
-        size_t n = list_variants(n_workers, results);
+        static result results[MOST_RESULTS];
+        size_t n = list_variants(&b, n_workers, theta0, argv + 1, results);
         for (unsigned round = 0; round < REPEATS; round++)
             for (size_t i = 0; i < n; i++) run_round(&b, n_workers, theta0, &results[i], round);
         for (size_t i = 0; i < n; i++)
             qsort(results[i].round, REPEATS, sizeof results[i].round[0], by_publish);
-        double hogwild = results[0].round[n_workers == 1 ? 0 : REPEATS / 2].publish;
+        double hogwild = time_of(results, n, "hogwild", n_workers == 1 ? 0 : REPEATS / 2);
         for (size_t i = 0; i < n; i++) print(&b, n_workers, &results[i], hogwild);
     }
     for (unsigned i = 0; i < MOST_WORKERS; i++) drove__free(b.gradient[i]);

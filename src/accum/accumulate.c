@@ -118,6 +118,8 @@ static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt
     return DROVE_OK;
 }
 
+static const drove_sync_ops accumulate_first_come;
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     choice c = {.order = DROVE_ACCUM_ONCE};
@@ -126,6 +128,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
+    if (c.order == DROVE_ACCUM_FIRST_COME) s->ops = &accumulate_first_come;
     p->at_end = c.at_end;
     p->step = drove__alloc(s->n_workers, sizeof *p->step);
     if (p->step == NULL) return drove__sync_no_memory(s);
@@ -305,31 +308,22 @@ static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *co
 static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
                                        "accumulate?order=first-come", NULL};
 
-const drove_sync_ops drove__accum_accumulate = {
-    .name = "accumulate",
-    .help = "devices with parameters of their own; gradients are summed on the host layer by layer "
-            "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "
-            "threads that add",
-    .source = "Le Duc et al., Algorithms 5-7",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
-    .needs = DROVE_SYNC_DENSE,
-    .variants = variants,
-    .batches = "rounds",
-    .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .peek = peek,
-    .restore = restore,
-    .gradient = gradient,
-    .stop = stop,
-    .layer_ready = layer_ready,
-    .note_copy = note_copy,
-    .next_sum = next_sum,
-    .replica = replica,
-    .parked = parked,
-};
+#define ACCUMULATE_TABLE(kept)                                                                     \
+    .name = "accumulate",                                                                          \
+    .help =                                                                                        \
+        "devices with parameters of their own; gradients are summed on the host layer by layer "   \
+        "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "         \
+        "threads that add",                                                                        \
+    .source = "Le Duc et al., Algorithms 5-7",                                                     \
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | (kept),         \
+    .needs = DROVE_SYNC_DENSE, .variants = variants, .batches = "rounds", .init = init,            \
+    .fini = fini, .acquire = acquire, .release = release, .publish = publish, .peek = peek,        \
+    .restore = restore, .gradient = gradient, .stop = stop, .layer_ready = layer_ready,            \
+    .note_copy = note_copy, .next_sum = next_sum, .replica = replica, .parked = parked
+
+const drove_sync_ops drove__accum_accumulate = {ACCUMULATE_TABLE(DROVE_SYNC_REPEATABLE)};
+/* The order of arrival decides how sums are rounded. */
+static const drove_sync_ops accumulate_first_come = {ACCUMULATE_TABLE(0)};
 
 bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
 {

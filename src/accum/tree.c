@@ -554,7 +554,8 @@ const drove_sync_ops drove__accum_tree = {
             "devices, the update on the first, a broadcast; tree:0,2,1,3 = its leaves, "
             "tree?links=nodes = by NUMA node",
     .source = "Le Duc et al., Algorithm 4",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
     .batches = "rounds",

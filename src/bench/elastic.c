@@ -12,24 +12,18 @@
 
 #include "base/mem.h"
 #include "bench/simulate_elastic.h"
+#include "run/registry.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { N_PARTS = 6, N_ITERATIONS = 1000, LENET_PARAMS = 431080, MLP_PARAMS = 134794 };
 
-static const drove_sim_exchange *method_named(const char *name)
-{
-    const drove_sim_exchange *m = drove__sim_exchanges;
-    while (m->name != NULL && strcmp(m->name, name) != 0) m++;
-    return m;
-}
-
 static drove_status simulate(const char *method, const drove_sim_hosts *hosts, unsigned period,
                              drove_sim_times *out)
 {
     const drove_sim_run run = {.period = period, .n_iterations = N_ITERATIONS, .seed = 1};
-    return drove__simulate_exchange(method_named(method), hosts, &run, out);
+    return drove__simulate_exchange(drove__sim_method(method), hosts, &run, out);
 }
 
 static json_t *parts_of(const drove_sim_times *t)
@@ -72,9 +66,9 @@ static const struct paper_row {
     {NULL, "easgd-sync3", 1000, 0, {0}},
 };
 
-static drove_sim_hosts gpus(const drove_sim_exchange *method)
+static drove_sim_hosts gpus(const drove_exchange_pattern *method)
 {
-    bool is_turns = method->pattern == DROVE_SIM_TURNS;
+    bool is_turns = method->order == DROVE_EXCHANGE_TURNS;
     return (drove_sim_hosts){.n_workers = 4,
                              .n_bytes = 4.0 * LENET_PARAMS,
                              .n_messages = is_turns ? 8 : 1,
@@ -92,11 +86,11 @@ static drove_sim_hosts gpus(const drove_sim_exchange *method)
 
 /* Where both go on at once the paper calls it communication: Original EASGD's forward and backward
  * are 3 % there. */
-static double paper_ratio(const drove_sim_exchange *m, const drove_sim_hosts *h,
+static double paper_ratio(const drove_exchange_pattern *m, const drove_sim_hosts *h,
                           const drove_sim_times *t)
 {
     double both_s = 2.0 * (h->n_messages * h->master.alpha_s + h->n_bytes * h->master.beta_s);
-    if (m->pattern != DROVE_SIM_TURNS) return communication_ratio(t);
+    if (m->order != DROVE_EXCHANGE_TURNS) return communication_ratio(t);
     return (t->data_s + both_s) / t->iteration_s;
 }
 
@@ -104,7 +98,7 @@ static drove_status run_table_3(json_t *rows)
 {
     for (unsigned i = 0; i < DROVE_COUNT(table_3); i++) {
         const struct paper_row *p = &table_3[i];
-        const drove_sim_hosts hosts = gpus(method_named(p->method));
+        const drove_sim_hosts hosts = gpus(drove__sim_method(p->method));
         const double *share = p->share;
         drove_sim_times t;
         DROVE_TRY(simulate(p->method, &hosts, 1, &t));
@@ -113,7 +107,7 @@ static drove_status run_table_3(json_t *rows)
                       (share[0] + share[1] + share[2]) / 100.0, "exchange",
                       (share[0] + share[2]) / 100.0, "data", share[1] / 100.0, "compute",
                       share[3] / 100.0, "update", (share[4] + share[5]) / 100.0);
-        double ratio = paper_ratio(method_named(p->method), &hosts, &t);
+        double ratio = paper_ratio(drove__sim_method(p->method), &hosts, &t);
         json_t *row = json_pack("{s:s, s:i, s:f, s:f, s:o}", "method", p->method, "iterations",
                                 (int)p->n_iterations, "total_s", p->n_iterations * t.iteration_s,
                                 "ratio", ratio, "parts", parts_of(&t));
@@ -150,7 +144,7 @@ static const struct problem {
 
 enum { N_ARRAYS = 8 }; /* of either network: weights and biases of 4 layers */
 
-/* A method with options. */
+/* A method with options.  Those without are the registry's: add_methods. */
 struct variant {
     const char *label, *method;
     double bits; /* of a number that travels */
@@ -158,26 +152,14 @@ struct variant {
     bool is_layers; /* a message for each layer */
 };
 
-static const struct variant of_four[] = {
-    {"easgd?overlap=0", "easgd?overlap=0", 32, 1, false},
-    {"easgd", "easgd", 32, 1, false},
+static const struct variant options_of_four[] = {
     {"easgd --messages layers", "easgd", 32, 1, true},
-    {"easgd-async", "easgd-async", 32, 1, false},
-    {"easgd-async?overlap=1", "easgd-async?overlap=1", 32, 1, false},
-    {"easgd-hogwild", "easgd-hogwild", 32, 1, false},
-    {"psgd-async", "psgd-async", 32, 1, false},
-    {"psgd-hogwild", "psgd-hogwild", 32, 1, false},
-    {"easgd-sync1", "easgd-sync1", 32, 1, false},
-    {"easgd-sync2", "easgd-sync2", 32, 1, false},
     {"easgd-sync3 (paper)", "easgd-sync3 (paper)", 32, 1, false},
-    {"easgd-sync3?centre=one", "easgd-sync3?centre=one", 32, 1, false},
-    {"easgd-sync3", "easgd-sync3", 32, 1, false},
     {"easgd-sync3 --precision C16s", "easgd-sync3", 16, 1, false},
     {"easgd-sync3 --precision C8s", "easgd-sync3", 8, 1, false},
     {"easgd-sync3 --precision G1C1s", "easgd-sync3", 1, 1, false},
     {"easgd-sync3 --period 4", "easgd-sync3", 32, 4, false},
     {"easgd-sync3 --period 16", "easgd-sync3", 32, 16, false},
-    {"allreduce", "allreduce", 32, 1, false},
     {"allreduce --precision C8s", "allreduce", 8, 1, false},
     {"allreduce --precision G1C1s", "allreduce", 1, 1, false},
     {"local?h=8", "local", 32, 8, false},
@@ -185,15 +167,28 @@ static const struct variant of_four[] = {
     {"diloco?h=8 --precision C8s", "diloco", 8, 8, false},
 };
 
+enum { MOST_VARIANTS = 128 };
+
+/* Every variant of the registry whose workers exchange, then option[n_options]; how many. */
+static size_t list_variants(const struct variant *option, size_t n_options,
+                            struct variant out[MOST_VARIANTS])
+{
+    size_t n = 0;
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++)
+        for (const char *const *v = (*row)->variants;
+             (*row)->exchange_pattern != NULL && *v != NULL; v++)
+            if (n < MOST_VARIANTS) out[n++] = (struct variant){*v, *v, 32, 1, false};
+    for (size_t i = 0; i < n_options && n < MOST_VARIANTS; i++) out[n++] = option[i];
+    return n;
+}
+
 /* Exchange with the master's memory costs its update; where every worker has the centre, that of a
  * worker.  psgd-async's workers do not update. */
 static drove_sim_hosts four_hosts(const struct problem *p, const struct network *n,
                                   const struct variant *v)
 {
-    const drove_sim_exchange *m = method_named(v->method);
-    bool is_master = m->pattern != DROVE_SIM_ROUNDS || m->at_master;
-    bool is_server = strncmp(m->name, "psgd", 4) == 0;
-    bool is_mean = strcmp(m->name, "allreduce") == 0 || strcmp(m->name, "local") == 0;
+    const drove_exchange_pattern *m = drove__sim_method(v->method);
+    bool is_master = m->order != DROVE_EXCHANGE_ROUNDS || m->at_master;
     return (drove_sim_hosts){.n_workers = 4,
                              .n_bytes = 4.0 * p->n_params * v->bits / 32.0,
                              .n_messages = v->is_layers ? N_ARRAYS : 1,
@@ -201,10 +196,10 @@ static drove_sim_hosts four_hosts(const struct problem *p, const struct network 
                              .compute_s = p->compute_s,
                              .stretch = 1.0,
                              .add_s = p->worker_update_s,
-                             .worker_update_s = is_server ? 0.0 : p->worker_update_s,
-                             .master_update_s = is_master ? p->master_update_s
-                                                : is_mean ? 0.0
-                                                          : p->worker_update_s,
+                             .worker_update_s = m->steps_at_centre ? 0.0 : p->worker_update_s,
+                             .master_update_s = is_master        ? p->master_update_s
+                                                : !m->has_centre ? 0.0
+                                                                 : p->worker_update_s,
                              .codec_s = v->bits < 32 ? p->codec_s : 0.0,
                              .master = n->link,
                              .peer = n->link};
@@ -220,10 +215,12 @@ static json_t *row_of(const char *model, const char *method, unsigned period,
 
 static drove_status run_links(json_t *rows)
 {
+    struct variant all[MOST_VARIANTS];
+    size_t n_variants = list_variants(options_of_four, DROVE_COUNT(options_of_four), all);
     for (unsigned p = 0; p < DROVE_COUNT(problems); p++) {
         for (unsigned n = 0; n < DROVE_COUNT(networks); n++) {
-            for (unsigned v = 0; v < DROVE_COUNT(of_four); v++) {
-                const struct variant *of = &of_four[v];
+            for (size_t v = 0; v < n_variants; v++) {
+                const struct variant *of = &all[v];
                 const drove_sim_hosts hosts = four_hosts(&problems[p], &networks[n], of);
                 drove_sim_times t;
                 DROVE_TRY(simulate(of->method, &hosts, of->period, &t));
@@ -301,23 +298,14 @@ static drove_status run_table_4(json_t *rows)
 
 /* ---- our methods on the same nodes ---- */
 
-static const struct variant variants[] = {
-    {"easgd", "easgd", 32, 1, false},
-    {"easgd-async", "easgd-async", 32, 1, false},
-    {"easgd-async?overlap=1", "easgd-async?overlap=1", 32, 1, false},
-    {"easgd-hogwild", "easgd-hogwild", 32, 1, false},
-    {"psgd-async", "psgd-async", 32, 1, false},
-    {"easgd-sync2", "easgd-sync2", 32, 1, false},
+static const struct variant options_of_nodes[] = {
     {"easgd-sync3 (paper)", "easgd-sync3 (paper)", 32, 1, false},
     {"easgd-sync3 (paper) layers", "easgd-sync3 (paper)", 32, 1, true},
-    {"easgd-sync3?centre=one", "easgd-sync3?centre=one", 32, 1, false},
-    {"easgd-sync3", "easgd-sync3", 32, 1, false},
     {"easgd-sync3 C16s", "easgd-sync3", 16, 1, false},
     {"easgd-sync3 C8s", "easgd-sync3", 8, 1, false},
     {"easgd-sync3 G1C1s", "easgd-sync3", 1, 1, false},
     {"easgd-sync3 --period 4", "easgd-sync3", 32, 4, false},
     {"easgd-sync3 --period 16", "easgd-sync3", 32, 16, false},
-    {"allreduce", "allreduce", 32, 1, false},
     {"allreduce C8s", "allreduce", 8, 1, false},
     {"allreduce G1C1s", "allreduce", 1, 1, false},
     {"local --period 16", "local", 32, 16, false},
@@ -340,7 +328,7 @@ static drove_sim_hosts nodes_of(const struct large *net, const struct sort_of_no
     drove_sim_hosts h = nodes(net, MOST_NODES, sort->in_place);
     double update_s =
         sort->is_paper_s ? h.worker_update_s : UPDATE_PASSES * NODE_BYTE_S * net->n_bytes;
-    bool is_round = method_named(v->method)->pattern == DROVE_SIM_ROUNDS;
+    bool is_round = drove__sim_method(v->method)->order == DROVE_EXCHANGE_ROUNDS;
     h.compute_s /= sort->speed;
     h.master_update_s = is_round ? 0.0 : ADD_BYTE_S * net->n_bytes;
     h.stretch = (double)N_CORES / (N_CORES - 1);
@@ -353,14 +341,16 @@ static drove_sim_hosts nodes_of(const struct large *net, const struct sort_of_no
 
 static drove_status run_nodes(json_t *rows)
 {
+    struct variant all[MOST_VARIANTS];
+    size_t n_variants = list_variants(options_of_nodes, DROVE_COUNT(options_of_nodes), all);
     for (unsigned i = 0; i < DROVE_COUNT(table_4); i++) {
         const struct large *net = &table_4[i];
         for (unsigned k = 0; k < DROVE_COUNT(sorts); k++) {
-            for (unsigned v = 0; v < DROVE_COUNT(variants); v++) {
-                const drove_sim_hosts hosts = nodes_of(net, &sorts[k], &variants[v]);
+            for (size_t v = 0; v < n_variants; v++) {
+                const drove_sim_hosts hosts = nodes_of(net, &sorts[k], &all[v]);
                 drove_sim_times t;
-                DROVE_TRY(simulate(variants[v].method, &hosts, variants[v].period, &t));
-                json_t *row = row_of(net->name, variants[v].label, variants[v].period, &t);
+                DROVE_TRY(simulate(all[v].method, &hosts, all[v].period, &t));
+                json_t *row = row_of(net->name, all[v].label, all[v].period, &t);
                 json_object_set_new(row, "nodes", json_string(sorts[k].name));
                 json_object_set_new(row, "efficiency",
                                     json_real(hosts.compute_s / MOST_NODES / t.update_s));

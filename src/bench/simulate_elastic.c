@@ -2,45 +2,35 @@
 #include "bench/simulate_elastic.h"
 
 #include "base/rng.h"
+#include "run/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-const drove_sim_exchange drove__sim_exchanges[] = {
-    {.name = "easgd?overlap=0", .pattern = DROVE_SIM_TURNS},
-    {.name = "easgd", .pattern = DROVE_SIM_TURNS, .overlap = DROVE_SIM_ALL},
-    {.name = "easgd-async", .pattern = DROVE_SIM_VISITS, .is_exclusive = true},
-    {.name = "easgd-async?overlap=1",
-     .pattern = DROVE_SIM_VISITS,
-     .overlap = DROVE_SIM_ALL,
-     .is_exclusive = true},
-    {.name = "easgd-hogwild", .pattern = DROVE_SIM_VISITS},
-    {.name = "psgd-async", .pattern = DROVE_SIM_VISITS, .is_exclusive = true},
-    {.name = "psgd-hogwild", .pattern = DROVE_SIM_VISITS},
-    {.name = "easgd-sync1", .pattern = DROVE_SIM_ROUNDS, .at_master = true},
-    {.name = "easgd-sync2", .pattern = DROVE_SIM_ROUNDS},
-    /* Section 5.1: "step (1) and step (2) can be overlapped", gradient and broadcast. */
-    {.name = "easgd-sync3 (paper)", .pattern = DROVE_SIM_ROUNDS, .overlap = DROVE_SIM_BROADCAST},
-    {.name = "easgd-sync3?centre=one", .pattern = DROVE_SIM_ROUNDS, .overlap = DROVE_SIM_ALL},
-    {.name = "easgd-sync3",
-     .pattern = DROVE_SIM_ROUNDS,
-     .overlap = DROVE_SIM_ALL,
-     .is_all_reduce = true},
-    {.name = "allreduce", .pattern = DROVE_SIM_ROUNDS, .is_all_reduce = true},
-    {.name = "local", .pattern = DROVE_SIM_ROUNDS, .is_all_reduce = true},
-    {.name = "diloco", .pattern = DROVE_SIM_ROUNDS, .is_all_reduce = true},
-    {.name = NULL},
-};
+/* Section 5.1: "step (1) and step (2) can be overlapped", gradient and broadcast. */
+static const drove_exchange_pattern sync3_of_the_paper = {.order = DROVE_EXCHANGE_ROUNDS,
+                                                          .overlap = DROVE_OVERLAP_BROADCAST,
+                                                          .has_centre = true};
+
+const drove_exchange_pattern *drove__sim_method(const char *variant)
+{
+    if (strcmp(variant, "easgd-sync3 (paper)") == 0) return &sync3_of_the_paper;
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++)
+        for (size_t i = 0; (*row)->exchange_pattern != NULL && (*row)->variants[i] != NULL; i++)
+            if (strcmp((*row)->variants[i], variant) == 0) return &(*row)->exchange_pattern[i];
+    return NULL;
+}
 
 typedef struct sim_worker {
     drove_rng rng;
     double own;            /* standard normal: how slow it is for good */
     double begin_s, end_s; /* of its iteration: when it began; when it has its gradient */
-    unsigned n_done;       /* visits: its iterations */
+    unsigned n_done;       /* arrival: its iterations */
 } sim_worker;
 
 typedef struct sim {
-    const drove_sim_exchange *method;
+    const drove_exchange_pattern *method;
     const drove_sim_hosts *hosts;
     const drove_sim_run *run;
     sim_worker *worker;
@@ -99,13 +89,13 @@ static double run_turns(sim *s)
     const drove_sim_hosts *h = s->hosts;
     double now_s = 0.0;
     for (uint64_t i = 0; i < (uint64_t)s->run->n_iterations * h->n_workers; i++) {
-        bool meets = i / h->n_workers % s->run->period == 0;
-        double exchange_s = meets ? 2.0 * transfer(h, &h->master) : 0.0;
-        bool overlaps = s->method->overlap != DROVE_SIM_NOTHING;
+        bool exchanges = i / h->n_workers % s->run->period == 0;
+        double exchange_s = exchanges ? 2.0 * transfer(h, &h->master) : 0.0;
+        bool overlaps = s->method->overlap != DROVE_OVERLAP_NONE;
         double compute_s = stretched(s, draw_compute(s, &s->worker[i % h->n_workers]),
                                      overlaps ? exchange_s : 0.0);
         double exposed_s = overlaps ? fmax(0.0, exchange_s - compute_s) : exchange_s;
-        double master_s = meets ? h->master_update_s : 0.0;
+        double master_s = exchanges ? h->master_update_s : 0.0;
         now_s += h->data_s + compute_s + exposed_s + h->worker_update_s + master_s;
         s->sum.data_s += h->data_s;
         s->sum.compute_s += compute_s;
@@ -116,7 +106,7 @@ static double run_turns(sim *s)
     return now_s;
 }
 
-/* ---- visits ---- */
+/* ---- in the order of arrival ---- */
 
 typedef struct sim_master {
     double in_free_s, out_free_s, update_free_s;
@@ -129,7 +119,7 @@ static double use(double *free_s, double now_s, double length_s)
     return *free_s;
 }
 
-static double visit(const sim *s, sim_master *m, double ready_s)
+static double rpc(const sim *s, sim_master *m, double ready_s)
 {
     const drove_sim_hosts *h = s->hosts;
     double transfer_s = transfer(h, &h->master), at_s = use(&m->in_free_s, ready_s, transfer_s);
@@ -141,12 +131,12 @@ static double visit(const sim *s, sim_master *m, double ready_s)
     return use(&m->out_free_s, at_s, transfer_s);
 }
 
-/* One iteration with a visit; the worker is ready for it at begin_s (overlapped) or end_s. */
-static void run_visit(sim *s, sim_master *m, sim_worker *w)
+/* One iteration with an RPC; the worker is ready for it at begin_s (overlapped) or end_s. */
+static void run_rpc(sim *s, sim_master *m, sim_worker *w)
 {
     const drove_sim_hosts *h = s->hosts;
-    bool overlaps = s->method->overlap != DROVE_SIM_NOTHING;
-    double ready_s = overlaps ? w->begin_s : w->end_s, back_s = visit(s, m, ready_s);
+    bool overlaps = s->method->overlap != DROVE_OVERLAP_NONE;
+    double ready_s = overlaps ? w->begin_s : w->end_s, back_s = rpc(s, m, ready_s);
     double alone_s = 2.0 * transfer(h, &h->master), update_s = h->master_update_s;
     double exposed_s = fmax(0.0, back_s - w->end_s);
     double wait_s = fmin(exposed_s, fmax(0.0, back_s - ready_s - alone_s - update_s));
@@ -158,10 +148,10 @@ static void run_visit(sim *s, sim_master *m, sim_worker *w)
 }
 
 /* From end_s of an iteration to the begin of the next one, and its gradient. */
-static void begin_next(sim *s, sim_worker *w, bool meets)
+static void begin_next(sim *s, sim_worker *w, bool exchanges)
 {
     const drove_sim_hosts *h = s->hosts;
-    bool overlaps = meets && s->method->overlap != DROVE_SIM_NOTHING;
+    bool overlaps = exchanges && s->method->overlap != DROVE_OVERLAP_NONE;
     double compute_s =
         stretched(s, draw_compute(s, w), overlaps ? 2.0 * transfer(h, &h->master) : 0.0);
     w->begin_s = w->end_s + h->data_s;
@@ -171,10 +161,10 @@ static void begin_next(sim *s, sim_worker *w, bool meets)
 }
 
 /* Whoever is ready first is served first. */
-static double run_visits(sim *s)
+static double run_arrivals(sim *s)
 {
     const unsigned n_workers = s->hosts->n_workers, n_each = s->run->n_iterations;
-    const bool overlaps = s->method->overlap != DROVE_SIM_NOTHING;
+    const bool overlaps = s->method->overlap != DROVE_OVERLAP_NONE;
     sim_master m = {0};
     double last_s = 0.0;
     for (unsigned i = 0; i < n_workers; i++) begin_next(s, &s->worker[i], true);
@@ -189,7 +179,7 @@ static double run_visits(sim *s)
             first_s = at_s;
         }
         if (w == NULL) break;
-        if (w->n_done % s->run->period == 0) run_visit(s, &m, w);
+        if (w->n_done % s->run->period == 0) run_rpc(s, &m, w);
         w->end_s += s->hosts->worker_update_s;
         s->sum.worker_update_s += s->hosts->worker_update_s;
         last_s = fmax(last_s, w->end_s);
@@ -206,18 +196,18 @@ static double exchange_end(const sim *s, double begun_s, double computed_s)
     double broadcast_s, reduce_s;
     round_times(s, &broadcast_s, &reduce_s);
     switch (s->method->overlap) {
-    case DROVE_SIM_ALL: return begun_s + broadcast_s + reduce_s;
-    case DROVE_SIM_BROADCAST: return fmax(computed_s, begun_s + broadcast_s) + reduce_s;
-    case DROVE_SIM_NOTHING: break;
+    case DROVE_OVERLAP_ALL: return begun_s + broadcast_s + reduce_s;
+    case DROVE_OVERLAP_BROADCAST: return fmax(computed_s, begun_s + broadcast_s) + reduce_s;
+    case DROVE_OVERLAP_NONE: break;
     }
     return computed_s + broadcast_s + reduce_s;
 }
 
 /* end_s of all: with the exchange and the updates. */
-static void meet(sim *s, double begun_s, double computed_s)
+static void exchange(sim *s, double begun_s, double computed_s)
 {
     const drove_sim_hosts *h = s->hosts;
-    bool overlaps = s->method->overlap == DROVE_SIM_ALL;
+    bool overlaps = s->method->overlap == DROVE_OVERLAP_ALL;
     double over_s = exchange_end(s, begun_s, computed_s);
     double others_s = overlaps ? begun_s : computed_s; /* from when on the last one takes part */
     double master_s = s->method->at_master ? h->master_update_s
@@ -239,15 +229,15 @@ static double run_rounds(sim *s)
     const drove_sim_hosts *h = s->hosts;
     double broadcast_s, reduce_s, last_s = 0.0;
     round_times(s, &broadcast_s, &reduce_s);
-    double beside_s = s->method->overlap == DROVE_SIM_ALL         ? broadcast_s + reduce_s
-                      : s->method->overlap == DROVE_SIM_BROADCAST ? broadcast_s
-                                                                  : 0.0;
+    double beside_s = s->method->overlap == DROVE_OVERLAP_ALL         ? broadcast_s + reduce_s
+                      : s->method->overlap == DROVE_OVERLAP_BROADCAST ? broadcast_s
+                                                                      : 0.0;
     for (unsigned t = 0; t < s->run->n_iterations; t++) {
-        bool meets = t % s->run->period == s->run->period - 1;
+        bool exchanges = t % s->run->period == s->run->period - 1;
         double begun_s = 0.0, computed_s = 0.0;
         for (unsigned i = 0; i < h->n_workers; i++) {
             sim_worker *w = &s->worker[i];
-            double compute_s = stretched(s, draw_compute(s, w), meets ? beside_s : 0.0);
+            double compute_s = stretched(s, draw_compute(s, w), exchanges ? beside_s : 0.0);
             w->begin_s = w->end_s + h->data_s;
             w->end_s = w->begin_s + compute_s;
             s->sum.data_s += h->data_s;
@@ -255,7 +245,7 @@ static double run_rounds(sim *s)
             begun_s = fmax(begun_s, w->begin_s);
             computed_s = fmax(computed_s, w->end_s);
         }
-        if (meets) meet(s, begun_s, computed_s);
+        if (exchanges) exchange(s, begun_s, computed_s);
         for (unsigned i = 0; i < h->n_workers; i++) {
             s->worker[i].end_s += h->worker_update_s;
             s->sum.worker_update_s += h->worker_update_s;
@@ -314,11 +304,12 @@ static void conclude(sim *s, double last_s, drove_sim_times *out)
         t.data_s + t.compute_s + t.exchange_s + t.wait_s + t.worker_update_s + t.master_update_s;
     t.update_s = last_s / n;
     /* The last ones' tail is not the method's: workers go on at their own speeds. */
-    if (s->method->pattern == DROVE_SIM_VISITS) t.update_s = t.iteration_s / s->hosts->n_workers;
+    if (s->method->order == DROVE_EXCHANGE_ARRIVAL)
+        t.update_s = t.iteration_s / s->hosts->n_workers;
     *out = t;
 }
 
-drove_status drove__simulate_exchange(const drove_sim_exchange *method,
+drove_status drove__simulate_exchange(const drove_exchange_pattern *method,
                                       const drove_sim_hosts *hosts, const drove_sim_run *run,
                                       drove_sim_times *out)
 {
@@ -331,9 +322,9 @@ drove_status drove__simulate_exchange(const drove_sim_exchange *method,
         drove__rng_seed(&s.worker[i].rng, run->seed, DROVE_RNG_FAKE, i);
         s.worker[i].own = drove__sim_normal_score(i, hosts->n_workers);
     }
-    double last_s = method->pattern == DROVE_SIM_TURNS    ? run_turns(&s)
-                    : method->pattern == DROVE_SIM_VISITS ? run_visits(&s)
-                                                          : run_rounds(&s);
+    double last_s = method->order == DROVE_EXCHANGE_TURNS     ? run_turns(&s)
+                    : method->order == DROVE_EXCHANGE_ARRIVAL ? run_arrivals(&s)
+                                                              : run_rounds(&s);
     free(s.worker);
     if (last_s < 0.0) return drove__fail_nomem("a simulation", hosts->n_workers * sizeof(unsigned));
     conclude(&s, last_s, out);

@@ -6,7 +6,7 @@
  * + beta n a transfer, L = log2 P rounded up, A the addition of two vectors.
  *
  *   turns    easgd: one worker at a time; both transfers with the master, overlapped or not
- *   visits   easgd-async, psgd-async and their hogwild forms: workers come to the master when they
+ *   arrival  easgd-async, psgd-async and their hogwild forms: workers come to the master when they
  *            are ready; its link carries one transfer of each direction at a time, and unless
  *            hogwild it makes one update at a time
  *   rounds   the others, together:
@@ -22,6 +22,7 @@
 #define DROVE_BENCH_SIMULATE_ELASTIC_H
 
 #include "base/status.h"
+#include "strategy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,31 +31,9 @@ typedef struct drove_sim_link {
     double alpha_s, beta_s; /* s of a message; s of a byte */
 } drove_sim_link;
 
-typedef enum drove_sim_pattern {
-    DROVE_SIM_TURNS,
-    DROVE_SIM_VISITS,
-    DROVE_SIM_ROUNDS
-} drove_sim_pattern;
-
-/* What of the exchange goes on while workers compute. */
-typedef enum drove_sim_overlap {
-    DROVE_SIM_NOTHING,
-    DROVE_SIM_BROADCAST, /* rounds by tree: the first half */
-    DROVE_SIM_ALL
-} drove_sim_overlap;
-
-typedef struct drove_sim_exchange { /* a method, as far as its time is concerned */
-    const char       *name;
-    drove_sim_pattern pattern;
-    drove_sim_overlap overlap;
-    bool              is_all_reduce; /* rounds: else a tree */
-    bool at_master;    /* rounds: the root is the master, over its link, and it updates after the
-                           workers; else worker 0 is, and they do so at the same time */
-    bool is_exclusive; /* visits: one update at a time */
-} drove_sim_exchange;
-
-/* Ends with a row without a name. */
-extern const drove_sim_exchange drove__sim_exchanges[];
+/* How the workers of a variant exchange, as its row of the registry says (strategy/strategy.h);
+ * also of "easgd-sync3 (paper)", where only the broadcast is hidden.  NULL: no such variant. */
+const drove_exchange_pattern *drove__sim_method(const char *variant);
 
 enum { DROVE_SIM_MOST_WORKERS = 4096 };
 
@@ -92,7 +71,7 @@ typedef struct drove_sim_times {
 double drove__sim_normal_score(unsigned i, unsigned n);
 
 /* Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
-drove_status drove__simulate_exchange(const drove_sim_exchange *method,
+drove_status drove__simulate_exchange(const drove_exchange_pattern *method,
                                       const drove_sim_hosts *hosts, const drove_sim_run *run,
                                       drove_sim_times *out);
 

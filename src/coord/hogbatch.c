@@ -127,7 +127,7 @@ const drove_sync_ops drove__sync_hogbatch = {
         "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
         "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
-    .promises = DROVE_SYNC_LOCK_FREE,
+    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .variants = hogbatch_variants,
     HOGBATCH_PLACES,
     .init = init,
@@ -146,7 +146,7 @@ const drove_sync_ops drove__sync_adaptive = {
     .help = "hogbatch whose batch sizes follow the workers' updates: "
             "?alpha=2&beta=1&utilisation=0.5, and the keys of hogbatch",
     .source = "Ma and Rusu, Algorithm 2",
-    .promises = DROVE_SYNC_LOCK_FREE,
+    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .variants = adaptive_variants,
     HOGBATCH_PLACES,
     .init = init,

@@ -46,6 +46,15 @@ static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
 static const char *const async_variants[] = {"easgd-async", "easgd-async?overlap=1", NULL};
 static const char *const momentum_variants[] = {"measgd-async", NULL};
 static const char *const hogwild_variants[] = {"easgd-hogwild", NULL};
+static const drove_exchange_pattern exclusive[] = {
+    {.order = DROVE_EXCHANGE_ARRIVAL, .is_exclusive = true, .has_centre = true},
+    {.order = DROVE_EXCHANGE_ARRIVAL,
+     .overlap = DROVE_OVERLAP_ALL,
+     .is_exclusive = true,
+     .has_centre = true},
+};
+static const drove_exchange_pattern at_once[] = {
+    {.order = DROVE_EXCHANGE_ARRIVAL, .has_centre = true}};
 
 enum {
     NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
@@ -61,6 +70,7 @@ const drove_sync_ops drove__sync_easgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT,
     .needs = NEEDS,
     .variants = async_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = drove__central_publish,
 };
@@ -73,6 +83,7 @@ const drove_sync_ops drove__sync_measgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = drove__central_publish,
 };
@@ -85,6 +96,7 @@ const drove_sync_ops drove__sync_easgd_hogwild = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE,
     .needs = NEEDS,
     .variants = hogwild_variants,
+    .exchange_pattern = at_once,
     .init = init_hogwild,
     .publish = drove__central_publish,
 };

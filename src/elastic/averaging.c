@@ -323,6 +323,12 @@ static size_t tensors_of_codec(drove_sync *s, drove_tensor *out, size_t most)
 static const char *const allreduce_variants[] = {"allreduce", NULL};
 static const char *const local_variants[] = {"local", NULL};
 static const char *const diloco_variants[] = {"diloco", "diloco?h=3&lr=0.5&momentum=0.8", NULL};
+static const drove_exchange_pattern mean[] = {
+    {.order = DROVE_EXCHANGE_ROUNDS, .is_all_reduce = true}};
+static const drove_exchange_pattern outer[] = {
+    {.order = DROVE_EXCHANGE_ROUNDS, .is_all_reduce = true, .has_centre = true},
+    {.order = DROVE_EXCHANGE_ROUNDS, .is_all_reduce = true, .has_centre = true},
+};
 
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
 
@@ -335,9 +341,11 @@ const drove_sync_ops drove__sync_allreduce = {
     .name = "allreduce",
     .help = "the mean gradient of all by an all-reduce, applied alike to equal parameters",
     .source = "You, Buluc, Demmel, SC17, section 2.3; sync without shared memory",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = allreduce_variants,
+    .exchange_pattern = mean,
     .init = init_allreduce,
     .publish = publish_mean,
     .gradient = gradient,
@@ -352,13 +360,15 @@ const drove_sync_ops drove__sync_allreduce = {
             "10 % of the time)",                                                                   \
         .source = "Stich, ICLR 2019", .promises = (kept),                                          \
         .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = local_variants,      \
-        .init = init_local, .publish = publish_local, .tensors = tensors
+        .exchange_pattern = mean, .init = init_local, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_local = {
-    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE),
+    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE |
+                DROVE_SYNC_SEQUENTIAL),
 };
 /* The period depends on timing. */
-static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS)};
+static const drove_sync_ops local_auto = {
+    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL)};
 
 #define DILOCO_TABLE(kept)                                                                         \
     AVERAGING_SLOTS,                                                                               \
@@ -368,7 +378,8 @@ static const drove_sync_ops local_auto = {LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROV
             "?lr=0.7, ?momentum=0.9 of it",                                                        \
         .source = "Douillard et al., 2023", .promises = (kept),                                    \
         .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = diloco_variants,     \
-        .init = init_diloco, .publish = publish_local, .tensors = tensors
+        .exchange_pattern = outer, .init = init_diloco, .publish = publish_local,                  \
+        .tensors = tensors
 
 const drove_sync_ops drove__sync_diloco = {
     DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),

@@ -100,6 +100,10 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
 }
 
 static const char *const variants[] = {"easgd", "easgd?overlap=0", NULL};
+static const drove_exchange_pattern patterns[] = {
+    {.order = DROVE_EXCHANGE_TURNS, .overlap = DROVE_OVERLAP_ALL, .has_centre = true},
+    {.order = DROVE_EXCHANGE_TURNS, .has_centre = true},
+};
 
 const drove_sync_ops drove__sync_easgd = {
     DROVE_CENTRAL_SLOTS,
@@ -112,6 +116,7 @@ const drove_sync_ops drove__sync_easgd = {
              DROVE_SYNC_ELASTIC,
     .variants = variants,
     .not_typed = "its workers compute in turn, between two messages of a step",
+    .exchange_pattern = patterns,
     .init = init,
     .fini = fini,
     .acquire = acquire,

@@ -114,6 +114,12 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
 static const char *const async_variants[] = {"psgd-async", NULL};
 static const char *const momentum_variants[] = {"pmsgd-async", NULL};
 static const char *const hogwild_variants[] = {"psgd-hogwild", NULL};
+static const drove_exchange_pattern exclusive[] = {{.order = DROVE_EXCHANGE_ARRIVAL,
+                                                    .is_exclusive = true,
+                                                    .has_centre = true,
+                                                    .steps_at_centre = true}};
+static const drove_exchange_pattern at_once[] = {
+    {.order = DROVE_EXCHANGE_ARRIVAL, .has_centre = true, .steps_at_centre = true}};
 
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
@@ -122,9 +128,10 @@ const drove_sync_ops drove__sync_psgd_async = {
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = async_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
@@ -135,9 +142,10 @@ const drove_sync_ops drove__sync_pmsgd_async = {
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
+    .exchange_pattern = exclusive,
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
@@ -148,9 +156,10 @@ const drove_sync_ops drove__sync_psgd_hogwild = {
     .name = "psgd-hogwild",
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",
-    .promises = DROVE_SYNC_LOCK_FREE,
+    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = hogwild_variants,
+    .exchange_pattern = at_once,
     .init = init_hogwild,
     .publish = publish,
     .gradient = gradient,

@@ -237,6 +237,17 @@ static size_t tensors(drove_sync *s, drove_tensor *out, size_t most)
 static const char *const variants1[] = {"easgd-sync1", NULL};
 static const char *const variants2[] = {"easgd-sync2", NULL};
 static const char *const variants3[] = {"easgd-sync3", "easgd-sync3?centre=one", NULL};
+static const drove_exchange_pattern patterns1[] = {
+    {.order = DROVE_EXCHANGE_ROUNDS, .at_master = true, .has_centre = true}};
+static const drove_exchange_pattern patterns2[] = {
+    {.order = DROVE_EXCHANGE_ROUNDS, .has_centre = true}};
+static const drove_exchange_pattern patterns3[] = {
+    {.order = DROVE_EXCHANGE_ROUNDS,
+     .overlap = DROVE_OVERLAP_ALL,
+     .is_all_reduce = true,
+     .has_centre = true},
+    {.order = DROVE_EXCHANGE_ROUNDS, .overlap = DROVE_OVERLAP_ALL, .has_centre = true},
+};
 
 enum {
     NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE |
@@ -255,6 +266,7 @@ const drove_sync_ops drove__sync_easgd_sync1 = {
     .source = "You, Buluc, Demmel, SC17, Algorithm 2",
     .needs = NEEDS | DROVE_SYNC_MASTER,
     .variants = variants1,
+    .exchange_pattern = patterns1,
     .init = init1,
 };
 
@@ -265,6 +277,7 @@ const drove_sync_ops drove__sync_easgd_sync2 = {
     .source = "You, Buluc, Demmel, SC17, Algorithm 3",
     .needs = NEEDS,
     .variants = variants2,
+    .exchange_pattern = patterns2,
     .init = init2,
 };
 
@@ -276,5 +289,6 @@ const drove_sync_ops drove__sync_easgd_sync3 = {
     .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
     .needs = NEEDS,
     .variants = variants3,
+    .exchange_pattern = patterns3,
     .init = init3,
 };

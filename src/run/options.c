@@ -126,8 +126,7 @@ static const drove_option_info table[] = {
      .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
              "as fit the fast memory"},
     {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
-     .empty_word = "auto", .words = "ref avx2 avx512 avx512vnni neon dotprod auto",
-     .help = "highest kernel tier to use: ref; avx2, avx512; neon, dotprod"},
+     .empty_word = "auto", .words = "auto", .list = "tiers", .help = "highest kernel tier to use"},
     {WHERE(prefetch), .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
      .words = "on hardware hints off",
      .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "

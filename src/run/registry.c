@@ -16,6 +16,7 @@
 #include "engine/features.h"
 #include "elastic/elastic.h"
 #include "engine/linear/problem.h"
+#include "kernel/kernel.h"
 #include "loop/host.h"
 #include "loop/sources.h"
 #include "model/layer.h"
@@ -75,8 +76,9 @@ static bool source_at(size_t i, drove_named *out)
 static bool host_at(size_t i, drove_named *out)
 {
     static const drove_host_ops *const all[] = {&drove__host_threads, &drove__host_procs};
+    static const char *const files[] = {"src/loop/threads.c", "src/loop/procs.c"};
     if (i >= DROVE_COUNT(all)) return false;
-    *out = (drove_named){all[i]->name, all[i]->help, ""};
+    *out = (drove_named){all[i]->name, all[i]->help, files[i]};
     return true;
 }
 
@@ -193,6 +195,15 @@ static bool rounding_at(size_t i, drove_named *out)
     return true;
 }
 
+static bool tier_at(size_t i, drove_named *out)
+{
+    const char *name = drovek_tiers()[i];
+    if (name == NULL) return false;
+    *out = (drove_named){name, i == 0 ? "plain C, on every processor" : "vector instructions",
+                         "src/kernel/dispatch.c"};
+    return true;
+}
+
 typedef bool entry_at_fn(size_t i, drove_named *out);
 
 static const struct kind {
@@ -216,6 +227,7 @@ static const struct kind {
     {"engines", "what computes a gradient", engine_at},
     {"devices", "what a worker can compute on; drove info lists those of this machine", device_at},
     {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},
+    {"tiers", "kernels by instruction set, the slowest first (--isa)", tier_at},
 };
 
 static const struct kind *find_kind(const char *name)

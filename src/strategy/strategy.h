@@ -31,7 +31,8 @@
  *   SNAPSHOT    a reader never sees half of an update: the table's "consistent"
  *   NO_LOSS     every published step that is not reported dropped is in the parameters
  *   LOCK_FREE   a stopped worker cannot stop the others
- *   REPEATABLE  same bits for the same seed and number of workers
+ *   REPEATABLE  same bits for the same seed and number of workers, whatever the timing
+ *   SEQUENTIAL  one worker gives the same bits as `sequential`, by every rule
  *
  * Where workers may live is no bit: a row says why they may not (not_procs, not_ranks). */
 enum {
@@ -39,6 +40,7 @@ enum {
     DROVE_SYNC_NO_LOSS = 1u << 1,
     DROVE_SYNC_LOCK_FREE = 1u << 2,
     DROVE_SYNC_REPEATABLE = 1u << 3,
+    DROVE_SYNC_SEQUENTIAL = 1u << 4,
 };
 
 /* Requirements of a strategy, and facts that the runner goes by.
@@ -54,7 +56,9 @@ enum {
  *   OWN_STATE the rule's state belongs to each worker (--rule-state worker)
  *   MOMENTUM  the rule is momentum
  *   MASTER    a fact: they exchange with a master, the paper's CPU
- *   ELASTIC   a fact: they are drawn to a centre that no gradient moves */
+ *   ELASTIC   a fact: they are drawn to a centre that no gradient moves
+ *   OWN_VECTOR  a fact: a worker reads a vector of its own or its node's, and `version` counts the
+ *             updates in it; SPREAD implies it */
 enum {
     DROVE_SYNC_DENSE = 1u << 0,
     DROVE_SYNC_ONE = 1u << 1,
@@ -66,6 +70,7 @@ enum {
     DROVE_SYNC_MOMENTUM = 1u << 7,
     DROVE_SYNC_MASTER = 1u << 8,
     DROVE_SYNC_ELASTIC = 1u << 9,
+    DROVE_SYNC_OWN_VECTOR = 1u << 10,
 };
 
 typedef struct drove_sync drove_sync;
@@ -151,6 +156,23 @@ typedef struct drove_sync_options {
     const char *wire_format; /* communication's number format, "C8s"; NULL: floats */
 } drove_sync_options;
 
+/* How the workers of a variant exchange, for simulations on a virtual clock (bench/). */
+typedef struct drove_exchange_pattern {
+    enum {
+        DROVE_EXCHANGE_TURNS,   /* with the centre, one worker after the other, in a fixed order */
+        DROVE_EXCHANGE_ARRIVAL, /* with the centre, each when it is ready */
+        DROVE_EXCHANGE_ROUNDS   /* all together */
+    } order;
+    /* What of the exchange goes on while workers compute; BROADCAST: the first half. */
+    enum { DROVE_OVERLAP_NONE, DROVE_OVERLAP_BROADCAST, DROVE_OVERLAP_ALL } overlap;
+    bool is_all_reduce;   /* ROUNDS: an all-reduce; else a broadcast and a reduction along a tree */
+    bool at_master;       /* ROUNDS: the root is the master, which updates after the workers; else
+                           worker 0 is, and they do so at the same time */
+    bool is_exclusive;    /* ARRIVAL: one update at a time */
+    bool has_centre;      /* that an exchange updates */
+    bool steps_at_centre; /* the rule's step is the centre's, and workers make none */
+} drove_exchange_pattern;
+
 typedef struct drove_sync_ops {
     const char *name;   /* CLI word, trace label and test name: "leashed" */
     const char *help;   /* one line, with its arguments */
@@ -158,6 +180,8 @@ typedef struct drove_sync_ops {
     unsigned    promises, needs;
     /* Specs that the tests walk: {"leashed:0", "leashed:inf", NULL}. */
     const char *const *variants;
+    /* One for each of `variants`; NULL: they do not exchange by messages. */
+    const drove_exchange_pattern *exchange_pattern;
     /* Who says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
     const char *batches;
     /* Why workers cannot be processes of one machine, or ranks of a job: a clause that completes

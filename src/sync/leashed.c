@@ -340,7 +340,8 @@ const drove_sync_ops drove__sync_leashed = {
     .help =
         "lock-free, consistent; leashed:T gives up after T retries, leashed:inf (default) never",
     .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .not_ranks = "its workers step on one vector in shared memory",

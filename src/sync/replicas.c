@@ -407,10 +407,10 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
     .name = "replicas",                                                                            \
     .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "        \
             "(default; N 256) or sum (N 16)",                                                      \
-    .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016", .promises = (kept),                 \
-    .needs = DROVE_SYNC_TYPED, .variants = variants,                                               \
-    .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,                 \
-    .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
+    .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",                                     \
+    .promises = (kept) | DROVE_SYNC_SEQUENTIAL, .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR, \
+    .variants = variants, .not_ranks = "its replicas meet in shared memory", .init = init,         \
+    .fini = fini, .acquire = acquire, .release = release, .publish = publish, .live = live,        \
     .live_done = live_done, .peek = peek, .restore = restore, .leave = leave
 
 /* A mean counts a step in part; a node's workers race on their replica. */

@@ -94,8 +94,8 @@ const drove_sync_ops drove__sync_sequential = {
     .name = "sequential",
     .help = "plain SGD with one worker",
     .source = "thesis section 2.1, equation 2.3",
-    .promises =
-        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_REPEATABLE,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
+                DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_ONE | DROVE_SYNC_TYPED,
     .variants = variants,
     .not_ranks = "it has one worker",

@@ -265,7 +265,8 @@ const drove_sync_ops drove__sync_sync = {
     .name = "sync",
     .help = "synchronous SGD: each update is the mean of one step from every worker",
     .source = "thesis section 2.2.2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
     .batches = "rounds",

@@ -21,6 +21,11 @@ run_for() {
     [ "$status" = "$wanted" ] || fail "drove $*: expected status $wanted, found $status: $(cat err.txt)"
 }
 
+# The names of all commands, as the program itself lists them.
+commands() {
+    "$DROVE" __complete '' | grep -v -e '^help$' -e '^--'
+}
+
 # FILE holds commands, each followed by all that it prints and its status:
 #     $ drove train --lrr 1
 #     drove: train: unknown option "--lrr"; did you mean "--lr"?

@@ -18,8 +18,9 @@ offers() { # LINE EXPECTED...: each must be among the replies
         esac
     done
 }
-offers 'drove ' train eval predict data info model list dmgc bench
+offers 'drove ' $("$DROVE" __complete '')
 offers 'drove tr' train
+offers 'drove eval --isa ' ref auto
 offers 'drove train --st' --strategy
 offers 'drove train --strategy lea' leashed
 offers 'drove train --strategy=lea' leashed

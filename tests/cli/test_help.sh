@@ -9,7 +9,7 @@ for way in -h help; do
     run_for 0 "$way"
     diff -u "$expected/help.txt" out.txt
 done
-for command in train eval predict data info model list dmgc bench; do
+for command in $(commands); do
     run_for 0 "$command" --help
     diff -u "$expected/help_$command.txt" out.txt
     run_for 0 help "$command"

@@ -16,8 +16,7 @@ END
 }
 run_for 0 list --json
 holds list name help source
-for kind in strategies transports rules schedules models activations inits losses data features backoffs engines devices \
-    roundings benches; do
+for kind in $("$DROVE" list | awk '$1 != "combinations" { print $1 }'); do
     run_for 0 list "$kind" --json
     holds list name help source
 done

@@ -26,7 +26,7 @@ inside && /^\.It Fl -/ { flush(); name = substr($3, 2); default = "-" }
 /^Default: / { default = substr($0, 10) }' "$page" >page.txt
 diff -u table.txt page.txt || fail "drove train --help (-) and the manual page (+) differ"
 
-for command in train eval predict data info model list dmgc bench; do
+for command in $(commands); do
     grep -q "^\\.It Cm $command\$" "$page" || fail "the manual page lacks the command $command"
 done
 for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete data --) $("$DROVE" __complete dmgc --) \

@@ -84,6 +84,7 @@ static void run_once(const char *variant, const char *backoff, unsigned n_worker
     assert_int_equal(sum.n_torn, 0);
     assert_int_equal(sum.n_failed, 0);
     assert_int_equal(sum.n_slid, 0);
+    if (strcmp(variant, "leashed:inf") == 0) assert_int_equal(sum.n_dropped, 0);
     assert_true(is_all(r.sync->ops->peek(r.sync).theta, -(float)published));
     assert_int_equal(atomic_load(&r.sync->published), published);
     assert_int_equal(pool.tag, published);

@@ -5,23 +5,12 @@
 #include <pthread.h>
 #include <time.h>
 
-const drove_sync_ops *const all_strategies[N_STRATEGIES] = {
-    &drove__sync_sequential, &drove__sync_sync,     &drove__sync_ssp,
-    &drove__sync_softsync,   &drove__sync_mutex,    &drove__sync_rwlock,
-    &drove__sync_hogwild,    &drove__sync_replicas, &drove__sync_leashed,
-};
-
 const drove_sync_ops *find_strategy(const char *name)
 {
-    for (size_t i = 0; i < N_STRATEGIES; i++)
-        if (strcmp(all_strategies[i]->name, name) == 0) return all_strategies[i];
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++)
+        if (strcmp((*row)->name, name) == 0) return *row;
     fail_msg("no strategy called %s", name);
     return NULL;
-}
-
-bool in_rounds(const drove_sync_ops *ops)
-{
-    return ops->batches != NULL && strcmp(ops->batches, "rounds") == 0;
 }
 
 drove_status rig_try(rig *r, rig_options o)
@@ -107,13 +96,29 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
     return DROVE_OK;
 }
 
+bool rig_accepts(rig_options o)
+{
+    rig r;
+    bool is_accepted = rig_try(&r, o) == DROVE_OK;
+    rig_fini(&r);
+    return is_accepted;
+}
+
+variant_facts facts_of(const drove_sync_ops *ops, const char *variant, unsigned n_workers)
+{
+    rig r;
+    if ((ops->needs & DROVE_SYNC_ONE) != 0) n_workers = 1;
+    rig_init(&r, (rig_options){.variant = variant, .ops = ops, .n_workers = n_workers});
+    variant_facts f = {r.sync->ops->promises, r.sync->needs, r.sync->batches_per_update,
+                       r.sync->ops->replica == NULL};
+    rig_fini(&r);
+    return f;
+}
+
 void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *variant))
 {
-    for (size_t i = 0; i < N_STRATEGIES; i++) {
-        if ((all_strategies[i]->needs & DROVE_SYNC_ONE) != 0) continue;
-        for (const char *const *v = all_strategies[i]->variants; *v != NULL; v++)
-            body(all_strategies[i], *v);
-    }
+    for (const drove_sync_ops *const *ops = drove__strategies; *ops != NULL; ops++)
+        for (const char *const *v = (*ops)->variants; *v != NULL; v++) body(*ops, *v);
 }
 
 typedef struct crew_member {

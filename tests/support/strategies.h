@@ -1,13 +1,15 @@
-/* tests/support/strategies.h - every strategy and variant, ready to be driven by hand or by
- * threads.
+/* tests/support/strategies.h - every strategy and variant of the registry, ready to be driven by
+ * hand or by threads.
  *
- * A rig owns a strategy with its rule; drive it with take_step, or with run_workers.
+ * A rig owns a strategy with its rule; drive it with take_step, or with run_workers.  Strategies
+ * that exchange get a transport for the threads of this process.
  */
 #ifndef DROVE_TESTS_STRATEGIES_H
 #define DROVE_TESTS_STRATEGIES_H
 
 #include "base/racy.h"
-#include "sync/sync.h"
+#include "run/registry.h"
+#include "strategy/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +21,7 @@
 /* ThreadSanitizer makes a step some twenty times slower. */
 #define STEPS_DIVISOR (DROVE_TSAN ? 20u : 1u)
 
-enum { N_STRATEGIES = 9, MOST_WORKERS = 16 };
-extern const drove_sync_ops *const all_strategies[N_STRATEGIES];
+enum { MOST_WORKERS = 16 };
 
 typedef struct rig {
     drovek_table kernels;
@@ -63,11 +64,18 @@ void         rig_fini(rig *r);
 drove_status take_step(rig *r, unsigned worker, const float *value, float eta, drove_view *view,
                        drove_publish_info *info);
 
-/* Do all workers take the same number of steps? */
-bool in_rounds(const drove_sync_ops *ops);
+/* Does the variant take these options?  Some refuse rules. */
+bool rig_accepts(rig_options o);
 
+typedef struct variant_facts { /* a variant may differ from its row */
+    unsigned promises, needs, batches_per_update;
+    bool     shares_state; /* views have the rule's state; else a worker may see theta alone */
+} variant_facts;
+variant_facts facts_of(const drove_sync_ops *ops, const char *variant, unsigned n_workers);
+
+/* Row of the registry; fails the test where there is none. */
 const drove_sync_ops *find_strategy(const char *name);
-/* Calls body once for every variant of every strategy that may have several workers. */
+/* Calls body once for every variant of every row of the registry. */
 void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *variant));
 
 /* Runs body on a thread for every worker, all starting together, and waits for them.  cmocka's

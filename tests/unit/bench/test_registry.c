@@ -13,11 +13,6 @@
 
 #include <cmocka.h>
 
-static const char *const kinds[] = {"strategies", "sources",  "hosts",    "transports",  "rules",
-                                    "schedules",  "models",   "layers",   "activations", "inits",
-                                    "losses",     "data",     "features", "backoffs",    "engines",
-                                    "devices",    "roundings"};
-
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
 {
@@ -33,19 +28,20 @@ static char *list(const char *kind, int as_json)
 static void test_entries_are_whole(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+    drove_named kind;
+    for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
         drove_named a, b;
         size_t n = 0;
-        for (; drove__registry_at(kinds[k], n, &a); n++) {
+        for (; drove__registry_at(kind.name, n, &a); n++) {
             assert_true(a.name[0] != '\0' && a.help[0] != '\0' && a.source[0] != '\0');
             assert_null(strpbrk(a.name, " \n\t"));
             assert_null(strchr(a.help, '\n'));
             assert_null(strchr(a.source, '\n'));
             for (size_t i = 0; i < n; i++) {
-                assert_true(drove__registry_at(kinds[k], i, &b));
+                assert_true(drove__registry_at(kind.name, i, &b));
                 assert_string_not_equal(a.name, b.name);
             }
-            assert_int_equal(drove__registry_check(kinds[k], "entry", a.name), DROVE_OK);
+            assert_int_equal(drove__registry_check(kind.name, "entry", a.name), DROVE_OK);
         }
         assert_true(n > 0);
     }
@@ -53,21 +49,14 @@ static void test_entries_are_whole(void **state)
     assert_false(drove__registry_at("no such kind", 0, &unused));
 }
 
-/* The strategies of the thesis are all there, in every variant that the tests walk. */
 static void test_strategies(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sequential", "sync",   "ssp",     "softsync",
-                                        "mutex",      "rwlock", "hogwild", "leashed"};
-    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
-        const drove_sync_ops *ops = NULL;
-        assert_int_equal(drove__plan_strategy(&drove__plan_registry, names[i], &ops), DROVE_OK);
-        assert_string_equal(ops->name, names[i]);
-        assert_non_null(ops->variants);
-        assert_non_null(ops->variants[0]);
-        assert_true(ops->init != NULL && ops->fini != NULL && ops->acquire != NULL);
-        assert_true(ops->release != NULL && ops->publish != NULL && ops->peek != NULL);
-        assert_non_null(ops->restore);
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        const drove_sync_ops *found = NULL;
+        assert_int_equal(drove__plan_strategy(&drove__plan_registry, (*row)->name, &found),
+                         DROVE_OK);
+        assert_ptr_equal(found, *row);
     }
     const drove_sync_ops *ops = NULL;
     assert_int_equal(drove__plan_strategy(&drove__plan_registry, "leased", &ops), DROVE_E_ARG);
@@ -89,10 +78,11 @@ static void test_unknown_names(void **state)
 static void test_list_as_text(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
-        char *text = list(kinds[k], 0), *line = text;
+    drove_named kind;
+    for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
+        char *text = list(kind.name, 0), *line = text;
         drove_named entry;
-        for (size_t i = 0; drove__registry_at(kinds[k], i, &entry); i++) {
+        for (size_t i = 0; drove__registry_at(kind.name, i, &entry); i++) {
             size_t n = strlen(entry.name);
             assert_non_null(line);
             assert_int_equal(strncmp(line, entry.name, n), 0);
@@ -109,13 +99,14 @@ static void test_list_as_text(void **state)
 static void test_list_as_json(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
-        char *text = list(kinds[k], 1);
+    drove_named kind;
+    for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
+        char *text = list(kind.name, 1);
         json_t *array = json_loads(text, 0, NULL);
         assert_true(json_is_array(array));
         drove_named entry;
         size_t i = 0;
-        for (; drove__registry_at(kinds[k], i, &entry); i++) {
+        for (; drove__registry_at(kind.name, i, &entry); i++) {
             const json_t *object = json_array_get(array, i);
             assert_int_equal(json_object_size(object), 3);
             assert_string_equal(json_string_value(json_object_get(object, "name")), entry.name);
@@ -132,8 +123,9 @@ static void test_list_of_kinds(void **state)
 {
     (void)state;
     char *text = list(NULL, 0), *line = text;
-    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
-        assert_int_equal(strncmp(line, kinds[k], strlen(kinds[k])), 0);
+    drove_named kind;
+    for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
+        assert_int_equal(strncmp(line, kind.name, strlen(kind.name)), 0);
         line = strchr(line, '\n') + 1;
     }
     assert_int_equal(strncmp(line, "benches", 7), 0);

@@ -4,20 +4,13 @@
 
 #include "base/rng.h"
 #include "elastic/elastic.h"
+#include "sync/sync.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 enum { N = 1008, MOST_STEPS = 64 };
-
-static const drove_sync_ops *const methods[] = {
-    &drove__sync_easgd,         &drove__sync_easgd_async, &drove__sync_measgd_async,
-    &drove__sync_easgd_hogwild, &drove__sync_easgd_sync1, &drove__sync_easgd_sync2,
-    &drove__sync_easgd_sync3,   &drove__sync_psgd_async,  &drove__sync_pmsgd_async,
-    &drove__sync_psgd_hogwild,  &drove__sync_allreduce,   &drove__sync_local,
-    &drove__sync_diloco,
-};
 
 /* ---- workers that train on something that depends on what they see ---- */
 
@@ -68,6 +61,13 @@ static void train(rig *r, unsigned worker, void *arg)
 
 static const drove_span layers[] = {{0, 320}, {320, 16}, {336, 640}, {976, 32}};
 
+/* Every row of the registry whose workers exchange. */
+static void for_each_method(void (*body)(const drove_sync_ops *ops))
+{
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++)
+        if (((*row)->needs & DROVE_SYNC_SPREAD) != 0) body(*row);
+}
+
 static rig_options options(const drove_sync_ops *ops, const char *variant, unsigned n_workers)
 {
     return (rig_options){.variant = variant, .ops = ops, .n = N, .n_workers = n_workers, .lr = 0.1};
@@ -93,24 +93,6 @@ static float *result_of(unsigned n_workers)
 }
 
 /* ---- bits ---- */
-
-static void repeatable_methods_repeat(void **state)
-{
-    (void)state;
-    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
-        if ((methods[m]->promises & DROVE_SYNC_REPEATABLE) == 0) continue;
-        for (const char *const *v = methods[m]->variants; *v != NULL; v++) {
-            for (unsigned n_workers = 1; n_workers <= 5; n_workers += 2) {
-                float *a = result_of(n_workers), *b = result_of(n_workers);
-                train_all(options(methods[m], *v, n_workers), 12, false, a);
-                train_all(options(methods[m], *v, n_workers), 12, true, b);
-                assert_memory_equal(a, b, (size_t)(1 + n_workers) * N * sizeof *a);
-                free(a);
-                free(b);
-            }
-        }
-    }
-}
 
 /* Place of the centre, time of the exchange and number of messages change no bit. */
 static void the_three_sync_easgd_are_one(void **state)
@@ -513,41 +495,45 @@ static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
     }
 }
 
+static void resume_method(const drove_sync_ops *ops)
+{
+    bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
+    bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
+    rig_options o = options(ops, ops->name, 3);
+    resumed(o, has_bits);
+    o.period = "3";
+    if (has_period) resumed(o, has_bits);
+}
+
 static void a_resumed_run_has_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
-        const drove_sync_ops *ops = methods[m];
-        bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
-        bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
-        rig_options o = options(ops, ops->name, 3);
-        resumed(o, has_bits);
-        o.period = "3";
-        if (has_period) resumed(o, has_bits);
-    }
+    for_each_method(resume_method);
+}
+
+static void start_others(const drove_sync_ops *ops)
+{
+    rig a, b;
+    rig_init(&a, options(ops, ops->name, 3));
+    rig_init(&b, options(ops, ops->name, 2));
+    run_steps(&a, 0, 7);
+    save(&a, "elastic.safetensors");
+    uint64_t published = atomic_load(&a.sync->published);
+    assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
+    const float *centre = a.sync->ops->peek(a.sync).theta;
+    assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
+    for (unsigned i = 0; i < 2; i++)
+        assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
+    run_steps(&b, 7, 5);
+    assert_true(atomic_load(&b.sync->published) > published);
+    rig_fini(&a);
+    rig_fini(&b);
 }
 
 static void other_workers_start_from_the_centre(void **state)
 {
     (void)state;
-    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
-        const drove_sync_ops *ops = methods[m];
-        rig a, b;
-        rig_init(&a, options(ops, ops->name, 3));
-        rig_init(&b, options(ops, ops->name, 2));
-        run_steps(&a, 0, 7);
-        save(&a, "elastic.safetensors");
-        uint64_t published = atomic_load(&a.sync->published);
-        assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
-        const float *centre = a.sync->ops->peek(a.sync).theta;
-        assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
-        for (unsigned i = 0; i < 2; i++)
-            assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
-        run_steps(&b, 7, 5);
-        assert_true(atomic_load(&b.sync->published) > published);
-        rig_fini(&a);
-        rig_fini(&b);
-    }
+    for_each_method(start_others);
 }
 
 /* ---- the period that is found by measuring ---- */
@@ -624,29 +610,30 @@ static void stop_wakes_everybody(void **state)
 }
 
 /* A lost worker costs its own work only. */
+static void lose_a_worker(const drove_sync_ops *ops)
+{
+    rig r;
+    float g[N] = {0};
+    if (ops->leave == NULL) return;
+    rig_init(&r, options(ops, ops->name, 3));
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
+    ops->leave(r.sync, 1);
+    for (unsigned i = 0; i < 3; i += 2)
+        assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 5);
+    rig_fini(&r);
+}
+
 static void asynchronous_methods_go_on(void **state)
 {
     (void)state;
-    for (size_t m = 0; m < DROVE_COUNT(methods); m++) {
-        const drove_sync_ops *ops = methods[m];
-        rig r;
-        float g[N] = {0};
-        if (ops->leave == NULL) continue;
-        rig_init(&r, options(ops, ops->name, 3));
-        for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
-        ops->leave(r.sync, 1);
-        for (unsigned i = 0; i < 3; i += 2)
-            assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
-        assert_int_equal(atomic_load(&r.sync->published), 5);
-        rig_fini(&r);
-    }
+    for_each_method(lose_a_worker);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeatable_methods_repeat),
         cmocka_unit_test(the_three_sync_easgd_are_one),
         cmocka_unit_test(allreduce_is_sync),
         cmocka_unit_test(one_worker_is_sequential),

@@ -2,12 +2,9 @@
  * promises. */
 #include "../../../docs/example_strategy.c"
 
-#include "base/rng.h"
-#include "support/strategies.h"
+#include "support/promises.h"
 
 #include <stdlib.h>
-
-enum { T = 4, N = 256, STEPS = 2000 };
 
 /* ---- the page ---- */
 
@@ -45,64 +42,15 @@ static void is_what_the_page_prints(void **state)
 
 /* ---- its promises ---- */
 
-static void one_worker_equals_sequential(void **state)
+static void keeps_its_promises(void **state)
 {
     (void)state;
-    rig a, b;
-    float theta0[N], g[N];
-    drove_rng rng;
-    drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
-    for (int i = 0; i < N; i++) theta0[i] = (float)drove__rng_normal(&rng);
-    rig_options o = {.variant = "sequential", .rule = "adam", .n = N, .theta0 = theta0};
-    rig_init(&a, o);
-    o.variant = "spin";
-    o.ops = &drove__sync_spin;
-    rig_init(&b, o);
-    for (int step = 0; step < 20; step++) {
-        for (int i = 0; i < N; i++) g[i] = (float)drove__rng_normal(&rng);
-        assert_int_equal(take_step(&a, 0, g, 0.01f, NULL, NULL), DROVE_OK);
-        assert_int_equal(take_step(&b, 0, g, 0.01f, NULL, NULL), DROVE_OK);
-    }
-    assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
-                        a.sync->n_vector * sizeof(float));
-    rig_fini(&a);
-    rig_fini(&b);
-}
-
-typedef struct tally {
-    unsigned n_torn[T], n_wrong[T];
-    _Atomic unsigned n_at[T * STEPS + 1]; /* steps that went into the update of this number */
-} tally;
-
-/* Steps of 1 in every element: after t updates each element is -t. */
-static void add_ones(rig *r, unsigned worker, void *arg)
-{
-    tally *c = arg;
-    float ones[N];
-    for (int i = 0; i < N; i++) ones[i] = 1.0f;
-    for (unsigned i = 0; i < STEPS / STEPS_DIVISOR; i++) {
-        drove_view view;
-        drove_publish_info info;
-        if (take_step(r, worker, ones, 1.0f, &view, &info) != DROVE_OK) c->n_wrong[worker]++;
-        for (int j = 0; j < N; j++) c->n_torn[worker] += view.vector[j] != -(float)view.version;
-        uint64_t number = view.version + info.staleness + 1;
-        if (number <= T * STEPS) atomic_fetch_add(&c->n_at[number], 1);
-    }
-}
-
-static void many_workers_lose_nothing(void **state)
-{
-    (void)state;
-    rig r;
-    static tally c;
-    unsigned n_steps = T * (STEPS / STEPS_DIVISOR);
-    rig_init(&r,
-             (rig_options){.variant = "spin", .ops = &drove__sync_spin, .n = N, .n_workers = T});
-    run_workers(&r, add_ones, &c);
-    for (int i = 0; i < N; i++) assert_true(r.sync->ops->peek(r.sync).theta[i] == -(float)n_steps);
-    for (unsigned w = 0; w < T; w++) assert_int_equal(c.n_torn[w] + c.n_wrong[w], 0);
-    for (unsigned i = 1; i <= n_steps; i++) assert_int_equal(atomic_load(&c.n_at[i]), 1);
-    rig_fini(&r);
+    promise_sequential(&drove__sync_spin, "spin");
+    promise_repeatable(&drove__sync_spin, "spin");
+    promise_restored(&drove__sync_spin, "spin");
+    promise_no_loss(&drove__sync_spin, "spin");
+    promise_snapshot(&drove__sync_spin, "spin");
+    promise_lock_free(&drove__sync_spin, "spin");
 }
 
 static void refuses_what_it_has_not(void **state)
@@ -122,8 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_what_the_page_prints),
-        cmocka_unit_test(one_worker_equals_sequential),
-        cmocka_unit_test(many_workers_lose_nothing),
+        cmocka_unit_test(keeps_its_promises),
         cmocka_unit_test(refuses_what_it_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

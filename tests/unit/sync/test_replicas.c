@@ -220,7 +220,7 @@ static void a_node_shares_a_replica(void **state)
     step(&r, 0, 1.0f); /* the node's fourth, two for each worker: half of -4 */
     expect_all(view_of(&r, 2, NULL), -2.0f);
     expect_all(r.sync->ops->peek(r.sync).theta, -6.0f);
-    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE);
+    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL);
     rig_fini(&r);
     /* Nothing known of places: one node, which nobody has to meet. */
     rig_init(&r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 3});
