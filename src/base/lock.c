@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 drove_status drove__lock_init(pthread_mutex_t *lock)
 {
@@ -28,10 +29,28 @@ bool drove__lock_taken(pthread_mutex_t *lock, int result, bool *holder_ended)
     return result == 0 || result == EOWNERDEAD;
 }
 
+/* A waiter that was just woken may be killed before it takes the lock.  If a third one has taken it
+ * meanwhile, that one does not know of those who still wait, and wakes nobody.  So nobody sleeps for
+ * longer than PATIENCE_NS without looking again. */
+static int wait_for(pthread_mutex_t *lock)
+{
+    enum { PATIENCE_NS = 20000000, SECOND_NS = 1000000000 };
+    int result = pthread_mutex_trylock(lock);
+    while (result == EBUSY || result == ETIMEDOUT) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PATIENCE_NS;
+        until.tv_sec += until.tv_nsec / SECOND_NS;
+        until.tv_nsec %= SECOND_NS;
+        result = pthread_mutex_timedlock(lock, &until);
+    }
+    return result;
+}
+
 bool drove__lock(pthread_mutex_t *lock)
 {
     bool holder_ended;
-    bool taken = drove__lock_taken(lock, pthread_mutex_lock(lock), &holder_ended);
+    bool taken = drove__lock_taken(lock, wait_for(lock), &holder_ended);
     assert(taken);
     (void)taken;
     return !holder_ended;

@@ -8,7 +8,7 @@ for tool in cmake ctest; do
 done
 cat >bin/ninja <<'END'
 #!/bin/sh
-for kind in stress system kernel unit_sync unit_run unit_engine unit_data unit_bench; do echo "drove_${kind}_tests: phony"; done
+for kind in stress system kernel unit_promises unit_sync unit_plan unit_loop unit_run unit_engine unit_data unit_bench; do echo "drove_${kind}_tests: phony"; done
 END
 printf '#!/bin/sh\n' >bin/clang-format
 chmod +x bin/*
@@ -33,9 +33,10 @@ chosen() {
     grep -qF -- "--target $targets -- " "$LOG" || { echo "$file: expected the targets $targets"; cat "$LOG"; exit 1; }
     git checkout -q -- "$file"
 }
-chosen src/sync/a.c 'stress|system|unit/run|unit/sync' \
-    'drove_stress_tests drove_system_tests drove_unit_run_tests drove_unit_sync_tests' main
-chosen src/engine/a.c 'system|unit/engine|unit/run' 'drove_system_tests drove_unit_engine_tests drove_unit_run_tests' main
+chosen src/sync/a.c 'stress|system|unit/promises|unit/run|unit/sync' \
+    'drove_stress_tests drove_system_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests' main
+chosen src/engine/a.c 'system|unit/engine|unit/loop|unit/plan|unit/run' \
+    'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
 chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
 chosen cli/a.c cli drove_install_set main
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
@@ -44,8 +45,8 @@ chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
 git checkout -q -b mine
 echo '/* second */' >>src/sync/a.c
 git commit -qam second
-chosen tests/unit/data/a.c 'stress|system|unit/data|unit/run|unit/sync' \
-    'drove_stress_tests drove_system_tests drove_unit_data_tests drove_unit_run_tests drove_unit_sync_tests'
+chosen tests/unit/data/a.c 'stress|system|unit/data|unit/promises|unit/run|unit/sync' \
+    'drove_stress_tests drove_system_tests drove_unit_data_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests'
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests HEAD
 
 rm -f "$LOG"

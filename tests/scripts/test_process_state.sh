@@ -6,7 +6,7 @@ if [ -n "$DROVE_SANITIZE" ]; then
     exit 77
 fi
 cat >allowed <<'LIST'
-control interrupts          counts signals; a run compares it with its value at the start
+progress interrupts         counts signals; a run compares it with its value at the start
 conv_choose choose_lock     of known
 conv_choose known           ways to compute convolutions, measured once and then constant
 convolution dnn             the functions of cuDNN, found once, constant
