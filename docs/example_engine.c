@@ -91,8 +91,9 @@ static drove_status describe(unsigned device, drove_device_facts *out)
 extern const drove_device_kind drove__device_kind_differences;
 static drove_status open_device(const drove_spec *spec, drove_device **out)
 {
+    uint64_t number = 0;
     *out = NULL;
-    DROVE_TRY(drove__spec_check(spec, 1, NULL));
+    DROVE_TRY(drove__spec_arg_u64(spec, 0, 0, 0, &number)); /* differences:0 is all there is */
     drove_device *device = calloc(1, sizeof *device);
     if (device == NULL) return drove__fail_nomem("device", sizeof *device);
     device->kind = &drove__device_kind_differences;
