@@ -30,8 +30,8 @@ bool drove__lock_taken(pthread_mutex_t *lock, int result, bool *holder_ended)
 }
 
 /* A waiter that was just woken may be killed before it takes the lock.  If a third one has taken it
- * meanwhile, that one does not know of those who still wait, and wakes nobody.  So nobody sleeps for
- * longer than PATIENCE_NS without looking again. */
+ * meanwhile, that one does not know of those who still wait, and wakes nobody.  So nobody sleeps
+ * for longer than PATIENCE_NS without looking again. */
 static int wait_for(pthread_mutex_t *lock)
 {
     enum { PATIENCE_NS = 20000000, SECOND_NS = 1000000000 };

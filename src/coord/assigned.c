@@ -439,6 +439,7 @@ static bool fail(drove_source *s, unsigned worker)
     const assigned *a = s->impl;
     group *g = a->member[worker].group;
     const drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = g->index};
+    const letter parking = {.verb = LETTER_PARK};
     pthread_mutex_lock(&g->lock);
     if (is_working(g)) {
         drove__error_copy(g->error);
@@ -446,6 +447,8 @@ static bool fail(drove_source *s, unsigned worker)
         send(a, &failed);
     }
     pthread_mutex_unlock(&g->lock);
+    /* Another thread of the group may be waiting for a letter. */
+    if (!g->is_device) drove__queue_put(g->inbox, &parking);
     return g->is_device;
 }
 

@@ -31,6 +31,7 @@ void drove__batches_stage(drove_worker *w)
 {
     drove_source *from = w->loop->source;
     if (w->engine_ops->stage == NULL || w->loader != NULL || w->n_ahead > 0) return;
+    if (w->loop->halt_seen != NULL) return; /* over ranks all must stop after the same round */
     if (!from->ops->next(from, w->index, false, &w->ahead[0])) return;
     const drove_batch batch = rows_of(w, 1 - w->in_hand, &w->ahead[0]);
     w->n_ahead = 1;

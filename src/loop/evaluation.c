@@ -18,7 +18,10 @@ static drove_status score_chunk(drove_worker *w, size_t chunk)
         w->row[0][i] = (uint32_t)((uint64_t)(first + i) * sc->data->n_rows / sc->n_rows);
     const drove_batch batch = {.data = sc->data, .row = w->row[0], .n_rows = n};
     const drove_work work = {.batch = &batch, .theta = sc->theta};
-    DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, &done));
+    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    drove_status status = drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, &done);
+    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    DROVE_TRY(status);
     sc->chunk[chunk] = done.score;
     return DROVE_OK;
 }
@@ -34,10 +37,9 @@ void drove__worker_score(drove_worker *w)
         if (chunk >= sc->n_chunks) return;
         drove_status status = score_chunk(w, chunk);
         if (status == DROVE_OK) continue;
-        if (atomic_load(&w->is_lost)) return;
+        if (atomic_exchange(&w->is_lost, 1) != 0) return;
         bool is_borne = from != NULL && from->ops->fail != NULL && from->ops->fail(from, w->index);
         if (!is_borne) drove__worker_fail(w, status);
-        atomic_store(&w->is_lost, 1);
     }
 }
 

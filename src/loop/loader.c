@@ -1,4 +1,4 @@
-/* run/loader.c - desks, slots and the threads that fill them; see loader.h. */
+/* loop/loader.c - each worker's queue of two batches, and the threads that load them. */
 #include "loop/loader.h"
 
 #include "base/clock.h"

@@ -70,10 +70,11 @@ struct drove_worker {
     drove_engine_times       times; /* of a device, summed */
     /* Lets a monitor tell a slow worker from a hung one.  Relaxed: no other data depends on it. */
     _Atomic uint64_t heartbeat;
-    _Atomic int      is_lost;   /* takes no further part; it still parks */
-    _Atomic int      is_silent; /* its thread is not waited for any more ... */
-    _Atomic int      has_ended; /* ... and came back after all, and is gone */
-    drove_status     status;    /* first failure, with its text */
+    _Atomic int      is_computing; /* its engine has a batch in hand */
+    _Atomic int      is_lost;      /* takes no further part; it still parks */
+    _Atomic int      is_silent;    /* its thread is not waited for any more ... */
+    _Atomic int      has_ended;    /* ... and came back after all, and is gone */
+    drove_status     status;       /* first failure, with its text */
     char             error[DROVE_ERROR_TEXT_SIZE];
     size_t           most_rows;                     /* of one batch */
     bool             is_probed;                     /* probe.c measures it */

@@ -25,7 +25,10 @@ static drove_status time_batch(drove_worker *w, size_t n, double *out_s)
     const drove_work work = {.batch = &batch, .theta = theta, .grad = &grad};
     (void)drove__order_rows(&loop->order, &w->cursor, &task, w->row[0]);
     uint64_t start = drove__clock_now(loop->clock);
-    DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, NULL));
+    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    drove_status status = drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, NULL);
+    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    DROVE_TRY(status);
     *out_s = (double)(drove__clock_now(loop->clock) - start) * 1e-9;
     drove__heartbeat(w);
     return DROVE_OK;

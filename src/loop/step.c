@@ -229,10 +229,13 @@ static drove_status compute(drove_worker *w, const drove_batch *batch, const flo
         .grad = c->grad,
         .update = {.scale = 1.0f, .eta = c->eta, .t = c->iteration + 1},
     };
-    DROVE_TRY(ops->begin(w->engine, &work));
-    drove__batches_stage(w);
-    if (theta == NULL) DROVE_TRY(exchange_sums(w));
-    return ops->finish(w->engine, w->timeout_ns, done);
+    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    drove_status status = ops->begin(w->engine, &work);
+    if (status == DROVE_OK) drove__batches_stage(w);
+    if (status == DROVE_OK && theta == NULL) status = exchange_sums(w);
+    if (status == DROVE_OK) status = ops->finish(w->engine, w->timeout_ns, done);
+    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    return status;
 }
 
 /* The loss of a worker that has lost its task does not count. */

@@ -137,13 +137,19 @@ static drove_status start(drove_host *h)
     return h->ops->status(h);
 }
 
-/* The source may be made after the workers were started. */
-static void start_service(drove_host *h)
+/* The source may be made after the workers were started.  False: its thread cannot be started, and
+ * the run fails. */
+static bool start_service(drove_host *h)
 {
     threads *t = h->impl;
     const drove_source *from = h->loop->source;
-    if (t->service_is_started || from == NULL || from->ops->serve == NULL) return;
-    t->service_is_started = pthread_create(&t->service, NULL, service_main, h) == 0;
+    if (t->service_is_started || from == NULL || from->ops->serve == NULL) return true;
+    int error = pthread_create(&t->service, NULL, service_main, h);
+    t->service_is_started = error == 0;
+    if (error == 0) return true;
+    (void)drove__fail(DROVE_E_SYSTEM, "cannot start the coordinator: %s", strerror(error));
+    drove__worker_keep_error(&h->loop->worker[h->loop->plan->first_here], DROVE_E_SYSTEM);
+    return false;
 }
 
 /* ---- commands ---- */
@@ -152,7 +158,7 @@ static void go(drove_host *h, drove_command command)
 {
     threads *t = h->impl;
     const drove_plan *plan = h->loop->plan;
-    if (command == DROVE_DO_TRAIN) start_service(h);
+    if (command == DROVE_DO_TRAIN && !start_service(h)) return; /* all stay parked */
     pthread_mutex_lock(&t->lock);
     t->command = command;
     t->n_busy = plan->n_here - t->n_silent + (t->service_is_started ? 1 : 0);
@@ -165,19 +171,26 @@ static void go(drove_host *h, drove_command command)
     pthread_mutex_unlock(&t->lock);
 }
 
-static void silence(drove_host *h, unsigned worker)
+/* False: it has just parked, or is about to. */
+static bool give_up(drove_host *h, unsigned worker)
 {
     threads *t = h->impl;
     drove_worker *w = &h->loop->worker[worker];
     pthread_mutex_lock(&t->lock);
-    if (t->is_busy[worker] && !atomic_load(&w->is_silent)) {
-        atomic_store(&w->is_lost, 1);
+    bool is_silent = t->is_busy[worker] && atomic_exchange(&w->is_lost, 1) == 0;
+    if (is_silent) {
         atomic_store(&w->is_silent, 1);
         t->is_busy[worker] = false;
         t->n_silent++;
         if (--t->n_busy == 0) pthread_cond_signal(&t->parked);
     }
     pthread_mutex_unlock(&t->lock);
+    return is_silent;
+}
+
+static void silence(drove_host *h, unsigned worker)
+{
+    (void)give_up(h, worker);
 }
 
 /* Twice the timeout: the engine's own error comes first.  A worker that comes back sees that it is
@@ -185,12 +198,17 @@ static void silence(drove_host *h, unsigned worker)
 static void lose(drove_host *h, drove_worker *w, double limit_s)
 {
     drove_source *from = h->loop->source;
-    silence(h, w->index);
-    if (!atomic_load(&w->is_silent)) return; /* it has just parked */
-    (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
-    if (from != NULL && from->ops->fail != NULL) from->ops->leave(from, w->index);
-    else if (from == NULL) drove__error_copy(w->error); /* the source will be told */
-    else drove__worker_keep_error(w, DROVE_E_SYSTEM);
+    if (!give_up(h, w->index)) return;
+    if (from != NULL && from->ops->fail != NULL) {
+        (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
+        from->ops->leave(from, w->index);
+    } else if (from == NULL) { /* the source will be told */
+        (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
+        drove__error_copy(w->error);
+    } else {
+        (void)drove__fail(DROVE_E_SYSTEM, "worker %s: no answer for %g s", w->plan->name, limit_s);
+        drove__worker_fail(w, DROVE_E_SYSTEM);
+    }
 }
 
 static void find_silent(drove_host *h)
@@ -209,7 +227,9 @@ static void find_silent(drove_host *h)
         pthread_mutex_lock(&t->lock);
         bool is_busy = t->is_busy[i];
         pthread_mutex_unlock(&t->lock);
-        if (is_busy && now - t->watch[i].since_ns > (uint64_t)(limit_s * 1e9)) lose(h, w, limit_s);
+        bool is_late = now - t->watch[i].since_ns > (uint64_t)(limit_s * 1e9);
+        /* Elsewhere it may wait for another worker. */
+        if (is_busy && is_late && atomic_load(&w->is_computing)) lose(h, w, limit_s);
     }
 }
 
@@ -226,8 +246,8 @@ static bool wait(drove_host *h, uint64_t until_ns)
         bool is_parked = t->n_busy == 0;
         pthread_mutex_unlock(&t->lock);
         if (is_parked) return true;
-        if (drove__clock_now(clock) >= until_ns) return false;
         if (t->generation > 0) find_silent(h);
+        if (drove__clock_now(clock) >= until_ns) return false;
     }
 }
 

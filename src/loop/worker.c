@@ -62,12 +62,12 @@ size_t drove__worker_most_rows(const drove_worker *w)
     size_t rows = loop->score_rows;
     if (loop->order.batch > rows) rows = (size_t)loop->order.batch;
     if (!loop->plan->source->counts_rows) return rows;
-    size_t most = w->device != NULL ? DROVE_MOST_DEVICE_BATCH : DROVE_MOST_CORE_BATCH;
-    const uint64_t asked[] = {w->plan->batch, w->plan->least, w->plan->most, loop->batch};
+    const size_t each = w->plan->n_cores; /* sizes of cores are meant for each of them */
+    size_t most = w->device != NULL ? DROVE_MOST_DEVICE_BATCH : each * DROVE_MOST_CORE_BATCH;
+    const uint64_t asked[] = {each * w->plan->batch, each * w->plan->least, each * w->plan->most,
+                              loop->batch};
     for (size_t i = 0; i < DROVE_COUNT(asked); i++)
         if (asked[i] > most) most = (size_t)asked[i];
-    if (w->plan->n_cores > 1 && most < DROVE_MOST_CORE_BATCH * w->plan->n_cores)
-        most = DROVE_MOST_CORE_BATCH * w->plan->n_cores;
     if (most > loop->train->n_rows) most = loop->train->n_rows;
     return most > rows ? most : rows;
 }
@@ -166,14 +166,10 @@ void drove__worker_leave(drove_worker *w)
 static void give_up(drove_worker *w, drove_status status)
 {
     drove_source *from = w->loop->source;
-    if (atomic_load(&w->is_lost) || atomic_load(&w->loop->halted)) return;
-    drove__worker_keep_error(w, status);
-    if (from->ops->fail == NULL || !from->ops->fail(from, w->index)) {
-        drove__worker_fail(w, status);
-        return;
-    }
-    w->status = DROVE_OK; /* the source says it */
-    atomic_store(&w->is_lost, 1);
+    if (atomic_load(&w->loop->halted) || atomic_exchange(&w->is_lost, 1) != 0) return;
+    if (from->ops->fail != NULL && from->ops->fail(from, w->index)) return; /* it says so */
+    if (w->device != NULL) status = drove__fail_in(status, "worker %s", w->plan->name);
+    drove__worker_fail(w, status);
 }
 
 static float step_size(const drove_loop *loop, const drove_task *task)

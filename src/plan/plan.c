@@ -6,6 +6,7 @@
 #include "engine/linear/precision.h"
 #include "strategy/combine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,8 @@ static const drove_source_ops *find_source(const drove_plan_tables *tables, cons
 {
     size_t i = 0;
     if (name == NULL) name = "claimed";
-    while (strcmp(tables->sources[i]->name, name) != 0) i++;
+    while (tables->sources[i] != NULL && strcmp(tables->sources[i]->name, name) != 0) i++;
+    assert(tables->sources[i] != NULL); /* a row's `batches` names a source */
     return tables->sources[i];
 }
 
@@ -106,6 +108,9 @@ static drove_status give_cores(drove_plan_worker *w, unsigned n)
 
 static drove_status make_workers(drove_plan *p, unsigned n)
 {
+    if (n > DROVE_MOST_THREADS)
+        return drove__fail(DROVE_E_ARG, "--workers: expected at most %d workers in all, found %u",
+                           DROVE_MOST_THREADS, n);
     free(p->worker);
     p->n_workers = p->n_here = n;
     p->n_groups = 0;
@@ -179,7 +184,7 @@ static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drov
         DROVE_TRY(give_cores(w, n_cores));
         for (unsigned k = 0; k < n_cores; k++) find_place(m, e->pu[i * n_cores + k], &w->core[k]);
         snprintf(w->name, sizeof w->name, "%s", e->name);
-        if (e->is_threads && !is_group) snprintf(w->name, sizeof w->name, "thread:%u", i);
+        if (e->is_threads && !is_group) snprintf(w->name, sizeof w->name, "thread:%u", first + i);
         w->device = e->is_device ? &e->spec : NULL;
         w->group = p->n_groups;
         if (!is_group) p->n_groups++;

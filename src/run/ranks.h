@@ -7,9 +7,9 @@
  *   ranks_park.c   what ranks tell each other when their workers are parked; evaluations in parts
  *   ranks_state.c  the state of all ranks in one file, and back
  *
- * run->loop->worker[] has the workers of all ranks.  Only those here have a thread and an engine; the
- * traces of the others are from the last parking.  Rank 0 alone writes files and messages.  With
- * one process run->ranks.n is 1, and nothing here does anything.
+ * run->loop->worker[] has the workers of all ranks.  Only those here have a thread and an engine;
+ * the traces of the others are from the last parking.  Rank 0 alone writes files and messages.
+ * With one process run->ranks.n is 1, and nothing here does anything.
  *
  * Errors: what a rank finds wrong before anything was exchanged is known to all ranks
  * (drove__ranks_agree), which end with the same status, and rank 0 has the text; the others' is

@@ -71,6 +71,7 @@ struct drove_run {
     drove_topo            *topo;
     drove_machine          machine;
     drove_plan             plan;
+    bool                   lr_is_auto;        /* --lr was not given */
     drove_place           *place;             /* [plan.n_workers] */
     drove_prefetch_state   prefetch_hardware; /* while the workers train */
     bool                   holds_prefetch;    /* drove__prefetch_release is due */

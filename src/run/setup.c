@@ -68,10 +68,14 @@ static void say_notes(const drove_run *run)
         drove__run_say(run, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
     drove__ranks_say(run);
-    if (plan->host != DROVE_HOST_RANKS && plan->n_workers > run->machine.n_pus)
+    unsigned n_busy = 0;
+    for (unsigned i = 0; i < plan->n_workers; i++)
+        if (plan->worker[i].device == NULL) n_busy += plan->worker[i].n_cores;
+    if (plan->host != DROVE_HOST_RANKS && n_busy > run->machine.n_pus)
         drove__run_say(run,
                        "%u %s share %u processors: staleness and speed are those of time slices",
-                       plan->n_workers, is_procs ? "processes" : "threads", run->machine.n_pus);
+                       n_busy, is_procs && n_busy == plan->n_workers ? "processes" : "threads",
+                       run->machine.n_pus);
 }
 
 /* ---- objects ---- */
@@ -329,6 +333,7 @@ static void resolve_rule(drove_run *run)
     unsigned needs = run->plan.ops->needs;
     const char *rule = drove__resolve_rule(opt, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
+    run->lr_is_auto = opt->lr <= 0.0;
     opt->lr = drove__resolve_lr(opt, needs, run->plan.n_workers);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
     char schedule[DROVE_TEXT_SIZE];
@@ -385,6 +390,8 @@ static drove_status setup_partition(drove_run *run)
     drove_data_describe(run->train, &facts);
     double copy_bytes = (double)facts.memory_bytes + (double)run->model->n_params * sizeof(float);
     DROVE_TRY(drove__plan_partition(&run->plan, &run->opt, &run->machine, copy_bytes));
+    if (run->lr_is_auto) run->opt.lr = 0.0; /* it follows from the number of workers */
+    run->opt.lr = drove__resolve_lr(&run->opt, run->plan.ops->needs, run->plan.n_workers);
     DROVE_TRY(place_workers(run));
     drove__run_say(run,
                    "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
