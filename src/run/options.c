@@ -38,35 +38,36 @@ static const drove_option_info table[] = {
      .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file to go on "
              "from"},
     {WHERE(activation), .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
-     .list = "activations", .help = "of the hidden layers"},
+     .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "inits", .empty_word = "auto", .words = "auto",
-     .help = "first parameters; auto = he:1 for relu, xavier:1 otherwise"},
+     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise"},
     {WHERE(loss), .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
-     .list = "losses", .empty_word = "auto", .words = "auto", .help = "auto = by model and data"},
+     .list = "losses", .empty_word = "auto", .words = "auto",
+     .help = "objective function; auto = the usual one for the model and the data"},
 
     {WHERE(strategy), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "strategies", .words = "auto",
-     .help = "how workers share the model; auto = sequential for one, hogwild for more, "
-             "easgd-sync3 for ranks of MPI"},
+     .help = "how workers share the model; auto = sequential for one worker, hogwild for several, "
+             "easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
     {WHERE(rule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "rules", .words = "auto",
-     .help = "how a gradient becomes a step (epsilon stands outside the root); auto = momentum:0.9 "
-             "for convolutional networks, as they were published with, sgd for all else"},
+     .help = "how a gradient becomes a step (epsilon is outside the root); auto = momentum:0.9 for "
+             "convolutional networks, sgd otherwise"},
     {WHERE(rule_state), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shared worker",
-     .help = "velocity and moments are shared, or of each worker; auto = shared, unless the "
-             "strategy keeps them with the workers"},
+     .help = "whether workers share velocity and moments, or each has its own; auto = shared, "
+             "unless the strategy keeps them with the workers"},
     {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
-     .help = "step size; auto = 0.01, of P elastic workers 0.01 (P + 1) / P, since no gradient "
-             "moves their centre"},
+     .help = "step size; auto = 0.01; for elastic strategies with P workers 0.01 (P + 1) / P, "
+             "since no gradient moves their centre"},
     {WHERE(schedule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "schedules", .words = "auto",
-     .help = "factors of the step size, joined by +; auto = cosine over the epochs of --until for "
-             "convolutional networks, constant for all else"},
+     .help = "how the step size changes: factors joined by +; auto = cosine over the epochs of "
+             "--until for convolutional networks, constant otherwise"},
     {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
@@ -88,39 +89,41 @@ static const drove_option_info table[] = {
      .words = "packed layers", .help = "all parameters in one message, or one for each layer"},
     {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
      .words = "whole own",
-     .help = "training data of each worker: the whole set, or a random part of its own"},
+     .help = "examples that each worker trains on: the whole set, or a random part of its own"},
     {WHERE(timeout), .group = exchange, REAL(0.1, 1e6), .default_text = "60",
-     .value_name = "SECONDS", .help = "after which a silent worker of another process is lost"},
+     .value_name = "SECONDS",
+     .help = "a worker process or rank that is silent for so long counts as lost"},
 
     {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
      .empty_word = "none",
      .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs C16s C8s G1C1s",
-     .help = "formats of data and model numbers as a DMGC signature, D8M8, D8i16M16 ...: linear "
-             "models, step straight on the shared numbers; or of what workers exchange, C16s, C8s, "
-             "G1C1s; none = floats"},
+     .help = "DMGC signature: number formats of data and model (D8M8, D8i16M16 ...; linear models "
+             "alone), of the values that workers exchange (C16s, C8s, G1C1s), or both (D8M8C8s); "
+             "none = floats"},
     {WHERE(rounding), .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
      .list = "roundings", .help = "how a parameter is rounded when it is written"},
     {WHERE(model_range), .group = low, REAL(0, FLT_MAX), .default_text = "0",
      .value_name = "NUMBER",
-     .help = "largest magnitude that a parameter of 8 or 16 bits can have; 0 = from the data"},
+     .help = "largest magnitude of a parameter of 8 or 16 bits; 0 = from the data"},
 
     {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
      .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
     {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
      .empty_word = "threads",
      .words = "threads threads: procs: cpu:all cpu: host: opencl: cuda: fake:",
-     .help = "groups of cores and devices that a coordinator gives batches to, joined by +: "
-             "cpu:0-3, cpu:all, host:K, opencl:0, opencl:0.1, cuda:0, fake:?speed=250, each with "
-             "?batch=, min=, max=, timeout=; threads = one-core workers, as --threads; procs:N = N "
-             "processes over shared memory"},
+     .help =
+         "what the workers are, joined by +: threads:N (one core each), cpu:0-3, cpu:all, "
+         "host:K (a team of cores), opencl:0, opencl:0.1, cuda:0, fake:?speed=250; with hogbatch "
+         "and adaptive also ?batch=, min=, max=, timeout=; procs:N alone = N processes over "
+         "shared memory; over ranks %r = the rank on its host: opencl:0.%r"},
     {WHERE(loaders), .group = machine, TEXT, .default_text = "auto", .value_name = "N",
      .words = "auto",
      .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
-             "auto = 0 where loading is cheap, else one for each worker as far as there are "
-             "processors left"},
+             "auto = 0 where loading is cheap, else one for each worker while there are free "
+             "processors"},
     {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
-     .help = "pin workers: none, compact (one NUMA node first) or spread (round the nodes)"},
+     .help = "pin workers: none, compact (fill one NUMA node first) or spread (alternate nodes)"},
     {WHERE(partition), .group = machine, TEXT, .default_text = "none", .value_name = "P",
      .empty_word = "none", .words = "none auto",
      .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
@@ -135,13 +138,13 @@ static const drove_option_info table[] = {
     {WHERE(until), .group = run, TEXT, .default_text = "epochs=10", .value_name = "CONDITIONS",
      .words = "loss= accuracy= patience= epochs= seconds= updates=",
      .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000; "
-             "comma = whichever first"},
+             "comma = whichever comes first"},
     {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "0.25",
      .value_name = "NUMBER", .help = "epochs between two evaluations"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
     {WHERE(seed), .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
-     .help = "of parameters, order, split and generated data"},
+     .help = "seed of parameters, order, split and generated data"},
     {WHERE(out), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none",
      .help = "folder for model, state, log and summary; none = write nothing"},
@@ -149,8 +152,9 @@ static const drove_option_info table[] = {
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
     {WHERE(timeline), .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
-     .help = "with --strategy accumulate or tree: what each device did when, as Chrome trace "
-             "events; none = timeline.json in --out"},
+     .help =
+         "write the time line of every worker as Chrome trace events; none = only for accumulate "
+         "and tree, as timeline.json in --out"},
     {WHERE(save_every), .group = run, TEXT, .default_text = "eval", .value_name = "WHEN",
      .words = "eval epochs= updates= seconds= never",
      .help = "write the state at each eval, epochs=N, updates=N, seconds=N or never"},
