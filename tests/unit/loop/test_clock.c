@@ -338,7 +338,7 @@ static void a_host_finds_a_silent_worker(void **state)
     double took = seconds(drove__clock_now(&time_.clock) - START_NS);
     assert_true(took > 2 * TIMEOUT_S && took < 2 * TIMEOUT_S + 0.4);
     assert_int_equal(r.loop.host->ops->status(r.loop.host), DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(), "no answer for 60 s");
+    assert_non_null(strstr(drove_error_text(), "no answer for 60 s"));
     assert_int_equal(r.loop.host->ops->n_left(r.loop.host), 1);
     assert_int_equal(r.worker[0].trace.steps, 40 - 4);
     close_rig(&r);

@@ -206,7 +206,7 @@ static void lists(void **state)
          "opencl:0 g1 x1 device=opencl:0 t60"},
         {{.strategy = "easgd-sync3", .workers = "cuda:0+cuda:1+threads:1"},
          "threads rounds easgd-sync3 | cuda:0 g0 x1 device=cuda:0 t60; "
-         "cuda:1 g1 x1 device=cuda:1 t60; thread:0 g2 x1"},
+         "cuda:1 g1 x1 device=cuda:1 t60; thread:2 g2 x1"},
         {{.strategy = "hogwild", .workers = "host:0+host:1"},
          "threads claimed hogwild | host:0 g0 x8@0,2,4,6,8,10,12,14; "
          "host:1 g1 x8@1,3,5,7,9,11,13,15"},
