@@ -294,7 +294,7 @@ static void test_bad_files(void **state)
     check_bad(many, MANY);
     memcpy(many, text, n);
     check_bad(many, MANY); /* too large, though the line is there */
-    memset(strchr(many, '\n') + 1, 'x', n);
+    memset((char *)memchr(many, '\n', MANY) + 1, 'x', n);
     many[(1 << 19) - 1] = '\n';
     check_bad(many, 1 << 19); /* one long line */
     text[n - 2] = '\0';
