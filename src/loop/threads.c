@@ -33,6 +33,7 @@ typedef struct threads {
     bool *is_started;  /* [n_workers] */
     bool *is_busy;     /* [n_workers] under lock: has not parked since the last command */
     pthread_t service;
+    uint64_t service_seen; /* commands before it was started are not for it */
     bool service_is_started;
     watch *watch; /* [n_workers] */
 } threads;
@@ -83,7 +84,7 @@ static void *service_main(void *argument)
 {
     drove_host *h = argument;
     threads *t = h->impl;
-    uint64_t seen = 0;
+    uint64_t seen = t->service_seen;
     for (;;) {
         drove_command command = next_command(h, &seen);
         if (command == DROVE_DO_QUIT) return NULL;
@@ -144,6 +145,7 @@ static bool start_service(drove_host *h)
     threads *t = h->impl;
     const drove_source *from = h->loop->source;
     if (t->service_is_started || from == NULL || from->ops->serve == NULL) return true;
+    t->service_seen = t->generation;
     int error = pthread_create(&t->service, NULL, service_main, h);
     t->service_is_started = error == 0;
     if (error == 0) return true;
