@@ -57,11 +57,11 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
 }
 static void leave(drove_source *s, unsigned worker)
 {
-    (void)s, (void)worker; /* what is left of its chunk is lost; others take the rest */
+    (void)s, (void)worker; /* the rest of its chunk is lost; others take later ones */
 }
 const drove_source_ops drove__source_chunked = {
     .name = "chunked",
-    .help = "whoever is free takes the next eight batches",
+    .help = "a free worker takes the next eight batches",
     .source = "Kruskal and Weiss, 1985",
     .init = init,
     .fini = fini,

@@ -4,7 +4,7 @@
  * Source: Le Duc, Sekiyama, Negishi, Imai, Kawachiya, "Accelerating Multi-GPU Deep Learning by
  * Collecting and Accumulating Gradients on CPUs", Algorithms 6 and 7.  The paper's blocking queue
  * of a layer, which carries the count of gradients that were added, is here one state for each
- * part and iteration; which thread carries an addition out is somebody else's affair.
+ * part and iteration; the collector decides which thread carries out an addition.
  *
  * A pure state machine: events in (a part of a device's gradient is there; an addition is done; a
  * sum has reached a device), actions out (add these; give this sum to that device).  No thread, no

@@ -29,7 +29,7 @@ enum {
 /* Of cores, in one assignment: long beside a message and beside waiting for the last thread. */
 static const double CORE_STRETCH_S = 0.005;
 
-/* What became of a group; whoever changes it from WORKING first has decided. */
+/* State of a group.  The first change from WORKING wins. */
 typedef enum fate {
     FATE_WORKING,
     FATE_FAILED, /* by its own word: its worker still parks with the others */
@@ -370,7 +370,7 @@ static void note_busy(drove_source *s, group *g, uint64_t begin_ns)
     pthread_mutex_unlock(&g->record);
 }
 
-/* The assignment's report, by whoever did its last part; false: others are still at it. */
+/* Fills the assignment's report if this was its last part; false: other parts are not done. */
 static bool report(drove_source *s, unsigned worker, const drove_task *task, uint64_t n_updates,
                    drove_coord_message *out)
 {
@@ -633,7 +633,7 @@ static drove_status check(drove_source *s)
         group *g = &a->group[i];
         n_left += is_working(g);
         if (g->is_told || is_working(g)) continue;
-        pthread_mutex_lock(&g->lock); /* behind whoever is writing the text */
+        pthread_mutex_lock(&g->lock); /* the text may just be written */
         pthread_mutex_unlock(&g->lock);
         g->is_told = true;
         snprintf(line, sizeof line, "worker %s is lost, its batch goes to others: %s", g->name,

@@ -1,4 +1,4 @@
-/* loop/claimed.c - the source of most strategies: whoever is free takes the next batch.
+/* loop/claimed.c - the source of most strategies: a free worker takes the next batch.
  *
  * One atomic counter.  It never passes the limit, so it is exactly the number of batches that were
  * given out.  Relaxed: the number is all that is passed on; parameters are ordered by the strategy.
@@ -54,7 +54,7 @@ static void leave(drove_source *s, unsigned worker)
 
 const drove_source_ops drove__source_claimed = {
     .name = "claimed",
-    .help = "whoever is free takes the next batch",
+    .help = "a free worker takes the next batch",
     .source = "Niu et al., NIPS 2011",
     .init = init,
     .fini = fini,

@@ -1,4 +1,4 @@
-/* loop/loop.c - how a run is stopped, by whoever finds a reason. */
+/* loop/loop.c - stops a run: on request, after a failure, or at a loss that is not finite. */
 #include "loop/loop.h"
 
 #include <math.h>

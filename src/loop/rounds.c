@@ -2,8 +2,8 @@
  * takes batch round T + w.
  *
  * A round is begun under the lock, so that a halt can tell exactly which rounds must still be
- * finished by all.  The lock is robust (base/lock.h): whoever dies with it leaves it whole, as one
- * counter changes under it.
+ * finished by all.  The lock is robust (base/lock.h): a worker that dies while holding
+ * it leaves consistent data, as one counter changes under it.
  */
 #include "loop/sources.h"
 

@@ -89,7 +89,7 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
-    /* Parts of their own: worker w has every T-th batch, whoever is faster. */
+    /* Each worker keeps to its part: worker w has every T-th batch. */
     if (strcmp(o->shard, "own") == 0 && !p->source->counts_rows)
         p->source = find_source(tables, "rounds");
     return DROVE_OK;

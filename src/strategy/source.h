@@ -100,7 +100,7 @@ typedef struct drove_source_ops {
     /* By the worker's thread: it cannot go on, for the reason in the error text.  True: others get
      * its tasks; false: the run cannot go on.  NULL: false. */
     bool (*fail)(drove_source *s, unsigned worker);
-    /* A lost worker, for the reason in the error text, takes nothing any more. */
+    /* The worker is lost, for the reason in the error text, and takes no further task. */
     void (*leave)(drove_source *s, unsigned worker);
     /* After the workers were parked: s->next is where the next open goes on. */
     void (*settle)(drove_source *s);
