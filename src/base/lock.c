@@ -2,22 +2,12 @@
 #include "base/lock.h"
 
 #include "base/mem.h"
+#include "base/racy.h" /* DROVE_TSAN */
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define DROVE_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define DROVE_TSAN 1
-#endif
-#endif
-#ifndef DROVE_TSAN
-#define DROVE_TSAN 0
-#endif
 
 drove_status drove__lock_init(pthread_mutex_t *lock)
 {

@@ -20,6 +20,7 @@
 #include "loop/worker.h"
 
 #include "base/futex.h"
+#include "base/racy.h" /* DROVE_TSAN */
 
 #include <errno.h>
 #include <signal.h>
@@ -70,14 +71,7 @@ static unsigned n_threads_here(void)
     if (file == NULL) return n;
     while (fgets(line, sizeof line, file) != NULL && sscanf(line, "Threads: %u", &n) != 1) continue;
     fclose(file);
-#if defined(__SANITIZE_THREAD__)
-    n--; /* the sanitizer's own */
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    n--;
-#endif
-#endif
-    return n;
+    return DROVE_TSAN ? n - 1 : n; /* less the sanitizer's own */
 }
 
 static drove_status check_threads(void)
