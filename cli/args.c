@@ -37,15 +37,6 @@ int cli_library_error(drove_status status)
     return cli_error(drove_status_exit(status), "%s", drove_error_text());
 }
 
-const char *cli_flag_text(const char *name, char into[64])
-{
-    snprintf(into, 64, "--%s", name);
-    for (char *c = into + 2; *c != '\0'; c++) {
-        if (*c == '_') *c = '-';
-    }
-    return into;
-}
-
 /* ---- finding a flag ---- */
 
 /* Is given[n] the word of name, whichever of '-' and '_' it is written with? */
@@ -76,11 +67,11 @@ static void unknown_flag(cli_args *args, const char *given, size_t n)
     size_t n_known = 0, n_options;
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; i < command->n_flags; i++) {
-        known[n_known] = cli_flag_text(command->flag[i].name, text[n_known]) + 2;
+        known[n_known] = drove_flag_text(command->flag[i].name, text[n_known]) + 2;
         n_known++;
     }
     for (size_t i = 0; command->takes_options && i < n_options; i++) {
-        known[n_known] = cli_flag_text(info[i].name, text[n_known]) + 2;
+        known[n_known] = drove_flag_text(info[i].name, text[n_known]) + 2;
         n_known++;
     }
     if (command->takes_options) known[n_known++] = "workers";

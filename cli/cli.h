@@ -81,8 +81,6 @@ const char *cli_args_get(const cli_args *args, const char *name, const char *fal
 bool        cli_args_has(const cli_args *args, const char *name);
 /* Puts every option of a run that was given into *options. */
 drove_status cli_args_apply(const cli_args *args, drove_options *options);
-/* "--weight-decay" for "weight_decay". */
-const char *cli_flag_text(const char *name, char into[64]);
 
 /* help.c */
 void cli_help_program(FILE *stream);

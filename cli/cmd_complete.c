@@ -64,7 +64,7 @@ static void offer_values(const cli_command *command, const char *flag, size_t n,
         return;
     }
     for (size_t i = 0; command->takes_options && i < n_options; i++) {
-        cli_flag_text(info[i].name, text);
+        drove_flag_text(info[i].name, text);
         if (strlen(text + 2) != n || strncmp(text + 2, flag, n) != 0) continue;
         offer_words(prefix, info[i].words, begun);
         offer_list(prefix, info[i].list, begun);
@@ -78,11 +78,11 @@ static void offer_flags(const cli_command *command, const char *begun)
     char text[64];
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; command->takes_options && i < n_options; i++) {
-        cli_flag_text(info[i].name, text);
+        drove_flag_text(info[i].name, text);
         offer("", text, strlen(text), begun);
     }
     for (size_t i = 0; i < command->n_flags; i++) {
-        cli_flag_text(command->flag[i].name, text);
+        drove_flag_text(command->flag[i].name, text);
         offer("", text, strlen(text), begun);
     }
     offer("", "--help", strlen("--help"), begun);

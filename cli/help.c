@@ -31,8 +31,8 @@ static void print_flag(const char *name, const char *value_name, const char *hel
                        const char *default_text, const char *list, FILE *stream)
 {
     char flag[64], line[LINE_SIZE];
-    int used = fprintf(stream, "  %s%s%s", cli_flag_text(name, flag), value_name != NULL ? " " : "",
-                       value_name != NULL ? value_name : "");
+    int used = fprintf(stream, "  %s%s%s", drove_flag_text(name, flag),
+                       value_name != NULL ? " " : "", value_name != NULL ? value_name : "");
     if (used + 2 > HELP_COLUMN) {
         fputc('\n', stream);
         used = 0;

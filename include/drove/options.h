@@ -8,6 +8,7 @@
 
 #include <drove/status.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { DROVE_TEXT_SIZE = 1024 };
+enum { DROVE_TEXT_SIZE = 1024, DROVE_FLAG_SIZE = 64 };
 
 typedef struct drove_options {
     /* problem */
@@ -88,11 +89,16 @@ typedef struct drove_option_info {
     const char *empty_word;
     /* further accepted words, separated by blanks ("none compact"); NULL: none */
     const char *words;
-    const char *help; /* one line */
+    const char *help;     /* one line */
+    bool        is_fixed; /* a resumed run must have the saved run's value */
+    bool        is_local; /* may differ from one rank of a job to the next */
 } drove_option_info;
 
 /* The whole table; *n_out entries. Static. */
 const drove_option_info *drove_options_table(size_t *n_out);
+
+/* Writes the flag of an option: "--weight-decay" for weight_decay.  Returns into. */
+const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE]);
 
 drove_options drove_options_default(void);
 /* name may use "-" or "_"; "workers" with the value "threads:N" is an alias of "threads" with N.

@@ -23,40 +23,43 @@ static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exch
 #define TEXT             .kind = DROVE_OPTION_TEXT
 #define REAL(low, high)  .kind = DROVE_OPTION_REAL, .least = (low), .most = (high)
 #define COUNT(low, high) .kind = DROVE_OPTION_COUNT, .least = (low), .most = (high)
+#define FIXED            .is_fixed = true
+#define LOCAL            .is_local = true
 
 static const drove_option_info table[] = {
-    {WHERE(data), .group = problem, TEXT, .default_text = "synth:digits", .value_name = "SPEC",
-     .list = "data", .help = "training data: mnist:DIR, libsvm:FILE, csv:FILE ..."},
-    {WHERE(test), .group = problem, TEXT, .default_text = "split", .value_name = "SPEC",
+    {WHERE(data), FIXED, .group = problem, TEXT, .default_text = "synth:digits",
+     .value_name = "SPEC", .list = "data",
+     .help = "training data: mnist:DIR, libsvm:FILE, csv:FILE ..."},
+    {WHERE(test), FIXED, .group = problem, TEXT, .default_text = "split", .value_name = "SPEC",
      .list = "data", .empty_word = "none", .words = "split none",
      .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},
-    {WHERE(features), .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
+    {WHERE(features), FIXED, .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "features", .empty_word = "none", .words = "none",
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
-    {WHERE(model), .group = problem, TEXT, .default_text = "mlp:128,128,128", .value_name = "SPEC",
-     .list = "models",
+    {WHERE(model), FIXED, .group = problem, TEXT, .default_text = "mlp:128,128,128",
+     .value_name = "SPEC", .list = "models",
      .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file to go on "
              "from"},
-    {WHERE(activation), .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
+    {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "inits", .empty_word = "auto", .words = "auto",
      .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise"},
-    {WHERE(loss), .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
+    {WHERE(loss), FIXED, .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
      .list = "losses", .empty_word = "auto", .words = "auto",
      .help = "objective function; auto = the usual one for the model and the data"},
 
-    {WHERE(strategy), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+    {WHERE(strategy), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "strategies", .words = "auto",
      .help = "how workers share the model; auto = sequential for one worker, hogwild for several, "
              "easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
-    {WHERE(rule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
+    {WHERE(rule), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "rules", .words = "auto",
      .help = "how a gradient becomes a step (epsilon is outside the root); auto = momentum:0.9 for "
              "convolutional networks, sgd otherwise"},
-    {WHERE(rule_state), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+    {WHERE(rule_state), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shared worker",
      .help = "whether workers share velocity and moments, or each has its own; auto = shared, "
              "unless the strategy keeps them with the workers"},
@@ -72,9 +75,9 @@ static const drove_option_info table[] = {
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
      .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
-    {WHERE(batch), .group = method, COUNT(1, 1 << 30), .default_text = "32", .value_name = "N",
-     .help = "examples per worker and step"},
-    {WHERE(order), .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
+    {WHERE(batch), FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "32",
+     .value_name = "N", .help = "examples per worker and step"},
+    {WHERE(order), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shuffle random blocks",
      .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "
              "runs of neighbours); auto = shuffle, with --precision blocks of shuffled examples"},
@@ -87,26 +90,26 @@ static const drove_option_info table[] = {
      .help = "elastic pull between a worker and the centre; 0 = 0.9 / (--lr times workers)"},
     {WHERE(messages), .group = exchange, TEXT, .default_text = "packed", .value_name = "WORD",
      .words = "packed layers", .help = "all parameters in one message, or one for each layer"},
-    {WHERE(shard), .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
+    {WHERE(shard), FIXED, .group = exchange, TEXT, .default_text = "whole", .value_name = "WORD",
      .words = "whole own",
      .help = "examples that each worker trains on: the whole set, or a random part of its own"},
-    {WHERE(timeout), .group = exchange, REAL(0.1, 1e6), .default_text = "60",
+    {WHERE(timeout), LOCAL, .group = exchange, REAL(0.1, 1e6), .default_text = "60",
      .value_name = "SECONDS",
      .help = "a worker process or rank that is silent for so long counts as lost"},
 
-    {WHERE(precision), .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
+    {WHERE(precision), FIXED, .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
      .empty_word = "none",
      .words = "none D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs C16s C8s G1C1s",
      .help = "DMGC signature: number formats of data and model (D8M8, D8i16M16 ...; linear models "
              "alone), of the values that workers exchange (C16s, C8s, G1C1s), or both (D8M8C8s); "
              "none = floats"},
-    {WHERE(rounding), .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
+    {WHERE(rounding), FIXED, .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
      .list = "roundings", .help = "how a parameter is rounded when it is written"},
-    {WHERE(model_range), .group = low, REAL(0, FLT_MAX), .default_text = "0",
+    {WHERE(model_range), FIXED, .group = low, REAL(0, FLT_MAX), .default_text = "0",
      .value_name = "NUMBER",
      .help = "largest magnitude of a parameter of 8 or 16 bits; 0 = from the data"},
 
-    {WHERE(threads), .group = machine, TEXT, .default_text = "all", .value_name = "N",
+    {WHERE(threads), LOCAL, .group = machine, TEXT, .default_text = "all", .value_name = "N",
      .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
     {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
      .empty_word = "threads",
@@ -116,21 +119,21 @@ static const drove_option_info table[] = {
          "host:K (a team of cores), opencl:0, opencl:0.1, cuda:0, fake:?speed=250; with hogbatch "
          "and adaptive also ?batch=, min=, max=, timeout=; procs:N alone = N processes over "
          "shared memory; over ranks %r = the rank on its host: opencl:0.%r"},
-    {WHERE(loaders), .group = machine, TEXT, .default_text = "auto", .value_name = "N",
+    {WHERE(loaders), LOCAL, .group = machine, TEXT, .default_text = "auto", .value_name = "N",
      .words = "auto",
      .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
              "auto = 0 where loading is cheap, else one for each worker while there are free "
              "processors"},
-    {WHERE(bind), .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
+    {WHERE(bind), LOCAL, .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
      .help = "pin workers: none, compact (fill one NUMA node first) or spread (alternate nodes)"},
     {WHERE(partition), .group = machine, TEXT, .default_text = "none", .value_name = "P",
      .empty_word = "none", .words = "none auto",
      .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
              "as fit the fast memory"},
-    {WHERE(isa), .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
+    {WHERE(isa), LOCAL, .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
      .empty_word = "auto", .words = "auto", .list = "tiers", .help = "highest kernel tier to use"},
-    {WHERE(prefetch), .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
+    {WHERE(prefetch), LOCAL, .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
      .words = "on hardware hints off",
      .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "
              "prefetchers off; off: neither"},
@@ -143,14 +146,14 @@ static const drove_option_info table[] = {
      .value_name = "NUMBER", .help = "epochs between two evaluations"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
-    {WHERE(seed), .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
+    {WHERE(seed), FIXED, .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
      .help = "seed of parameters, order, split and generated data"},
-    {WHERE(out), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+    {WHERE(out), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none",
      .help = "folder for model, state, log and summary; none = write nothing"},
     {WHERE(resume), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
-    {WHERE(timeline), .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+    {WHERE(timeline), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help =
          "write the time line of every worker as Chrome trace events; none = only for accumulate "
@@ -168,6 +171,15 @@ const drove_option_info *drove_options_table(size_t *n_out)
 
 /* ---- names ---- */
 
+const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE])
+{
+    snprintf(into, DROVE_FLAG_SIZE, "--%s", name);
+    for (char *c = into + 2; *c != '\0'; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return into;
+}
+
 static bool same_name(const char *a, const char *b)
 {
     for (; *a != '\0' && *b != '\0'; a++, b++) {
@@ -180,7 +192,7 @@ static bool same_name(const char *a, const char *b)
 static drove_status unknown_option(const char *name)
 {
     const char *names[DROVE_COUNT(table)];
-    char flag[64], near[64];
+    char flag[64], near[DROVE_FLAG_SIZE];
     for (size_t i = 0; i < DROVE_COUNT(table); i++) names[i] = table[i].name;
     snprintf(flag, sizeof flag, "%s", name);
     for (char *c = flag; *c != '\0'; c++) {
@@ -188,11 +200,8 @@ static drove_status unknown_option(const char *name)
     }
     const char *nearest = drove__nearest(flag, names, DROVE_COUNT(table));
     if (nearest == NULL) return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"", name);
-    snprintf(near, sizeof near, "%s", nearest);
-    for (char *c = near; *c != '\0'; c++) {
-        if (*c == '_') *c = '-';
-    }
-    return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; did you mean \"%s\"?", name, near);
+    return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; did you mean \"%s\"?", name,
+                       drove_flag_text(nearest, near) + 2);
 }
 
 static drove_status find(const char *name, const drove_option_info **out)
@@ -205,30 +214,20 @@ static drove_status find(const char *name, const drove_option_info **out)
     return unknown_option(name);
 }
 
-/* "--weight-decay" */
-static const char *flag_of(const drove_option_info *info, char into[64])
-{
-    snprintf(into, 64, "--%s", info->name);
-    for (char *c = into + 2; *c != '\0'; c++) {
-        if (*c == '_') *c = '-';
-    }
-    return into;
-}
-
 /* ---- setting ---- */
 
 static drove_status set_text(char *field, const drove_option_info *info, const char *value)
 {
-    char flag[64];
+    char flag[DROVE_FLAG_SIZE];
     if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) value = "";
     size_t n = strlen(value);
     if (n >= DROVE_TEXT_SIZE) {
         return drove__fail(DROVE_E_ARG, "%s: expected at most %d bytes, found %zu",
-                           flag_of(info, flag), DROVE_TEXT_SIZE - 1, n);
+                           drove_flag_text(info->name, flag), DROVE_TEXT_SIZE - 1, n);
     }
     if (n == 0 && info->empty_word == NULL) {
-        return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing", flag_of(info, flag),
-                           info->value_name);
+        return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing",
+                           drove_flag_text(info->name, flag), info->value_name);
     }
     memset(field, 0, DROVE_TEXT_SIZE);
     memcpy(field, value, n);
@@ -238,7 +237,7 @@ static drove_status set_text(char *field, const drove_option_info *info, const c
 static drove_status set_value(drove_options *options, const drove_option_info *info,
                               const char *value)
 {
-    char flag[64];
+    char flag[DROVE_FLAG_SIZE];
     void *field = (char *)options + info->offset;
     switch (info->kind) {
     case DROVE_OPTION_TEXT: return set_text(field, info, value);
@@ -247,9 +246,10 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
             *(double *)field = 0.0;
             return DROVE_OK;
         }
-        return drove__parse_real(flag_of(info, flag), value, info->least, info->most, field);
+        return drove__parse_real(drove_flag_text(info->name, flag), value, info->least, info->most,
+                                 field);
     case DROVE_OPTION_COUNT:
-        return drove__parse_u64(flag_of(info, flag), value, (uint64_t)info->least,
+        return drove__parse_u64(drove_flag_text(info->name, flag), value, (uint64_t)info->least,
                                 (uint64_t)info->most, field);
     }
     return DROVE_OK;

@@ -221,30 +221,15 @@ static void add_number(facts *f, const char *name, uint64_t value)
     add_fact(f, name, text);
 }
 
-/* What may differ from rank to rank: where it computes, and what rank 0 alone uses. */
-static bool is_own_affair(const char *name)
-{
-    static const char *const own[] = {"out",  "timeline", "threads", "loaders",
-                                      "bind", "prefetch", "timeout", "isa"};
-    for (size_t i = 0; i < DROVE_COUNT(own); i++) {
-        if (strcmp(own[i], name) == 0) return true;
-    }
-    return false;
-}
-
 static void add_options(facts *f, const drove_options *opt)
 {
     size_t n;
-    char value[DROVE_TEXT_SIZE], flag[FACT_NAME];
+    char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++) {
-        if (is_own_affair(info[i].name)) continue;
+        if (info[i].is_local) continue;
         if (drove_options_get(opt, info[i].name, value, sizeof value) != DROVE_OK) continue;
-        snprintf(flag, sizeof flag, "--%s", info[i].name);
-        for (char *c = flag + 2; *c != '\0'; c++) {
-            if (*c == '_') *c = '-';
-        }
-        add_fact(f, flag, value);
+        add_fact(f, drove_flag_text(info[i].name, flag), value);
     }
 }
 

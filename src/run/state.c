@@ -23,15 +23,10 @@ enum {
     N_TRACE = N_TRACE_HEAD + DROVE_N_PHASES,
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
+    MOST_FIXED = 24, /* options that the metadata name */
     MOST_STRATEGY_TENSORS = 16,
     STRATEGY_TENSORS_PER_WORKER = 4
 };
-
-/* Options that a continued run must share with the saved one. */
-static const char *const fixed_options[] = {"data",       "test",     "features",    "model",
-                                            "activation", "loss",     "strategy",    "rule",
-                                            "rule_state", "batch",    "order",       "seed",
-                                            "precision",  "rounding", "model_range", "shard"};
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
 static drove_status get_fixed(const drove_run *run, const char *name, char *value)
@@ -181,7 +176,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (DROVE_COUNT(fixed_options) + 5) + 1];
+    const char *word[2 * (MOST_FIXED + 5) + 1];
     size_t n;
 } metadata;
 
@@ -226,13 +221,17 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     }
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
     if (run->ranks.rank != 0) return DROVE_OK;
-    char values[DROVE_COUNT(fixed_options)][DROVE_TEXT_SIZE];
+    char values[MOST_FIXED][DROVE_TEXT_SIZE];
     char range[40], turn[40];
     metadata meta = {0};
     append(&meta, "format", STATE_FORMAT);
-    for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
-        DROVE_TRY(get_fixed(run, fixed_options[i], values[i]));
-        append(&meta, fixed_options[i], values[i]);
+    size_t n_options, n_fixed = 0;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        if (!info[i].is_fixed) continue;
+        assert(n_fixed < MOST_FIXED);
+        DROVE_TRY(get_fixed(run, info[i].name, values[n_fixed]));
+        append(&meta, info[i].name, values[n_fixed++]);
     }
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->loop->order.batch);
     append(&meta, "turn_rows", turn);
@@ -273,16 +272,17 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
                            "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
                            format != NULL ? format : "none");
     }
-    for (size_t i = 0; i < DROVE_COUNT(fixed_options); i++) {
-        char now[DROVE_TEXT_SIZE];
-        const char *then = drove__safetensors_meta(st, fixed_options[i]);
-        DROVE_TRY(get_fixed(run, fixed_options[i], now));
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        if (!info[i].is_fixed) continue;
+        char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
+        const char *then = drove__safetensors_meta(st, info[i].name);
+        DROVE_TRY(get_fixed(run, info[i].name, now));
         if (then == NULL || strcmp(then, now) != 0) {
             return drove__fail(DROVE_E_ARG,
-                               "--%s: expected \"%s\" as in the run to be continued, found \"%s\"",
-                               strcmp(fixed_options[i], "rule_state") == 0 ? "rule-state"
-                                                                           : fixed_options[i],
-                               then != NULL ? then : "", now);
+                               "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
+                               drove_flag_text(info[i].name, flag), then != NULL ? then : "", now);
         }
     }
     return DROVE_OK;

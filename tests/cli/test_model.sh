@@ -52,6 +52,14 @@ grep -q -- '--strategy: expected "sequential" as in the run to be continued, fou
     fail "expected a word about the strategy: $(cat err.txt)"
 run_for 0 train --resume run --strategy sequential --until epochs=4 --quiet
 
+# What a run keeps when it goes on is refused with another value, by the flag's own name.
+for other in '--seed 2' '--batch 7' '--order random' '--rule momentum:0.5' '--rule-state worker' '--shard own' \
+    '--model mlp:9' '--activation tanh' '--loss squared' '--test none' '--model-range 3'; do
+    # shellcheck disable=SC2086
+    run_for 2 train --resume run --strategy sequential --until epochs=5 $other
+    grep -q -- "${other% *}: expected .* as in the run to be continued, found \"" err.txt || fail "$other: $(cat err.txt)"
+done
+
 # Label sets are judged by micro-F1, and the word says so.
 printf '0,1 1:1\n1 2:1\n0 1:2\n0,1 2:3\n' >labels.svm
 run_for 0 train --data libsvm:labels.svm --test none --model logistic --threads 1 --until epochs=2 --out sets --quiet
