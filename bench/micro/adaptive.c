@@ -85,12 +85,8 @@ static void simulate(const uint64_t start[N], double delay_us, bool is_summary)
     (void)snprintf(name, sizeof name, "%llu-%llu-%llu", (unsigned long long)start[0],
                    (unsigned long long)start[1], (unsigned long long)start[2]);
     for (unsigned w = 0; w < N; w++) {
-        workers[w] = (drove_coord_worker){.batch = start[w],
-                                          .least = 16,
-                                          .most = 8192,
-                                          .most_score = 8192,
-                                          .depth = 1,
-                                          .survival = 1.0};
+        workers[w] = (drove_coord_worker){
+            .batch = start[w], .least = 16, .most = 8192, .depth = 1, .survival = 1.0};
         r.actor[w].script = drove__fake_script_default();
         r.actor[w].script.speed = speeds[w];
         r.actor[w].script.delay_s = delay_us / 1e6;
@@ -108,7 +104,6 @@ static void simulate(const uint64_t start[N], double delay_us, bool is_summary)
         &r.sim));
     (void)drove__sim_run(r.sim,
                          &(drove_coord_message){.verb = DROVE_COORD_OPEN,
-                                                .job = DROVE_JOB_TRAIN,
                                                 .limit = UINT64_MAX / 2,
                                                 .most_updates = UINT64_MAX},
                          (uint64_t)SECONDS * 1000000000u);

@@ -110,7 +110,6 @@ static void *coordinate(void *argument)
     crew *c = argument;
     drove_coord_action *action = calloc(drove__coord_most_actions(c->coord), sizeof *action);
     drove_coord_message m = {.verb = DROVE_COORD_OPEN,
-                             .job = DROVE_JOB_TRAIN,
                              .limit = UINT64_MAX / 2,
                              .most_updates = UINT64_MAX};
     uint64_t begin_ns = drove__now_ns(), cpu_ns = thread_cpu_ns();
@@ -167,13 +166,8 @@ static int by_size(const void *a, const void *b)
 static void round_trips(unsigned n, long nap_ns)
 {
     crew c = {.end_ns = UINT64_MAX};
-    drove_coord_worker one = {.name = "one",
-                              .batch = 64,
-                              .least = 1,
-                              .most = 64,
-                              .most_score = 1,
-                              .depth = 1,
-                              .survival = 1};
+    drove_coord_worker one = {
+        .name = "one", .batch = 64, .least = 1, .most = 64, .depth = 1, .survival = 1};
     pthread_t thread;
     drove_coord_action a;
     double *us = calloc(n, sizeof *us);
@@ -244,7 +238,6 @@ static void sleeping_crew(const char *name, const drove_policy_ops *policy, unsi
         workers[w] = (drove_coord_worker){.least = is_cpu ? 56 : 512,
                                           .batch = is_cpu ? 56 : 8192,
                                           .most = is_cpu ? 3584 : 8192,
-                                          .most_score = 8192,
                                           .depth = 1,
                                           .survival = 1,
                                           .timeout_s = 60};

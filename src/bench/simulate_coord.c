@@ -127,25 +127,21 @@ static void finish(drove_sim *s, unsigned worker)
     }
     memmove(&a->hand[0], &a->hand[1], (DROVE_COORD_DEPTH - 1) * sizeof a->hand[0]);
     drove_sim_step step = {.worker = worker,
-                           .job = done.job,
                            .range = done.range,
                            .batch = done.batch,
                            .begin_ns = a->begin_ns,
                            .end_ns = a->end_ns};
-    drove_coord_message message = {.verb = DROVE_COORD_SCHEDULE, .worker = worker, .id = done.id};
-    if (done.job == DROVE_JOB_TRAIN) message.n_updates = updates_of(&a->is, done.range.n);
-    else message.score = (drove_score){.loss = (double)done.range.n, .n_rows = done.range.n};
-    step.n_updates = message.n_updates;
+    step.n_updates = updates_of(&a->is, done.range.n);
+    const drove_coord_message message = {
+        .verb = DROVE_COORD_SCHEDULE, .worker = worker, .id = done.id, .n_updates = step.n_updates};
     bool counts = !a->is_retired;
     if (--a->n_hand > 0) begin_next(s, a);
     say(s, &message);
     if (!counts) return;
-    if (done.job == DROVE_JOB_TRAIN) {
-        a->busy_ns += step.end_ns - step.begin_ns;
-        s->facts.n_updates += step.n_updates;
-        s->facts.n_examples += step.range.n;
-        look_at_gap(s);
-    }
+    a->busy_ns += step.end_ns - step.begin_ns;
+    s->facts.n_updates += step.n_updates;
+    s->facts.n_examples += step.range.n;
+    look_at_gap(s);
     if (s->opt.hook != NULL) s->opt.hook(s->opt.context, &step);
 }
 
@@ -185,7 +181,7 @@ drove_sim_end drove__sim_run(drove_sim *s, const drove_coord_message *open, uint
             return DROVE_SIM_STUCK;
         }
     }
-    if (open->job == DROVE_JOB_TRAIN) s->facts.train_ns += s->facts.now_ns - open_ns;
+    s->facts.train_ns += s->facts.now_ns - open_ns;
     return s->end;
 }
 

@@ -20,11 +20,10 @@ typedef struct drove_sim_worker {
 
 typedef struct drove_sim_step { /* one assignment that was carried out */
     unsigned    worker;
-    drove_job   job;
     drove_range range;
     uint64_t    batch; /* b when it was given out */
     uint64_t    begin_ns, end_ns;
-    uint64_t    n_updates; /* TRAIN */
+    uint64_t    n_updates;
 } drove_sim_step;
 
 /* Called at the end of each, after the coordinator has heard of it. */
@@ -48,13 +47,13 @@ typedef enum drove_sim_end {
 drove_status drove__sim_create(const drove_sim_options *opt, drove_sim **out);
 void         drove__sim_destroy(drove_sim *s); /* NULL accepted */
 
-/* Hands the coordinator the OPEN of a job and goes on until the job is over.  At halt_ns
+/* Hands the coordinator the OPEN of a stretch and goes on until that is over.  At halt_ns
  * (UINT64_MAX: never) it is halted. */
 drove_sim_end drove__sim_run(drove_sim *s, const drove_coord_message *open, uint64_t halt_ns);
 
-typedef struct drove_sim_facts { /* of TRAIN jobs */
-    uint64_t now_ns;             /* the virtual clock, which starts at 0 */
-    uint64_t train_ns;           /* from OPEN to PARKED, all jobs */
+typedef struct drove_sim_facts {
+    uint64_t now_ns;   /* the virtual clock, which starts at 0 */
+    uint64_t train_ns; /* from OPEN to PARKED, all stretches */
     uint64_t n_updates, n_examples, n_messages;
     double   gap, most_gap; /* largest less smallest u of those not lost: now, and at its most */
 } drove_sim_facts;

@@ -1,8 +1,7 @@
 /* coord/assign.c - how many examples a worker is given, and which; see coord.h.
  *
- * TRAIN: b, or what is left of the epoch or of the job.  SCORE: a share of half of what is left, in
- * proportion to speed (guided self-scheduling, Polychronopoulos and Kuck, 1987).  Near the end of a
- * job a worker gets no more than it can do while all others do the rest.
+ * b, or what is left of the epoch or of the stretch.  Near the end of a stretch a worker gets no
+ * more than it can do while all others do the rest.
  */
 #include "base/mem.h"
 #include "coord/state.h"
@@ -10,73 +9,43 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of the smallest SCORE range: less is more messages than work. */
-#define LEAST_SCORE 512u
-
 /* Batches of one assignment: so few that a speed which was far off does no harm for long. */
-#define MOST_STRETCH UINT64_C(1024)
+#define MOST_BATCHES UINT64_C(1024)
 
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static bool may_go_on(const drove_coord *c)
-{
-    if (c->is_halted) return false;
-    return c->job == DROVE_JOB_SCORE || c->n_updates < c->most_updates;
-}
-
 uint64_t drove__coord_left(const drove_coord *c)
 {
-    uint64_t left = c->job == DROVE_JOB_SCORE && c->is_halted ? 0 : c->returned[c->job].n_left;
-    if (may_go_on(c) && c->limit[c->job] > c->next[c->job])
-        left += c->limit[c->job] - c->next[c->job];
+    bool may_go_on = !c->is_halted && c->n_updates < c->most_updates;
+    uint64_t left = c->returned.n_left;
+    if (may_go_on && c->limit > c->next) left += c->limit - c->next;
     return left;
 }
 
 /* ---- speeds ---- */
-
-static double speed(const drove_coord *c, unsigned worker)
-{
-    return c->pace.kind < 0 ? 0.0 : c->member[worker].rate[c->pace.kind];
-}
 
 /* Examples that the worker has still to do of what it has in hand, by its speed. */
 static double still_in_hand(const drove_coord *c, unsigned worker, uint64_t now_ns)
 {
     const drove_coord_member *m = &c->member[worker];
     double n = 0.0;
-    if (m->n_hand == 0 || speed(c, worker) <= 0.0) return 0.0;
+    if (m->n_hand == 0 || m->rate <= 0.0) return 0.0;
     for (unsigned i = 1; i < m->n_hand; i++) n += (double)m->hand[i].range.n;
     double elapsed_s = (double)(now_ns - m->hand[0].begin_ns) / 1e9;
-    return n + fmax((double)m->hand[0].range.n - elapsed_s * speed(c, worker), 0.0);
-}
-
-static bool all_are_known(const drove_coord *c, drove_job job)
-{
-    for (unsigned w = 0; w < c->opt.n_workers; w++)
-        if (!c->is_lost[w] && c->member[w].rate[job] <= 0.0) return false;
-    return true;
-}
-
-/* SCORE goes by the speeds of SCORE if it has run on all, else by those of TRAIN. */
-static int kind_of_speeds(const drove_coord *c)
-{
-    if (c->job == DROVE_JOB_TRAIN) return DROVE_JOB_TRAIN;
-    if (all_are_known(c, DROVE_JOB_SCORE)) return DROVE_JOB_SCORE;
-    return all_are_known(c, DROVE_JOB_TRAIN) ? DROVE_JOB_TRAIN : -1;
+    return n + fmax((double)m->hand[0].range.n - elapsed_s * m->rate, 0.0);
 }
 
 static void look_at_all(drove_coord *c, uint64_t now_ns)
 {
     if (c->pace.is_known) return;
-    c->pace = (drove_pace){.is_known = true, .kind = kind_of_speeds(c)};
+    c->pace = (drove_pace){.is_known = true};
     for (unsigned w = 0; w < c->opt.n_workers; w++) {
         if (c->is_lost[w]) continue;
-        c->pace.n_workers++;
-        c->pace.rate += speed(c, w);
-        c->pace.fastest = fmax(c->pace.fastest, speed(c, w));
+        c->pace.rate += c->member[w].rate;
+        c->pace.fastest = fmax(c->pace.fastest, c->member[w].rate);
         c->pace.in_hand += still_in_hand(c, w, now_ns);
     }
 }
@@ -91,7 +60,7 @@ static void look_at_all(drove_coord *c, uint64_t now_ns)
 static uint64_t fit(const drove_coord *c, unsigned worker, uint64_t now_ns, uint64_t n,
                     uint64_t least)
 {
-    double s = speed(c, worker), others = c->pace.rate - s;
+    double s = c->member[worker].rate, others = c->pace.rate - s;
     if (s <= 0.0 || others <= 0.0) return n;
     double own = still_in_hand(c, worker, now_ns), in_hand = c->pace.in_hand - own;
     double share = (s * ((double)drove__coord_left(c) + in_hand) - others * own) / (s + others);
@@ -104,35 +73,21 @@ static uint64_t fit(const drove_coord *c, unsigned worker, uint64_t now_ns, uint
     return c->member[worker].n_hand > 0 || s < c->pace.fastest ? 0 : least;
 }
 
-static uint64_t score_size(const drove_coord *c, unsigned worker, uint64_t now_ns)
-{
-    const drove_coord_member *m = &c->member[worker];
-    double part =
-        c->pace.rate > 0.0 ? speed(c, worker) / c->pace.rate : 1.0 / (double)c->pace.n_workers;
-    double guided = floor((double)drove__coord_left(c) / 2.0 * part);
-    uint64_t least = least_of(LEAST_SCORE, m->is.most_score);
-    uint64_t n = guided < (double)least ? least : (uint64_t)guided;
-    return fit(c, worker, now_ns, least_of(n, m->is.most_score), least);
-}
-
 /* b, or several of them, by the speed of the last ones. */
-static uint64_t train_size(const drove_coord *c, unsigned worker)
+static uint64_t assignment_size(const drove_coord *c, unsigned worker)
 {
     const drove_coord_member *m = &c->member[worker];
-    double n = m->is.stretch_s * m->rate[DROVE_JOB_TRAIN] / (double)m->batch;
+    double n = m->is.assignment_s * m->rate / (double)m->batch;
     if (c->most_updates != UINT64_MAX || !(n >= 2.0)) return m->batch;
-    return m->batch * (n < (double)MOST_STRETCH ? (uint64_t)n : MOST_STRETCH);
+    return m->batch * (n < (double)MOST_BATCHES ? (uint64_t)n : MOST_BATCHES);
 }
 
 static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
 {
     const drove_coord_member *m = &c->member[worker];
-    uint64_t left = drove__coord_left(c), n = train_size(c, worker);
+    uint64_t left = drove__coord_left(c), n = assignment_size(c, worker);
     if (left == 0) return 0;
-    if (c->job == DROVE_JOB_SCORE) {
-        look_at_all(c, now_ns);
-        n = score_size(c, worker, now_ns);
-    } else if (c->opt.fit_tail) {
+    if (c->opt.fit_tail) {
         look_at_all(c, now_ns);
         n = fit(c, worker, now_ns, n, m->is.least);
     }
@@ -143,7 +98,7 @@ static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
 
 static drove_range take(drove_coord *c, uint64_t n)
 {
-    drove_returned *back = &c->returned[c->job];
+    drove_returned *back = &c->returned;
     if (back->n > 0) {
         drove_range *last = &back->range[back->n - 1];
         drove_range taken = {last->first, least_of(n, last->n)};
@@ -153,16 +108,14 @@ static drove_range take(drove_coord *c, uint64_t n)
         back->n_left -= taken.n;
         return taken;
     }
-    drove_range taken = {c->next[c->job], n};
-    if (c->job == DROVE_JOB_TRAIN)
-        taken.n = least_of(n, c->opt.n_rows - taken.first % c->opt.n_rows);
-    c->next[c->job] += taken.n;
+    drove_range taken = {c->next, least_of(n, c->opt.n_rows - c->next % c->opt.n_rows)};
+    c->next += taken.n;
     return taken;
 }
 
 void drove__coord_put_back(drove_coord *c, drove_range range)
 {
-    drove_returned *back = &c->returned[c->job];
+    drove_returned *back = &c->returned;
     back->range[back->n++] = range;
     back->n_left += range.n;
 }
@@ -190,12 +143,11 @@ bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_c
     drove_range range = take(c, n);
     m->hand[m->n_hand++] = (drove_assignment){++c->last_id, range, now_ns};
     c->n_out++;
-    if (c->pace.is_known && speed(c, worker) > 0.0) c->pace.in_hand += (double)range.n;
-    if (c->job == DROVE_JOB_TRAIN) note_batch(m, range.first, now_ns, c->u[worker]);
+    if (c->pace.is_known && m->rate > 0.0) c->pace.in_hand += (double)range.n;
+    note_batch(m, range.first, now_ns, c->u[worker]);
     *out = (drove_coord_action){.verb = DROVE_COORD_EXECUTE,
                                 .worker = worker,
                                 .id = c->last_id,
-                                .job = c->job,
                                 .range = range,
                                 .batch = m->batch};
     return true;

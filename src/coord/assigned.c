@@ -27,7 +27,7 @@ enum {
     NUMBERS = 2        /* of a group in a saved state: counted updates and batch size */
 };
 /* Of cores, in one assignment: long beside a message and beside waiting for the last thread. */
-static const double CORE_STRETCH_S = 0.005;
+static const double CORE_ASSIGNMENT_S = 0.005;
 
 /* State of a group.  The first change from WORKING wins. */
 typedef enum fate {
@@ -182,10 +182,9 @@ static drove_status make_coordinator(assigned *a)
             .batch = g->batch,
             .least = g->least,
             .most = g->most,
-            .most_score = 1,
             .depth = a->method.by_coordinator ? 1 : DEPTH,
             .survival = is_shared ? a->method.beta : 1.0,
-            .stretch_s = is_shared ? CORE_STRETCH_S : 0.0,
+            .assignment_s = is_shared ? CORE_ASSIGNMENT_S : 0.0,
             .timeout_s = 2.0 * g->timeout_s, /* twice: the engine's own error comes first */
         };
         snprintf(worker[i].name, sizeof worker[i].name, "%s", g->name);
@@ -590,8 +589,7 @@ static void open(drove_source *s, uint64_t limit, uint64_t most_updates)
     clear_requests(a);
     retire_lost(s);
     if (left != UINT64_MAX) left = left > published ? left - published : 0;
-    a->open = (drove_coord_message){
-        .verb = DROVE_COORD_OPEN, .job = DROVE_JOB_TRAIN, .limit = limit, .most_updates = left};
+    a->open = (drove_coord_message){.verb = DROVE_COORD_OPEN, .limit = limit, .most_updates = left};
     a->started_ns = drove__clock_now(s->clock);
     for (unsigned i = 0; i < a->n_groups; i++) {
         atomic_store(&a->group[i].is_parked, 0);

@@ -9,32 +9,28 @@
  * messages; so does a loop over events in virtual time (bench/simulate_coord.h).  One
  * caller at a time.
  *
- * Work comes in two jobs.  TRAIN: positions of the run's order of examples, epoch x n_rows + place;
- * a batch never crosses the end of an epoch.  SCORE: rows of a data set, for an evaluation.  A job
- * is opened, all workers that are not lost are given work until its limit is reached or it is
- * halted, and when nothing is out any more the coordinator says PARKED.  Every position below the
- * limit is then done exactly once, whatever workers were lost in between; after a halt, every
- * position below `next`.  So what comes back from a lost worker is given out even after a halt
- * (TRAIN; what is left of a halted SCORE is dropped).
+ * Work is a stretch of positions of the run's order of examples, epoch x n_rows + place; a batch
+ * never crosses the end of an epoch.  A stretch is opened, all workers that are not lost are given
+ * work until its limit is reached or it is halted, and when nothing is out any more the coordinator
+ * says PARKED.  Every position below the limit is then done exactly once, whatever workers were
+ * lost in between; after a halt, every position below `next`.  So what comes back from a lost
+ * worker is given out even after a halt.
  *
  * b changes at SCHEDULE alone, once for each assignment that is done, as in the paper; not when a
- * job is opened.
+ * stretch is opened.
  */
 #ifndef DROVE_COORD_COORD_H
 #define DROVE_COORD_COORD_H
 
 #include "base/status.h"
-#include "model/model.h" /* drove_score */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct drove_coord drove_coord;
 
-typedef enum drove_job { DROVE_JOB_TRAIN, DROVE_JOB_SCORE } drove_job;
-
 typedef struct drove_range {
-    uint64_t first, n; /* positions, or rows */
+    uint64_t first, n; /* positions */
 } drove_range;
 
 enum { DROVE_COORD_DEPTH = 4 }; /* most assignments that a worker can have in hand */
@@ -43,13 +39,12 @@ typedef struct drove_coord_worker { /* what the coordinator is told about one wo
     char     name[64];              /* "opencl:0" */
     uint64_t batch;                 /* b to begin with, least <= batch <= most */
     uint64_t least, most;           /* min_b and max_b: examples of a batch */
-    uint64_t most_score;            /* rows of one SCORE range */
     unsigned depth;    /* assignments in hand at once: 1; 2 where the next batch is copied while
                             * this one is computed */
     double   survival; /* beta where threads step for themselves; 1 for all others */
-    /* TRAIN: so many batches in one assignment that they take about so long, for workers whose
-     * batches are shorter than a message; 0: one.  One too where `most_updates` is to be kept. */
-    double stretch_s;
+    /* So many batches in one assignment that they take about so long, for workers whose batches are
+     * shorter than a message; 0: one.  One too where `most_updates` is to be kept. */
+    double assignment_s;
     double timeout_s; /* an assignment that takes longer is lost; 0: for ever */
 } drove_coord_worker;
 
@@ -77,7 +72,7 @@ void         drove__coord_destroy(drove_coord *c); /* NULL accepted */
 /* ---- messages and actions ---- */
 
 typedef enum drove_coord_verb {
-    DROVE_COORD_OPEN,     /* from the run: job, limit (TRAIN), range (SCORE), most_updates */
+    DROVE_COORD_OPEN,     /* from the run: limit, most_updates */
     DROVE_COORD_HALT,     /* from the run: nothing more is given out */
     DROVE_COORD_SCHEDULE, /* ScheduleWork(worker, u): an assignment is done; what it brought */
     DROVE_COORD_FAILED,   /* a worker cannot go on: what it has in hand comes back */
@@ -86,20 +81,18 @@ typedef enum drove_coord_verb {
 
 typedef struct drove_coord_message {
     drove_coord_verb verb;
-    unsigned         worker;    /* SCHEDULE, FAILED */
-    uint64_t         id;        /* SCHEDULE: of the assignment */
-    uint64_t         n_updates; /* SCHEDULE, TRAIN: made by it */
-    drove_score      score;     /* SCHEDULE, SCORE: of its rows */
-    drove_job        job;       /* OPEN */
-    uint64_t         limit;     /* OPEN: TRAIN, first position that is not given out; SCORE, rows */
-    uint64_t         most_updates; /* OPEN, TRAIN: no batch is given out once so many are made
-                                    * since this OPEN; UINT64_MAX: no limit */
+    unsigned         worker;       /* SCHEDULE, FAILED */
+    uint64_t         id;           /* SCHEDULE: of the assignment */
+    uint64_t         n_updates;    /* SCHEDULE: made by it */
+    uint64_t         limit;        /* OPEN: first position that is not given out */
+    uint64_t         most_updates; /* OPEN: no batch is given out once so many are made since this
+                                    * OPEN; UINT64_MAX: no limit */
 } drove_coord_message;
 
 typedef enum drove_coord_do {
     DROVE_COORD_EXECUTE, /* ExecuteWork(range) to a worker */
     DROVE_COORD_RETIRE,  /* a worker is lost: by its own word, or (is_silent) by time */
-    DROVE_COORD_PARKED,  /* the job is done, or halted: nothing is out */
+    DROVE_COORD_PARKED,  /* the stretch is done, or halted: nothing is out */
     DROVE_COORD_DESERTED /* no worker is left, and there was work to do; nothing is out */
 } drove_coord_do;
 
@@ -108,7 +101,6 @@ typedef struct drove_coord_action {
     unsigned       worker; /* EXECUTE, RETIRE */
     bool           is_silent;
     uint64_t       id; /* EXECUTE: 1, 2, ... through the whole run */
-    drove_job      job;
     drove_range    range;
     uint64_t       batch; /* EXECUTE: b of the worker at that moment; range.n may be less */
 } drove_coord_action;
@@ -133,12 +125,12 @@ typedef struct drove_batch_change { /* of one worker's b */
     double   u;
 } drove_batch_change;
 
-typedef struct drove_coord_facts {             /* of one worker */
-    uint64_t batch, least, most;               /* b and its bounds now */
-    double   u;                                /* counted updates, beta applied */
-    uint64_t n_updates, n_examples, n_batches; /* TRAIN */
-    uint64_t out_ns;                           /* TRAIN: time with an assignment in hand */
-    double   examples_per_s;                   /* of the last batches; 0: not known yet */
+typedef struct drove_coord_facts { /* of one worker */
+    uint64_t batch, least, most;   /* b and its bounds now */
+    double   u;                    /* counted updates, beta applied */
+    uint64_t n_updates, n_examples, n_batches;
+    uint64_t out_ns;         /* time with an assignment in hand */
+    double   examples_per_s; /* of the last batches; 0: not known yet */
     bool     is_lost;
     /* Sizes in the order in which they came, the first and the latest changes: at most
      * DROVE_COORD_HISTORY. */
@@ -147,10 +139,9 @@ typedef struct drove_coord_facts {             /* of one worker */
 } drove_coord_facts;
 enum { DROVE_COORD_HISTORY = 4096 };
 
-void        drove__coord_facts(const drove_coord *c, unsigned worker, drove_coord_facts *out);
-uint64_t    drove__coord_next(const drove_coord *c);  /* first TRAIN position not given out yet */
-drove_score drove__coord_score(const drove_coord *c); /* sum of the last SCORE job */
-/* TRAIN positions below `next` that came back from lost workers and were not done: none after
+void     drove__coord_facts(const drove_coord *c, unsigned worker, drove_coord_facts *out);
+uint64_t drove__coord_next(const drove_coord *c); /* first position not given out yet */
+/* Positions below `next` that came back from lost workers and were not done: none after
  * PARKED, perhaps some after DESERTED.  *out is valid until the next message. */
 size_t drove__coord_undone(const drove_coord *c, const drove_range **out);
 

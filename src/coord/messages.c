@@ -25,10 +25,6 @@ static drove_status check_worker(const drove_coord_worker *w)
             "worker %s: batch: expected 1 <= least <= batch <= most, found %llu, %llu, %llu",
             w->name, (unsigned long long)w->least, (unsigned long long)w->batch,
             (unsigned long long)w->most);
-    if (w->most_score < 1)
-        return drove__fail(DROVE_E_ARG,
-                           "worker %s: rows of an evaluation: expected at least 1, found 0",
-                           w->name);
     if (w->depth < 1 || w->depth > DROVE_COORD_DEPTH)
         return drove__fail(DROVE_E_ARG, "worker %s: depth: expected 1 to %d, found %u", w->name,
                            DROVE_COORD_DEPTH, w->depth);
@@ -85,12 +81,10 @@ static drove_status fill(drove_coord *c, const drove_coord_options *opt)
         if (m->history == NULL)
             return drove__fail_nomem("batch sizes", DROVE_COORD_HISTORY * sizeof *m->history);
     }
-    for (unsigned j = 0; j < N_JOBS; j++) {
-        c->returned[j].room = c->n_slots;
-        c->returned[j].range = malloc(c->n_slots * sizeof *c->returned[j].range);
-        if (c->returned[j].range == NULL)
-            return drove__fail_nomem("returned ranges", c->n_slots * sizeof(drove_range));
-    }
+    c->returned.room = c->n_slots;
+    c->returned.range = malloc(c->n_slots * sizeof *c->returned.range);
+    if (c->returned.range == NULL)
+        return drove__fail_nomem("returned ranges", c->n_slots * sizeof(drove_range));
     return DROVE_OK;
 }
 
@@ -113,7 +107,7 @@ void drove__coord_destroy(drove_coord *c)
 {
     if (c == NULL) return;
     for (unsigned w = 0; c->member != NULL && w < c->opt.n_workers; w++) free(c->member[w].history);
-    for (unsigned j = 0; j < N_JOBS; j++) free(c->returned[j].range);
+    free(c->returned.range);
     drove__free(c->member);
     drove__free(c->u);
     drove__free(c->is_lost);
@@ -127,21 +121,14 @@ size_t drove__coord_most_actions(const drove_coord *c)
 
 /* ---- messages ---- */
 
-static void open_job(drove_coord *c, const drove_coord_message *message)
+static void open_stretch(drove_coord *c, const drove_coord_message *message)
 {
     assert(!c->is_open && c->n_out == 0);
-    c->job = message->job;
     c->is_open = true;
     c->is_halted = false;
-    c->limit[c->job] = message->limit;
+    c->limit = message->limit;
     c->n_updates = 0;
     c->most_updates = message->most_updates;
-    if (c->job == DROVE_JOB_SCORE) {
-        c->next[c->job] = 0;
-        c->returned[c->job].n = 0;
-        c->returned[c->job].n_left = 0;
-        memset(&c->score, 0, sizeof c->score);
-    }
 }
 
 static void lose(drove_coord *c, unsigned worker, bool is_silent, drove_coord_action *out,
@@ -172,8 +159,8 @@ static void lose_silent(drove_coord *c, uint64_t now_ns, drove_coord_action *out
 }
 
 /* Takes the assignment out of the worker's hand; what it took counts in the means. */
-static bool finish(drove_coord_member *m, const drove_coord_message *message, drove_job job,
-                   uint64_t now_ns, drove_assignment *out)
+static bool finish(drove_coord_member *m, const drove_coord_message *message, uint64_t now_ns,
+                   drove_assignment *out)
 {
     unsigned i = 0;
     while (i < m->n_hand && m->hand[i].id != message->id) i++;
@@ -183,12 +170,11 @@ static bool finish(drove_coord_member *m, const drove_coord_message *message, dr
     m->n_hand--;
     if (m->n_hand > 0) m->hand[0].begin_ns = now_ns; /* from now on it works on that one */
     uint64_t took_ns = now_ns - out->begin_ns;
-    if (job == DROVE_JOB_TRAIN) m->out_ns += took_ns;
+    m->out_ns += took_ns;
     if (took_ns > 0) {
         double rate = (double)out->range.n / ((double)took_ns / 1e9);
-        m->rate[job] = drove__rate_mean(m->rate[job], rate);
-        if (job == DROVE_JOB_TRAIN)
-            drove__sizes_add(&m->sizes, out->range.n < m->batch ? out->range.n : m->batch, rate);
+        m->rate = drove__rate_mean(m->rate, rate);
+        drove__sizes_add(&m->sizes, out->range.n < m->batch ? out->range.n : m->batch, rate);
     }
     return true;
 }
@@ -219,12 +205,8 @@ static bool count(drove_coord *c, const drove_coord_message *message, uint64_t n
 {
     drove_coord_member *m = &c->member[message->worker];
     drove_assignment done;
-    if (!finish(m, message, c->job, now_ns, &done)) return false;
+    if (!finish(m, message, now_ns, &done)) return false;
     c->n_out--;
-    if (c->job == DROVE_JOB_SCORE) {
-        drove__score_add(&c->score, &message->score);
-        return true;
-    }
     m->n_batches++;
     m->n_examples += done.range.n;
     m->n_updates += message->n_updates;
@@ -257,7 +239,7 @@ void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uin
     *n_out = 0;
     c->pace.is_known = false;
     switch (message->verb) {
-    case DROVE_COORD_OPEN: open_job(c, message); break;
+    case DROVE_COORD_OPEN: open_stretch(c, message); break;
     case DROVE_COORD_HALT: c->is_halted = true; break;
     case DROVE_COORD_TICK: lose_silent(c, now_ns, out, n_out); break;
     case DROVE_COORD_FAILED:
@@ -292,7 +274,7 @@ void drove__coord_facts(const drove_coord *c, unsigned worker, drove_coord_facts
                                .n_examples = m->n_examples,
                                .n_batches = m->n_batches,
                                .out_ns = m->out_ns,
-                               .examples_per_s = m->rate[DROVE_JOB_TRAIN],
+                               .examples_per_s = m->rate,
                                .is_lost = c->is_lost[worker],
                                .history = m->history,
                                .n_history = m->n_history};
@@ -300,18 +282,13 @@ void drove__coord_facts(const drove_coord *c, unsigned worker, drove_coord_facts
 
 uint64_t drove__coord_next(const drove_coord *c)
 {
-    return c->next[DROVE_JOB_TRAIN];
-}
-
-drove_score drove__coord_score(const drove_coord *c)
-{
-    return c->score;
+    return c->next;
 }
 
 size_t drove__coord_undone(const drove_coord *c, const drove_range **out)
 {
-    *out = c->returned[DROVE_JOB_TRAIN].range;
-    return c->returned[DROVE_JOB_TRAIN].n;
+    *out = c->returned.range;
+    return c->returned.n;
 }
 
 /* ---- a saved run ---- */
@@ -319,12 +296,12 @@ size_t drove__coord_undone(const drove_coord *c, const drove_range **out)
 void drove__coord_restore(drove_coord *c, uint64_t next)
 {
     assert(c->last_id == 0);
-    c->next[DROVE_JOB_TRAIN] = next;
+    c->next = next;
 }
 
 drove_status drove__coord_restore_undone(drove_coord *c, const drove_range *range, size_t n)
 {
-    drove_returned *back = &c->returned[DROVE_JOB_TRAIN];
+    drove_returned *back = &c->returned;
     assert(c->last_id == 0);
     drove_range *grown = drove__grow(back->range, back->room + n, sizeof *grown);
     if (grown == NULL) return drove__fail_nomem("returned ranges", n * sizeof *range);

@@ -6,8 +6,6 @@
 #include "coord/policy.h"
 #include "coord/sizes.h"
 
-enum { N_JOBS = 2 };
-
 typedef struct drove_assignment {
     uint64_t    id;
     drove_range range;
@@ -22,7 +20,7 @@ typedef struct drove_coord_member { /* what is known of one worker */
     unsigned            n_hand;
     double              u_restored;
     uint64_t            n_updates, n_examples, n_batches, out_ns;
-    double              rate[N_JOBS]; /* examples/s, weighted mean; 0: not known */
+    double              rate; /* examples/s, weighted mean; 0: not known */
     drove_sizes         sizes;
     drove_batch_change *history; /* [DROVE_COORD_HISTORY] */
     size_t              n_history;
@@ -36,12 +34,10 @@ typedef struct drove_returned { /* ranges that came back from lost workers */
 
 /* Speeds and work in hand of all workers at one moment, so that a share needs no loop. */
 typedef struct drove_pace {
-    bool     is_known; /* reset by each message */
-    int      kind;     /* the job whose speeds are used; -1: not all are known, none is */
-    double   rate;     /* of all */
-    double   fastest;
-    double   in_hand; /* examples that those with a known speed have still to do */
-    unsigned n_workers;
+    bool   is_known; /* reset by each message */
+    double rate;     /* of all */
+    double fastest;
+    double in_hand; /* examples that those with a known speed have still to do */
 } drove_pace;
 
 struct drove_coord {
@@ -51,20 +47,18 @@ struct drove_coord {
     bool               *is_lost; /* [n_workers] */
     unsigned            n_alive;
 
-    drove_job      job;
     bool           is_open, is_halted;
-    uint64_t       next[N_JOBS], limit[N_JOBS];
-    uint64_t       n_updates, most_updates; /* of this job */
-    drove_returned returned[N_JOBS];
+    uint64_t       next, limit;
+    uint64_t       n_updates, most_updates; /* of this stretch */
+    drove_returned returned;
     unsigned       n_out; /* assignments in hand of all workers */
     uint64_t       last_id;
     size_t         n_slots; /* sum of all depths */
     size_t         n_slots_alive;
-    drove_score    score;
     drove_pace     pace;
 };
 
-/* Examples of the open job that nobody has in hand, and that may be given out. */
+/* Examples of the open stretch that nobody has in hand, and that may be given out. */
 uint64_t drove__coord_left(const drove_coord *c);
 /* Gives the worker its next assignment; false: it has enough in hand, or there is none for it. */
 bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_coord_action *out);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ typedef struct run {
     drove_sim_worker actor[MOST];
     drove_coord *coord;
     drove_sim *sim;
-    unsigned char n_done[MOST_POSITIONS], n_scored[MOST_POSITIONS];
+    unsigned char n_done[MOST_POSITIONS];
     bool is_counted; /* positions are small enough to be counted one by one */
     double late_gap; /* most gap since `late_ns` */
     uint64_t late_ns;
@@ -32,10 +33,9 @@ static void note(void *context, const drove_sim_step *step)
 {
     run *r = context;
     drove_sim_facts facts = drove__sim_facts(r->sim);
-    unsigned char *n = step->job == DROVE_JOB_TRAIN ? r->n_done : r->n_scored;
     for (uint64_t i = 0; r->is_counted && i < step->range.n; i++) {
         assert_true(step->range.first + i < MOST_POSITIONS);
-        n[step->range.first + i]++;
+        r->n_done[step->range.first + i]++;
     }
     if (step->end_ns >= r->late_ns) r->late_gap = fmax(r->late_gap, facts.gap);
     r->hash = (r->hash ^ step->range.first ^ step->end_ns * 31 ^ step->worker) * 0x100000001b3u;
@@ -56,7 +56,6 @@ static void prepare(run *r, unsigned n, const double *speeds)
                                             .batch = 2,
                                             .least = 1,
                                             .most = 8,
-                                            .most_score = 600,
                                             .depth = 1,
                                             .survival = 1.0,
                                             .timeout_s = 1.0};
@@ -88,27 +87,17 @@ static void end(run *r)
 static drove_sim_end train(run *r, uint64_t limit, uint64_t halt_ns)
 {
     return drove__sim_run(r->sim,
-                          &(drove_coord_message){.verb = DROVE_COORD_OPEN,
-                                                 .job = DROVE_JOB_TRAIN,
-                                                 .limit = limit,
-                                                 .most_updates = UINT64_MAX},
+                          &(drove_coord_message){
+                              .verb = DROVE_COORD_OPEN, .limit = limit, .most_updates = UINT64_MAX},
                           halt_ns);
 }
 
-static drove_sim_end score(run *r, uint64_t n_rows)
-{
-    memset(r->n_scored, 0, sizeof r->n_scored);
-    return drove__sim_run(
-        r->sim,
-        &(drove_coord_message){.verb = DROVE_COORD_OPEN, .job = DROVE_JOB_SCORE, .limit = n_rows},
-        UINT64_MAX);
-}
-
-static void check_once(const unsigned char *n, uint64_t limit, const char *what)
+static void check_once(const run *r, uint64_t limit, const char *what)
 {
     for (uint64_t i = 0; i < MOST_POSITIONS; i++)
-        if (n[i] != (i < limit))
-            fail_msg("%s: position %llu was done %u times", what, (unsigned long long)i, n[i]);
+        if (r->n_done[i] != (i < limit))
+            fail_msg("%s: position %llu was done %u times", what, (unsigned long long)i,
+                     r->n_done[i]);
 }
 
 /* What was done and what the coordinator says is undone make up [0, next). */
@@ -118,7 +107,7 @@ static void check_deserted(run *r, const char *what)
     size_t n = drove__coord_undone(r->coord, &undone);
     for (size_t i = 0; i < n; i++)
         for (uint64_t k = 0; k < undone[i].n; k++) r->n_done[undone[i].first + k]++;
-    check_once(r->n_done, drove__coord_next(r->coord), what);
+    check_once(r, drove__coord_next(r->coord), what);
 }
 
 /* ---- every example once ---- */
@@ -128,7 +117,7 @@ typedef struct loss { /* what becomes of a worker, and at which of its batches *
     bool hangs;
 } loss;
 
-enum { LIMIT = 60, BATCHES = 14, SCORES = 1500 };
+enum { LIMIT = 60, BATCHES = 14 };
 
 static void lose_workers(unsigned variant, unsigned n, const loss *losses, bool all_are_lost)
 {
@@ -149,14 +138,9 @@ static void lose_workers(unsigned variant, unsigned n, const loss *losses, bool 
     begin(&r);
     drove_sim_end how = train(&r, LIMIT, UINT64_MAX);
     if (how == DROVE_SIM_PARKED) {
-        check_once(r.n_done, LIMIT, what);
-        how = score(&r, SCORES);
-        if (how == DROVE_SIM_PARKED) {
-            check_once(r.n_scored, SCORES, what);
-            assert_int_equal(drove__coord_score(r.coord).n_rows, SCORES);
-            how = train(&r, LIMIT + 30, UINT64_MAX);
-            if (how == DROVE_SIM_PARKED) check_once(r.n_done, LIMIT + 30, what);
-        }
+        check_once(&r, LIMIT, what);
+        how = train(&r, LIMIT + 30, UINT64_MAX);
+        if (how == DROVE_SIM_PARKED) check_once(&r, LIMIT + 30, what);
     }
     if (how == DROVE_SIM_DESERTED) check_deserted(&r, what);
     assert_true(how != DROVE_SIM_STUCK);
@@ -219,7 +203,7 @@ static void late_answers_do_not_count(void **state)
     prepare(&r, 2, (double[]){0.001, 1.0}); /* A needs two seconds for its first two examples */
     begin(&r);
     assert_int_equal(train(&r, 3000, UINT64_MAX), DROVE_SIM_PARKED);
-    check_once(r.n_done, 3000, "late");
+    check_once(&r, 3000, "late");
     assert_true(drove__sim_facts(r.sim).now_ns > 2000000000);
     assert_int_equal(drove__sim_busy_ns(r.sim, 0), 0);
     end(&r);
@@ -255,7 +239,7 @@ static void restart(run *r)
     drove__coord_destroy(old);
 }
 
-/* Halts at random moments, evaluations in between, failures, and now and then a new process. */
+/* Halts at random moments, failures, and now and then a new process. */
 static void halts_and_restarts_lose_nothing(void **state)
 {
     (void)state;
@@ -278,12 +262,10 @@ static void halts_and_restarts_lose_nothing(void **state)
             uint64_t now_ns = drove__sim_facts(r.sim).now_ns;
             assert_int_equal(train(&r, 1500, now_ns + drove__rng_below(&rng, 20000000)),
                              DROVE_SIM_PARKED);
-            check_once(r.n_done, drove__coord_next(r.coord), "halted");
-            assert_int_equal(score(&r, 100), DROVE_SIM_PARKED);
-            check_once(r.n_scored, 100, "evaluated");
+            check_once(&r, drove__coord_next(r.coord), "halted");
             if (drove__rng_below(&rng, 4) == 0) restart(&r);
         }
-        check_once(r.n_done, 1500, "in the end");
+        check_once(&r, 1500, "in the end");
         end(&r);
     }
 }

@@ -8,12 +8,8 @@
 
 drove_coord_worker a_worker(const char *name, uint64_t least, uint64_t batch, uint64_t most)
 {
-    drove_coord_worker w = {.batch = batch,
-                            .least = least,
-                            .most = most,
-                            .most_score = 1u << 20,
-                            .depth = 1,
-                            .survival = 1.0};
+    drove_coord_worker w = {
+        .batch = batch, .least = least, .most = most, .depth = 1, .survival = 1.0};
     (void)snprintf(w.name, sizeof w.name, "%s", name);
     return w;
 }
@@ -42,15 +38,11 @@ static void execute(hand *h, const drove_coord_action *a)
     assert_true(h->n_given[a->worker] < h->opt.worker[a->worker].depth);
     drove_coord_facts facts = hand_facts(h, a->worker);
     assert_false(facts.is_lost);
-    if (a->job == DROVE_JOB_TRAIN) {
-        bool is_stretched = h->opt.worker[a->worker].stretch_s > 0.0;
-        assert_true(a->range.n <= a->batch || is_stretched);
-        assert_true(a->batch >= facts.least && a->batch <= facts.most);
-        assert_true(a->range.first / h->opt.n_rows ==
-                    (a->range.first + a->range.n - 1) / h->opt.n_rows);
-    } else {
-        assert_true(a->range.n <= h->opt.worker[a->worker].most_score);
-    }
+    bool may_be_several = h->opt.worker[a->worker].assignment_s > 0.0;
+    assert_true(a->range.n <= a->batch || may_be_several);
+    assert_true(a->batch >= facts.least && a->batch <= facts.most);
+    assert_true(a->range.first / h->opt.n_rows ==
+                (a->range.first + a->range.n - 1) / h->opt.n_rows);
     h->given[a->worker][h->n_given[a->worker]++] = *a;
 }
 
@@ -78,17 +70,8 @@ void hand_send(hand *h, const drove_coord_message *message)
 
 void hand_open(hand *h, uint64_t limit)
 {
-    hand_send(h, &(drove_coord_message){.verb = DROVE_COORD_OPEN,
-                                        .job = DROVE_JOB_TRAIN,
-                                        .limit = limit,
-                                        .most_updates = UINT64_MAX});
-}
-
-void hand_open_score(hand *h, uint64_t n_rows)
-{
-    h->n_scored = 0;
     hand_send(h, &(drove_coord_message){
-                     .verb = DROVE_COORD_OPEN, .job = DROVE_JOB_SCORE, .limit = n_rows});
+                     .verb = DROVE_COORD_OPEN, .limit = limit, .most_updates = UINT64_MAX});
 }
 
 void hand_done(hand *h, unsigned worker, uint64_t n_updates, uint64_t took_ns)
@@ -98,15 +81,11 @@ void hand_done(hand *h, unsigned worker, uint64_t n_updates, uint64_t took_ns)
     memmove(&h->given[worker][0], &h->given[worker][1],
             (DROVE_COORD_DEPTH - 1) * sizeof h->given[worker][0]);
     h->n_given[worker]--;
-    drove_coord_message message = {
+    const drove_coord_message message = {
         .verb = DROVE_COORD_SCHEDULE, .worker = worker, .id = a.id, .n_updates = n_updates};
-    for (uint64_t i = 0; a.job == DROVE_JOB_TRAIN && i < a.range.n; i++) {
+    for (uint64_t i = 0; i < a.range.n; i++) {
         assert_true(a.range.first + i < HAND_MOST_ROWS);
         h->n_done[a.range.first + i]++;
-    }
-    if (a.job == DROVE_JOB_SCORE) {
-        message.score = (drove_score){.loss = (double)a.range.n, .n_rows = a.range.n};
-        h->n_scored += a.range.n;
     }
     h->now_ns += took_ns;
     hand_send(h, &message);

@@ -22,8 +22,7 @@ typedef struct hand {
     drove_coord_action *last; /* [most_actions] actions of the last message */
     size_t              n_last;
     unsigned            n_parked, n_deserted, n_retired;
-    unsigned char       n_done[HAND_MOST_ROWS]; /* times each TRAIN position was done */
-    uint64_t            n_scored;
+    unsigned char       n_done[HAND_MOST_ROWS]; /* times each position was done */
 } hand;
 
 /* A worker with these sizes; depth 1, survival 1, no timeout. */
@@ -33,8 +32,7 @@ hand *hand_create(const drove_coord_options *opt);
 void  hand_destroy(hand *h);
 
 void hand_send(hand *h, const drove_coord_message *message);
-void hand_open(hand *h, uint64_t limit);        /* TRAIN */
-void hand_open_score(hand *h, uint64_t n_rows); /* SCORE */
+void hand_open(hand *h, uint64_t limit);
 /* The worker's oldest assignment is done and brought so many updates; took_ns of time pass. */
 void hand_done(hand *h, unsigned worker, uint64_t n_updates, uint64_t took_ns);
 void hand_fail(hand *h, unsigned worker);

@@ -1,4 +1,4 @@
-/* The coordinator, message by message: jobs, lost workers, time-outs, limits, evaluation, state. */
+/* The coordinator, message by message: stretches, lost workers, time-outs, limits, state. */
 #include "support.h"
 
 #include "base/mem.h"
@@ -22,9 +22,10 @@ static const drove_coord_action *given(const hand *h, unsigned worker)
     return &h->given[worker][0];
 }
 
-/* ---- jobs ---- */
+/* ---- stretches ---- */
 
-/* The last batch of an epoch and of a job is what is left; line 6 of Algorithm 2 would drop it. */
+/* The last batch of an epoch and of a stretch is what is left; line 6 of Algorithm 2 would drop
+ * it. */
 static void what_is_left_is_given_out(void **state)
 {
     (void)state;
@@ -42,7 +43,7 @@ static void what_is_left_is_given_out(void **state)
     hand_done(h, 1, 1, 10);
     assert_int_equal(h->n_parked, 1);
     hand_check_all_done(h, 150);
-    hand_open(h, 200); /* the job goes on where the last one ended */
+    hand_open(h, 200); /* goes on where the last one ended */
     assert_int_equal(given(h, 0)->range.first, 150);
     hand_done(h, 0, 1, 10);
     hand_done(h, 1, 1, 10);
@@ -55,7 +56,7 @@ static void what_is_left_is_given_out(void **state)
     hand_destroy(h);
 }
 
-static void a_job_without_work_is_over_at_once(void **state)
+static void a_stretch_without_work_is_over_at_once(void **state)
 {
     (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 30, 64), a_worker("B", 1, 40, 64)};
@@ -63,12 +64,10 @@ static void a_job_without_work_is_over_at_once(void **state)
     hand *h = hand_create(&opt);
     hand_open(h, 0);
     assert_int_equal(h->n_parked, 1);
-    hand_open_score(h, 0);
-    assert_int_equal(h->n_parked, 2);
     hand_open(h, 10); /* less than one batch: one worker has it, the other nothing */
     assert_int_equal(h->n_given[0] + h->n_given[1], 1);
     hand_done(h, 0, 1, 10);
-    assert_int_equal(h->n_parked, 3);
+    assert_int_equal(h->n_parked, 2);
     hand_destroy(h);
 }
 
@@ -79,7 +78,7 @@ static void a_halt_gives_out_nothing_new(void **state)
     drove_coord_options opt = two(workers);
     drove_coord_message halt = {.verb = DROVE_COORD_HALT};
     hand *h = hand_create(&opt);
-    hand_send(h, &halt); /* no job: nothing to say */
+    hand_send(h, &halt); /* nothing is open: nothing to say */
     assert_int_equal(h->n_last, 0);
     hand_open(h, 1000);
     hand_send(h, &halt);
@@ -89,7 +88,7 @@ static void a_halt_gives_out_nothing_new(void **state)
     assert_int_equal(h->n_parked, 1);
     hand_check_all_done(h, 70);
     assert_int_equal(drove__coord_next(h->c), 70);
-    hand_open(h, 1000); /* and a new job goes on */
+    hand_open(h, 1000); /* and a new stretch goes on */
     assert_int_equal(given(h, 0)->range.first, 70);
     hand_destroy(h);
 }
@@ -170,7 +169,7 @@ static void short_batches_come_several_at_once(void **state)
 {
     (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 2, 64), a_worker("B", 1, 20, 64)};
-    workers[0].stretch_s = 0.1;
+    workers[0].assignment_s = 0.1;
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
     hand_open(h, 1000);
@@ -253,7 +252,7 @@ static void an_idle_worker_takes_what_comes_back(void **state)
     hand_destroy(h);
 }
 
-static void without_a_worker_the_job_is_deserted(void **state)
+static void without_a_worker_the_stretch_is_deserted(void **state)
 {
     (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
@@ -288,65 +287,7 @@ static void without_a_worker_the_job_is_deserted(void **state)
     hand_destroy(h);
 }
 
-/* ---- evaluation ---- */
-
-static void an_evaluation_goes_by_speed(void **state)
-{
-    (void)state;
-    drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 10, 64)};
-    drove_coord_options opt = two(workers);
-    opt.n_rows = 1000000;
-    hand *h = hand_create(&opt);
-    hand_open_score(h, 100000); /* no speed is known: halves of half */
-    assert_int_equal(given(h, 0)->range.n, 25000);
-    assert_int_equal(given(h, 1)->range.n, 18750);
-    while (h->n_parked == 0)
-        for (unsigned w = 0; w < 2; w++)
-            if (h->n_given[w] > 0) hand_done(h, w, 0, given(h, w)->range.n * (w == 0 ? 1 : 3));
-    assert_int_equal(h->n_scored, 100000);
-    assert_int_equal(drove__coord_score(h->c).n_rows, 100000);
-    assert_true(drove__coord_score(h->c).loss == 100000.0);
-    assert_int_equal(drove__coord_next(h->c), 0); /* training has not moved */
-    double a = hand_facts(h, 0).examples_per_s;
-    assert_true(a == 0.0); /* nor is anything known about it */
-
-    /* Now the speeds are: a job of the same size is shared by them. */
-    hand_open_score(h, 100000);
-    assert_true(given(h, 0)->range.n > given(h, 1)->range.n);
-    while (h->n_parked == 1)
-        for (unsigned w = 0; w < 2; w++)
-            if (h->n_given[w] > 0) hand_done(h, w, 0, given(h, w)->range.n * (w == 0 ? 1 : 3));
-    assert_true(drove__coord_score(h->c).loss == 100000.0);
-    hand_destroy(h);
-}
-
-static void an_evaluation_survives_its_workers(void **state)
-{
-    (void)state;
-    drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 10, 64),
-                                    a_worker("C", 1, 10, 64)};
-    workers[2].most_score = 100; /* less than the least range of the others */
-    drove_coord_options opt = two(workers);
-    opt.n_workers = 3;
-    hand *h = hand_create(&opt);
-    hand_open_score(h, 10000);
-    assert_int_equal(given(h, 2)->range.n, 100);
-    hand_fail(h, 0);
-    hand_done(h, 1, 0, 1000);
-    hand_done(h, 2, 0, 1000);
-    hand_fail(h, 1);
-    while (h->n_parked == 0) hand_done(h, 2, 0, 1000);
-    assert_int_equal(drove__coord_score(h->c).n_rows, 10000);
-    assert_int_equal(h->n_scored, 10000);
-    hand_open_score(h, 10000); /* a halted one is left as it is */
-    hand_send(h, &(drove_coord_message){.verb = DROVE_COORD_HALT});
-    hand_done(h, 2, 0, 1000);
-    assert_int_equal(h->n_parked, 2);
-    assert_int_equal(drove__coord_score(h->c).n_rows, 100);
-    hand_destroy(h);
-}
-
-/* ---- the end of a job ---- */
+/* ---- the end of a stretch ---- */
 
 /* A does 1000 examples/s, B 10. */
 static hand *fast_and_slow(drove_coord_worker workers[2], bool fit_tail)
@@ -514,9 +455,6 @@ static void wrong_options_are_refused(void **state)
     workers[1].survival = 1.0;
     workers[1].timeout_s = -1.0;
     check_refused(&good, "timeout");
-    workers[1].timeout_s = 0.0;
-    workers[1].most_score = 0;
-    check_refused(&good, "rows of an evaluation");
     drove__coord_destroy(NULL);
 }
 
@@ -524,7 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_is_given_out),
-        cmocka_unit_test(a_job_without_work_is_over_at_once),
+        cmocka_unit_test(a_stretch_without_work_is_over_at_once),
         cmocka_unit_test(a_halt_gives_out_nothing_new),
         cmocka_unit_test(a_halt_leaves_no_gap),
         cmocka_unit_test(updates_have_a_limit),
@@ -532,9 +470,7 @@ int main(void)
         cmocka_unit_test(short_batches_come_several_at_once),
         cmocka_unit_test(a_silent_worker_is_retired_in_time),
         cmocka_unit_test(an_idle_worker_takes_what_comes_back),
-        cmocka_unit_test(without_a_worker_the_job_is_deserted),
-        cmocka_unit_test(an_evaluation_goes_by_speed),
-        cmocka_unit_test(an_evaluation_survives_its_workers),
+        cmocka_unit_test(without_a_worker_the_stretch_is_deserted),
         cmocka_unit_test(the_end_is_fitted_to_the_speeds),
         cmocka_unit_test(the_least_size_follows_utilisation),
         cmocka_unit_test(batch_history_is_bounded),
