@@ -276,14 +276,37 @@ static unsigned groups_of(const char *partition)
     return is_number ? (unsigned)n : 1;
 }
 
-static drove_status check_partition(const drove_plan *p, const drove_options *o)
+static drove_status check_partition(const drove_plan *p, const drove_options *o,
+                                    const drove_machine *m)
 {
-    if (p->host == DROVE_HOST_THREADS && (p->ops->needs & DROVE_SYNC_SPREAD) != 0) return DROVE_OK;
+    if (p->host == DROVE_HOST_PROCS || (p->ops->needs & DROVE_SYNC_SPREAD) == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--partition %s: expected a --strategy whose workers have parameters of "
+                           "their own, such as allreduce, in one process or over ranks, found %s%s",
+                           o->partition, p->spec,
+                           p->host == DROVE_HOST_PROCS ? " over processes" : "");
+    if (p->host != DROVE_HOST_RANKS) return DROVE_OK;
+    if (has_list(o))
+        return drove__fail(DROVE_E_ARG,
+                           "--partition %s: expected no --workers over ranks, as each rank is one "
+                           "worker, found %s",
+                           o->partition, o->workers);
+    if (strcmp(o->partition, "auto") == 0 || groups_of(o->partition) == m->n_local ||
+        m->topo == NULL)
+        return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
-                       "--partition %s: expected a --strategy whose workers have parameters of "
-                       "their own, such as allreduce, in one process, found %s%s",
-                       o->partition, p->spec,
-                       p->host == DROVE_HOST_THREADS ? "" : " over processes");
+                       "--partition %s: expected %u, a group for each rank on this host, or auto",
+                       o->partition, m->n_local);
+}
+
+/* Before drove__plan_partition, which asks the topology: one core. */
+static drove_status give_group(const drove_plan *p, unsigned group, drove_plan_worker *w)
+{
+    const drove_partition_group *g =
+        p->partition.n > 0 ? &p->partition.group[group] : &(drove_partition_group){.n_cores = 1};
+    DROVE_TRY(give_cores(w, g->n_cores));
+    if (g->place != NULL) memcpy(w->core, g->place, g->n_cores * sizeof *w->core);
+    return DROVE_OK;
 }
 
 /* Groups of cores first, then the devices of --workers. */
@@ -292,16 +315,37 @@ static drove_status plan_groups(drove_plan *p, const drove_machine *m, unsigned 
     unsigned n_listed = list_workers(p);
     DROVE_TRY(make_workers(p, n + n_listed));
     for (unsigned i = 0; i < n; i++) {
-        const drove_partition_group *g =
-            p->partition.n > 0 ? &p->partition.group[i] : &(drove_partition_group){.n_cores = 1};
         drove_plan_worker *w = &p->worker[i];
         snprintf(w->name, sizeof w->name, "group:%u", i);
         w->group = p->n_groups++;
         w->copies_data = n > 1;
-        DROVE_TRY(give_cores(w, g->n_cores));
-        if (g->place != NULL) memcpy(w->core, g->place, g->n_cores * sizeof *w->core);
+        DROVE_TRY(give_group(p, i, w));
     }
     return plan_list(p, m, n);
+}
+
+/* Each rank has the group of its number on its host.  Ranks that the launcher has bound are groups
+ * already, and each has all the cores that it sees. */
+static unsigned groups_here(const drove_machine *m)
+{
+    return m->is_bound ? 1 : m->n_local;
+}
+
+static drove_status plan_rank_groups(drove_plan *p, const drove_machine *m)
+{
+    DROVE_TRY(make_workers(p, m->n_ranks));
+    p->n_groups = p->n_workers;
+    p->first_here = m->rank;
+    p->n_here = 1;
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        drove_plan_worker *w = &p->worker[i];
+        snprintf(w->name, sizeof w->name, "rank:%u", i);
+        w->group = i;
+        if (!drove__plan_is_here(p, i)) DROVE_TRY(give_cores(w, 1));
+    }
+    drove_plan_worker *mine = &p->worker[m->rank];
+    mine->copies_data = groups_here(m) > 1;
+    return give_group(p, m->is_bound ? 0 : m->local_rank, mine);
 }
 
 static void free_workers(drove_plan *p)
@@ -315,10 +359,14 @@ static void free_workers(drove_plan *p)
 drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const drove_machine *m,
                                    double copy_bytes)
 {
+    char here[16];
+    bool is_rank = p->host == DROVE_HOST_RANKS;
     if (o->partition[0] == '\0') return DROVE_OK;
-    DROVE_TRY(drove__partition_plan(m->topo, o->partition, copy_bytes, &p->partition));
+    snprintf(here, sizeof here, "%u", groups_here(m));
+    DROVE_TRY(
+        drove__partition_plan(m->topo, is_rank ? here : o->partition, copy_bytes, &p->partition));
     free_workers(p);
-    return plan_groups(p, m, p->partition.n);
+    return is_rank ? plan_rank_groups(p, m) : plan_groups(p, m, p->partition.n);
 }
 
 /* ---- all of it ---- */
@@ -344,8 +392,9 @@ static drove_status choose_host(drove_plan *p, const drove_options *o, const dro
 static drove_status make_plan(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
     if (o->partition[0] != '\0') {
-        DROVE_TRY(check_partition(p, o));
-        return plan_groups(p, m, groups_of(o->partition));
+        DROVE_TRY(check_partition(p, o, m));
+        return p->host == DROVE_HOST_RANKS ? plan_rank_groups(p, m)
+                                           : plan_groups(p, m, groups_of(o->partition));
     }
     if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, o, m);
     if (p->host == DROVE_HOST_PROCS) return plan_procs(p, o, m);

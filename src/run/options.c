@@ -130,7 +130,7 @@ static const drove_option_info table[] = {
     {WHERE(partition), .group = machine, TEXT, .default_text = "none", .value_name = "P",
      .empty_word = "none", .words = "none auto",
      .help = "groups of cores, each with parameters and data in its own memory; auto = as many "
-             "as fit the fast memory"},
+             "as fit the fast memory, or one for each rank"},
     {WHERE(isa), LOCAL, .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
      .empty_word = "auto", .words = "auto", .list = "tiers", .help = "highest kernel tier to use"},
     {WHERE(prefetch), LOCAL, .group = machine, TEXT, .default_text = "on", .value_name = "WORD",

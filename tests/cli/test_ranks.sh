@@ -3,7 +3,7 @@
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"
-find_libraries
+find_libraries openmpi mpich
 
 # The same as four threads, bit for bit, for the methods that promise bits.
 same_bits() {
@@ -92,6 +92,18 @@ resumes() {
     rm -rf fewer
 }
 
+# A group of cores for each rank: the same as ranks without groups, whose cores make a team as well.
+partitions() {
+    rm -rf groups plain
+    # shellcheck disable=SC2086
+    set -- "$DROVE" train $small --strategy allreduce --until epochs=1
+    ranks_for 0 -n 2 "$@" --threads 1 --out plain
+    ranks_for 0 -n 2 "$@" --partition auto --out groups
+    cmp plain/model.safetensors groups/model.safetensors || fail "$library: groups gave other bits"
+    ranks_for 2 -n 2 "$@" --partition 3
+    says '--partition 3: expected 2, a group for each rank on this host, or auto'
+}
+
 # Of files each rank reads its own part.  Four parts of 400 rows, none left over.
 {
     echo a,b,c,name
@@ -107,5 +119,6 @@ for name in $libraries; do
     all_counted easgd-async psgd-async diloco
     bad_input
     resumes
+    partitions
 done
 echo "ranks by:$libraries"

@@ -288,6 +288,17 @@ static void partitions(void **state)
          "group:1 g1 x4@8,10,12,14 copy; opencl:0 g2 x1 device=opencl:0 t60"},
         {{.partition = "3", .knows_no_topology = true},
          "threads rounds allreduce | group:0 g0 x1 copy; group:1 g1 x1 copy; group:2 g2 x1 copy"},
+        {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .partition = "2"},
+         "ranks rounds allreduce | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; "
+         "*rank:3 g3 x4@8,10,12,14 copy"},
+        {{.n_ranks = 4,
+          .rank = 3,
+          .n_local = 2,
+          .local_rank = 1,
+          .partition = "auto",
+          .is_bound = true},
+         "ranks rounds allreduce | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; "
+         "*rank:3 g3 x8@0,2,4,6,8,10,12,14"},
     };
     expect_plans(rows, DROVE_COUNT(rows));
 }
@@ -323,15 +334,20 @@ static void refusals(void **state)
         {{.n_ranks = 2, .workers = "cpu:0+cpu:1"},
          "--workers cpu:0+cpu:1: expected one worker, as each rank of --strategy easgd-sync3 is "
          "one, found 2"},
-        {{.n_ranks = 2, .partition = "2"},
-         "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
-         "allreduce, in one process, found allreduce over processes"},
+        {{.n_ranks = 4, .n_local = 2, .partition = "4"},
+         "--partition 4: expected 2, a group for each rank on this host, or auto"},
+        {{.n_ranks = 2, .n_local = 2, .partition = "2", .workers = "opencl:0"},
+         "--partition 2: expected no --workers over ranks, as each rank is one worker, found "
+         "opencl:0"},
+        {{.n_ranks = 3, .n_local = 3, .partition = "auto"},
+         "--partition 3: expected groups that cut no package, NUMA node or cache of this machine's "
+         "8 cores (1, 2, 4, 6, 8), found 3"},
         {{.workers = "procs:2", .strategy = "allreduce", .partition = "2"},
          "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
-         "allreduce, in one process, found allreduce over processes"},
+         "allreduce, in one process or over ranks, found allreduce over processes"},
         {{.partition = "2", .strategy = "hogwild"},
          "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
-         "allreduce, in one process, found hogwild"},
+         "allreduce, in one process or over ranks, found hogwild"},
         {{.partition = "3"},
          "--partition 3: expected groups that cut no package, NUMA node or cache of this machine's "
          "8 cores (1, 2, 4, 6, 8), found 3"},
