@@ -8,8 +8,6 @@
 
 __extension__ typedef unsigned __int128 wide; /* product of two 64-bit numbers */
 
-#define GOLDEN 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: SplitMix64's increment */
-
 /* Four rounds are enough in theory, if the halves have many bits; halves of a few bits need
  * more. */
 enum { ROUNDS = 8, ROUNDS_SMALL = 16, SMALL_HALF_BITS = 5 };
@@ -22,29 +20,22 @@ static uint64_t rotate_left(uint64_t x, unsigned bits)
 /* SplitMix64's output function: a bijection in which every input bit moves every output bit. */
 static uint64_t mix(uint64_t z)
 {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint64_t splitmix_next(uint64_t *state)
-{
-    *state += GOLDEN;
-    return mix(*state);
+    z -= DROVE_SPLITMIX_STEP;
+    return drove__splitmix64(&z);
 }
 
 /* One number to name the stream (seed, purpose, index). */
 static uint64_t stream_name(uint64_t seed, drove_rng_purpose purpose, uint64_t index)
 {
-    uint64_t name = mix(seed + GOLDEN);
-    name = mix(name + (uint64_t)purpose * GOLDEN);
-    return mix(name ^ (index * GOLDEN));
+    uint64_t name = mix(seed + DROVE_SPLITMIX_STEP);
+    name = mix(name + (uint64_t)purpose * DROVE_SPLITMIX_STEP);
+    return mix(name ^ (index * DROVE_SPLITMIX_STEP));
 }
 
 void drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index)
 {
     uint64_t state = stream_name(seed, purpose, index);
-    for (int i = 0; i < 4; i++) rng->s[i] = splitmix_next(&state); /* never all zero */
+    for (int i = 0; i < 4; i++) rng->s[i] = drove__splitmix64(&state); /* never all zero */
 }
 
 uint64_t drove__rng_u64(drove_rng *rng)
@@ -93,7 +84,7 @@ void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, ui
     unsigned bits = n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 1u;
     p->half_bits = (bits + 1) / 2;
     uint64_t state = stream_name(seed, DROVE_RNG_ORDER, epoch);
-    for (int i = 0; i < 4; i++) p->key[i] = splitmix_next(&state);
+    for (int i = 0; i < 4; i++) p->key[i] = drove__splitmix64(&state);
 }
 
 /* Permutes the numbers of 2 * half_bits bits, of which there are fewer than 4 n.  The rounds alone
@@ -106,7 +97,7 @@ static uint64_t feistel(const drove_permutation *p, uint64_t i)
     uint64_t right = shifted & mask;
     unsigned n_rounds = p->half_bits <= SMALL_HALF_BITS ? ROUNDS_SMALL : ROUNDS;
     for (unsigned round = 0; round < n_rounds; round++) {
-        uint64_t f = (right + p->key[round & 3] + round) * GOLDEN;
+        uint64_t f = (right + p->key[round & 3] + round) * DROVE_SPLITMIX_STEP;
         f = (f ^ (f >> 32)) * 0xd6e8feb86659fd93u;
         uint64_t next = left ^ ((f >> 32) & mask);
         left = right;

@@ -29,6 +29,16 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_SHARD     /* the worker that owns a row */
 } drove_rng_purpose;
 
+#define DROVE_SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio */
+/* SplitMix64: the next number of a stream that is one word, to seed other generators by. */
+static inline uint64_t drove__splitmix64(uint64_t *state)
+{
+    uint64_t z = *state += DROVE_SPLITMIX_STEP;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 void     drove__rng_seed(drove_rng *rng, uint64_t seed, drove_rng_purpose purpose, uint64_t index);
 uint64_t drove__rng_u64(drove_rng *rng);
 /* Uniform in [0, bound), unbiased; bound >= 1. */

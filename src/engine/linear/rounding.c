@@ -145,15 +145,24 @@ drove_status drove__rounder_init(drove_rounder *r, const drove_rounding *how, si
     return r->mt != NULL ? DROVE_OK : drove__fail_nomem("random bits", sizeof *r->mt);
 }
 
+/* State of an xorshift generator: never 0. */
+static uint64_t fresh(uint64_t *state)
+{
+    return drove__splitmix64(state) | 1u;
+}
+
+/* With one example a batch this is a good part of a step, so each way seeds what it reads alone. */
 void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number)
 {
+    if (!r->how.ops->is_unbiased) return;
     drove__rng_seed(&r->rng, seed, DROVE_RNG_ROUNDING, number);
+    uint64_t state = drove__rng_u64(&r->rng);
     r->until_fresh = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        r->lane[i] = drove__rng_u64(&r->rng) | 1u; /* never 0 */
-        r->bits.state[i] = drove__rng_u64(&r->rng) | 1u;
-    }
-    if (r->mt != NULL) drove__mt_seed(r->mt, (uint32_t)drove__rng_u64(&r->rng));
+    if (r->mt != NULL) drove__mt_seed(r->mt, (uint32_t)drove__splitmix64(&state));
+    else if (r->how.ops == &xorshift)
+        for (unsigned i = 0; i < 8; i++) r->bits.state[i] = fresh(&state);
+    else
+        for (unsigned i = 0; i < r->how.bits / 64; i++) r->lane[i] = fresh(&state);
 }
 
 void drove__rounder_fini(drove_rounder *r)

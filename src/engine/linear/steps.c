@@ -420,7 +420,8 @@ drove_status drove__linear_steps(drove_engine *e, const drove_params *live,
     call c = {
         .e = e, .words = live->words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
     if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
-    drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
+    if (e->p->precision.model != DROVE_F32)
+        drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
     if (e->p->each > 1) batches(&c);
     else if (e->p->quant->index_bits == 0) dense_singles(&c);
     else sparse_singles(&c);
