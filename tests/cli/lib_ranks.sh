@@ -2,18 +2,20 @@
 # shellcheck disable=SC2034
 small="--data synth:digits?n=1200 --model mlp:24 --test none --lr 0.05 --eval-every 0.5 --quiet"
 
-# Sets `libraries` to those that have a launcher and a module, or skips the test.
+# FIRST OTHER: sets `libraries` to those that have a launcher and a module, or skips the test.  Without DROVE_TEST_LONG
+# to one of them, the first if it is there.
 find_libraries() {
     local name
     libraries=
     [ -z "${DROVE_SANITIZE:-}" ] || { echo "MPI libraries are not sanitized: skipped"; exit 77; }
-    for name in openmpi mpich; do
+    for name in "$@"; do
         if ! command -v "mpirun.$name" >/dev/null; then
             echo "no mpirun.$name here"
         elif [ ! -f "$DROVE_BUILD_DIR/lib/drove/drove_mpi_$name.so" ]; then
             echo "no module drove_mpi_$name.so was built"
         else
             libraries="$libraries $name"
+            [ -n "${DROVE_TEST_LONG-}" ] || break
         fi
     done
     [ -n "$libraries" ] || { echo "no MPI to run ranks by: skipped"; exit 77; }

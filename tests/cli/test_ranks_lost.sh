@@ -3,7 +3,7 @@
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"
-find_libraries
+find_libraries mpich openmpi
 
 # STRATEGY ARGUMENT...: starts three ranks that would train for minutes, and waits until they have saved a state.
 # Sets `job` and `victim`, the process of the last rank: one of the job that another started.
