@@ -70,9 +70,9 @@ static void load(slot *s)
 static void load_unlocked(drove_loader *l, slot *s)
 {
     pthread_mutex_unlock(&l->lock);
-    s->times = (drove_load_times){.begin_ns = drove__now_ns()};
+    s->times = (drove_load_times){.begin_ns = drove__clock_now(l->opt.clock)};
     load(s);
-    s->times.end_ns = drove__now_ns();
+    s->times.end_ns = drove__clock_now(l->opt.clock);
     pthread_mutex_lock(&l->lock);
     l->busy_ns += s->times.end_ns - s->times.begin_ns;
     s->state = SLOT_READY;
@@ -93,6 +93,13 @@ static slot *oldest_wanted(drove_loader *l, desk **of)
     return oldest;
 }
 
+/* With the lock held, until the condition is signalled. */
+static void wait_for(drove_loader *l, pthread_cond_t *cond)
+{
+    const drove_clock *clock = l->opt.clock;
+    (void)clock->cond_wait(clock->context, cond, &l->lock, UINT64_MAX);
+}
+
 static void *loader_main(void *argument)
 {
     drove_loader *l = argument;
@@ -102,7 +109,7 @@ static void *loader_main(void *argument)
     while (!l->is_over) {
         slot *s = oldest_wanted(l, &of);
         if (s == NULL) {
-            pthread_cond_wait(&l->wanted, &l->lock);
+            wait_for(l, &l->wanted);
             continue;
         }
         s->state = SLOT_LOADING;
@@ -167,13 +174,13 @@ bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drov
     if (d->n_asked == 0) return false;
     pthread_mutex_lock(&l->lock);
     if (s->state != SLOT_READY) {
-        uint64_t begin = drove__now_ns();
+        uint64_t begin = drove__clock_now(l->opt.clock);
         if (s->state == SLOT_WANTED) {
             s->state = SLOT_LOADING;
             load_unlocked(l, s);
         }
-        while (s->state != SLOT_READY) pthread_cond_wait(&d->ready, &l->lock);
-        s->times.exposed_ns = drove__now_ns() - begin;
+        while (s->state != SLOT_READY) wait_for(l, &d->ready);
+        s->times.exposed_ns = drove__clock_now(l->opt.clock) - begin;
         d->exposed_ns += s->times.exposed_ns;
     }
     pthread_mutex_unlock(&l->lock);
@@ -230,11 +237,11 @@ drove_status drove__loader_create(const drove_loader_options *opt, drove_loader 
     l->n_inputs = drove__data_n_inputs(opt->data);
     l->depth = opt->n_threads > 0 ? DEPTH : 1;
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->wanted, NULL);
+    drove__clock_cond_init(&l->wanted);
     l->desk = drove__alloc(opt->n_workers, sizeof *l->desk);
     l->thread = calloc(opt->n_threads + 1, sizeof *l->thread);
     for (unsigned i = 0; l->desk != NULL && i < opt->n_workers; i++)
-        pthread_cond_init(&l->desk[i].ready, NULL);
+        drove__clock_cond_init(&l->desk[i].ready);
     drove_status status = l->desk != NULL && l->thread != NULL
                               ? start_threads(l)
                               : drove__fail_nomem("loaders", opt->n_workers * sizeof *l->desk);

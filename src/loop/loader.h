@@ -13,6 +13,7 @@
 #ifndef DROVE_LOOP_LOADER_H
 #define DROVE_LOOP_LOADER_H
 
+#include "base/clock.h"
 #include "engine/engine.h"
 
 #include <stdbool.h>
@@ -25,10 +26,11 @@ typedef struct drove_loader_options {
     size_t              max_rows; /* of a batch */
     unsigned            n_workers;
     unsigned            n_threads; /* 0: the workers load for themselves */
+    const drove_clock  *clock;     /* borrowed */
 } drove_loader_options;
 
 typedef struct drove_load_times { /* of one batch */
-    uint64_t begin_ns, end_ns;    /* loading, by drove__now_ns */
+    uint64_t begin_ns, end_ns;    /* loading, by the clock */
     uint64_t exposed_ns;          /* the worker waited for it, or did it itself */
 } drove_load_times;
 

@@ -108,7 +108,8 @@ static drove_status join_loader(drove_worker *w, size_t max_rows)
                                           .kernels = loop->kernels,
                                           .max_rows = max_rows,
                                           .n_workers = loop->plan->n_workers,
-                                          .n_threads = loop->n_loaders > 0 ? 1 : 0};
+                                          .n_threads = loop->n_loaders > 0 ? 1 : 0,
+                                          .clock = loop->clock};
         DROVE_TRY(drove__loader_create(&opt, &w->loader));
     } else {
         w->loader = loop->loader;

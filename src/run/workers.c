@@ -136,7 +136,8 @@ static drove_status make_loaders(drove_run *run)
                                       .kernels = &run->kernels,
                                       .max_rows = most_loaded(run),
                                       .n_workers = run->plan.n_workers,
-                                      .n_threads = n};
+                                      .n_threads = n,
+                                      .clock = loop->clock};
     return drove__loader_create(&opt, &loop->loader);
 }
 

@@ -105,7 +105,8 @@ static void run_with(const char *spec, unsigned n_threads)
                                       .kernels = &b.kernels,
                                       .max_rows = MOST_ROWS,
                                       .n_workers = WORKERS,
-                                      .n_threads = n_threads};
+                                      .n_threads = n_threads,
+                                      .clock = &drove__clock_real};
     assert_int_equal(drove__loader_create(&opt, &b.loader), DROVE_OK);
     for (unsigned i = 0; i < WORKERS; i++) {
         m[i].of = &b;
@@ -146,8 +147,12 @@ static void test_end_in_the_middle(void **state)
     assert_int_equal(drove_data_open("synth:images?n=60&size=40&crop=32", NULL, 3, &data, &none),
                      DROVE_OK);
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), NULL), DROVE_OK);
-    const drove_loader_options opt = {
-        .data = data, .kernels = &kernels, .max_rows = 50, .n_workers = 1, .n_threads = 2};
+    const drove_loader_options opt = {.data = data,
+                                      .kernels = &kernels,
+                                      .max_rows = 50,
+                                      .n_workers = 1,
+                                      .n_threads = 2,
+                                      .clock = &drove__clock_real};
     for (unsigned i = 0; i < 50; i++) {
         drove_load_times times;
         drove_batch batch;
@@ -184,8 +189,12 @@ static void test_failure_reaches_the_worker(void **state)
     drove_load_times times;
     assert_int_equal(drove_data_open("synth:digits?n=20", NULL, 3, &data, &none), DROVE_OK);
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), NULL), DROVE_OK);
-    const drove_loader_options opt = {
-        .data = data, .kernels = &kernels, .max_rows = 4, .n_workers = 1, .n_threads = 1};
+    const drove_loader_options opt = {.data = data,
+                                      .kernels = &kernels,
+                                      .max_rows = 4,
+                                      .n_workers = 1,
+                                      .n_threads = 1,
+                                      .clock = &drove__clock_real};
     assert_int_equal(drove__loader_create(&opt, &l), DROVE_OK);
     assert_int_equal(drove__loader_join(l, 0), DROVE_OK);
     assert_non_null(drove__loader_rows(l, 0));
