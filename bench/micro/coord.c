@@ -5,7 +5,7 @@
  *   round_trip   from a worker's ScheduleWork to the assignment in its hands, by way of a
  *                coordinator's thread; median and 99th percentile; both awake, and with a
  *                coordinator that has gone to sleep
- *   crew         64 workers that sleep as long as a batch takes: processor time of the
+ *   pool         64 workers that sleep as long as a batch takes: processor time of the
  *                coordinator's thread, as a share of a core
  */
 #include "base/clock.h"
@@ -81,7 +81,7 @@ static void bench_queue(void)
 
 /* ---- a coordinator with its thread ---- */
 
-typedef struct crew {
+typedef struct pool {
     drove_coord *coord;
     drove_queue *to_coord, *to_worker[WORKERS];
     unsigned n_workers;
@@ -89,10 +89,10 @@ typedef struct crew {
     uint64_t cpu_ns; /* of the coordinator's thread */
     uint64_t n_messages, took_ns;
     drove_fake_script script[WORKERS];
-} crew;
+} pool;
 
 typedef struct member {
-    crew *in;
+    pool *in;
     unsigned index;
     pthread_t thread;
 } member;
@@ -107,7 +107,7 @@ static uint64_t thread_cpu_ns(void)
 /* Until PARKED, which goes on to the workers. */
 static void *coordinate(void *argument)
 {
-    crew *c = argument;
+    pool *c = argument;
     drove_coord_action *action = calloc(drove__coord_most_actions(c->coord), sizeof *action);
     drove_coord_message m = {.verb = DROVE_COORD_OPEN,
                              .limit = UINT64_MAX / 2,
@@ -139,7 +139,7 @@ static void *coordinate(void *argument)
     return NULL;
 }
 
-static void create_crew(crew *c, const drove_coord_options *opt)
+static void create_pool(pool *c, const drove_coord_options *opt)
 {
     c->n_workers = opt->n_workers;
     must(drove__coord_create(opt, &c->coord));
@@ -148,7 +148,7 @@ static void create_crew(crew *c, const drove_coord_options *opt)
         must(drove__queue_create(4, sizeof(drove_coord_action), &c->to_worker[w]));
 }
 
-static void destroy_crew(crew *c)
+static void destroy_pool(pool *c)
 {
     for (unsigned w = 0; w < c->n_workers; w++) drove__queue_destroy(c->to_worker[w]);
     drove__queue_destroy(c->to_coord);
@@ -165,13 +165,13 @@ static int by_size(const void *a, const void *b)
 
 static void round_trips(unsigned n, long nap_ns)
 {
-    crew c = {.end_ns = UINT64_MAX};
+    pool c = {.end_ns = UINT64_MAX};
     drove_coord_worker one = {
         .name = "one", .batch = 64, .least = 1, .most = 64, .depth = 1, .survival = 1};
     pthread_t thread;
     drove_coord_action a;
     double *us = calloc(n, sizeof *us);
-    create_crew(&c, &(drove_coord_options){.policy = &drove__policy_adaptive,
+    create_pool(&c, &(drove_coord_options){.policy = &drove__policy_adaptive,
                                            .alpha = 2,
                                            .n_rows = 1u << 30,
                                            .n_workers = 1,
@@ -198,15 +198,15 @@ static void round_trips(unsigned n, long nap_ns)
            "\"p99_us\": %.2f}\n",
            nap_ns > 0 ? "asleep" : "awake", us[n / 2], us[n * 99 / 100]);
     free(us);
-    destroy_crew(&c);
+    destroy_pool(&c);
 }
 
-/* ---- a crew that sleeps ---- */
+/* ---- a pool that sleeps ---- */
 
 static void *work(void *argument)
 {
     member *me = argument;
-    crew *c = me->in;
+    pool *c = me->in;
     for (uint64_t k = 0;; k++) {
         drove_coord_action a;
         (void)drove__queue_get(c->to_worker[me->index], &a, UINT64_MAX);
@@ -225,12 +225,12 @@ static void *work(void *argument)
 /* n_cpu of the 64 are like a processor of the paper (56 threads, 1 to 64 examples each, 1,500
  * examples/s), the others like an accelerator (512 to 8192, 400,000 examples/s): speeds at which an
  * epoch of covtype takes as long as there. */
-static void sleeping_crew(const char *name, const drove_policy_ops *policy, unsigned n_cpu)
+static void sleeping_pool(const char *name, const drove_policy_ops *policy, unsigned n_cpu)
 {
     static member members[WORKERS];
     drove_coord_worker workers[WORKERS];
     pthread_t thread;
-    crew c = {.end_ns = drove__now_ns() + 3000000000u};
+    pool c = {.end_ns = drove__now_ns() + 3000000000u};
     for (unsigned w = 0; w < WORKERS; w++) {
         bool is_cpu = w < n_cpu;
         c.script[w] = drove__fake_script_default();
@@ -242,7 +242,7 @@ static void sleeping_crew(const char *name, const drove_policy_ops *policy, unsi
                                           .survival = 1,
                                           .timeout_s = 60};
     }
-    create_crew(&c, &(drove_coord_options){.policy = policy,
+    create_pool(&c, &(drove_coord_options){.policy = policy,
                                            .alpha = 2,
                                            .fit_tail = true,
                                            .n_rows = 581012,
@@ -255,11 +255,11 @@ static void sleeping_crew(const char *name, const drove_policy_ops *policy, unsi
     }
     pthread_join(thread, NULL);
     for (unsigned w = 0; w < WORKERS; w++) pthread_join(members[w].thread, NULL);
-    printf("{\"bench\": \"crew\", \"workers\": %d, \"of_cpu\": %u, \"policy\": \"%s\", "
+    printf("{\"bench\": \"pool\", \"workers\": %d, \"of_cpu\": %u, \"policy\": \"%s\", "
            "\"messages_per_s\": %.0f, \"us_per_message\": %.2f, \"share_of_a_core\": %.4f}\n",
            WORKERS, n_cpu, name, (double)c.n_messages / ((double)c.took_ns / 1e9),
            (double)c.cpu_ns / 1e3 / (double)c.n_messages, (double)c.cpu_ns / (double)c.took_ns);
-    destroy_crew(&c);
+    destroy_pool(&c);
 }
 
 int main(void)
@@ -267,9 +267,9 @@ int main(void)
     bench_queue();
     round_trips(TRIPS, 0);
     round_trips(TRIPS_ASLEEP, 500000);
-    sleeping_crew("fixed", &drove__policy_fixed, 0);
-    sleeping_crew("adaptive", &drove__policy_adaptive, 0);
-    sleeping_crew("fixed", &drove__policy_fixed, 32);
-    sleeping_crew("adaptive", &drove__policy_adaptive, 32);
+    sleeping_pool("fixed", &drove__policy_fixed, 0);
+    sleeping_pool("adaptive", &drove__policy_adaptive, 0);
+    sleeping_pool("fixed", &drove__policy_fixed, 32);
+    sleeping_pool("adaptive", &drove__policy_adaptive, 32);
     return 0;
 }

@@ -35,10 +35,10 @@ enum { ENOUGH_WINDOWS = 3, MOST_WINDOWS = 1024 }; /* ... for so many undisturbed
 static const unsigned STOP = UINT32_MAX;          /* phase 0: warm-up; odd: steps; even: reading */
 static const double ETA = 4.0, RANGE_PER_ETA = 64.0; /* times stored numbers of an example */
 
-typedef struct crew crew;
+typedef struct pool pool;
 
 typedef struct member {
-    crew *of;
+    pool *of;
     unsigned index;
     pthread_t thread;
     bool is_started;
@@ -56,7 +56,7 @@ typedef struct member {
     char error[DROVE_ERROR_TEXT_SIZE];
 } DROVE_ALIGNED_CACHE_LINE member;
 
-struct crew {
+struct pool {
     const drove_measure_data *data;
     const drove_measure_job *opt;
     drove_model *model;
@@ -81,7 +81,7 @@ struct crew {
 
 static void step_turn(member *m)
 {
-    crew *c = m->of;
+    pool *c = m->of;
     size_t n_rows = c->data->view.n_rows;
     /* Relaxed: a number that nobody else has; it orders nothing. */
     uint64_t number = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed);
@@ -106,7 +106,7 @@ static void step_turn(member *m)
 /* Reads on through this thread's part of an array, round and round. */
 static void read_turn(member *m)
 {
-    crew *c = m->of;
+    pool *c = m->of;
     const drove_quant *q = c->data->storage->quant;
     size_t n_bytes = q->index_bits == 0 ? q->n_rows * q->row_bytes
                                         : (size_t)q->n_stored * drove__number_size(q->number);
@@ -151,7 +151,7 @@ static void change_phase(member *m, unsigned phase)
 
 static drove_status prepare_member(member *m)
 {
-    crew *c = m->of;
+    pool *c = m->of;
     DROVE_TRY(drove__topo_bind_self(c->opt->topo, &c->place[m->index]));
     drovek_thread_init();
     drove_engine_options opt = {.model = c->model,
@@ -201,7 +201,7 @@ typedef struct window { /* that has just ended */
 
 /* Lets all threads begin this phase; false: one has failed.  Each leaves its rate and its share
  * alone until the next one. */
-static bool enter(crew *c, unsigned phase, window *ended)
+static bool enter(pool *c, unsigned phase, window *ended)
 {
     *ended = (window){.share = 1.0};
     atomic_store(&c->phase, phase);
@@ -218,7 +218,7 @@ static bool enter(crew *c, unsigned phase, window *ended)
     return true;
 }
 
-static void keep(crew *c, const window *w)
+static void keep(pool *c, const window *w)
 {
     drove_topo_facts facts;
     drove__topo_facts(c->opt->topo, &facts);
@@ -229,7 +229,7 @@ static void keep(crew *c, const window *w)
     c->n_full += share >= FULL_SHARE;
 }
 
-static void run_windows(crew *c)
+static void run_windows(pool *c)
 {
     unsigned phase = 0;
     window ended;
@@ -251,7 +251,7 @@ static void run_windows(crew *c)
     }
 }
 
-static drove_status start_members(crew *c)
+static drove_status start_members(pool *c)
 {
     for (unsigned i = 0; i < c->opt->n_threads; i++) {
         member *m = &c->member[i];
@@ -271,7 +271,7 @@ static drove_status start_members(crew *c)
     return DROVE_OK;
 }
 
-static drove_status run_members(crew *c)
+static drove_status run_members(pool *c)
 {
     drove_status status = start_members(c);
     if (status == DROVE_OK) run_windows(c);
@@ -297,7 +297,7 @@ static int ascending(const void *a, const void *b)
 /* Of the undisturbed windows (where there is none: of the least disturbed ones) the best, or, of
  * several threads, the median: how the lines of a shared model travel between them differs from
  * window to window, and the luckiest is 1.4 to 1.8 times the usual one. */
-static double settled_rate(const crew *c)
+static double settled_rate(const pool *c)
 {
     double rate[MOST_WINDOWS], best_share = 0.0;
     unsigned n = 0;
@@ -310,7 +310,7 @@ static double settled_rate(const crew *c)
     return c->opt->n_threads == 1 ? rate[n - 1] : rate[n / 2];
 }
 
-static void gather(crew *c, drove_measured *out)
+static void gather(pool *c, drove_measured *out)
 {
     const drove_quant *q = c->data->storage->quant;
     double numbers = drove__measure_numbers(c->data);
@@ -330,7 +330,7 @@ static void gather(crew *c, drove_measured *out)
 
 /* ---- setting up ---- */
 
-static drove_status prepare_engine(crew *c)
+static drove_status prepare_engine(pool *c)
 {
     const drove_measure_job *o = c->opt;
     const drove_model_io io = {.n_features = c->data->storage->n_features, .n_classes = 2};
@@ -354,7 +354,7 @@ static drove_status prepare_engine(crew *c)
     return drove__engine_linear.prepare(&opt, &c->shared);
 }
 
-static drove_status create_strategy(crew *c)
+static drove_status create_strategy(pool *c)
 {
     const drove_measure_job *o = c->opt;
     drove_optim_options optim = {.rule = "sgd",
@@ -385,7 +385,7 @@ static drove_status create_strategy(crew *c)
                        o->spec->name);
 }
 
-static drove_status prepare_crew(crew *c)
+static drove_status prepare_pool(pool *c)
 {
     const drove_measure_job *o = c->opt;
     c->place = calloc(o->n_threads, sizeof *c->place);
@@ -404,7 +404,7 @@ static drove_status prepare_crew(crew *c)
     return DROVE_OK;
 }
 
-static void fini_crew(crew *c)
+static void fini_pool(pool *c)
 {
     for (unsigned i = 0; c->member != NULL && i < c->opt->n_threads; i++) {
         drove__engine_linear.destroy(c->member[i].engine);
@@ -421,14 +421,14 @@ static void fini_crew(crew *c)
 drove_status drove__measure(const drove_measure_data *data, const drove_measure_job *job,
                             drove_measured *out)
 {
-    crew *c = drove__alloc(1, sizeof *c);
+    pool *c = drove__alloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a measurement", sizeof *c);
     c->data = data;
     c->opt = job;
-    drove_status status = prepare_crew(c);
+    drove_status status = prepare_pool(c);
     if (status == DROVE_OK) status = run_members(c);
     if (status == DROVE_OK) gather(c, out);
-    fini_crew(c);
+    fini_pool(c);
     drove__free(c);
     return status;
 }

@@ -37,10 +37,10 @@ static const uint64_t LEAST_MEMORY_BYTES = (uint64_t)1 << 30;
 static const char *const kernel_name[N_KERNELS] = {"read", "triad"};
 static const char *const level_name[N_LEVELS] = {"l1", "l2", "l3", "memory"};
 
-typedef struct crew crew;
+typedef struct pool pool;
 
 typedef struct member {
-    crew *of;
+    pool *of;
     pthread_t thread;
     unsigned index;
     float *block;                     /* [of->block_bytes / 4] */
@@ -51,7 +51,7 @@ typedef struct member {
     char error[DROVE_ERROR_TEXT_SIZE];
 } DROVE_ALIGNED_CACHE_LINE member;
 
-struct crew { /* threads that measure together */
+struct pool { /* threads that measure together */
     const drove_bench_context *context;
     unsigned n_members;
     member *member;         /* [n_members] */
@@ -92,7 +92,7 @@ static size_t work(member *m, const drovek_table *k, size_t n_bytes)
 
 static void measure_stretch(member *m)
 {
-    crew *c = m->of;
+    pool *c = m->of;
     m->bytes = 0;
     m->start_ns = m->end_ns = drove__now_ns();
     while (m->end_ns - m->start_ns < STRETCH_NS) {
@@ -103,7 +103,7 @@ static void measure_stretch(member *m)
 
 static drove_status prepare(member *m)
 {
-    crew *c = m->of;
+    pool *c = m->of;
     DROVE_TRY(drove__topo_bind_self(c->context->topo, &c->place[m->index]));
     m->block = drove__alloc(c->block_bytes, 1);
     if (m->block == NULL) return drove__fail_nomem("memory to measure", c->block_bytes);
@@ -114,7 +114,7 @@ static drove_status prepare(member *m)
 static void *member_main(void *argument)
 {
     member *m = argument;
-    crew *c = m->of;
+    pool *c = m->of;
     pthread_mutex_lock(&c->gate);
     bool is_cancelled = c->is_cancelled;
     pthread_mutex_unlock(&c->gate);
@@ -133,7 +133,7 @@ static void *member_main(void *argument)
 
 /* ---- all threads ---- */
 
-static drove_status start(crew *c)
+static drove_status start(pool *c)
 {
     unsigned n = 0;
     int error = 0;
@@ -153,7 +153,7 @@ static drove_status start(crew *c)
     return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start %u threads", c->n_members);
 }
 
-static void stop(crew *c)
+static void stop(pool *c)
 {
     c->is_over = true;
     pthread_barrier_wait(&c->meet);
@@ -167,7 +167,7 @@ static int compare_reals(const void *left, const void *right)
 }
 
 /* GB/s of the last stretch. */
-static double rate_of(const crew *c)
+static double rate_of(const pool *c)
 {
     const member *m = c->member;
     uint64_t start = m[0].start_ns, end = m[0].end_ns, bytes = 0;
@@ -180,7 +180,7 @@ static double rate_of(const crew *c)
 }
 
 /* Fills c->rate, in ascending order.  The members have met and wait for the second meeting. */
-static void measure(crew *c, int kernel, size_t level_bytes)
+static void measure(pool *c, int kernel, size_t level_bytes)
 {
     c->kernel = kernel;
     c->level_bytes = level_bytes;
@@ -196,7 +196,7 @@ static void measure(crew *c, int kernel, size_t level_bytes)
 /* Bytes of each member at a level; 0: this machine has no such level, or not for so many threads.
  * Half of a cache that is a core's own, so that nothing else pushes them out.  Four times the
  * second level for the third, up to half of it: a virtual machine may have a part of it only. */
-static size_t bytes_of_level(const crew *c, int level)
+static size_t bytes_of_level(const pool *c, int level)
 {
     const drove_topo_facts *f = &c->context->facts;
     size_t n = c->block_bytes;
@@ -211,7 +211,7 @@ static size_t bytes_of_level(const crew *c, int level)
     return n <= c->block_bytes ? n : 0;
 }
 
-static void measure_levels(crew *c, json_t *rows)
+static void measure_levels(pool *c, json_t *rows)
 {
     for (int kernel = 0; kernel < N_KERNELS; kernel++) {
         for (int level = 0; level < N_LEVELS; level++) {
@@ -241,7 +241,7 @@ static long long huge_bytes(void)
     return kib < 0 ? -1 : kib * 1024;
 }
 
-static drove_status measure_crew(crew *c, json_t *result)
+static drove_status measure_pool(pool *c, json_t *result)
 {
     drove_status status = DROVE_OK;
     DROVE_TRY(start(c));
@@ -262,7 +262,7 @@ static drove_status measure_crew(crew *c, json_t *result)
 static drove_status run_threads(const drove_bench_context *context, unsigned n_threads,
                                 uint64_t n_bytes, json_t *result)
 {
-    crew c = {.context = context, .n_members = n_threads};
+    pool c = {.context = context, .n_members = n_threads};
     c.n_stretches = (size_t)(context->seconds * 1e9 / (double)STRETCH_NS);
     if (c.n_stretches < LEAST_STRETCHES) c.n_stretches = LEAST_STRETCHES;
     c.rate = drove__alloc(c.n_stretches, sizeof *c.rate);
@@ -276,7 +276,7 @@ static drove_status run_threads(const drove_bench_context *context, unsigned n_t
         drove__topo_place(context->topo, DROVE_BIND_COMPACT, n_threads, c.place);
         pthread_mutex_init(&c.gate, NULL);
         pthread_barrier_init(&c.meet, NULL, n_threads + 1);
-        status = measure_crew(&c, result);
+        status = measure_pool(&c, result);
         pthread_barrier_destroy(&c.meet);
         pthread_mutex_destroy(&c.gate);
     }

@@ -664,7 +664,7 @@ static size_t tensors(drove_source *s, drove_tensor *out, size_t most)
         a->saved[i * NUMBERS + 1] = (double)f.batch;
     }
     if (most < 2) return 0;
-    out[n++] = flat("crew", DROVE_T_F64, (size_t)a->n_groups * NUMBERS, a->saved);
+    out[n++] = flat("groups", DROVE_T_F64, (size_t)a->n_groups * NUMBERS, a->saved);
     if (n_undone > 0) out[n++] = flat("undone", DROVE_T_U64, 2 * n_undone, undone);
     return n;
 }
@@ -674,13 +674,13 @@ static drove_status restore_groups(assigned *a, const drove_safetensors *st)
 {
     const void *bytes;
     size_t n = (size_t)a->n_groups * NUMBERS;
-    DROVE_TRY(drove__safetensors_want(st, "crew", DROVE_T_F64, n, &bytes));
+    DROVE_TRY(drove__safetensors_want(st, "groups", DROVE_T_F64, n, &bytes));
     memcpy(a->saved, bytes, n * sizeof *a->saved);
     for (unsigned i = 0; i < a->n_groups; i++) {
         double u = a->saved[i * NUMBERS], batch = a->saved[i * NUMBERS + 1];
         if (!(u >= 0.0 && u < 1e18 && batch >= 1.0 && batch < 1e18))
             return drove__fail(DROVE_E_DATA,
-                               "tensor \"crew\": expected updates and a batch size, found %g and "
+                               "tensor \"groups\": expected updates and a batch size, found %g and "
                                "%g",
                                u, batch);
         drove__coord_restore_worker(a->coord, i, u, (uint64_t)batch);

@@ -167,7 +167,7 @@ static void assert_like_sequential(const char *workers)
     const double bound = 1e-4; /* of the largest parameter, after 30 steps in float */
     drove_options opt = crew_run("hogbatch", workers);
     set(&opt, "batch", "54");
-    set(&opt, "out", fresh_folder("crew"));
+    set(&opt, "out", fresh_folder("coordinated"));
     json_t *summary = run_well(&opt);
     int64_t updates = number(summary, "updates");
     json_decref(summary);
@@ -178,7 +178,7 @@ static void assert_like_sequential(const char *workers)
     assert_int_equal(updates, number(summary, "updates"));
     json_decref(summary);
     drove_modelfile a, b;
-    load_model("crew", "model.safetensors", &a);
+    load_model("coordinated", "model.safetensors", &a);
     load_model("sequential", "model.safetensors", &b);
     double largest = 0.0, apart = 0.0;
     for (size_t i = 0; i < a.model->n_params; i++) {
