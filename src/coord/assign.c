@@ -43,7 +43,7 @@ static void look_at_all(drove_coord *c, uint64_t now_ns)
     if (c->pace.is_known) return;
     c->pace = (drove_pace){.is_known = true};
     for (unsigned w = 0; w < c->opt.n_workers; w++) {
-        if (c->is_lost[w]) continue;
+        if (c->is_lost[w] || c->is_away[w]) continue;
         c->pace.rate += c->member[w].rate;
         c->pace.fastest = fmax(c->pace.fastest, c->member[w].rate);
         c->pace.in_hand += still_in_hand(c, w, now_ns);
@@ -137,7 +137,7 @@ static void note_batch(drove_coord_member *m, uint64_t position, uint64_t now_ns
 bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_coord_action *out)
 {
     drove_coord_member *m = &c->member[worker];
-    if (c->is_lost[worker] || m->n_hand == m->is.depth) return false;
+    if (c->is_lost[worker] || c->is_away[worker] || m->n_hand == m->is.depth) return false;
     uint64_t n = size_for(c, worker, now_ns);
     if (n == 0) return false;
     drove_range range = take(c, n);

@@ -14,7 +14,8 @@
  * work until its limit is reached or it is halted, and when nothing is out any more the coordinator
  * says PARKED.  Every position below the limit is then done exactly once, whatever workers were
  * lost in between; after a halt, every position below `next`.  So what comes back from a lost
- * worker is given out even after a halt.
+ * worker is given out even after a halt.  A worker may withdraw from a stretch: what is left is
+ * then cut for those that stay, of whom the last is never sent away.
  *
  * b changes at SCHEDULE alone, once for each assignment that is done, as in the paper; not when a
  * stretch is opened.
@@ -76,12 +77,13 @@ typedef enum drove_coord_verb {
     DROVE_COORD_HALT,     /* from the run: nothing more is given out */
     DROVE_COORD_SCHEDULE, /* ScheduleWork(worker, u): an assignment is done; what it brought */
     DROVE_COORD_FAILED,   /* a worker cannot go on: what it has in hand comes back */
+    DROVE_COORD_WITHDRAW, /* a worker with nothing in hand takes nothing more of this stretch */
     DROVE_COORD_TICK      /* time has passed: has one been silent for too long? */
 } drove_coord_verb;
 
 typedef struct drove_coord_message {
     drove_coord_verb verb;
-    unsigned         worker;       /* SCHEDULE, FAILED */
+    unsigned         worker;       /* SCHEDULE, FAILED, WITHDRAW */
     uint64_t         id;           /* SCHEDULE: of the assignment */
     uint64_t         n_updates;    /* SCHEDULE: made by it */
     uint64_t         limit;        /* OPEN: first position that is not given out */
@@ -93,7 +95,7 @@ typedef enum drove_coord_do {
     DROVE_COORD_EXECUTE, /* ExecuteWork(range) to a worker */
     DROVE_COORD_RETIRE,  /* a worker is lost: by its own word, or (is_silent) by time */
     DROVE_COORD_PARKED,  /* the stretch is done, or halted: nothing is out */
-    DROVE_COORD_DESERTED /* no worker is left, and there was work to do; nothing is out */
+    DROVE_COORD_DESERTED /* no worker is left, and there is work to do; nothing is out */
 } drove_coord_do;
 
 typedef struct drove_coord_action {

@@ -66,7 +66,8 @@ static drove_status fill(drove_coord *c, const drove_coord_options *opt)
     c->member = drove__alloc(opt->n_workers, sizeof *c->member);
     c->u = drove__alloc(opt->n_workers, sizeof *c->u);
     c->is_lost = drove__alloc(opt->n_workers, sizeof *c->is_lost);
-    if (c->member == NULL || c->u == NULL || c->is_lost == NULL)
+    c->is_away = drove__alloc(opt->n_workers, sizeof *c->is_away);
+    if (c->member == NULL || c->u == NULL || c->is_lost == NULL || c->is_away == NULL)
         return drove__fail_nomem("coordinator", opt->n_workers * sizeof *c->member);
     for (unsigned w = 0; w < opt->n_workers; w++) {
         drove_coord_member *m = &c->member[w];
@@ -111,6 +112,7 @@ void drove__coord_destroy(drove_coord *c)
     drove__free(c->member);
     drove__free(c->u);
     drove__free(c->is_lost);
+    drove__free(c->is_away);
     drove__free(c);
 }
 
@@ -129,6 +131,16 @@ static void open_stretch(drove_coord *c, const drove_coord_message *message)
     c->limit = message->limit;
     c->n_updates = 0;
     c->most_updates = message->most_updates;
+    memset(c->is_away, 0, c->opt.n_workers * sizeof *c->is_away);
+    c->n_away = 0;
+}
+
+static void withdraw(drove_coord *c, unsigned worker)
+{
+    assert(c->member[worker].n_hand == 0);
+    if (c->is_lost[worker] || c->is_away[worker]) return;
+    c->is_away[worker] = true;
+    c->n_away++;
 }
 
 static void lose(drove_coord *c, unsigned worker, bool is_silent, drove_coord_action *out,
@@ -137,6 +149,7 @@ static void lose(drove_coord *c, unsigned worker, bool is_silent, drove_coord_ac
     drove_coord_member *m = &c->member[worker];
     c->is_lost[worker] = true;
     c->n_alive--;
+    if (c->is_away[worker]) c->n_away--;
     c->n_slots_alive -= m->is.depth;
     for (unsigned i = m->n_hand; i-- > 0;) drove__coord_put_back(c, m->hand[i].range);
     c->n_out -= m->n_hand;
@@ -227,7 +240,7 @@ static void give_out(drove_coord *c, unsigned first, uint64_t now_ns, drove_coor
     if (c->n_out > 0) return;
     c->is_open = false;
     bool is_done = drove__coord_left(c) == 0;
-    assert(is_done || c->n_alive == 0);
+    assert(is_done || c->n_alive == c->n_away);
     out[(*n_out)++] =
         (drove_coord_action){.verb = is_done ? DROVE_COORD_PARKED : DROVE_COORD_DESERTED};
 }
@@ -245,6 +258,7 @@ void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uin
     case DROVE_COORD_FAILED:
         if (!c->is_lost[message->worker]) lose(c, message->worker, false, out, n_out);
         break;
+    case DROVE_COORD_WITHDRAW: withdraw(c, message->worker); break;
     case DROVE_COORD_SCHEDULE:
         if (!count(c, message, now_ns)) return;
         first = message->worker;

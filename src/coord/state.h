@@ -46,6 +46,8 @@ struct drove_coord {
     double             *u;       /* [n_workers] apart from the rest, as every request reads all */
     bool               *is_lost; /* [n_workers] */
     unsigned            n_alive;
+    bool               *is_away; /* [n_workers] withdrawn from this stretch */
+    unsigned            n_away;  /* of those that are not lost */
 
     bool           is_open, is_halted;
     uint64_t       next, limit;

@@ -342,6 +342,42 @@ static void the_end_is_fitted_to_the_speeds(void **state)
     hand_destroy(h);
 }
 
+/* B withdraws, so A alone does what is left; in the next stretch B is back.  When A is lost while B
+ * is away, nobody is left to do its part. */
+static void who_withdraws_is_back_in_the_next_stretch(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[2];
+    const drove_coord_message withdraw = {.verb = DROVE_COORD_WITHDRAW, .worker = 1};
+    const drove_range *undone;
+    hand *h = fast_and_slow(workers, true);
+    hand_open(h, 700);
+    assert_int_equal(h->n_given[1], 0);
+    hand_send(h, &withdraw);
+    hand_send(h, &withdraw); /* said twice is said once */
+    for (unsigned i = 0; i < 5; i++) hand_done(h, 0, 1, 100000000);
+    assert_int_equal(h->n_parked, 2);
+    hand_check_all_done(h, 700);
+    hand_send(h, &withdraw); /* no stretch is open */
+    assert_int_equal(h->n_last, 0);
+
+    hand_open(h, 5700);
+    assert_int_equal(given(h, 1)->range.n, 49);
+    hand_destroy(h);
+
+    h = fast_and_slow(workers, true);
+    hand_open(h, 700);
+    hand_send(h, &withdraw);
+    hand_fail(h, 0);
+    assert_int_equal(h->n_deserted, 1);
+    assert_int_equal(drove__coord_undone(h->c, &undone), 1);
+    assert_int_equal(undone->first, 200);
+    hand_open(h, 700); /* B does it then */
+    while (h->n_parked == 1) hand_done(h, 1, 1, 1000000000);
+    hand_check_all_done(h, 700);
+    hand_destroy(h);
+}
+
 /* ---- utilisation ---- */
 
 /* A worker that needs 1 ms per batch and 10 us per example: at b examples it is busy for
@@ -472,6 +508,7 @@ int main(void)
         cmocka_unit_test(an_idle_worker_takes_what_comes_back),
         cmocka_unit_test(without_a_worker_the_stretch_is_deserted),
         cmocka_unit_test(the_end_is_fitted_to_the_speeds),
+        cmocka_unit_test(who_withdraws_is_back_in_the_next_stretch),
         cmocka_unit_test(the_least_size_follows_utilisation),
         cmocka_unit_test(batch_history_is_bounded),
         cmocka_unit_test(a_restored_worker_goes_on),
