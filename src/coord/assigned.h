@@ -1,7 +1,8 @@
-/* coord/assigned.h - the source whose batches a coordinator gives out (strategy/source.h).
+/* coord/assigned.h - the sources whose batches a coordinator gives out (strategy/source.h).
  *
- * Source: Ma and Rusu, section 5, Figures 3 and 4.  What the paper calls a worker is a group here:
- * a device, or cores whose threads share the group's assignments, a part for each.
+ * Source: Ma and Rusu, section 5, Figures 3 and 4.
+ *
+ *   assigned    a thread of the process is the coordinator                    assigned.c
  */
 #ifndef DROVE_COORD_ASSIGNED_H
 #define DROVE_COORD_ASSIGNED_H
@@ -12,7 +13,7 @@
 
 extern const drove_source_ops drove__source_assigned;
 
-typedef struct drove_assigned_facts { /* of one group */
+typedef struct drove_assigned_facts { /* of one group (coord/groups.h) */
     const char           *name;
     unsigned              n_workers;
     drove_coord_facts     coord;
@@ -20,7 +21,7 @@ typedef struct drove_assigned_facts { /* of one group */
     const char           *lost; /* why; NULL: it is not */
 } drove_assigned_facts;
 
-/* Workers parked.  Groups of the source: 0 for any other source. */
+/* Workers parked; over ranks: at rank 0.  Groups of the source: 0 for any other source. */
 unsigned drove__assigned_groups(const drove_source *s);
 void     drove__assigned_facts(const drove_source *s, unsigned group, drove_assigned_facts *out);
 
