@@ -63,6 +63,7 @@ enum {
 
 const drove_sync_ops drove__sync_easgd_async = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = drove__central_fini,
     .name = "easgd-async",
     .help = "Async EASGD: workers exchange with the centre first come, first served; --rho, "
             "--period; ?overlap=1: while they compute",
@@ -77,6 +78,7 @@ const drove_sync_ops drove__sync_easgd_async = {
 
 const drove_sync_ops drove__sync_measgd_async = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = drove__central_fini,
     .name = "measgd-async",
     .help = "Async MEASGD: the same with the rule momentum",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (5) and (6)",
@@ -90,6 +92,7 @@ const drove_sync_ops drove__sync_measgd_async = {
 
 const drove_sync_ops drove__sync_easgd_hogwild = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = drove__central_fini,
     .name = "easgd-hogwild",
     .help = "Hogwild EASGD: several workers exchange with the centre at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 5.1",

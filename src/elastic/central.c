@@ -24,7 +24,8 @@ drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
                                  .serve = serve,
                                  .context = v,
                                  .is_exclusive = is_exclusive};
-    return t->ops->host(t, &centre, s->n_vector);
+    size_t most = s->n_vector > DROVE_CENTRAL_LEAST ? s->n_vector : DROVE_CENTRAL_LEAST;
+    return t->ops->host(t, &centre, most);
 }
 
 void drove__central_fini(drove_sync *s)

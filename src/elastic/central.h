@@ -28,6 +28,8 @@ typedef struct drove_central {
     _Atomic uint64_t n_updates DROVE_ALIGNED_CACHE_LINE; /* in the centre */
 } drove_central;
 
+enum { DROVE_CENTRAL_LEAST = 16 }; /* floats that an RPC may always carry */
+
 typedef void drove_serve_fn(void *context, unsigned worker, float *message, size_t n,
                             float *number);
 
@@ -60,15 +62,14 @@ drove_status drove__central_restore(drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st);
 size_t       drove__central_tensors(drove_sync *s, drove_tensor *out, size_t most);
 
-/* Slots of all methods with a centre; those without an order share more.  init and publish are
- * missing. */
+/* Slots of all methods with a centre; those without an order share more.  init, fini and publish
+ * are missing. */
 #define DROVE_CENTRAL_SLOTS                                                                        \
     .batches = "rounds", .release = drove__elastic_release, .peek = drove__central_peek,           \
     .restore = drove__central_restore, .tensors = drove__central_tensors,                          \
     .stop = drove__central_stop, .replica = drove__central_replica,                                \
     .parked = drove__central_parked
 #define DROVE_CENTRAL_ASYNC_SLOTS                                                                  \
-    DROVE_CENTRAL_SLOTS, .fini = drove__central_fini, .acquire = drove__central_acquire,           \
-                         .leave = drove__central_leave
+    DROVE_CENTRAL_SLOTS, .acquire = drove__central_acquire, .leave = drove__central_leave
 
 #endif

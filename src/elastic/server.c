@@ -11,6 +11,9 @@
  *                   R4 of docs/memory-model.md)
  *
  * A rule that looks ahead needs the velocity at the worker: [c | state] is sent back then.
+ *
+ * Where one RPC is served at a time they also carry the questions of a source whose workers are
+ * ranks (strategy/source.h: requested).
  */
 #include "elastic/central.h"
 
@@ -21,9 +24,25 @@
 typedef struct server {
     drove_central v; /* first member; of[i].w: W^i, of[i].sum: the message */
     bool is_long;    /* messages are [n_vector] */
+    /* [n_workers][QUESTION_FLOATS]; a transport may still write to one after a failure. */
+    float *question;
 } server;
 
+enum { QUESTION_FLOATS = sizeof(drove_question) / sizeof(float) };
+_Static_assert((size_t)QUESTION_FLOATS <= (size_t)DROVE_CENTRAL_LEAST, "an RPC carries a question");
+/* In the place of a part's number in an RPC. */
+static const float ASKS = -1.0f;
+
 /* ---- at the centre ---- */
+
+static void answer(const drove_sync *s, unsigned worker, float *message, size_t n)
+{
+    drove_question q;
+    if (n != QUESTION_FLOATS || worker >= s->n_workers || s->answer == NULL) return;
+    memcpy(&q, message, sizeof q);
+    s->answer(s->answer_context, worker, &q);
+    memcpy(message, &q, sizeof q);
+}
 
 static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
 {
@@ -31,6 +50,10 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
     const drove_optim *optim = v->sync->optim;
     float eta = number[0];
     uint64_t before;
+    if (number[3] == ASKS) {
+        answer(v->sync, worker, message, n);
+        return;
+    }
     const drove_span *part = drove__central_receive(v, worker, n, number, &before);
     if (part == NULL) return;
     uint64_t staleness = before - v->known[worker];
@@ -61,6 +84,8 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     p->is_long = is_long;
+    p->question = drove__alloc(s->n_workers, QUESTION_FLOATS * sizeof *p->question);
+    if (p->question == NULL) return drove__sync_no_memory(s);
     DROVE_TRY(drove__central_init(s, opt, &kind, start, serve, is_exclusive));
     if (is_long) p->v.e.part[0].length = s->n_vector;
     return DROVE_OK;
@@ -76,6 +101,12 @@ static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
                                  const drove_params *start)
 {
     return init(s, opt, start, false);
+}
+
+static void fini(drove_sync *s)
+{
+    drove__free(((server *)s->impl)->question);
+    drove__central_fini(s);
 }
 
 /* ---- a step ---- */
@@ -109,6 +140,23 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
+/* Bits that are no numbers travel as floats, which no transport changes. */
+static drove_status ask(drove_sync *s, unsigned worker, drove_question *question)
+{
+    server *p = s->impl;
+    float *message = p->question + (size_t)worker * QUESTION_FLOATS;
+    memcpy(message, question, sizeof *question);
+    const drove_exchange x = {.kind = DROVE_RPC,
+                              .channel = DROVE_CHANNEL_SMALL,
+                              .in = message,
+                              .out = message,
+                              .n = QUESTION_FLOATS,
+                              .number = {[3] = ASKS}};
+    DROVE_TRY(drove__exchange(p->v.e.transport, worker, &x, NULL));
+    memcpy(question, message, sizeof *question);
+    return DROVE_OK;
+}
+
 /* ---- tables ---- */
 
 static const char *const async_variants[] = {"psgd-async", NULL};
@@ -125,6 +173,7 @@ enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
 const drove_sync_ops drove__sync_psgd_async = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = fini,
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
@@ -135,10 +184,12 @@ const drove_sync_ops drove__sync_psgd_async = {
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
+    .ask = ask,
 };
 
 const drove_sync_ops drove__sync_pmsgd_async = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = fini,
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
@@ -149,10 +200,12 @@ const drove_sync_ops drove__sync_pmsgd_async = {
     .init = init_async,
     .publish = publish,
     .gradient = gradient,
+    .ask = ask,
 };
 
 const drove_sync_ops drove__sync_psgd_hogwild = {
     DROVE_CENTRAL_ASYNC_SLOTS,
+    .fini = fini,
     .name = "psgd-hogwild",
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",

@@ -156,6 +156,13 @@ typedef struct drove_sync_options {
     const char *wire_format; /* communication's number format, "C8s"; NULL: floats */
 } drove_sync_options;
 
+/* What a worker and its source's part at rank 0 tell each other. */
+enum { DROVE_QUESTION_WORDS = 6 };
+typedef struct drove_question {
+    uint64_t word[DROVE_QUESTION_WORDS];
+} drove_question;
+typedef void drove_answer_fn(void *context, unsigned worker, drove_question *question);
+
 /* How the workers of a variant exchange, for simulations on a virtual clock (bench/). */
 typedef struct drove_exchange_pattern {
     enum {
@@ -191,6 +198,9 @@ typedef struct drove_sync_ops {
      * that a killed worker leaves nothing behind that holds up the others.
      * Ranks: workers share nothing but opt->transport. */
     const char *not_procs, *not_ranks;
+    /* Name of the row that shares the parameters in this one's place over ranks, with a bare spec;
+     * the batches are still this row's, and its spec is read by their source.  NULL: this one. */
+    const char *over_ranks;
     /* Why not a layout; without TYPED and NULL: it works on gradients, which low-precision steps
      * do not give. */
     const char *not_typed;
@@ -252,6 +262,10 @@ typedef struct drove_sync_ops {
     drove_status (*parked)(drove_sync *s);
     /* This worker will never come back; by any thread but its own.  NULL: the run cannot go on. */
     void (*leave)(drove_sync *s, unsigned worker);
+    /* For a source whose workers are ranks: takes question->word to the process of rank 0, has
+     * s->answer replace them there, and brings them back.  By the worker's thread, between steps.
+     * Errors: DROVE_E_SYSTEM: the run stops.  NULL: not offered. */
+    drove_status (*ask)(drove_sync *s, unsigned worker, drove_question *question);
 } drove_sync_ops;
 
 /* ---- back-off: waiting after a failed attempt (thesis Algorithm 4, section 3.5) ---- */
@@ -303,6 +317,10 @@ struct drove_sync {
     drove_layout       layout;     /* of the vector's first optim->n words */
     drove_sync_worker *worker;     /* [n_workers] */
     void              *impl;       /* the strategy's own */
+    /* Of the source's part at rank 0, which sets it before the workers run; NULL elsewhere.  Called
+     * by a thread of that process, one at a time. */
+    drove_answer_fn           *answer;
+    void                      *answer_context;
     _Atomic uint64_t published DROVE_ALIGNED_CACHE_LINE; /* updates in the parameters */
     _Atomic int                stopping;
     /* Writes of low-precision parameters that the strategy itself has saturated; who reads it while
