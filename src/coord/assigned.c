@@ -570,6 +570,7 @@ const drove_source_ops drove__source_assigned = {
     .help = "a coordinator gives out batches, of a size for each worker",
     .source = "Ma and Rusu, section 5",
     .counts_rows = true,
+    .over_ranks = "requested",
     .init = init,
     .fini = fini,
     .open = open,

@@ -3,6 +3,7 @@
  * Source: Ma and Rusu, section 5, Figures 3 and 4.
  *
  *   assigned    a thread of the process is the coordinator                    assigned.c
+ *   requested   over ranks: workers ask the coordinator at rank 0             requested.c
  */
 #ifndef DROVE_COORD_ASSIGNED_H
 #define DROVE_COORD_ASSIGNED_H
@@ -11,7 +12,7 @@
 #include "strategy/source.h"
 #include "trace/timeline.h"
 
-extern const drove_source_ops drove__source_assigned;
+extern const drove_source_ops drove__source_assigned, drove__source_requested;
 
 typedef struct drove_assigned_facts { /* of one group (coord/groups.h) */
     const char           *name;

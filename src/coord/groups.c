@@ -232,7 +232,8 @@ drove_status drove__groups_restore(drove_groups *g, const drove_safetensors *st,
 
 static const drove_groups *groups_of(const drove_source *s)
 {
-    return s->ops == &drove__source_assigned ? s->impl : NULL;
+    bool has = s->ops == &drove__source_assigned || s->ops == &drove__source_requested;
+    return has ? s->impl : NULL;
 }
 
 unsigned drove__assigned_groups(const drove_source *s)

@@ -7,6 +7,9 @@
  * or, with merge=replace, the parameters that it has arrived at are written over all others (R2).
  *
  * With update=coordinator the same publish is called by one thread alone.
+ *
+ * Over ranks the vector lies in a parameter server at rank 0 (elastic/server.c), which applies the
+ * ranks' gradients one after the other: what update=coordinator asks for.
  */
 #include "coord/method.h"
 #include "strategy/shared.h"
@@ -118,13 +121,13 @@ static const char *const adaptive_variants[] = {"adaptive", NULL};
 #define HOGBATCH_PLACES                                                                            \
     .batches = "assigned",                                                                         \
     .not_procs = "its coordinator gives out batches through a queue of this process",              \
-    .not_ranks = "its workers step on one vector in shared memory"
+    .over_ranks = "psgd-async"
 
 const drove_sync_ops drove__sync_hogbatch = {
     .name = "hogbatch",
     .help =
-        "a coordinator gives batches to cores and devices: --batch for each; :mixed: one example "
-        "a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
+        "a coordinator gives batches to cores, devices and ranks: --batch for each; :mixed: one "
+        "example a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
         "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,

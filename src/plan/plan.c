@@ -63,6 +63,14 @@ static const drove_source_ops *find_source(const drove_plan_tables *tables, cons
     return tables->sources[i];
 }
 
+/* Over ranks: the rows that take the place of this strategy and of its source. */
+static drove_status stand_in(drove_plan *p, const drove_plan_tables *tables)
+{
+    if (p->source->over_ranks != NULL) p->source = find_source(tables, p->source->over_ranks);
+    if (p->ops->over_ranks == NULL) return DROVE_OK;
+    return drove__plan_strategy(tables, p->ops->over_ranks, &p->ops);
+}
+
 static bool has_list(const drove_options *o)
 {
     return o->workers[0] != '\0' && !drove__workers_are_procs(o->workers);
@@ -89,6 +97,7 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
+    if (p->host == DROVE_HOST_RANKS) DROVE_TRY(stand_in(p, tables));
     /* Each worker keeps to its part: worker w has every T-th batch. */
     if (strcmp(o->shard, "own") == 0 && !p->source->counts_rows)
         p->source = find_source(tables, "rounds");
@@ -161,10 +170,11 @@ static drove_status plan_procs(drove_plan *p, const drove_options *o, const drov
 
 /* ---- the list of --workers ---- */
 
-/* Workers that an entry stands for: one for each of its cores, or one. */
+/* Workers that an entry stands for: one for each of its cores, or one.  A rank is one. */
 static unsigned workers_of(const drove_plan *p, const drove_workers_entry *e)
 {
-    bool is_each = e->is_threads || (p->source->counts_rows && !e->one_gradient);
+    bool shares = p->source->counts_rows && p->host != DROVE_HOST_RANKS;
+    bool is_each = e->is_threads || (shares && !e->one_gradient);
     return e->is_device || !is_each ? 1 : e->n_threads;
 }
 

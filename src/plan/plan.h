@@ -47,8 +47,8 @@ typedef struct drove_plan_tables { /* the registries; NULL-terminated */
 
 typedef struct drove_plan {
     char                    spec[DROVE_TEXT_SIZE]; /* the strategy; never "auto" */
-    const drove_sync_ops   *ops;
-    const drove_source_ops *source;
+    const drove_sync_ops   *ops;    /* its row, or the one in its place over ranks ... */
+    const drove_source_ops *source; /* ... and that of its batches */
     drove_bind              bind;
     drove_host_kind         host;
     unsigned                n_ranks;

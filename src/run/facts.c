@@ -27,10 +27,10 @@ static drove_worker_kind kind_of(const drove_run *run)
     return run->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
 }
 
-/* Members of a group have its name in the plan. */
+/* Threads of a group have its name in the plan; a rank is one worker. */
 static void name_worker(const drove_run *run, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
 {
-    bool is_group = run->plan.source->counts_rows;
+    bool is_group = run->plan.source->counts_rows && run->plan.host != DROVE_HOST_RANKS;
     if (is_group) snprintf(name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
     else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", run->plan.worker[i].name);
 }

@@ -4,6 +4,7 @@
  * Source: You, Buluc, Demmel, SC17, sections 5 and 6.  P ranks; worker index = rank.
  *
  *   ranks.c        joining, agreeing before anything is exchanged, leaving
+ *   ranks_source.c what a source may know of the workers of other ranks
  *   ranks_park.c   what ranks tell each other when their workers are parked; evaluations in parts
  *   ranks_state.c  the state of all ranks in one file, and back
  *
@@ -46,6 +47,14 @@ void drove__ranks_say(const drove_run *run);
 const char *drove__ranks_name(const drove_run *run, unsigned rank, char *into, size_t size);
 /* The end.  After a failure that the others do not know MPI goes on, for drove_ranks_abandon. */
 void drove__ranks_leave(drove_run *run, drove_status status);
+
+/* ---- ranks_source.c; by all ranks ---- */
+
+enum { DROVE_RANKS_NAME_SIZE = 64 };
+/* worker[n_workers], of which those here are described: now all are, at all ranks.  name[n_workers]
+ * backs their names, "rank:1" or "rank:1 opencl:0".  Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_describe(const drove_run *run, drove_source_worker *worker,
+                                   char (*name)[DROVE_RANKS_NAME_SIZE]);
 
 /* ---- ranks_park.c; by all ranks ---- */
 

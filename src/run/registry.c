@@ -44,6 +44,7 @@ const drove_source_ops *const drove__sources[] = {
     &drove__source_claimed,
     &drove__source_rounds,
     &drove__source_assigned,
+    &drove__source_requested,
     NULL,
 };
 

@@ -307,7 +307,8 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     drove_spec spec;
     bool exchanges = (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
     DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
-    drove_status status = describe_and_create(run, &spec, theta);
+    bool is_own = strcmp(spec.name, run->plan.ops->name) == 0; /* no other row's in its place */
+    drove_status status = describe_and_create(run, is_own ? &spec : NULL, theta);
     drove__spec_fini(&spec);
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
     loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;

@@ -102,19 +102,30 @@ static drove_status check_model(const drove_options *o)
     return status == DROVE_E_SHAPE ? DROVE_OK : status;
 }
 
-static drove_status check_strategy(const drove_options *o, const drove_plan *p,
-                                   const drove_optim *optim)
+static drove_status try_row(const drove_sync_ops *ops, const drove_sync_options *opt)
 {
     static float theta[FEW_PARAMS]; /* read alone */
     const drove_params start = {.theta = theta};
-    drove_spec spec;
     drove_sync *sync;
+    DROVE_TRY(drove__sync_create(ops, opt, &start, &sync));
+    drove__sync_destroy(sync);
+    return DROVE_OK;
+}
+
+/* The row that the spec names reads it; one in its place over ranks has none of its own. */
+static drove_status check_strategy(const drove_options *o, const drove_plan *p,
+                                   const drove_optim *optim)
+{
+    const drove_sync_ops *named;
+    drove_spec spec;
     DROVE_TRY(drove__spec_parse(p->spec, &spec));
     drove_sync_options opt = {
         .spec = &spec, .backoff = o->backoff, .n_workers = p->n_workers, .optim = optim, .seed = 1};
     drove__exchange_options(o, &opt);
-    drove_status status = drove__sync_create(p->ops, &opt, &start, &sync);
-    if (status == DROVE_OK) drove__sync_destroy(sync);
+    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
+    if (status == DROVE_OK) status = try_row(named, &opt);
+    opt.spec = NULL;
+    if (status == DROVE_OK && named != p->ops) status = try_row(p->ops, &opt);
     drove__spec_fini(&spec);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/worker.h"
+#include "run/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,12 @@ static drove_status make_loaders(drove_run *run)
 
 /* ---- the source ---- */
 
+/* Does it give each worker batches of a size of its own? */
+static bool sizes_batches(const drove_run *run)
+{
+    return run->plan.source->wants_probe != NULL;
+}
+
 static void silence(void *context, unsigned worker)
 {
     const drove_run *run = context;
@@ -167,6 +174,7 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
                                       .batch = run->opt.batch,
                                       .per_epoch = loop->order.per_epoch,
                                       .sync = loop->sync,
+                                      .is_elsewhere = run->ranks.rank != 0,
                                       .silence = silence,
                                       .say = say,
                                       .context = run};
@@ -181,12 +189,9 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
     return s->ops->init(s, &opt);
 }
 
-static drove_status make_source(drove_run *run, const drove_spec *spec)
+static void describe_workers(const drove_run *run, drove_source_worker *worker)
 {
-    const unsigned n = run->plan.n_workers;
-    drove_source_worker *worker = calloc(n, sizeof *worker);
-    if (worker == NULL) return drove__fail_nomem("a source of batches", n * sizeof *worker);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < run->plan.n_workers; i++) {
         const drove_worker *w = &run->loop->worker[i];
         const drove_plan_worker *p = w->plan;
         worker[i] = (drove_source_worker){.name = p->name,
@@ -201,15 +206,29 @@ static drove_status make_source(drove_run *run, const drove_spec *spec)
                                           .timeout_s = p->timeout_s,
                                           .lost = atomic_load(&w->is_lost) ? w->error : NULL};
     }
-    drove_status status = init_source(run, spec, worker);
+}
+
+static drove_status make_source(drove_run *run, const drove_spec *spec)
+{
+    const unsigned n = run->plan.n_workers;
+    drove_source_worker *worker = calloc(n, sizeof *worker);
+    char(*name)[DROVE_RANKS_NAME_SIZE] = calloc(n, sizeof *name);
+    drove_status status = DROVE_OK;
+    if (worker == NULL || name == NULL)
+        status = drove__fail_nomem("a source of batches", n * sizeof *worker);
+    if (status == DROVE_OK) describe_workers(run, worker);
+    if (status == DROVE_OK && sizes_batches(run)) status = drove__ranks_describe(run, worker, name);
+    if (status == DROVE_OK) status = init_source(run, spec, worker);
     free(worker);
+    free(name);
     return status;
 }
 
-/* Batch sizes may have to be measured first, by workers that are started. */
-static bool waits_for_probe(const drove_run *run)
+/* Batch sizes may have to be measured first, by workers that are started; of ranks all must know
+ * those of all. */
+static bool waits_for_start(const drove_run *run)
 {
-    return run->plan.source->wants_probe != NULL && !all_on_cores(run);
+    return sizes_batches(run) && (run->ranks.n > 1 || !all_on_cores(run));
 }
 
 static drove_status with_spec(drove_run *run,
@@ -222,9 +241,13 @@ static drove_status with_spec(drove_run *run,
     return status;
 }
 
+/* A rank cannot go on without its worker. */
 static drove_status probe(drove_run *run, const drove_spec *spec)
 {
-    return drove__probe_run(run->loop, spec);
+    const drove_worker *w = &run->loop->worker[run->plan.first_here];
+    DROVE_TRY(drove__probe_run(run->loop, spec));
+    if (run->ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
+    return drove__fail(DROVE_E_SYSTEM, "worker %s: %s", w->plan->name, w->error);
 }
 
 /* ---- the host ---- */
@@ -259,7 +282,7 @@ drove_status drove__run_prepare_workers(drove_run *run)
     drove_loop *loop = run->loop;
     size_t most = run->opt.eval_examples;
     DROVE_TRY(make_order(run));
-    if (!waits_for_probe(run)) DROVE_TRY(with_spec(run, make_source));
+    if (!waits_for_start(run)) DROVE_TRY(with_spec(run, make_source));
     DROVE_TRY(make_loaders(run));
     run->best = drove__alloc(run->model->n_params, sizeof *run->best);
     if (run->best == NULL) return drove__fail_nomem("the best parameters", run->model->n_params);
@@ -275,10 +298,12 @@ drove_status drove__run_prepare_workers(drove_run *run)
 drove_status drove__run_start_workers(drove_run *run)
 {
     drove_host *host = run->loop->host;
-    DROVE_TRY(host->ops->start(host));
-    if (!waits_for_probe(run)) return DROVE_OK;
-    DROVE_TRY(with_spec(run, probe));
+    drove_status status = host->ops->start(host);
+    if (!waits_for_start(run)) return status;
+    if (status == DROVE_OK) status = with_spec(run, probe);
+    DROVE_TRY(drove__ranks_agree(run, status)); /* before they exchange */
     DROVE_TRY(with_spec(run, make_source));
-    (void)run->loop->source->ops->check(run->loop->source); /* says who was lost */
+    const drove_source *from = run->loop->source;
+    if (from->ops->check != NULL) (void)from->ops->check(run->loop->source); /* says who was lost */
     return DROVE_OK;
 }

@@ -7,6 +7,7 @@
  *   claimed   workers take the next number                                  loop/claimed.c
  *   rounds    worker w of T takes batch round T + w                         loop/rounds.c
  *   assigned  a coordinator gives out ranges of examples                    coord/assigned.c
+ *   requested the same over ranks: workers ask the coordinator at rank 0    coord/requested.c
  *
  * Thread rules: next, accepts and done by worker `worker` on its own thread; serve on a thread of
  * its own, while workers run; halt by any thread; leave by the controlling thread; everything else
@@ -57,6 +58,7 @@ typedef struct drove_source_options { /* all borrowed until fini */
     uint64_t                   batch;     /* --batch */
     uint64_t                   per_epoch; /* batches of an epoch */
     drove_sync                *sync;
+    bool                       is_elsewhere; /* over ranks: this is not rank 0 */
     /* By the source's thread: worker `worker` has been silent for too long, and will never be
      * waited for again. */
     void (*silence)(void *context, unsigned worker);
@@ -69,8 +71,10 @@ typedef struct drove_source drove_source;
 
 typedef struct drove_source_ops {
     const char *name, *help, *source;
-    /* Is the unit of numbers and limits an example (assigned), or a batch? */
+    /* Is the unit of numbers and limits an example (assigned, requested), or a batch? */
     bool counts_rows;
+    /* Name of the row that takes this one's place over ranks; NULL: this one. */
+    const char *over_ranks;
     /* Errors: DROVE_E_ARG, DROVE_E_NOMEM.  On failure the caller calls fini, which accepts what was
      * left behind. */
     drove_status (*init)(drove_source *s, const drove_source_options *opt);

@@ -68,9 +68,12 @@ for name in $libraries; do
     use_library "$name"
     killed easgd-sync3
     killed easgd-async
+    killed adaptive
     told_to_end easgd-sync3
     told_to_end psgd-async
+    told_to_end hogbatch
     hangs allreduce
     hangs easgd-async
+    hangs hogbatch
 done
 echo "ranks by:$libraries"

@@ -26,6 +26,16 @@ static drove_status count_publish(drove_sync *s, unsigned worker, const drove_st
     return DROVE_OK;
 }
 
+/* As a parameter server answers one RPC at a time. */
+static drove_status ask(drove_sync *s, unsigned worker, drove_question *question)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    s->answer(s->answer_context, worker, question);
+    pthread_mutex_unlock(&lock);
+    return DROVE_OK;
+}
+
 static void silence(void *context, unsigned worker)
 {
     source_rig *rig = context;
@@ -56,7 +66,7 @@ void source_rig_open(source_rig *rig, const source_setup *setup, uint64_t n_numb
                              : (drove_source_worker){.name = "threads:4", .n_cores = 1};
     rig->times = calloc(n_numbers, sizeof *rig->times);
     assert_non_null(rig->times);
-    rig->sync_ops = (drove_sync_ops){.name = "counting", .publish = count_publish};
+    rig->sync_ops = (drove_sync_ops){.name = "counting", .publish = count_publish, .ask = ask};
     rig->sync = (drove_sync){.ops = &rig->sync_ops, .n_workers = s->n_workers};
     assert_int_equal(drove__spec_parse(s->spec, &spec), DROVE_OK);
     const drove_source_options opt = {.spec = &spec,

@@ -16,8 +16,11 @@
 /* ---- the tables ---- */
 
 static const drove_source_ops claimed = {.name = "claimed"}, rounds = {.name = "rounds"},
-                              assigned = {.name = "assigned", .counts_rows = true};
-static const drove_source_ops *const sources[] = {&claimed, &rounds, &assigned, NULL};
+                              assigned = {.name = "assigned",
+                                          .counts_rows = true,
+                                          .over_ranks = "requested"},
+                              requested = {.name = "requested", .counts_rows = true};
+static const drove_source_ops *const sources[] = {&claimed, &rounds, &assigned, &requested, NULL};
 
 static const char vector[] = "its workers step on one vector in shared memory";
 static const drove_sync_ops sequential = {.name = "sequential",
@@ -35,14 +38,18 @@ static const drove_sync_ops easgd = {.name = "easgd-sync3",
                                      .needs = DROVE_SYNC_SPREAD};
 static const drove_sync_ops hogbatch = {.name = "hogbatch",
                                         .batches = "assigned",
-                                        .not_ranks = vector,
+                                        .over_ranks = "psgd-async",
                                         .not_procs = "its coordinator is of one process"};
 static const drove_sync_ops adaptive = {.name = "adaptive",
                                         .batches = "assigned",
-                                        .not_ranks = vector,
+                                        .over_ranks = "psgd-async",
                                         .not_procs = "its coordinator is of one process"};
-static const drove_sync_ops *const strategies[] = {&sequential, &hogwild,  &rwlock,   &allreduce,
-                                                   &easgd,      &hogbatch, &adaptive, NULL};
+static const drove_sync_ops server = {.name = "psgd-async",
+                                      .batches = "rounds",
+                                      .needs = DROVE_SYNC_SPREAD};
+static const drove_sync_ops *const strategies[] = {&sequential, &hogwild, &rwlock,
+                                                   &allreduce,  &easgd,   &hogbatch,
+                                                   &adaptive,   &server,  NULL};
 
 static const drove_plan_tables tables = {strategies, sources};
 
@@ -272,6 +279,15 @@ static void ranks(void **state)
          "ranks rounds easgd-sync3 | *cuda:0 g0 x1 device=cuda:0 t60; rank:1 g1 x1"},
         {{.n_ranks = 2, .rank = 1, .n_local = 1, .workers = "cpu:4-7"},
          "ranks rounds easgd-sync3 | rank:0 g0 x1; *cpu:4-7 g1 x4@4,5,6,7"},
+        /* ranks that ask a coordinator are one worker each, too */
+        {{.strategy = "hogbatch", .n_ranks = 2, .rank = 0, .n_local = 2, .threads = "2"},
+         "ranks requested hogbatch | *rank:0 g0 x2; rank:1 g1 x1"},
+        {{.strategy = "adaptive?alpha=3",
+          .n_ranks = 2,
+          .rank = 1,
+          .n_local = 1,
+          .workers = "cpu:4-7?min=2&max=8"},
+         "ranks requested adaptive?alpha=3 | rank:0 g0 x1; *cpu:4-7 g1 x4@4,5,6,7 b0,2,8"},
     };
     expect_plans(rows, DROVE_COUNT(rows));
 }
@@ -319,15 +335,16 @@ static void refusals(void **state)
          "\"procs:0\""},
         {{.workers = "procs:2", .strategy = "rwlock"},
          "--workers procs:2: --strategy rwlock: its lock stays locked; expected one of hogwild, "
-         "allreduce, easgd-sync3"},
+         "allreduce, easgd-sync3, psgd-async"},
         {{.workers = "procs:2", .strategy = "hogbatch"},
          "--workers procs:2: --strategy hogbatch: its coordinator is of one process; expected one "
-         "of hogwild, allreduce, easgd-sync3"},
+         "of hogwild, allreduce, easgd-sync3, psgd-async"},
         {{.workers = "procs:2", .threads = "none"},
          "--threads: expected a whole number from 1 to 4096, or all, found \"none\""},
         {{.n_ranks = 2, .strategy = "hogwild"},
          "--strategy hogwild: its workers step on one vector in shared memory; 2 ranks were "
-         "started: expected one of allreduce, easgd-sync3 (allreduce is what sync is among ranks)"},
+         "started: expected one of allreduce, easgd-sync3, hogbatch, adaptive, psgd-async "
+         "(allreduce is what sync is among ranks)"},
         {{.n_ranks = 2, .workers = "procs:2"},
          "--workers procs:2: expected no processes of a rank's own, as 2 ranks were started, each "
          "of which is a worker"},

@@ -78,7 +78,9 @@ static void cells_by_hand(void **state)
     runs("accumulate", "procs:2", true);
     runs("tree", "ranks", true);
     runs("hogbatch", "procs:2", false);
-    runs("adaptive", "ranks+team", false);
+    runs("hogbatch", "ranks", true);
+    runs("adaptive", "ranks+team", true);
+    runs("adaptive", "ranks+opencl", true);
     runs("replicas", "D8M8", true);
     runs("leashed", "D8M8", false);
     runs("allreduce", "D8M8", false);

@@ -10,14 +10,21 @@
 
 #include <cmocka.h>
 
-/* The first spec of the first strategy whose batches come from there. */
+static bool is_from(const char *name, const drove_source_ops *source)
+{
+    const drove_source_ops *const *named = drove__sources;
+    if (name == NULL) name = "claimed";
+    while (strcmp((*named)->name, name) != 0) named++;
+    const char *over_ranks = (*named)->over_ranks;
+    return *named == source || (over_ranks != NULL && strcmp(over_ranks, source->name) == 0);
+}
+
+/* The first spec of the first strategy whose batches come from there, over ranks perhaps. */
 static const char *spec_of(const drove_source_ops *source)
 {
-    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
-        const char *name = drove__strategies[i]->batches;
-        if (strcmp(name != NULL ? name : "claimed", source->name) == 0)
+    for (size_t i = 0; drove__strategies[i] != NULL; i++)
+        if (is_from(drove__strategies[i]->batches, source))
             return drove__strategies[i]->variants[0];
-    }
     fail_msg("source %s: expected a strategy that names it", source->name);
     return NULL;
 }

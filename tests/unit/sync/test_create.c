@@ -107,6 +107,10 @@ static void tables_are_complete(void **state)
         assert_true((ops->live == NULL) == (ops->live_done == NULL));
         assert_true(ops->not_procs == NULL || ops->not_procs[0] != '\0');
         assert_true(ops->not_ranks == NULL || ops->not_ranks[0] != '\0');
+        if (ops->over_ranks == NULL) continue;
+        const drove_sync_ops *stand_in = find_strategy(ops->over_ranks);
+        assert_true(stand_in->not_ranks == NULL && stand_in->over_ranks == NULL);
+        assert_true((stand_in->needs & DROVE_SYNC_SPREAD) != 0);
     }
 }
 
