@@ -1,4 +1,5 @@
-/* base/file.c - the reader: plain or gzip, bytes or lines.  The writer: base/writer.c.
+/* base/file.c - the reader: plain or gzip, a file or standard input, bytes or lines.  The writer:
+ * base/writer.c.
  *
  * Content passes through one buffer of BUFFER_BYTES.  A request for at least that much goes
  * straight into the caller's memory.  A gzip file may have several members; zeros may follow the
@@ -27,6 +28,7 @@ enum { GZIP_WINDOW = 15 + 16 }; /* zlib: largest window, gzip header and check *
 struct drove_reader {
     char *path;
     int fd;
+    bool is_input;       /* standard input                                                */
     bool is_gzip;        /* stream is initialised                                         */
     bool is_inflating;   /* inside a gzip member                                          */
     bool disk_ended;     /* fd is at its end                                              */
@@ -181,7 +183,8 @@ static drove_status detect_gzip(drove_reader *r)
 static drove_status open_file(drove_reader *r)
 {
     struct stat about;
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    r->fd =
+        r->is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(r->path, O_RDONLY | O_CLOEXEC);
     if (r->fd < 0) return fail_to_open(r->path, errno);
     if (fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
     if (S_ISDIR(about.st_mode)) return fail_to_open(r->path, EISDIR);
@@ -195,7 +198,8 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     drove_reader *r = calloc(1, sizeof *r);
     if (r == NULL) return drove__fail_nomem(path, sizeof *r);
     r->fd = -1;
-    r->path = strdup(path);
+    r->is_input = strcmp(path, "-") == 0;
+    r->path = strdup(r->is_input ? "standard input" : path);
     r->content = malloc(BUFFER_BYTES + 1);
     drove_status status;
     if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
@@ -375,6 +379,11 @@ uint64_t drove__reader_offset(const drove_reader *r)
 uint64_t drove__reader_most_bytes(const drove_reader *r)
 {
     return r->most_bytes;
+}
+
+uint64_t drove__reader_plain_bytes(const drove_reader *r)
+{
+    return r->is_gzip ? UINT64_MAX : r->most_bytes;
 }
 
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)

@@ -14,7 +14,7 @@
 
 typedef struct drove_reader drove_reader;
 
-/* Opens a plain or .gz file (detected by its first bytes, not its name).
+/* Opens a plain or .gz file (detected by its first bytes, not its name); "-" is standard input.
  * Errors: DROVE_E_IO (text names the file and the reason; a missing file suggests FILE.gz or FILE
  * without .gz if that exists), DROVE_E_NOMEM. */
 drove_status drove__reader_open(const char *path, drove_reader **out);
@@ -46,6 +46,8 @@ uint64_t drove__reader_offset(const drove_reader *r);
  * (deflate reaches at most 1,032), UINT64_MAX for a pipe.  If the counts in a header need more, a
  * reader refuses the file before it allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
+/* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
+uint64_t drove__reader_plain_bytes(const drove_reader *r);
 
 /* ---- writing; one thread per writer ----
  *

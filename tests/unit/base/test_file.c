@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,27 @@ static void write_both(const void *bytes, size_t size_bytes)
 {
     write_bytes(PLAIN, bytes, size_bytes);
     write_gzip(GZIP, bytes, size_bytes, 1);
+}
+
+/* "-" is standard input; its descriptor stays open for the program. */
+static void test_standard_input(void **state)
+{
+    (void)state;
+    drove_reader *r;
+    char *line;
+    size_t length;
+    int before = dup(STDIN_FILENO);
+    write_bytes(PLAIN, "one\ntwo\n", 8);
+    assert_non_null(freopen(PLAIN, "r", stdin));
+    assert_ok(drove__reader_open("-", &r));
+    assert_string_equal(drove__reader_path(r), "standard input");
+    assert_int_equal(drove__reader_plain_bytes(r), 8);
+    assert_ok(drove__reader_line(r, &line, &length));
+    assert_string_equal(line, "one");
+    drove__reader_close(r);
+    assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+    assert_true(dup2(before, STDIN_FILENO) >= 0);
+    close(before);
 }
 
 /* The whole content, read in random pieces by both reading functions. */
@@ -451,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_standard_input),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_lines_after_a_header),
         cmocka_unit_test(test_plain_file_that_starts_like_gzip),
