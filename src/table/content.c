@@ -1,0 +1,183 @@
+/* table/content.c - see content.h. */
+#include "table/content.h"
+
+#include "base/available.h"
+#include "base/file.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BYTES ((size_t)1 << 20)
+
+/* ---- reading ---- */
+
+typedef struct growing {
+    char *memory;
+    size_t used, capacity;
+} growing;
+
+static drove_status grow(growing *g, const char *path, uint64_t plain_bytes)
+{
+    size_t wanted = g->capacity + g->capacity / 2 + FIRST_BYTES;
+    if (g->capacity == 0 && plain_bytes < SIZE_MAX / 2) wanted = (size_t)plain_bytes + 1;
+    if (wanted > drove__memory_available() / 4 * 3) {
+        return drove__fail(DROVE_E_DATA, "%s: expected a table that fits in memory, found more",
+                           path);
+    }
+    char *memory = realloc(g->memory, wanted);
+    if (memory == NULL) return drove__fail_nomem(path, wanted);
+    g->memory = memory;
+    g->capacity = wanted;
+    return DROVE_OK;
+}
+
+static drove_status check_first_line(const growing *g, const char *path)
+{
+    if (memchr(g->memory, '\n', g->used) != NULL || memchr(g->memory, '\r', g->used) != NULL)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected lines of at most %zu bytes, found more", path,
+                       DROVE_RECORD_MOST_BYTES);
+}
+
+static drove_status read_all(drove_reader *r, const char *path, growing *g)
+{
+    bool is_checked = false;
+    while (true) {
+        size_t n;
+        if (g->used == g->capacity) DROVE_TRY(grow(g, path, drove__reader_plain_bytes(r)));
+        DROVE_TRY(drove__reader_read_some(r, g->memory + g->used, g->capacity - g->used, &n));
+        if (n == 0) return DROVE_OK;
+        g->used += n;
+        if (is_checked || g->used <= DROVE_RECORD_MOST_BYTES) continue;
+        DROVE_TRY(check_first_line(g, path));
+        is_checked = true;
+    }
+}
+
+/* ---- what it is ---- */
+
+static drove_status refuse_binary(const growing *g, const char *path)
+{
+    const unsigned char *b = (const unsigned char *)g->memory;
+    if (g->used >= 2 && ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff))) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected text in UTF-8, found UTF-16 (iconv -f "
+                           "UTF-16 -t UTF-8 converts it)",
+                           path);
+    }
+    if (g->used >= 4 && memcmp(b, "PK\x03\x04", 4) == 0) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table as text, found a ZIP archive or a "
+                           "spreadsheet (save it as CSV)",
+                           path);
+    }
+    const char *zero = memchr(g->memory, '\0', g->used);
+    if (zero == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected a table as text, found a binary file (byte %zu is zero)", path,
+                       (size_t)(zero - g->memory));
+}
+
+/* First byte that is not ASCII, or size_bytes. */
+static size_t skip_ascii(const char *text, size_t at, size_t size_bytes)
+{
+    uint64_t word;
+    for (; at + sizeof word <= size_bytes; at += sizeof word) {
+        memcpy(&word, text + at, sizeof word);
+        if ((word & 0x8080808080808080u) != 0) break;
+    }
+    while (at < size_bytes && ((unsigned char)text[at] & 0x80u) == 0) at++;
+    return at;
+}
+
+/* Bytes of the valid sequence at s[n], or 0 (Unicode, table 3-7: no surrogates, nothing longer than
+ * needed, nothing above U+10FFFF). */
+static size_t sequence_bytes(const unsigned char *s, size_t n)
+{
+    unsigned char least = 0x80, most = 0xbf;
+    size_t n_bytes = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n < n_bytes) return 0;
+    if (s[0] == 0xe0) least = 0xa0;
+    if (s[0] == 0xed) most = 0x9f;
+    if (s[0] == 0xf0) least = 0x90;
+    if (s[0] == 0xf4) most = 0x8f;
+    if (s[1] < least || s[1] > most) return 0;
+    for (size_t i = 2; i < n_bytes; i++) {
+        if (s[i] < 0x80 || s[i] > 0xbf) return 0;
+    }
+    return n_bytes;
+}
+
+static bool is_utf8(const char *text, size_t size_bytes)
+{
+    size_t at = 0;
+    while ((at = skip_ascii(text, at, size_bytes)) < size_bytes) {
+        size_t n = sequence_bytes((const unsigned char *)text + at, size_bytes - at);
+        if (n == 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+/* Each byte becomes the character of this number. */
+static drove_status convert_latin1(growing *g, const char *path)
+{
+    size_t n_high = 0, n = 0;
+    for (size_t i = 0; i < g->used; i++) n_high += ((unsigned char)g->memory[i] & 0x80u) != 0;
+    char *into = malloc(g->used + n_high + 1);
+    if (into == NULL) return drove__fail_nomem(path, g->used + n_high);
+    for (size_t i = 0; i < g->used; i++) {
+        unsigned char c = (unsigned char)g->memory[i];
+        if (c >= 0x80) into[n++] = (char)(0xc0 | c >> 6);
+        into[n++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
+    }
+    into[n] = '\0';
+    free(g->memory);
+    *g = (growing){into, n, n};
+    return DROVE_OK;
+}
+
+static drove_status understand(growing *g, const char *path, drove_content *out)
+{
+    DROVE_TRY(refuse_binary(g, path));
+    bool was_latin1 = !is_utf8(g->memory, g->used);
+    if (was_latin1) DROVE_TRY(convert_latin1(g, path));
+    *out = (drove_content){.memory = g->memory,
+                           .text = g->memory,
+                           .end = g->memory + g->used,
+                           .was_latin1 = was_latin1};
+    if (g->used >= 3 && memcmp(g->memory, "\xef\xbb\xbf", 3) == 0) out->text += 3;
+    if (strspn(out->text, " \t\r\n") < (size_t)(out->end - out->text)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a table, found an empty file", path);
+}
+
+drove_status drove__content_load(const char *path, drove_content *out)
+{
+    drove_reader *reader;
+    growing g = {0};
+    *out = (drove_content){0};
+    DROVE_TRY(drove__reader_open(path, &reader));
+    path = drove__reader_path(reader);
+    drove_status status = read_all(reader, path, &g);
+    if (status == DROVE_OK && g.used == g.capacity) {
+        char *memory = realloc(g.memory, g.used + 1); /* a zero behind the text: see strspn */
+        if (memory != NULL) g.memory = memory;
+        else status = drove__fail_nomem(path, g.used + 1);
+    }
+    if (status == DROVE_OK) {
+        g.memory[g.used] = '\0';
+        status = understand(&g, path, out);
+    }
+    drove__reader_close(reader);
+    if (status == DROVE_OK) return DROVE_OK;
+    free(g.memory);
+    *out = (drove_content){0};
+    return status;
+}
+
+void drove__content_fini(drove_content *content)
+{
+    free(content->memory);
+    *content = (drove_content){0};
+}

@@ -1,0 +1,24 @@
+/* table/content.h - a text file in memory, as UTF-8. */
+#ifndef DROVE_TABLE_CONTENT_H
+#define DROVE_TABLE_CONTENT_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct drove_content {
+    char       *memory;     /* malloc                                             */
+    const char *text, *end; /* without a byte order mark                          */
+    bool        was_latin1; /* was no UTF-8: each byte was read as one character  */
+} drove_content;
+
+/* Reads a whole file (base/file.h: plain, gzip, "-").  Errors: DROVE_E_DATA (empty, binary,
+ * UTF-16, a first line above DROVE_RECORD_MOST_BYTES, more than the memory of this machine), those
+ * of drove__reader_open. */
+drove_status drove__content_load(const char *path, drove_content *out);
+void         drove__content_fini(drove_content *content);
+
+#define DROVE_RECORD_MOST_BYTES ((size_t)64 << 20)
+
+#endif

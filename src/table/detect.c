@@ -1,0 +1,233 @@
+/* table/detect.c - see detect.h. */
+#include "table/detect.h"
+
+#include "base/mem.h"
+#include "table/cell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDS_SEEN = 100, COLUMNS_MOST = 1 << 20, NAME_MOST = 1 << 12 };
+
+/* ---- separator and line ends ---- */
+
+static char find_line_end(const drove_content *content)
+{
+    bool is_quoted = false;
+    for (const char *c = content->text; c < content->end; c++) {
+        if (*c == '"') is_quoted = !is_quoted;
+        if (is_quoted || (*c != '\n' && *c != '\r')) continue;
+        return *c == '\r' && (c + 1 == content->end || c[1] != '\n') ? '\r' : '\n';
+    }
+    return '\n';
+}
+
+typedef struct agreement { /* of the first records, by one separator */
+    size_t n_cells;        /* of the first record                        */
+    size_t n_same, n_seen; /* records that have as many, and all         */
+} agreement;
+
+static agreement try_separator(const drove_content *content, const drove_dialect *d)
+{
+    agreement a = {0};
+    const char *at = content->text, *start, *end;
+    while (a.n_seen < RECORDS_SEEN && drove__record_next(d, &at, content->end, &start, &end)) {
+        size_t n = drove__record_count(d, start, end);
+        if (a.n_seen == 0) a.n_cells = n;
+        a.n_same += n == a.n_cells;
+        a.n_seen++;
+    }
+    return a;
+}
+
+drove_dialect drove__detect_dialect(const drove_content *content, char separator)
+{
+    static const char candidates[] = {'\t', ';', '|', ',', ' '};
+    drove_dialect d = {.line_end = find_line_end(content), .separator = separator};
+    char best = ',';
+    size_t best_same = 0;
+    if (separator != 0) return d;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        d.separator = candidates[i];
+        agreement a = try_separator(content, &d);
+        if (a.n_cells < 2) continue;
+        if (a.n_same == a.n_seen) return d;
+        if (a.n_same <= best_same) continue;
+        best_same = a.n_same;
+        best = candidates[i];
+    }
+    d.separator = best;
+    return d;
+}
+
+/* ---- header ---- */
+
+static bool is_value(const drove_cell *cell)
+{
+    float number;
+    int32_t minutes;
+    bool has_time;
+    for (int form = 0; form < DROVE_N_FORMS; form++) {
+        if (drove__cell_number((drove_number_form)form, cell->text, cell->length, &number))
+            return true;
+    }
+    return drove__cell_date(cell->text, cell->length, &minutes, &has_time);
+}
+
+/* Whether a cell of the first record stands in the same column of another. */
+static bool recurs(const drove_content *content, const drove_dialect *d, const char *first,
+                   const char *first_end, const char *rows)
+{
+    const char *start, *end;
+    for (size_t i = 0; i < RECORDS_SEEN; i++) {
+        const char *name_at = first;
+        drove_cell name, cell;
+        bool more = true;
+        if (!drove__record_next(d, &rows, content->end, &start, &end)) return false;
+        while (more) {
+            more = drove__cell_next(d, &name_at, first_end, &name);
+            more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
+            if (name.length > 0 && name.length == cell.length &&
+                memcmp(name.text, cell.text, name.length) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool drove__detect_header(const drove_content *content, const drove_dialect *d)
+{
+    const char *at = content->text, *start, *end;
+    if (!drove__record_next(d, &at, content->end, &start, &end)) return false;
+    const char *c = start;
+    drove_cell cell;
+    bool more = true, has_name = false;
+    while (more) {
+        more = drove__cell_next(d, &c, end, &cell) && !cell.is_broken;
+        if (is_value(&cell)) return false;
+        has_name = has_name || cell.length > 0;
+    }
+    return has_name && !recurs(content, d, start, end, at);
+}
+
+bool drove__detect_row_names(const drove_dialect *d, const char *rows, const char *end,
+                             size_t n_columns)
+{
+    const char *start, *record_end;
+    size_t n = 0;
+    while (n < RECORDS_SEEN && drove__record_next(d, &rows, end, &start, &record_end)) {
+        if (drove__record_count(d, start, record_end) != n_columns + 1) return false;
+        n++;
+    }
+    return n > 0;
+}
+
+/* ---- names ---- */
+
+static char *copy_name(const drove_cell *cell, size_t number, bool is_header)
+{
+    size_t size = cell->length > NAME_MOST ? NAME_MOST : cell->length;
+    char *name = malloc(size + 40);
+    if (name == NULL) return NULL;
+    while (size < cell->length && size > 0 && ((unsigned char)cell->text[size] & 0xc0u) == 0x80)
+        size--; /* no half characters */
+    if (!is_header || size == 0) {
+        snprintf(name, size + 40, "column%zu", number);
+        return name;
+    }
+    drove_cell cut = *cell;
+    cut.length = size;
+    size = drove__cell_unquote(&cut, name);
+    for (size_t i = 0; i < size; i++) { /* a name is one line in every message */
+        if ((unsigned char)name[i] < ' ') name[i] = ' ';
+    }
+    name[size] = '\0';
+    return name;
+}
+
+typedef struct numbered_name {
+    char **name;
+    size_t column;
+} numbered_name;
+
+static int compare_names(const void *a, const void *b)
+{
+    const numbered_name *x = a, *y = b;
+    int order = strcmp(*x->name, *y->name);
+    return order != 0 ? order : x->column < y->column ? -1 : 1;
+}
+
+static bool is_among(char *const *name, size_t n, const char *wanted)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(name[i], wanted) == 0) return true;
+    }
+    return false;
+}
+
+/* Gives repeated names a number that no other name has. */
+static drove_status number_names(char **name, size_t n)
+{
+    numbered_name *sorted = drove__grow(NULL, n, sizeof *sorted);
+    if (sorted == NULL) return drove__fail_nomem("names of columns", n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++) sorted[i] = (numbered_name){&name[i], i};
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    size_t first = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(*sorted[i].name, *sorted[first].name) != 0) {
+            first = i;
+            continue;
+        }
+        char wanted[NAME_MOST + 40];
+        size_t number = i - first + 1;
+        do {
+            snprintf(wanted, sizeof wanted, "%s.%zu", *sorted[first].name, number++);
+        } while (is_among(name, n, wanted));
+        char *text = strdup(wanted);
+        if (text == NULL) {
+            free(sorted);
+            return drove__fail_nomem("names of columns", sizeof wanted);
+        }
+        free(name[sorted[i].column]);
+        name[sorted[i].column] = text;
+        sorted[i].name =
+            sorted[first].name; /* still the same as the first, for those that follow */
+    }
+    free(sorted);
+    return DROVE_OK;
+}
+
+drove_status drove__detect_names(const char *path, const drove_dialect *d, const char *start,
+                                 const char *end, bool is_header, char ***out, size_t *n_out)
+{
+    size_t n = drove__record_count(d, start, end), n_done = 0;
+    if (n > COLUMNS_MOST)
+        return drove__fail(DROVE_E_DATA, "%s: expected at most %d columns, found %zu", path,
+                           COLUMNS_MOST, n);
+    char **name = calloc(n, sizeof *name);
+    drove_status status = DROVE_OK;
+    if (name == NULL) return drove__fail_nomem("names of columns", n * sizeof *name);
+    for (; n_done < n && status == DROVE_OK; n_done++) {
+        drove_cell cell;
+        (void)drove__cell_next(d, &start, end, &cell);
+        if (cell.is_broken) {
+            status = drove__fail(DROVE_E_DATA,
+                                 "%s: first line: column %zu: expected a closing quote, and then a "
+                                 "separator",
+                                 path, n_done + 1);
+            break;
+        }
+        name[n_done] = copy_name(&cell, n_done + 1, is_header);
+        if (name[n_done] == NULL) status = drove__fail_nomem("names of columns", cell.length);
+    }
+    if (status == DROVE_OK) status = number_names(name, n);
+    if (status == DROVE_OK) {
+        *out = name;
+        *n_out = n;
+        return DROVE_OK;
+    }
+    for (size_t i = 0; i < n; i++) free(name[i]);
+    free(name);
+    return status;
+}

@@ -1,0 +1,517 @@
+/* table/infer.c - learns a table: roles of its columns from the options, types from a sample, which
+ * the whole file then confirms or widens; fill values, categories, the schema.
+ *
+ * A column is read as number, date or text (drove_scan).  A number or date that some later cell is
+ * not is read again as text.  The rest is decided once all cells are known.
+ */
+#include "table/table.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ID_LEAST_ROWS = 20,    /* fewer different values are no ids                                  */
+    KEY_LEAST_REPEATS = 10 /* rows of each value of a column called id that is a category        */
+};
+
+typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_FORCED } role;
+
+typedef struct learner {
+    const drove_table_options *opt;
+    drove_known_table *known;
+    drove_table *table; /* of known */
+    drove_sample *sample;
+    role *role;
+    drove_column_type *forced;
+    drove_slot_stats *stats; /* [n_slots] */
+    role next_role;          /* for the columns of a list */
+    drove_column_type next_type;
+} learner;
+
+/* ---- roles ---- */
+
+static drove_status give_role(void *context, size_t column)
+{
+    learner *l = context;
+    if (l->role[column] == ROLE_LABEL) return DROVE_OK;
+    l->role[column] = l->next_role;
+    l->forced[column] = l->next_type;
+    return DROVE_OK;
+}
+
+static drove_status give_label(void *context, size_t column)
+{
+    learner *l = context;
+    drove_known_table *known = l->known;
+    if (l->role[column] == ROLE_LABEL)
+        return drove__fail(DROVE_E_ARG,
+                           "table?label: expected each column once, found \"%.80s\" "
+                           "twice",
+                           l->table->name[column]);
+    l->role[column] = ROLE_LABEL;
+    known->label[known->n_labels++] = column;
+    return DROVE_OK;
+}
+
+static drove_status find_labels(learner *l)
+{
+    const char *label = l->opt->label;
+    size_t n = l->table->n_columns;
+    l->known->label = drove__grow(NULL, n, sizeof *l->known->label);
+    if (l->known->label == NULL) return drove__fail_nomem("labels", n);
+    if (label != NULL && strcmp(label, "none") == 0) return DROVE_OK;
+    if (label != NULL && strcmp(label, "first") == 0) return give_label(l, 0);
+    if (label != NULL && strcmp(label, "last") != 0)
+        return drove__table_list(l->table, "label", label, give_label, l);
+    if (label == NULL && n > 1)
+        drove__known_note(l->known,
+                          "the label is the last column, \"%.60s\" (--label names another)",
+                          l->table->name[n - 1]);
+    return give_label(l, n - 1);
+}
+
+/* "age:number+zip:category" */
+static drove_status read_types(learner *l)
+{
+    static const char *const words[] = {"number", "boolean", "date", "category", "text", "id"};
+    static const drove_column_type types[] = {DROVE_COLUMN_NUMBER, DROVE_COLUMN_BOOLEAN,
+                                              DROVE_COLUMN_DATE,   DROVE_COLUMN_CATEGORY,
+                                              DROVE_COLUMN_TEXT,   DROVE_COLUMN_ID};
+    for (const char *item = l->opt->types;; item++) {
+        size_t length = strcspn(item, "+"), n_name = length, column;
+        char word[16] = "";
+        unsigned choice = DROVE_COUNT(words);
+        while (n_name > 0 && item[n_name - 1] != ':') n_name--;
+        snprintf(word, sizeof word, "%.*s", (int)(length - n_name), item + n_name);
+        for (unsigned i = 0; i < DROVE_COUNT(words) && n_name > 0; i++) {
+            if (strcmp(words[i], word) == 0) choice = i;
+        }
+        if (choice == DROVE_COUNT(words))
+            return drove__fail(DROVE_E_ARG,
+                               "table?types: expected COLUMN:number, boolean, date, category, text "
+                               "or id, joined by +, found \"%.*s\"",
+                               (int)(length < 80 ? length : 80), item);
+        DROVE_TRY(drove__table_find(l->table, "types", item, n_name - 1, &column));
+        l->next_role = types[choice] == DROVE_COLUMN_ID ? ROLE_UNUSED : ROLE_FORCED;
+        l->next_type = types[choice];
+        DROVE_TRY(give_role(l, column));
+        item += length;
+        if (*item == '\0') return DROVE_OK;
+    }
+}
+
+static drove_status give_roles(learner *l)
+{
+    const drove_table_options *opt = l->opt;
+    for (size_t i = 0; i < l->table->n_columns && opt->columns != NULL; i++) {
+        l->role[i] = ROLE_UNUSED;
+        l->forced[i] = DROVE_COLUMN_IGNORED;
+    }
+    DROVE_TRY(find_labels(l));
+    l->next_role = ROLE_AUTO;
+    if (opt->columns != NULL)
+        DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));
+    if (opt->types != NULL) DROVE_TRY(read_types(l));
+    l->next_role = ROLE_FORCED;
+    l->next_type = DROVE_COLUMN_TEXT;
+    if (opt->text != NULL) DROVE_TRY(drove__table_list(l->table, "text", opt->text, give_role, l));
+    l->next_role = ROLE_UNUSED;
+    l->next_type = DROVE_COLUMN_IGNORED;
+    if (opt->ignore == NULL) return DROVE_OK;
+    return drove__table_list(l->table, "ignore", opt->ignore, give_role, l);
+}
+
+/* ---- how a column is read ---- */
+
+/* Whether the last word of a name is among these: "zip" of "home_zip" and of "homeZip". */
+static bool ends_in_word(const char *name, const char *const *words, size_t n_words)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < n_words; i++) {
+        size_t length = strlen(words[i]);
+        if (n < length) continue;
+        const char *end = name + n - length;
+        bool same = true;
+        for (size_t k = 0; k < length; k++) same = same && (end[k] | 0x20) == words[i][k];
+        if (!same) continue;
+        if (end == name) return true;
+        char before = end[-1] | 0x20;
+        bool is_camel = *end >= 'A' && *end <= 'Z' && end[-1] >= 'a' && end[-1] <= 'z';
+        if (before < 'a' || before > 'z' || is_camel) return true;
+    }
+    return false;
+}
+
+static bool is_id_name(const char *name)
+{
+    static const char *const words[] = {"id", "uuid", "guid", "rowid", "unnamed: 0", "row names"};
+    return ends_in_word(name, words, DROVE_COUNT(words));
+}
+
+static bool is_code_name(const char *name)
+{
+    static const char *const words[] = {"code", "zip",  "zipcode", "postcode",
+                                        "plz",  "type", "kind",    "category"};
+    return ends_in_word(name, words, DROVE_COUNT(words));
+}
+
+static drove_scan scan_of_forced(drove_column_type type)
+{
+    switch (type) {
+    case DROVE_COLUMN_NUMBER: return DROVE_SCAN_NUMBER;
+    case DROVE_COLUMN_BOOLEAN: return DROVE_SCAN_BOOLEAN;
+    case DROVE_COLUMN_DATE: return DROVE_SCAN_DATE;
+    case DROVE_COLUMN_TEXT: return DROVE_SCAN_WORDS;
+    default: return DROVE_SCAN_TEXT;
+    }
+}
+
+static drove_scan scan_of_sample(const drove_sample *s, const drove_scan_column *column,
+                                 const char *name)
+{
+    if (s->n_form[column->form] == s->n_present) {
+        bool is_integer = s->n_integer == s->n_present && s->n_present > 0;
+        bool is_code = s->n_padded > 0 || is_id_name(name) || is_code_name(name);
+        return is_integer && is_code ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
+    }
+    return s->n_date == s->n_present ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
+}
+
+static void choose_scans(learner *l, bool has_comma)
+{
+    drove_table *t = l->table;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        drove_scan_column *column = &t->column[i];
+        const drove_sample *s = &l->sample[i];
+        column->form = drove__sample_form(s, t->dialect.separator, has_comma);
+        if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(s, column, t->name[i]);
+        if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
+        if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
+    }
+    t->n_labels = l->known->n_labels;
+    for (size_t i = 0; i < t->n_labels; i++) {
+        drove_scan_column *column = &t->column[l->known->label[i]];
+        const drove_sample *s = &l->sample[l->known->label[i]];
+        column->scan = DROVE_SCAN_LABEL;
+        column->slot = i;
+        l->known->label_form = column->form;
+        l->known->label_is_number = s->n_present > 0 && s->n_form[column->form] == s->n_present;
+    }
+}
+
+/* Reads all cells; a column whose type does not hold is read again, as text. */
+static drove_status scan_and_widen(learner *l)
+{
+    drove_table *t = l->table;
+    bool is_again = false;
+    DROVE_TRY(drove__table_scan(t));
+    for (size_t i = 0; i < t->n_columns; i++) {
+        drove_scan_column *column = &t->column[i];
+        const drove_column_count *count = &t->count[i];
+        column->is_done = true;
+        if (l->role[i] == ROLE_FORCED && count->n_bad > 0) {
+            drove__known_note(l->known,
+                              "column \"%.40s\": %llu cells are no %s and count as missing",
+                              t->name[i], (unsigned long long)count->n_bad,
+                              drove__column_type_name(l->forced[i]));
+        }
+        if (l->role[i] != ROLE_AUTO || count->n_bad == 0) continue;
+        drove__known_note(l->known,
+                          "column \"%.40s\": read as text, since row %llu holds no %s "
+                          "(?types=%.40s:%s makes such cells missing)",
+                          t->name[i], (unsigned long long)count->first_bad + 1,
+                          column->scan == DROVE_SCAN_DATE ? "date" : "number", t->name[i],
+                          column->scan == DROVE_SCAN_DATE ? "date" : "number");
+        column->scan = DROVE_SCAN_TEXT;
+        column->is_done = false;
+        is_again = true;
+    }
+    return is_again ? drove__table_scan(t) : DROVE_OK;
+}
+
+/* ---- texts ---- */
+
+/* Two texts that are the words of one pair, such as yes and No. */
+static bool is_boolean(const drove_dictionary *d)
+{
+    float value[2];
+    size_t length[2], n = 0;
+    if (d->n != 2 || d->is_full) return false;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const drove_cell *cell = &d->entry[i].cell;
+        if (d->entry[i].hash == 0) continue;
+        if (!drove__cell_boolean(cell->text, cell->length, &value[n])) return false;
+        length[n++] = cell->length;
+    }
+    if (value[0] == value[1]) return false;
+    size_t of_false = value[0] == 0 ? length[0] : length[1];
+    size_t of_true = value[0] == 0 ? length[1] : length[0];
+    return (of_true == 4 && of_false == 5) || (of_true == 3 && of_false == 2) ||
+           (of_true == 1 && of_false == 1);
+}
+
+/* Hashes become 1 and 0. */
+static void convert_boolean(drove_table *t, size_t column)
+{
+    const drove_dictionary *d = &t->count[column].dictionary;
+    uint32_t hash_of_true = 0;
+    float value = 0;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const drove_cell *cell = &d->entry[i].cell;
+        if (d->entry[i].hash != 0 && drove__cell_boolean(cell->text, cell->length, &value) &&
+            value == 1)
+            hash_of_true = d->entry[i].hash;
+    }
+    for (size_t row = 0; row < t->n_rows; row++) {
+        uint32_t *raw = &t->raw[row * t->n_slots + t->column[column].slot];
+        *raw = drove__raw_of_float(*raw == 0 ? NAN : *raw == hash_of_true ? 1.0f : 0.0f);
+    }
+    t->column[column].scan = DROVE_SCAN_BOOLEAN;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static drove_status set_values(drove_column *c, const drove_dictionary *d)
+{
+    c->value = calloc(d->n, sizeof *c->value);
+    c->hash = calloc(d->n, sizeof *c->hash);
+    if (c->value == NULL || c->hash == NULL) return drove__fail_nomem("categories", d->n);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const drove_cell *cell = &d->entry[i].cell;
+        if (d->entry[i].hash == 0) continue;
+        char *text = malloc(cell->length + 1);
+        if (text == NULL) return drove__fail_nomem("categories", cell->length);
+        memcpy(text, cell->text, cell->length);
+        text[cell->is_doubled ? drove__cell_unquote(cell, text) : cell->length] = '\0';
+        c->value[c->n_values++] = text;
+    }
+    qsort(c->value, c->n_values, sizeof *c->value, compare_texts);
+    for (size_t i = 0; i < c->n_values; i++)
+        c->hash[i] = drove__text_hash(c->value[i], strlen(c->value[i]));
+    return DROVE_OK;
+}
+
+static drove_column_type type_of_text(const learner *l, size_t column, const drove_column *c,
+                                      uint64_t n_present)
+{
+    const drove_table *t = l->table;
+    const drove_sample *s = &l->sample[column];
+    bool is_many = c->n_distinct > l->opt->onehot || t->count[column].dictionary.is_full;
+    if (l->role[column] == ROLE_FORCED)
+        return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
+    if (c->n_distinct == 0 || (c->n_distinct == 1 && c->n_missing == 0))
+        return DROVE_COLUMN_CONSTANT;
+    if (is_boolean(&t->count[column].dictionary)) return DROVE_COLUMN_BOOLEAN;
+    if (is_many && s->n_words > 3 * s->n_present) return DROVE_COLUMN_FREE_TEXT;
+    bool is_unique = n_present >= ID_LEAST_ROWS && c->n_distinct >= n_present - n_present / 100;
+    bool is_key = is_id_name(c->name) && (is_many || n_present < KEY_LEAST_REPEATS * c->n_distinct);
+    if (is_unique || is_key) return DROVE_COLUMN_ID;
+    return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
+}
+
+static drove_status settle_text(learner *l, size_t column, drove_column *c)
+{
+    drove_table *t = l->table;
+    const drove_dictionary *d = &t->count[column].dictionary;
+    c->n_distinct = d->n;
+    if (d->is_full)
+        DROVE_TRY(drove__table_count_distinct(t, t->column[column].slot, &c->n_distinct));
+    c->type = type_of_text(l, column, c, t->n_rows - c->n_missing);
+    c->has_missing = c->n_missing > 0;
+    if (c->type == DROVE_COLUMN_HASHED) c->n_hash = (uint32_t)l->opt->hash;
+    if (c->type == DROVE_COLUMN_CATEGORY) return set_values(c, d);
+    if (c->type != DROVE_COLUMN_BOOLEAN) return DROVE_OK;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        float value = 0;
+        const drove_entry *e = &d->entry[i];
+        if (e->hash == 0 || !drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
+        if (2 * e->n > t->n_rows - c->n_missing) c->fill = value;
+    }
+    convert_boolean(t, column);
+    return DROVE_OK;
+}
+
+/* ---- numbers and dates ---- */
+
+static drove_column_type type_of_number(const learner *l, size_t column, const drove_slot_stats *s)
+{
+    const drove_table *t = l->table;
+    bool is_date = t->column[column].scan == DROVE_SCAN_DATE;
+    if (l->role[column] == ROLE_FORCED) return l->forced[column];
+    if (s->n == 0 || (s->n_distinct == 1 && s->n == t->n_rows)) return DROVE_COLUMN_CONSTANT;
+    if (is_date) return DROVE_COLUMN_DATE;
+    if (s->n_distinct == 2 && s->least == 0 && s->most == 1) return DROVE_COLUMN_BOOLEAN;
+    if (s->is_consecutive && s->n == t->n_rows && s->n >= ID_LEAST_ROWS) return DROVE_COLUMN_ID;
+    return DROVE_COLUMN_NUMBER;
+}
+
+static drove_status settle_number(learner *l, size_t column, drove_column *c)
+{
+    drove_table *t = l->table;
+    const drove_slot_stats *s = &l->stats[t->column[column].slot];
+    double median = 0;
+    c->type = type_of_number(l, column, s);
+    c->n_distinct = s->n_distinct;
+    c->is_distinct_least = s->n_distinct > DROVE_DISTINCT_MOST;
+    if (c->is_distinct_least) c->n_distinct = DROVE_DISTINCT_MOST;
+    c->has_missing = c->n_missing > 0;
+    c->has_time = t->count[column].has_time;
+    if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;
+    if (c->has_missing) DROVE_TRY(drove__table_median(t, &t->column[column], &median));
+    if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = median > 0.5 ? 1.0f : 0.0f;
+    else if (c->type == DROVE_COLUMN_NUMBER) c->fill = (float)median;
+    else c->fill_minutes = (int32_t)floor(median);
+    return DROVE_OK;
+}
+
+static void settle_words(learner *l, drove_column *c)
+{
+    c->type = DROVE_COLUMN_TEXT;
+    c->n_hash = (uint32_t)l->opt->hash;
+}
+
+/* ---- the schema ---- */
+
+static drove_status settle_column(learner *l, size_t i)
+{
+    const drove_table *t = l->table;
+    drove_column *c = &l->known->schema->column[i];
+    c->n_missing = t->count[i].n_missing;
+    memcpy(c->examples, l->sample[i].examples, sizeof c->examples);
+    c->name = strdup(t->name[i]);
+    if (c->name == NULL) return drove__fail_nomem("table", strlen(t->name[i]));
+    switch (t->column[i].scan) {
+    case DROVE_SCAN_LABEL: c->type = DROVE_COLUMN_LABEL; return DROVE_OK;
+    case DROVE_SCAN_SKIP:
+        c->type = l->forced[i] == DROVE_COLUMN_ID ? DROVE_COLUMN_ID : DROVE_COLUMN_IGNORED;
+        return DROVE_OK;
+    case DROVE_SCAN_TEXT: return settle_text(l, i, c);
+    case DROVE_SCAN_WORDS: settle_words(l, c); return DROVE_OK;
+    default: return settle_number(l, i, c);
+    }
+}
+
+/* Numbers expected in a row of sparse data. */
+static double count_stored(const learner *l)
+{
+    const drove_table *t = l->table;
+    double n = 0, n_words = 0, n_rows = (double)t->n_rows;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_column *c = &l->known->schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        if (c->type == DROVE_COLUMN_DATE) n += (double)c->n_features;
+        else if (c->type != DROVE_COLUMN_TEXT) n += 1 + (double)c->n_missing / n_rows;
+    }
+    for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
+    return n + n_words / n_rows;
+}
+
+/* Sparse where that takes a quarter of the memory or less.  Its numbers are then centred here,
+ * since the scaling only divides sparse data. */
+static void choose_storage(learner *l)
+{
+    enum { SPARSE_LEAST = 256, GAIN_LEAST = 4 };
+    drove_schema *schema = l->known->schema;
+    double dense_bytes = 4.0 * (double)schema->n_features;
+    double sparse_bytes = 8.0 * count_stored(l) + 8.0;
+    schema->is_sparse =
+        schema->n_features >= SPARSE_LEAST && dense_bytes >= GAIN_LEAST * sparse_bytes;
+    for (size_t i = 0; i < schema->n_columns && schema->is_sparse; i++) {
+        drove_column *c = &schema->column[i];
+        if (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE) continue;
+        const drove_slot_stats *s = &l->stats[l->table->column[i].slot];
+        c->centre = s->n > 0 ? s->sum / (double)s->n : 0;
+        if (c->type == DROVE_COLUMN_DATE) c->centre = floor(c->centre / 1440);
+    }
+}
+
+static drove_status make_schema(learner *l)
+{
+    drove_table *t = l->table;
+    DROVE_TRY(drove__schema_create(t->n_columns, &l->known->schema));
+    drove_schema *schema = l->known->schema;
+    schema->has_header = t->has_header;
+    schema->n_rows = t->n_rows;
+    l->known->source = drove__grow(NULL, t->n_columns, sizeof *l->known->source);
+    if (l->known->source == NULL) return drove__fail_nomem("table", t->n_columns);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        l->known->source[i] = i;
+        DROVE_TRY(settle_column(l, i));
+    }
+    drove_status status = drove__schema_finish(schema);
+    if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
+    choose_storage(l);
+    return DROVE_OK;
+}
+
+static drove_status learn(learner *l)
+{
+    drove_table *t = l->table;
+    bool has_comma;
+    l->sample = calloc(t->n_columns, sizeof *l->sample);
+    l->role = calloc(t->n_columns, sizeof *l->role);
+    l->forced = calloc(t->n_columns, sizeof *l->forced);
+    if (l->sample == NULL || l->role == NULL || l->forced == NULL)
+        return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
+    drove__known_note_file(l->known, l->opt->separator == 0);
+    DROVE_TRY(give_roles(l));
+    drove__table_sample(t, l->sample, &has_comma);
+    choose_scans(l, has_comma);
+    DROVE_TRY(scan_and_widen(l));
+    l->stats = drove__grow(NULL, t->n_slots, sizeof *l->stats);
+    if (l->stats == NULL) return drove__fail_nomem("columns", t->n_slots * sizeof *l->stats);
+    DROVE_TRY(drove__table_stats(t, l->stats));
+    return make_schema(l);
+}
+
+/* Names that make a first record a header: those of the labels. */
+static size_t list_labels(const char *label, char *copy, const char **name, size_t most)
+{
+    static const char *const words[] = {"none", "first", "last"};
+    size_t n = 0;
+    if (label == NULL || strspn(label, "0123456789+") == strlen(label)) return 0;
+    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
+        if (strcmp(words[i], label) == 0) return 0;
+    }
+    name[n++] = label;
+    for (char *word = strtok_r(copy, "+", &copy); word != NULL && n < most;
+         word = strtok_r(NULL, "+", &copy))
+        name[n++] = word;
+    return n;
+}
+
+drove_status drove__table_learn(const drove_table_options *opt, drove_known_table *out)
+{
+    enum { NAMES_MOST = 64 };
+    const char *name[NAMES_MOST];
+    learner l = {.opt = opt, .known = out, .table = &out->table};
+    *out = (drove_known_table){0};
+    char *copy = strdup(opt->label != NULL ? opt->label : "");
+    if (copy == NULL) return drove__fail_nomem("table", strlen(opt->label));
+    size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
+    drove_status status =
+        drove__table_open(opt->path, opt->separator, opt->header, name, n_names, &out->table);
+    if (status == DROVE_OK) status = learn(&l);
+    free(copy);
+    free(l.sample);
+    free(l.role);
+    free(l.forced);
+    free(l.stats);
+    return status;
+}
+
+void drove__known_table_fini(drove_known_table *known)
+{
+    drove__table_fini(&known->table);
+    drove__schema_release(known->schema);
+    free(known->source);
+    free(known->label);
+    *known = (drove_known_table){0};
+}

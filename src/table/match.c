@@ -1,0 +1,219 @@
+/* table/match.c - matches the columns of a further file with a schema, by their names. */
+#include "table/table.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct named { /* columns of the file, sorted by name */
+    const char *name;
+    size_t column;
+} named;
+
+static int compare_named(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+/* source[i] of every column of the schema; *n_extra: columns of the file that it does not have. */
+static drove_status find_sources(drove_known_table *known, size_t *n_extra, const char **extra)
+{
+    const drove_table *t = &known->table;
+    const drove_schema *schema = known->schema;
+    named *sorted = drove__grow(NULL, t->n_columns, sizeof *sorted);
+    bool *is_known = calloc(t->n_columns, sizeof *is_known);
+    known->source = drove__grow(NULL, schema->n_columns, sizeof *known->source);
+    if (sorted == NULL || is_known == NULL || known->source == NULL) {
+        free(sorted);
+        free(is_known);
+        return drove__fail_nomem("columns of a table", t->n_columns * sizeof *sorted);
+    }
+    for (size_t i = 0; i < t->n_columns; i++) sorted[i] = (named){t->name[i], i};
+    qsort(sorted, t->n_columns, sizeof *sorted, compare_named);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const named wanted = {.name = schema->column[i].name};
+        const named *found = bsearch(&wanted, sorted, t->n_columns, sizeof *sorted, compare_named);
+        known->source[i] = found != NULL ? found->column : SIZE_MAX;
+        if (found != NULL) is_known[found->column] = true;
+    }
+    *n_extra = 0;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (!is_known[i] && (*n_extra)++ == 0) *extra = t->name[i];
+    }
+    free(sorted);
+    free(is_known);
+    return DROVE_OK;
+}
+
+static drove_status check_sources(const drove_known_table *known)
+{
+    const drove_schema *schema = known->schema;
+    char names[256] = "";
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (!drove__column_is_used(&schema->column[i]) || known->source[i] != SIZE_MAX) continue;
+        if (n < 4)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.40s\"",
+                                     n > 0 ? ", " : "", schema->column[i].name);
+        n++;
+    }
+    if (n == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: expected the columns of the training data; %zu missing: %s%s%s",
+                       known->table.path, n, names, n > 4 ? " ..." : "",
+                       schema->has_header && !known->table.has_header
+                           ? " (no header was found; ?header=yes)"
+                           : "");
+}
+
+static drove_status add_label(void *context, size_t column)
+{
+    drove_known_table *known = context;
+    known->label[known->n_labels++] = column;
+    return DROVE_OK;
+}
+
+static drove_status find_labels(drove_known_table *known, const char *label, bool use_labels)
+{
+    const drove_table *t = &known->table;
+    const drove_schema *schema = known->schema;
+    if (!use_labels) return DROVE_OK;
+    known->label = drove__grow(NULL, t->n_columns + schema->n_columns, sizeof *known->label);
+    if (known->label == NULL) return drove__fail_nomem("labels", t->n_columns);
+    if (label != NULL && strcmp(label, "first") == 0) return add_label(known, 0);
+    if (label != NULL && strcmp(label, "last") == 0) return add_label(known, t->n_columns - 1);
+    if (label != NULL) return drove__table_list(t, "label", label, add_label, known);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (schema->column[i].type != DROVE_COLUMN_LABEL) continue;
+        if (known->source[i] == SIZE_MAX)
+            return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
+                               t->path, schema->column[i].name);
+        known->label[known->n_labels++] = known->source[i];
+    }
+    return DROVE_OK;
+}
+
+static drove_scan scan_of(const drove_column *c)
+{
+    switch (c->type) {
+    case DROVE_COLUMN_NUMBER: return DROVE_SCAN_NUMBER;
+    case DROVE_COLUMN_BOOLEAN: return DROVE_SCAN_BOOLEAN;
+    case DROVE_COLUMN_DATE: return DROVE_SCAN_DATE;
+    case DROVE_COLUMN_CATEGORY:
+    case DROVE_COLUMN_HASHED: return DROVE_SCAN_TEXT;
+    case DROVE_COLUMN_TEXT: return DROVE_SCAN_WORDS;
+    default: return DROVE_SCAN_SKIP;
+    }
+}
+
+/* Numbers may be written in another form than in the training data. */
+static drove_status choose_scans(drove_known_table *known)
+{
+    drove_table *t = &known->table;
+    drove_sample *sample = calloc(t->n_columns, sizeof *sample);
+    bool has_comma;
+    if (sample == NULL) return drove__fail_nomem("columns", t->n_columns * sizeof *sample);
+    drove__table_sample(t, sample, &has_comma);
+    for (size_t i = 0; i < known->schema->n_columns; i++) {
+        const drove_column *c = &known->schema->column[i];
+        size_t from = known->source[i];
+        if (!drove__column_is_used(c)) continue;
+        drove_scan_column *column = &t->column[from];
+        column->scan = scan_of(c);
+        column->form = drove__sample_form(&sample[from], t->dialect.separator, has_comma);
+        column->slot = t->n_slots++;
+    }
+    t->n_labels = known->n_labels;
+    for (size_t i = 0; i < known->n_labels; i++) {
+        size_t from = known->label[i];
+        const drove_sample *s = &sample[from];
+        t->column[from].scan = DROVE_SCAN_LABEL;
+        t->column[from].slot = i;
+        known->label_form = drove__sample_form(s, t->dialect.separator, has_comma);
+        known->label_is_number = s->n_present > 0 && s->n_form[known->label_form] == s->n_present;
+    }
+    free(sample);
+    return DROVE_OK;
+}
+
+/* ---- remarks ---- */
+
+static bool has_value(const drove_column *c, uint32_t hash)
+{
+    for (size_t i = 0; i < c->n_values; i++) {
+        if (c->hash[i] == hash) return true;
+    }
+    return false;
+}
+
+static void note_unseen(drove_known_table *known, const drove_column *c, const drove_dictionary *d)
+{
+    uint64_t n = 0;
+    const drove_entry *shown = NULL;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const drove_entry *e = &d->entry[i];
+        if (e->hash == 0 || has_value(c, e->hash)) continue;
+        n += e->n;
+        if (shown == NULL || e->cell.text < shown->cell.text) shown = e;
+    }
+    if (n == 0) return;
+    drove__known_note(known,
+                      "column \"%.40s\": %s%llu cell%s with a value that the training data do not "
+                      "have count%s as missing (\"%.*s\")",
+                      c->name, d->is_full ? "at least " : "", (unsigned long long)n,
+                      n == 1 ? "" : "s", n == 1 ? "s" : "",
+                      (int)(shown->cell.length < 40 ? shown->cell.length : 40), shown->cell.text);
+}
+
+static void note_cells(drove_known_table *known)
+{
+    for (size_t i = 0; i < known->schema->n_columns; i++) {
+        const drove_column *c = &known->schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        const drove_column_count *count = &known->table.count[known->source[i]];
+        if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(known, c, &count->dictionary);
+        if (count->n_bad == 0) continue;
+        drove__known_note(known,
+                          "column \"%.40s\": %llu cell%s no %s and count%s as missing, first "
+                          "in row %llu",
+                          c->name, (unsigned long long)count->n_bad,
+                          count->n_bad == 1 ? " is" : "s are", drove__column_type_name(c->type),
+                          count->n_bad == 1 ? "s" : "", (unsigned long long)count->first_bad + 1);
+    }
+}
+
+static drove_status match(drove_known_table *known, const drove_table_options *opt, bool use_labels)
+{
+    size_t n_extra;
+    const char *extra = "";
+    DROVE_TRY(find_sources(known, &n_extra, &extra));
+    DROVE_TRY(check_sources(known));
+    DROVE_TRY(find_labels(known, opt->label, use_labels));
+    drove__known_note_file(known, opt->separator == 0);
+    if (n_extra > 0)
+        drove__known_note(known, "%zu column%s of no use to the model left out (\"%.40s\"%s)",
+                          n_extra, n_extra == 1 ? "" : "s", extra, n_extra > 1 ? " ..." : "");
+    DROVE_TRY(choose_scans(known));
+    DROVE_TRY(drove__table_scan(&known->table));
+    note_cells(known);
+    return DROVE_OK;
+}
+
+drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
+                                bool use_labels, drove_known_table *out)
+{
+    *out = (drove_known_table){0};
+    drove_header header = opt->header;
+    const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
+    if (name == NULL) return drove__fail_nomem("columns of a table", schema->n_columns);
+    for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
+    if (header == DROVE_HEADER_AUTO && !schema->has_header) header = DROVE_HEADER_NO;
+    drove_status status =
+        drove__table_open(opt->path, opt->separator, header, name,
+                          schema->has_header ? schema->n_columns : 0, &out->table);
+    free(name);
+    if (status != DROVE_OK) return status;
+    out->schema = drove__schema_retain(schema);
+    return match(out, opt, use_labels);
+}

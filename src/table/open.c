@@ -1,0 +1,148 @@
+/* table/open.c - opens a table: content, dialect, names, and the blocks that threads read.
+ * Declared in table/read.h. */
+#include "table/read.h"
+
+#include "base/mem.h"
+#include "table/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 20, SMALL_BYTES = 1 << 16 };
+
+/* ---- names ---- */
+
+static bool holds_name(const drove_dialect *d, const char *start, const char *end,
+                       const char *const *wanted, size_t n_wanted)
+{
+    bool more = n_wanted > 0;
+    while (more) {
+        drove_cell cell;
+        more = drove__cell_next(d, &start, end, &cell) && !cell.is_broken;
+        for (size_t i = 0; i < n_wanted; i++) {
+            if (strlen(wanted[i]) == cell.length && memcmp(wanted[i], cell.text, cell.length) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The first column holds names of rows, for which the header has no cell. */
+static drove_status insert_row_names(drove_table *t)
+{
+    char **name = drove__grow(t->name, t->n_columns + 1, sizeof *name);
+    if (name == NULL) return drove__fail_nomem("names of columns", t->n_columns * sizeof *name);
+    t->name = name;
+    memmove(name + 1, name, t->n_columns * sizeof *name);
+    name[0] = strdup("row names");
+    t->n_columns++;
+    return name[0] != NULL ? DROVE_OK : drove__fail_nomem("names of columns", 16);
+}
+
+/* *rows: behind the header. */
+static drove_status read_names(drove_table *t, drove_header header, const char *const *first_names,
+                               size_t n_first_names, const char **rows)
+{
+    const char *at = t->content.text, *start, *end;
+    if (!drove__record_next(&t->dialect, &at, t->content.end, &start, &end))
+        return drove__fail(DROVE_E_DATA, "%s: expected a table, found an empty file", t->path);
+    t->has_header = header == DROVE_HEADER_YES;
+    if (header == DROVE_HEADER_AUTO) {
+        t->has_header = holds_name(&t->dialect, start, end, first_names, n_first_names) ||
+                        drove__detect_header(&t->content, &t->dialect);
+    }
+    DROVE_TRY(drove__detect_names(t->path, &t->dialect, start, end, t->has_header, &t->name,
+                                  &t->n_columns));
+    *rows = t->has_header ? at : t->content.text;
+    if (t->has_header && drove__detect_row_names(&t->dialect, at, t->content.end, t->n_columns))
+        return insert_row_names(t);
+    return DROVE_OK;
+}
+
+/* ---- blocks ---- */
+
+uint64_t drove__table_line(const drove_table *t, const char *at)
+{
+    uint64_t line = 1;
+    for (const char *c = t->content.text; c < at; c++) line += *c == t->dialect.line_end;
+    return line;
+}
+
+static drove_status add_block(drove_table *t, size_t *capacity, const char *start)
+{
+    if (t->n_blocks == *capacity) {
+        size_t wanted = 2 * *capacity + 16;
+        drove_table_block *block = drove__grow(t->block, wanted, sizeof *block);
+        if (block == NULL) return drove__fail_nomem("table", wanted * sizeof *block);
+        t->block = block;
+        *capacity = wanted;
+    }
+    t->block[t->n_blocks++] = (drove_table_block){.start = start, .first_row = t->n_rows};
+    return DROVE_OK;
+}
+
+/* Cuts at record ends.  Small files have small blocks, so that all threads have some. */
+static drove_status cut_blocks(drove_table *t, const char *rows)
+{
+    const char *at = rows, *end = t->content.end, *start, *record_end;
+    size_t capacity = 0;
+    size_t size = (size_t)(end - rows) / 64;
+    size = size < SMALL_BYTES ? SMALL_BYTES : size > BLOCK_BYTES ? BLOCK_BYTES : size;
+    while (drove__record_next(&t->dialect, &at, end, &start, &record_end)) {
+        drove_table_block *last = t->n_blocks > 0 ? &t->block[t->n_blocks - 1] : NULL;
+        if ((size_t)(record_end - start) > DROVE_RECORD_MOST_BYTES) {
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s:%llu: expected records of at most %zu bytes, found more (a quote "
+                "that is never closed?)",
+                t->path, (unsigned long long)drove__table_line(t, start), DROVE_RECORD_MOST_BYTES);
+        }
+        if (last == NULL || (size_t)(start - last->start) >= size) {
+            DROVE_TRY(add_block(t, &capacity, start));
+            last = &t->block[t->n_blocks - 1];
+        }
+        last->n_rows++;
+        last->end = at;
+        t->n_rows++;
+    }
+    if (t->n_rows > UINT32_MAX)
+        return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found more", t->path,
+                           UINT32_MAX);
+    if (t->n_rows > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", t->path);
+}
+
+drove_status drove__table_open(const char *path, char separator, drove_header header,
+                               const char *const *first_names, size_t n_first_names,
+                               drove_table *out)
+{
+    const char *rows;
+    *out = (drove_table){.n_threads = drove__table_threads()};
+    out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
+    if (out->path == NULL) return drove__fail_nomem(path, strlen(path));
+    DROVE_TRY(drove__content_load(path, &out->content));
+    out->dialect = drove__detect_dialect(&out->content, separator);
+    DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
+    DROVE_TRY(cut_blocks(out, rows));
+    out->column = calloc(out->n_columns, sizeof *out->column);
+    out->count = calloc(out->n_columns, sizeof *out->count);
+    if (out->column != NULL && out->count != NULL) return DROVE_OK;
+    return drove__fail_nomem("columns of a table", out->n_columns * sizeof *out->count);
+}
+
+void drove__table_fini(drove_table *t)
+{
+    for (size_t i = 0; i < t->n_blocks; i++) free(t->block[i].word);
+    for (size_t i = 0; t->count != NULL && i < t->n_columns; i++)
+        drove__dictionary_fini(&t->count[i].dictionary);
+    for (size_t i = 0; t->name != NULL && i < t->n_columns; i++) free(t->name[i]);
+    free(t->name);
+    free(t->block);
+    free(t->column);
+    free(t->count);
+    free(t->label);
+    drove__free(t->raw);
+    drove__content_fini(&t->content);
+    free(t->path);
+    *t = (drove_table){0};
+}

@@ -1,0 +1,331 @@
+/* table/read.c - reads the cells of a table, block by block, by several threads.  See read.h. */
+#include "table/read.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+#include "table/parallel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct worker {        /* a thread's own */
+    drove_column_count *count; /* [n_columns] */
+    char *scratch;             /* of a text with "" */
+    size_t scratch_capacity;
+    drove_status status; /* of the block with the lowest number that failed */
+    size_t failed_block;
+    char error[DROVE_ERROR_TEXT_SIZE];
+} DROVE_ALIGNED_CACHE_LINE worker;
+
+typedef struct scanning {
+    drove_table *table;
+    worker worker[DROVE_TABLE_THREADS_MOST];
+    atomic_bool has_failed;
+} scanning;
+
+typedef struct place { /* the record being read */
+    drove_table_block *block;
+    uint64_t row;
+    const char *start;
+    uint32_t *raw;
+    drove_cell *label;
+} place;
+
+/* ---- one cell ---- */
+
+/* The text without "", in the worker's scratch if it had some. */
+static drove_status plain_text(worker *w, const drove_cell *cell, const char **text, size_t *length)
+{
+    *text = cell->text;
+    *length = cell->length;
+    if (!cell->is_doubled) return DROVE_OK;
+    if (w->scratch_capacity < cell->length) {
+        char *scratch = realloc(w->scratch, cell->length);
+        if (scratch == NULL) return drove__fail_nomem("a cell", cell->length);
+        w->scratch = scratch;
+        w->scratch_capacity = cell->length;
+    }
+    *length = drove__cell_unquote(cell, w->scratch);
+    *text = w->scratch;
+    return DROVE_OK;
+}
+
+static drove_status read_text(worker *w, drove_column_count *count, const drove_cell *cell,
+                              uint32_t *raw)
+{
+    drove_cell own = *cell;
+    const char *text;
+    size_t length;
+    if (own.length > 2 && memcmp(own.text + own.length - 2, ".0", 2) == 0 &&
+        drove__cell_is_integer(own.text, own.length - 2))
+        own.length -= 2;
+    DROVE_TRY(plain_text(w, &own, &text, &length));
+    *raw = drove__text_hash(text, length);
+    return drove__dictionary_add(&count->dictionary, &own, *raw, 1);
+}
+
+static bool is_word_byte(char c)
+{
+    unsigned char u = (unsigned char)c;
+    return (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || u >= 0x80;
+}
+
+static drove_status add_word(drove_table_block *block, uint32_t hash)
+{
+    if (block->n_words == block->words_capacity) {
+        size_t wanted = 2 * block->words_capacity + 1024;
+        uint32_t *word = drove__grow(block->word, wanted, sizeof *word);
+        if (word == NULL) return drove__fail_nomem("words", wanted * sizeof *word);
+        block->word = word;
+        block->words_capacity = wanted;
+    }
+    block->word[block->n_words++] = hash;
+    return DROVE_OK;
+}
+
+/* Words are runs of letters and digits; A to Z as a to z, bytes above 127 are letters. */
+static drove_status read_words(drove_table_block *block, const drove_cell *cell, uint32_t *raw)
+{
+    enum { WORD_MOST = 64 };
+    char word[WORD_MOST];
+    *raw = 0;
+    for (size_t i = 0; i < cell->length;) {
+        size_t n = 0;
+        for (; i < cell->length && is_word_byte(cell->text[i]); i++) {
+            char c = cell->text[i];
+            if (n < WORD_MOST) word[n++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        }
+        if (n > 0) {
+            DROVE_TRY(add_word(block, drove__text_hash(word, n)));
+            ++*raw;
+        }
+        while (i < cell->length && !is_word_byte(cell->text[i])) i++;
+    }
+    return DROVE_OK;
+}
+
+static uint32_t missing_raw(drove_scan scan)
+{
+    if (scan == DROVE_SCAN_DATE) return (uint32_t)DROVE_DATE_MISSING;
+    return scan == DROVE_SCAN_TEXT || scan == DROVE_SCAN_WORDS ? 0 : drove__raw_of_float(NAN);
+}
+
+/* A number, truth value or date; false: it is none. */
+static bool read_value(const drove_scan_column *column, drove_column_count *count,
+                       const drove_cell *cell, uint32_t *raw)
+{
+    float value;
+    int32_t minutes;
+    bool has_time = false;
+    if (column->scan == DROVE_SCAN_DATE) {
+        if (!drove__cell_date(cell->text, cell->length, &minutes, &has_time)) return false;
+        count->has_time = count->has_time || has_time;
+        *raw = (uint32_t)minutes;
+        return true;
+    }
+    bool is_good = column->scan == DROVE_SCAN_BOOLEAN
+                       ? drove__cell_boolean(cell->text, cell->length, &value)
+                       : drove__cell_number(column->form, cell->text, cell->length, &value);
+    if (is_good) *raw = drove__raw_of_float(value);
+    return is_good;
+}
+
+static drove_status read_cell(worker *w, const drove_scan_column *column, drove_column_count *count,
+                              const place *at, const drove_cell *cell)
+{
+    uint32_t *raw = at->raw + column->slot;
+    bool is_value = column->scan == DROVE_SCAN_NUMBER || column->scan == DROVE_SCAN_BOOLEAN ||
+                    column->scan == DROVE_SCAN_DATE;
+    if (is_value && read_value(column, count, cell, raw)) return DROVE_OK;
+    bool is_missing = drove__cell_is_missing(cell->text, cell->length);
+    if (column->scan == DROVE_SCAN_LABEL) {
+        at->label[column->slot] = *cell;
+        if (is_missing) at->label[column->slot].length = 0;
+        count->n_missing += is_missing;
+        return DROVE_OK;
+    }
+    if (!is_missing && column->scan == DROVE_SCAN_TEXT) return read_text(w, count, cell, raw);
+    if (!is_missing && column->scan == DROVE_SCAN_WORDS) return read_words(at->block, cell, raw);
+    bool is_infinite =
+        column->scan == DROVE_SCAN_NUMBER && drove__cell_is_infinite(cell->text, cell->length);
+    *raw = missing_raw(column->scan);
+    count->n_missing++;
+    if (is_missing || is_infinite) return DROVE_OK;
+    if (count->n_bad++ == 0) count->first_bad = at->row;
+    return DROVE_OK;
+}
+
+/* ---- one record ---- */
+
+static drove_status fail_count(const drove_table *t, const place *at, const char *end)
+{
+    size_t n = drove__record_count(&t->dialect, at->start, end);
+    bool is_short = n < t->n_columns;
+    return drove__fail(DROVE_E_DATA,
+                       "%s:%llu: row %llu: expected %zu cells, found %zu: %s column \"%.80s\"",
+                       t->path, (unsigned long long)drove__table_line(t, at->start),
+                       (unsigned long long)at->row + 1, t->n_columns, n,
+                       is_short ? "none for" : "more after",
+                       t->name[is_short ? n : t->n_columns - 1]);
+}
+
+static drove_status fail_quote(const drove_table *t, const place *at, size_t column)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "%s:%llu: row %llu: column \"%.80s\": expected a closing quote, and then a "
+                       "separator",
+                       t->path, (unsigned long long)drove__table_line(t, at->start),
+                       (unsigned long long)at->row + 1, t->name[column]);
+}
+
+/* A number in the plain form that ends at a separator: most cells of most tables. */
+static inline bool read_plain_number(char separator, const char **at, const char *end,
+                                     uint32_t *raw)
+{
+    const char *next;
+    float value;
+    if (!drove__scan_float(*at, end, &next, &value) || !isfinite(value)) return false;
+    if (next < end && *next != separator) return false;
+    *raw = drove__raw_of_float(value);
+    *at = next;
+    return true;
+}
+
+static drove_status read_record(const drove_table *t, worker *w, const place *at, const char *end)
+{
+    const char *c = at->start;
+    const char separator = t->dialect.separator;
+    const bool is_strict = separator != ' ';
+    const size_t n = t->n_columns;
+    for (size_t i = 0; i < n; i++) {
+        const drove_scan_column *column = &t->column[i];
+        bool is_last = i + 1 == n, more;
+        if (column->scan == DROVE_SCAN_NUMBER && column->form == DROVE_FORM_POINT && is_strict &&
+            !column->is_done && c < end &&
+            read_plain_number(separator, &c, end, at->raw + column->slot)) {
+            more = c < end;
+            c += more;
+        } else {
+            drove_cell cell;
+            more = drove__cell_next(&t->dialect, &c, end, &cell);
+            if (cell.is_broken) return fail_quote(t, at, i);
+            if (column->scan != DROVE_SCAN_SKIP && !column->is_done)
+                DROVE_TRY(read_cell(w, column, &w->count[i], at, &cell));
+        }
+        if (more == is_last) return fail_count(t, at, end);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_block(const scanning *s, worker *w, drove_table_block *block)
+{
+    drove_table *t = s->table;
+    const char *at = block->start, *end;
+    place p = {.block = block, .row = block->first_row};
+    for (; drove__record_next(&t->dialect, &at, block->end, &p.start, &end); p.row++) {
+        p.raw = t->raw + p.row * t->n_slots;
+        p.label = t->label + p.row * t->n_labels;
+        DROVE_TRY(read_record(t, w, &p, end));
+    }
+    return DROVE_OK;
+}
+
+static void work_on_block(void *context, size_t item, unsigned thread)
+{
+    scanning *s = context;
+    worker *w = &s->worker[thread];
+    /* relaxed: blocks are given out in order, so one before the failed block is never left out */
+    if (atomic_load_explicit(&s->has_failed, memory_order_relaxed)) return;
+    drove_status status = read_block(s, w, &s->table->block[item]);
+    if (status == DROVE_OK || w->status != DROVE_OK) return;
+    w->status = status;
+    w->failed_block = item;
+    drove__error_copy(w->error);
+    atomic_store_explicit(&s->has_failed, true, memory_order_relaxed);
+}
+
+/* ---- the table ---- */
+
+static drove_status merge_counts(drove_table *t, const worker *w)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_column_count *from = &w->count[i];
+        drove_column_count *to = &t->count[i];
+        if (t->column[i].is_done) continue;
+        to->n_missing += from->n_missing;
+        if (from->n_bad > 0 && (to->n_bad == 0 || from->first_bad < to->first_bad))
+            to->first_bad = from->first_bad;
+        to->n_bad += from->n_bad;
+        to->has_time = to->has_time || from->has_time;
+        DROVE_TRY(drove__dictionary_merge(&to->dictionary, &from->dictionary));
+    }
+    return DROVE_OK;
+}
+
+static drove_status raise_failure(const scanning *s)
+{
+    const worker *first = NULL;
+    for (unsigned i = 0; i < DROVE_TABLE_THREADS_MOST; i++) {
+        const worker *w = &s->worker[i];
+        if (w->status != DROVE_OK && (first == NULL || w->failed_block < first->failed_block))
+            first = w;
+    }
+    return first == NULL ? DROVE_OK : drove__fail(first->status, "%s", first->error);
+}
+
+static drove_status allocate(drove_table *t)
+{
+    size_t n_raw, n_labels;
+    if (__builtin_mul_overflow(t->n_rows, t->n_slots, &n_raw)) n_raw = SIZE_MAX;
+    if (__builtin_mul_overflow(t->n_rows, t->n_labels, &n_labels)) n_labels = SIZE_MAX;
+    if (t->raw == NULL) t->raw = drove__alloc(n_raw, sizeof *t->raw);
+    if (t->raw == NULL) return drove__fail_nomem("table", n_raw);
+    if (t->label == NULL) t->label = drove__grow(NULL, n_labels, sizeof *t->label);
+    return t->label != NULL ? DROVE_OK : drove__fail_nomem("labels", n_labels);
+}
+
+static void forget_counts(drove_table *t)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (t->column[i].is_done) continue;
+        drove__dictionary_fini(&t->count[i].dictionary);
+        t->count[i] = (drove_column_count){0};
+    }
+}
+
+static void free_workers(const drove_table *t, scanning *s)
+{
+    for (unsigned i = 0; i < t->n_threads; i++) {
+        worker *w = &s->worker[i];
+        for (size_t c = 0; w->count != NULL && c < t->n_columns; c++)
+            drove__dictionary_fini(&w->count[c].dictionary);
+        free(w->count);
+        free(w->scratch);
+    }
+    drove__free(s);
+}
+
+drove_status drove__table_scan(drove_table *t)
+{
+    DROVE_TRY(allocate(t));
+    scanning *s = drove__alloc(1, sizeof *s);
+    if (s == NULL) return drove__fail_nomem("table", sizeof *s);
+    drove_status status = DROVE_OK;
+    s->table = t;
+    forget_counts(t);
+    for (unsigned i = 0; i < t->n_threads; i++) {
+        s->worker[i].count = calloc(t->n_columns, sizeof *s->worker[i].count);
+        if (s->worker[i].count == NULL)
+            status = drove__fail_nomem("columns of a table", t->n_columns * sizeof *t->count);
+    }
+    if (status == DROVE_OK) {
+        drove__table_run(t->n_threads, t->n_blocks, work_on_block, s);
+        status = raise_failure(s);
+    }
+    for (unsigned i = 0; i < t->n_threads && status == DROVE_OK; i++)
+        status = merge_counts(t, &s->worker[i]);
+    free_workers(t, s);
+    return status;
+}

@@ -1,0 +1,110 @@
+/* table/read.h - a table in memory: its records, and one 32-bit word for each cell that is used.
+ *
+ *   drove__table_open    content, dialect, names of the columns, blocks of records
+ *   drove__table_scan    reads all cells, by several threads, as table->column says
+ *
+ * What a cell becomes in raw[row][slot]:
+ *   NUMBER, BOOLEAN   a float, NaN if the cell is missing
+ *   DATE              int32_t, minutes since 1970 (table/cell.h), DROVE_DATE_MISSING if missing
+ *   TEXT              drove__text_hash of the text, 0 if missing; the texts: count[].dictionary.
+ *                     An integer's ".0" is dropped, so that 7 and 7.0 are one value.
+ *   WORDS             the number of words; their hashes, row after row: block[].word
+ * and label[row][slot] is the cell of a LABEL.
+ */
+#ifndef DROVE_TABLE_READ_H
+#define DROVE_TABLE_READ_H
+
+#include "table/cell.h"
+#include "table/content.h"
+#include "table/detect.h"
+#include "table/dictionary.h"
+#include "table/scan.h"
+
+#define DROVE_DATE_MISSING INT32_MIN
+
+typedef enum drove_scan {
+    DROVE_SCAN_SKIP,
+    DROVE_SCAN_NUMBER,
+    DROVE_SCAN_BOOLEAN,
+    DROVE_SCAN_DATE,
+    DROVE_SCAN_TEXT,
+    DROVE_SCAN_WORDS,
+    DROVE_SCAN_LABEL
+} drove_scan;
+
+typedef struct drove_scan_column {
+    drove_scan        scan;
+    drove_number_form form;
+    bool              is_done; /* an earlier scan has read it */
+    size_t            slot;
+} drove_scan_column;
+
+typedef struct drove_column_count { /* of one scan */
+    uint64_t         n_missing;
+    uint64_t         n_bad;     /* cells that are no number, date or truth value: read as missing */
+    uint64_t         first_bad; /* row of the first, from 0; UINT64_MAX: none  */
+    bool             has_time;
+    drove_dictionary dictionary; /* TEXT */
+} drove_column_count;
+
+typedef struct drove_table_block {
+    const char *start, *end;
+    uint64_t    first_row;
+    uint32_t    n_rows;
+    uint32_t   *word; /* [n_words], from malloc */
+    size_t      n_words, words_capacity;
+} drove_table_block;
+
+typedef struct drove_table {
+    char              *path; /* for messages */
+    drove_content      content;
+    drove_dialect      dialect;
+    bool               has_header;
+    size_t             n_columns;
+    char             **name; /* [n_columns] */
+    size_t             n_rows, n_blocks;
+    drove_table_block *block;
+    unsigned           n_threads;
+    /* the caller sets: */
+    drove_scan_column *column; /* [n_columns], at first SKIP */
+    size_t             n_slots, n_labels;
+    /* drove__table_scan fills: */
+    uint32_t           *raw;   /* [n_rows][n_slots], from drove__alloc */
+    drove_cell         *label; /* [n_rows][n_labels]; a missing one has length 0 */
+    drove_column_count *count; /* [n_columns] */
+} drove_table;
+
+/* first_names: NULL, or names (of a label, of another table's columns); a first record that holds
+ * one of them is a header.  The caller calls drove__table_fini even after a failure.
+ * Errors: those of drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
+drove_status drove__table_open(const char *path, char separator, drove_header header,
+                               const char *const *first_names, size_t n_first_names,
+                               drove_table *out);
+void         drove__table_fini(drove_table *table);
+
+/* Errors: DROVE_E_DATA (a record with more or fewer cells than columns, a broken quote: file, line,
+ * row, column), DROVE_E_NOMEM. */
+drove_status drove__table_scan(drove_table *table);
+
+/* Line of the file, from 1, of a place in the content. */
+uint64_t drove__table_line(const drove_table *table, const char *at);
+
+static inline float drove__raw_float(uint32_t raw)
+{
+    union {
+        uint32_t bits;
+        float    value;
+    } word = {.bits = raw};
+    return word.value;
+}
+
+static inline uint32_t drove__raw_of_float(float value)
+{
+    union {
+        float    value;
+        uint32_t bits;
+    } word = {.value = value};
+    return word.bits;
+}
+
+#endif

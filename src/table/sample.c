@@ -1,0 +1,225 @@
+/* table/sample.c - looks at some rows of a table, and resolves the names of columns in options. */
+#include "table/table.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_FIRST = 10000, ROWS_LEAST = 50, ROWS_LATER = 20, BLOCKS_LATER = 64 };
+enum { CELLS_MOST = 4000000, SHOWN_MOST = 3, CELL_SHOWN_MOST = 18 };
+
+/* ---- a sample of the rows ---- */
+
+static size_t count_words(const drove_cell *cell)
+{
+    size_t n = 0;
+    bool inside = false;
+    for (size_t i = 0; i < cell->length; i++) {
+        bool is_blank = cell->text[i] == ' ' || cell->text[i] == '\n' || cell->text[i] == '\t';
+        n += !is_blank && !inside;
+        inside = !is_blank;
+    }
+    return n;
+}
+
+/* Adds a cell to the examples unless it is among them; one line, at most CELL_SHOWN_MOST bytes. */
+static void show(drove_sample *s, const drove_cell *cell)
+{
+    char text[CELL_SHOWN_MOST + 4];
+    size_t n = cell->length < CELL_SHOWN_MOST ? cell->length : CELL_SHOWN_MOST;
+    size_t used = strlen(s->examples);
+    while (n < cell->length && n > 0 && ((unsigned char)cell->text[n] & 0xc0u) == 0x80) n--;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (unsigned char)cell->text[i] < ' ' ? ' ' : cell->text[i];
+    text[n] = '\0';
+    if (n < cell->length) strcpy(text + n, "...");
+    size_t n_shown = used > 0;
+    for (const char *c = s->examples; (c = strstr(c, ", ")) != NULL; c += 2) n_shown++;
+    if (n_shown >= SHOWN_MOST || strstr(s->examples, text) != NULL) return;
+    if (used + strlen(text) + 3 > sizeof s->examples) return;
+    strcat(strcat(s->examples, used > 0 ? ", " : ""), text);
+}
+
+/* A number with a point and without groups is one with groups, too; without the point it has all
+ * forms. */
+static void look_at_number(drove_sample *s, const drove_cell *cell)
+{
+    float number;
+    bool is_plain = drove__cell_number(DROVE_FORM_POINT, cell->text, cell->length, &number);
+    bool has_point = is_plain && memchr(cell->text, '.', cell->length) != NULL;
+    for (int form = 0; form < DROVE_N_FORMS; form++) {
+        bool is_implied = is_plain && (form <= DROVE_FORM_POINT_GROUPS || !has_point);
+        s->n_form[form] += is_implied || drove__cell_number((drove_number_form)form, cell->text,
+                                                            cell->length, &number);
+    }
+}
+
+static void look_at_cell(drove_sample *s, const drove_cell *cell)
+{
+    int32_t minutes;
+    bool has_time;
+    if (drove__cell_is_missing(cell->text, cell->length) ||
+        drove__cell_is_infinite(cell->text, cell->length)) {
+        s->n_missing++;
+        return;
+    }
+    s->n_present++;
+    look_at_number(s, cell);
+    if (drove__cell_is_integer(cell->text, cell->length)) {
+        s->n_integer++;
+        s->n_padded += cell->length > 1 && cell->text[0] == '0';
+    }
+    s->n_date += drove__cell_date(cell->text, cell->length, &minutes, &has_time);
+    s->n_words += count_words(cell);
+    if (s->n_present <= 100) show(s, cell);
+}
+
+/* Up to n_rows records of a block.  A broken one is told when the whole file is read. */
+static void look_at_rows(const drove_table *t, const drove_table_block *block, size_t n_rows,
+                         drove_sample *sample)
+{
+    const char *at = block->start, *start, *end;
+    for (size_t row = 0; row < n_rows; row++) {
+        bool more = true;
+        if (!drove__record_next(&t->dialect, &at, block->end, &start, &end)) return;
+        for (size_t i = 0; i < t->n_columns && more; i++) {
+            drove_cell cell;
+            more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
+            look_at_cell(&sample[i], &cell);
+        }
+    }
+}
+
+void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_comma)
+{
+    size_t n_rows = CELLS_MOST / t->n_columns, n_seen = 0, block = 0;
+    size_t n_comma = 0, n_point = 0;
+    if (n_rows > ROWS_FIRST) n_rows = ROWS_FIRST;
+    if (n_rows < ROWS_LEAST) n_rows = ROWS_LEAST;
+    for (; block < t->n_blocks && n_seen < n_rows; block++) {
+        look_at_rows(t, &t->block[block], n_rows - n_seen, sample);
+        n_seen += t->block[block].n_rows;
+    }
+    size_t step = (t->n_blocks - block) / BLOCKS_LATER + 1;
+    for (; block < t->n_blocks; block += step)
+        look_at_rows(t, &t->block[block], n_rows < ROWS_LATER * 10 ? 1 : ROWS_LATER, sample);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_sample *s = &sample[i];
+        if (s->n_form[DROVE_FORM_COMMA] > s->n_form[DROVE_FORM_POINT])
+            n_comma += s->n_form[DROVE_FORM_COMMA];
+        else if (s->n_form[DROVE_FORM_POINT] > s->n_form[DROVE_FORM_COMMA])
+            n_point += s->n_form[DROVE_FORM_POINT];
+    }
+    *has_comma = t->dialect.separator != ',' && n_comma > n_point;
+}
+
+drove_number_form drove__sample_form(const drove_sample *sample, char separator, bool has_comma)
+{
+    static const drove_number_form orders[2][DROVE_N_FORMS] = {
+        {DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS, DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS},
+        {DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS, DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS}};
+    const drove_number_form *order = orders[has_comma];
+    size_t n_forms = separator == ',' ? 2 : DROVE_N_FORMS; /* then a comma is no decimal point */
+    if (sample->n_integer == sample->n_present) return DROVE_FORM_POINT;
+    drove_number_form best = order[0];
+    for (size_t i = 1; i < n_forms; i++) {
+        if (sample->n_form[order[i]] > sample->n_form[best]) best = order[i];
+    }
+    return best;
+}
+
+/* ---- names in options ---- */
+
+static bool same_text(const char *name, const char *word, size_t length)
+{
+    return strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
+static drove_status fail_unknown(const drove_table *t, const char *key, const char *word,
+                                 size_t length)
+{
+    enum { NAMES_MOST = 1000 };
+    char wanted[64];
+    size_t n = t->n_columns < NAMES_MOST ? t->n_columns : NAMES_MOST;
+    snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 60 ? length : 60), word);
+    const char *near = drove__nearest(wanted, (const char *const *)t->name, n);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "table?%s: %s has no column \"%s\"; did you mean \"%.80s\"?", key,
+                           t->path, wanted, near);
+    }
+    return drove__fail(
+        DROVE_E_ARG,
+        "table?%s: expected a column of %s, from \"%.40s\" to \"%.40s\" or 1 to %zu, "
+        "found \"%s\"%s",
+        key, t->path, t->name[0], t->name[t->n_columns - 1], t->n_columns, wanted,
+        t->has_header ? "" : " (no header was found; ?header=yes)");
+}
+
+drove_status drove__table_find(const drove_table *t, const char *key, const char *word,
+                               size_t length, size_t *out)
+{
+    const char *next;
+    uint64_t number;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (!same_text(t->name[i], word, length)) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    if (drove__scan_u64(word, word + length, &next, &number) && next == word + length &&
+        number >= 1 && number <= t->n_columns) {
+        *out = (size_t)number - 1;
+        return DROVE_OK;
+    }
+    return fail_unknown(t, key, word, length);
+}
+
+drove_status drove__table_list(const drove_table *t, const char *key, const char *list,
+                               drove_each_column *each, void *context)
+{
+    size_t column;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (strcmp(t->name[i], list) == 0) return each(context, i);
+    }
+    for (const char *word = list;; word++) {
+        size_t length = strcspn(word, "+");
+        DROVE_TRY(drove__table_find(t, key, word, length, &column));
+        DROVE_TRY(each(context, column));
+        word += length;
+        if (*word == '\0') return DROVE_OK;
+    }
+}
+
+/* ---- remarks ---- */
+
+void drove__known_note(drove_known_table *known, const char *format, ...)
+{
+    char text[512];
+    size_t used = strlen(known->notes);
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (n < 0 || used + strlen(text) + 3 > sizeof known->notes) return;
+    snprintf(known->notes + used, sizeof known->notes - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+void drove__known_note_file(drove_known_table *known, bool is_auto_separator)
+{
+    const drove_table *t = &known->table;
+    const char *name = t->dialect.separator == ';'    ? "a semicolon"
+                       : t->dialect.separator == '\t' ? "a tab"
+                       : t->dialect.separator == '|'  ? "a bar"
+                       : t->dialect.separator == ' '  ? "blanks"
+                                                      : NULL;
+    if (is_auto_separator && name != NULL)
+        drove__known_note(known, "cells are separated by %s", name);
+    if (!t->has_header)
+        drove__known_note(known, "no header: columns are called column1 to column%zu",
+                          t->n_columns);
+    if (t->content.was_latin1)
+        drove__known_note(known, "the text is not UTF-8 and was read as Latin-1");
+}

@@ -1,0 +1,186 @@
+/* table/schema.c - see schema.h. */
+#include "table/schema.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATE_FEATURES = 8, TIME_FEATURES = 2, FEATURES_MOST = 1 << 28 };
+
+static const char *const type_names[DROVE_N_COLUMN_TYPES] = {
+    [DROVE_COLUMN_NUMBER] = "number",     [DROVE_COLUMN_BOOLEAN] = "boolean",
+    [DROVE_COLUMN_DATE] = "date",         [DROVE_COLUMN_CATEGORY] = "category",
+    [DROVE_COLUMN_HASHED] = "hashed",     [DROVE_COLUMN_TEXT] = "text",
+    [DROVE_COLUMN_LABEL] = "label",       [DROVE_COLUMN_ID] = "id",
+    [DROVE_COLUMN_CONSTANT] = "constant", [DROVE_COLUMN_FREE_TEXT] = "free text",
+    [DROVE_COLUMN_IGNORED] = "ignored"};
+
+drove_status drove__schema_create(size_t n_columns, drove_schema **out)
+{
+    *out = NULL;
+    drove_schema *schema = calloc(1, sizeof *schema);
+    if (schema == NULL) return drove__fail_nomem("table", sizeof *schema);
+    schema->n_users = 1;
+    schema->column = calloc(n_columns > 0 ? n_columns : 1, sizeof *schema->column);
+    if (schema->column == NULL) {
+        drove__schema_release(schema);
+        return drove__fail_nomem("table", n_columns * sizeof *schema->column);
+    }
+    schema->n_columns = n_columns;
+    *out = schema;
+    return DROVE_OK;
+}
+
+drove_schema *drove__schema_retain(drove_schema *schema)
+{
+    /* Relaxed: the caller holds a reference already, so the count cannot reach 0 meanwhile. */
+    if (schema != NULL) __atomic_add_fetch(&schema->n_users, 1, __ATOMIC_RELAXED);
+    return schema;
+}
+
+void drove__schema_release(drove_schema *schema)
+{
+    if (schema == NULL) return;
+    /* Release: this user's reads are done.  Acquire, by the last user: so are all others' reads. */
+    if (__atomic_sub_fetch(&schema->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        drove_column *c = &schema->column[i];
+        for (size_t k = 0; c->value != NULL && k < c->n_values; k++) free(c->value[k]);
+        free(c->value);
+        free(c->hash);
+        free(c->name);
+    }
+    free(schema->column);
+    free(schema);
+}
+
+const char *drove__column_type_name(drove_column_type type)
+{
+    return type_names[type];
+}
+
+bool drove__column_type_find(const char *word, drove_column_type *out)
+{
+    for (int i = 0; i < DROVE_N_COLUMN_TYPES; i++) {
+        if (strcmp(type_names[i], word) != 0) continue;
+        *out = (drove_column_type)i;
+        return true;
+    }
+    return false;
+}
+
+bool drove__column_is_used(const drove_column *column)
+{
+    return column->type < DROVE_COLUMN_LABEL;
+}
+
+static size_t count_features(const drove_column *c)
+{
+    switch (c->type) {
+    case DROVE_COLUMN_NUMBER:
+    case DROVE_COLUMN_BOOLEAN: return 1;
+    case DROVE_COLUMN_DATE: return c->has_time ? DATE_FEATURES + TIME_FEATURES : DATE_FEATURES;
+    case DROVE_COLUMN_CATEGORY: return c->n_values;
+    case DROVE_COLUMN_HASHED:
+    case DROVE_COLUMN_TEXT: return c->n_hash;
+    default: return 0;
+    }
+}
+
+drove_status drove__schema_finish(drove_schema *schema)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        drove_column *c = &schema->column[i];
+        c->first_feature = n;
+        c->n_features = count_features(c) + (drove__column_is_used(c) && c->has_missing);
+        n += c->n_features;
+        if (n > FEATURES_MOST)
+            return drove__fail(DROVE_E_DATA, "expected at most %d features of a table, found more",
+                               FEATURES_MOST);
+    }
+    schema->n_features = n;
+    if (n > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "expected a column to learn from, found none: all are the "
+                                     "label, constant, ids or free text (?types= decides it)");
+}
+
+const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length)
+{
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const char *own = schema->column[i].name;
+        if (strlen(own) == length && memcmp(own, name, length) == 0) return &schema->column[i];
+    }
+    return NULL;
+}
+
+/* ---- features ---- */
+
+static const drove_column *find_feature(const drove_schema *schema, size_t feature)
+{
+    size_t low = 0, high = schema->n_columns; /* the last column that begins at or before it */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (schema->column[middle].first_feature <= feature) low = middle;
+        else high = middle;
+    }
+    return &schema->column[low];
+}
+
+const drove_column *drove__schema_feature(const drove_schema *schema, size_t feature,
+                                          char name[DROVE_FEATURE_NAME_SIZE])
+{
+    static const char *const parts[] = {"days",      "year",       "month sine",   "month cosine",
+                                        "day sine",  "day cosine", "weekday sine", "weekday cosine",
+                                        "hour sine", "hour cosine"};
+    const drove_column *c = find_feature(schema, feature);
+    size_t of_column = feature - c->first_feature;
+    if (name == NULL) return c;
+    if (of_column >= count_features(c)) {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s missing", c->name);
+    } else if (c->type == DROVE_COLUMN_DATE) {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s %s", c->name, parts[of_column]);
+    } else if (c->type == DROVE_COLUMN_CATEGORY) {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s=%.70s", c->name, c->value[of_column]);
+    } else if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s #%zu", c->name, of_column);
+    } else {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.150s", c->name);
+    }
+    return c;
+}
+
+bool drove__schema_is_binary(const drove_schema *schema, size_t feature)
+{
+    const drove_column *c = find_feature(schema, feature);
+    bool is_indicator = feature - c->first_feature >= count_features(c);
+    return is_indicator || (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE);
+}
+
+static bool same_column(const drove_column *a, const drove_column *b)
+{
+    if (a->type != b->type || strcmp(a->name, b->name) != 0) return false;
+    if (!drove__column_is_used(a)) return true;
+    if (a->has_missing != b->has_missing || a->has_time != b->has_time) return false;
+    if (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes) return false;
+    if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
+        return false;
+    for (size_t i = 0; i < a->n_values; i++) {
+        if (strcmp(a->value[i], b->value[i]) != 0) return false;
+    }
+    return true;
+}
+
+/* Columns that have no features may differ. */
+bool drove__schema_equal(const drove_schema *a, const drove_schema *b)
+{
+    size_t i = 0, k = 0;
+    if (a->n_features != b->n_features || a->is_sparse != b->is_sparse) return false;
+    while (true) {
+        while (i < a->n_columns && !drove__column_is_used(&a->column[i])) i++;
+        while (k < b->n_columns && !drove__column_is_used(&b->column[k])) k++;
+        if (i == a->n_columns || k == b->n_columns) return i == a->n_columns && k == b->n_columns;
+        if (!same_column(&a->column[i++], &b->column[k++])) return false;
+    }
+}

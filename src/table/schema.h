@@ -1,0 +1,114 @@
+/* table/schema.h - what is known of a table: its columns, and the features made of them.
+ *
+ * The schema of the training data stands in the model file; further data are matched with it by the
+ * names of the columns (table/read.h) and encoded as it says (table/encode.h).  Immutable once it
+ * is attached to a storage; reference counted.
+ *
+ * Features of a column, in the order of the columns:
+ *   number    the number; missing: the median
+ *   boolean   1 or 0; missing: the more frequent
+ *   date      days since 1970, year, and month, day, weekday, with a time also hour, each as
+ *             sine and cosine of its cycle; missing: the median
+ *   category  one for each value: 1 for that value, else 0; missing: all 0
+ *   hashed    a category of many values: n_hash features, 1 at the text's hash modulo n_hash
+ *   text      n_hash features, 1 at the hash of each word modulo n_hash
+ * and, where the training column had missing cells, one that is 1 if the cell is missing (not for
+ * text).  A value that a category does not have counts as missing.
+ */
+#ifndef DROVE_TABLE_SCHEMA_H
+#define DROVE_TABLE_SCHEMA_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum drove_column_type {
+    DROVE_COLUMN_NUMBER,
+    DROVE_COLUMN_BOOLEAN,
+    DROVE_COLUMN_DATE,
+    DROVE_COLUMN_CATEGORY,
+    DROVE_COLUMN_HASHED,
+    DROVE_COLUMN_TEXT,
+    DROVE_COLUMN_LABEL,
+    /* left out: */
+    DROVE_COLUMN_ID,
+    DROVE_COLUMN_CONSTANT,
+    DROVE_COLUMN_FREE_TEXT,
+    DROVE_COLUMN_IGNORED,
+    DROVE_N_COLUMN_TYPES
+} drove_column_type;
+
+enum { DROVE_EXAMPLES_SIZE = 64, DROVE_FEATURE_NAME_SIZE = 160 };
+
+typedef struct drove_column {
+    char             *name;
+    drove_column_type type;
+    bool              has_missing;  /* one more feature, the last: the cell is missing        */
+    bool              has_time;     /* of a date                                              */
+    float             fill;         /* number, boolean: for a missing cell                    */
+    int32_t           fill_minutes; /* date                                                  */
+    double            centre;       /* number, date in days: subtracted; 0 in a dense schema      */
+    size_t            n_values;     /* category                                                  */
+    char            **value;        /* [n_values] ascending by bytes                             */
+    uint32_t         *hash;         /* [n_values] drove__text_hash of each                       */
+    uint32_t          n_hash;       /* hashed, text: a power of two                              */
+    size_t            first_feature, n_features; /* set by drove__schema_finish              */
+    /* for people; of the training data, not in the model file */
+    uint64_t n_missing, n_distinct;
+    bool     is_distinct_least; /* n_distinct or more */
+    char     examples[DROVE_EXAMPLES_SIZE];
+} drove_column;
+
+typedef struct drove_schema {
+    bool          has_header; /* else the names are column1, column2 ... */
+    bool          is_sparse;
+    size_t        n_columns, n_features;
+    drove_column *column;  /* [n_columns] in the order of the training file */
+    uint64_t      n_rows;  /* for people, as above */
+    unsigned      n_users; /* reference count; atomic access only */
+} drove_schema;
+
+/* n_columns zeroed columns, one reference.  Errors: DROVE_E_NOMEM. */
+drove_status  drove__schema_create(size_t n_columns, drove_schema **out);
+drove_schema *drove__schema_retain(drove_schema *schema);  /* NULL accepted */
+void          drove__schema_release(drove_schema *schema); /* NULL accepted */
+
+/* Numbers the features.  Errors: DROVE_E_DATA (no feature, too many of them). */
+drove_status drove__schema_finish(drove_schema *schema);
+
+/* "number", "boolean" ...; and back: false for an unknown word. */
+const char *drove__column_type_name(drove_column_type type);
+bool        drove__column_type_find(const char *word, drove_column_type *out);
+bool        drove__column_is_used(const drove_column *column); /* has features */
+
+/* The column of this name, or NULL. */
+const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length);
+
+/* The feature's column; "sex=man", "age missing", "born year" into name (NULL: not wanted). */
+const drove_column *drove__schema_feature(const drove_schema *schema, size_t feature,
+                                          char name[DROVE_FEATURE_NAME_SIZE]);
+/* Whether a feature is 0 or 1 and is not to be scaled. */
+bool drove__schema_is_binary(const drove_schema *schema, size_t feature);
+
+/* Whether both give the same features to every row. */
+bool drove__schema_equal(const drove_schema *a, const drove_schema *b);
+
+/* ---- schema_json.c: one line of JSON with a version, for the model file ---- */
+
+/* *out from malloc.  Errors: DROVE_E_NOMEM. */
+drove_status drove__schema_to_json(const drove_schema *schema, char **out);
+/* Errors: DROVE_E_DATA (what was expected), DROVE_E_NOMEM. */
+drove_status drove__schema_from_json(const char *text, drove_schema **out);
+
+/* ---- schema_print.c ---- */
+
+/* The whole table for people: column, type, distinct, missing, features, examples. */
+void drove__schema_print(const drove_schema *schema, FILE *stream);
+/* Line `line` of a short description into text[size]; false: there are no more than `line`. */
+enum { DROVE_SUMMARY_LINES_MOST = 11 };
+bool drove__schema_summary(const drove_schema *schema, unsigned line, char *text, size_t size);
+
+#endif

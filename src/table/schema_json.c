@@ -1,0 +1,189 @@
+/* table/schema_json.c - the schema in a model file.
+ *
+ *   {"version": 1, "header": true, "sparse": false, "columns": [
+ *     {"name": "age", "type": "number", "missing": true, "fill": 28, "centre": 0},
+ *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
+ *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
+ *     {"name": "born", "type": "date", "missing": false, "fill": 5000, "time": false, "centre": 0},
+ *     {"name": "survived", "type": "label"}]}
+ */
+#include "table/schema.h"
+
+#include "base/mem.h"
+#include "table/dictionary.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERSION = 1, COLUMNS_MOST = 1 << 20 };
+
+/* ---- writing ---- */
+
+static json_t *values_as_json(const drove_column *c)
+{
+    json_t *values = json_array();
+    for (size_t i = 0; i < c->n_values; i++)
+        json_array_append_new(values, json_string(c->value[i]));
+    return values;
+}
+
+static json_t *column_as_json(const drove_column *c)
+{
+    json_t *o = json_object();
+    bool is_date = c->type == DROVE_COLUMN_DATE;
+    json_object_set_new(o, "name", json_string(c->name));
+    json_object_set_new(o, "type", json_string(drove__column_type_name(c->type)));
+    if (!drove__column_is_used(c)) return o;
+    json_object_set_new(o, "missing", json_boolean(c->has_missing));
+    if (c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN)
+        json_object_set_new(o, "fill", json_real((double)c->fill));
+    if (is_date) json_object_set_new(o, "fill", json_integer(c->fill_minutes));
+    if (is_date) json_object_set_new(o, "time", json_boolean(c->has_time));
+    if (is_date || c->type == DROVE_COLUMN_NUMBER)
+        json_object_set_new(o, "centre", json_real(c->centre));
+    if (c->type == DROVE_COLUMN_CATEGORY) json_object_set_new(o, "values", values_as_json(c));
+    if (c->n_hash > 0) json_object_set_new(o, "size", json_integer(c->n_hash));
+    return o;
+}
+
+drove_status drove__schema_to_json(const drove_schema *schema, char **out)
+{
+    json_t *root = json_object(), *columns = json_array();
+    json_object_set_new(root, "version", json_integer(VERSION));
+    json_object_set_new(root, "header", json_boolean(schema->has_header));
+    json_object_set_new(root, "sparse", json_boolean(schema->is_sparse));
+    for (size_t i = 0; i < schema->n_columns; i++)
+        json_array_append_new(columns, column_as_json(&schema->column[i]));
+    json_object_set_new(root, "columns", columns);
+    *out = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    json_decref(root);
+    return *out != NULL ? DROVE_OK : drove__fail_nomem("table", 0);
+}
+
+/* ---- reading ---- */
+
+static drove_status fail(const char *column, const char *expected)
+{
+    return drove__fail(DROVE_E_DATA, "table: column \"%.80s\": expected %s", column, expected);
+}
+
+static drove_status read_real(const json_t *o, const char *key, const char *column, double *out)
+{
+    const json_t *value = json_object_get(o, key);
+    if (!json_is_number(value) || !isfinite(json_number_value(value)))
+        return drove__fail(DROVE_E_DATA, "table: column \"%.80s\": expected a number as \"%s\"",
+                           column, key);
+    *out = json_number_value(value);
+    return DROVE_OK;
+}
+
+static drove_status read_values(const json_t *o, drove_column *c)
+{
+    const json_t *values = json_object_get(o, "values");
+    size_t n = json_array_size(values);
+    if (n == 0 || n > DROVE_DICTIONARY_MOST) return fail(c->name, "1 to 4096 values");
+    c->value = calloc(n, sizeof *c->value);
+    c->hash = calloc(n, sizeof *c->hash);
+    c->n_values = n;
+    if (c->value == NULL || c->hash == NULL) return drove__fail_nomem("table", n * sizeof(char *));
+    for (size_t i = 0; i < n; i++) {
+        const char *text = json_string_value(json_array_get(values, i));
+        if (text == NULL) return fail(c->name, "texts as values");
+        if (i > 0 && strcmp(c->value[i - 1], text) >= 0)
+            return fail(c->name, "ascending values, each once");
+        c->value[i] = strdup(text);
+        if (c->value[i] == NULL) return drove__fail_nomem("table", strlen(text));
+        c->hash[i] = drove__text_hash(text, strlen(text));
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_size(const json_t *o, drove_column *c)
+{
+    json_int_t n = json_integer_value(json_object_get(o, "size"));
+    if (n < 1 || n > 1 << 24 || (n & (n - 1)) != 0)
+        return fail(c->name, "a power of two as \"size\"");
+    c->n_hash = (uint32_t)n;
+    return DROVE_OK;
+}
+
+static drove_status read_column(const json_t *o, drove_column *c)
+{
+    const char *name = json_string_value(json_object_get(o, "name"));
+    const char *type = json_string_value(json_object_get(o, "type"));
+    double fill = 0;
+    if (name == NULL) return drove__fail(DROVE_E_DATA, "table: expected columns with names");
+    c->name = strdup(name);
+    if (c->name == NULL) return drove__fail_nomem("table", strlen(name));
+    if (type == NULL || !drove__column_type_find(type, &c->type)) return fail(name, "a known type");
+    if (!drove__column_is_used(c)) return DROVE_OK;
+    c->has_missing = json_is_true(json_object_get(o, "missing"));
+    c->has_time = json_is_true(json_object_get(o, "time"));
+    if (c->type == DROVE_COLUMN_CATEGORY) return read_values(o, c);
+    if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) return read_size(o, c);
+    DROVE_TRY(read_real(o, "fill", name, &fill));
+    if (c->type == DROVE_COLUMN_DATE) {
+        if (fill < INT32_MIN || fill > INT32_MAX) return fail(name, "minutes as \"fill\"");
+        c->fill_minutes = (int32_t)fill;
+    } else {
+        c->fill = (float)fill;
+        if (!isfinite(c->fill)) return fail(name, "a finite float as \"fill\"");
+    }
+    return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Data are matched by name. */
+static drove_status check_names(const drove_schema *schema)
+{
+    const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
+    drove_status status = DROVE_OK;
+    if (name == NULL) return drove__fail_nomem("table", schema->n_columns * sizeof *name);
+    for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
+    qsort(name, schema->n_columns, sizeof *name, compare_texts);
+    for (size_t i = 1; i < schema->n_columns && status == DROVE_OK; i++) {
+        if (strcmp(name[i - 1], name[i]) == 0) status = fail(name[i], "each name once");
+    }
+    free(name);
+    return status;
+}
+
+static drove_status read_root(const json_t *root, drove_schema **out)
+{
+    const json_t *columns = json_object_get(root, "columns");
+    size_t n = json_array_size(columns);
+    if (json_integer_value(json_object_get(root, "version")) != VERSION)
+        return drove__fail(DROVE_E_DATA, "table: expected version %d of the description", VERSION);
+    if (n == 0 || n > COLUMNS_MOST)
+        return drove__fail(DROVE_E_DATA, "table: expected 1 to %d columns, found %zu", COLUMNS_MOST,
+                           n);
+    DROVE_TRY(drove__schema_create(n, out));
+    drove_schema *schema = *out;
+    schema->has_header = json_is_true(json_object_get(root, "header"));
+    schema->is_sparse = json_is_true(json_object_get(root, "sparse"));
+    for (size_t i = 0; i < n; i++) schema->column[i].type = DROVE_COLUMN_IGNORED;
+    for (size_t i = 0; i < n; i++)
+        DROVE_TRY(read_column(json_array_get(columns, i), &schema->column[i]));
+    DROVE_TRY(check_names(schema));
+    return drove__schema_finish(schema);
+}
+
+drove_status drove__schema_from_json(const char *text, drove_schema **out)
+{
+    json_t *root = json_loads(text, 0, NULL);
+    *out = NULL;
+    drove_status status = json_is_object(root)
+                              ? read_root(root, out)
+                              : drove__fail(DROVE_E_DATA, "table: expected a JSON object");
+    json_decref(root);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__schema_release(*out);
+    *out = NULL;
+    return status;
+}

@@ -1,0 +1,103 @@
+/* table/schema_print.c - the understood table, for people. */
+#include "table/schema.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { NAME_WIDTH_MOST = 32 };
+
+static void describe_features(const drove_column *c, char *into, size_t size)
+{
+    const char *indicator = c->has_missing ? " + missing" : "";
+    size_t n = c->n_features - (c->has_missing ? 1 : 0);
+    if (!drove__column_is_used(c)) snprintf(into, size, "-");
+    else snprintf(into, size, "%zu%s", n, indicator);
+}
+
+static const char *type_text(const drove_column *c)
+{
+    switch (c->type) {
+    case DROVE_COLUMN_ID: return "id, left out";
+    case DROVE_COLUMN_CONSTANT: return "constant, left out";
+    case DROVE_COLUMN_FREE_TEXT: return "free text, left out";
+    case DROVE_COLUMN_HASHED: return "category, hashed";
+    default: return drove__column_type_name(c->type);
+    }
+}
+
+void drove__schema_print(const drove_schema *schema, FILE *stream)
+{
+    int width = 6;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        int n = (int)strlen(schema->column[i].name);
+        if (n > width) width = n < NAME_WIDTH_MOST ? n : NAME_WIDTH_MOST;
+    }
+    fprintf(stream, "%-*s  %-19s  %8s  %8s  %-14s  %s\n", width, "column", "type", "distinct",
+            "missing", "features", "examples");
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        char features[40], distinct[32];
+        describe_features(c, features, sizeof features);
+        snprintf(distinct, sizeof distinct, "%s%llu", c->is_distinct_least ? ">" : "",
+                 (unsigned long long)c->n_distinct);
+        if (c->type == DROVE_COLUMN_LABEL || c->type == DROVE_COLUMN_IGNORED ||
+            c->type == DROVE_COLUMN_TEXT)
+            snprintf(distinct, sizeof distinct, "-");
+        fprintf(stream, "%-*.*s  %-19s  %8s  %8llu  %-14s  %s\n", width, NAME_WIDTH_MOST, c->name,
+                type_text(c), distinct, (unsigned long long)c->n_missing, features, c->examples);
+    }
+}
+
+/* ---- the short version ---- */
+
+/* Appends; marks a text that does not fit with "..." at its end. */
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+    if (n >= 0 && (size_t)n >= size - used && size > 4) memcpy(text + size - 4, "...", 4);
+}
+
+/* "number: age, fare (1 with missing cells)"; false: there is no such column. */
+static bool list_type(const drove_schema *schema, drove_column_type type, char *text, size_t size)
+{
+    static const char *const advice[DROVE_N_COLUMN_TYPES] = {
+        [DROVE_COLUMN_ID] = " (left out; ?types=NAME:category uses one)",
+        [DROVE_COLUMN_CONSTANT] = " (left out)",
+        [DROVE_COLUMN_FREE_TEXT] = " (left out; ?text=NAME uses its words)",
+        [DROVE_COLUMN_IGNORED] = " (left out)"};
+    enum { NAMES_MOST = 12 };
+    size_t n = 0, n_missing = 0, n_features = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (c->type != type) continue;
+        if (n == 0) append(text, size, "%s:", drove__column_type_name(type));
+        if (n < NAMES_MOST) append(text, size, "%s %.40s", n > 0 ? "," : "", c->name);
+        n++;
+        n_missing += c->has_missing;
+        n_features += c->n_features;
+    }
+    if (n == 0) return false;
+    if (n > NAMES_MOST) append(text, size, " ... (%zu)", n);
+    if (advice[type] != NULL) append(text, size, "%s", advice[type]);
+    if (type >= DROVE_COLUMN_LABEL) return true;
+    append(text, size, " -> %zu feature%s", n_features, n_features == 1 ? "" : "s");
+    if (n_missing > 0) append(text, size, ", %zu with missing cells", n_missing);
+    return true;
+}
+
+bool drove__schema_summary(const drove_schema *schema, unsigned line, char *text, size_t size)
+{
+    unsigned at = 0;
+    for (int type = 0; type < DROVE_N_COLUMN_TYPES; type++) {
+        text[0] = '\0';
+        if (!list_type(schema, (drove_column_type)type, text, size)) continue;
+        if (at++ == line) return true;
+    }
+    return false;
+}

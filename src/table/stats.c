@@ -1,0 +1,157 @@
+/* table/stats.c - numbers of the scanned columns: range, distinct values, median.  Declared in
+ * table/table.h. */
+#include "table/table.h"
+
+#include "base/mem.h"
+#include "table/parallel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP = 16 /* slots in a cache line */, CHUNK_ROWS = 2048, SET_SLOTS = 4096 };
+
+typedef struct value_set { /* open addressing; 0 marks a free slot */
+    uint32_t key[SET_SLOTS];
+    bool has_zero;
+} value_set;
+
+typedef struct counting {
+    const drove_table *table;
+    const drove_scan_column **of_slot; /* [n_slots] */
+    drove_slot_stats *stats;
+    bool has_failed;
+} counting;
+
+static void add_distinct(value_set *set, drove_slot_stats *stats, uint32_t key)
+{
+    if (stats->n_distinct > DROVE_DISTINCT_MOST) return;
+    if (key == 0) {
+        stats->n_distinct += !set->has_zero;
+        set->has_zero = true;
+        return;
+    }
+    size_t at = (key * 0x9e3779b1u >> 16) % SET_SLOTS;
+    for (; set->key[at] != 0; at = (at + 1) % SET_SLOTS) {
+        if (set->key[at] == key) return;
+    }
+    set->key[at] = key;
+    stats->n_distinct++;
+}
+
+static void see_value(drove_slot_stats *s, double value)
+{
+    if (s->n == 0) s->least = s->most = value;
+    else if (value < s->least) s->least = value;
+    else if (value > s->most) s->most = value;
+    s->sum += value;
+    s->n++;
+}
+
+static void see_rows(const counting *c, size_t slot, size_t first, size_t n, value_set *set)
+{
+    const drove_table *t = c->table;
+    drove_slot_stats *s = &c->stats[slot];
+    bool is_date = c->of_slot[slot]->scan == DROVE_SCAN_DATE;
+    for (size_t row = first; row < first + n; row++) {
+        uint32_t raw = t->raw[row * t->n_slots + slot];
+        double value = is_date ? (double)(int32_t)raw : (double)drove__raw_float(raw);
+        if (is_date ? (int32_t)raw == DROVE_DATE_MISSING : isnan(value)) {
+            s->is_consecutive = false;
+            continue;
+        }
+        if (row > 0 && s->is_consecutive) {
+            double before = (double)drove__raw_float(t->raw[(row - 1) * t->n_slots + slot]);
+            s->is_consecutive = value == before + 1;
+        }
+        see_value(s, value);
+        add_distinct(set, s, value == 0 && !is_date ? 0 : raw); /* -0 is 0 */
+    }
+}
+
+static void see_group(void *context, size_t group, unsigned thread)
+{
+    counting *c = context;
+    const drove_table *t = c->table;
+    size_t first = group * GROUP, end = first + GROUP < t->n_slots ? first + GROUP : t->n_slots;
+    value_set *set = calloc(end - first, sizeof *set);
+    (void)thread;
+    if (set == NULL) {
+        __atomic_store_n(&c->has_failed, true, __ATOMIC_RELAXED); /* joining orders it */
+        return;
+    }
+    for (size_t slot = first; slot < end; slot++)
+        c->stats[slot].is_consecutive = c->of_slot[slot]->scan == DROVE_SCAN_NUMBER;
+    for (size_t row = 0; row < t->n_rows; row += CHUNK_ROWS) {
+        size_t n = t->n_rows - row < CHUNK_ROWS ? t->n_rows - row : CHUNK_ROWS;
+        for (size_t slot = first; slot < end; slot++) {
+            drove_scan scan = c->of_slot[slot]->scan;
+            if (scan == DROVE_SCAN_TEXT || scan == DROVE_SCAN_WORDS) continue;
+            see_rows(c, slot, row, n, &set[slot - first]);
+        }
+    }
+    free(set);
+}
+
+drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
+{
+    counting c = {.table = t, .stats = stats};
+    c.of_slot = drove__grow(NULL, t->n_slots, sizeof *c.of_slot);
+    if (c.of_slot == NULL) return drove__fail_nomem("columns", t->n_slots * sizeof *c.of_slot);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_scan_column *column = &t->column[i];
+        if (column->scan != DROVE_SCAN_SKIP && column->scan != DROVE_SCAN_LABEL)
+            c.of_slot[column->slot] = column;
+    }
+    memset(stats, 0, t->n_slots * sizeof *stats);
+    drove__table_run(t->n_threads, (t->n_slots + GROUP - 1) / GROUP, see_group, &c);
+    free(c.of_slot);
+    return c.has_failed ? drove__fail_nomem("columns", sizeof(value_set) * GROUP) : DROVE_OK;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+drove_status drove__table_median(const drove_table *t, const drove_scan_column *column, double *out)
+{
+    double *value = drove__grow(NULL, t->n_rows, sizeof *value);
+    size_t n = 0;
+    if (value == NULL) return drove__fail_nomem("median", t->n_rows * sizeof *value);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        uint32_t raw = t->raw[row * t->n_slots + column->slot];
+        if (column->scan == DROVE_SCAN_DATE) {
+            if ((int32_t)raw != DROVE_DATE_MISSING) value[n++] = (double)(int32_t)raw;
+        } else if (!isnan(drove__raw_float(raw))) {
+            value[n++] = (double)drove__raw_float(raw);
+        }
+    }
+    qsort(value, n, sizeof *value, compare_doubles);
+    *out = n == 0 ? 0 : n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+    free(value);
+    return DROVE_OK;
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out)
+{
+    uint32_t *hash = drove__grow(NULL, t->n_rows, sizeof *hash);
+    size_t n = 0;
+    if (hash == NULL) return drove__fail_nomem("texts of a column", t->n_rows * sizeof *hash);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        uint32_t raw = t->raw[row * t->n_slots + slot];
+        if (raw != 0) hash[n++] = raw;
+    }
+    qsort(hash, n, sizeof *hash, compare_words);
+    *out = n > 0;
+    for (size_t i = 1; i < n; i++) *out += hash[i] != hash[i - 1];
+    free(hash);
+    return DROVE_OK;
+}

@@ -1,0 +1,111 @@
+/* table/table.h - a table as a person has it: understood, or matched with a schema, and encoded.
+ *
+ *   learn   types of the columns from a sample, confirmed over the whole file; the schema (infer.c)
+ *   match   columns of a further file by their names, as the schema of a model says (match.c)
+ *   encode  rows -> features (encode.c)
+ *
+ * How types are inferred: docs/formats.md, "Tables".
+ */
+#ifndef DROVE_TABLE_TABLE_H
+#define DROVE_TABLE_TABLE_H
+
+#include "table/read.h"
+#include "table/schema.h"
+
+enum { DROVE_ONEHOT_DEFAULT = 64, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 1024 };
+
+/* Lists are names joined by '+', or numbers from 1; NULL: not given. */
+typedef struct drove_table_options {
+    const char  *path;
+    char         separator; /* 0: detect */
+    drove_header header;
+    const char  *label;   /* also last, first, none; NULL: last; to match: those of the schema */
+    const char  *ignore;  /* columns to leave out */
+    const char  *columns; /* columns to use, and no others */
+    const char  *types;   /* "age:number+zip:category" */
+    const char  *text;    /* columns whose words are hashed */
+    uint64_t     onehot;  /* most values of a category that is not hashed */
+    uint64_t     hash;    /* features of a hashed column: a power of two */
+} drove_table_options;
+
+typedef struct drove_known_table {
+    drove_table       table;
+    drove_schema     *schema; /* one reference */
+    size_t           *source; /* [schema->n_columns] column of the table, or SIZE_MAX: not needed */
+    size_t            n_labels;
+    size_t           *label;      /* [n_labels] columns of the table */
+    drove_number_form label_form; /* of a single label that is a number */
+    bool              label_is_number;
+    char              notes[DROVE_TABLE_NOTES_SIZE]; /* remarks, joined by "; " */
+} drove_known_table;
+
+/* The caller calls drove__known_table_fini even after a failure.  Errors: those of
+ * drove__table_open and drove__table_scan, DROVE_E_ARG (an option names no column or type; the
+ * nearest one). */
+drove_status drove__table_learn(const drove_table_options *opt, drove_known_table *out);
+
+/* Without use_labels the file needs no label column.  Of the options only path, separator and
+ * header count, and label if it is given.  Errors: also DROVE_E_SHAPE (columns of the schema that
+ * the file does not have). */
+drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
+                                bool use_labels, drove_known_table *out);
+void         drove__known_table_fini(drove_known_table *known);
+
+typedef struct drove_encoded { /* dense: x; sparse: the others (as in data/data.h) */
+    float    *x; /* [n_rows][n_features], from drove__alloc; may be the table's raw, taken over */
+    uint64_t *row_start; /* malloc */
+    uint32_t *index;
+    float    *value;
+} drove_encoded;
+
+/* Encodes the rows with keep[row] (NULL: all), n_kept of them.  Errors: DROVE_E_NOMEM. */
+drove_status drove__table_encode(drove_known_table *known, const bool *keep, size_t n_kept,
+                                 drove_encoded *out);
+
+/* ---- between the files of this folder ---- */
+
+/* The column that a word of the option `key` names.  Errors: DROVE_E_ARG, with the nearest. */
+drove_status drove__table_find(const drove_table *t, const char *key, const char *word,
+                               size_t length, size_t *out);
+
+/* Calls each(context, column) for the columns of a list; the whole list may be one name. */
+typedef drove_status drove_each_column(void *context, size_t column);
+drove_status         drove__table_list(const drove_table *t, const char *key, const char *list,
+                                       drove_each_column *each, void *context);
+
+/* Appends a remark; drops what does not fit. */
+void drove__known_note(drove_known_table *known, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* What was found out of the file itself: separator, header, encoding. */
+void drove__known_note_file(drove_known_table *known, bool is_auto_separator);
+
+/* What the cells of a column look like in some of the first and of later rows. */
+typedef struct drove_sample {
+    size_t n_present, n_missing;
+    size_t n_form[DROVE_N_FORMS]; /* numbers in each form                              */
+    size_t n_integer, n_padded;   /* integers; those with leading zeros, such as 007   */
+    size_t n_date, n_words;
+    char   examples[DROVE_EXAMPLES_SIZE];
+} drove_sample;
+
+/* sample[n_columns].  *has_comma: most numbers with a fraction have a decimal comma. */
+void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_comma);
+/* The form in which most cells are numbers; of equal ones the likelier. */
+drove_number_form drove__sample_form(const drove_sample *sample, char separator, bool has_comma);
+
+/* Numbers of the slots of a scanned table: stats[n_slots]. */
+typedef struct drove_slot_stats {
+    double sum, least, most;
+    size_t n;              /* not missing */
+    size_t n_distinct;     /* at most DROVE_DISTINCT_MOST, which means more */
+    bool   is_consecutive; /* each one more than the one before */
+} drove_slot_stats;
+enum { DROVE_DISTINCT_MOST = 1000 };
+drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats);
+/* Median of a slot of floats or dates, missing ones left out; 0 without any. */
+drove_status drove__table_median(const drove_table *t, const drove_scan_column *column,
+                                 double *out);
+/* Different values of a slot of texts. */
+drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out);
+
+#endif

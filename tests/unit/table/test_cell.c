@@ -1,0 +1,137 @@
+/* tests/unit/table/test_cell.c - what a cell means. */
+#include "table/cell.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static void test_missing(void **state)
+{
+    (void)state;
+    static const char *const missing[] = {"",     "NA",   "N/A",  "nan", "NaN",
+                                          "null", "NULL", "None", "?",   "-"};
+    static const char *const present[] = {"na", "none", "0", "--", "N", "nano", " ", "NAN"};
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        assert_true(drove__cell_is_missing(missing[i], strlen(missing[i])));
+    for (size_t i = 0; i < sizeof present / sizeof *present; i++)
+        assert_false(drove__cell_is_missing(present[i], strlen(present[i])));
+}
+
+static void expect_number(drove_number_form form, const char *text, float expected)
+{
+    float found = -12345;
+    if (!drove__cell_number(form, text, strlen(text), &found)) fail_msg("%s is no number", text);
+    if (found != expected) fail_msg("%s: %g", text, (double)found);
+}
+
+static void expect_none(drove_number_form form, const char *text)
+{
+    float found;
+    if (drove__cell_number(form, text, strlen(text), &found)) fail_msg("%s is a number", text);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    expect_number(DROVE_FORM_POINT, "-1.5e3", -1500);
+    expect_number(DROVE_FORM_POINT, "+.5", 0.5f);
+    expect_number(DROVE_FORM_POINT_GROUPS, "1,234,567.5", 1234567.5f);
+    expect_number(DROVE_FORM_POINT_GROUPS, "-12,345", -12345);
+    expect_number(DROVE_FORM_POINT_GROUPS, "12.5", 12.5f);
+    expect_number(DROVE_FORM_COMMA, "3,25", 3.25f);
+    expect_number(DROVE_FORM_COMMA, "1,5e-1", 0.15f);
+    expect_number(DROVE_FORM_COMMA_GROUPS, "1.234.567,5", 1234567.5f);
+    expect_number(DROVE_FORM_COMMA_GROUPS, "1.234", 1234);
+    expect_none(DROVE_FORM_POINT, "");
+    expect_none(DROVE_FORM_POINT, "1,5");
+    expect_none(DROVE_FORM_POINT, "1 2");
+    expect_none(DROVE_FORM_POINT, "inf");
+    expect_none(DROVE_FORM_POINT, "nan");
+    expect_none(DROVE_FORM_POINT, "1e999");
+    expect_none(DROVE_FORM_POINT_GROUPS, "1,23");
+    expect_none(DROVE_FORM_POINT_GROUPS, "1234,567");
+    expect_none(DROVE_FORM_POINT_GROUPS, "1,2345");
+    expect_none(DROVE_FORM_COMMA, "1.5");
+    expect_none(DROVE_FORM_COMMA, "1,5,6");
+    expect_none(DROVE_FORM_COMMA_GROUPS, "1.23");
+    assert_true(drove__cell_is_infinite("inf", 3) && drove__cell_is_infinite("-1e999", 6));
+    assert_false(drove__cell_is_infinite("12", 2));
+    assert_true(drove__cell_is_integer("-12", 3) && !drove__cell_is_integer("-", 1) &&
+                !drove__cell_is_integer("1.0", 3));
+}
+
+static void test_booleans(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"True", "YES", "t", "y", "1", "1.0"};
+    static const char *const no[] = {"false", "No", "F", "n", "0", "0.0"};
+    float value;
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+        assert_true(drove__cell_boolean(yes[i], strlen(yes[i]), &value) && value == 1);
+        assert_true(drove__cell_boolean(no[i], strlen(no[i]), &value) && value == 0);
+    }
+    assert_false(drove__cell_boolean("2", 1, &value) || drove__cell_boolean("maybe", 5, &value));
+}
+
+static int32_t minutes_of(const char *text, bool *has_time)
+{
+    int32_t minutes = 0;
+    if (!drove__cell_date(text, strlen(text), &minutes, has_time)) fail_msg("%s is no date", text);
+    return minutes;
+}
+
+static void test_dates(void **state)
+{
+    (void)state;
+    static const char *const none[] = {
+        "2023-13-01",  "2023-02-29",       "1900-02-29",        "2023-1-05", "2023-01-01x",
+        "2023-01-01T", "2023-01-01T25:00", "2023-01-01T10:00+", "20230101",  ""};
+    bool has_time;
+    int32_t minutes;
+    assert_int_equal(minutes_of("1970-01-01", &has_time), 0);
+    assert_false(has_time);
+    assert_int_equal(minutes_of("1969-12-31", &has_time), -1440);
+    assert_int_equal(minutes_of("2000-02-29", &has_time), 11016 * 1440);
+    assert_int_equal(minutes_of("2024-03-01", &has_time), 19783 * 1440);
+    assert_int_equal(minutes_of("1970-01-02T01:30", &has_time), 1440 + 90);
+    assert_true(has_time);
+    assert_int_equal(minutes_of("1970-01-02 01:30:59.25Z", &has_time), 1440 + 90);
+    assert_int_equal(minutes_of("1970-01-01T02:00+02:00", &has_time), 0);
+    assert_int_equal(minutes_of("1970-01-01T02:00-0130", &has_time), 210);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(drove__cell_date(none[i], strlen(none[i]), &minutes, &has_time));
+}
+
+/* Every day of 200 years: back to the same date, weekdays in turn. */
+static void test_calendar(void **state)
+{
+    (void)state;
+    unsigned weekday = 0;
+    for (int32_t day = -25567; day < 47482; day++) { /* 1900-01-01, a Monday, to 2099 */
+        char text[16];
+        bool has_time;
+        drove_date d = drove__date_of(day * 1440 + 125);
+        snprintf(text, sizeof text, "%04u-%02u-%02u", (unsigned)d.year % 10000u, d.month % 100u,
+                 d.day % 100u);
+        assert_int_equal(minutes_of(text, &has_time), day * 1440);
+        assert_int_equal(d.weekday, weekday);
+        assert_int_equal(d.hour, 2);
+        weekday = (weekday + 1) % 7;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_booleans),
+                                       cmocka_unit_test(test_dates),
+                                       cmocka_unit_test(test_calendar)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

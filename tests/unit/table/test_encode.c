@@ -1,0 +1,200 @@
+/* tests/unit/table/test_encode.c - known rows against values computed by hand. */
+#include "support.h"
+
+#include "base/mem.h"
+#include "table/murmur.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void encode(drove_known_table *known, drove_encoded *x)
+{
+    if (drove__table_encode(known, NULL, known->table.n_rows, x) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+}
+
+static void expect_near(float found, double expected)
+{
+    if (fabs((double)found - expected) > 1e-5)
+        fail_msg("expected %g, found %g", expected, (double)found);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("known", "y");
+    write_text("known", "born;age;town;smokes;y\n"
+                        "1970-02-01;1,5;Oslo;yes;1\n"
+                        "1971-01-04;NA;Bonn;no;2\n"
+                        "1972-01-03;3,5;?;NA;3\n"
+                        "NA;9,5;Oslo;yes;4\n");
+    learn(&opt, &known);
+    encode(&known, &x);
+    const size_t n = known.schema->n_features;
+    const float *row[] = {x.x, x.x + n, x.x + 2 * n, x.x + 3 * n};
+    expect_near(feature_of(&known, row[0], "age"), 1.5);
+    expect_near(feature_of(&known, row[1], "age"), 3.5); /* the median */
+    expect_near(feature_of(&known, row[1], "age missing"), 1);
+    expect_near(feature_of(&known, row[0], "age missing"), 0);
+    expect_near(feature_of(&known, row[0], "town=Oslo"), 1);
+    expect_near(feature_of(&known, row[0], "town=Bonn"), 0);
+    expect_near(feature_of(&known, row[2], "town=Oslo"), 0);
+    expect_near(feature_of(&known, row[2], "town missing"), 1);
+    expect_near(feature_of(&known, row[1], "smokes"), 0);
+    expect_near(feature_of(&known, row[2], "smokes"), 1); /* the more frequent */
+    expect_near(feature_of(&known, row[2], "smokes missing"), 1);
+    expect_near(feature_of(&known, row[0], "born days"), 31);
+    expect_near(feature_of(&known, row[0], "born year"), 1970);
+    expect_near(feature_of(&known, row[0], "born month sine"), 0.5);
+    expect_near(feature_of(&known, row[0], "born day cosine"), 1);
+    expect_near(feature_of(&known, row[1], "born weekday sine"), 0); /* a Monday */
+    expect_near(feature_of(&known, row[1], "born weekday cosine"), 1);
+    expect_near(feature_of(&known, row[3], "born days"), 368); /* the median */
+    expect_near(feature_of(&known, row[3], "born missing"), 1);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
+/* Numbers alone are not copied. */
+static void test_raw(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("numbers", "y");
+    write_text("numbers", "a,b,y\n1,2.5,0\n3,\"4\",1\n-5e1,6,0\n");
+    learn(&opt, &known);
+    const uint32_t *raw = known.table.raw;
+    encode(&known, &x);
+    const float expected[] = {1, 2.5f, 3, 4, -50, 6};
+    assert_ptr_equal(x.x, raw);
+    assert_memory_equal(x.x, expected, sizeof expected);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
+static void test_hashed(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("hashed", "y");
+    opt.types = "town:category";
+    opt.onehot = 2;
+    opt.hash = 8;
+    opt.text = "note";
+    write_text("hashed", "town,note,y\nhello,Red red BLUE,0\nBonn,blue,1\nOslo,,0\n");
+    learn(&opt, &known);
+    encode(&known, &x);
+    assert_int_equal(known.schema->n_features, 16);
+    assert_true(x.x[0x248bfa47 & 7] == 1);
+    float sum[2] = {0};
+    for (size_t i = 0; i < 8; i++) {
+        sum[0] += x.x[i];
+        sum[1] += x.x[32 + 8 + i];
+    }
+    assert_true(sum[0] == 1 && sum[1] == 0);
+    assert_true(x.x[8 + (drove__murmur32("red", 3, 0) & 7)] == 1);
+    assert_true(x.x[8 + (drove__murmur32("blue", 4, 0) & 7)] == 1);
+    assert_true(x.x[16 + 8 + (drove__murmur32("blue", 4, 0) & 7)] == 1);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
+static void test_kept_rows(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("kept", "y");
+    const bool keep[] = {true, false, true};
+    write_text("kept", "a,note,y\n1,one,0\n2,two,1\n3,one,0\n");
+    opt.text = "note";
+    opt.hash = 4;
+    learn(&opt, &known);
+    assert_int_equal(drove__table_encode(&known, keep, 2, &x), DROVE_OK);
+    assert_true(x.x[0] == 1 && x.x[5] == 3);
+    assert_memory_equal(x.x + 1, x.x + 6, 4 * sizeof *x.x);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
+/* Many categories: sparse, numbers centred, features ascending. */
+static void test_sparse(void **state)
+{
+    (void)state;
+    enum { ROWS = 5000 };
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("sparse", "y");
+    FILE *file = fopen("sparse", "w");
+    assert_non_null(file);
+    fputs("year,town,y\n", file);
+    for (unsigned row = 0; row < ROWS; row++)
+        fprintf(file, "%u,town%u,%u\n", 2000 + row % 3, row * 7 % 500, row % 2);
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    encode(&known, &x);
+    assert_true(known.schema->is_sparse);
+    assert_int_equal(known.schema->n_features, 1 + DROVE_HASH_DEFAULT);
+    assert_null(x.x);
+    for (size_t row = 0; row < ROWS; row++) {
+        assert_int_equal(x.row_start[row], 2 * row);
+        assert_int_equal(x.index[2 * row], 0);
+        assert_true(fabsf(x.value[2 * row]) < 1.1f);
+        char town[16];
+        int n = sprintf(town, "town%zu", row * 7 % 500);
+        assert_int_equal(x.index[2 * row + 1],
+                         1 + (drove__murmur32(town, (size_t)n, 0) & (DROVE_HASH_DEFAULT - 1)));
+        assert_true(x.value[2 * row + 1] == 1);
+    }
+    free(x.row_start);
+    free(x.index);
+    free(x.value);
+    drove__known_table_fini(&known);
+}
+
+/* Whatever the number of threads, the same features. */
+static void test_threads(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_encoded x[2];
+    drove_table_options opt = options_of("threads", "y");
+    FILE *file = fopen("threads", "w");
+    assert_non_null(file);
+    fputs("a,town,note,y\n", file);
+    for (unsigned row = 0; row < 30000; row++) {
+        fprintf(file, "%s,\"t\n%u\",w%u x%u,%u\n", row % 11 == 0 ? "" : "1.5", row % 40, row % 17,
+                row % 3, row % 2);
+    }
+    assert_int_equal(fclose(file), 0);
+    opt.text = "note";
+    opt.hash = 32;
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        learn(&opt, &known);
+        assert_true(known.table.n_blocks > 3);
+        known.table.n_threads = i == 0 ? 1 : 4;
+        encode(&known, &x[i]);
+        n[i] = known.table.n_rows * known.schema->n_features;
+        drove__known_table_fini(&known);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(x[0].x, x[1].x, n[0] * sizeof(float));
+    drove__free(x[0].x);
+    drove__free(x[1].x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dense),  cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_hashed), cmocka_unit_test(test_kept_rows),
+        cmocka_unit_test(test_sparse), cmocka_unit_test(test_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

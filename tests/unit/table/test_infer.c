@@ -1,0 +1,296 @@
+/* tests/unit/table/test_infer.c - types of columns, and how they widen. */
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 400 };
+
+/* Writes a column "x" of ROWS cells made by `cell` from the row's number, and a label "y". */
+static void write_column(const char *name, void (*cell)(unsigned row, char *into))
+{
+    FILE *file = fopen("column", "w");
+    assert_non_null(file);
+    fprintf(file, "%s;other;y\n", name);
+    for (unsigned row = 0; row < ROWS; row++) {
+        char text[64];
+        cell(row, text);
+        fprintf(file, "%s;%u.5;%u\n", text, row * 7919 % 997, row % 2);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_type(const char *name, void (*cell)(unsigned row, char *into),
+                        drove_column_type type)
+{
+    drove_known_table known;
+    drove_table_options opt = options_of("column", "y");
+    write_column(name, cell);
+    learn(&opt, &known);
+    drove_column_type found = column_of(&known, name)->type;
+    if (found != type)
+        fail_msg("%s: expected %s, found %s", name, drove__column_type_name(type),
+                 drove__column_type_name(found));
+    assert_int_equal(column_of(&known, "y")->type, DROVE_COLUMN_LABEL);
+    assert_int_equal(column_of(&known, "other")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
+}
+
+static void real(unsigned row, char *into)
+{
+    sprintf(into, "%u.25", row * 31 % 97);
+}
+static void comma_real(unsigned row, char *into)
+{
+    sprintf(into, "%u,25", row * 31 % 97);
+}
+static void small(unsigned row, char *into)
+{
+    sprintf(into, "%u", row * 31 % 7);
+}
+static void padded(unsigned row, char *into)
+{
+    sprintf(into, "%03u", row * 31 % 7);
+}
+static void bit(unsigned row, char *into)
+{
+    sprintf(into, "%u", row * 31 % 7 > 3);
+}
+static void bit_or_missing(unsigned row, char *into)
+{
+    sprintf(into, "%s", row % 5 == 0 ? "NA" : row % 3 == 0 ? "1.0" : "0.0");
+}
+static void yes_no(unsigned row, char *into)
+{
+    strcpy(into, row % 3 == 0 ? "Yes" : "No");
+}
+static void true_false(unsigned row, char *into)
+{
+    strcpy(into, row % 3 == 0 ? "TRUE" : "FALSE");
+}
+static void mixed_pair(unsigned row, char *into)
+{
+    strcpy(into, row % 3 == 0 ? "yes" : "false");
+}
+static void date(unsigned row, char *into)
+{
+    sprintf(into, "2021-%02u-%02u", row % 12 + 1, row % 28 + 1);
+}
+static void time_of_day(unsigned row, char *into)
+{
+    sprintf(into, "2021-03-%02uT%02u:30Z", row % 28 + 1, row % 24);
+}
+static void word(unsigned row, char *into)
+{
+    sprintf(into, "town%u", row % 9);
+}
+static void many_words(unsigned row, char *into)
+{
+    sprintf(into, "town%u", row % 90);
+}
+static void all_different(unsigned row, char *into)
+{
+    sprintf(into, "A/%u", row * 7919);
+}
+static void consecutive(unsigned row, char *into)
+{
+    sprintf(into, "%u", row + 17);
+}
+static void constant(unsigned row, char *into)
+{
+    (void)row;
+    strcpy(into, "EUR");
+}
+static void constant_number(unsigned row, char *into)
+{
+    (void)row;
+    strcpy(into, "1.50");
+}
+static void all_missing(unsigned row, char *into)
+{
+    strcpy(into, row % 2 == 0 ? "" : "NA");
+}
+static void sentence(unsigned row, char *into)
+{
+    sprintf(into, "the %u answers to question %u", row * 31, row % 90);
+}
+static void scattered(unsigned row, char *into)
+{
+    sprintf(into, "%u", row * 7919 % 100003);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    expect_type("x", real, DROVE_COLUMN_NUMBER);
+    expect_type("x", comma_real, DROVE_COLUMN_NUMBER);
+    expect_type("x", small, DROVE_COLUMN_NUMBER);
+    expect_type("x", scattered, DROVE_COLUMN_NUMBER);
+    expect_type("zip", small, DROVE_COLUMN_CATEGORY);
+    expect_type("homeZip", small, DROVE_COLUMN_CATEGORY);
+    expect_type("x", padded, DROVE_COLUMN_CATEGORY);
+    expect_type("x", bit, DROVE_COLUMN_BOOLEAN);
+    expect_type("x", bit_or_missing, DROVE_COLUMN_BOOLEAN);
+    expect_type("x", yes_no, DROVE_COLUMN_BOOLEAN);
+    expect_type("x", true_false, DROVE_COLUMN_BOOLEAN);
+    expect_type("x", mixed_pair, DROVE_COLUMN_CATEGORY);
+    expect_type("x", date, DROVE_COLUMN_DATE);
+    expect_type("x", time_of_day, DROVE_COLUMN_DATE);
+    expect_type("x", word, DROVE_COLUMN_CATEGORY);
+    expect_type("x", many_words, DROVE_COLUMN_HASHED);
+    expect_type("x", all_different, DROVE_COLUMN_ID);
+    expect_type("x", consecutive, DROVE_COLUMN_ID);
+    expect_type("id", scattered, DROVE_COLUMN_ID);
+    expect_type("shop_id", small, DROVE_COLUMN_CATEGORY);
+    expect_type("valid", scattered, DROVE_COLUMN_NUMBER); /* "id" is no word of it */
+    expect_type("x", constant, DROVE_COLUMN_CONSTANT);
+    expect_type("x", constant_number, DROVE_COLUMN_CONSTANT);
+    expect_type("x", all_missing, DROVE_COLUMN_CONSTANT);
+    expect_type("x", sentence, DROVE_COLUMN_FREE_TEXT);
+}
+
+/* 60,000 rows, so that the sample does not see the row that differs. */
+static void write_late(const char *odd)
+{
+    FILE *file = fopen("late", "w");
+    assert_non_null(file);
+    fputs("x,other,y\n", file);
+    for (unsigned row = 0; row < 60000; row++) {
+        if (row == 45678) fprintf(file, "%s,1,0\n", odd);
+        else fprintf(file, "%u.5,%u,%u\n", row % 50, row % 31, row % 2);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_widening(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_table_options opt = options_of("late", "y");
+    write_late("unknown");
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_CATEGORY);
+    assert_int_equal(column_of(&known, "x")->n_values, 51);
+    assert_non_null(strstr(known.notes, "row 45679 holds no number"));
+    drove__known_table_fini(&known);
+    opt.types = "x:number";
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_NUMBER);
+    assert_int_equal(column_of(&known, "x")->n_missing, 1);
+    assert_true(column_of(&known, "x")->has_missing && column_of(&known, "x")->fill == 24.5f);
+    assert_non_null(strstr(known.notes, "1 cells are no number"));
+    drove__known_table_fini(&known);
+    opt.types = NULL;
+    write_late("inf"); /* as good as missing */
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_NUMBER);
+    assert_int_equal(column_of(&known, "x")->n_missing, 1);
+    drove__known_table_fini(&known);
+    write_late("");
+    learn(&opt, &known);
+    assert_true(column_of(&known, "x")->has_missing);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("late"), 0);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_table_options opt = options_of("opt", "sex");
+    write_text("opt",
+               "name,age,a+b,sex,note\nann,31,1,f,one two\nbob,4,2,m,two\ncal,7,3,f,three\n");
+    opt.types = "age:category+name:text";
+    opt.text = "note";
+    opt.hash = 16;
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "age")->type, DROVE_COLUMN_CATEGORY);
+    assert_int_equal(column_of(&known, "name")->type, DROVE_COLUMN_TEXT);
+    assert_int_equal(column_of(&known, "note")->n_features, 16);
+    assert_int_equal(column_of(&known, "a+b")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
+    opt = options_of("opt", "a+b"); /* one name, not two */
+    opt.columns = "age+5";
+    learn(&opt, &known);
+    assert_int_equal(known.n_labels, 1);
+    assert_int_equal(column_of(&known, "sex")->type, DROVE_COLUMN_IGNORED);
+    assert_int_equal(column_of(&known, "note")->type, DROVE_COLUMN_CATEGORY);
+    assert_int_equal(column_of(&known, "age")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
+    opt = options_of("opt", "4");
+    opt.ignore = "note";
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "sex")->type, DROVE_COLUMN_LABEL);
+    assert_int_equal(column_of(&known, "note")->type, DROVE_COLUMN_IGNORED);
+    drove__known_table_fini(&known);
+}
+
+static void test_wrong_options(void **state)
+{
+    (void)state;
+    write_text("opt", "name,age,sex\nann,31,f\nbob,4,m\n");
+    drove_table_options opt = options_of("opt", "sexx");
+    expect_refusal(&opt, DROVE_E_ARG, "table?label", "did you mean \"sex\"", NULL);
+    opt.label = "17";
+    expect_refusal(&opt, DROVE_E_ARG, "1 to 3", "\"17\"", NULL);
+    opt.label = "sex+sex";
+    expect_refusal(&opt, DROVE_E_ARG, "twice", NULL);
+    opt = options_of("opt", "sex");
+    opt.ignore = "height";
+    expect_refusal(&opt, DROVE_E_ARG, "table?ignore", NULL);
+    opt = options_of("opt", "sex");
+    opt.types = "age:colour";
+    expect_refusal(&opt, DROVE_E_ARG, "table?types", "age:colour", NULL);
+    opt.types = "age";
+    expect_refusal(&opt, DROVE_E_ARG, "table?types", NULL);
+    opt = options_of("opt", "sex");
+    opt.ignore = "name+age";
+    expect_refusal(&opt, DROVE_E_DATA, "column to learn from", NULL);
+}
+
+/* R's write.table: the header has no cell for the names of rows. */
+static void test_row_names(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_table_options opt = options_of("r", "y");
+    write_text("r", "x y\n\"a\" 1 2\n\"b\" 3 4\n");
+    learn(&opt, &known);
+    assert_int_equal(known.table.n_columns, 3);
+    assert_int_equal(column_of(&known, "row names")->type, DROVE_COLUMN_ID);
+    assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 10000 };
+    drove_known_table known;
+    drove_table_options opt = options_of("wide", NULL);
+    FILE *file = fopen("wide", "w");
+    assert_non_null(file);
+    for (unsigned row = 0; row < 4; row++) {
+        for (unsigned i = 0; i < COLUMNS; i++) {
+            if (row == 0) fprintf(file, "%sc%u", i > 0 ? "," : "", i);
+            else fprintf(file, "%s%u", i > 0 ? "," : "", row * (i + 3) % 11 + row);
+        }
+        fputc('\n', file);
+    }
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    assert_int_equal(known.schema->n_columns, COLUMNS);
+    assert_int_equal(known.table.n_rows, 3);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("wide"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),     cmocka_unit_test(test_widening),
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_row_names), cmocka_unit_test(test_wide)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

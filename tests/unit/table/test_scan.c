@@ -1,0 +1,203 @@
+/* tests/unit/table/test_scan.c - records and cells, and how a file is written. */
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const drove_dialect comma = {',', '\n'};
+
+/* All cells as "[a][b]/[c]": records end in '/'. */
+static void cells_of(const drove_dialect *d, const char *text, char *into)
+{
+    const char *at = text, *end = text + strlen(text), *start, *record_end;
+    *into = '\0';
+    while (drove__record_next(d, &at, end, &start, &record_end)) {
+        bool more = true;
+        while (more) {
+            drove_cell cell;
+            char plain[64] = "";
+            more = drove__cell_next(d, &start, record_end, &cell);
+            assert_true(cell.length < sizeof plain);
+            size_t n = drove__cell_unquote(&cell, plain);
+            if (!cell.is_doubled) memcpy(plain, cell.text, n = cell.length);
+            sprintf(into + strlen(into), "[%.*s%s]", (int)n, plain, cell.is_broken ? "!" : "");
+            if (cell.is_broken) break;
+        }
+        strcat(into, "/");
+    }
+}
+
+static void expect_cells(const drove_dialect *d, const char *text, const char *expected)
+{
+    char found[512];
+    cells_of(d, text, found);
+    assert_string_equal(found, expected);
+}
+
+static void test_records(void **state)
+{
+    (void)state;
+    const drove_dialect cr = {',', '\r'}, blank = {' ', '\n'}, tab = {'\t', '\n'};
+    expect_cells(&comma, "a,b\nc,d", "[a][b]/[c][d]/");
+    expect_cells(&comma, "a,b\r\nc,d\r\n", "[a][b]/[c][d]/");
+    expect_cells(&cr, "a,b\rc,d\r", "[a][b]/[c][d]/");
+    expect_cells(&comma, "\n\na,b\n  \n\r\nc,d\n\n", "[a][b]/[c][d]/");
+    expect_cells(&comma, "a,,\n,,\n", "[a][][]/[][][]/");
+    expect_cells(&comma, " a , b\t\n", "[a][b]/");
+    expect_cells(&comma, "\"a,b\",\"c\nd\",\"e\"\"f\"\n\"\",x\n", "[a,b][c\nd][e\"f]/[][x]/");
+    expect_cells(&comma, " \"a\" , b\n", "[a][b]/");
+    expect_cells(&comma, "5\" pipe,b\"c\n", "[5\" pipe][b\"c]/");
+    expect_cells(&comma, "\"a\"x,b\nc,d\n", "[a!]/[c][d]/");
+    expect_cells(&comma, "a,\"b\nc,d\n", "[a][b\nc,d\n!]/");
+    expect_cells(&blank, "  a   b \n c \"d e\"\n", "[a][b]/[c][d e]/");
+    expect_cells(&tab, "a b\t\tc\n", "[a b][][c]/");
+    expect_cells(&comma, "", "");
+    expect_cells(&comma, "\"", "[!]/");
+}
+
+static drove_content content_of(const char *text)
+{
+    return (drove_content){.text = text, .end = text + strlen(text)};
+}
+
+static void expect_dialect(const char *text, char separator, char line_end, bool is_header)
+{
+    drove_content content = content_of(text);
+    drove_dialect d = drove__detect_dialect(&content, 0);
+    if (d.separator != separator) fail_msg("%s: separator '%c'", text, d.separator);
+    assert_int_equal(d.line_end, line_end);
+    if (drove__detect_header(&content, &d) != is_header) fail_msg("%s: header", text);
+}
+
+static void test_dialects(void **state)
+{
+    (void)state;
+    expect_dialect("a,b\n1,2\n", ',', '\n', true);
+    expect_dialect("a;b\n1,5;2,5\n", ';', '\n', true);
+    expect_dialect("1,5;2,5\n3,5;4,5\n", ';', '\n', false);
+    expect_dialect("a\tb c\n1\t2 3\n", '\t', '\n', true);
+    expect_dialect("a|b\n1|x,y\n", '|', '\n', true);
+    expect_dialect("a b c\n1 2 3\n4 5 6\n", ' ', '\n', true);
+    expect_dialect("a,b\r1,2\r", ',', '\r', true);
+    expect_dialect("\"a\r\nx\",b\n1,2\n", ',', '\n', true);
+    expect_dialect("a,b,c\n1,2,3\n4,5\n6,7,8\n", ',', '\n', true);
+    expect_dialect("one\n1\n", ',', '\n', true);
+    expect_dialect("red,big\nblue,small\nred,small\n", ',', '\n', false);
+    expect_dialect("colour,size\nblue,small\nred,small\n", ',', '\n', true);
+    expect_dialect("2020-01-01,x\n2020-01-02,y\n", ',', '\n', false);
+    drove_content content = content_of("a,b;c\n");
+    assert_int_equal(drove__detect_dialect(&content, ',').separator, ',');
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"a", "column2", "a.2", "say \"x\"", "a.3", "b c"};
+    const char *text = "a,,a,\"say \"\"x\"\"\",a,\"b\nc\"";
+    char **name;
+    size_t n;
+    assert_int_equal(drove__detect_names("f", &comma, text, text + strlen(text), true, &name, &n),
+                     DROVE_OK);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(name[i], expected[i]);
+        free(name[i]);
+    }
+    free(name);
+}
+
+static drove_status load(const char *path)
+{
+    drove_content content;
+    drove_status status = drove__content_load(path, &content);
+    drove__content_fini(&content);
+    return status;
+}
+
+static void test_content(void **state)
+{
+    (void)state;
+    drove_content content;
+    write_bytes("bom",
+                "\xef\xbb\xbf"
+                "a,b\n",
+                7);
+    assert_int_equal(drove__content_load("bom", &content), DROVE_OK);
+    assert_int_equal(*content.text, 'a');
+    drove__content_fini(&content);
+    write_text("latin", "na\xefve,\xff\n");
+    assert_int_equal(drove__content_load("latin", &content), DROVE_OK);
+    assert_true(content.was_latin1);
+    assert_int_equal(content.end - content.text, 10);
+    assert_memory_equal(content.text, "na\xc3\xafve,\xc3\xbf\n", 10);
+    drove__content_fini(&content);
+    write_text("utf8", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x91\n");
+    assert_int_equal(drove__content_load("utf8", &content), DROVE_OK);
+    assert_false(content.was_latin1);
+    drove__content_fini(&content);
+    write_bytes("utf16",
+                "\xff\xfe"
+                "a\0,\0",
+                6);
+    write_bytes("zip", "PK\x03\x04 and so on", 14);
+    write_bytes("zero", "a,b\n1,\0\n", 8);
+    write_text("empty", "");
+    write_text("blank", " \n\r\n\t\n");
+    static const char *const refused[][2] = {{"utf16", "UTF-16"},
+                                             {"zip", "spreadsheet"},
+                                             {"zero", "byte 6"},
+                                             {"empty", "empty file"},
+                                             {"blank", "empty file"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(load(refused[i][0]), DROVE_E_DATA);
+        assert_non_null(strstr(drove_error_text(), refused[i][1]));
+    }
+    assert_int_equal(load("absent"), DROVE_E_FILE);
+}
+
+/* A line above the limit, and a quote that swallows the file. */
+static void test_long_line(void **state)
+{
+    (void)state;
+    size_t n = DROVE_RECORD_MOST_BYTES + 4096;
+    char *text = malloc(n);
+    assert_non_null(text);
+    memset(text, 'x', n);
+    write_bytes("long", text, n);
+    assert_int_equal(load("long"), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "lines of at most"));
+    memcpy(text, "a,b\n1,\"2\n", 9);
+    write_bytes("quote", text, n);
+    free(text);
+    drove_table_options opt = options_of("quote", NULL);
+    expect_refusal(&opt, DROVE_E_DATA, "quote:2", "never closed", NULL);
+    assert_int_equal(remove("long"), 0);
+    assert_int_equal(remove("quote"), 0);
+}
+
+static void test_ragged(void **state)
+{
+    (void)state;
+    drove_table_options opt = options_of("ragged", NULL);
+    write_text("ragged", "age,\"fa\nre\",alive\n1,2,3\n\n4,5\n");
+    expect_refusal(&opt, DROVE_E_DATA, "ragged:5: row 2", "expected 3 cells, found 2",
+                   "none for column \"alive\"", NULL);
+    write_text("ragged", "age,fare,alive\n1,2,3\n4,5,6,7\n");
+    expect_refusal(&opt, DROVE_E_DATA, "ragged:3: row 2", "found 4", "more after column \"alive\"",
+                   NULL);
+    write_text("ragged", "age,fare,alive\n1,\"2\"x,3\n4,5,6\n");
+    expect_refusal(&opt, DROVE_E_DATA, "ragged:2: row 1", "column \"fare\"", "closing quote", NULL);
+    write_text("ragged", "age,fare,alive\n");
+    opt.header = DROVE_HEADER_YES;
+    expect_refusal(&opt, DROVE_E_DATA, "ragged", "rows below the header", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records),   cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_content),
+        cmocka_unit_test(test_long_line), cmocka_unit_test(test_ragged)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
