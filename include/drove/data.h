@@ -1,10 +1,12 @@
 /* drove/data.h - open, inspect and convert data sets.
  *
  * A data set is named by a spec (docs/formats.md):
- *   mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y  cifar10:FILE,...
+ *   table:FILE?label=NAME  mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y
+ *   cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
  * All of them accept ?scale=none|unit|standard|mean and ?split=0.1; images also ?crop=28&pad=4
- * and mirror=1.  Every file may be gzip-compressed.
+ * and mirror=1.  Every file may be gzip-compressed.  The path of a file alone, "people.csv", is a
+ * table, or LIBSVM data by its content; "-" is a table on standard input.
  */
 #ifndef DROVE_DATA_H
 #define DROVE_DATA_H
@@ -35,6 +37,13 @@ drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out);
 void         drove_data_destroy(drove_data *data); /* may be NULL */
 
+/* Whether a text names data, not a run file: a spec of a known format, "-", or a path that ends as
+ * tables do (.csv, .tsv, .txt ..., also with .gz). */
+int drove_data_is_named(const char *text);
+/* Writes spec with ?label=label into into[size]; spec alone if label is NULL or "".
+ * Errors: DROVE_E_ARG (too long). */
+drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size);
+
 typedef struct drove_data_facts {
     size_t n_rows, n_features;
     size_t n_classes; /* classes, or labels of multi-label data; 0 for regression */
@@ -61,7 +70,7 @@ typedef struct drove_data_facts {
 void drove_data_describe(const drove_data *data, drove_data_facts *out);
 
 /* Writes a description for people to stream: rows, features, storage, value range, class counts,
- * notes. */
+ * notes; of a table also its columns. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);
 
 /* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y,

@@ -51,10 +51,12 @@ typedef struct drove_storage {
     uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
     uint32_t     *label;       /* ascending within a row                                  */
     char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
-    size_t   channels, height, width; /* of images; 0 = not images                              */
-    int      index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
-    char     notes[256];
-    unsigned n_views; /* reference count; atomic access only                     */
+    bool          target_is_scaled; /* y_value, by drove__data_scale_target                   */
+    size_t channels, height, width; /* of images; 0 = not images                              */
+    int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
+    struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
+    char                 notes[1024];
+    unsigned             n_views; /* reference count; atomic access only                     */
 } drove_storage;
 
 typedef enum drove_rows_of { DROVE_ROWS_ALL, DROVE_ROWS_TRAIN, DROVE_ROWS_TEST } drove_rows_of;
@@ -68,6 +70,9 @@ struct drove_data {
      * to do.  Sparse data are only multiplied (shift is 0), so that zeros stay zeros. */
     float        *shift, *factor; /* [n_features], owned by this view                    */
     drove_augment augment;        /* applied after that, to images                       */
+    /* Values of a table, for training: y' = (y - target_shift) * target_factor; factor 0: as they
+     * are.  drove__data_scale_target applies it. */
+    double target_shift, target_factor;
     /* Origin: what drove_data_open(spec, "split", seed) gives, or, for all rows,
      * drove_data_open(spec, NULL, ..).  NULL: not known. */
     char         *spec;
@@ -112,6 +117,10 @@ typedef struct drove_format_ops {
      * table.  shard: rows to keep, NULL: all; only with reads_shards. */
     drove_status (*read)(const drove_spec *spec, int part, const drove_shard *shard,
                          drove_storage **out);
+    /* Reads further data by the schema of `like` (only its descriptive part is used): columns by
+     * name.  NULL: columns have no names.  Without use_labels no label is read. */
+    drove_status (*read_like)(const drove_spec *spec, const drove_storage *like, bool use_labels,
+                              drove_storage **out);
     bool          has_test;     /* `--test split` and ?part=test name files of the format         */
     bool          reads_shards; /* keeps only the shard's rows in memory                          */
     drove_scaling default_scaling;
@@ -148,6 +157,17 @@ typedef struct drove_scale {
     const float  *shift, *factor; /* [n_features], or both NULL */
 } drove_scale;
 drove_scale drove__data_scale(const drove_data *data);
+
+/* Scales the values of the view's storage, once, before anything reads them: targets of any size
+ * are then learned alike.  A loss is in units of their deviation afterwards. */
+void drove__data_scale_target(drove_data *data);
+
+/* The spec that a text stands for, from malloc: the text itself, or, for the path of a file (or
+ * "-"), the path with the word of its format before it: table, or libsvm by its content.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drove__data_expand(const char *text, char **out);
+/* Whether a spec takes ?label=. */
+bool drove__data_takes_label(const char *text);
 
 /* Opens spec as further data for a model: read, matched (features, classes by name, target) and
  * scaled as test data of `like`.  Only the descriptive part of `like` is used (it may have no

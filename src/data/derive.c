@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/scale.h"
+#include "table/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,8 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
         to->height = s->height;
         to->width = s->width;
         to->index_base = s->index_base;
+        to->schema = drove__schema_retain(s->schema);
+        to->target_is_scaled = s->target_is_scaled;
         memcpy(to->notes, s->notes, sizeof to->notes);
         status = copy_names(s, to);
     }
@@ -183,6 +186,8 @@ drove_status drove__data_derive(const drove_data *data, size_t n_features, drove
     s->n_features = n_features;
     s->x_kind = DROVE_X_F32;
     s->channels = s->height = s->width = 0;
+    drove__schema_release(s->schema); /* the new features are no columns */
+    s->schema = NULL;
     s->x_f32 = drove__alloc(count, sizeof *s->x_f32);
     drove_status status =
         s->x_f32 != NULL ? copy_targets(data, s) : drove__fail_nomem("features", count);

@@ -3,6 +3,7 @@
 
 #include "data/quant.h"
 #include "data/scale.h"
+#include "table/schema.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -241,5 +242,8 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
     if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
     else DROVE_TRY(print_classes(data, stream));
     if (facts.notes[0] != '\0') fprintf(stream, "notes     %s\n", facts.notes);
+    if (data->storage->schema == NULL) return DROVE_OK;
+    putc('\n', stream);
+    drove__schema_print(data->storage->schema, stream);
     return DROVE_OK;
 }

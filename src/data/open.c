@@ -43,8 +43,12 @@ static drove_status read_common_keys(source *from)
 /* The caller calls drove__spec_fini on *from even after a failure. */
 static drove_status parse_source(const char *text, source *from)
 {
+    char *spec;
     memset(from, 0, sizeof *from);
-    DROVE_TRY(drove__spec_parse(text, &from->spec));
+    DROVE_TRY(drove__data_expand(text, &spec));
+    drove_status status = drove__spec_parse(spec, &from->spec);
+    free(spec);
+    DROVE_TRY(status);
     DROVE_TRY(drove__format_find(&from->spec, &from->format));
     DROVE_TRY(drove__format_check(from->format, &from->spec));
     return read_common_keys(from);
@@ -193,6 +197,19 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     }
     if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
+    if (s->schema != NULL && from->format->read_like != NULL)
+        return from->format->read_like(&from->spec, s, use_labels, out);
+    if (s->schema != NULL)
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: expected a table, like the training data, so that columns can be "
+                           "matched by name",
+                           from->spec.name);
+    if (from->format->read_like != NULL)
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "%s: expected data in the format of the training data, whose columns have "
+            "no names (csv:FILE for a table of numbers)",
+            from->spec.name);
     return from->format->read(&from->spec, from->part, NULL, out);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "data/quant.h"
+#include "table/schema.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -42,6 +43,7 @@ void drove__storage_release(drove_storage *storage)
         for (size_t i = 0; i < storage->n_classes; i++) free(storage->class_name[i]);
         free(storage->class_name);
     }
+    drove__schema_release(storage->schema);
     free(storage);
 }
 

@@ -1,0 +1,154 @@
+/* data/path.c - data sets named by the path of a file alone. */
+#include "data/data.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Does text begin with the word of a format?  n: bytes before its first ':' or '?'. */
+static bool names_format(const char *text)
+{
+    size_t n = strcspn(text, ":?");
+    for (size_t i = 0; drove__formats[i] != NULL; i++) {
+        const char *name = drove__formats[i]->name;
+        if (strcspn(name, ":") == n && strncmp(name, text, n) == 0) return true;
+    }
+    return false;
+}
+
+static bool ends_with(const char *text, size_t n, const char *ending)
+{
+    size_t n_ending = strlen(ending);
+    if (n <= n_ending) return false;
+    for (size_t i = 0; i < n_ending; i++) {
+        if (tolower((unsigned char)text[n - n_ending + i]) != ending[i]) return false;
+    }
+    return true;
+}
+
+/* .csv, .tsv, .tab, .psv, .txt, .dat or .data, also with .gz behind it. */
+static bool has_table_ending(const char *path, size_t n)
+{
+    static const char *const endings[] = {".csv", ".tsv", ".tab", ".psv", ".txt", ".dat", ".data"};
+    if (ends_with(path, n, ".gz")) n -= 3;
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        if (ends_with(path, n, endings[i])) return true;
+    }
+    return false;
+}
+
+/* A label, and then pairs of an index and a value: "+1 3:0.5 17:1". */
+static bool is_libsvm_line(const char *line)
+{
+    size_t n_pairs = 0;
+    line += strspn(line, " \t");
+    line += strcspn(line, " \t");
+    while (*(line += strspn(line, " \t\r")) != '\0' && *line != '#') {
+        size_t n_digits = strspn(line, "0123456789"), n = strcspn(line, " \t\r");
+        if (n_digits == 0 || line[n_digits] != ':' || n_digits + 1 >= n) return false;
+        if (strspn(line + n_digits + 1, "0123456789+-.eE") < n - n_digits - 1) return false;
+        line += n;
+        n_pairs++;
+    }
+    return n_pairs > 0;
+}
+
+/* Only regular files are looked into: what a pipe holds can be read once. */
+static bool holds_libsvm(const char *path)
+{
+    drove_reader *reader;
+    char first[1024];
+    size_t n = 0;
+    if (drove__reader_open(path, &reader) != DROVE_OK) return false;
+    if (drove__reader_read_some(reader, first, sizeof first - 1, &n) != DROVE_OK) n = 0;
+    drove__reader_close(reader);
+    first[n] = '\0';
+    first[strcspn(first, "\n")] = '\0';
+    return is_libsvm_line(first);
+}
+
+/* Escapes what a spec would take for something else; is_plain: '%' is one, too. */
+static char *make_spec(const char *format, const char *path, size_t n, const char *keys,
+                       bool is_plain)
+{
+    size_t at = strlen(format) + 1, size = at + 3 * n + strlen(keys) + 1;
+    char *spec = malloc(size);
+    if (spec == NULL) return NULL;
+    snprintf(spec, size, "%s:", format);
+    for (size_t i = 0; i < n; i++) {
+        bool is_special = path[i] == ',' || path[i] == '&' || (path[i] == '%' && is_plain);
+        if (is_special) at += (size_t)snprintf(spec + at, 4, "%%%02X", (unsigned)path[i]);
+        else spec[at++] = path[i];
+    }
+    strcpy(spec + at, keys);
+    return spec;
+}
+
+drove_status drove__data_expand(const char *text, char **out)
+{
+    size_t n = strcspn(text, "?");
+    struct stat about;
+    const char *format = NULL;
+    char *path = strndup(text, n);
+    if (path == NULL) return drove__fail_nomem("spec", n);
+    bool exists = stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
+    if (strcmp(path, "-") == 0) format = "table";
+    else if (n > 0 && !names_format(text) && (exists || has_table_ending(text, n)))
+        format =
+            exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv") && holds_libsvm(path)
+                ? "libsvm"
+                : "table";
+    *out = format != NULL ? make_spec(format, text, n, text + n, exists) : strdup(text);
+    free(path);
+    return *out != NULL ? DROVE_OK : drove__fail_nomem("spec", strlen(text));
+}
+
+/* ---- for programs ---- */
+
+int drove_data_is_named(const char *text)
+{
+    size_t n = strcspn(text, "?");
+    if (n == 1 && *text == '-') return 1;
+    return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
+}
+
+bool drove__data_takes_label(const char *text)
+{
+    char *spec;
+    bool takes = false;
+    if (drove__data_expand(text, &spec) != DROVE_OK) return false;
+    size_t n = strcspn(spec, ":?");
+    for (size_t i = 0; drove__formats[i] != NULL; i++) {
+        const drove_format_ops *f = drove__formats[i];
+        if (strlen(f->name) != n || strncmp(f->name, spec, n) != 0) continue;
+        for (size_t k = 0; f->keys != NULL && f->keys[k] != NULL; k++)
+            takes = takes || strcmp(f->keys[k], "label") == 0;
+    }
+    free(spec);
+    return takes;
+}
+
+drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)
+{
+    size_t n = strlen(spec), at = n;
+    const char *key = strchr(spec, '?') == NULL ? "?label=" : "&label=";
+    if (label == NULL || *label == '\0') key = "";
+    if (n + strlen(key) + 3 * strlen(key[0] != '\0' ? label : "") >= size)
+        return drove__fail(DROVE_E_ARG, "label: expected a shorter text, found %zu bytes",
+                           strlen(label));
+    memcpy(into, spec, n);
+    strcpy(into + at, key);
+    at += strlen(key);
+    for (const char *c = label; key[0] != '\0' && *c != '\0'; c++) {
+        bool is_special = *c == '&' || *c == '%';
+        if (is_special) at += (size_t)snprintf(into + at, 4, "%%%02X", (unsigned)*c);
+        else into[at++] = *c;
+    }
+    into[at] = '\0';
+    return DROVE_OK;
+}

@@ -1,0 +1,235 @@
+/* data/table.c - tables as people have them: numbers, categories, dates, missing cells.
+ *
+ * src/table/ reads and encodes; here are the keys of the spec and the labels.  From training data
+ * a schema is learned, which the storage keeps; further data are read by it.
+ */
+#include "data/labels.h"
+
+#include "base/mem.h"
+#include "table/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct table_file { /* being read */
+    const drove_spec *spec;
+    drove_known_table known;
+    drove_labels *labels;
+    drove_storage *storage;
+    bool *keep; /* [n_rows] rows with a label; NULL: all */
+    size_t n_kept;
+    char *scratch; /* of a label with "" */
+} table_file;
+
+/* ---- the spec ---- */
+
+static drove_status read_separator(const drove_spec *spec, char *out)
+{
+    static const char *const names[] = {"comma", "semicolon", "tab", "bar", "space"};
+    static const char separators[] = {',', ';', '\t', '|', ' '};
+    const char *text = drove__spec_get(spec, "sep", "");
+    unsigned choice = 0;
+    if (*text == '\0') return DROVE_OK;
+    if (strlen(text) == 1 && strchr("\"+-.0123456789eE", *text) == NULL) {
+        *out = *text;
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__spec_word(spec, "sep", names, DROVE_COUNT(names), &choice));
+    *out = separators[choice];
+    return DROVE_OK;
+}
+
+static drove_status read_options(const drove_spec *spec, drove_table_options *opt)
+{
+    static const char *const words[] = {"auto", "yes", "no"};
+    unsigned header = DROVE_HEADER_AUTO;
+    *opt = (drove_table_options){.path = spec->arg[0],
+                                 .label = drove__spec_get(spec, "label", NULL),
+                                 .ignore = drove__spec_get(spec, "ignore", NULL),
+                                 .columns = drove__spec_get(spec, "columns", NULL),
+                                 .types = drove__spec_get(spec, "types", NULL),
+                                 .text = drove__spec_get(spec, "text", NULL),
+                                 .onehot = DROVE_ONEHOT_DEFAULT,
+                                 .hash = DROVE_HASH_DEFAULT};
+    DROVE_TRY(read_separator(spec, &opt->separator));
+    DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
+    DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));
+    DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
+    opt->header = (drove_header)header;
+    if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "table?hash: expected a power of two, found %llu",
+                       (unsigned long long)opt->hash);
+}
+
+/* ---- labels ---- */
+
+/* Rows without a label cannot be learned from, nor scored. */
+static drove_status keep_labelled(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    size_t n_without = 0;
+    f->n_kept = t->n_rows;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        bool has_all = true;
+        for (size_t k = 0; k < t->n_labels; k++)
+            has_all = has_all && t->label[row * t->n_labels + k].length > 0;
+        if (has_all) continue;
+        if (f->keep == NULL) {
+            f->keep = malloc(t->n_rows);
+            if (f->keep == NULL) return drove__fail_nomem("rows", t->n_rows);
+            memset(f->keep, true, t->n_rows);
+        }
+        f->keep[row] = false;
+        n_without++;
+    }
+    if (n_without == 0) return DROVE_OK;
+    const char *name = t->name[f->known.label[0]];
+    if (n_without == t->n_rows)
+        return drove__fail(DROVE_E_DATA, "%s: expected labels in column \"%.80s\", found none",
+                           t->path, name);
+    f->n_kept -= n_without;
+    drove__known_note(&f->known, "%zu row%s without a label in column \"%.40s\" left out",
+                      n_without, n_without == 1 ? "" : "s", name);
+    return DROVE_OK;
+}
+
+static drove_status add_text(table_file *f, const drove_cell *cell)
+{
+    if (!cell->is_doubled)
+        return drove__labels_add(f->labels, NULL, cell->text, cell->length, true);
+    char *scratch = realloc(f->scratch, cell->length);
+    if (scratch == NULL) return drove__fail_nomem("a label", cell->length);
+    f->scratch = scratch;
+    size_t n = drove__cell_unquote(cell, scratch);
+    return drove__labels_add(f->labels, NULL, scratch, n, true);
+}
+
+static drove_status add_label(table_file *f, const drove_cell *cell)
+{
+    const drove_known_table *known = &f->known;
+    float number;
+    bool is_plain = !known->label_is_number || known->label_form == DROVE_FORM_POINT;
+    if (!is_plain && drove__cell_number(known->label_form, cell->text, cell->length, &number))
+        return drove__labels_add_number(f->labels, (double)number);
+    return add_text(f, cell);
+}
+
+static drove_status read_one_label(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        drove_status status = t->n_labels > 0 ? add_label(f, &t->label[row])
+                                              : drove__labels_add_number(f->labels, 0.0);
+        if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
+        if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
+    }
+    return drove__labels_finish(f->labels, f->spec, t->path, f->storage);
+}
+
+/* Several columns of truth values: the labels that a row has are those of its true ones. */
+static drove_status read_label_sets(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    drove_storage *s = f->storage;
+    size_t n = 0, at = 0;
+    s->y_kind = DROVE_Y_LABELS;
+    s->class_name = calloc(t->n_labels, sizeof *s->class_name);
+    s->label_start = calloc(f->n_kept + 1, sizeof *s->label_start);
+    s->label = drove__grow(NULL, f->n_kept * t->n_labels, sizeof *s->label);
+    if (s->class_name == NULL || s->label_start == NULL || s->label == NULL)
+        return drove__fail_nomem("labels", f->n_kept * t->n_labels);
+    s->n_classes = t->n_labels;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        s->class_name[k] = strdup(t->name[f->known.label[k]]);
+        if (s->class_name[k] == NULL) return drove__fail_nomem("labels", t->n_labels);
+    }
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            const drove_cell *cell = &t->label[row * t->n_labels + k];
+            float value;
+            if (!drove__cell_boolean(cell->text, cell->length, &value))
+                return drove__fail(DROVE_E_DATA,
+                                   "%s: row %zu: column \"%.60s\": expected a truth value, as of "
+                                   "several labels, found \"%.*s\"",
+                                   t->path, row + 1, t->name[f->known.label[k]],
+                                   (int)(cell->length < 40 ? cell->length : 40), cell->text);
+            if (value != 0) s->label[n++] = (uint32_t)k;
+        }
+        s->label_start[++at] = n;
+    }
+    return DROVE_OK;
+}
+
+/* ---- the storage ---- */
+
+static drove_status fill_storage(table_file *f)
+{
+    drove_storage *s = f->storage;
+    drove_encoded x;
+    DROVE_TRY(drove__labels_create(&f->labels));
+    DROVE_TRY(keep_labelled(f));
+    s->n_rows = f->n_kept;
+    s->n_features = f->known.schema->n_features;
+    s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
+    DROVE_TRY(f->known.table.n_labels > 1 ? read_label_sets(f) : read_one_label(f));
+    DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
+    s->x_f32 = x.x;
+    s->row_start = x.row_start;
+    s->index = x.index;
+    s->value = x.value;
+    s->schema = drove__schema_retain(f->known.schema);
+    if (f->known.notes[0] != '\0') drove__storage_note(s, "%s", f->known.notes);
+    return drove__storage_check(s, f->known.table.path);
+}
+
+/* f->known was filled, with this status. */
+static drove_status finish(table_file *f, drove_status status, drove_storage **out)
+{
+    if (status == DROVE_OK) status = drove__storage_create(&f->storage);
+    if (status == DROVE_OK) status = fill_storage(f);
+    drove__labels_destroy(f->labels);
+    drove__known_table_fini(&f->known);
+    free(f->keep);
+    free(f->scratch);
+    if (status != DROVE_OK) drove__storage_release(f->storage);
+    else *out = f->storage;
+    return status;
+}
+
+static drove_status read_table(const drove_spec *spec, int part, const drove_shard *shard,
+                               drove_storage **out)
+{
+    table_file f = {.spec = spec};
+    drove_table_options opt;
+    (void)part, (void)shard;
+    DROVE_TRY(read_options(spec, &opt));
+    return finish(&f, drove__table_learn(&opt, &f.known), out);
+}
+
+static drove_status read_like(const drove_spec *spec, const drove_storage *like, bool use_labels,
+                              drove_storage **out)
+{
+    table_file f = {.spec = spec};
+    drove_table_options opt;
+    DROVE_TRY(read_options(spec, &opt));
+    return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
+}
+
+static const char *const keys[] = {"label",  "ignore", "columns", "types",  "text",    "sep",
+                                   "header", "onehot", "hash",    "target", "classes", NULL};
+
+const drove_format_ops drove__format_table = {
+    .name = "table",
+    .help = "table of numbers, categories, dates and missing cells; ?label=, ignore=, columns=, "
+            "types=; a path alone means it",
+    .source = "RFC 4180",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_table,
+    .read_like = read_like,
+    .default_scaling = DROVE_SCALE_STANDARD,
+};

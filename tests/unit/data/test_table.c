@@ -1,0 +1,214 @@
+/* tests/unit/data/test_table.c - tables as data sets: labels, scaling, further data by name. */
+#include "support.h"
+
+#include "table/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char people[] = "age,sex,town,alive\n"
+                             "31,man,Oslo,no\n"
+                             "4,woman,Bonn,yes\n"
+                             "NA,man,Oslo,no\n"
+                             "55,woman,Rome,yes\n";
+
+static void test_plain(void **state)
+{
+    (void)state;
+    write_text("people.csv", people);
+    drove_data *d = open_data("table:people.csv?label=alive");
+    assert_int_equal(d->n_rows, 4);
+    assert_int_equal(d->storage->n_features, 7);
+    assert_int_equal(d->scaling, DROVE_SCALE_STANDARD);
+    assert_string_equal(class_of(d, 0), "no");
+    assert_string_equal(class_of(d, 3), "yes");
+    float mean = 0, square = 0;
+    for (size_t i = 0; i < 4; i++) {
+        mean += scaled_at(d, i, 0) / 4;
+        square += scaled_at(d, i, 0) * scaled_at(d, i, 0) / 4;
+        for (size_t f = 1; f < 7; f++) assert_true(scaled_at(d, i, f) == value_at(d, i, f));
+    }
+    assert_true(fabsf(mean) < 1e-6f && fabsf(square - 1) < 1e-5f);
+    drove_data_destroy(d);
+    d = open_data("people.csv?label=alive"); /* a path alone */
+    assert_non_null(d->storage->schema);
+    drove_data_destroy(d);
+    d = open_data("people.csv?label=age&target=value"); /* a row without a label is left out */
+    assert_int_equal(d->n_rows, 3);
+    assert_true(target_of(d, 2) == 55);
+    assert_non_null(strstr(d->storage->notes, "1 row without a label"));
+    drove_data_destroy(d);
+}
+
+static void test_numeric_label(void **state)
+{
+    (void)state;
+    write_text("comma.csv", "x;y\n1,5;2,25\n2,5;3,75\n3;4\n");
+    drove_data *d = open_data("comma.csv");
+    assert_true(target_of(d, 0) == 2.25f && target_of(d, 2) == 4);
+    assert_true(value_at(d, 1, 0) == 2.5f);
+    assert_non_null(strstr(d->storage->notes, "semicolon"));
+    drove_data_destroy(d);
+}
+
+static void test_label_sets(void **state)
+{
+    (void)state;
+    write_text("sets.csv", "x,red,big\n1,0,1\n2,1,1\n3,0,0\n");
+    drove_data *d = open_data("sets.csv?label=red+big");
+    const drove_storage *s = d->storage;
+    assert_int_equal(s->y_kind, DROVE_Y_LABELS);
+    assert_int_equal(s->n_classes, 2);
+    assert_string_equal(s->class_name[1], "big");
+    assert_int_equal(s->label_start[3], 3);
+    assert_int_equal(s->label[0], 1);
+    assert_int_equal(s->label[1], 0);
+    drove_data_destroy(d);
+    expect_refusal("sets.csv?label=x+big", NULL, DROVE_E_DATA, "row 2", "truth value", NULL);
+}
+
+static void test_by_name(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    write_text("people.csv", people);
+    write_text("more.csv", "town;alive;extra;sex;age\nOslo;yes;9;man;4,5\nParis;no;9;other;x\n");
+    open_both("people.csv?label=alive", "more.csv", 1, &train, &test);
+    assert_int_equal(test->storage->n_features, 7);
+    assert_true(value_at(test, 0, 0) == 4.5f);                            /* age */
+    assert_true(value_at(test, 1, 0) == 31 && value_at(test, 1, 1) == 1); /* missing */
+    assert_true(value_at(test, 0, 2) == 1 && value_at(test, 0, 3) == 0);  /* man, woman */
+    assert_true(value_at(test, 0, 5) == 1); /* Oslo, of Bonn, Oslo, Rome */
+    for (size_t f = 2; f < 7; f++) assert_true(value_at(test, 1, f) == 0);
+    assert_string_equal(class_of(test, 0), "yes");
+    assert_non_null(strstr(test->storage->notes, "\"extra\""));
+    assert_non_null(strstr(test->storage->notes, "column \"sex\": 1 cell"));
+    assert_non_null(strstr(test->storage->notes, "\"Paris\""));
+    assert_non_null(strstr(test->storage->notes, "column \"age\": 1 cell is no number"));
+    assert_ptr_equal(test->storage->schema, train->storage->schema);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    write_text("less.csv", "age,alive\n4,yes\n");
+    expect_refusal("people.csv?label=alive", "less.csv", DROVE_E_SHAPE, "less.csv", "\"sex\"",
+                   "\"town\"", NULL);
+    write_text("unlabelled.csv", "age,sex,town\n4,man,Oslo\n");
+    expect_refusal("people.csv?label=alive", "unlabelled.csv", DROVE_E_SHAPE, "label column",
+                   "\"alive\"", NULL);
+    write_text("class.csv", "age,sex,town,alive\n4,man,Oslo,perhaps\n");
+    expect_refusal("people.csv?label=alive", "class.csv", DROVE_E_SHAPE, "perhaps", NULL);
+    write_text("plain.csv", "4,1\n5,0\n");
+    expect_refusal("people.csv?label=alive", "csv:plain.csv", DROVE_E_SHAPE, "table", NULL);
+    expect_refusal("csv:plain.csv", "table:people.csv", DROVE_E_SHAPE, "no names", NULL);
+}
+
+static void test_without_labels(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    write_text("people.csv", people);
+    write_text("unlabelled.csv", "age,sex,town\n4,man,Oslo\n");
+    train = open_data("people.csv?label=alive");
+    assert_int_equal(drove__data_open_like("unlabelled.csv", train, false, &test), DROVE_OK);
+    assert_int_equal(test->n_rows, 1);
+    assert_true(scaled_at(test, 0, 0) == (4 - train->shift[0]) * train->factor[0]);
+    drove_data_destroy(test);
+    drove_data_destroy(train);
+}
+
+/* A copy, an outline and the parts of a split know the columns. */
+static void test_schema_follows(void **state)
+{
+    (void)state;
+    drove_data *train, *test, *outline, *derived;
+    write_text("people.csv", people);
+    open_both("people.csv?label=alive&split=0.5", "split", 3, &train, &test);
+    assert_int_equal(train->n_rows + test->n_rows, 4);
+    assert_int_equal(drove__data_outline(train, &outline), DROVE_OK);
+    assert_ptr_equal(outline->storage->schema, train->storage->schema);
+    assert_int_equal(drove__data_derive(train, 3, &derived), DROVE_OK);
+    assert_null(derived->storage->schema);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    assert_int_equal(outline->storage->schema->n_columns, 4);
+    drove_data_destroy(outline);
+    drove_data_destroy(derived);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    write_text("plain", "+1 1:0.5 3:2\n-1 2:1\n");
+    write_text("a,b%41.txt", "x,y\n1,2\n3,4\n");
+    drove_data *d = open_data("plain");
+    assert_int_equal(d->storage->x_kind, DROVE_X_CSR);
+    drove_data_destroy(d);
+    d = open_data("a,b%41.txt");
+    assert_int_equal(d->n_rows, 2);
+    drove_data_destroy(d);
+    write_gzip("z.csv.gz", "x,y\n1,2\n3,4\n", 12);
+    d = open_data("z.csv.gz");
+    assert_int_equal(d->n_rows, 2);
+    drove_data_destroy(d);
+    expect_refusal("absent.csv", NULL, DROVE_E_FILE, "absent.csv", NULL);
+    expect_refusal("absent", NULL, DROVE_E_ARG, "format", NULL);
+    assert_true(drove_data_is_named("x.CSV.gz") && drove_data_is_named("-") &&
+                drove_data_is_named("libsvm:a") && drove_data_is_named("x.tsv?label=a"));
+    assert_false(drove_data_is_named("run.yaml") || drove_data_is_named("run") ||
+                 drove_data_is_named("csv"));
+}
+
+static void test_wrong_keys(void **state)
+{
+    (void)state;
+    write_text("people.csv", people);
+    expect_refusal("people.csv?hash=1000", NULL, DROVE_E_ARG, "power of two", NULL);
+    expect_refusal("people.csv?sep=..", NULL, DROVE_E_ARG, "sep", NULL);
+    expect_refusal("people.csv?header=maybe", NULL, DROVE_E_ARG, "header", NULL);
+    expect_refusal("people.csv?lable=alive", NULL, DROVE_E_ARG, "label", NULL);
+    expect_refusal("people.csv?label=alive&onehot=9999", NULL, DROVE_E_ARG, "onehot", NULL);
+    write_text("one.csv", "x,y\n1,2\n");
+    expect_refusal("one.csv", NULL, DROVE_E_DATA, "one.csv", "column to learn from", NULL);
+    write_text("nolabel.csv", "x,y\n1,NA\n2,\n");
+    expect_refusal("nolabel.csv", NULL, DROVE_E_DATA, "labels in column \"y\"", NULL);
+}
+
+/* The tables of the folder of real data: each opens with its test file. */
+static void test_real_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *label;
+        size_t n_train, n_test, n_classes;
+    } tables[] = {{"titanic", "survived", 1052, 264, 2},   {"Computers", "price", 5007, 1252, 0},
+                  {"MedExp", "med", 4459, 1115, 0},        {"Males", "wage", 3488, 872, 0},
+                  {"BudgetFood", "wfood", 19177, 4795, 0}, {"biopsy", "class", 559, 140, 2},
+                  {"colon", "status", 1486, 372, 2},       {"Treatment", "treat", 2140, 535, 2}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char name[128], spec[4200], test[4200];
+        drove_data *train, *held_out;
+        snprintf(name, sizeof name, "tables/%s.train.csv", tables[i].name);
+        if (real_file(name) == NULL) return;
+        snprintf(spec, sizeof spec, "%s?label=%s%s", real_file(name), tables[i].label,
+                 tables[i].n_classes == 0 ? "&target=value" : "");
+        snprintf(name, sizeof name, "tables/%s.test.csv", tables[i].name);
+        snprintf(test, sizeof test, "%s", real_file(name));
+        open_both(spec, test, 1, &train, &held_out);
+        assert_int_equal(train->n_rows, tables[i].n_train);
+        assert_int_equal(held_out->n_rows, tables[i].n_test);
+        assert_int_equal(train->storage->n_classes, tables[i].n_classes);
+        drove_data_destroy(train);
+        drove_data_destroy(held_out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),          cmocka_unit_test(test_numeric_label),
+        cmocka_unit_test(test_label_sets),     cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_without_labels), cmocka_unit_test(test_schema_follows),
+        cmocka_unit_test(test_paths),          cmocka_unit_test(test_wrong_keys),
+        cmocka_unit_test(test_real_tables)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
