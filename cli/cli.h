@@ -14,6 +14,7 @@
 
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+enum { CLI_SPEC_SIZE = 8192 };                      /* of a spec with ?label= */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_WRONG = 2 }; /* exit statuses of the program's own */
 
 typedef struct cli_flag {     /* of one command, beside the options of a run                    */

@@ -5,13 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The flags that both have.  false: the error is printed. */
-static bool read_flags(const cli_args *args, drove_use_options *use)
+/* To standard error: standard output is for the result. */
+static void on_message(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "drove: data: %s\n", text);
+}
+
+/* The flags that both have; spec[CLI_SPEC_SIZE]: the data.  false: the error is printed. */
+static bool read_flags(const cli_args *args, drove_use_options *use, char *spec)
 {
     drove_options options = drove_options_default(); /* for its checks of numbers */
-    *use = (drove_use_options){.model = args->word[0], .data = cli_args_get(args, "data", NULL)};
-    if (use->data == NULL) {
+    const char *data = cli_args_get(args, "data", NULL);
+    *use = (drove_use_options){.model = args->word[0], .data = spec, .message = on_message};
+    if (data == NULL) {
         cli_error(CLI_WRONG, "%s: expected --data SPEC, found none", args->command->name);
+        return false;
+    }
+    if (drove_data_set_label(data, cli_args_get(args, "label", ""), spec, CLI_SPEC_SIZE) !=
+        DROVE_OK) {
+        cli_library_error(DROVE_E_ARG);
         return false;
     }
     const char *batch = cli_args_get(args, "batch", NULL);
@@ -48,7 +61,8 @@ int cli_eval(const cli_args *args)
 {
     drove_use_options use;
     drove_score_report report;
-    if (!read_flags(args, &use)) return CLI_WRONG;
+    char spec[CLI_SPEC_SIZE];
+    if (!read_flags(args, &use, spec)) return CLI_WRONG;
     drove_status status = drove_eval(&use, &report);
     if (status != DROVE_OK) return cli_library_error(status);
     if (cli_args_has(args, "json")) {
@@ -67,7 +81,8 @@ int cli_eval(const cli_args *args)
 int cli_predict(const cli_args *args)
 {
     drove_use_options use;
-    if (!read_flags(args, &use)) return CLI_WRONG;
+    char spec[CLI_SPEC_SIZE];
+    if (!read_flags(args, &use, spec)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

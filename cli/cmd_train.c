@@ -84,7 +84,8 @@ static void announce_example(const drove_options *options)
     fputc('\n', stderr);
 }
 
-/* Defaults, then the resumed run's, then the file's (or the example's), then the flags. */
+/* Defaults, then the resumed run's, then the file's (or the example's, or the data alone), then the
+ * flags. */
 static drove_status gather_options(const cli_args *args, drove_options *options)
 {
     drove_status status = DROVE_OK;
@@ -93,8 +94,11 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
     if (resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
         status = drove_options_resume(options, resume);
     }
-    if (status == DROVE_OK && args->n_words > 0)
-        status = drove_options_load(options, args->word[0]);
+    if (status == DROVE_OK && args->n_words > 0) {
+        status = drove_data_is_named(args->word[0])
+                     ? drove_options_set(options, "data", args->word[0])
+                     : drove_options_load(options, args->word[0]);
+    }
     if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
     if (status == DROVE_OK) status = drove_options_validate(options);

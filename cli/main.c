@@ -16,6 +16,9 @@ static const cli_flag train_flags[] = {
 
 static const cli_flag eval_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set with labels"},
+    {.name = "label",
+     .value_name = "COLUMN",
+     .help = "column of the label, as ?label=; a model of a table knows it"},
     {.name = "batch",
      .value_name = "N",
      .help = "examples per pass, by default 512, fewer for large networks of images"},
@@ -30,6 +33,10 @@ static const cli_flag eval_flags[] = {
 
 static const cli_flag predict_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set; labels are not used"},
+    {.name = "label",
+     .value_name = "COLUMN",
+     .help =
+         "column of the label where it is not the last, as ?label=; a model of a table needs none"},
     {.name = "proba",
      .help = "all outputs, separated by commas: probabilities; of svm and linear the raw values"},
     {.name = "batch",
@@ -44,6 +51,9 @@ static const cli_flag predict_flags[] = {
 };
 
 static const cli_flag data_flags[] = {
+    {.name = "label",
+     .value_name = "COLUMN",
+     .help = "column of the label in a table, as ?label=: its name or number; several joined by +"},
     {.name = "part",
      .value_name = "WORD",
      .default_text = "all",
@@ -136,12 +146,12 @@ static const cli_flag info_flags[] = {
 
 static const cli_command commands[] = {
     {.name = "train",
-     .usage = "[RUN.yaml] [--option value | --option=value ...]",
+     .usage = "[RUN.yaml | DATA] [--option value | --option=value ...]",
      .help = "train a model",
      .details = "Trains a model.  A run file holds options as lines \"option: value\"; flags\n"
-                "override it.  Without a run file and without an option of Problem and Method,\n"
-                "the built-in example is trained: generated digits, a network, all processors,\n"
-                "--lr 0.05.\n"
+                "override it.  DATA, such as people.csv, stands for --data DATA.  Without both\n"
+                "and without an option of Problem and Method, the built-in example is trained:\n"
+                "generated digits, a network, all processors, --lr 0.05.\n"
                 "A spec is name:argument,argument?key=value&key=value.\n",
      FLAGS(train_flags),
      .takes_options = true,
@@ -168,10 +178,11 @@ static const cli_command commands[] = {
     {.name = "data",
      .usage = "info|convert SPEC [TO]",
      .help = "look at or convert a data set",
-     .details = "info describes a data set; convert writes it as TO: libsvm:FILE, csv:FILE,\n"
-                "npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training sees it, or\n"
-                "quant:FILE?precision=D8i16, 8 or 16-bit numbers (D8, D16, D32f; sparse data with\n"
-                "i8, i16 or i32).  quant:FILE?from=SPEC checks that FILE was made from SPEC.\n",
+     .details = "info describes a data set, and each column of a table; convert writes it as TO:\n"
+                "libsvm:FILE, csv:FILE, npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training\n"
+                "sees it, or quant:FILE?precision=D8i16, 8 or 16-bit numbers (D8, D16, D32f;\n"
+                "sparse data with i8, i16 or i32).  quant:FILE?from=SPEC checks that FILE was\n"
+                "made from SPEC.\n",
      .words = "info convert",
      FLAGS(data_flags),
      .least_words = 2,

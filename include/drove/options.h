@@ -23,6 +23,7 @@ typedef struct drove_options {
     /* problem */
     char data[DROVE_TEXT_SIZE];       /* spec; default synth:digits */
     char test[DROVE_TEXT_SIZE];       /* spec, "split", or "" = none; default split */
+    char label[DROVE_TEXT_SIZE];      /* column of the label; "" = the last, or as the spec says */
     char features[DROVE_TEXT_SIZE];   /* spec of a feature map; "" = none */
     char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to start from */
     char activation[DROVE_TEXT_SIZE]; /* relu */

@@ -96,6 +96,9 @@ typedef struct drove_use_options {
     const char *isa;   /* NULL or "" = best */
     uint64_t    batch; /* 0 = 512; for networks other than an mlp, about 64 MB worth */
     int         proba; /* predict: all probabilities instead of the label */
+    /* One remark about the data: columns left out, cells that count as missing ...; may be NULL. */
+    void (*message)(void *context, const char *text);
+    void *context;
 } drove_use_options;
 
 typedef struct drove_score_report {

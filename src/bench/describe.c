@@ -69,7 +69,9 @@ static drove_status make_model(const drove_options *options, const drove_input_s
         DROVE_TRY(io_of_shape(shape, &io));
     } else {
         drove_data *train = NULL, *test = NULL;
-        DROVE_TRY(drove_data_open(options->data, NULL, options->seed, &train, &test));
+        char data[DROVE_SPEC_WITH_LABEL_SIZE];
+        DROVE_TRY(drove_data_set_label(options->data, options->label, data, sizeof data));
+        DROVE_TRY(drove_data_open(data, NULL, options->seed, &train, &test));
         io = drove__data_io(train);
         drove_data_destroy(train);
         drove_data_destroy(test);

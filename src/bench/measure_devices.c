@@ -90,7 +90,9 @@ static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
                            "drove dmgc measures low precision",
                            opt->precision[0] != '\0' ? "precision" : "features");
     }
-    DROVE_TRY(drove_data_open(opt->data, NULL, opt->seed, &b->data, &test));
+    char data[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove_data_set_label(opt->data, opt->label, data, sizeof data));
+    DROVE_TRY(drove_data_open(data, NULL, opt->seed, &b->data, &test));
     drove_data_destroy(test);
     DROVE_TRY(make_model(b, opt));
     while (out->n_batches < DROVE_SPEED_BATCHES && BATCHES[out->n_batches] <= b->data->n_rows) {

@@ -6,7 +6,8 @@
  * model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a JSON array),
  * storage, index_base; graph, a description as YAML, where the model came from a file; features
  * where there is a feature map, image where data are images, and what part of them the model sees:
- * its inputs are then the map's features, or that part's numbers.  Described in docs/formats.md.
+ * its inputs are then the map's features, or that part's numbers; table, the schema of a table
+ * (table/schema.h) as JSON; target_scaling where values were scaled.  Described in docs/formats.md.
  */
 #include "data/scale.h"
 #include "model/graph.h"
@@ -16,6 +17,7 @@
 #include "base/mem.h"
 #include "base/safetensors.h"
 
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,6 +102,13 @@ static char *names_as_json(const drove_storage *storage)
     return text;
 }
 
+static void append_meta(const char **meta, const char *key, const char *value)
+{
+    while (*meta != NULL) meta++;
+    meta[0] = key;
+    meta[1] = value;
+}
+
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const drove_data *data, const drove_features_options *features,
                                    const float *theta)
@@ -108,17 +117,20 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
     bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
     char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
-    char image[DROVE_AUGMENT_TEXT_SIZE];
+    char image[DROVE_AUGMENT_TEXT_SIZE], target[80];
     drove__augment_print(is_cut ? &data->augment : &whole, image);
     drove__features_print(features, map);
+    snprintf(target, sizeof target, "%.17g %.17g", data->target_shift, data->target_factor);
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
     const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 2;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
-    char *names = names_as_json(s);
-    drove_status status = DROVE_OK;
-    if (tensor == NULL || names == NULL) {
+    char *names = names_as_json(s), *table = NULL;
+    drove_status status = s->schema != NULL ? drove__schema_to_json(s->schema, &table) : DROVE_OK;
+    if (status != DROVE_OK) {
+        /* below: everything is freed */
+    } else if (tensor == NULL || names == NULL) {
         status = drove__fail_nomem("a model file", most * sizeof *tensor);
     } else {
         const char *meta[] = {"format",
@@ -147,18 +159,20 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               : is_image     ? "image"
                                              : NULL,
                               map[0] != '\0' ? map : image,
+                              NULL, /* room for three pairs, and the end */
+                              NULL,
+                              NULL,
+                              NULL,
                               NULL,
                               NULL,
                               NULL};
-        if (model->graph_text != NULL) {
-            size_t end = 0;
-            while (meta[end] != NULL) end++;
-            meta[end] = "graph";
-            meta[end + 1] = model->graph_text;
-        }
+        if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
+        if (table != NULL) append_meta(meta, "table", table);
+        if (data->target_factor != 0) append_meta(meta, "target_scaling", target);
         status =
             drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
     }
+    free(table);
     free(names);
     free(tensor);
     return status;
@@ -365,6 +379,34 @@ static drove_status read_names(const drove_safetensors *st, drove_modelfile *fil
     return status;
 }
 
+/* "SHIFT FACTOR" of values. */
+static drove_status read_target(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text = drove__safetensors_meta(st, "target_scaling");
+    char shift[40];
+    if (text == NULL) return DROVE_OK;
+    size_t n = strcspn(text, " ");
+    snprintf(shift, sizeof shift, "%.*s", (int)(n < 39 ? n : 39), text);
+    if (text[n] == '\0') return drove__fail(DROVE_E_DATA, "target_scaling: expected two numbers");
+    DROVE_TRY(drove__parse_real("target_scaling", shift, -DBL_MAX, DBL_MAX, &file->target_shift));
+    return drove__parse_real("target_scaling", text + n + 1, DBL_MIN, DBL_MAX,
+                             &file->target_factor);
+}
+
+/* The features that the schema gives must be those of the model. */
+static drove_status read_table(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text = drove__safetensors_meta(st, "table");
+    if (text == NULL) return DROVE_OK;
+    DROVE_TRY(drove__schema_from_json(text, &file->schema));
+    if (file->schema->n_features == file->n_inputs &&
+        file->schema->is_sparse == (file->x_kind == DROVE_X_CSR))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "table: expected columns that give %zu %s features, found %zu",
+                       file->n_inputs, file->x_kind == DROVE_X_CSR ? "sparse" : "dense",
+                       file->schema->n_features);
+}
+
 static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *format = drove__safetensors_meta(st, "format");
@@ -374,6 +416,8 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
                            format ? "\"" : "");
     }
     DROVE_TRY(read_io(st, file));
+    DROVE_TRY(read_table(st, file));
+    DROVE_TRY(read_target(st, file));
     DROVE_TRY(build_model(st, file));
     DROVE_TRY(read_parameters(st, file));
     DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));
@@ -414,6 +458,7 @@ void drove__modelfile_fini(drove_modelfile *file)
     drove__free(file->factor);
     drove__free(file->theta);
     drove__model_destroy(file->model);
+    drove__schema_release(file->schema);
     *file = (drove_modelfile){0};
 }
 

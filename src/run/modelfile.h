@@ -5,6 +5,7 @@
 #include "data/data.h"
 #include "engine/features.h"
 #include "model/model.h"
+#include "table/schema.h"
 
 /* data: as they were opened, before the features; only the descriptive part is used. */
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
@@ -20,10 +21,12 @@ typedef struct drove_modelfile {
     drove_augment          augment; /* images, and what is cut out of them; channels 0: none */
     drove_scaling          scaling;
     /* of the training data, with index_base: how to read further data */
-    drove_x_kind x_kind;
-    int          index_base;
-    float       *shift, *factor; /* [n_inputs], or NULL */
-    char       **class_name;     /* [n_classes], or NULL */
+    drove_x_kind  x_kind;
+    int           index_base;
+    float        *shift, *factor;              /* [n_inputs], or NULL */
+    double        target_shift, target_factor; /* of values, as in drove_data */
+    char        **class_name;                  /* [n_classes], or NULL */
+    drove_schema *schema;                      /* of a table, or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);

@@ -19,15 +19,29 @@ static drove_status check_target(const drove_run *run)
                        run->opt.data);
 }
 
+/* The data of the options with --label as a key; test "" or "split" as they are. */
+static drove_status open_with_label(drove_run *run, const drove_shard *shard)
+{
+    const drove_options *opt = &run->opt;
+    char data[DROVE_SPEC_WITH_LABEL_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
+    bool is_named = is_spec && drove__data_takes_label(opt->test);
+    DROVE_TRY(drove_data_set_label(opt->data, opt->label, data, sizeof data));
+    DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
+    DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, &run->train, &run->test,
+                                     &run->n_train_whole));
+    drove__data_scale_target(run->train);
+    if (run->test != NULL) drove__data_scale_target(run->test);
+    return DROVE_OK;
+}
+
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(drove_run *run)
 {
     uint64_t begun_ns = drove__now_ns();
     drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
     const drove_shard shard = drove__ranks_shard(run);
-    drove_status status =
-        drove__data_open_shard(run->opt.data, run->opt.test, run->opt.seed, &shard, &run->train,
-                               &run->test, &run->n_train_whole);
+    drove_status status = open_with_label(run, &shard);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
     return status == DROVE_OK ? check_target(run) : status;
@@ -61,6 +75,16 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
         return status;
+    }
+    const drove_schema *schema = (run->input != NULL ? run->input : run->train)->storage->schema;
+    if ((schema == NULL) != (file.schema == NULL) ||
+        (schema != NULL && !drove__schema_equal(schema, file.schema))) {
+        drove__modelfile_fini(&file);
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "%s: expected the table that this model was trained on: the same columns, "
+            "categories and fill values",
+            run->opt.model);
     }
     bool is_mapped = run->input != NULL; /* else what counts is what is left of an image */
     size_t n_inputs = is_mapped ? run->input->storage->n_features : io->n_features;

@@ -109,6 +109,9 @@ struct drove_run {
     drove_saving save;
 };
 
+/* --data with --label as a key. */
+enum { DROVE_SPEC_WITH_LABEL_SIZE = 4 * DROVE_TEXT_SIZE + 16 };
+
 /* ---- setup.c ---- */
 
 /* Everything between the options and the first evaluation; of ranks all come to the same status.

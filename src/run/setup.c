@@ -51,9 +51,25 @@ static drove_status place_workers(drove_run *run)
     return DROVE_OK;
 }
 
+/* How a table was understood, in a few lines. */
+static void say_table(const drove_run *run, const drove_schema *schema)
+{
+    char text[400];
+    if (schema == NULL) return;
+    drove__run_say(run, "table: %zu columns, %llu rows, %zu features (drove data info shows all)",
+                   schema->n_columns, (unsigned long long)schema->n_rows, schema->n_features);
+    for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
+        drove__run_say(run, "  %s", text);
+    if (run->train->target_factor != 0 && run->input == NULL)
+        drove__run_say(run,
+                       "  values are learned with mean 0 and deviation 1 (mean %g, deviation %g)",
+                       run->train->target_shift, 1 / run->train->target_factor);
+}
+
 /* What a reader of the data found out, and what a user may not expect of the machine. */
 static void say_notes(const drove_run *run)
 {
+    say_table(run, (run->input != NULL ? run->input : run->train)->storage->schema);
     const drove_plan *plan = &run->plan;
     bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = run->opt.workers[0] != '\0';
     if (run->train->storage->notes[0] != '\0')

@@ -278,11 +278,12 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         if (!info[i].is_fixed) continue;
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
+        if (then == NULL) then = info[i].default_text; /* saved before there was this option */
         DROVE_TRY(get_fixed(run, info[i].name, now));
-        if (then == NULL || strcmp(then, now) != 0) {
+        if (strcmp(then, now) != 0) {
             return drove__fail(DROVE_E_ARG,
                                "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
-                               drove_flag_text(info[i].name, flag), then != NULL ? then : "", now);
+                               drove_flag_text(info[i].name, flag), then, now);
         }
     }
     return DROVE_OK;

@@ -32,13 +32,16 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
         .n_classes = file->io.n_classes,
         .class_name = file->class_name,
         .index_base = file->index_base,
+        .schema = file->schema,
         .n_views = 1,
     };
     *like = (drove_data){.storage = storage,
                          .scaling = file->scaling,
                          .shift = file->shift,
                          .factor = file->factor,
-                         .augment = file->augment};
+                         .augment = file->augment,
+                         .target_shift = file->target_shift,
+                         .target_factor = file->target_factor};
     storage->channels = file->augment.channels;
     storage->height = file->augment.height;
     storage->width = file->augment.width;
@@ -75,6 +78,9 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     DROVE_TRY(drove__modelfile_load(use->model, &u->file));
     describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
+    if (use->message != NULL && u->data->storage->notes[0] != '\0')
+        use->message(use->context, u->data->storage->notes);
+    drove__data_scale_target(u->data);
     DROVE_TRY(map_features(u));
     u->batch = use->batch != 0 ? use->batch : drove__score_rows(u->file.model, 1);
     if (u->batch > u->data->n_rows) u->batch = u->data->n_rows;
@@ -172,12 +178,19 @@ static void print_labels(FILE *stream, const user *u, const float *prob)
     }
 }
 
+/* An output in the unit of the targets. */
+static double value_of(const drove_modelfile *file, float output)
+{
+    double factor = file->target_factor;
+    return factor == 0 ? (double)output : (double)output / factor + file->target_shift;
+}
+
 static void print_prediction(FILE *stream, const user *u, const float *prob, int proba)
 {
     size_t n = u->file.model->n_outputs;
     if (proba || u->file.io.n_classes == 0) {
         for (size_t i = 0; i < n; i++)
-            fprintf(stream, "%s%.9g", i == 0 ? "" : ",", (double)prob[i]);
+            fprintf(stream, "%s%.9g", i == 0 ? "" : ",", value_of(&u->file, prob[i]));
     } else if (u->file.io.is_multi_label) {
         print_labels(stream, u, prob);
     } else {

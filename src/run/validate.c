@@ -25,6 +25,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FEW_PARAMS = 16, MOST_WORDS = 16 };
@@ -60,7 +61,10 @@ static drove_status check_data(const char *flag, const char *text)
 {
     drove_spec spec;
     const drove_format_ops *format;
-    drove_status status = drove__spec_parse(text, &spec);
+    char *expanded;
+    DROVE_TRY(drove__data_expand(text, &expanded));
+    drove_status status = drove__spec_parse(expanded, &spec);
+    free(expanded);
     if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
     status = drove__format_find(&spec, &format);
     if (status == DROVE_OK) status = drove__format_check(format, &spec);
@@ -210,6 +214,10 @@ drove_status drove_options_validate(const drove_options *o)
     unsigned unused_n;
     DROVE_TRY(check_ranges(o));
     DROVE_TRY(check_data("--data", o->data));
+    if (o->label[0] != '\0' && !drove__data_takes_label(o->data))
+        return drove__fail(DROVE_E_ARG,
+                           "--label: expected --data with columns (table, csv), found \"%s\"",
+                           o->data);
     if (o->test[0] != '\0' && strcmp(o->test, "split") != 0)
         DROVE_TRY(check_data("--test", o->test));
     DROVE_TRY(check_features(o->features));

@@ -1,0 +1,111 @@
+# Tables: train, eval and predict by the names of columns, and what is said of files that do not fit.
+# ctest: timeout=300
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }
+
+# Survival follows from sex, class and age; some cells are missing, one name spans two lines.
+awk 'BEGIN {
+    srand(3)
+    print "id,name,class,age,sex,boarded,alive"
+    for (i = 1; i <= 600; i++) {
+        sex = rand() < 0.5 ? "man" : "woman"; class = 1 + int(3 * rand()); age = int(70 * rand())
+        alive = (sex == "woman") + (class == 1) + (age < 12) - (class == 3) >= 1 ? "yes" : "no"
+        printf "%d,\"Person %d,\n of %s\",%s,%s,%s,1912-04-%02d,%s\n", 1000 + i, i, rand(), class == 1 ? "1st" : class == 2 ? "2nd" : "3rd",
+            rand() < 0.1 ? "NA" : age, sex, 1 + i % 28, alive
+    }
+}' >people.csv
+
+run_for 0 data info people.csv --label alive
+for line in '^column  *type' '^id  *id, left out' '^class  *category  *3' '^age  *number .* 1 + missing' \
+    '^boarded  *date' '^alive  *label' '^name .*left out'; do
+    grep -q "$line" out.txt || fail "data info: expected $line: $(cat out.txt)"
+done
+
+run_for 0 train people.csv --label alive --test split --model logistic --lr 0.3 --threads 1 --until epochs=10 --out run
+grep -q 'table: 7 columns, 600 rows' err.txt || fail "expected the table's summary: $(cat err.txt)"
+[ "$(grep -c '  [a-z ]*: ' err.txt)" -le 12 ] || fail "expected a short summary: $(cat err.txt)"
+run_for 0 eval run/model.safetensors --data people.csv --json
+awk -v a="$(number accuracy out.txt)" 'BEGIN { exit !(a > 0.85) }' || fail "accuracy: $(cat out.txt)"
+accuracy=$(number accuracy out.txt)
+
+# Columns in another order, with another separator, decimal comma, CRLF, a mark of UTF-8 and an extra column.
+{
+    printf '\357\273\277'
+    printf 'sex;alive;extra;boarded;age;class\r\n'
+    awk 'BEGIN { RS = "\n[0-9]*,\"" } NR > 1 { n = split($0, c, "\""); split(c[n], f, ","); printf "%s;%s;x;%s;%s;%s\r\n", f[4], f[6], f[5], f[3] == "NA" ? "" : f[3] ",0", f[2] }' people.csv |
+        tr -d '\n' | tr '\r' '\n' | sed 's/$/\r/'
+} >moved.csv
+run_for 0 eval run/model.safetensors --data moved.csv --json
+[ "$(number examples out.txt)" = 600 ] || fail "moved.csv: $(cat out.txt)"
+[ "$(number accuracy out.txt)" = "$accuracy" ] || fail "moved.csv: expected $accuracy: $(cat out.txt)"
+grep -q '1 column of no use' err.txt || fail "expected a note on the extra column: $(cat err.txt)"
+
+# No label, an unseen category, a missing cell, through a pipe and compressed.
+printf 'class,age,sex,boarded\n1st,30,woman,1912-04-10\n4th,,man,1912-04-11\n' >new.csv
+run_for 0 predict run/model.safetensors --data new.csv
+[ "$(wc -l <out.txt)" = 2 ] && [ "$(head -n 1 out.txt)" = yes ] || fail "predictions: $(cat out.txt)"
+grep -q 'column "class": 1 cell .*"4th"' err.txt || fail "expected a note on the unseen value: $(cat err.txt)"
+cp out.txt expected.txt
+status=0
+"$DROVE" predict run/model.safetensors --data - <new.csv >out.txt 2>err.txt || status=$?
+[ "$status" = 0 ] && cmp -s out.txt expected.txt || fail "standard input: $(cat err.txt)"
+gzip -c new.csv >new.csv.gz
+run_for 0 predict run/model.safetensors --data new.csv.gz
+cmp -s out.txt expected.txt || fail "gzip: $(cat out.txt)"
+run_for 0 predict run/model.safetensors --data people.csv --proba
+[ "$(wc -l <out.txt)" = 600 ] || fail "predict people.csv: $(wc -l <out.txt) lines"
+
+# Going on from the model asks for the same table.
+run_for 0 train people.csv --label alive --test none --model run/model.safetensors --threads 1 --until epochs=1 --quiet
+run_for 0 train people.csv --label alive --model 'mlp:8' --threads 2 --until epochs=1 --quiet --out deep
+run_for 0 train --quiet --resume deep --until epochs=2
+run_for 0 predict deep/model.safetensors --data new.csv
+# A network on random features of the table, and a table as half of a cluster's data.
+run_for 0 train people.csv --label alive --features rff:64 --model logistic --threads 1 --until epochs=1 --quiet --out map
+run_for 0 predict map/model.safetensors --data new.csv
+
+# Errors: one line, status 2.
+wrong() {
+    local word=$1
+    shift
+    run_for 2 "$@"
+    [ "$(wc -l <err.txt)" = 1 ] || fail "$*: expected one line: $(cat err.txt)"
+    grep -q -- "$word" err.txt || fail "$*: expected \"$word\": $(cat err.txt)"
+}
+printf 'class,age\n1st,30\n' >less.csv
+wrong '2 missing: "sex", "boarded"' predict run/model.safetensors --data less.csv
+wrong 'label column "alive"' eval run/model.safetensors --data new.csv
+wrong 'expected a table' eval run/model.safetensors --data csv:new.csv
+wrong 'did you mean "alive"' train people.csv --label alife
+wrong 'no column "height"\|expected a column' data info people.csv --label height
+printf 'a,b,y\n1,2,0\n3,4\n' >ragged.csv
+wrong 'ragged.csv:3: row 2: expected 3 cells, found 2: none for column "y"' train ragged.csv
+printf 'a,b,y\n1,2,0\n3,4,1,5\n' >ragged.csv
+wrong 'found 4: more after column "y"' train ragged.csv
+printf 'a,b,y\n1,"2,0\n' >quote.csv
+wrong 'quote.csv:2: row 1: column "b": expected a closing quote' train quote.csv
+printf 'PK\003\004 xl' >sheet.csv
+wrong 'spreadsheet' train sheet.csv
+printf 'a,b\n\000,1\n' >binary.csv
+wrong 'binary' train binary.csv
+: >empty.csv
+wrong 'empty file' train empty.csv
+printf 'a,y\n1,2\n' >one.csv
+wrong 'a column to learn from' train one.csv
+wrong 'cannot be opened\|no such file' train absent.csv
+wrong '--label: expected --data with columns' train --data synth:digits --label x
+wrong 'the table that this model was trained on' train moved.csv --label alive --model run/model.safetensors --test none --quiet
+
+# The real tables, where they are: every one loads and trains.
+folder=${DROVE_TEST_DATA:-$DROVE_SOURCE_DIR/../shared/data}/tables
+if [ ! -r "$folder/titanic.train.csv" ]; then
+    echo "skipped: the tables of $folder are not there (DROVE_TEST_DATA names the folder)"
+    exit 0
+fi
+for table in titanic:survived Computers:price MedExp:med Males:wage BudgetFood:wfood biopsy:class colon:status Treatment:treat; do
+    name=${table%:*}
+    run_for 0 train "$folder/$name.train.csv" --label "${table#*:}" --test "$folder/$name.test.csv" \
+        --threads 2 --until epochs=2 --json
+    echo "$name: test loss $(number test_loss out.txt), accuracy $(number test_accuracy out.txt)"
+done
