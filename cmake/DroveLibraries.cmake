@@ -25,6 +25,23 @@ if(NOT DROVE_PROTOC_C)
 endif()
 mark_as_advanced(DROVE_PROTOC_C)
 
+# zstd, for compressed files.
+set(DROVE_HAVE_ZSTD OFF)
+set(drove_zstd)  # its name for pkg-config, where it is used
+if(NOT DROVE_WITH_ZSTD MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "DROVE_WITH_ZSTD is '${DROVE_WITH_ZSTD}'; it may be AUTO, ON or OFF")
+endif()
+if(NOT DROVE_WITH_ZSTD STREQUAL "OFF")
+  pkg_check_modules(libzstd QUIET IMPORTED_TARGET GLOBAL libzstd)
+  if(libzstd_FOUND)
+    set(DROVE_HAVE_ZSTD ON)
+    set(drove_zstd libzstd)
+  elseif(DROVE_WITH_ZSTD STREQUAL "ON")
+    message(FATAL_ERROR "libzstd not found (Debian: libzstd-dev); -DDROVE_WITH_ZSTD=OFF builds without it")
+  endif()
+endif()
+message(STATUS "zstd: ${DROVE_HAVE_ZSTD}")
+
 # oneDNN is looked for by hand: its own CMake package also demands OpenCL, which we do not use.
 set(DROVE_HAVE_ONEDNN OFF)
 if(NOT DROVE_WITH_ONEDNN MATCHES "^(AUTO|ON|OFF)$")

@@ -5,8 +5,8 @@
  *   cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
  * All of them accept ?scale=none|unit|standard|mean and ?split=0.1; images also ?crop=28&pad=4
- * and mirror=1.  Every file may be gzip-compressed.  The path of a file alone, "people.csv", is a
- * table, or LIBSVM data by its content; "-" is a table on standard input.
+ * and mirror=1.  Every file may be compressed with gzip or zstd.  The path of a file alone,
+ * "people.csv", is a table, or LIBSVM data by its content; "-" is a table on standard input.
  */
 #ifndef DROVE_DATA_H
 #define DROVE_DATA_H
@@ -38,7 +38,7 @@ drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
 void         drove_data_destroy(drove_data *data); /* may be NULL */
 
 /* Whether a text names data, not a run file: a spec of a known format, "-", or a path that ends as
- * tables do (.csv, .tsv, .txt ..., also with .gz). */
+ * tables do (.csv, .tsv, .txt ..., also with .gz or .zst). */
 int drove_data_is_named(const char *text);
 /* Writes spec with ?label=label into into[size]; spec alone if label is NULL or "".
  * Errors: DROVE_E_ARG (too long). */

@@ -1,9 +1,9 @@
-/* base/file.c - the reader: plain or gzip, a file or standard input, bytes or lines.  The writer:
- * base/writer.c.
+/* base/file.c - the reader: plain, gzip or zstd, a file or standard input, bytes or lines.  The
+ * writer: base/writer.c.
  *
  * Content passes through one buffer of BUFFER_BYTES.  A request for at least that much goes
  * straight into the caller's memory.  A gzip file may have several members; zeros may follow the
- * last one.
+ * last one.  A zstd file may have several frames.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -18,6 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#ifdef DROVE_HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 #define BUFFER_BYTES    ((size_t)256 << 10)
 #define LINE_MOST_BYTES ((size_t)256 << 20)
@@ -28,12 +31,16 @@ enum { GZIP_WINDOW = 15 + 16 }; /* zlib: largest window, gzip header and check *
 struct drove_reader {
     char *path;
     int fd;
-    bool is_input;       /* standard input                                                */
-    bool is_gzip;        /* stream is initialised                                         */
-    bool is_inflating;   /* inside a gzip member                                          */
-    bool disk_ended;     /* fd is at its end                                              */
-    z_stream stream;     /* gzip only                                                     */
-    uint8_t *packed;     /* [BUFFER_BYTES] gzip only: stream.next_in points into it       */
+    bool is_input;     /* standard input                                                */
+    bool is_gzip;      /* stream is initialised                                         */
+    bool is_inflating; /* inside a gzip member                                          */
+    bool disk_ended;   /* fd is at its end                                              */
+    z_stream stream;   /* gzip only                                                     */
+    uint8_t *packed;   /* [BUFFER_BYTES] compressed bytes; gzip: stream.next_in is inside */
+    bool is_zstd;
+    bool is_in_frame;                /* zstd: the current frame is not complete           */
+    size_t packed_begin, packed_end; /* zstd: packed[begin .. end) is not consumed yet    */
+    struct ZSTD_DCtx_s *zstd;
     uint64_t disk_bytes; /* read from fd so far                                           */
     uint64_t most_bytes; /* as drove__reader_most_bytes                                  */
     uint64_t consumed;   /* bytes of content delivered                                    */
@@ -131,8 +138,94 @@ static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, si
     return DROVE_OK;
 }
 
+#ifdef DROVE_HAVE_ZSTD
+
+static drove_status refill_zstd(drove_reader *r)
+{
+    size_t n = 0;
+    if (r->packed_begin < r->packed_end || r->disk_ended) return DROVE_OK;
+    DROVE_TRY(read_disk(r, r->packed, BUFFER_BYTES, &n));
+    r->packed_begin = 0;
+    r->packed_end = n;
+    return DROVE_OK;
+}
+
+/* Up to size_bytes of content; *n_read == 0 only at the end of the last frame. */
+static drove_status read_zstd(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    ZSTD_outBuffer out = {into, size_bytes, 0};
+    while (out.pos < out.size) {
+        DROVE_TRY(refill_zstd(r));
+        size_t before = out.pos;
+        ZSTD_inBuffer in = {r->packed + r->packed_begin, r->packed_end - r->packed_begin, 0};
+        if (in.size == 0 && !r->is_in_frame) break;
+        size_t result = ZSTD_decompressStream(r->zstd, &out, &in);
+        r->packed_begin += in.pos;
+        if (ZSTD_isError(result)) {
+            return drove__fail(DROVE_E_DATA, "%s: damaged zstd stream near byte %llu: %s", r->path,
+                               (unsigned long long)(r->disk_bytes - r->packed_end +
+                                                    r->packed_begin),
+                               ZSTD_getErrorName(result));
+        }
+        r->is_in_frame = result != 0;
+        if (in.size == 0 && out.pos == before && r->is_in_frame) {
+            return drove__fail(DROVE_E_DATA,
+                               "%s: truncated: the file ends at byte %llu, inside its zstd stream",
+                               r->path, (unsigned long long)r->disk_bytes);
+        }
+    }
+    *n_read = out.pos;
+    return DROVE_OK;
+}
+
+/* The first bytes of the file are in r->content. */
+static drove_status start_zstd(drove_reader *r)
+{
+    r->packed = malloc(BUFFER_BYTES);
+    if (r->packed == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
+    r->zstd = ZSTD_createDCtx();
+    if (r->zstd == NULL)
+        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+    r->is_zstd = true;
+    memcpy(r->packed, r->content, r->end);
+    r->packed_end = r->end;
+    r->end = 0;
+    r->most_bytes = UINT64_MAX; /* the format has no useful bound */
+    return DROVE_OK;
+}
+
+static void end_zstd(drove_reader *r)
+{
+    ZSTD_freeDCtx(r->zstd);
+}
+
+#else /* such files are refused */
+
+static drove_status read_zstd(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    (void)r, (void)into, (void)size_bytes;
+    *n_read = 0;
+    return DROVE_OK;
+}
+
+static drove_status start_zstd(drove_reader *r)
+{
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s: is compressed with zstd, which this build cannot read (zstd -d "
+                       "decompresses it)",
+                       r->path);
+}
+
+static void end_zstd(drove_reader *r)
+{
+    (void)r;
+}
+
+#endif
+
 static drove_status read_content(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
+    if (r->is_zstd) return read_zstd(r, into, size_bytes, n_read);
     if (r->is_gzip) return read_gzip(r, into, size_bytes, n_read);
     return read_disk(r, into, size_bytes, n_read);
 }
@@ -155,16 +248,9 @@ static drove_status fail_to_open(const char *path, int error)
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened", path);
 }
 
-/* Detects gzip by the first two bytes and prepares to inflate. */
-static drove_status detect_gzip(drove_reader *r)
+/* The first bytes are in r->content: prepares to inflate. */
+static drove_status start_gzip(drove_reader *r)
 {
-    while (r->end < 2) {
-        size_t n = 0;
-        DROVE_TRY(read_disk(r, r->content + r->end, BUFFER_BYTES - r->end, &n));
-        if (n == 0) return DROVE_OK;
-        r->end += n;
-    }
-    if ((uint8_t)r->content[0] != 0x1f || (uint8_t)r->content[1] != 0x8b) return DROVE_OK;
     r->packed = malloc(BUFFER_BYTES);
     if (r->packed == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
     if (inflateInit2(&r->stream, GZIP_WINDOW) != Z_OK) {
@@ -180,6 +266,20 @@ static drove_status detect_gzip(drove_reader *r)
     return DROVE_OK;
 }
 
+/* Detects gzip and zstd by the first bytes of the file. */
+static drove_status detect_compression(drove_reader *r)
+{
+    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    while (r->end < sizeof zstd && !r->disk_ended) {
+        size_t n = 0;
+        DROVE_TRY(read_disk(r, r->content + r->end, BUFFER_BYTES - r->end, &n));
+        r->end += n;
+    }
+    if (r->end >= sizeof gzip && memcmp(r->content, gzip, sizeof gzip) == 0) return start_gzip(r);
+    if (r->end >= sizeof zstd && memcmp(r->content, zstd, sizeof zstd) == 0) return start_zstd(r);
+    return DROVE_OK;
+}
+
 static drove_status open_file(drove_reader *r)
 {
     struct stat about;
@@ -189,7 +289,7 @@ static drove_status open_file(drove_reader *r)
     if (fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
     if (S_ISDIR(about.st_mode)) return fail_to_open(r->path, EISDIR);
     r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : UINT64_MAX;
-    return detect_gzip(r);
+    return detect_compression(r);
 }
 
 drove_status drove__reader_open(const char *path, drove_reader **out)
@@ -216,6 +316,7 @@ void drove__reader_close(drove_reader *r)
 {
     if (r == NULL) return;
     if (r->is_gzip) inflateEnd(&r->stream);
+    if (r->is_zstd) end_zstd(r);
     if (r->fd >= 0) close(r->fd);
     free(r->packed);
     free(r->content);
@@ -258,7 +359,7 @@ static drove_status fail_early_end(const drove_reader *r, uint64_t n_missing)
 {
     return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %llu more", r->path,
                        (unsigned long long)r->consumed,
-                       r->is_gzip ? " of its decompressed content" : "",
+                       r->is_gzip || r->is_zstd ? " of its decompressed content" : "",
                        (unsigned long long)n_missing);
 }
 
@@ -285,7 +386,7 @@ static drove_status seek(drove_reader *r, uint64_t size_bytes)
 
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
 {
-    bool seeks = !r->is_gzip && r->most_bytes != UINT64_MAX;
+    bool seeks = !r->is_gzip && !r->is_zstd && r->most_bytes != UINT64_MAX;
     while (size_bytes > 0) {
         bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
         if (r->begin == r->end && seeks && fits) return seek(r, size_bytes);
@@ -383,7 +484,7 @@ uint64_t drove__reader_most_bytes(const drove_reader *r)
 
 uint64_t drove__reader_plain_bytes(const drove_reader *r)
 {
-    return r->is_gzip ? UINT64_MAX : r->most_bytes;
+    return r->is_gzip || r->is_zstd ? UINT64_MAX : r->most_bytes;
 }
 
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)

@@ -1,5 +1,5 @@
-/* base/file.h - reads plain or gzip files as a stream; writes files that appear whole or not at
- * all. */
+/* base/file.h - reads plain, gzip or zstd files as a stream; writes files that appear whole or not
+ * at all. */
 #ifndef DROVE_BASE_FILE_H
 #define DROVE_BASE_FILE_H
 
@@ -14,9 +14,10 @@
 
 typedef struct drove_reader drove_reader;
 
-/* Opens a plain or .gz file (detected by its first bytes, not its name); "-" is standard input.
+/* Opens a plain, .gz or .zst file (detected by its first bytes, not its name); "-" is standard
+ * input.
  * Errors: DROVE_E_IO (text names the file and the reason; a missing file suggests FILE.gz or FILE
- * without .gz if that exists), DROVE_E_NOMEM. */
+ * without .gz if that exists), DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (zstd, in a build without it). */
 drove_status drove__reader_open(const char *path, drove_reader **out);
 void         drove__reader_close(drove_reader *r);
 
@@ -43,8 +44,8 @@ uint64_t drove__reader_line_number(const drove_reader *r);
 /* Bytes of content consumed so far. */
 uint64_t drove__reader_offset(const drove_reader *r);
 /* Upper bound of the content's size: the bytes on disk for a plain file, 1,100 times that for gzip
- * (deflate reaches at most 1,032), UINT64_MAX for a pipe.  If the counts in a header need more, a
- * reader refuses the file before it allocates memory. */
+ * (deflate reaches at most 1,032), UINT64_MAX for zstd and for a pipe.  If the counts in a header
+ * need more, a reader refuses the file before it allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
 /* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
 uint64_t drove__reader_plain_bytes(const drove_reader *r);

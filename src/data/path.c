@@ -31,11 +31,12 @@ static bool ends_with(const char *text, size_t n, const char *ending)
     return true;
 }
 
-/* .csv, .tsv, .tab, .psv, .txt, .dat or .data, also with .gz behind it. */
+/* .csv, .tsv, .tab, .psv, .txt, .dat or .data, also with .gz or .zst behind it. */
 static bool has_table_ending(const char *path, size_t n)
 {
     static const char *const endings[] = {".csv", ".tsv", ".tab", ".psv", ".txt", ".dat", ".data"};
     if (ends_with(path, n, ".gz")) n -= 3;
+    if (ends_with(path, n, ".zst")) n -= 4;
     for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
         if (ends_with(path, n, endings[i])) return true;
     }

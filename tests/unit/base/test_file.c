@@ -45,6 +45,48 @@ static void write_both(const void *bytes, size_t size_bytes)
     write_gzip(GZIP, bytes, size_bytes, 1);
 }
 
+/* Two frames, one of a raw block and one of a repeated byte, written by hand. */
+static void test_zstd(void **state)
+{
+    (void)state;
+    static const unsigned char frames[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 6,   0x31, 0,    0,
+                                           'o',  'n',  'e',  '\n', 't',  'w', 0x28, 0xb5, 0x2f,
+                                           0xfd, 0x20, 40,   0x43, 0x01, 0,   'o'};
+    drove_reader *r;
+    char *line;
+    size_t length;
+    write_bytes("content.zst", frames, sizeof frames);
+    drove_status status = drove__reader_open("content.zst", &r);
+    if (status == DROVE_E_UNSUPPORTED) {
+        print_message("skipped: this build does not read zstd\n");
+        return;
+    }
+    assert_ok(status);
+    assert_true(drove__reader_plain_bytes(r) == UINT64_MAX);
+    assert_ok(drove__reader_line(r, &line, &length));
+    assert_string_equal(line, "one");
+    assert_ok(drove__reader_line(r, &line, &length));
+    assert_int_equal(length, 42);
+    assert_memory_equal(line, "twoooo", 6);
+    assert_ok(drove__reader_line(r, &line, &length));
+    assert_null(line);
+    drove__reader_close(r);
+    char text[64];
+    write_bytes("content.zst", frames, sizeof frames - 1);
+    assert_ok(drove__reader_open("content.zst", &r));
+    assert_int_equal(drove__reader_read(r, text, 46), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "truncated"));
+    drove__reader_close(r);
+    unsigned char damaged[sizeof frames];
+    memcpy(damaged, frames, sizeof frames);
+    damaged[6] = 0x37; /* a block of the reserved type */
+    write_bytes("content.zst", damaged, sizeof damaged);
+    assert_ok(drove__reader_open("content.zst", &r));
+    assert_int_equal(drove__reader_read(r, text, 6), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "damaged zstd"));
+    drove__reader_close(r);
+}
+
 /* "-" is standard input; its descriptor stays open for the program. */
 static void test_standard_input(void **state)
 {
@@ -474,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_zstd),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_lines_after_a_header),
         cmocka_unit_test(test_plain_file_that_starts_like_gzip),
