@@ -190,7 +190,7 @@ static drove_status match(drove_known_table *known, const drove_table_options *o
     DROVE_TRY(find_sources(known, &n_extra, &extra));
     DROVE_TRY(check_sources(known));
     DROVE_TRY(find_labels(known, opt->label, use_labels));
-    drove__known_note_file(known, opt->separator == 0);
+    drove__known_note_file(known, false);
     if (n_extra > 0)
         drove__known_note(known, "%zu column%s of no use to the model left out (\"%.40s\"%s)",
                           n_extra, n_extra == 1 ? "" : "s", extra, n_extra > 1 ? " ..." : "");

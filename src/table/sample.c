@@ -37,10 +37,10 @@ static void show(drove_sample *s, const drove_cell *cell)
     text[n] = '\0';
     if (n < cell->length) strcpy(text + n, "...");
     size_t n_shown = used > 0;
-    for (const char *c = s->examples; (c = strstr(c, ", ")) != NULL; c += 2) n_shown++;
+    for (const char *c = s->examples; (c = strstr(c, " | ")) != NULL; c += 3) n_shown++;
     if (n_shown >= SHOWN_MOST || strstr(s->examples, text) != NULL) return;
-    if (used + strlen(text) + 3 > sizeof s->examples) return;
-    strcat(strcat(s->examples, used > 0 ? ", " : ""), text);
+    if (used + strlen(text) + 4 > sizeof s->examples) return;
+    strcat(strcat(s->examples, used > 0 ? " | " : ""), text);
 }
 
 /* A number with a point and without groups is one with groups, too; without the point it has all

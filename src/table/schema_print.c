@@ -25,12 +25,25 @@ static const char *type_text(const drove_column *c)
     }
 }
 
+/* Characters of a text in UTF-8, up to NAME_WIDTH_MOST, and their bytes. */
+static int count_characters(const char *text, int *n_bytes)
+{
+    int n = 0, at = 0;
+    for (; text[at] != '\0'; at++) {
+        if (((unsigned char)text[at] & 0xc0u) == 0x80) continue;
+        if (n == NAME_WIDTH_MOST) break;
+        n++;
+    }
+    *n_bytes = at;
+    return n;
+}
+
 void drove__schema_print(const drove_schema *schema, FILE *stream)
 {
-    int width = 6;
+    int width = 6, n_bytes;
     for (size_t i = 0; i < schema->n_columns; i++) {
-        int n = (int)strlen(schema->column[i].name);
-        if (n > width) width = n < NAME_WIDTH_MOST ? n : NAME_WIDTH_MOST;
+        int n = count_characters(schema->column[i].name, &n_bytes);
+        if (n > width) width = n;
     }
     fprintf(stream, "%-*s  %-19s  %8s  %8s  %-14s  %s\n", width, "column", "type", "distinct",
             "missing", "features", "examples");
@@ -40,10 +53,10 @@ void drove__schema_print(const drove_schema *schema, FILE *stream)
         describe_features(c, features, sizeof features);
         snprintf(distinct, sizeof distinct, "%s%llu", c->is_distinct_least ? ">" : "",
                  (unsigned long long)c->n_distinct);
-        if (c->type == DROVE_COLUMN_LABEL || c->type == DROVE_COLUMN_IGNORED ||
-            c->type == DROVE_COLUMN_TEXT)
+        if (c->n_distinct == 0 && c->type != DROVE_COLUMN_CONSTANT) /* not counted */
             snprintf(distinct, sizeof distinct, "-");
-        fprintf(stream, "%-*.*s  %-19s  %8s  %8llu  %-14s  %s\n", width, NAME_WIDTH_MOST, c->name,
+        int n = count_characters(c->name, &n_bytes);
+        fprintf(stream, "%.*s%*s  %-19s  %8s  %8llu  %-14s  %s\n", n_bytes, c->name, width - n, "",
                 type_text(c), distinct, (unsigned long long)c->n_missing, features, c->examples);
     }
 }
