@@ -1,0 +1,76 @@
+/* Floats as text: the same as printf's, and the same float again. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/print.h"
+
+static const char *printed(float value, char into[DROVE_PRINT_FLOAT_SIZE + 1])
+{
+    size_t n = drove__print_float(value, into);
+    assert_true(n <= DROVE_PRINT_FLOAT_SIZE);
+    into[n] = '\0';
+    return into;
+}
+
+static void the_form_is_that_of_printf(void **state)
+{
+    (void)state;
+    static const struct {
+        float value;
+        const char *text;
+    } cases[] = {{0.0f, "0"},
+                 {-0.0f, "-0"},
+                 {1.0f, "1"},
+                 {-2.5f, "-2.5"},
+                 {0.1f, "0.100000001"},
+                 {0.0001f, "9.99999975e-05"},
+                 {0.000123f, "0.000123000005"},
+                 {1e9f, "1e+09"},
+                 {123456792.0f, "123456792"},
+                 {0.99999994f, "0.99999994"},
+                 {1e-45f, "1.40129846e-45"},
+                 {3.40282347e38f, "3.40282347e+38"},
+                 {NAN, "nan"},
+                 {INFINITY, "inf"},
+                 {-INFINITY, "-inf"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[DROVE_PRINT_FLOAT_SIZE + 1];
+        assert_string_equal(printed(cases[i].value, text), cases[i].text);
+    }
+}
+
+/* Every exponent and any bits; probabilities; numbers with few digits. */
+static void they_read_back_as_they_were(void **state)
+{
+    (void)state;
+    uint32_t x = 1;
+    for (unsigned i = 0; i < 300000; i++) {
+        char text[DROVE_PRINT_FLOAT_SIZE + 1], expected[64];
+        float value;
+        x = x * 1664525u + 1013904223u;
+        memcpy(&value, &x, sizeof value);
+        if (i % 3 == 1) value = (float)(x >> 8) * 0x1p-24f;
+        if (i % 3 == 2) value = (float)(x >> 12) / 1000.0f;
+        if (!isfinite(value)) continue;
+        snprintf(expected, sizeof expected, "%.9g", (double)value);
+        assert_string_equal(printed(value, text), expected);
+        assert_true(strtof(text, NULL) == value);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_form_is_that_of_printf),
+        cmocka_unit_test(they_read_back_as_they_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
