@@ -5,6 +5,7 @@
 #include <drove/bench.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>
+#include <drove/metrics.h>
 #include <drove/options.h>
 #include <drove/status.h>
 #include <drove/throughput.h>

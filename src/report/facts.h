@@ -7,6 +7,7 @@
 #ifndef DROVE_REPORT_FACTS_H
 #define DROVE_REPORT_FACTS_H
 
+#include <drove/metrics.h>
 #include <drove/options.h>
 #include <drove/train.h>
 
@@ -175,6 +176,9 @@ typedef struct drove_facts {
     drove_loader_facts    loader;
     drove_partition_facts partition;
     drove_replica_facts   replicas;
+
+    /* of the training and the held-out data; NULL: not computed */
+    const drove_metrics *metrics, *test_metrics;
 
     const drove_spans *spans;     /* NULL: no time line */
     const char       **span_part; /* [n_span_parts] names of the spans' parts */

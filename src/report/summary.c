@@ -178,6 +178,8 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                   (json_int_t)f->update_rows, "lr", f->opt->lr, "seed", (json_int_t)f->opt->seed,
                   "outcome", drove_outcome_name(f->outcome));
     set_numbers(f, &total, object);
+    json_object_set_new(object, "metrics", drove__report_metrics_json(f->metrics));
+    json_object_set_new(object, "test_metrics", drove__report_metrics_json(f->test_metrics));
     json_object_set_new(object, "time_to", marks_json(f, MARK_TIME));
     json_object_set_new(object, "updates_to", marks_json(f, MARK_UPDATES));
     json_object_set_new(object, "epochs_to", marks_json(f, MARK_EPOCHS));

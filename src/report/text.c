@@ -159,6 +159,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
 {
     print_headline(f, stream);
     print_quality(f, stream);
+    drove__report_metrics_print(f, stream);
     print_marks(f, stream);
     print_speed(f, stream);
     drove__report_groups_print(f, stream);

@@ -1,0 +1,92 @@
+/* drove/metrics.h - how good a model is: figures that people ask for, of its predictions on a data
+ * set, beside the same figures of a constant guess.
+ *
+ * Definitions, and the function of scikit-learn that each equals: docs/metrics.md.
+ */
+#ifndef DROVE_METRICS_H
+#define DROVE_METRICS_H
+
+#include <drove/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#pragma GCC visibility push(default) /* exported by the shared library */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum drove_metrics_kind {
+    DROVE_METRICS_CLASSES, /* each example has one class */
+    DROVE_METRICS_VALUES,  /* each example has a number: regression */
+    DROVE_METRICS_LABELS   /* each example has a set of labels: multi-label */
+} drove_metrics_kind;
+
+enum {
+    DROVE_METRICS_BINS = 10,              /* of the calibration, equally wide */
+    DROVE_METRICS_CONFUSION_CLASSES = 256 /* with more there is no confusion matrix */
+};
+
+/* The leading figures.  NaN: not defined for this kind, these rows or this loss. */
+typedef struct drove_metrics_figures {
+    /* classes */
+    double accuracy, balanced_accuracy; /* 0 to 1 */
+    double log_loss;                    /* nats */
+    double auc;                         /* 0 to 1; several classes: mean of one against the rest */
+    double f1_macro;                    /* 0 to 1; classes and labels */
+    /* values */
+    double rmse, mae; /* in the target's unit */
+    double r2;        /* at most 1 */
+    /* labels */
+    double f1_micro; /* 0 to 1 */
+} drove_metrics_figures;
+
+typedef struct drove_metrics_class { /* a class or a label */
+    char  *name;
+    double precision, recall, f1; /* 0 to 1; 0 where the quotient is 0 / 0 */
+    double support;               /* sum of the weights of its rows: their number without weights */
+} drove_metrics_class;
+
+/* Rows whose probability is in this bin: with two classes that of class 1, with more that of the
+ * predicted class. */
+typedef struct drove_metrics_bin {
+    double count;    /* sum of weights */
+    double mean;     /* of the probabilities; NaN in an empty bin */
+    double observed; /* share of rows that have the class; NaN in an empty bin */
+} drove_metrics_bin;
+
+/* Made by the library, which may add fields at the end; everything belongs to it. */
+typedef struct drove_metrics {
+    drove_metrics_kind    kind;
+    uint64_t              n_rows;
+    double                weight;    /* sum of the rows' weights */
+    size_t                n_classes; /* classes or labels; 0 for values */
+    drove_metrics_figures model, constant;
+    int    constant_is_training;    /* 1: the guess is from the training data, 0: from these rows */
+    size_t constant_class;          /* classes: the class that the constant guess predicts */
+    double constant_value;          /* values: the mean that it predicts */
+    int    is_no_better;            /* 1: the model is no better than the constant guess */
+    double auc_error;               /* largest error of model.auc; 0: it is exact */
+    drove_metrics_class *per_class; /* [n_classes]; NULL for values */
+    /* [n_classes][n_classes] sums of weights; rows: the true class, columns: the predicted one;
+     * NULL: no classes, or too many */
+    double           *confusion;
+    int               has_calibration; /* 0: the outputs are no probabilities of classes */
+    drove_metrics_bin bin[DROVE_METRICS_BINS];
+    double            calibration_error; /* mean of |mean - observed|, weighted by count */
+} drove_metrics;
+
+void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */
+
+/* One JSON object without line breaks (docs/metrics.md), of NULL null; the caller calls free(*out).
+ * Errors: DROVE_E_NOMEM. */
+drove_status drove_metrics_json(const drove_metrics *metrics, char **out);
+/* Tables for people.  Errors: DROVE_E_IO. */
+drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

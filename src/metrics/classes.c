@@ -1,0 +1,202 @@
+/* metrics/classes.c - figures of classes: right and wrong, probabilities, their order and their
+ * calibration.  Definitions: docs/metrics.md. */
+#include "metrics/state.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- one row ---- */
+
+typedef struct row {
+    const float *score;  /* [n_columns] */
+    size_t truth, guess; /* classes */
+    double weight;
+    float score_of_guess;  /* several classes */
+    float score_of_second; /* two classes: of class 1 */
+    float score_of_truth;
+} row;
+
+/* A row with one score: that of class 1; the other class has the rest of a probability. */
+static void read_single(const drove_tally *t, row *r)
+{
+    float middle = t->opt.is_probability ? 0.5f : 0.0f;
+    r->score_of_second = r->score[0];
+    r->guess = r->score[0] > middle ? 1 : 0;
+    r->score_of_truth = r->truth == 1 ? r->score[0] : 1.0f - r->score[0];
+}
+
+static void read_several(const drove_tally *t, row *r)
+{
+    for (size_t k = 1; k < t->opt.n_columns; k++)
+        if (r->score[k] > r->score[r->guess]) r->guess = k;
+    r->score_of_guess = r->score[r->guess];
+    r->score_of_truth = r->score[r->truth];
+    if (t->opt.n_columns == 2) r->score_of_second = r->score[1];
+}
+
+/* -log p, with p kept away from 0 and 1 by a float's epsilon, as scikit-learn does. */
+static double loss_of(double p)
+{
+    const double least = FLT_EPSILON, most = 1.0 - FLT_EPSILON;
+    if (isnan(p)) return NAN;
+    return -log(p < least ? least : p > most ? most : p);
+}
+
+/* Bin i holds probabilities above i / 10, up to (i + 1) / 10; bin 0 also 0. */
+static unsigned bin_of(double p)
+{
+    unsigned bin = 0;
+    while (bin < DROVE_METRICS_BINS - 1 && p > 0.1 * (bin + 1)) bin++;
+    return bin;
+}
+
+static void add_calibration(drove_tally_classes *c, const drove_tally *t, const row *r)
+{
+    const bool is_binary = t->opt.n_classes == 2;
+    double p = is_binary ? r->score_of_second : r->score_of_guess;
+    if (isnan(p)) return;
+    unsigned bin = bin_of(p);
+    c->bin_weight[bin] += r->weight;
+    c->bin_sum[bin] += r->weight * p;
+    if (is_binary ? r->truth == 1 : r->truth == r->guess) c->bin_hit[bin] += r->weight;
+}
+
+static void add_row(drove_tally *t, const row *r)
+{
+    drove_tally_classes *c = &t->classes;
+    const size_t n = t->opt.n_classes;
+    t->weight += r->weight;
+    c->support[r->truth] += r->weight;
+    c->predicted[r->guess] += r->weight;
+    if (r->truth == r->guess) c->hit[r->truth] += r->weight;
+    if (c->confusion != NULL) c->confusion[r->truth * n + r->guess] += r->weight;
+    if (c->ranking != NULL) {
+        drove__ranking_add(c->ranking, n == 2 ? &r->score_of_second : r->score, (int32_t)r->truth,
+                           r->weight);
+    }
+    if (!t->opt.is_probability) return;
+    c->log_loss += r->weight * loss_of((double)r->score_of_truth);
+    add_calibration(c, t, r);
+}
+
+void drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows)
+{
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        row r = {.score = rows->score + i * t->opt.n_columns,
+                 .truth = (size_t)rows->y_class[i],
+                 .weight = drove__tally_weight(rows, i)};
+        if (t->opt.n_columns == 1 && t->opt.n_classes == 2) read_single(t, &r);
+        else read_several(t, &r);
+        add_row(t, &r);
+    }
+}
+
+/* ---- figures ---- */
+
+/* Mean recall of the classes that occur. */
+static double balanced_accuracy(const drove_tally *t)
+{
+    const drove_tally_classes *c = &t->classes;
+    double sum = 0.0;
+    size_t n = 0;
+    for (size_t k = 0; k < t->opt.n_classes; k++) {
+        if (!(c->support[k] > 0.0)) continue;
+        sum += c->hit[k] / c->support[k];
+        n++;
+    }
+    return n > 0 ? sum / (double)n : NAN;
+}
+
+/* Mean of the F1 of the classes that occur or are predicted; predicted[n_classes], hit[n_classes]:
+ * sums of weights. */
+static double f1_macro(const drove_tally *t, const drove_metrics *m)
+{
+    const drove_tally_classes *c = &t->classes;
+    double sum = 0.0;
+    size_t n = 0;
+    for (size_t k = 0; k < t->opt.n_classes; k++) {
+        if (!(c->support[k] + c->predicted[k] > 0.0)) continue;
+        sum += m->per_class[k].f1;
+        n++;
+    }
+    return n > 0 ? sum / (double)n : NAN;
+}
+
+static void fill_calibration(const drove_tally *t, drove_metrics *m)
+{
+    const drove_tally_classes *c = &t->classes;
+    double error = 0.0;
+    m->has_calibration = t->opt.is_probability && t->opt.n_classes >= 2;
+    if (!m->has_calibration) return;
+    for (unsigned i = 0; i < DROVE_METRICS_BINS; i++) {
+        drove_metrics_bin *b = &m->bin[i];
+        *b = (drove_metrics_bin){.count = c->bin_weight[i], .mean = NAN, .observed = NAN};
+        if (!(b->count > 0.0)) continue;
+        b->mean = c->bin_sum[i] / b->count;
+        b->observed = c->bin_hit[i] / b->count;
+        error += b->count * fabs(b->mean - b->observed);
+    }
+    m->calibration_error = t->weight > 0.0 ? error / t->weight : NAN;
+}
+
+/* ---- the constant guess ---- */
+
+static size_t most_frequent(const drove_tally *t)
+{
+    size_t best = 0;
+    for (size_t k = 1; k < t->opt.n_classes; k++)
+        if (t->constant[k] > t->constant[best]) best = k;
+    return best;
+}
+
+/* Always the most frequent class; for the log loss, always the shares of the classes. */
+static void fill_constant(const drove_tally *t, drove_metrics *m)
+{
+    const drove_tally_classes *c = &t->classes;
+    drove_metrics_figures *f = &m->constant;
+    size_t best = most_frequent(t), n_true = 0, n_seen = 0;
+    double loss = 0.0, hit = c->support[best];
+    m->constant_class = best;
+    for (size_t k = 0; k < t->opt.n_classes; k++) {
+        n_true += c->support[k] > 0.0;
+        n_seen += c->support[k] > 0.0 || k == best;
+        if (c->support[k] > 0.0) loss += c->support[k] * loss_of(t->constant[k]);
+    }
+    if (!(t->weight > 0.0)) return;
+    f->accuracy = hit / t->weight;
+    f->balanced_accuracy = (hit > 0.0 ? 1.0 : 0.0) / (double)n_true;
+    if (t->opt.is_probability) f->log_loss = loss / t->weight;
+    f->auc = isnan(m->model.auc) ? NAN : 0.5;
+    f->f1_macro = 2.0 * hit / (hit + t->weight) / (double)n_seen;
+}
+
+/* Neither more often right nor closer in its probabilities. */
+static bool is_no_better(const drove_metrics *m)
+{
+    const drove_metrics_figures *f = &m->model, *g = &m->constant;
+    if (isnan(f->accuracy)) return false;
+    return f->accuracy <= g->accuracy && !(f->log_loss < g->log_loss);
+}
+
+drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
+{
+    const drove_tally_classes *c = &t->classes;
+    const size_t n = t->opt.n_classes;
+    double hit = 0.0;
+    for (size_t k = 0; k < n; k++) hit += c->hit[k];
+    if (c->ranking != NULL)
+        DROVE_TRY(drove__ranking_auc(c->ranking, &out->model.auc, &out->auc_error));
+    drove__tally_per_class(t, out);
+    if (c->confusion != NULL) memcpy(out->confusion, c->confusion, n * n * sizeof *out->confusion);
+    if (t->weight > 0.0) {
+        out->model.accuracy = hit / t->weight;
+        if (t->opt.is_probability) out->model.log_loss = c->log_loss / t->weight;
+    }
+    out->model.balanced_accuracy = balanced_accuracy(t);
+    out->model.f1_macro = f1_macro(t, out);
+    fill_calibration(t, out);
+    fill_constant(t, out);
+    out->is_no_better = is_no_better(out);
+    return DROVE_OK;
+}

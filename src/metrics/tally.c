@@ -1,0 +1,178 @@
+/* metrics/tally.c - making and freeing tallies and metrics. */
+#include "metrics/state.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- creation ---- */
+
+static bool has_confusion(const drove_tally_options *opt)
+{
+    return opt->kind == DROVE_METRICS_CLASSES && opt->n_classes <= DROVE_METRICS_CONFUSION_CLASSES;
+}
+
+static char *name_of(const drove_tally_options *opt, size_t class)
+{
+    char number[24];
+    if (opt->class_name != NULL) return strdup(opt->class_name[class]);
+    snprintf(number, sizeof number, "%zu", class);
+    return strdup(number);
+}
+
+static drove_status alloc_classes(drove_tally *t, const drove_tally_options *opt)
+{
+    const size_t n = opt->n_classes;
+    drove_tally_classes *c = &t->classes;
+    t->class_name = calloc(n, sizeof *t->class_name);
+    c->hit = calloc(3 * n, sizeof *c->hit);
+    if (has_confusion(opt)) c->confusion = calloc(n * n, sizeof *c->confusion);
+    if (t->class_name == NULL || c->hit == NULL || (has_confusion(opt) && c->confusion == NULL))
+        return drove__fail_nomem("metrics of classes", n * sizeof(double));
+    c->support = c->hit + n;
+    c->predicted = c->hit + 2 * n;
+    for (size_t k = 0; k < n; k++) {
+        t->class_name[k] = name_of(opt, k);
+        if (t->class_name[k] == NULL) return drove__fail_nomem("class names", n);
+    }
+    if (opt->kind != DROVE_METRICS_CLASSES || n < 2) return DROVE_OK;
+    const drove_ranking_options ranking = {.n_columns = n == 2 ? 1 : n,
+                                           .n_rows = opt->n_rows,
+                                           .most_bytes = opt->auc_bytes,
+                                           .is_probability = opt->is_probability};
+    return drove__ranking_create(&ranking, &c->ranking);
+}
+
+static drove_status fill(drove_tally *t, const drove_tally_options *opt)
+{
+    const size_t n = opt->kind == DROVE_METRICS_VALUES ? 1 : opt->n_classes;
+    t->constant = calloc(n, sizeof *t->constant);
+    if (t->constant == NULL) return drove__fail_nomem("metrics", n * sizeof *t->constant);
+    memcpy(t->constant, opt->constant, n * sizeof *t->constant);
+    return opt->kind == DROVE_METRICS_VALUES ? DROVE_OK : alloc_classes(t, opt);
+}
+
+drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **out)
+{
+    *out = NULL;
+    drove_tally *t = calloc(1, sizeof *t);
+    if (t == NULL) return drove__fail_nomem("metrics", sizeof *t);
+    t->opt = *opt;
+    t->opt.constant = NULL;
+    t->opt.class_name = NULL;
+    if (opt->kind == DROVE_METRICS_VALUES) t->opt.n_classes = 0;
+    drove_status status = fill(t, opt);
+    if (status == DROVE_OK) *out = t;
+    else drove__tally_destroy(t);
+    return status;
+}
+
+void drove__tally_destroy(drove_tally *t)
+{
+    if (t == NULL) return;
+    for (size_t k = 0; t->class_name != NULL && k < t->opt.n_classes; k++) free(t->class_name[k]);
+    free(t->class_name);
+    free(t->constant);
+    free(t->classes.hit);
+    free(t->classes.confusion);
+    drove__ranking_destroy(t->classes.ranking);
+    free(t);
+}
+
+/* ---- rows ---- */
+
+drove_status drove__tally_add(drove_tally *t, const drove_tally_rows *rows)
+{
+    if (rows->n_rows > t->opt.n_rows - t->n_rows) {
+        return drove__fail(DROVE_E_ARG, "metrics: expected at most %zu rows, found %zu",
+                           t->opt.n_rows, t->n_rows + rows->n_rows);
+    }
+    switch (t->opt.kind) {
+    case DROVE_METRICS_CLASSES: drove__tally_add_classes(t, rows); break;
+    case DROVE_METRICS_VALUES: drove__tally_add_values(t, rows); break;
+    case DROVE_METRICS_LABELS: drove__tally_add_labels(t, rows); break;
+    }
+    t->n_rows += rows->n_rows;
+    return DROVE_OK;
+}
+
+/* ---- metrics ---- */
+
+void drove__tally_per_class(const drove_tally *t, drove_metrics *out)
+{
+    const drove_tally_classes *c = &t->classes;
+    for (size_t k = 0; k < t->opt.n_classes; k++) {
+        drove_metrics_class *m = &out->per_class[k];
+        m->precision = drove__tally_ratio(c->hit[k], c->predicted[k]);
+        m->recall = drove__tally_ratio(c->hit[k], c->support[k]);
+        m->f1 = drove__tally_ratio(2.0 * c->hit[k], c->predicted[k] + c->support[k]);
+        m->support = c->support[k];
+    }
+}
+
+static drove_status alloc_metrics(const drove_tally *t, drove_metrics *m)
+{
+    const size_t n = t->opt.n_classes;
+    if (n == 0) return DROVE_OK;
+    m->per_class = calloc(n, sizeof *m->per_class);
+    if (t->classes.confusion != NULL) m->confusion = calloc(n * n, sizeof *m->confusion);
+    if (m->per_class == NULL || (t->classes.confusion != NULL && m->confusion == NULL))
+        return drove__fail_nomem("metrics of classes", n * sizeof *m->per_class);
+    for (size_t k = 0; k < n; k++) {
+        m->per_class[k].name = strdup(t->class_name[k]);
+        if (m->per_class[k].name == NULL) return drove__fail_nomem("class names", n);
+    }
+    return DROVE_OK;
+}
+
+static const drove_metrics_figures no_figures = {.accuracy = NAN,
+                                                 .balanced_accuracy = NAN,
+                                                 .log_loss = NAN,
+                                                 .auc = NAN,
+                                                 .f1_macro = NAN,
+                                                 .rmse = NAN,
+                                                 .mae = NAN,
+                                                 .r2 = NAN,
+                                                 .f1_micro = NAN};
+
+static drove_status fill_metrics(const drove_tally *t, drove_metrics *m)
+{
+    DROVE_TRY(alloc_metrics(t, m));
+    switch (t->opt.kind) {
+    case DROVE_METRICS_CLASSES: return drove__tally_fill_classes(t, m);
+    case DROVE_METRICS_VALUES: drove__tally_fill_values(t, m); break;
+    case DROVE_METRICS_LABELS: drove__tally_fill_labels(t, m); break;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
+{
+    *out = NULL;
+    drove_metrics *m = calloc(1, sizeof *m);
+    if (m == NULL) return drove__fail_nomem("metrics", sizeof *m);
+    m->kind = t->opt.kind;
+    m->n_rows = t->n_rows;
+    m->weight = t->weight;
+    m->n_classes = t->opt.n_classes;
+    m->model = m->constant = no_figures;
+    m->constant_is_training = t->opt.constant_is_training;
+    m->calibration_error = NAN;
+    drove_status status = fill_metrics(t, m);
+    if (status == DROVE_OK) *out = m;
+    else drove_metrics_destroy(m);
+    return status;
+}
+
+void drove_metrics_destroy(drove_metrics *metrics)
+{
+    if (metrics == NULL) return;
+    for (size_t k = 0; metrics->per_class != NULL && k < metrics->n_classes; k++)
+        free(metrics->per_class[k].name);
+    free(metrics->per_class);
+    free(metrics->confusion);
+    free(metrics);
+}

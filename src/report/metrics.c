@@ -1,0 +1,272 @@
+/* report/metrics.c - the metrics of a model on a data set: one JSON object, tables for people, and
+ * the lines of a run's summary. */
+#include "report/json.h"
+#include "report/report.h"
+#include "report/sections.h"
+
+#include <drove/metrics.h>
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    METRICS_DIGITS = 9,
+    MOST_PRINTED_CLASSES = 30, /* of the table of classes */
+    MOST_CONFUSED_CLASSES = 12,
+    NAME_WIDTH = 20,
+    COLUMN_WIDTH = 8
+};
+
+/* The leading figures, as they are printed. */
+static const struct figure {
+    const char *key, *name;
+    size_t offset;
+    bool is_share; /* printed in percent */
+} figures[] = {
+    {"accuracy", "accuracy", offsetof(drove_metrics_figures, accuracy), true},
+    {"balanced_accuracy", "balanced accuracy", offsetof(drove_metrics_figures, balanced_accuracy),
+     true},
+    {"log_loss", "log loss", offsetof(drove_metrics_figures, log_loss), false},
+    {"auc", "AUC", offsetof(drove_metrics_figures, auc), false},
+    {"rmse", "RMSE", offsetof(drove_metrics_figures, rmse), false},
+    {"mae", "MAE", offsetof(drove_metrics_figures, mae), false},
+    {"r2", "R2", offsetof(drove_metrics_figures, r2), false},
+    {"f1_micro", "micro-F1", offsetof(drove_metrics_figures, f1_micro), false},
+    {"f1_macro", "macro-F1", offsetof(drove_metrics_figures, f1_macro), false},
+};
+
+static double value_of(const drove_metrics_figures *f, const struct figure *which)
+{
+    return *(const double *)(const void *)((const char *)f + which->offset);
+}
+
+/* ---- JSON ---- */
+
+static void set_figures(const drove_metrics_figures *f, json_t *object)
+{
+    for (size_t i = 0; i < DROVE_COUNT(figures); i++)
+        json_object_set_new(object, figures[i].key, drove__json_real(value_of(f, &figures[i])));
+}
+
+/* A sum of weights: a whole number unless there are weights. */
+static json_t *count_json(double value)
+{
+    bool is_whole = floor(value) == value && fabs(value) < 0x1p53;
+    return is_whole ? json_integer((json_int_t)value) : drove__json_real(value);
+}
+
+static json_t *classes_json(const drove_metrics *m)
+{
+    if (m->per_class == NULL) return json_null();
+    json_t *list = json_array();
+    for (size_t k = 0; k < m->n_classes; k++) {
+        const drove_metrics_class *c = &m->per_class[k];
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "class", c->name, "precision",
+                            drove__json_real(c->precision), "recall", drove__json_real(c->recall),
+                            "f1", drove__json_real(c->f1), "support", count_json(c->support)));
+    }
+    return list;
+}
+
+static json_t *confusion_json(const drove_metrics *m)
+{
+    if (m->confusion == NULL) return json_null();
+    json_t *matrix = json_array();
+    for (size_t i = 0; i < m->n_classes; i++) {
+        json_t *row = json_array();
+        for (size_t k = 0; k < m->n_classes; k++)
+            json_array_append_new(row, count_json(m->confusion[i * m->n_classes + k]));
+        json_array_append_new(matrix, row);
+    }
+    return matrix;
+}
+
+static json_t *calibration_json(const drove_metrics *m)
+{
+    if (!m->has_calibration) return json_null();
+    json_t *bins = json_array();
+    for (int i = 0; i < DROVE_METRICS_BINS; i++) {
+        const drove_metrics_bin *b = &m->bin[i];
+        json_array_append_new(bins, json_pack("{s:o, s:o, s:o}", "count", count_json(b->count),
+                                              "mean", drove__json_real(b->mean), "observed",
+                                              drove__json_real(b->observed)));
+    }
+    return json_pack("{s:o, s:o}", "error", drove__json_real(m->calibration_error), "bins", bins);
+}
+
+static json_t *guess_json(const drove_metrics *m)
+{
+    switch (m->kind) {
+    case DROVE_METRICS_CLASSES: return json_string(m->per_class[m->constant_class].name);
+    case DROVE_METRICS_VALUES: return drove__json_real(m->constant_value);
+    case DROVE_METRICS_LABELS: break;
+    }
+    return json_null();
+}
+
+static json_t *constant_json(const drove_metrics *m)
+{
+    json_t *constant = json_pack("{s:o, s:s}", "guess", guess_json(m), "from",
+                                 m->constant_is_training ? "training" : "evaluated");
+    set_figures(&m->constant, constant);
+    return constant;
+}
+
+json_t *drove__report_metrics_json(const drove_metrics *m)
+{
+    if (m == NULL) return json_null();
+    json_t *object = json_object();
+    set_figures(&m->model, object);
+    json_object_set_new(object, "per_class", classes_json(m));
+    json_object_set_new(object, "confusion", confusion_json(m));
+    json_object_set_new(object, "calibration", calibration_json(m));
+    json_object_set_new(object, "constant", constant_json(m));
+    return object;
+}
+
+drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
+{
+    json_t *object = drove__report_metrics_json(metrics);
+    char *text = json_dumps(object, JSON_ENCODE_ANY | JSON_COMPACT |
+                                        JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
+    json_decref(object);
+    if (text == NULL) return drove__fail_nomem("metrics as JSON", 1);
+    *out = text;
+    return DROVE_OK;
+}
+
+/* ---- for people ---- */
+
+static const char *figure_text(const drove_metrics_figures *f, const struct figure *which,
+                               char into[32])
+{
+    double value = value_of(f, which);
+    if (isnan(value)) snprintf(into, 32, "-");
+    else if (which->is_share) snprintf(into, 32, "%.2f %%", 100.0 * value);
+    else snprintf(into, 32, "%.4g", value);
+    return into;
+}
+
+static void print_figures(const drove_metrics *m, FILE *stream)
+{
+    char model[32], constant[32];
+    fprintf(stream, "%-17s  %10s  %14s (of %s)\n", "", "model", "constant guess",
+            m->constant_is_training ? "the training data" : "these examples");
+    for (size_t i = 0; i < DROVE_COUNT(figures); i++) {
+        if (isnan(value_of(&m->model, &figures[i]))) continue;
+        fprintf(stream, "%-17s  %10s  %14s\n", figures[i].name,
+                figure_text(&m->model, &figures[i], model),
+                figure_text(&m->constant, &figures[i], constant));
+    }
+    if (m->auc_error > 0.0)
+        fprintf(stream, "%-17s  by histograms: AUC within %.2g\n", "", m->auc_error);
+}
+
+static void print_verdict(const drove_metrics *m, const char *indent, FILE *stream)
+{
+    if (!m->is_no_better) return;
+    fprintf(stream, "%sThe model is no better than a constant guess", indent);
+    if (m->kind == DROVE_METRICS_CLASSES)
+        fprintf(stream, ": always %s", m->per_class[m->constant_class].name);
+    if (m->kind == DROVE_METRICS_VALUES) fprintf(stream, ": always %.6g", m->constant_value);
+    fputs(".\n", stream);
+}
+
+/* Widest name, at most NAME_WIDTH. */
+static int name_width(const drove_metrics *m)
+{
+    size_t width = strlen("class");
+    for (size_t k = 0; k < m->n_classes; k++) {
+        size_t length = strlen(m->per_class[k].name);
+        if (length > width) width = length;
+    }
+    return width < NAME_WIDTH ? (int)width : NAME_WIDTH;
+}
+
+static void print_classes(const drove_metrics *m, FILE *stream)
+{
+    const int width = name_width(m);
+    if (m->n_classes > MOST_PRINTED_CLASSES) {
+        fprintf(stream, "\n%zu %s: --json has the figures of each\n", m->n_classes,
+                m->kind == DROVE_METRICS_LABELS ? "labels" : "classes");
+        return;
+    }
+    fprintf(stream, "\n%-*s  precision    recall        F1   support\n", width,
+            m->kind == DROVE_METRICS_LABELS ? "label" : "class");
+    for (size_t k = 0; k < m->n_classes; k++) {
+        const drove_metrics_class *c = &m->per_class[k];
+        fprintf(stream, "%-*.*s  %9.4f %9.4f %9.4f %9.10g\n", width, width, c->name, c->precision,
+                c->recall, c->f1, c->support);
+    }
+}
+
+static void print_confusion(const drove_metrics *m, FILE *stream)
+{
+    const int width = name_width(m);
+    if (m->confusion == NULL || m->n_classes > MOST_CONFUSED_CLASSES) return;
+    fprintf(stream, "\nconfusion: rows are true classes, columns predicted ones\n%-*s", width, "");
+    for (size_t k = 0; k < m->n_classes; k++)
+        fprintf(stream, " %*.*s", COLUMN_WIDTH, COLUMN_WIDTH, m->per_class[k].name);
+    fputc('\n', stream);
+    for (size_t i = 0; i < m->n_classes; i++) {
+        fprintf(stream, "%-*.*s", width, width, m->per_class[i].name);
+        for (size_t k = 0; k < m->n_classes; k++)
+            fprintf(stream, " %*.10g", COLUMN_WIDTH, m->confusion[i * m->n_classes + k]);
+        fputc('\n', stream);
+    }
+}
+
+static void print_calibration(const drove_metrics *m, FILE *stream)
+{
+    const drove_metrics_bin *worst = NULL;
+    if (!m->has_calibration || isnan(m->calibration_error)) return;
+    for (int i = 0; i < DROVE_METRICS_BINS; i++) {
+        const drove_metrics_bin *b = &m->bin[i];
+        if (!(b->count > 0.0)) continue;
+        if (worst == NULL || b->count * fabs(b->mean - b->observed) >
+                                 worst->count * fabs(worst->mean - worst->observed))
+            worst = b;
+    }
+    fprintf(stream, "\ncalibration error %.4f", m->calibration_error);
+    if (worst != NULL) {
+        fprintf(stream, "; most of it where the probability is about %.2f: true of %.2f",
+                worst->mean, worst->observed);
+    }
+    fputc('\n', stream);
+}
+
+drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
+{
+    print_figures(metrics, stream);
+    print_verdict(metrics, "", stream);
+    if (metrics->per_class != NULL) print_classes(metrics, stream);
+    print_confusion(metrics, stream);
+    print_calibration(metrics, stream);
+    return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the metrics") : DROVE_OK;
+}
+
+/* ---- in the summary of a run ---- */
+
+static void print_line(const char *title, const drove_metrics_figures *f,
+                       const drove_metrics_figures *has, FILE *stream)
+{
+    const char *before = "";
+    char text[32];
+    fprintf(stream, "  %-10s  ", title);
+    for (size_t i = 0; i < DROVE_COUNT(figures); i++) {
+        if (isnan(value_of(has, &figures[i]))) continue;
+        fprintf(stream, "%s%s %s", before, figures[i].name, figure_text(f, &figures[i], text));
+        before = ", ";
+    }
+    fputc('\n', stream);
+}
+
+void drove__report_metrics_print(const drove_facts *f, FILE *stream)
+{
+    const drove_metrics *m = f->test_metrics != NULL ? f->test_metrics : f->metrics;
+    if (m == NULL) return;
+    print_line(m == f->test_metrics ? "held-out" : "training", &m->model, &m->model, stream);
+    print_line("constant", &m->constant, &m->model, stream);
+    print_verdict(m, "  ", stream);
+}

@@ -1,0 +1,337 @@
+/* Tallies: the AUC against the pairs themselves, exact and by histograms; blocks of rows; what is
+ * not defined; limits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "metrics/ranking.h"
+#include "metrics/tally.h"
+
+enum { N_ROWS = 600 };
+
+typedef struct rows {
+    int32_t truth[N_ROWS];
+    float score[N_ROWS * 3], weight[N_ROWS];
+} rows;
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*x >> 11) * 0x1p-53;
+}
+
+/* Scores in some steps, so that there are ties; from -2 to 2, or probabilities near 0 and 1. */
+static void draw_rows(rows *r, unsigned n_classes, unsigned n_columns, bool is_probability)
+{
+    uint64_t x = 42;
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        r->truth[i] = (int32_t)(uniform(&x) * n_classes);
+        r->weight[i] = (float)(0.25 + floor(4 * uniform(&x)));
+        for (unsigned k = 0; k < n_columns; k++) {
+            bool own = r->truth[i] == (n_columns == 1 ? 1 : (int32_t)k);
+            double s = floor(40 * (uniform(&x) + (own ? 0.3 : 0.0))) / 10 - 2;
+            r->score[i * n_columns + k] = (float)(is_probability ? 1 / (1 + exp(-6 * s)) : s);
+        }
+    }
+}
+
+/* One against the rest, by all pairs. */
+static double slow_area(const rows *r, unsigned n_columns, unsigned column, bool is_weighted)
+{
+    double area = 0.0, pairs = 0.0;
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        if (r->truth[i] != (n_columns == 1 ? 1 : (int32_t)column)) continue;
+        for (unsigned j = 0; j < N_ROWS; j++) {
+            if (r->truth[j] == r->truth[i]) continue;
+            float a = r->score[i * n_columns + column], b = r->score[j * n_columns + column];
+            double w = is_weighted ? (double)r->weight[i] * (double)r->weight[j] : 1.0;
+            area += w * (a > b ? 1.0 : a == b ? 0.5 : 0.0);
+            pairs += w;
+        }
+    }
+    return area / pairs;
+}
+
+static double area_of(const rows *r, unsigned n_columns, bool is_probability, bool is_weighted,
+                      size_t most_bytes, double *error)
+{
+    const drove_ranking_options opt = {.n_columns = n_columns,
+                                       .n_rows = N_ROWS,
+                                       .most_bytes = most_bytes,
+                                       .is_probability = is_probability};
+    drove_ranking *ranking;
+    double auc;
+    assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+    for (unsigned i = 0; i < N_ROWS; i++)
+        drove__ranking_add(ranking, r->score + i * n_columns, r->truth[i],
+                           is_weighted ? (double)r->weight[i] : 1.0);
+    assert_int_equal(drove__ranking_auc(ranking, &auc, error), DROVE_OK);
+    drove__ranking_destroy(ranking);
+    return auc;
+}
+
+static void area_is_the_share_of_pairs_in_order(void **state)
+{
+    (void)state;
+    rows *r = calloc(1, sizeof *r);
+    for (unsigned way = 0; way < 8; way++) {
+        const unsigned n_columns = (way & 1) != 0 ? 3 : 1;
+        bool is_probability = (way & 2) != 0, is_weighted = (way & 4) != 0;
+        double expected = 0.0, error, rough_error;
+        draw_rows(r, n_columns == 1 ? 2 : 3, n_columns, is_probability);
+        for (unsigned k = 0; k < n_columns; k++)
+            expected += slow_area(r, n_columns, k, is_weighted) / n_columns;
+        double exact = area_of(r, n_columns, is_probability, is_weighted, 0, &error);
+        assert_true(fabs(exact - expected) < 1e-12);
+        assert_true(error == 0.0);
+        double rough = area_of(r, n_columns, is_probability, is_weighted, 1000, &rough_error);
+        assert_true(fabs(rough - expected) <= rough_error + 1e-12);
+        assert_true(rough_error < 0.2 && rough_error > 0.0);
+    }
+    free(r);
+}
+
+/* 65,536 bins tell probabilities apart wherever they lie. */
+static void full_histograms_are_fine_at_both_ends(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    const drove_ranking_options opt = {.n_columns = 1,
+                                       .n_rows = (size_t)1 << 40, /* more than could be kept */
+                                       .is_probability = true};
+    drove_ranking *ranking;
+    uint64_t x = 7;
+    double auc, error;
+    assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+    for (unsigned i = 0; i < N; i++) {
+        double u = uniform(&x), tiny = exp(-3 - 10 * u);
+        float p = i % 2 ? (float)tiny : 1.0f - (float)tiny;
+        drove__ranking_add(ranking, &p, uniform(&x) < u, 1.0);
+    }
+    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
+    assert_true(error < 1e-3);
+    drove__ranking_destroy(ranking);
+}
+
+static void an_area_needs_both_kinds_and_numbers(void **state)
+{
+    (void)state;
+    const drove_ranking_options opt = {.n_columns = 1, .n_rows = 3};
+    const float score[] = {0.1f, 0.7f, NAN};
+    const int32_t truth[] = {1, 1, 0};
+    drove_ranking *ranking;
+    double auc, error;
+    assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
+        assert_true(isnan(auc));
+        drove__ranking_add(ranking, &score[i], truth[i], 1.0);
+    }
+    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
+    assert_true(isnan(auc));
+    drove__ranking_destroy(ranking);
+    drove__ranking_destroy(NULL);
+}
+
+/* ---- tallies ---- */
+
+static const double thirds[3] = {0.5, 0.3, 0.2};
+
+static drove_tally_options three_classes(bool is_probability)
+{
+    return (drove_tally_options){.kind = DROVE_METRICS_CLASSES,
+                                 .n_classes = 3,
+                                 .n_columns = 3,
+                                 .n_rows = N_ROWS,
+                                 .is_probability = is_probability,
+                                 .constant = thirds};
+}
+
+/* In blocks of so many rows. */
+static drove_metrics *in_blocks(const rows *r, unsigned size)
+{
+    const drove_tally_options opt = three_classes(true);
+    drove_tally *t;
+    drove_metrics *m;
+    assert_int_equal(drove__tally_create(&opt, &t), DROVE_OK);
+    for (unsigned i = 0; i < N_ROWS; i += size) {
+        const drove_tally_rows block = {.n_rows = N_ROWS - i < size ? N_ROWS - i : size,
+                                        .score = r->score + 3 * i,
+                                        .y_class = r->truth + i,
+                                        .weight = r->weight + i};
+        assert_int_equal(drove__tally_add(t, &block), DROVE_OK);
+    }
+    assert_int_equal(drove__tally_metrics(t, &m), DROVE_OK);
+    drove__tally_destroy(t);
+    return m;
+}
+
+static void blocks_of_rows_do_not_matter(void **state)
+{
+    (void)state;
+    static const unsigned sizes[] = {1, 7, 256};
+    rows *r = calloc(1, sizeof *r);
+    draw_rows(r, 3, 3, true);
+    drove_metrics *whole = in_blocks(r, N_ROWS);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        drove_metrics *m = in_blocks(r, sizes[i]);
+        assert_memory_equal(&m->model, &whole->model, sizeof m->model);
+        assert_memory_equal(&m->constant, &whole->constant, sizeof m->constant);
+        assert_memory_equal(m->confusion, whole->confusion, 9 * sizeof(double));
+        assert_true(m->calibration_error == whole->calibration_error);
+        drove_metrics_destroy(m);
+    }
+    drove_metrics_destroy(whole);
+    free(r);
+}
+
+static drove_metrics *of_one_block(const drove_tally_options *opt, const drove_tally_rows *block)
+{
+    drove_tally *t;
+    drove_metrics *m;
+    assert_int_equal(drove__tally_create(opt, &t), DROVE_OK);
+    assert_int_equal(drove__tally_add(t, block), DROVE_OK);
+    assert_int_equal(drove__tally_metrics(t, &m), DROVE_OK);
+    drove__tally_destroy(t);
+    return m;
+}
+
+/* Distances of a hinge loss: right and wrong, and their order, but no probabilities. */
+static void margins_have_no_probabilities(void **state)
+{
+    (void)state;
+    const float margin[] = {-3.0f, 0.5f, 2.0f, -0.1f};
+    const int32_t truth[] = {0, 0, 1, 1};
+    const double halves[] = {0.5, 0.5};
+    const drove_tally_options opt = {.kind = DROVE_METRICS_CLASSES,
+                                     .n_classes = 2,
+                                     .n_columns = 1,
+                                     .n_rows = 4,
+                                     .constant = halves};
+    const drove_tally_rows block = {.n_rows = 4, .score = margin, .y_class = truth};
+    drove_metrics *m = of_one_block(&opt, &block);
+    assert_true(m->model.accuracy == 0.5 && m->model.auc == 0.75);
+    assert_true(isnan(m->model.log_loss) && isnan(m->constant.log_loss));
+    assert_false(m->has_calibration);
+    assert_true(isnan(m->model.rmse) && isnan(m->model.f1_micro));
+    assert_true(m->is_no_better);
+    assert_string_equal(m->per_class[1].name, "1");
+    drove_metrics_destroy(m);
+}
+
+/* A probability on an edge belongs to the bin below; those of bin 0 are 0 and more. */
+static void bins_end_at_their_upper_edge(void **state)
+{
+    (void)state;
+    const float p[] = {0.0f, 0.5f, 0.50000006f, 1.0f};
+    const int32_t truth[] = {0, 1, 1, 1};
+    const double halves[] = {0.5, 0.5};
+    const drove_tally_options opt = {.kind = DROVE_METRICS_CLASSES,
+                                     .n_classes = 2,
+                                     .n_columns = 1,
+                                     .n_rows = 4,
+                                     .is_probability = true,
+                                     .constant = halves};
+    const drove_tally_rows block = {.n_rows = 4, .score = p, .y_class = truth};
+    drove_metrics *m = of_one_block(&opt, &block);
+    static const double expected[DROVE_METRICS_BINS] = {1, 0, 0, 0, 1, 1, 0, 0, 0, 1};
+    for (int i = 0; i < DROVE_METRICS_BINS; i++) assert_true(m->bin[i].count == expected[i]);
+    assert_true(isnan(m->bin[1].mean) && isnan(m->bin[1].observed));
+    assert_true(m->bin[4].mean == 0.5 && m->bin[4].observed == 1.0);
+    assert_true(fabs(m->calibration_error - 0.25) < 1e-7);
+    assert_true(fabs(m->model.accuracy - 0.75) < 1e-15); /* 1/2 is not above 1/2 */
+    assert_false(m->is_no_better);
+    drove_metrics_destroy(m);
+}
+
+static void many_classes_have_no_confusion_matrix(void **state)
+{
+    (void)state;
+    enum { N = DROVE_METRICS_CONFUSION_CLASSES + 1 };
+    static double share[N];
+    static float score[N];
+    const int32_t truth = 3;
+    const drove_tally_options opt = {.kind = DROVE_METRICS_CLASSES,
+                                     .n_classes = N,
+                                     .n_columns = N,
+                                     .n_rows = 1,
+                                     .is_probability = true,
+                                     .constant = share};
+    const drove_tally_rows block = {.n_rows = 1, .score = score, .y_class = &truth};
+    score[3] = 1.0f;
+    drove_metrics *m = of_one_block(&opt, &block);
+    assert_null(m->confusion);
+    assert_true(m->model.accuracy == 1.0 && m->per_class[3].recall == 1.0);
+    assert_true(isnan(m->model.auc));
+    drove_metrics_destroy(m);
+}
+
+static void nothing_is_defined_without_rows(void **state)
+{
+    (void)state;
+    const drove_tally_options opt = three_classes(true);
+    const drove_tally_rows none = {0};
+    drove_metrics *m = of_one_block(&opt, &none);
+    assert_true(isnan(m->model.accuracy) && isnan(m->model.auc) && isnan(m->model.f1_macro));
+    assert_true(isnan(m->constant.accuracy) && isnan(m->calibration_error));
+    assert_false(m->is_no_better);
+    drove_metrics_destroy(m);
+    drove_metrics_destroy(NULL);
+}
+
+static void more_rows_than_announced_are_refused(void **state)
+{
+    (void)state;
+    drove_tally_options opt = three_classes(true);
+    const float score[6] = {0};
+    const int32_t truth[2] = {0};
+    const drove_tally_rows two = {.n_rows = 2, .score = score, .y_class = truth};
+    drove_tally *t;
+    opt.n_rows = 1;
+    assert_int_equal(drove__tally_create(&opt, &t), DROVE_OK);
+    assert_int_equal(drove__tally_add(t, &two), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "at most 1 rows, found 2"));
+    drove__tally_destroy(t);
+    drove__tally_destroy(NULL);
+}
+
+/* Always right about the frequent class alone: as often right as the guess, with worse odds. */
+static void a_constant_model_is_no_better(void **state)
+{
+    (void)state;
+    rows *r = calloc(1, sizeof *r);
+    const drove_tally_options opt = three_classes(true);
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        r->truth[i] = i % 10 < 5 ? 0 : i % 10 < 8 ? 1 : 2;
+        memcpy(r->score + 3 * i, (float[]){0.6f, 0.3f, 0.1f}, 3 * sizeof(float));
+    }
+    const drove_tally_rows block = {.n_rows = N_ROWS, .score = r->score, .y_class = r->truth};
+    drove_metrics *m = of_one_block(&opt, &block);
+    assert_true(m->is_no_better);
+    assert_int_equal(m->constant_class, 0);
+    assert_true(m->model.accuracy == m->constant.accuracy && m->model.auc == 0.5);
+    drove_metrics_destroy(m);
+    free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(area_is_the_share_of_pairs_in_order),
+        cmocka_unit_test(full_histograms_are_fine_at_both_ends),
+        cmocka_unit_test(an_area_needs_both_kinds_and_numbers),
+        cmocka_unit_test(blocks_of_rows_do_not_matter),
+        cmocka_unit_test(margins_have_no_probabilities),
+        cmocka_unit_test(bins_end_at_their_upper_edge),
+        cmocka_unit_test(many_classes_have_no_confusion_matrix),
+        cmocka_unit_test(nothing_is_defined_without_rows),
+        cmocka_unit_test(more_rows_than_announced_are_refused),
+        cmocka_unit_test(a_constant_model_is_no_better),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
