@@ -93,7 +93,10 @@ typedef struct drove_work {
      * RESIDENT: the engine sets value to memory of its own, which the caller may overwrite slice by
      * slice once after_layer was called; after_layer may call give.
      * NULL: a score alone, as for evaluation (no dropout, no augmentation, no update). */
-    drove_gradient     *grad;
+    drove_gradient *grad;
+    /* Of a score: its predictions, as by predict, from the same pass; [n_rows][n_outputs].  NULL:
+     * not wanted.  By the host engine alone. */
+    float              *prob;
     drove_device_update update; /* RESIDENT: how finish applies the sums that were given */
 } drove_work;
 
@@ -180,8 +183,9 @@ enum {
  * Errors of begin, part and finish: DROVE_E_SYSTEM, the device is lost; the engine can then only be
  * destroyed.  Silence beyond a time-out is an error of finish alone, so a caller that has looked
  * long enough calls finish.  Of begin: DROVE_E_ARG and DROVE_E_SHAPE (a batch that does not fit the
- * engine), DROVE_E_UNSUPPORTED (a gradient of a TYPED engine), DROVE_E_NOMEM; after these another
- * batch can be begun.  A device also refuses a wrong order of calls (DROVE_E_ARG). */
+ * engine), DROVE_E_UNSUPPORTED (a gradient of a TYPED engine, predictions beside a score of any but
+ * the host engine), DROVE_E_NOMEM; after these another batch can be begun.  A device also refuses a
+ * wrong order of calls (DROVE_E_ARG). */
 typedef struct drove_engine_ops {
     const char *name, *help, *source;
     unsigned    can; /* DROVE_ENGINE_* */

@@ -106,6 +106,8 @@ static drove_status next_piece(drove_pieces *p, drove_engine *e, uint64_t timeou
 drove_status drove__pieces_begin(drove_pieces *p, drove_engine *e, const drove_work *work)
 {
     p->whole = NULL;
+    if (work->prob != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "a device: expected a score without predictions");
     if (work->batch->n_rows <= p->max_rows) return p->ops->begin(e, work);
     if (work->theta == NULL) {
         return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu",

@@ -14,6 +14,7 @@ struct drove_loss_ops {
     void (*eval)(const drovek_table *k, const float *z, const drove_target *target, size_t n_rows,
                  size_t n_outputs, float scale, float *dz, drove_score *score);
     void (*predict)(const float *z, size_t n_rows, size_t n_outputs, float *prob);
+    bool gives_probability; /* of a class or label, by predict; else values or margins */
 };
 
 extern const drove_loss_ops drove__loss_softmax, drove__loss_sigmoid, drove__loss_logistic,

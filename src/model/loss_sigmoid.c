@@ -123,6 +123,7 @@ const drove_loss_ops drove__loss_sigmoid = {
     .n_outputs = sigmoid_outputs,
     .eval = sigmoid_eval,
     .predict = predict,
+    .gives_probability = true,
 };
 
 const drove_loss_ops drove__loss_logistic = {
@@ -132,4 +133,5 @@ const drove_loss_ops drove__loss_logistic = {
     .n_outputs = logistic_outputs,
     .eval = logistic_eval,
     .predict = predict,
+    .gives_probability = true,
 };

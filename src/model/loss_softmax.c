@@ -41,4 +41,5 @@ const drove_loss_ops drove__loss_softmax = {
     .n_outputs = n_outputs,
     .eval = eval,
     .predict = predict,
+    .gives_probability = true,
 };

@@ -250,6 +250,7 @@ static drove_status score(drove_engine *e, const drove_work *work)
     DROVE_TRY(load(e, work->batch, false, &in, &target));
     infer(e, work->theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, &e->done.score);
+    if (work->prob != NULL) drove__model_predict(e->model, in.n_rows, &e->pass, work->prob);
     return DROVE_OK;
 }
 

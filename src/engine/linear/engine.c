@@ -122,6 +122,8 @@ static drove_status begin(drove_engine *e, const drove_work *work)
 {
     if (work->grad != NULL)
         return drove__fail(DROVE_E_UNSUPPORTED, "linear: steps without a gradient vector only");
+    if (work->prob != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "linear: expected a score without predictions");
     e->done = (drove_work_done){0};
     return score(e, work, &e->done);
 }

@@ -397,6 +397,19 @@ static void results_repeat(void **state)
     }
 }
 
+/* The same score and predictions from one pass. */
+static void check_score_with_predictions(const problem *p, const drove_batch *batch,
+                                         const drove_score *score, const float *prob)
+{
+    float both[MAX_ROWS * N_CLASSES];
+    drove_work_done done = {0};
+    const drove_work work = {.batch = batch, .theta = p->theta, .prob = both};
+    assert_int_equal(drove__engine_do(&drove__engine_host, p->engine, &work, UINT64_MAX, &done),
+                     DROVE_OK);
+    assert_memory_equal(both, prob, batch->n_rows * N_CLASSES * sizeof(float));
+    assert_true(done.score.loss == score->loss && done.score.n_correct == score->n_correct);
+}
+
 static void scores_and_predictions_equal_the_reference(void **state)
 {
     (void)state;
@@ -410,6 +423,7 @@ static void scores_and_predictions_equal_the_reference(void **state)
         drove_score score = {0};
         engine_score(&drove__engine_host, p.engine, p.theta, &c.batch, &score);
         drove__engine_host.predict(p.engine, p.theta, &c.batch, prob);
+        check_score_with_predictions(&p, &c.batch, &score, prob);
         double loss = reference_gradient(&p.reference, p.packed, c.x, c.t, 50, NULL);
         assert_true(fabs(score.loss / 50 - loss) < 2e-5 * (1 + loss));
         reference_outputs(&p.reference, p.packed, c.x, 50, z);
