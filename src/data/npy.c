@@ -9,6 +9,7 @@
 #include "data/elements.h"
 #include "data/export.h"
 #include "data/labels.h"
+#include "data/npy.h"
 #include "data/text.h"
 
 #include "base/mem.h"
@@ -328,28 +329,35 @@ static drove_status read_npy(const drove_spec *spec, int part, const drove_shard
 
 /* ---- writing ---- */
 
-/* Version 1; the header ends at a multiple of HEADER_ALIGN, after blanks and a newline. */
-static drove_status write_header(drove_writer *w, const char *type, unsigned rank,
-                                 const size_t *shape)
+size_t drove__npy_header(const char *type, unsigned rank, const size_t *shape,
+                         char into[DROVE_NPY_HEADER_SIZE])
 {
-    char text[256], dimensions[128] = "";
+    enum { START = 10 }; /* bytes before the dictionary */
+    char dimensions[128] = "", *text = into + START;
     size_t used = 0;
     for (unsigned i = 0; i < rank; i++) {
         used += (size_t)snprintf(dimensions + used, sizeof dimensions - used,
                                  i == 0 ? "%zu," : " %zu,", shape[i]);
     }
     if (rank > 1) dimensions[used - 1] = '\0'; /* only (n,) keeps its comma */
-    int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                     type, dimensions);
-    size_t start = 10,
-           padded =
-               (start + (size_t)n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN - start;
-    memset(text + n, ' ', padded - (size_t)n);
-    text[padded - 1] = '\n';
-    uint8_t first[10] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)padded, (uint8_t)(padded >> 8)};
-    DROVE_TRY(drove__writer_write(w, first, sizeof first));
-    return drove__writer_write(w, text, padded);
+    size_t n = (size_t)snprintf(text, DROVE_NPY_HEADER_SIZE - START,
+                                "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type,
+                                dimensions);
+    /* Blanks and a newline up to a multiple of HEADER_ALIGN. */
+    size_t end = (START + n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+    memset(text + n, ' ', end - START - n);
+    into[end - 1] = '\n';
+    const uint8_t first[START] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(end - START), (uint8_t)((end - START) >> 8)};
+    memcpy(into, first, START);
+    return end;
+}
+
+static drove_status write_header(drove_writer *w, const char *type, unsigned rank,
+                                 const size_t *shape)
+{
+    char bytes[DROVE_NPY_HEADER_SIZE];
+    return drove__writer_write(w, bytes, drove__npy_header(type, rank, shape, bytes));
 }
 
 static drove_status write_number(drove_writer *w, uint32_t bits)
