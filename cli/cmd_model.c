@@ -1,6 +1,7 @@
 /* cli/cmd_model.c - drove eval and drove predict: using a saved model. */
 #include "cli.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,16 @@ static void on_message(void *context, const char *text)
 {
     (void)context;
     fprintf(stderr, "drove: data: %s\n", text);
+}
+
+/* A number for one of the options of a run, checked as there.  false: the error is printed. */
+static bool read_number(const cli_args *args, const char *name, drove_options *options)
+{
+    const char *text = cli_args_get(args, name, NULL);
+    drove_status status = text != NULL ? drove_options_set(options, name, text) : DROVE_OK;
+    if (status == DROVE_OK) return true;
+    cli_library_error(status);
+    return false;
 }
 
 /* The flags that both have; spec[CLI_SPEC_SIZE]: the data.  false: the error is printed. */
@@ -27,23 +38,41 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *spec)
         cli_library_error(DROVE_E_ARG);
         return false;
     }
-    const char *batch = cli_args_get(args, "batch", NULL);
-    if (batch != NULL) {
-        drove_status status = drove_options_set(&options, "batch", batch);
-        if (status != DROVE_OK) {
-            cli_library_error(status);
-            return false;
-        }
-        use->batch = options.batch;
-    }
+    if (!read_number(args, "batch", &options) || !read_number(args, "threads", &options))
+        return false;
+    if (cli_args_get(args, "batch", NULL) != NULL) use->batch = options.batch;
+    if (cli_args_get(args, "threads", NULL) != NULL)
+        use->threads = strtoull(options.threads, NULL, 10); /* "all": 0 */
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
-    use->proba = cli_args_has(args, "proba");
     return true;
 }
 
-static void print_json(const drove_score_report *report, const char *data)
+/* One of a flag's words; *out: its place.  false: the error is printed. */
+static bool read_word(const cli_args *args, const char *flag, const char *const *words,
+                      size_t n_words, size_t *out)
 {
+    char all[128] = "";
+    const char *text = cli_args_get(args, flag, words[0]);
+    for (size_t i = 0; i < n_words; i++) {
+        *out = i;
+        if (strcmp(text, words[i]) == 0) return true;
+        size_t used = strlen(all);
+        const char *before = i == 0 ? "" : i + 1 < n_words ? ", " : " or ";
+        snprintf(all + used, sizeof all - used, "%s%s", before, words[i]);
+    }
+    cli_error(CLI_WRONG, "--%s: expected %s, found \"%s\"", flag, all, text);
+    return false;
+}
+
+/* ---- eval ---- */
+
+static int print_json(const drove_score_report *report, const drove_metrics *metrics,
+                      const char *data)
+{
+    char *text = NULL;
+    drove_status status = drove_metrics_json(metrics, &text);
+    if (status != DROVE_OK) return cli_library_error(status);
     fputs("{\"model\": ", stdout);
     cli_json_string(report->model, stdout);
     fputs(", \"data\": ", stdout);
@@ -54,35 +83,91 @@ static void print_json(const drove_score_report *report, const char *data)
     cli_json_real(report->loss, stdout);
     fputs(", \"accuracy\": ", stdout);
     cli_json_real(report->accuracy, stdout);
-    fputs("}\n", stdout);
+    printf(",\n\"metrics\": %s}\n", text);
+    free(text);
+    return CLI_OK;
+}
+
+static int print_text(const drove_score_report *report, const drove_metrics *metrics,
+                      const char *data)
+{
+    printf("model     %s\ndata      %s, %llu examples\nloss      %.6g (%s)\n", report->model, data,
+           (unsigned long long)report->n_rows, report->loss, report->loss_name);
+    if (metrics != NULL) {
+        putchar('\n');
+        drove_status status = drove_metrics_print(metrics, stdout);
+        return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    }
+    if (!isnan(report->accuracy)) {
+        printf("%-8s  %.2f %%\n", report->is_multi_label ? "micro-F1" : "accuracy",
+               100.0 * report->accuracy);
+    }
+    return CLI_OK;
 }
 
 int cli_eval(const cli_args *args)
 {
+    static const char *const words[] = {"auto", "none"};
     drove_use_options use;
     drove_score_report report;
+    drove_metrics *metrics = NULL;
     char spec[CLI_SPEC_SIZE];
-    if (!read_flags(args, &use, spec)) return CLI_WRONG;
-    drove_status status = drove_eval(&use, &report);
+    size_t word;
+    if (!read_flags(args, &use, spec) ||
+        !read_word(args, "metrics", words, CLI_COUNT(words), &word))
+        return CLI_WRONG;
+    drove_status status =
+        word == 0 ? drove_eval_metrics(&use, &report, &metrics) : drove_eval(&use, &report);
     if (status != DROVE_OK) return cli_library_error(status);
-    if (cli_args_has(args, "json")) {
-        print_json(&report, use.data);
-        return CLI_OK;
+    int exit_status = cli_args_has(args, "json") ? print_json(&report, metrics, use.data)
+                                                 : print_text(&report, metrics, use.data);
+    drove_metrics_destroy(metrics);
+    return exit_status;
+}
+
+/* ---- predict ---- */
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* --proba is of lines.  false: the error is printed. */
+static bool read_format(const cli_args *args, drove_use_options *use)
+{
+    static const char *const words[] = {"csv", "lines", "npy"};
+    static const drove_predict_format formats[] = {DROVE_PREDICT_CSV, DROVE_PREDICT_LINES,
+                                                   DROVE_PREDICT_NPY};
+    size_t word;
+    if (!read_word(args, "format", words, CLI_COUNT(words), &word)) return false;
+    use->format = formats[word];
+    use->out = cli_args_get(args, "out", NULL);
+    use->proba = cli_args_has(args, "proba");
+    if (cli_args_get(args, "format", NULL) == NULL) {
+        if (use->proba) use->format = DROVE_PREDICT_LINES;
+        else if (use->out != NULL && ends_in(use->out, ".npy")) use->format = DROVE_PREDICT_NPY;
     }
-    printf("model     %s\ndata      %s, %llu examples\nloss      %.6g (%s)\n", report.model,
-           use.data, (unsigned long long)report.n_rows, report.loss, report.loss_name);
-    if (!isnan(report.accuracy)) {
-        printf("%-8s  %.2f %%\n", report.is_multi_label ? "micro-F1" : "accuracy",
-               100.0 * report.accuracy);
-    }
-    return CLI_OK;
+    if (!use->proba || use->format == DROVE_PREDICT_LINES) return true;
+    cli_error(CLI_WRONG, "--proba: expected --format lines, found --format %s", words[word]);
+    return false;
+}
+
+/* A reader that has gone is no error of predictions: what is left in the buffer is dropped. */
+static void forgive_reader(void)
+{
+    if (ferror(stdout)) clearerr(stdout);
+    errno = 0;
+    if (fflush(stdout) != 0 && errno == EPIPE) clearerr(stdout);
 }
 
 int cli_predict(const cli_args *args)
 {
     drove_use_options use;
     char spec[CLI_SPEC_SIZE];
-    if (!read_flags(args, &use, spec)) return CLI_WRONG;
+    if (!read_flags(args, &use, spec) || !read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    if (status != DROVE_OK) return cli_library_error(status);
+    forgive_reader();
+    return CLI_OK;
 }

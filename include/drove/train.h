@@ -2,6 +2,7 @@
 #ifndef DROVE_TRAIN_H
 #define DROVE_TRAIN_H
 
+#include <drove/metrics.h>
 #include <drove/options.h>
 #include <drove/status.h>
 
@@ -90,12 +91,27 @@ drove_status drove_result_print(const drove_result *result, FILE *stream);
 
 /* ---- a saved model ---- */
 
+/* What drove_predict writes.  The columns of an example: its class's name under `label` and p_NAME,
+ * the probability of each class (score_NAME where the loss gives no probabilities, `score` where
+ * there is one for two classes); p_NAME for each label of multi-label data; `value` of regression.
+ */
+typedef enum drove_predict_format {
+    DROVE_PREDICT_LINES, /* a line each: the label's name (all above 1/2, with commas) or value */
+    DROVE_PREDICT_CSV,   /* a header, then a line each with all columns */
+    DROVE_PREDICT_NPY /* NumPy array of little-endian floats: [n_rows][columns] without the label,
+                            of regression [n_rows] */
+} drove_predict_format;
+
+/* Zeroed fields have their defaults. */
 typedef struct drove_use_options {
     const char *model; /* file */
     const char *data;  /* spec; labels are used where present */
     const char *isa;   /* NULL or "" = best */
     uint64_t    batch; /* 0 = 512; for networks other than an mlp, about 64 MB worth */
-    int         proba; /* predict: all probabilities instead of the label */
+    int         proba; /* predict, lines: all outputs, separated by commas, instead of the label */
+    uint64_t    threads;         /* 0 = as many as processors; results do not depend on it */
+    drove_predict_format format; /* predict */
+    const char *out; /* predict: a file, which appears whole or not at all; NULL = the stream */
     /* One remark about the data: columns left out, cells that count as missing ...; may be NULL. */
     void (*message)(void *context, const char *text);
     void *context;
@@ -108,9 +124,19 @@ typedef struct drove_score_report {
     int      is_multi_label; /* 1: accuracy is micro-F1 */
 } drove_score_report;
 
+/* These run on threads of their own and may be called by several threads at once.  Errors:
+ * DROVE_E_ARG (isa, spec), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA (files), DROVE_E_SHAPE (the data
+ * do not fit the model), DROVE_E_NOMEM, DROVE_E_SYSTEM.  On failure *out is unchanged. */
+
+/* Mean loss and accuracy; needs labels. */
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out);
-/* Writes one prediction per line to stream: the label's name, or the value; with proba the
- * probabilities, separated by commas. */
+/* The same with the metrics of the same predictions (drove/metrics.h), which the caller gives to
+ * drove_metrics_destroy.  *metrics is NULL on failure. */
+drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
+                                drove_metrics **metrics);
+/* Writes a prediction for every example, in order, to use->out or to stream, and flushes it.
+ * stream may be NULL where use->out is given.  If the reader of a pipe has gone (EPIPE), the rest
+ * is left out and that is no error; the caller sees to SIGPIPE.  Errors: also those of writing. */
 drove_status drove_predict(const drove_use_options *use, FILE *stream);
 
 /* ---- registries, machine, models ---- */

@@ -2,12 +2,13 @@
  *
  * Tensors: of each layer with parameters NAME.weight in the shape that theta has it in, NAME.bias;
  * of batch normalisation also NAME.mean and NAME.variance; a chain's layers are called layer0,
- * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled.  Metadata: format,
- * model, activation, loss, n_features, n_classes, multi_label, scale, class_names (a JSON array),
- * storage, index_base; graph, a description as YAML, where the model came from a file; features
- * where there is a feature map, image where data are images, and what part of them the model sees:
- * its inputs are then the map's features, or that part's numbers; table, the schema of a table
- * (table/schema.h) as JSON; target_scaling where values were scaled.  Described in docs/formats.md.
+ * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled; target.mean, which a
+ * constant guess follows from.  Metadata: format, model, activation, loss, n_features, n_classes,
+ * multi_label, scale, class_names (a JSON array), storage, index_base; graph, a description as
+ * YAML, where the model came from a file; features where there is a feature map, image where data
+ * are images, and what part of them the model sees: its inputs are then the map's features, or that
+ * part's numbers; table, the schema of a table (table/schema.h) as JSON; target_scaling where
+ * values were scaled.  Described in docs/formats.md.
  */
 #include "data/scale.h"
 #include "model/graph.h"
@@ -24,6 +25,7 @@
 #include <string.h>
 
 #define MODEL_FORMAT "drove-model-1"
+#define TARGET_MEAN  "target.mean"
 
 /* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
@@ -91,6 +93,17 @@ static size_t list_tensors(const drove_model *model, const drove_data *data, con
     return n;
 }
 
+static size_t list_target_mean(const drove_storage *s, const double *mean, drove_tensor *t)
+{
+    if (mean == NULL) return 0;
+    *t = (drove_tensor){.name = TARGET_MEAN,
+                        .type = DROVE_T_F64,
+                        .rank = 1,
+                        .shape = {s->y_kind == DROVE_Y_VALUE ? 1 : s->n_classes},
+                        .bytes = mean};
+    return 1;
+}
+
 static char *names_as_json(const drove_storage *storage)
 {
     json_t *names = json_array();
@@ -111,7 +124,7 @@ static void append_meta(const char **meta, const char *key, const char *value)
 
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const drove_data *data, const drove_features_options *features,
-                                   const float *theta)
+                                   const double *target_mean, const float *theta)
 {
     const drove_storage *s = data->storage;
     const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
@@ -124,7 +137,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
-    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 2;
+    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 3;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     char *names = names_as_json(s), *table = NULL;
     drove_status status = s->schema != NULL ? drove__schema_to_json(s->schema, &table) : DROVE_OK;
@@ -169,8 +182,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
         if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
         if (table != NULL) append_meta(meta, "table", table);
         if (data->target_factor != 0) append_meta(meta, "target_scaling", target);
-        status =
-            drove__safetensors_write(path, tensor, list_tensors(model, data, theta, tensor), meta);
+        size_t n = list_tensors(model, data, theta, tensor);
+        n += list_target_mean(s, target_mean, tensor + n);
+        status = drove__safetensors_write(path, tensor, n, meta);
     }
     free(table);
     free(names);
@@ -347,6 +361,20 @@ static drove_status read_scaling(const drove_safetensors *st, const char *name, 
     return read_floats(st, name, n, values);
 }
 
+/* Files of older versions have none. */
+static drove_status read_target_mean(const drove_safetensors *st, drove_modelfile *file)
+{
+    const size_t n = file->io.n_classes > 0 ? file->io.n_classes : 1;
+    const void *bytes;
+    if (drove__safetensors_find(st, TARGET_MEAN) == NULL) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, TARGET_MEAN, DROVE_T_F64, n, &bytes));
+    file->target_mean = drove__alloc(n, sizeof *file->target_mean);
+    if (file->target_mean == NULL)
+        return drove__fail_nomem("means of the targets", n * sizeof *file->target_mean);
+    memcpy(file->target_mean, bytes, n * sizeof *file->target_mean);
+    return DROVE_OK;
+}
+
 static drove_status copy_names(const json_t *names, size_t n, char **out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -422,6 +450,7 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
     DROVE_TRY(read_parameters(st, file));
     DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));
     DROVE_TRY(read_scaling(st, "input.factor", file->n_inputs, &file->factor));
+    DROVE_TRY(read_target_mean(st, file));
     return read_names(st, file);
 }
 
@@ -456,6 +485,7 @@ void drove__modelfile_fini(drove_modelfile *file)
     free(file->class_name);
     drove__free(file->shift);
     drove__free(file->factor);
+    drove__free(file->target_mean);
     drove__free(file->theta);
     drove__model_destroy(file->model);
     drove__schema_release(file->schema);

@@ -7,10 +7,11 @@
 #include "model/model.h"
 #include "table/schema.h"
 
-/* data: as they were opened, before the features; only the descriptive part is used. */
+/* data: as they were opened, before the features; only the descriptive part is used.  target_mean:
+ * of the training data (run/measure.h); NULL: not known. */
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const drove_data *data, const drove_features_options *features,
-                                   const float *theta);
+                                   const double *target_mean, const float *theta);
 /* *theta_out from drove__alloc.  shift, factor, names as they stand in the file. */
 typedef struct drove_modelfile {
     drove_model           *model;
@@ -26,6 +27,7 @@ typedef struct drove_modelfile {
     float        *shift, *factor;              /* [n_inputs], or NULL */
     double        target_shift, target_factor; /* of values, as in drove_data */
     char        **class_name;                  /* [n_classes], or NULL */
+    double       *target_mean;                 /* [n_classes], [1] for values; NULL: not in the file */
     drove_schema *schema;                      /* of a table, or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);

@@ -175,7 +175,8 @@ static drove_status save_model(const drove_run *run, const char *name, const flo
     char *path = drove__path_join(run->opt.out, name);
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     const drove_data *data = run->input != NULL ? run->input : run->train;
-    drove_status status = drove__modelfile_save(path, run->model, data, &run->features, theta);
+    drove_status status =
+        drove__modelfile_save(path, run->model, data, &run->features, run->target_mean, theta);
     free(path);
     return status;
 }

@@ -2,7 +2,9 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "model/loss.h"
+#include "run/measure.h"
 #include "run/ranks.h"
 #include "run/registry.h"
 
@@ -35,6 +37,19 @@ static drove_status open_with_label(drove_run *run, const drove_shard *shard)
     return DROVE_OK;
 }
 
+/* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
+ * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
+static drove_status find_target_mean(drove_run *run)
+{
+    if (strcmp(run->opt.shard, "own") == 0) return DROVE_OK;
+    const size_t n = drove__target_mean_size(run->train);
+    run->target_mean = drove__alloc(n, sizeof *run->target_mean);
+    if (run->target_mean == NULL)
+        return drove__fail_nomem("means of the targets", n * sizeof *run->target_mean);
+    drove__target_mean(run->train, run->target_mean);
+    return DROVE_OK;
+}
+
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(drove_run *run)
 {
@@ -44,7 +59,9 @@ drove_status drove__problem_open(drove_run *run)
     drove_status status = open_with_label(run, &shard);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
-    return status == DROVE_OK ? check_target(run) : status;
+    DROVE_TRY(status);
+    DROVE_TRY(check_target(run));
+    return find_target_mean(run);
 }
 
 /* What a model file settles must not be asked for differently.  An activation that is the default

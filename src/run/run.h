@@ -8,6 +8,8 @@
  *   state.c      saving and resuming      output.c   the files of --out
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
  *   facts.h      what the report is told
+ *   infer.h      predictions by threads   measure.h  metrics of them
+ *   use.c        saved models             predictions.h  their formats
  *
  * Threads: the caller's thread owns a drove_run; workers see run->loop alone (loop/loop.h).
  */
@@ -77,6 +79,7 @@ struct drove_run {
     bool                   holds_prefetch;    /* drove__prefetch_release is due */
     drove_data            *train, *test;      /* test may be NULL */
     size_t                 n_train_whole;     /* rows of train, of all ranks together */
+    double                *target_mean;       /* of train (measure.h); NULL: with --shard own */
     drove_features_options features;          /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;

@@ -513,6 +513,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__model_destroy(run->model);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
+    drove__free(run->target_mean);
     drove_data_destroy(run->input);
     free(run->place);
     free(run->logged_busy_ns);

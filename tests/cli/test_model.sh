@@ -17,7 +17,7 @@ grep -q '^accuracy ' out.txt
 awk -v a="$eval_accuracy" -v b="$(number test_accuracy run/summary.json)" \
     'BEGIN { exit !(a - b < 1e-6 && b - a < 1e-6) }' || fail "eval and the run's summary differ"
 
-run_for 0 predict run/model.safetensors --data "$data&part=test"
+run_for 0 predict run/model.safetensors --data "$data&part=test" --format lines
 [ "$(wc -l <out.txt)" = 200 ] || fail "expected 200 predictions, found $(wc -l <out.txt)"
 if grep -qvE '^[0-9]$' out.txt; then fail "expected digits"; fi
 cp out.txt labels.txt
@@ -31,7 +31,7 @@ awk -F, '{ best = 1; for (i = 2; i <= NF; i++) if ($i > $best) best = i; print b
 run_for 0 data convert "$data&part=test" idx:images.idx,labels.idx
 run_for 0 data info idx:images.idx,labels.idx --json
 [ "$(number n_rows out.txt)" = 200 ] || fail "expected 200 rows in images.idx"
-run_for 0 predict run/model.safetensors --data idx:images.idx,labels.idx
+run_for 0 predict run/model.safetensors --data idx:images.idx,labels.idx --format lines
 diff out.txt labels.txt || fail "predictions changed on the way through IDX"
 run_for 0 data info "$data" --part test --json
 [ "$(number n_rows out.txt)" = 200 ] || fail "--part test: expected 200 rows"
@@ -76,7 +76,7 @@ printf '1,0,cat\n0,1,dog\n1,0.1,cat\n0.2,1,dog\n' >pets.csv
 run_for 0 train --data csv:pets.csv --test none --model logistic --lr 1 --batch 1 --threads 1 --until epochs=50 --out pets --quiet
 for label in '?' cat 7 0.5; do
     printf '1,0,%s\n0,1,%s\n' "$label" "$label" >new.csv
-    run_for 0 predict pets/model.safetensors --data csv:new.csv
+    run_for 0 predict pets/model.safetensors --data csv:new.csv --format lines
     [ "$(tr '\n' ' ' <out.txt)" = "cat dog " ] || fail "label $label: expected cat and dog: $(cat out.txt)"
 done
 run_for 2 eval pets/model.safetensors --data csv:new.csv # a loss needs them

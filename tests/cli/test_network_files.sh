@@ -75,7 +75,7 @@ cmp one/model.safetensors two/model.safetensors || fail "a continued run differs
 rm net.yaml
 run_for 0 eval one/model.safetensors --data "$data" --json
 grep -q '"model": "net.yaml"' out.txt || fail "$(cat out.txt)"
-run_for 0 predict one/model.safetensors --data "$data"
+run_for 0 predict one/model.safetensors --data "$data" --format lines
 [ "$(wc -l <out.txt)" = 64 ] || fail "expected 64 predictions"
 run_for 0 model one/model.safetensors
 grep -q 'head out, weight 1, the main one' out.txt || fail "$(cat out.txt)"

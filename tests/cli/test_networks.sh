@@ -30,5 +30,5 @@ awk -v a="$(loss one.json loss_initial)" -v b="$(loss one.json loss)" 'BEGIN { e
 
 # A saved network evaluates as the run did, and predicts.
 run_for 0 eval one/model.safetensors --data 'synth:digits?n=600&n_test=60&seed=5&part=test' --json
-run_for 0 predict one/model.safetensors --data 'synth:digits?n=600&n_test=60&seed=5&part=test'
+run_for 0 predict one/model.safetensors --data 'synth:digits?n=600&n_test=60&seed=5&part=test' --format lines
 [ "$(wc -l <out.txt)" = 60 ] || fail "expected 60 predictions: $(head out.txt)"

@@ -44,7 +44,7 @@ for data in csv:all.csv quant:q; do
     run_for 0 eval cached/model.safetensors --data "$data" --json
     near "$(number loss out.txt)" "$loss" 0.001 || fail "$data: eval gives $(cat out.txt)"
 done
-run_for 0 predict cached/model.safetensors --data csv:all.csv
+run_for 0 predict cached/model.safetensors --data csv:all.csv --format lines
 [ "$(sort -u out.txt | tr '\n' ' ')" = "no yes " ] || fail "expected class names: $(sort -u out.txt)"
 
 # One line and status 2 for what does not fit.

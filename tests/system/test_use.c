@@ -3,11 +3,13 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -43,15 +45,20 @@ static drove_options words_run(const char *folder)
     return opt;
 }
 
-static char *predictions(const char *model, const char *data, int proba)
+static char *written(const drove_use_options *use, size_t *size)
 {
     char *text;
-    size_t size;
-    drove_use_options use = {.model = model, .data = data, .proba = proba};
-    FILE *f = open_memstream(&text, &size);
-    if (drove_predict(&use, f) != DROVE_OK) fail_msg("%s", drove_error_text());
+    FILE *f = open_memstream(&text, size);
+    if (drove_predict(use, f) != DROVE_OK) fail_msg("%s", drove_error_text());
     fclose(f);
     return text;
+}
+
+static char *predictions(const char *model, const char *data, int proba)
+{
+    size_t size;
+    const drove_use_options use = {.model = model, .data = data, .proba = proba};
+    return written(&use, &size);
 }
 
 static void evaluation_gives_the_loss_of_the_run(void **state)
@@ -137,6 +144,118 @@ static void what_does_not_fit_is_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "not_a_model.safetensors"));
 }
 
+/* Bit for bit, whatever the number of threads: chunks of 7 rows make many of them. */
+static void threads_change_neither_metrics_nor_predictions(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    char *metrics_text[2], *text[2];
+    size_t size[2];
+    set(&opt, "out", fresh_folder("threads"));
+    run_to(&opt, DROVE_FINISHED);
+    for (size_t i = 0; i < 2; i++) {
+        drove_score_report report;
+        drove_metrics *metrics;
+        const drove_use_options use = {.model = "threads/model.safetensors",
+                                       .data = "synth:digits?n=300&seed=9",
+                                       .batch = 7,
+                                       .threads = i == 0 ? 1 : 5,
+                                       .format = DROVE_PREDICT_CSV};
+        if (drove_eval_metrics(&use, &report, &metrics) != DROVE_OK)
+            fail_msg("%s", drove_error_text());
+        assert_int_equal(metrics->n_rows, 300);
+        assert_true(fabs(metrics->model.accuracy - report.accuracy) < 1e-12);
+        assert_true(fabs(metrics->model.log_loss - report.loss) < 1e-4 * report.loss);
+        assert_int_equal(drove_metrics_json(metrics, &metrics_text[i]), DROVE_OK);
+        drove_metrics_destroy(metrics);
+        text[i] = written(&use, &size[i]);
+    }
+    assert_string_equal(metrics_text[0], metrics_text[1]);
+    assert_string_equal(text[0], text[1]);
+    for (size_t i = 0; i < 2; i++) {
+        free(metrics_text[i]);
+        free(text[i]);
+    }
+}
+
+/* Two columns of one output; a file that appears whole; a failure that leaves nothing. */
+static void predictions_go_to_files_and_arrays(void **state)
+{
+    (void)state;
+    drove_options opt = words_run("formats");
+    size_t size;
+    run_to(&opt, DROVE_FINISHED);
+    write_text("two.csv", "1000,0.2,yes\n0,0.1,no\n");
+    drove_use_options use = {.model = "formats/model.safetensors",
+                             .data = "csv:two.csv?label=last",
+                             .format = DROVE_PREDICT_NPY};
+    char *array = written(&use, &size);
+    float p[4];
+    assert_int_equal(size, 128 + sizeof p);
+    assert_memory_equal(array, "\x93NUMPY\x01\x00\x76\x00", 10);
+    assert_non_null(strstr(array + 10, "'<f4', 'fortran_order': False, 'shape': (2, 2)"));
+    memcpy(p, array + 128, sizeof p);
+    assert_true(p[1] > 0.5f && p[0] == 1.0f - p[1] && p[2] > 0.5f);
+    free(array);
+    use.format = DROVE_PREDICT_CSV;
+    use.out = "two_out.csv";
+    if (drove_predict(&use, NULL) != DROVE_OK) fail_msg("%s", drove_error_text());
+    FILE *f = fopen("two_out.csv", "r");
+    char line[64];
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_string_equal(line, "label,p_no,p_yes\n");
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_int_equal(strncmp(line, "yes,0.", 6), 0);
+    fclose(f);
+    use.out = "no/such/folder.csv";
+    assert_int_not_equal(drove_predict(&use, NULL), DROVE_OK);
+    assert_non_null(strstr(drove_error_text(), "no/such"));
+}
+
+/* A pipe whose reader has gone: no error.  The program itself sees to SIGPIPE. */
+static void a_reader_that_leaves_is_no_error(void **state)
+{
+    (void)state;
+    drove_options opt = words_run("pipe");
+    int end[2];
+    run_to(&opt, DROVE_FINISHED);
+    const drove_use_options use = {.model = "pipe/model.safetensors",
+                                   .data = "csv:words.csv?label=last"};
+    assert_int_equal(pipe(end), 0);
+    close(end[0]);
+    FILE *f = fdopen(end[1], "w");
+    assert_non_null(f);
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(drove_predict(&use, f), DROVE_OK);
+    fclose(f);
+}
+
+/* What the file does not say, as those of older versions, is taken from the rows. */
+static void the_constant_guess_is_that_of_training(void **state)
+{
+    (void)state;
+    drove_options opt = words_run("constant");
+    drove_score_report report;
+    drove_metrics *metrics;
+    drove_modelfile file;
+    run_to(&opt, DROVE_FINISHED);
+    load_model("constant", "model.safetensors", &file);
+    assert_non_null(file.target_mean);
+    assert_true(file.target_mean[0] == 0.5 && file.target_mean[1] == 0.5);
+    drove__modelfile_fini(&file);
+    write_text("mostly.csv", "1000,0.2,yes\n1001,0.1,yes\n3,0.2,no\n");
+    const drove_use_options use = {.model = "constant/model.safetensors",
+                                   .data = "csv:mostly.csv?label=last"};
+    if (drove_eval_metrics(&use, &report, &metrics) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(metrics->constant_is_training, 1);
+    assert_string_equal(metrics->per_class[metrics->constant_class].name, "no");
+    assert_true(fabs(metrics->constant.accuracy - 1.0 / 3) < 1e-12);
+    assert_true(fabs(metrics->constant.log_loss - log(2)) < 1e-12);
+    assert_true(metrics->model.auc == 1.0);
+    drove_metrics_destroy(metrics);
+}
+
 /* A model trained on bytes takes the same numbers from a text file. */
 static void dense_data_of_any_storage_will_do(void **state)
 {
@@ -184,6 +303,10 @@ int main(void)
         cmocka_unit_test(rows_without_a_label_are_predicted),
         cmocka_unit_test(classes_are_matched_by_name),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(threads_change_neither_metrics_nor_predictions),
+        cmocka_unit_test(predictions_go_to_files_and_arrays),
+        cmocka_unit_test(a_reader_that_leaves_is_no_error),
+        cmocka_unit_test(the_constant_guess_is_that_of_training),
         cmocka_unit_test(dense_data_of_any_storage_will_do),
         cmocka_unit_test(training_goes_on_from_a_model_file),
     };

@@ -1,0 +1,141 @@
+/* run/measure.c - predictions and targets, chunk by chunk, into a tally. */
+#include "run/measure.h"
+
+#include "base/mem.h"
+#include "metrics/tally.h"
+#include "model/loss.h"
+
+/* ---- the constant guess ---- */
+
+size_t drove__target_mean_size(const drove_data *data)
+{
+    return data->storage->y_kind == DROVE_Y_VALUE ? 1 : data->storage->n_classes;
+}
+
+void drove__target_mean(const drove_data *data, double *out)
+{
+    const drove_storage *s = data->storage;
+    const size_t n = drove__target_mean_size(data);
+    for (size_t k = 0; k < n; k++) out[k] = 0.0;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        switch (s->y_kind) {
+        case DROVE_Y_CLASS: out[s->y_class[row]] += 1.0; break;
+        case DROVE_Y_VALUE: out[0] += (double)s->y_value[row]; break;
+        case DROVE_Y_LABELS:
+            for (uint64_t at = s->label_start[row]; at < s->label_start[row + 1]; at++)
+                out[s->label[at]] += 1.0;
+            break;
+        }
+    }
+    for (size_t k = 0; k < n && data->n_rows > 0; k++) out[k] /= (double)data->n_rows;
+}
+
+/* ---- rows ---- */
+
+typedef struct measure { /* one call */
+    const drove_data *data;
+    drove_score score;
+    drove_tally *tally;     /* NULL: the loss alone */
+    int32_t *y_class;       /* [chunk_rows] */
+    float *y_value;         /* [chunk_rows] */
+    uint64_t *first, *last; /* [chunk_rows] */
+} measure;
+
+static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows *rows)
+{
+    const drove_storage *s = m->data->storage;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = drove__data_row(m->data, first + i);
+        switch (s->y_kind) {
+        case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
+        case DROVE_Y_VALUE: m->y_value[i] = s->y_value[row]; break;
+        case DROVE_Y_LABELS:
+            m->first[i] = s->label_start[row];
+            m->last[i] = s->label_start[row + 1];
+            break;
+        }
+    }
+    rows->y_class = m->y_class;
+    rows->y_value = m->y_value;
+    rows->label_first = m->first;
+    rows->label_last = m->last;
+    rows->label = s->label;
+}
+
+static drove_status take(void *context, const drove_infer_chunk *chunk)
+{
+    measure *m = context;
+    drove_tally_rows rows = {.n_rows = chunk->n_rows, .score = chunk->prob};
+    drove__score_add(&m->score, &chunk->score);
+    if (m->tally == NULL) return DROVE_OK;
+    gather_targets(m, chunk->first, chunk->n_rows, &rows);
+    return drove__tally_add(m->tally, &rows);
+}
+
+/* ---- the whole ---- */
+
+static drove_metrics_kind kind_of(const drove_data *data)
+{
+    switch (data->storage->y_kind) {
+    case DROVE_Y_CLASS: return DROVE_METRICS_CLASSES;
+    case DROVE_Y_VALUE: return DROVE_METRICS_VALUES;
+    case DROVE_Y_LABELS: break;
+    }
+    return DROVE_METRICS_LABELS;
+}
+
+static drove_status make_tally(measure *m, const drove_infer *on, const double *constant)
+{
+    const size_t n = drove__target_mean_size(m->data), n_rows = on->chunk_rows;
+    double *own = drove__alloc(n, sizeof *own);
+    m->y_class = drove__alloc(n_rows, sizeof *m->y_class);
+    m->y_value = drove__alloc(n_rows, sizeof *m->y_value);
+    m->first = drove__alloc(n_rows, sizeof *m->first);
+    m->last = drove__alloc(n_rows, sizeof *m->last);
+    if (own == NULL || m->y_class == NULL || m->y_value == NULL || m->first == NULL ||
+        m->last == NULL) {
+        drove__free(own);
+        return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
+    }
+    if (constant == NULL) drove__target_mean(m->data, own);
+    const drove_tally_options opt = {.kind = kind_of(m->data),
+                                     .n_classes = m->data->storage->n_classes,
+                                     .n_columns = on->model->n_outputs,
+                                     .n_rows = m->data->n_rows,
+                                     .is_probability = on->model->loss->gives_probability,
+                                     .constant = constant != NULL ? constant : own,
+                                     .constant_is_training = constant != NULL,
+                                     .class_name =
+                                         (const char *const *)m->data->storage->class_name};
+    drove_status status = drove__tally_create(&opt, &m->tally);
+    drove__free(own);
+    return status;
+}
+
+static void end(measure *m)
+{
+    drove__tally_destroy(m->tally);
+    drove__free(m->y_class);
+    drove__free(m->y_value);
+    drove__free(m->first);
+    drove__free(m->last);
+}
+
+drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
+                                    drove_score *score, drove_metrics **metrics)
+{
+    measure m = {.data = on->data};
+    drove_infer infer = *on;
+    drove_status status = DROVE_OK;
+    infer.with_score = score != NULL;
+    infer.prepare = NULL;
+    infer.take = take;
+    infer.context = &m;
+    if (metrics != NULL) status = make_tally(&m, on, constant);
+    if (status == DROVE_OK) status = drove__infer_run(&infer);
+    if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
+    if (status == DROVE_OK && score != NULL) *score = m.score;
+    end(&m);
+    return status;
+}
