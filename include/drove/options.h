@@ -61,9 +61,10 @@ typedef struct drove_options {
     char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */
     char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
     /* run */
-    char     until[DROVE_TEXT_SIZE]; /* "loss=5%,epochs=10" */
-    double   eval_every;             /* epochs between evaluations, > 0 */
-    uint64_t eval_examples;          /* training examples of an evaluation; 0 = all */
+    char     until[DROVE_TEXT_SIZE];   /* "loss=5%,epochs=10" */
+    double   eval_every;               /* epochs between evaluations, > 0 */
+    uint64_t eval_examples;            /* training examples of an evaluation; 0 = all */
+    char     metrics[DROVE_TEXT_SIZE]; /* of the summary: auto, none */
     uint64_t seed;
     char     out[DROVE_TEXT_SIZE];      /* folder; "" = no files */
     char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */

@@ -149,6 +149,11 @@ static const drove_option_info table[] = {
      .value_name = "NUMBER", .help = "epochs between two evaluations"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
+    {WHERE(metrics), .group = run, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto none",
+     .help =
+         "of the last parameters, in the summary: auto = on held-out data, and on training data "
+         "where that is quick; none"},
     {WHERE(seed), FIXED, .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
      .help = "seed of parameters, order, split and generated data"},
     {WHERE(out), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "DIR",

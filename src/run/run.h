@@ -8,7 +8,7 @@
  *   state.c      saving and resuming      output.c   the files of --out
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
  *   facts.h      what the report is told
- *   infer.h      predictions by threads   measure.h  metrics of them
+ *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
  *   use.c        saved models             predictions.h  their formats
  *
  * Threads: the caller's thread owns a drove_run; workers see run->loop alone (loop/loop.h).

@@ -4,6 +4,7 @@
 #include "report/report.h"
 #include "run/control.h"
 #include "run/facts.h"
+#include "run/final_metrics.h"
 #include "run/output.h"
 #include "run/progress.h"
 #include "run/ranks.h"
@@ -60,15 +61,26 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     return status;
 }
 
+static drove_status report_facts(drove_run *run, const drove_facts *facts, drove_result *result)
+{
+    DROVE_TRY(drove__report_json(facts, &result->json));
+    DROVE_TRY(print_to_memory(facts, &result->text));
+    DROVE_TRY(drove__output_summary(run, result->json));
+    return drove__output_timeline(run, facts);
+}
+
 static drove_status report(drove_run *run, drove_result *result)
 {
+    drove_metrics *train, *test;
     drove_facts facts;
-    DROVE_TRY(drove__facts_summary(run, &facts));
-    drove_status status = drove__report_json(&facts, &result->json);
-    if (status == DROVE_OK) status = print_to_memory(&facts, &result->text);
-    if (status == DROVE_OK) status = drove__output_summary(run, result->json);
-    if (status == DROVE_OK) status = drove__output_timeline(run, &facts);
+    drove__run_metrics(run, &train, &test);
+    drove_status status = drove__facts_summary(run, &facts);
+    facts.metrics = train;
+    facts.test_metrics = test;
+    if (status == DROVE_OK) status = report_facts(run, &facts, result);
     drove__facts_fini(&facts);
+    drove_metrics_destroy(train);
+    drove_metrics_destroy(test);
     return status;
 }
 

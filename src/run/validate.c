@@ -229,6 +229,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_precision(o));
     DROVE_TRY(check_isa(o->isa));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
+    DROVE_TRY(check_word(o, "metrics", "--metrics"));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
     if (o->resume[0] != '\0' && o->out[0] != '\0' && strcmp(o->resume, o->out) != 0) {

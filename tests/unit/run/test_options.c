@@ -99,6 +99,7 @@ static void test_documented_defaults(void **state)
     assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.25);
     assert_int_equal(o.batch, 32);
     assert_int_equal(o.eval_examples, 0);
+    assert_string_equal(o.metrics, "auto");
     assert_string_equal(o.test, "split");
     assert_string_equal(o.strategy, "auto");
     assert_string_equal(o.init, "");

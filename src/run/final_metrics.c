@@ -1,0 +1,76 @@
+/* run/final_metrics.c - which metrics a run's summary has, and computing them.
+ *
+ * The held-out data were scored at every evaluation by the run's workers.  Their metrics need one
+ * more such pass, by the host engine on as many threads as the run had; where the workers were
+ * devices or other ranks, that pass may take much longer, so it is limited.
+ */
+#include "run/final_metrics.h"
+
+#include "run/measure.h"
+#include "run/progress.h"
+#include "run/ranks.h"
+
+#include <string.h>
+
+/* Multiply-adds that a processor does in some tenths of a second, and in some seconds. */
+static const double TRAIN_WORK = 2e9, FOREIGN_WORK = 2e10;
+/* Multiply-adds that one score costs in the metrics themselves. */
+static const double WORK_PER_SCORE = 64;
+
+static double work_of(const drove_run *run, const drove_data *data)
+{
+    double each = WORK_PER_SCORE * (double)run->model->n_outputs;
+    for (size_t l = 0; l < run->model->n_layers; l++)
+        each += (double)drove__layer_multiply_adds(&run->model->layer[l]);
+    return each * (double)data->n_rows;
+}
+
+static bool is_on_cores_here(const drove_run *run)
+{
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        if (run->plan.worker[i].device != NULL) return false;
+    return run->ranks.n == 1;
+}
+
+static unsigned cores_here(const drove_run *run)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < run->plan.n_here; i++)
+        n += run->plan.worker[run->plan.first_here + i].n_cores;
+    return n;
+}
+
+static bool wants_train(const drove_run *run)
+{
+    return run->target_mean != NULL && run->opt.eval_examples == 0 &&
+           work_of(run, run->train) <= TRAIN_WORK;
+}
+
+static bool wants_test(const drove_run *run)
+{
+    return run->test != NULL && (is_on_cores_here(run) || work_of(run, run->test) <= FOREIGN_WORK);
+}
+
+static drove_status measure(drove_run *run, const drove_data *data, drove_metrics **out)
+{
+    const float *theta;
+    DROVE_TRY(drove__run_theta(run, &theta));
+    const drove_infer on = {.model = run->model,
+                            .kernels = &run->kernels,
+                            .data = data,
+                            .theta = theta,
+                            .chunk_rows = run->loop->score_rows,
+                            .usual_rows = run->loop->update_rows,
+                            .n_threads = cores_here(run)};
+    return drove__metrics_measure(&on, run->target_mean, NULL, out);
+}
+
+void drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
+{
+    *train = *test = NULL;
+    if (strcmp(run->opt.metrics, "none") == 0 || run->outcome == DROVE_CRASHED) return;
+    drove_status status = DROVE_OK;
+    if (wants_test(run)) status = measure(run, run->test, test);
+    if (status == DROVE_OK && wants_train(run)) status = measure(run, run->train, train);
+    if (status != DROVE_OK) drove__run_say(run, "no metrics: %s", drove_error_text());
+}

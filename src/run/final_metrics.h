@@ -1,0 +1,15 @@
+/* run/final_metrics.h - the metrics of a run's last parameters, for its summary. */
+#ifndef DROVE_RUN_FINAL_METRICS_H
+#define DROVE_RUN_FINAL_METRICS_H
+
+#include <drove/metrics.h>
+
+#include "run/run.h"
+
+/* Workers parked, on the caller's thread of drove_train.  NULL where there are none: --metrics
+ * none, a crashed run, no such data, or more work than a summary is worth (docs/metrics.md).  A
+ * failure becomes a message, since the run itself has not failed.  Every rank gets the same.  The
+ * caller calls drove_metrics_destroy. */
+void drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test);
+
+#endif
