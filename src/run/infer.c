@@ -86,7 +86,13 @@ static void thread_fini(infer_thread *m)
     free(m->text.bytes);
 }
 
-static drove_status compute(infer_thread *m, const drove_infer *what, drove_infer_chunk *chunk)
+static void unscale(const drove_infer *what, float *value, size_t n)
+{
+    if (what->value_factor == 0) return;
+    for (size_t i = 0; i < n; i++) value[i] = (float)drove__infer_unscaled(what, (double)value[i]);
+}
+
+static drove_status forward(infer_thread *m, const drove_infer *what, drove_infer_chunk *chunk)
 {
     for (size_t i = 0; i < chunk->n_rows; i++) m->row[i] = (uint32_t)(chunk->first + i);
     const drove_batch batch = {.data = what->data, .row = m->row, .n_rows = chunk->n_rows};
@@ -107,7 +113,8 @@ static drove_status make_chunk(inference *c, infer_thread *m, size_t number,
     size_t first = number * what->chunk_rows, n_left = what->data->n_rows - first;
     *chunk = (drove_infer_chunk){.first = first,
                                  .n_rows = n_left < what->chunk_rows ? n_left : what->chunk_rows};
-    DROVE_TRY(compute(m, what, chunk));
+    DROVE_TRY(forward(m, what, chunk));
+    unscale(what, m->prob, chunk->n_rows * what->model->n_outputs);
     if (what->prepare == NULL) return DROVE_OK;
     m->text.n_bytes = 0;
     chunk->text = m->text;

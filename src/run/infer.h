@@ -17,7 +17,7 @@ typedef struct drove_infer_text { /* what a thread prepares for one chunk */
 
 typedef struct drove_infer_chunk {
     size_t           first, n_rows; /* of the data */
-    const float     *prob;          /* [n_rows][n_outputs] as engine.h: predict */
+    const float     *prob;          /* [n_rows][n_outputs] as engine.h: predict; values unscaled */
     drove_score      score;         /* with_score */
     drove_infer_text text;
 } drove_infer_chunk;
@@ -31,12 +31,21 @@ typedef struct drove_infer {
     size_t   usual_rows; /* that the model's convolutions are prepared for; 0: chunk_rows */
     unsigned n_threads;  /* most; fewer where they would need much memory */
     bool     with_score; /* needs the targets */
+    /* Values that were scaled for training, y' = (y - value_shift) value_factor: predictions are
+     * handed over unscaled.  factor 0: they were not. */
+    double value_shift, value_factor;
     /* On any thread, several at once: fills chunk->text.  May be NULL. */
     drove_status (*prepare)(void *context, drove_infer_chunk *chunk);
     /* In the chunks' order, one at a time. */
     drove_status (*take)(void *context, const drove_infer_chunk *chunk);
     void *context;
 } drove_infer;
+
+/* A value of the data in the target's own unit. */
+static inline double drove__infer_unscaled(const drove_infer *what, double value)
+{
+    return what->value_factor == 0 ? value : value / what->value_factor + what->value_shift;
+}
 
 /* Hands over every chunk, unless something fails.  Errors: those of the engine, of prepare and of
  * take (the first that happened); DROVE_E_NOMEM, DROVE_E_SYSTEM. */

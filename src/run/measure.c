@@ -5,6 +5,8 @@
 #include "metrics/tally.h"
 #include "model/loss.h"
 
+#include <string.h>
+
 /* ---- the constant guess ---- */
 
 size_t drove__target_mean_size(const drove_data *data)
@@ -34,9 +36,11 @@ void drove__target_mean(const drove_data *data, double *out)
 /* ---- rows ---- */
 
 typedef struct measure { /* one call */
+    const drove_infer *on;
     const drove_data *data;
     drove_score score;
     drove_tally *tally;     /* NULL: the loss alone */
+    double *mean;           /* of the targets: the constant guess */
     int32_t *y_class;       /* [chunk_rows] */
     float *y_value;         /* [chunk_rows] */
     uint64_t *first, *last; /* [chunk_rows] */
@@ -49,7 +53,9 @@ static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows 
         size_t row = drove__data_row(m->data, first + i);
         switch (s->y_kind) {
         case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
-        case DROVE_Y_VALUE: m->y_value[i] = s->y_value[row]; break;
+        case DROVE_Y_VALUE:
+            m->y_value[i] = (float)drove__infer_unscaled(m->on, (double)s->y_value[row]);
+            break;
         case DROVE_Y_LABELS:
             m->first[i] = s->label_start[row];
             m->last[i] = s->label_start[row + 1];
@@ -85,37 +91,41 @@ static drove_metrics_kind kind_of(const drove_data *data)
     return DROVE_METRICS_LABELS;
 }
 
-static drove_status make_tally(measure *m, const drove_infer *on, const double *constant)
+static drove_status alloc_targets(measure *m, size_t n_rows)
 {
-    const size_t n = drove__target_mean_size(m->data), n_rows = on->chunk_rows;
-    double *own = drove__alloc(n, sizeof *own);
+    m->mean = drove__alloc(drove__target_mean_size(m->data), sizeof *m->mean);
     m->y_class = drove__alloc(n_rows, sizeof *m->y_class);
     m->y_value = drove__alloc(n_rows, sizeof *m->y_value);
     m->first = drove__alloc(n_rows, sizeof *m->first);
     m->last = drove__alloc(n_rows, sizeof *m->last);
-    if (own == NULL || m->y_class == NULL || m->y_value == NULL || m->first == NULL ||
-        m->last == NULL) {
-        drove__free(own);
-        return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
-    }
-    if (constant == NULL) drove__target_mean(m->data, own);
+    if (m->mean != NULL && m->y_class != NULL && m->y_value != NULL && m->first != NULL &&
+        m->last != NULL)
+        return DROVE_OK;
+    return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
+}
+
+static drove_status make_tally(measure *m, const double *constant)
+{
+    const drove_storage *s = m->data->storage;
+    DROVE_TRY(alloc_targets(m, m->on->chunk_rows));
+    if (constant == NULL) drove__target_mean(m->data, m->mean);
+    else memcpy(m->mean, constant, drove__target_mean_size(m->data) * sizeof *m->mean);
+    if (s->y_kind == DROVE_Y_VALUE) m->mean[0] = drove__infer_unscaled(m->on, m->mean[0]);
     const drove_tally_options opt = {.kind = kind_of(m->data),
-                                     .n_classes = m->data->storage->n_classes,
-                                     .n_columns = on->model->n_outputs,
+                                     .n_classes = s->n_classes,
+                                     .n_columns = m->on->model->n_outputs,
                                      .n_rows = m->data->n_rows,
-                                     .is_probability = on->model->loss->gives_probability,
-                                     .constant = constant != NULL ? constant : own,
+                                     .is_probability = m->on->model->loss->gives_probability,
+                                     .constant = m->mean,
                                      .constant_is_training = constant != NULL,
-                                     .class_name =
-                                         (const char *const *)m->data->storage->class_name};
-    drove_status status = drove__tally_create(&opt, &m->tally);
-    drove__free(own);
-    return status;
+                                     .class_name = (const char *const *)s->class_name};
+    return drove__tally_create(&opt, &m->tally);
 }
 
 static void end(measure *m)
 {
     drove__tally_destroy(m->tally);
+    drove__free(m->mean);
     drove__free(m->y_class);
     drove__free(m->y_value);
     drove__free(m->first);
@@ -125,14 +135,14 @@ static void end(measure *m)
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
                                     drove_score *score, drove_metrics **metrics)
 {
-    measure m = {.data = on->data};
+    measure m = {.on = on, .data = on->data};
     drove_infer infer = *on;
     drove_status status = DROVE_OK;
     infer.with_score = score != NULL;
     infer.prepare = NULL;
     infer.take = take;
     infer.context = &m;
-    if (metrics != NULL) status = make_tally(&m, on, constant);
+    if (metrics != NULL) status = make_tally(&m, constant);
     if (status == DROVE_OK) status = drove__infer_run(&infer);
     if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
     if (status == DROVE_OK && score != NULL) *score = m.score;
