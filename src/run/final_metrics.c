@@ -61,7 +61,9 @@ static drove_status measure(drove_run *run, const drove_data *data, drove_metric
                             .theta = theta,
                             .chunk_rows = run->loop->score_rows,
                             .usual_rows = run->loop->update_rows,
-                            .n_threads = cores_here(run)};
+                            .n_threads = cores_here(run),
+                            .value_shift = data->target_shift,
+                            .value_factor = data->target_factor};
     return drove__metrics_measure(&on, run->target_mean, NULL, out);
 }
 

@@ -27,8 +27,8 @@ typedef struct drove_modelfile {
     float        *shift, *factor;              /* [n_inputs], or NULL */
     double        target_shift, target_factor; /* of values, as in drove_data */
     char        **class_name;                  /* [n_classes], or NULL */
-    double       *target_mean;                 /* [n_classes], [1] for values; NULL: not in the file */
-    drove_schema *schema;                      /* of a table, or NULL */
+    double       *target_mean; /* [n_classes], [1] for values; NULL: not in the file */
+    drove_schema *schema;      /* of a table, or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);
