@@ -3,6 +3,7 @@
 
 #include "base/available.h"
 #include "base/file.h"
+#include "base/mem.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,8 +26,10 @@ static drove_status grow(growing *g, const char *path, uint64_t plain_bytes)
         return drove__fail(DROVE_E_DATA, "%s: expected a table that fits in memory, found more",
                            path);
     }
-    char *memory = realloc(g->memory, wanted);
+    char *memory = drove__alloc(wanted, 1); /* large ones in huge pages */
     if (memory == NULL) return drove__fail_nomem(path, wanted);
+    if (g->used > 0) memcpy(memory, g->memory, g->used);
+    drove__free(g->memory);
     g->memory = memory;
     g->capacity = wanted;
     return DROVE_OK;
@@ -125,15 +128,14 @@ static drove_status convert_latin1(growing *g, const char *path)
 {
     size_t n_high = 0, n = 0;
     for (size_t i = 0; i < g->used; i++) n_high += ((unsigned char)g->memory[i] & 0x80u) != 0;
-    char *into = malloc(g->used + n_high + 1);
+    char *into = drove__alloc(g->used + n_high + 1, 1); /* a zero stays behind the text */
     if (into == NULL) return drove__fail_nomem(path, g->used + n_high);
     for (size_t i = 0; i < g->used; i++) {
         unsigned char c = (unsigned char)g->memory[i];
         if (c >= 0x80) into[n++] = (char)(0xc0 | c >> 6);
         into[n++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
     }
-    into[n] = '\0';
-    free(g->memory);
+    drove__free(g->memory);
     *g = (growing){into, n, n};
     return DROVE_OK;
 }
@@ -160,24 +162,20 @@ drove_status drove__content_load(const char *path, drove_content *out)
     DROVE_TRY(drove__reader_open(path, &reader));
     path = drove__reader_path(reader);
     drove_status status = read_all(reader, path, &g);
-    if (status == DROVE_OK && g.used == g.capacity) {
-        char *memory = realloc(g.memory, g.used + 1); /* a zero behind the text: see strspn */
-        if (memory != NULL) g.memory = memory;
-        else status = drove__fail_nomem(path, g.used + 1);
-    }
+    if (status == DROVE_OK && g.used == g.capacity) status = grow(&g, path, UINT64_MAX);
     if (status == DROVE_OK) {
-        g.memory[g.used] = '\0';
+        g.memory[g.used] = '\0'; /* strspn stops there */
         status = understand(&g, path, out);
     }
     drove__reader_close(reader);
     if (status == DROVE_OK) return DROVE_OK;
-    free(g.memory);
+    drove__free(g.memory);
     *out = (drove_content){0};
     return status;
 }
 
 void drove__content_fini(drove_content *content)
 {
-    free(content->memory);
+    drove__free(content->memory);
     *content = (drove_content){0};
 }

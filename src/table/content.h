@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef struct drove_content {
-    char       *memory;     /* malloc                                             */
+    char       *memory;     /* drove__alloc                                        */
     const char *text, *end; /* without a byte order mark                          */
     bool        was_latin1; /* was no UTF-8: each byte was read as one character  */
 } drove_content;

@@ -48,11 +48,30 @@ static void see_value(drove_slot_stats *s, double value)
     s->n++;
 }
 
+/* The rest of a slot of floats that has many values and does not count up. */
+static void sum_rows(const drove_table *t, size_t slot, size_t first, size_t n, drove_slot_stats *s)
+{
+    double sum = 0;
+    size_t n_present = 0;
+    for (size_t row = first; row < first + n; row++) {
+        double value = (double)drove__raw_float(t->raw[row * t->n_slots + slot]);
+        bool is_present = !isnan(value);
+        sum += is_present ? value : 0;
+        n_present += is_present;
+    }
+    s->sum += sum;
+    s->n += n_present;
+}
+
 static void see_rows(const counting *c, size_t slot, size_t first, size_t n, value_set *set)
 {
     const drove_table *t = c->table;
     drove_slot_stats *s = &c->stats[slot];
     bool is_date = c->of_slot[slot]->scan == DROVE_SCAN_DATE;
+    if (!is_date && !s->is_consecutive && s->n_distinct > DROVE_DISTINCT_MOST) {
+        sum_rows(t, slot, first, n, s);
+        return;
+    }
     for (size_t row = first; row < first + n; row++) {
         uint32_t raw = t->raw[row * t->n_slots + slot];
         double value = is_date ? (double)(int32_t)raw : (double)drove__raw_float(raw);

@@ -95,10 +95,10 @@ drove_number_form drove__sample_form(const drove_sample *sample, char separator,
 
 /* Numbers of the slots of a scanned table: stats[n_slots]. */
 typedef struct drove_slot_stats {
-    double sum, least, most;
-    size_t n;              /* not missing */
-    size_t n_distinct;     /* at most DROVE_DISTINCT_MOST, which means more */
-    bool   is_consecutive; /* each one more than the one before */
+    double sum, least, most; /* least and most: of the first DROVE_DISTINCT_MOST values */
+    size_t n;                /* not missing */
+    size_t n_distinct;       /* at most DROVE_DISTINCT_MOST, which means more */
+    bool   is_consecutive;   /* each one more than the one before */
 } drove_slot_stats;
 enum { DROVE_DISTINCT_MOST = 1000 };
 drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats);
