@@ -4,7 +4,9 @@
 #define DROVE_METRICS_STATE_H
 
 #include "metrics/ranking.h"
-#include "metrics/tally.h"
+#include "metrics/rows.h"
+
+typedef struct drove_tally drove_tally;
 
 typedef struct drove_tally_classes {          /* sums of weights */
     double        *hit, *support, *predicted; /* [n_classes] right, true, predicted; also labels' */

@@ -1,7 +1,8 @@
 /* metrics/tally.c - making and freeing tallies and metrics. */
-#include "metrics/state.h"
+#include "metrics/tally.h"
 
 #include "base/mem.h"
+#include "metrics/state.h"
 
 #include <math.h>
 #include <stdio.h>

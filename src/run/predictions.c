@@ -81,6 +81,7 @@ static drove_status make_names(writer *w)
 static drove_status put_text(drove_infer_text *to, const char *text)
 {
     size_t n = strlen(text);
+    if (n == 0) return DROVE_OK;
     DROVE_TRY(drove__infer_reserve(to, n));
     memcpy(to->bytes + to->n_bytes, text, n);
     to->n_bytes += n;

@@ -73,7 +73,6 @@ grep -q -- '--format: expected csv, lines or npy, found "xml"' err.txt || fail "
 
 # A reader that has seen enough is no error; a full disk is one.
 big="synth:digits?n=20000&seed=5"
-status=0
 { "$DROVE" predict $model --data "$big" 2>err.txt || echo $? >status.txt; } | head -n 2 >two.txt
 [ ! -e status.txt ] || fail "closed pipe: status $(cat status.txt): $(cat err.txt)"
 [ "$(wc -l <two.txt)" = 2 ] || fail "closed pipe: $(cat two.txt)"
