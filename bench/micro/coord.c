@@ -85,7 +85,7 @@ typedef struct pool {
     drove_coord *coord;
     drove_queue *to_coord, *to_worker[WORKERS];
     unsigned n_workers;
-    uint64_t end_ns; /* when it is halted; UINT64_MAX: when the job is done */
+    uint64_t end_ns; /* when it is halted; UINT64_MAX: when the stretch is done */
     uint64_t cpu_ns; /* of the coordinator's thread */
     uint64_t n_messages, took_ns;
     drove_fake_script script[WORKERS];

@@ -191,13 +191,12 @@ static bool take_part(const drove_source *s, group *g, drove_task *out)
         uint64_t first = atomic_load_explicit(&c->first, memory_order_relaxed);
         uint64_t n = atomic_load_explicit(&c->n_rows, memory_order_relaxed);
         uint64_t each = atomic_load_explicit(&c->each, memory_order_relaxed);
-        uint64_t id = atomic_load_explicit(&c->id, memory_order_relaxed);
         if (part * each >= n) return false;
         if (!atomic_compare_exchange_weak_explicit(&g->ticket, &ticket, ticket + 1,
                                                    memory_order_acq_rel, memory_order_acquire))
             continue;
         uint64_t left = n - part * each;
-        *out = (drove_task){.number = id,
+        *out = (drove_task){.number = first + part * each,
                             .first = first + part * each,
                             .n_rows = left < each ? left : each,
                             .id = (ticket >> PART_BITS) % CELLS};
@@ -292,7 +291,7 @@ static bool report(drove_source *s, unsigned worker, const drove_task *task, uin
     if (atomic_fetch_sub_explicit(&c->n_left, 1, memory_order_acq_rel) > 1) return false;
     *out = (drove_coord_message){.verb = DROVE_COORD_SCHEDULE,
                                  .worker = g->index,
-                                 .id = task->number,
+                                 .id = atomic_load_explicit(&c->id, memory_order_relaxed),
                                  .n_updates = atomic_load(&c->n_updates)};
     /* Release: the cell was read; pairs with open_assignment. */
     atomic_store_explicit(&c->is_open, 0, memory_order_release);

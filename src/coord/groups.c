@@ -20,13 +20,12 @@ static uint64_t clamp(uint64_t n, uint64_t least, uint64_t most)
 }
 
 /* Where nobody has asked for a size.  Section 6: cores begin at their least, one example each,
- * devices at their most.  Over ranks Adaptive's cores begin at --batch: each update of theirs sends
- * a gradient. */
+ * devices at their most.  Over ranks cores begin at --batch, as far as their bounds let them: each
+ * update of theirs sends a gradient. */
 static uint64_t first_batch(const drove_groups *g, const drove_group *of, bool is_apart)
 {
     if (of->is_device) return of->most;
-    bool adapts = g->method.policy == &drove__policy_adaptive;
-    return is_apart && adapts ? clamp(g->batch, of->least, of->most) : of->least;
+    return is_apart ? clamp(g->batch, of->least, of->most) : of->least;
 }
 
 /* Algorithm 1: the same b everywhere.  What was asked for of this group goes before the
@@ -82,13 +81,14 @@ static void fill_groups(drove_groups *g, const drove_groups_options *opt)
     }
 }
 
+/* Of threads that step for themselves.  A rank sends whole gradients, whatever computes them. */
 static drove_status make_coordinator(drove_groups *g, const drove_groups_options *how)
 {
     drove_coord_worker *worker = calloc(g->n, sizeof *worker);
     if (worker == NULL) return drove__fail_nomem("a coordinator", g->n * sizeof *worker);
     for (unsigned i = 0; i < g->n; i++) {
         const drove_group *of = &g->of[i];
-        bool is_shared = !of->is_device && of->n_cores == 1;
+        bool is_shared = !how->is_apart && !of->is_device && of->n_cores == 1;
         worker[i] = (drove_coord_worker){
             .batch = of->batch,
             .least = of->least,

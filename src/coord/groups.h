@@ -53,8 +53,8 @@ static inline double drove__groups_lr_factor(const drove_groups *g, uint64_t n_r
     return drove__method_lr_factor(&g->method, (size_t)n_rows, (size_t)g->batch);
 }
 
-/* "groups" and "undone"; restore: of a run that goes on at position `next`.  Where the saved run had
- * other groups, all begin with their own sizes.  Errors: DROVE_E_DATA, DROVE_E_NOMEM. */
+/* "groups" and "undone"; restore: of a run that goes on at position `next`.  !is_same: that run had
+ * other groups, and all begin with their own sizes.  Errors: DROVE_E_DATA, DROVE_E_NOMEM. */
 size_t       drove__groups_tensors(drove_groups *g, drove_tensor *out, size_t most);
 drove_status drove__groups_restore(drove_groups *g, const drove_safetensors *st, uint64_t next,
                                    bool is_same);

@@ -203,7 +203,7 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
     seat *me = &r->seat[worker];
     if (me->n_taken == me->range.n && (me->n_open > 0 || !fetch(s, worker, waits))) return false;
     uint64_t left = me->range.n - me->n_taken;
-    *out = (drove_task){.number = me->id,
+    *out = (drove_task){.number = me->range.first + me->n_taken,
                         .first = me->range.first + me->n_taken,
                         .n_rows = left < me->batch ? left : me->batch,
                         .id = me->id};

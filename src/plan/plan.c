@@ -373,8 +373,11 @@ drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const 
     bool is_rank = p->host == DROVE_HOST_RANKS;
     if (o->partition[0] == '\0') return DROVE_OK;
     snprintf(here, sizeof here, "%u", groups_here(m));
-    DROVE_TRY(
-        drove__partition_plan(m->topo, is_rank ? here : o->partition, copy_bytes, &p->partition));
+    drove_status status =
+        drove__partition_plan(m->topo, is_rank ? here : o->partition, copy_bytes, &p->partition);
+    if (status != DROVE_OK && is_rank)
+        return drove__fail_in(status, "a group for each of %s ranks on this host", here);
+    DROVE_TRY(status);
     free_workers(p);
     return is_rank ? plan_rank_groups(p, m) : plan_groups(p, m, p->partition.n);
 }

@@ -73,12 +73,13 @@ static uint64_t examples_here(const drove_run *run)
  * rounds: what the slower ones have not begun is left out. */
 static void hear(drove_run *run, const parked *all)
 {
-    uint64_t next = 0;
+    uint64_t next = 0, train_ns = 0;
     const uint64_t width = run->loop->source->width;
     run->ranks.signal_number = 0;
     for (unsigned i = 0; i < run->plan.n_workers; i++) {
         drove_worker *w = &run->loop->worker[i];
         if (all[i].next > next) next = all[i].next;
+        if (all[i].train_ns > train_ns) train_ns = all[i].train_ns; /* the last to park */
         if (all[i].is_nonfinite) atomic_store(&run->loop->nonfinite, 1);
         if (run->ranks.signal_number == 0) run->ranks.signal_number = all[i].signal_number;
         if (drove__plan_is_here(&run->plan, i)) continue;
@@ -88,7 +89,7 @@ static void hear(drove_run *run, const parked *all)
     }
     if (width > 0) next = (next + width - 1) / width * width;
     atomic_store(&run->loop->source->next, next);
-    run->standing.train_ns = all[0].train_ns;
+    run->standing.train_ns = train_ns;
     run->ranks.own_examples = examples_here(run);
 }
 

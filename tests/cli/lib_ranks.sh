@@ -7,6 +7,7 @@ small="--data synth:digits?n=1200 --model mlp:24 --test none --lr 0.05 --eval-ev
 find_libraries() {
     local name
     libraries=
+    [ $# -gt 0 ] || fail "find_libraries: expected names of libraries"
     [ -z "${DROVE_SANITIZE:-}" ] || { echo "MPI libraries are not sanitized: skipped"; exit 77; }
     for name in "$@"; do
         if ! command -v "mpirun.$name" >/dev/null; then

@@ -121,18 +121,18 @@ void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *varian
         for (const char *const *v = (*ops)->variants; *v != NULL; v++) body(*ops, *v);
 }
 
-typedef struct crew_member {
+typedef struct pool_member {
     rig *r;
     unsigned worker;
     void *arg;
     void (*body)(rig *r, unsigned worker, void *arg);
     pthread_barrier_t *start;
     pthread_t thread;
-} crew_member;
+} pool_member;
 
-static void *crew_main(void *arg)
+static void *pool_main(void *arg)
 {
-    crew_member *me = arg;
+    pool_member *me = arg;
     pthread_barrier_wait(me->start);
     me->body(me->r, me->worker, me->arg);
     return NULL;
@@ -141,13 +141,13 @@ static void *crew_main(void *arg)
 void run_workers(rig *r, void (*body)(rig *, unsigned, void *), void *arg)
 {
     unsigned n = r->sync->n_workers;
-    crew_member member[MOST_WORKERS];
+    pool_member member[MOST_WORKERS];
     pthread_barrier_t start;
     assert_true(n <= MOST_WORKERS);
     assert_int_equal(pthread_barrier_init(&start, NULL, n), 0);
     for (unsigned w = 0; w < n; w++) {
-        member[w] = (crew_member){.r = r, .worker = w, .arg = arg, .body = body, .start = &start};
-        assert_int_equal(pthread_create(&member[w].thread, NULL, crew_main, &member[w]), 0);
+        member[w] = (pool_member){.r = r, .worker = w, .arg = arg, .body = body, .start = &start};
+        assert_int_equal(pthread_create(&member[w].thread, NULL, pool_main, &member[w]), 0);
     }
     for (unsigned w = 0; w < n; w++) pthread_join(member[w].thread, NULL);
     pthread_barrier_destroy(&start);

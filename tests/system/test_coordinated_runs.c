@@ -42,7 +42,7 @@ static json_t *run_well(const drove_options *opt)
     return summary;
 }
 
-static drove_options crew_run(const char *strategy, const char *workers)
+static drove_options coordinated_run(const char *strategy, const char *workers)
 {
     drove_options opt = small_run();
     set(&opt, "strategy", strategy);
@@ -128,7 +128,7 @@ static void test_every_example_once(void **state)
     int64_t n_rows = n_rows_of(&bare);
     for (size_t s = 0; s < sizeof strategy / sizeof *strategy; s++) {
         for (size_t w = 0; w < sizeof workers / sizeof *workers; w++) {
-            drove_options opt = crew_run(strategy[s], workers[w]);
+            drove_options opt = coordinated_run(strategy[s], workers[w]);
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
             /* Who does not compute, or replaces what others did, may have got the most. */
@@ -151,7 +151,8 @@ static void test_same_evaluation(void **state)
     set(&one, "strategy", "sequential");
     set(&one, "until", "epochs=0.01");
     json_t *expected = run_well(&one);
-    drove_options opt = crew_run("adaptive", "cpu:all+fake:?speed=100&memory=1MiB&min=8&max=16");
+    drove_options opt =
+        coordinated_run("adaptive", "cpu:all+fake:?speed=100&memory=1MiB&min=8&max=16");
     set(&opt, "until", "epochs=0.01");
     json_t *found = run_well(&opt);
     double loss = real(expected, "loss_initial");
@@ -165,7 +166,7 @@ static void test_same_evaluation(void **state)
 static void assert_like_sequential(const char *workers)
 {
     const double bound = 1e-4; /* of the largest parameter, after 30 steps in float */
-    drove_options opt = crew_run("hogbatch", workers);
+    drove_options opt = coordinated_run("hogbatch", workers);
     set(&opt, "batch", "54");
     set(&opt, "out", fresh_folder("coordinated"));
     json_t *summary = run_well(&opt);
@@ -211,7 +212,7 @@ static void test_lost_device(void **state)
             snprintf(workers, sizeof workers,
                      "fake:?speed=20&min=4&max=4+fake:?speed=200&min=4&max=4&timeout=0.1&%s=%d",
                      how[k], after);
-            drove_options opt = crew_run("adaptive", workers);
+            drove_options opt = coordinated_run("adaptive", workers);
             json_t *summary = run_well(&opt);
             assert_whole(summary, n_rows, 3);
             const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
@@ -230,8 +231,9 @@ static void test_silent_device(void **state)
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     drove_options opt =
-        crew_run("adaptive", "fake:?speed=20&min=4&max=4"
-                             "+fake:?speed=200&min=4&max=4&timeout=0.05&hang_after=3&deaf=yes");
+        coordinated_run("adaptive",
+                        "fake:?speed=20&min=4&max=4"
+                        "+fake:?speed=200&min=4&max=4&timeout=0.05&hang_after=3&deaf=yes");
     json_t *summary = run_well(&opt);
     assert_whole(summary, n_rows, 3);
     const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
@@ -248,8 +250,8 @@ static void test_deserted(void **state)
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     const char *folder = fresh_folder("deserted");
-    drove_options opt = crew_run("adaptive", "fake:?speed=100&min=16&max=16&fail_after=40"
-                                             "+fake:?speed=100&min=16&max=16&fail_after=50");
+    drove_options opt = coordinated_run("adaptive", "fake:?speed=100&min=16&max=16&fail_after=40"
+                                                    "+fake:?speed=100&min=16&max=16&fail_after=50");
     set(&opt, "out", folder);
     assert_null(run(&opt));
     assert_non_null(strstr(drove_error_text(), "no worker is left of 2"));
@@ -274,7 +276,7 @@ static void test_lost_in_measurement(void **state)
     for (size_t k = 0; k < sizeof how / sizeof *how; k++) {
         char workers[120];
         snprintf(workers, sizeof workers, "cpu:all?max=4+fake:?speed=50&timeout=0.05&%s", how[k]);
-        drove_options opt = crew_run("adaptive", workers);
+        drove_options opt = coordinated_run("adaptive", workers);
         json_t *summary = run_well(&opt);
         assert_whole(summary, n_rows, 3);
         const json_t *fake = json_array_get(json_object_get(summary, "workers"), 1);
@@ -289,7 +291,7 @@ static void test_lost_in_measurement(void **state)
 static void assert_saved(const char *workers, int64_t n_rows)
 {
     const char *folder = fresh_folder("deserted");
-    drove_options opt = crew_run("adaptive", workers);
+    drove_options opt = coordinated_run("adaptive", workers);
     set(&opt, "until", "epochs=1");
     set(&opt, "out", folder);
     assert_null(run(&opt));
@@ -319,7 +321,7 @@ static void test_early_halt(void **state)
 {
     (void)state;
     for (int i = 0; i < 30; i++) {
-        drove_options opt = crew_run("adaptive", "fake:?speed=1&min=8&max=8&compute=no");
+        drove_options opt = coordinated_run("adaptive", "fake:?speed=1&min=8&max=8&compute=no");
         set(&opt, "until", "seconds=0.000001");
         set(&opt, "eval-examples", "8");
         json_t *summary = run_well(&opt);
@@ -350,7 +352,7 @@ static void test_sizes(void **state)
         {"hogbatch:mixed", "cpu:0?batch=10000", 600, 1, 600},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        drove_options opt = crew_run(row[i].strategy, row[i].workers);
+        drove_options opt = coordinated_run(row[i].strategy, row[i].workers);
         set(&opt, "batch", "32");
         set(&opt, "until", "epochs=1");
         json_t *summary = run_well(&opt);
@@ -371,7 +373,7 @@ static void test_limit_of_updates(void **state)
 {
     (void)state;
     drove_options opt =
-        crew_run("adaptive", "fake:?speed=100&min=8&max=8+fake:?speed=50&min=8&max=8");
+        coordinated_run("adaptive", "fake:?speed=100&min=8&max=8+fake:?speed=50&min=8&max=8");
     set(&opt, "until", "updates=100");
     set(&opt, "eval_every", "0.2");
     json_t *summary = run_well(&opt);
@@ -383,7 +385,7 @@ static void test_limit_of_updates(void **state)
 static void test_timeline(void **state)
 {
     (void)state;
-    drove_options opt = crew_run("hogbatch", "fake:?speed=5");
+    drove_options opt = coordinated_run("hogbatch", "fake:?speed=5");
     set(&opt, "eval_every", "0.2");
     json_t *summary = run_well(&opt);
     const json_t *worker = json_array_get(json_object_get(summary, "workers"), 0);
@@ -404,7 +406,7 @@ static void test_resume(void **state)
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     const char *folder = fresh_folder("resumed");
-    drove_options opt = crew_run("adaptive", "cpu:all?max=8+fake:?speed=50&min=8&max=128");
+    drove_options opt = coordinated_run("adaptive", "cpu:all?max=8+fake:?speed=50&min=8&max=128");
     set(&opt, "out", folder);
     json_t *first = run_well(&opt);
     drove_options again = drove_options_default();

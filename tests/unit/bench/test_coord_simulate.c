@@ -357,7 +357,7 @@ static void survival_weighs_the_updates(void **state)
 /* ---- nobody waits ---- */
 
 /* Sum of what the three do alone: 261,000/s.  Batches have no fixed cost here, so what is missing
- * is waiting: at the end of a job, or for nothing. */
+ * is waiting: at the end of a stretch, or for nothing. */
 static double part_of_the_sum(bool fit_tail, unsigned depth, uint64_t n_each)
 {
     run r;

@@ -106,11 +106,12 @@ static void a_stream_fills_every_block(void **state)
     drove__rounder_fini(&r);
 }
 
-/* A turn's numbers belong to its number. */
+/* A batch's random numbers follow from its number. */
 static void a_seed_names_a_stream(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"shared", "shared?period=7", "xorshift", "mt19937"};
+    static const char *const specs[] = {"shared", "shared?bits=256", "shared?period=7", "xorshift",
+                                        "mt19937"};
     for (size_t k = 0; k < DROVE_COUNT(specs); k++) {
         drove_rounder r, s;
         make(&r, specs[k], 4);
@@ -125,6 +126,10 @@ static void a_seed_names_a_stream(void **state)
         assert_true(drove__rounder_u(&r) == drove__rounder_u(&s));
         drove__rounder_seed(&s, 1, 10);
         assert_true(drove__rounder_u(&r) != drove__rounder_u(&s));
+        b = drove__rounder_next(&s, DROVE_I8, DROVE_I8, 256);
+        if (a->kind == DROVEK_BITS_XORSHIFT)
+            assert_memory_not_equal(a->state, b->state, sizeof a->state);
+        else assert_memory_not_equal(a->block, b->block, 64);
         drove__rounder_fini(&r);
         drove__rounder_fini(&s);
     }

@@ -357,8 +357,8 @@ static void refusals(void **state)
          "--partition 2: expected no --workers over ranks, as each rank is one worker, found "
          "opencl:0"},
         {{.n_ranks = 3, .n_local = 3, .partition = "auto"},
-         "--partition 3: expected groups that cut no package, NUMA node or cache of this machine's "
-         "8 cores (1, 2, 4, 6, 8), found 3"},
+         "a group for each of 3 ranks on this host: --partition 3: expected groups that cut no "
+         "package, NUMA node or cache of this machine's 8 cores (1, 2, 4, 6, 8), found 3"},
         {{.workers = "procs:2", .strategy = "allreduce", .partition = "2"},
          "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
          "allreduce, in one process or over ranks, found allreduce over processes"},
