@@ -153,8 +153,8 @@ static bool read_format(const cli_args *args, drove_use_options *use)
     return false;
 }
 
-/* A reader that has gone is no error of predictions: what is left in the buffer is dropped. */
-static void forgive_reader(void)
+/* A closed pipe is no error: what is still in the buffer is dropped. */
+static void ignore_closed_pipe(void)
 {
     if (ferror(stdout)) clearerr(stdout);
     errno = 0;
@@ -168,6 +168,6 @@ int cli_predict(const cli_args *args)
     if (!read_flags(args, &use, spec) || !read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
     if (status != DROVE_OK) return cli_library_error(status);
-    forgive_reader();
+    ignore_closed_pipe();
     return CLI_OK;
 }

@@ -1,7 +1,7 @@
 /* coord/assign.c - how many examples a worker is given, and which; see coord.h.
  *
- * b, or what is left of the epoch or of the stretch.  Near the end of a stretch a worker gets no
- * more than it can do while all others do the rest.
+ * A worker gets b examples, or fewer where the epoch or the stretch ends before.  Near the end of a
+ * stretch it gets no more than it can do while all others do the rest.
  */
 #include "base/mem.h"
 #include "coord/state.h"

@@ -14,8 +14,8 @@
  * work until its limit is reached or it is halted, and when nothing is out any more the coordinator
  * says PARKED.  Every position below the limit is then done exactly once, whatever workers were
  * lost in between; after a halt, every position below `next`.  So what comes back from a lost
- * worker is given out even after a halt.  A worker may withdraw from a stretch: what is left is
- * then cut for those that stay, of whom the last is never sent away.
+ * worker is given out even after a halt.  A worker may withdraw from a stretch: the others then
+ * share what is left, and the last of them stays while any is left.
  *
  * b changes at SCHEDULE alone, once for each assignment that is done, as in the paper; not when a
  * stretch is opened.

@@ -19,9 +19,9 @@ static uint64_t clamp(uint64_t n, uint64_t least, uint64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* Where nobody has asked for a size.  Section 6: cores begin at their least, one example each,
- * devices at their most.  Over ranks cores begin at --batch, as far as their bounds let them: each
- * update of theirs sends a gradient. */
+/* The default.  Section 6: cores begin at their least, one example each, devices at their most.
+ * Over ranks cores begin at --batch, as far as their bounds let them: each update of theirs sends a
+ * gradient. */
 static uint64_t first_batch(const drove_groups *g, const drove_group *of, bool is_apart)
 {
     if (of->is_device) return of->most;

@@ -28,8 +28,9 @@ enum { WORD_VERB, WORD_STRETCH, WORD_ID, WORD_UPDATES, WORD_N, WORD_BATCH };
 enum { WORD_FIRST = WORD_UPDATES };
 _Static_assert((int)WORD_BATCH < (int)DROVE_QUESTION_WORDS, "a question holds an assignment");
 
-enum { ASK_REPORTS = 1, ASK_HALTS = 2 };            /* bits of a question's verb */
-enum { ANSWER_LATER, ANSWER_EXECUTE, ANSWER_PARK }; /* an answer's verb */
+enum { ASK_REPORTS = 1, ASK_HALTS = 2 }; /* bits of a question's verb */
+/* An answer's verb: none is that of a question, which comes back as it was where nobody answers. */
+enum { ANSWER_LATER = 16, ANSWER_EXECUTE, ANSWER_PARK };
 
 static const uint64_t FIRST_WAIT_NS = 50000, MOST_WAIT_NS = 10000000; /* after LATER */
 

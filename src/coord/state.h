@@ -47,7 +47,7 @@ struct drove_coord {
     bool               *is_lost; /* [n_workers] */
     unsigned            n_alive;
     bool               *is_away; /* [n_workers] withdrawn from this stretch */
-    unsigned            n_away;  /* of those that are not lost */
+    unsigned            n_away;  /* withdrawn, not lost */
 
     bool           is_open, is_halted;
     uint64_t       next, limit;

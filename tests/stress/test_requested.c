@@ -369,20 +369,31 @@ static drove_status answer_badly(drove_sync *s, unsigned worker, drove_question 
     return DROVE_OK;
 }
 
+static size_t n_stops;
+
+static void count_stop(drove_sync *s)
+{
+    (void)s;
+    n_stops++;
+}
+
 static void wrong_answers_are_refused(void **state)
 {
     (void)state;
-    /* EXECUTE, -, id, first, n, batch */
+    /* verb, -, id, first, n, batch */
+    enum { UNANSWERED = 1, EXECUTE = 17, UNKNOWN = 99 };
     static const uint64_t words[][DROVE_QUESTION_WORDS] = {
-        {1, 0, 1, 0, 0, 16},              /* no example */
-        {1, 0, 1, 0, ROWS + 1, 16},       /* more than an epoch */
-        {1, 0, 1, ROWS - 1, 2, 16},       /* of two epochs */
-        {1, 0, 1, UINT64_MAX - 3, 5, 16}, /* beyond what is counted */
-        {1, 0, 1, 0, 16, 0},              /* no batch */
-        {1, 0, 1, 0, 16, BATCH + 1},      /* more than its most */
-        {7, 0, 1, 0, 16, 16},             /* no such answer */
+        {EXECUTE, 0, 1, 0, 0, 16},              /* no example */
+        {EXECUTE, 0, 1, 0, ROWS + 1, 16},       /* more than an epoch */
+        {EXECUTE, 0, 1, ROWS - 1, 2, 16},       /* of two epochs */
+        {EXECUTE, 0, 1, UINT64_MAX - 3, 5, 16}, /* beyond what is counted */
+        {EXECUTE, 0, 1, 0, 16, 0},              /* no batch */
+        {EXECUTE, 0, 1, 0, 16, BATCH + 1},      /* more than its most */
+        {UNKNOWN, 0, 1, 0, 16, 16},
+        {UNANSWERED, 0, 1, 0, 16, 16},
+        {0, 0, 0, 0, 0, 0},
     };
-    const drove_sync_ops ops = {.name = "bad", .ask = answer_badly};
+    const drove_sync_ops ops = {.name = "bad", .ask = answer_badly, .stop = count_stop};
     drove_sync sync = {.ops = &ops};
     job j = {.spec = "hogbatch", .n = 2};
     rank r = {.job = &j, .index = 1, .sync = &sync};
@@ -393,6 +404,7 @@ static void wrong_answers_are_refused(void **state)
         memcpy(bad, words[i], sizeof bad);
         r.source.ops->open(&r.source, POSITIONS, UINT64_MAX);
         assert_false(r.source.ops->next(&r.source, 1, true, &task));
+        assert_int_equal(n_stops, i + 1); /* the run ends */
     }
     assert_int_equal(atomic_load(&r.source.next), 0);
     r.source.ops->fini(&r.source);
