@@ -44,6 +44,8 @@ typedef struct drove_topo_facts {
 drove_status drove__topo_create(const char *source, drove_topo **out);
 void         drove__topo_destroy(drove_topo *topo);
 void         drove__topo_facts(const drove_topo *topo, drove_topo_facts *out);
+/* Processors of this machine that this process may use.  Errors: those of drove__topo_create. */
+drove_status drove__topo_processors(unsigned *out);
 
 /* Fills place[n_workers].  One worker per core first, hyper-threads (second PU of a core) only when
  * every core has one; more workers than PUs wrap round. */

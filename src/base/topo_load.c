@@ -207,3 +207,12 @@ void drove__topo_facts(const drove_topo *topo, drove_topo_facts *out)
 {
     *out = topo->facts;
 }
+
+drove_status drove__topo_processors(unsigned *out)
+{
+    drove_topo *topo;
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    *out = topo->facts.n_pus;
+    drove__topo_destroy(topo);
+    return DROVE_OK;
+}

@@ -38,17 +38,6 @@ typedef struct infer_thread { /* scratch of one thread */
     drove_infer_text text;
 } infer_thread;
 
-drove_status drove__infer_processors(unsigned *out)
-{
-    drove_topo *topo;
-    drove_topo_facts facts;
-    DROVE_TRY(drove__topo_create(NULL, &topo));
-    drove__topo_facts(topo, &facts);
-    drove__topo_destroy(topo);
-    *out = facts.n_pus;
-    return DROVE_OK;
-}
-
 drove_status drove__infer_reserve(drove_infer_text *text, size_t n_bytes)
 {
     if (n_bytes <= text->room - text->n_bytes) return DROVE_OK;

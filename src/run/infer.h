@@ -54,7 +54,4 @@ drove_status drove__infer_run(const drove_infer *what);
 /* Room for n_bytes more.  Errors: DROVE_E_NOMEM. */
 drove_status drove__infer_reserve(drove_infer_text *text, size_t n_bytes);
 
-/* Processors that this process may use.  Errors: those of drove__topo_create. */
-drove_status drove__infer_processors(unsigned *out);
-
 #endif

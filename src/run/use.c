@@ -53,7 +53,7 @@ static drove_status map_features(user *u)
     drove_features *map;
     drove_data *mapped = NULL;
     if (u->file.features.ops == NULL) return DROVE_OK;
-    DROVE_TRY(drove__infer_processors(&n_threads));
+    DROVE_TRY(drove__topo_processors(&n_threads));
     DROVE_TRY(
         drove__features_create(&u->file.features, u->file.n_inputs, &u->kernels, n_threads, &map));
     drove_status status = drove__features_apply(map, u->data, n_threads, &mapped);
@@ -69,7 +69,7 @@ static drove_status plan_inference(user *u, const drove_use_options *use)
 {
     size_t rows = use->batch != 0 ? (size_t)use->batch : drove__score_rows(u->file.model, 1);
     unsigned n_threads = use->threads < UINT32_MAX ? (unsigned)use->threads : UINT32_MAX;
-    if (n_threads == 0) DROVE_TRY(drove__infer_processors(&n_threads));
+    if (n_threads == 0) DROVE_TRY(drove__topo_processors(&n_threads));
     u->infer = (drove_infer){.model = u->file.model,
                              .kernels = &u->kernels,
                              .data = u->data,

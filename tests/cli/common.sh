@@ -47,3 +47,12 @@ replay() {
     diff -u "$file" found.txt || fail "$(basename "$file"): not what was expected"
     echo "$n_commands commands as expected"
 }
+
+# WORD ARGUMENT...: the program fails with status 2 and one line, with this word in it.
+wrong() {
+    local word=$1
+    shift
+    run_for 2 "$@"
+    [ "$(wc -l <err.txt)" = 1 ] || fail "$*: expected one line: $(cat err.txt)"
+    grep -q -- "$word" err.txt || fail "$*: expected \"$word\": $(cat err.txt)"
+}

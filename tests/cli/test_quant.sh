@@ -48,13 +48,6 @@ run_for 0 predict cached/model.safetensors --data csv:all.csv --format lines
 [ "$(sort -u out.txt | tr '\n' ' ')" = "no yes " ] || fail "expected class names: $(sort -u out.txt)"
 
 # One line and status 2 for what does not fit.
-wrong() {
-    local word=$1
-    shift
-    run_for 2 "$@"
-    [ "$(wc -l <err.txt)" = 1 ] || fail "$*: expected one line: $(cat err.txt)"
-    grep -q -- "$word" err.txt || fail "$*: expected \"$word\": $(cat err.txt)"
-}
 sed '17s/^[^,]*/0.125/' all.csv >other.csv
 wrong 'does not match its data: .*values or labels' train --data 'quant:q?from=csv:other.csv?scale=standard'
 sed '300d' all.csv >other.csv

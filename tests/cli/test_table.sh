@@ -66,13 +66,6 @@ run_for 0 train people.csv --label alive --features rff:64 --model logistic --th
 run_for 0 predict map/model.safetensors --data new.csv
 
 # Errors: one line, status 2.
-wrong() {
-    local word=$1
-    shift
-    run_for 2 "$@"
-    [ "$(wc -l <err.txt)" = 1 ] || fail "$*: expected one line: $(cat err.txt)"
-    grep -q -- "$word" err.txt || fail "$*: expected \"$word\": $(cat err.txt)"
-}
 printf 'class,age\n1st,30\n' >less.csv
 wrong '2 missing: "sex", "boarded"' predict run/model.safetensors --data less.csv
 wrong 'label column "alive"' eval run/model.safetensors --data new.csv

@@ -245,12 +245,9 @@ static drove_status load(const char *path, drove_throughput *c)
 
 static drove_status is_of_here(const drove_throughput *c, bool *out)
 {
-    drove_topo *topo;
-    drove_topo_facts facts;
-    DROVE_TRY(drove__topo_create(NULL, &topo));
-    drove__topo_facts(topo, &facts);
-    drove__topo_destroy(topo);
-    *out = strcmp(c->machine, drove__cpu_model()) == 0 && c->n_cores == facts.n_pus;
+    unsigned n;
+    DROVE_TRY(drove__topo_processors(&n));
+    *out = strcmp(c->machine, drove__cpu_model()) == 0 && c->n_cores == n;
     return DROVE_OK;
 }
 
