@@ -173,11 +173,14 @@ static void give_up(drove_worker *w, drove_status status)
     drove__worker_fail(w, status);
 }
 
+/* All steps of a round have the size of its first: replicas that add the same sums stay equal. */
 static float step_size(const drove_loop *loop, const drove_task *task)
 {
+    const unsigned width = loop->source->width;
+    uint64_t number = width > 0 ? task->number - task->number % width : task->number;
     double epoch = loop->plan->source->counts_rows
                        ? (double)task->first / (double)loop->order.n_rows
-                       : drove__order_epochs(&loop->order, task->number);
+                       : drove__order_epochs(&loop->order, number);
     return (float)((double)drove__optim_eta(loop->optim, epoch) * task->lr_factor);
 }
 
