@@ -25,6 +25,7 @@ typedef enum drove_scaling {
     DROVE_SCALE_MEAN_CHANNEL,
     DROVE_SCALE_UNIT_MEAN,
     DROVE_SCALE_UNIT_MEAN_CHANNEL,
+    DROVE_SCALE_AUTO, /* by the data: one of the others once they are fitted */
     DROVE_N_SCALINGS
 } drove_scaling;
 
@@ -103,6 +104,10 @@ static inline void drove__data_image(const drove_data *d, size_t shape[3])
     shape[2] = is_on ? a->crop_width : d->storage->width;
     if (is_on) shape[0] = a->channels;
 }
+
+/* Moves n_held rows of *data, drawn by the seed, into a view of the same storage, scaled alike:
+ * 1 <= n_held < data->n_rows.  The caller owns *out.  Errors: DROVE_E_NOMEM; *data is unchanged. */
+drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out);
 
 /* A format: one row of the table in data/formats.c; `drove list data` walks it. */
 typedef struct drove_format_ops {

@@ -190,7 +190,7 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
 {
     const drove_storage *s = train->storage;
     drove_scaling scaling = drove__data_scale(train).scaling;
-    if (from->has_scale && from->scaling != scaling) {
+    if (from->has_scale && from->scaling != DROVE_SCALE_AUTO && from->scaling != scaling) {
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: test data take the scaling of the training data (%s)",
                            from->spec.name, drove__scaling_name(scaling));

@@ -17,6 +17,7 @@ const char *const drove__scaling_names[DROVE_N_SCALINGS] = {
     [DROVE_SCALE_MEAN_CHANNEL] = "mean-channel",
     [DROVE_SCALE_UNIT_MEAN] = "unit-mean",
     [DROVE_SCALE_UNIT_MEAN_CHANNEL] = "unit-mean-channel",
+    [DROVE_SCALE_AUTO] = "auto",
 };
 
 const char *drove__scaling_name(drove_scaling scaling)
@@ -274,9 +275,34 @@ void drove__data_scale_target(drove_data *data)
     s->target_is_scaled = true;
 }
 
+/* Is some stored |x| of the view above 1?  Values that others have normalised stay as they are. */
+static bool exceeds_one(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    for (size_t i = 0; i < data->n_rows && s->value != NULL; i++) {
+        size_t row = drove__data_row(data, i);
+        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++)
+            if (fabsf(s->value[k]) > 1.0f + 1e-5f) return true; /* as texts of floats round */
+    }
+    return false;
+}
+
+static drove_scaling choose(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    switch (s->x_kind) {
+    case DROVE_X_U8: return DROVE_SCALE_UNIT;
+    case DROVE_X_F32: return s->channels > 0 ? DROVE_SCALE_UNIT : DROVE_SCALE_STANDARD;
+    case DROVE_X_CSR: return exceeds_one(data) ? DROVE_SCALE_UNIT : DROVE_SCALE_NONE;
+    case DROVE_X_QUANT: break;
+    }
+    return DROVE_SCALE_NONE;
+}
+
 drove_status drove__scale_fit(drove_data *data)
 {
     const drove_storage *s = data->storage;
+    if (data->scaling == DROVE_SCALE_AUTO) data->scaling = choose(data);
     fit_target(data);
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
     if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)

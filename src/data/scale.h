@@ -12,6 +12,8 @@
  *   mean-channel  x - mean of each channel's pixels
  *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats
  *             1 / range of each feature, or of each channel
+ *   auto      bytes, and images of floats: unit;  other floats: standard;  sparse: none if no |x|
+ *             is above 1, else unit.  data->scaling becomes the one that it is
  * Features of a table that are 0 or 1 (table/schema.h) are left as they are.
  * A feature that never varies is only shifted (sparse: left unchanged).  Errors: DROVE_E_ARG (a
  * mean of sparse data, a channel mean of data that are not images), DROVE_E_NOMEM. */

@@ -1,0 +1,78 @@
+/* data/hold_out.c - examples held out of a view, to judge a run by while it goes on. */
+#include "data/data.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/scale.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_rows(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The rows of a view in a random order of which n_drawn are drawn; both parts ascend. */
+static void draw(const drove_data *data, size_t n_drawn, uint64_t seed, uint32_t *all)
+{
+    const size_t n = data->n_rows;
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_HOLD_OUT, 0);
+    for (size_t i = 0; i < n; i++) all[i] = (uint32_t)drove__data_row(data, i);
+    for (size_t i = 0; i < n_drawn; i++) { /* the first steps of a shuffle */
+        size_t j = i + (size_t)drove__rng_below(&rng, n - i);
+        uint32_t drawn = all[j];
+        all[j] = all[i];
+        all[i] = drawn;
+    }
+    qsort(all, n_drawn, sizeof *all, compare_rows);
+    qsort(all + n_drawn, n - n_drawn, sizeof *all, compare_rows);
+}
+
+/* A second view of the storage, without rows. */
+static drove_status view_again(const drove_data *data, drove_data **out)
+{
+    drove_data *view = calloc(1, sizeof *view);
+    if (view == NULL) return drove__fail_nomem("data set", sizeof *view);
+    view->storage = data->storage;
+    /* Relaxed: `data` holds a reference already, so the count cannot reach 0 meanwhile. */
+    __atomic_add_fetch(&view->storage->n_views, 1, __ATOMIC_RELAXED);
+    view->augment = data->augment;
+    drove_status status = drove__scale_copy(data, view);
+    if (status == DROVE_OK) *out = view;
+    else drove_data_destroy(view);
+    return status;
+}
+
+drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out)
+{
+    const size_t n = data->n_rows, n_left = n - n_held;
+    drove_data *held;
+    assert(n_held >= 1 && n_held < n);
+    *out = NULL;
+    DROVE_TRY(view_again(data, &held));
+    uint32_t *all = drove__grow(NULL, n, sizeof *all);
+    uint32_t *left = drove__grow(NULL, n_left, sizeof *left);
+    held->row = drove__grow(NULL, n_held, sizeof *held->row);
+    if (all == NULL || left == NULL || held->row == NULL) {
+        free(all);
+        free(left);
+        drove_data_destroy(held);
+        return drove__fail_nomem("validation examples", 2 * n * sizeof *all);
+    }
+    draw(data, n_held, seed, all);
+    memcpy(held->row, all, n_held * sizeof *all);
+    memcpy(left, all + n_held, n_left * sizeof *all);
+    free(all);
+    free(data->row);
+    free(data->spec); /* the rows are no more those that its origin gives */
+    data->row = left;
+    data->spec = NULL;
+    data->n_rows = n_left;
+    held->n_rows = n_held;
+    *out = held;
+    return DROVE_OK;
+}
