@@ -50,7 +50,8 @@ static double step_ns(void)
 {
     double best = 1e30;
     drove_options opt = drove_options_default();
-    const char *const choice[][2] = {{"data", "synth:digits?n=20000"},
+    const char *const choice[][2] = {{"defaults", "classic"},
+                                     {"data", "synth:digits?n=20000"},
                                      {"test", ""},
                                      {"model", "mlp:128,128,128"},
                                      {"batch", "16"},

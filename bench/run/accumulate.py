@@ -34,7 +34,7 @@ def run(o, model, method, workers):
     data = f"synth:images?size={side}&classes=1000&n={max(8 * batch, 64)}"
     strategy = "accumulate" if method == "alone" else method
     # "never" evaluated but at both ends, on one example each, so that the time is that of training
-    words = [o.drove, "train", "--data", data, "--test", "none", "--model", model, "--batch", str(batch), "--strategy",
+    words = [o.drove, "train", "--defaults", "classic", "--data", data, "--test", "none", "--model", model, "--batch", str(batch), "--strategy",
              strategy, "--workers", workers, "--until", f"updates={o.updates}", "--eval-every", "1000000",
              "--eval-examples", "1", "--lr", "0.0001", "--json", "--quiet"]
     return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)

@@ -24,7 +24,7 @@ STRATEGIES = {
 
 
 def train(drove, options):
-    command = [drove, "train", "--quiet", "--json"] + options
+    command = [drove, "train", "--defaults", "classic", "--quiet", "--json"] + options
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")

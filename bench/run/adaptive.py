@@ -28,7 +28,7 @@ def worker(speed, batch):
 
 
 def train(options, workers, seconds):
-    command = [options.drove, "train", "--data", "synth:logistic?n=200000&d=20", "--model", "logistic", "--strategy",
+    command = [options.drove, "train", "--defaults", "classic", "--data", "synth:logistic?n=200000&d=20", "--model", "logistic", "--strategy",
                "adaptive", "--workers", "+".join(workers), "--until", f"seconds={seconds}", "--eval-every", "1000",
                "--eval-examples", "1000", "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -53,7 +53,7 @@ def together(options):
 
 def pair(options):
     def rate(workers):
-        command = [options.drove, "train", "--data", "synth:logistic?n=20000&d=54", "--test", "none", "--model",
+        command = [options.drove, "train", "--defaults", "classic", "--data", "synth:logistic?n=20000&d=54", "--test", "none", "--model",
                    options.model, "--activation", "sigmoid", "--init", "xavier:4", "--strategy", "hogbatch", "--batch",
                    str(options.batch), "--workers", workers, "--until", f"seconds={options.seconds}", "--eval-every",
                    "1000", "--eval-examples", "1000", "--json", "--quiet"]

@@ -89,7 +89,7 @@ def start_torch(args, name, is_last):
 
 def drove_command(args, name, updates):
     case = CASES[name]
-    command = [os.path.join(args.build, "drove"), "train", "--model", name, "--batch", str(case["batch"]), "--rule", "sgd",
+    command = [os.path.join(args.build, "drove"), "train", "--defaults", "classic", "--model", name, "--batch", str(case["batch"]), "--rule", "sgd",
                "--until", f"updates={updates}", "--eval-every", "1000", "--test", "none", "--eval-examples", str(case["batch"]),
                "--json", "--quiet"]
     if name == "lenet":

@@ -58,7 +58,7 @@ def run(o, method, seed):
     has_momentum = strategy in ("measgd-async", "pmsgd-async")
     until = f"epochs={o.epochs}" + (f",accuracy={o.target}" if o.stop else "")
     with tempfile.TemporaryDirectory() as folder:
-        words = [o.drove, "train", "--data", f"mnist:{o.mnist}", "--test", "split", "--model", model, "--batch", str(batch),
+        words = [o.drove, "train", "--defaults", "classic", "--data", f"mnist:{o.mnist}", "--test", "split", "--model", model, "--batch", str(batch),
                  "--threads", str(o.threads), "--strategy", strategy, "--lr", str(o.lr * (0.1 if has_momentum else 1)),
                  "--seed", str(seed), "--until", until, "--eval-every", o.eval_every, "--eval-examples", "1000",
                  "--out", folder, "--json", "--quiet"]

@@ -35,7 +35,7 @@ CASES = {  # name: model, batch, updates, data with crop and mirror, data withou
 def train(args, case, how):
     model, batch, updates, cut, whole = CASES[case]
     data = (whole if how == "none" else cut).format(cifar10=args.cifar10)
-    command = [args.drove, "train", "--data", data, "--test", "none", "--model", model, "--batch", str(batch), "--lr",
+    command = [args.drove, "train", "--defaults", "classic", "--data", data, "--test", "none", "--model", model, "--batch", str(batch), "--lr",
                "1e-6", "--threads", "1", "--strategy", "sequential", "--until", f"updates={updates}", "--eval-every",
                "1000000", "--eval-examples", "1", "--loaders", "0" if how == "none" else how, "--quiet", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)

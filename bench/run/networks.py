@@ -28,7 +28,7 @@ class Network:
         return os.path.exists(re.sub(r"^[^:]*:|\?.*", "", self.data))
 
     def command(self, drove, **options):
-        command = [drove, "train", self.file, "--data", self.data, "--test", "none", "--json", "--quiet"]
+        command = [drove, "train", "--defaults", "classic", self.file, "--data", self.data, "--test", "none", "--json", "--quiet"]
         for name, value in options.items():
             command += ["--" + name.replace("_", "-"), str(value)]
         return command

@@ -82,7 +82,7 @@ def launcher(library):
 
 
 def run(program, start, arguments):
-    command = (start or []) + [program, "train", *arguments, "--quiet", "--json"]
+    command = (start or []) + [program, "train", "--defaults", "classic", *arguments, "--quiet", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     text = done.stdout
     if done.returncode != 0 or "{" not in text:

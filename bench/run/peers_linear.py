@@ -161,7 +161,7 @@ def drove_time(args, spec, x, y, decay, goal, precision, threads, strategy):
             with tempfile.TemporaryDirectory(dir=args.work) as folder:
                 out = os.path.join(folder, "run")
                 text = run_drove(args.build, [
-                    "train", "--data", spec, "--test", "none", "--model", "logistic", "--precision", precision,
+                    "train", "--defaults", "classic", "--data", spec, "--test", "none", "--model", "logistic", "--precision", precision,
                     "--batch", "1", "--lr", str(lr), "--weight-decay", str(decay), "--threads", str(threads),
                     "--strategy", strategy, "--schedule", "step:0.5,1", "--until", f"epochs={epochs}", "--eval-every",
                     "1000", "--out", out, "--save-every", "never", "--json", "--quiet"])

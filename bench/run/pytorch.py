@@ -93,7 +93,7 @@ def hogwild(x, y, batch, seconds, processes=2):
 
 def drove(args, batch, threads, strategy, files):
     epochs = {16: 6, 32: 8, 64: 10, 128: 12, 512: 12}.get(batch, 6)
-    command = [args.drove, "train", "--data", f"idx:{files[0]},{files[1]}", "--test", "", "--model", "mlp:128,128,128",
+    command = [args.drove, "train", "--defaults", "classic", "--data", f"idx:{files[0]},{files[1]}", "--test", "", "--model", "mlp:128,128,128",
                "--batch", str(batch), "--lr", "0.01", "--threads", str(threads), "--strategy", strategy,
                "--until", f"epochs={epochs}", "--eval-examples", "512", "--eval-every", str(epochs), "--json"]
     result = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -43,7 +43,7 @@ def record(row):
 
 def drove(part, options, curve=False):
     """One training run; its summary, and with `curve` the log of its evaluations."""
-    command = [os.path.join(arguments.build, "drove"), "train", "--json", "--quiet"]
+    command = [os.path.join(arguments.build, "drove"), "train", "--defaults", "classic", "--json", "--quiet"]
     for name, value in options.items():
         command += ["--" + name.replace("_", "-"), str(value)]
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:

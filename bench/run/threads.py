@@ -21,7 +21,7 @@ VECTOR_BYTES = 4 * 134912
 
 def measure(args, strategy, batch, threads):
     epochs = max(4, min(24, batch // 8))
-    command = [args.drove, "train", "--data", "synth:digits?n=60000", "--test", "", "--model", "mlp:128,128,128",
+    command = [args.drove, "train", "--defaults", "classic", "--data", "synth:digits?n=60000", "--test", "", "--model", "mlp:128,128,128",
                "--batch", str(batch), "--lr", "0.01", "--threads", str(threads), "--strategy", strategy,
                "--bind", "compact", "--until", f"epochs={epochs}", "--eval-examples", "512",
                "--eval-every", str(epochs), "--json"]

@@ -33,13 +33,13 @@ typedef struct drove_options {
     /* "auto": sequential with one worker, hogwild with more */
     char     strategy[DROVE_TEXT_SIZE];
     char     backoff[DROVE_TEXT_SIZE];    /* none */
-    char     rule[DROVE_TEXT_SIZE];       /* sgd */
-    char     schedule[DROVE_TEXT_SIZE];   /* constant */
+    char     rule[DROVE_TEXT_SIZE];       /* "auto": by model, data and strategy */
+    char     schedule[DROVE_TEXT_SIZE];   /* "auto": by the rest */
     char     rule_state[DROVE_TEXT_SIZE]; /* "auto", "shared" or "worker" */
     double   lr;                          /* step size, no unit, > 0; 0 = auto */
     double   weight_decay;                /* >= 0 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
-    uint64_t batch;                       /* examples per worker and step */
+    uint64_t batch;                       /* examples per worker and step; 0 = auto */
     char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
     /* exchange: for strategies whose workers have their own parameters */
     char   period[DROVE_TEXT_SIZE];   /* steps between two exchanges, "auto", "" = the strategy's */
@@ -61,10 +61,11 @@ typedef struct drove_options {
     char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */
     char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
     /* run */
-    char     until[DROVE_TEXT_SIZE];   /* "loss=5%,epochs=10" */
-    double   eval_every;               /* epochs between evaluations, > 0 */
-    uint64_t eval_examples;            /* training examples of an evaluation; 0 = all */
-    char     metrics[DROVE_TEXT_SIZE]; /* of the summary: auto, none */
+    char     defaults[DROVE_TEXT_SIZE]; /* "auto" or "classic" */
+    char     until[DROVE_TEXT_SIZE];    /* "auto", "loss=5%,epochs=10" */
+    double   eval_every;                /* epochs between evaluations, > 0; 0 = auto */
+    uint64_t eval_examples;             /* training examples of an evaluation; 0 = all */
+    char     metrics[DROVE_TEXT_SIZE];  /* of the summary: auto, none */
     uint64_t seed;
     char     out[DROVE_TEXT_SIZE];      /* folder; "" = no files */
     char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */

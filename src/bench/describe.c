@@ -83,7 +83,7 @@ static drove_status describe(const drove_options *options, const drove_input_sha
                              description *d)
 {
     DROVE_TRY(make_model(options, shape, &d->model));
-    d->batch = (size_t)options->batch;
+    d->batch = (size_t)drove__resolve_batch(options);
     drove_pass_options pass = {.model = d->model, .max_rows = d->batch};
     d->forward_bytes = drove__pass_bytes(&pass);
     pass.trains = true;

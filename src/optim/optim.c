@@ -9,6 +9,7 @@
 #include "optim/optim.h"
 
 #include "base/mem.h"
+#include "optim/schedules.h"
 
 #include <assert.h>
 #include <float.h>
@@ -112,6 +113,7 @@ drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **o
     }
     const drove_rule_ops *rule = o->rule.ops;
     o->lr = (float)opt->lr;
+    o->back_off = 1.0;
     o->weight_decay = (float)opt->weight_decay;
     o->clip = (float)opt->clip;
     /* A rule without state gives the same in both; the shared form rounds once less. */
@@ -183,7 +185,20 @@ static double factors(const drove_optim *optim, bool by_staleness, const drove_p
 float drove__optim_eta(const drove_optim *optim, double epoch)
 {
     drove_progress_point at = {.epoch = epoch};
-    return (float)((double)optim->lr * factors(optim, false, &at));
+    return (float)((double)optim->lr * optim->back_off * factors(optim, false, &at));
+}
+
+bool drove__optim_plateau(const drove_optim *optim, drove_plateau *out)
+{
+    for (unsigned i = 0; i < optim->n_schedules; i++) {
+        const drove_schedule *s = &optim->schedule[i];
+        if (s->ops != &drove__schedule_plateau) continue;
+        *out = (drove_plateau){.factor = s->p[0],
+                               .patience = (uint64_t)s->p[1],
+                               .most_cuts = (uint64_t)s->p[2]};
+        return true;
+    }
+    return false;
 }
 
 /* ---- preparing the gradient ---- */

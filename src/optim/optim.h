@@ -9,7 +9,8 @@
  * worker the shared vector is only theta: the worker turns its gradient into a finished step once,
  * with its own state, and the strategy adds it.
  *
- * A drove_optim is immutable and shared; a drove_optim_worker belongs to one worker.
+ * A drove_optim is immutable and shared, but for its back-off, which changes only while all workers
+ * are parked; a drove_optim_worker belongs to one worker.
  */
 #ifndef DROVE_OPTIM_OPTIM_H
 #define DROVE_OPTIM_OPTIM_H
@@ -19,7 +20,7 @@
 #include "kernel/kernel.h"
 #include "kernel/span.h"
 
-enum { DROVE_RULE_MAX_STATE = 2, DROVE_MAX_SCHEDULES = 4 };
+enum { DROVE_RULE_MAX_STATE = 4, DROVE_MAX_SCHEDULES = 4 };
 
 typedef struct drove_rule drove_rule;
 
@@ -38,7 +39,7 @@ typedef struct drove_rule_ops {
 
 struct drove_rule {
     const drove_rule_ops *ops;
-    float                 mu, beta1, beta2, epsilon;
+    float                 mu, beta1, beta2, epsilon; /* cocob: alpha is mu */
 };
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
 
@@ -84,6 +85,7 @@ typedef struct drove_optim {
     drove_schedule      schedule[DROVE_MAX_SCHEDULES];
     unsigned            n_schedules;
     float               lr, weight_decay, clip;
+    double              back_off; /* factor of every step size; 1 until a run steps back    */
     drove_state_place   state;    /* always shared for a rule without state             */
     size_t              n;        /* floats in theta; each state vector is as long       */
     size_t              n_vector; /* floats in the shared vector: n (1 + shared states)  */
@@ -107,9 +109,17 @@ typedef struct drove_optim_worker {
 drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim);
 void         drove__optim_worker_fini(drove_optim_worker *w);
 
-/* Step size of a batch claimed at this epoch: lr times all factors that do not depend on
- * staleness. */
+/* Step size of a batch claimed at this epoch: lr times the back-off and all factors that do not
+ * depend on staleness. */
 float drove__optim_eta(const drove_optim *optim, double epoch);
+
+typedef struct drove_plateau { /* the schedule "plateau" */
+    double   factor;           /* of the step size at each cut, below 1 */
+    uint64_t patience;         /* evaluations without a better loss before a cut */
+    uint64_t most_cuts;
+} drove_plateau;
+/* False: the schedules have none. */
+bool drove__optim_plateau(const drove_optim *optim, drove_plateau *out);
 
 /* The point at which to take the gradient: view itself (a shared vector, or theta with state per
  * worker), or theta + mu v, written to w->lookahead.  [racy: view] */

@@ -14,7 +14,7 @@
  *
  * The kernels do the arithmetic.  No function here keeps state, so any thread may call all of them.
  */
-#include "optim/optim.h"
+#include "optim/rules.h"
 
 #include <float.h>
 #include <math.h>
@@ -202,5 +202,6 @@ static const drove_rule_ops rule_adam = {
 };
 
 const drove_rule_ops *const drove__rules[] = {
-    &rule_sgd, &rule_momentum, &rule_nesterov, &rule_adagrad, &rule_rmsprop, &rule_adam, NULL,
+    &rule_sgd,     &rule_momentum, &rule_nesterov,     &rule_adagrad,
+    &rule_rmsprop, &rule_adam,     &drove__rule_cocob, NULL,
 };

@@ -196,6 +196,36 @@ static const drove_schedule_ops schedule_warmup = {
     .factor = factor_warmup,
 };
 
+/* ---- plateau: p[0] factor, p[1] patience, p[2] cuts ----
+ *
+ * The controlling thread makes the cuts (run/stopping.c), by the losses that it evaluates; they go
+ * into the optimiser's back-off.  The factor by epoch is 1. */
+
+static drove_status parse_plateau(const drove_spec *spec, unsigned n_workers,
+                                  drove_schedule *schedule)
+{
+    static const char *const keys[] = {"patience", "cuts", NULL};
+    uint64_t patience = 4, cuts = 3;
+    (void)n_workers;
+    DROVE_TRY(drove__spec_check(spec, 1, keys));
+    schedule->p[0] = 0.2;
+    DROVE_TRY(drove__spec_arg_real(spec, 0, DBL_MIN, 1.0, &schedule->p[0]));
+    DROVE_TRY(drove__spec_u64(spec, "patience", 1, 1u << 30, &patience));
+    DROVE_TRY(drove__spec_u64(spec, "cuts", 0, 1000, &cuts));
+    schedule->p[1] = (double)patience;
+    schedule->p[2] = (double)cuts;
+    return DROVE_OK;
+}
+
+const drove_schedule_ops drove__schedule_plateau = {
+    .name = "plateau",
+    .help = "times FACTOR, from the best parameters, when the validation (else training) loss has "
+            "not fallen for so many evaluations; plateau:FACTOR?patience=4&cuts=3, default 0.2",
+    .source = "Krizhevsky, Sutskever, Hinton, NIPS 2012, section 5, made automatic",
+    .parse = parse_plateau,
+    .factor = factor_constant,
+};
+
 const drove_schedule_ops *const drove__schedules[] = {
     &schedule_constant,
     &schedule_step,
@@ -204,6 +234,7 @@ const drove_schedule_ops *const drove__schedules[] = {
     &schedule_cosine,
     &schedule_linear,
     &schedule_warmup,
+    &drove__schedule_plateau,
     &drove__schedule_staleness,
     &drove__schedule_mindthestep,
     NULL,

@@ -9,6 +9,7 @@
 drove_status drove__schedule_needs(const drove_spec *spec, unsigned n_args, const char *const *keys,
                                    const char *form);
 
+extern const drove_schedule_ops drove__schedule_plateau;
 extern const drove_schedule_ops drove__schedule_staleness;
 extern const drove_schedule_ops drove__schedule_mindthestep;
 

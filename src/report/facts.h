@@ -131,6 +131,19 @@ typedef struct drove_replica_facts { /* devices with parameters of their own */
     double   error_max, error_relative;
 } drove_replica_facts;
 
+enum { DROVE_FACTS_MOST_TRIALS = 16 };
+typedef struct drove_tuning_facts { /* what a run has chosen, and how it was judged */
+    bool     is_there;
+    unsigned n_trials; /* of step sizes, ascending; 0: none were made */
+    double   trial_lr[DROVE_FACTS_MOST_TRIALS], trial_loss[DROVE_FACTS_MOST_TRIALS];
+    uint64_t trial_updates; /* of each */
+    double   trials_s;
+    uint64_t n_validation_rows; /* 0: none; then the next two are NaN */
+    double   validation_loss, validation_accuracy;
+    double   best_epochs; /* where the loss that decides was best; NaN: not followed */
+    uint64_t n_cuts, n_recoveries;
+} drove_tuning_facts;
+
 typedef struct drove_machine_facts {
     char        host[256];
     const char *cpu;
@@ -142,7 +155,8 @@ typedef struct drove_facts {
     const drove_options     *opt;
     const drove_option_info *option; /* [n_options] the table of opt's fields */
     size_t                   n_options;
-    drove_progress           progress; /* now: at an evaluation, or at the end */
+    drove_progress           progress;        /* now: at an evaluation, or at the end */
+    double                   validation_loss; /* NaN: no validation examples */
     uint64_t                 train_ns;
 
     unsigned            n_workers;
@@ -175,6 +189,7 @@ typedef struct drove_facts {
     drove_precision_facts precision;
     drove_loader_facts    loader;
     drove_partition_facts partition;
+    drove_tuning_facts    tuning;
     drove_replica_facts   replicas;
 
     /* of the training and the held-out data; NULL: not computed */

@@ -76,6 +76,8 @@ drove_status drove__report_evaluation(const drove_facts *f, char **out)
         drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
     double distance = drove__report_distance(f);
+    if (!isnan(f->validation_loss))
+        json_object_set_new(record, "validation_loss", drove__json_real(f->validation_loss));
     if (!isnan(distance)) json_object_set_new(record, "distance", drove__json_real(distance));
     if (f->n_groups > 0) json_object_set_new(record, "workers", drove__report_groups_log(f));
     char *text =

@@ -89,6 +89,28 @@ static json_t *partition_json(const drove_partition_facts *p)
                      "fits", (int)p->fits, "suggested", (int)p->suggested);
 }
 
+static json_t *trials_json(const drove_tuning_facts *t)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < t->n_trials; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o}", "lr", drove__json_real(t->trial_lr[i]),
+                                              "loss", drove__json_real(t->trial_loss[i])));
+    return list;
+}
+
+static json_t *tuning_json(const drove_tuning_facts *t)
+{
+    if (!t->is_there) return json_null();
+    return json_pack("{s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:I}", "trials", trials_json(t),
+                     "trial_updates", (json_int_t)t->trial_updates, "trials_s",
+                     drove__json_real(t->trials_s), "validation_examples",
+                     (json_int_t)t->n_validation_rows, "validation_loss",
+                     drove__json_real(t->validation_loss), "validation_accuracy",
+                     drove__json_real(t->validation_accuracy), "best_epochs",
+                     drove__json_real(t->best_epochs), "cuts", (json_int_t)t->n_cuts, "recoveries",
+                     (json_int_t)t->n_recoveries);
+}
+
 typedef enum mark_part { MARK_TIME, MARK_UPDATES, MARK_EPOCHS } mark_part;
 
 static json_t *mark_json(const drove_mark_facts *m, mark_part part)
@@ -194,6 +216,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     json_object_set_new(object, "communication", drove__report_communication_json(f));
     json_object_set_new(object, "cluster", drove__report_cluster_json(f));
     json_object_set_new(object, "partition", partition_json(&f->partition));
+    json_object_set_new(object, "tuning", tuning_json(&f->tuning));
     drove__report_replicas_json(f, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }

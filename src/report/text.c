@@ -69,6 +69,25 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
     fputc('\n', stream);
 }
 
+static void print_tuning(const drove_facts *f, FILE *stream)
+{
+    const drove_tuning_facts *t = &f->tuning;
+    if (!t->is_there) return;
+    fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->opt->rule, f->opt->lr,
+            f->opt->schedule);
+    if (t->n_trials > 0)
+        fprintf(stream, "; %u trials of %s updates in %.1f s", t->n_trials,
+                drove__report_grouped((double)t->trial_updates), t->trials_s);
+    fputc('\n', stream);
+    if (t->n_validation_rows > 0)
+        fprintf(stream, "  validation  loss %.4g of %s examples, best at epoch %.2f\n",
+                t->validation_loss, drove__report_grouped((double)t->n_validation_rows),
+                t->best_epochs);
+    if (t->n_cuts + t->n_recoveries > 0)
+        fprintf(stream, "  steps back  %llu from a plateau, %llu from a loss that was not finite\n",
+                (unsigned long long)t->n_cuts, (unsigned long long)t->n_recoveries);
+}
+
 static void print_loader(const drove_loader_facts *l, FILE *stream)
 {
     if (!l->is_there) return;
@@ -144,8 +163,12 @@ static void print_files(const drove_facts *f, FILE *stream)
     const char *folder = f->opt->out;
     if (folder[0] == '\0') return;
     fprintf(stream, "\n  files in %s:\n", folder);
-    fprintf(stream, "    model.safetensors  last parameters     best.safetensors   best %s loss\n",
-            f->n_test_rows > 0 ? "held-out" : "training");
+    bool is_judged = f->tuning.n_validation_rows > 0;
+    fprintf(stream, "    model.safetensors  %s     best.safetensors   best %s loss\n",
+            is_judged ? "best parameters" : "last parameters",
+            is_judged            ? "validation"
+            : f->n_test_rows > 0 ? "held-out"
+                                 : "training");
     fprintf(
         stream,
         "    summary.json       this, for programs  log.jsonl          a record per evaluation\n");
@@ -160,6 +183,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     print_headline(f, stream);
     print_quality(f, stream);
     drove__report_metrics_print(f, stream);
+    print_tuning(f, stream);
     print_marks(f, stream);
     print_speed(f, stream);
     drove__report_groups_print(f, stream);

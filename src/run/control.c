@@ -10,6 +10,7 @@
 #include "run/output.h"
 #include "run/progress.h"
 #include "run/ranks.h"
+#include "run/stopping.h"
 
 #include <math.h>
 #include <signal.h>
@@ -101,7 +102,9 @@ static drove_status check_parameters(drove_run *run, bool *are_finite)
 static drove_status keep_best(drove_run *run)
 {
     drove_standing *st = &run->standing;
-    double loss = run->test != NULL ? st->test_loss : st->loss;
+    double loss = run->validation != NULL ? st->validation_loss
+                  : run->test != NULL     ? st->test_loss
+                                          : st->loss;
     st->since_best++;
     if (loss < st->patience_loss) {
         st->patience_loss = loss;
@@ -109,7 +112,8 @@ static drove_status keep_best(drove_run *run)
     }
     if (!(loss < st->best_loss)) return DROVE_OK;
     st->best_loss = loss;
-    if (run->log == NULL) return DROVE_OK; /* nobody will ask for it: its pages stay untouched */
+    /* If nobody will ask for it, its pages stay untouched. */
+    if (run->log == NULL && run->validation == NULL) return DROVE_OK;
     const float *theta;
     DROVE_TRY(drove__run_theta(run, &theta));
     memcpy(run->best, theta, run->model->n_params * sizeof *run->best);
@@ -131,19 +135,31 @@ static drove_status score_data(drove_run *run, const drove_data *data, size_t n_
     return is_own ? drove__ranks_add(run, out) : DROVE_OK;
 }
 
+/* Mean loss and accuracy; data NULL: they stay as they are. */
+static drove_status score_part(drove_run *run, const drove_data *data, size_t n_rows, double *loss,
+                               double *accuracy)
+{
+    drove_score score;
+    if (data == NULL) return DROVE_OK;
+    DROVE_TRY(score_data(run, data, n_rows, &score));
+    *loss = score.loss / (double)score.n_rows * run->target_scale * run->target_scale;
+    *accuracy = drove__score_accuracy(data, &score);
+    return DROVE_OK;
+}
+
+static drove_status score_all(drove_run *run)
+{
+    drove_standing *st = &run->standing;
+    DROVE_TRY(score_part(run, run->train, drove__ranks_part(run), &st->loss, &st->accuracy));
+    DROVE_TRY(score_part(run, run->validation, 0, &st->validation_loss, &st->validation_accuracy));
+    return score_part(run, run->test, 0, &st->test_loss, &st->test_accuracy);
+}
+
 static drove_status evaluate(drove_run *run)
 {
     drove_standing *st = &run->standing;
-    drove_score score;
     bool are_finite;
-    DROVE_TRY(score_data(run, run->train, drove__ranks_part(run), &score));
-    st->loss = score.loss / (double)score.n_rows;
-    st->accuracy = drove__score_accuracy(run->train, &score);
-    if (run->test != NULL) {
-        DROVE_TRY(score_data(run, run->test, 0, &score));
-        st->test_loss = score.loss / (double)score.n_rows;
-        st->test_accuracy = drove__score_accuracy(run->test, &score);
-    }
+    DROVE_TRY(score_all(run));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     plan_evaluation(run);
@@ -371,20 +387,49 @@ static drove_status evaluate_end(drove_run *run)
     return DROVE_OK;
 }
 
+/* The best parameters by the validation loss are the run's result. */
+static drove_status give_best(drove_run *run)
+{
+    if (!drove__stopping_has_best(run) || run->outcome == DROVE_CRASHED) return DROVE_OK;
+    run->gives_best = true;
+    DROVE_TRY(score_all(run));
+    drove__run_say(run, "result: the parameters with the best validation loss, %.4g",
+                   run->standing.validation_loss);
+    return DROVE_OK;
+}
+
+/* The planned evaluation that is due, or that of a crash.  *evaluated: it was made, and its
+ * parameters are still the present ones. */
+static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
+{
+    drove_loop *loop = run->loop;
+    if (atomic_load(&loop->nonfinite)) DROVE_TRY(drove__stopping_recover(run));
+    *evaluated =
+        atomic_load(&loop->nonfinite) || atomic_load(&loop->source->next) >= next_evaluation(run);
+    if (!*evaluated) return DROVE_OK;
+    DROVE_TRY(evaluate_or_save(run));
+    if (!atomic_load(&loop->nonfinite)) return drove__stopping_evaluated(run, evaluated);
+    DROVE_TRY(drove__stopping_recover(run));
+    *evaluated = atomic_load(&loop->nonfinite) != 0;
+    return DROVE_OK;
+}
+
 drove_status drove__run_control(drove_run *run)
 {
     bool evaluated = true;
-    if (run->standing.n_evaluations == 0) DROVE_TRY(evaluate_or_save(run));
+    if (run->standing.n_evaluations == 0) {
+        DROVE_TRY(evaluate_or_save(run));
+        DROVE_TRY(drove__stopping_evaluated(run, &evaluated));
+    }
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));
         DROVE_TRY(check_source(run));
         if (run->loop->sync->ops->parked != NULL)
             DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
-        evaluated = atomic_load(&run->loop->nonfinite) ||
-                    atomic_load(&run->loop->source->next) >= next_evaluation(run);
-        if (evaluated) DROVE_TRY(evaluate_or_save(run));
+        DROVE_TRY(evaluate_if_due(run, &evaluated));
         if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }
     if (!evaluated) DROVE_TRY(evaluate_end(run));
+    DROVE_TRY(give_best(run));
     return run->outcome == DROVE_CRASHED ? DROVE_OK : save(run);
 }

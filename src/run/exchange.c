@@ -84,7 +84,7 @@ static bool is_momentum(const char *rule)
 drove_status drove__exchange_check(const drove_options *o, const drove_plan *w)
 {
     unsigned needs = w->ops->needs;
-    const char *rule = drove__resolve_rule(o, needs);
+    const char *rule = drove__resolve_rule(o, needs, "adam");
     DROVE_TRY(check_count("--period", o->period, DROVE_MOST_PERIOD));
     if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(o, w);
     if ((needs & DROVE_SYNC_MOMENTUM) != 0 && !is_momentum(rule)) {

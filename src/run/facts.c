@@ -199,6 +199,7 @@ static drove_status fill_present(const drove_run *run, const drove_progress *p, 
     f->opt = &run->opt;
     f->option = drove_options_table(&f->n_options);
     f->progress = *p;
+    f->validation_loss = run->standing.validation_loss;
     f->train_ns = run->standing.train_ns;
     f->strategy = run->plan.spec;
     f->model = run->model->spec;
@@ -287,6 +288,29 @@ static void fill_partition(const drove_partition *p, drove_partition_facts *out)
                                    .fast_name = p->fast_name,
                                    .fits = drove__partition_fits(p),
                                    .suggested = p->suggested};
+}
+
+static void fill_tuning(const drove_run *run, drove_tuning_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_TRIALS <= (int)DROVE_FACTS_MOST_TRIALS, "room for all trials");
+    const drove_standing *st = &run->standing;
+    const drove_trials *t = &run->trials;
+    if (!run->is_tuned && run->validation == NULL) return;
+    *out = (drove_tuning_facts){.is_there = true,
+                                .n_trials = t->n_trials,
+                                .trial_updates = t->n_steps,
+                                .trials_s = t->seconds,
+                                .n_validation_rows =
+                                    run->validation != NULL ? run->validation->n_rows : 0,
+                                .validation_loss = st->validation_loss,
+                                .validation_accuracy = st->validation_accuracy,
+                                .best_epochs = st->back_epochs,
+                                .n_cuts = st->n_cuts,
+                                .n_recoveries = st->n_recoveries};
+    for (unsigned i = 0; i < t->n_trials; i++) {
+        out->trial_lr[i] = t->trial[i].lr;
+        out->trial_loss[i] = t->trial[i].loss;
+    }
 }
 
 /* What one more example of a batch takes on a device: activations and itself. */
@@ -380,6 +404,7 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
     fill_precision(run, &f->precision);
     fill_loader(run, &f->loader);
     fill_partition(&run->plan.partition, &f->partition);
+    fill_tuning(run, &f->tuning);
     DROVE_TRY(fill_replicas(run, &f->replicas));
     return fill_spans(run, f);
 }

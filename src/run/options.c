@@ -60,26 +60,31 @@ static const drove_option_info table[] = {
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
     {WHERE(rule), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "rules", .words = "auto",
-     .help = "how a gradient becomes a step (epsilon is outside the root); auto = momentum:0.9 for "
-             "convolutional networks, sgd otherwise"},
+     .help =
+         "how a gradient becomes a step (epsilon is outside the root); auto = adam for networks, "
+         "adagrad for linear models; of wide sparse data adagrad and sgd; with a given --lr "
+         "momentum:0.9 for convolutional networks, sgd otherwise"},
     {WHERE(rule_state), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shared worker",
      .help = "whether workers share velocity and moments, or each has its own; auto = shared, "
              "unless the strategy keeps them with the workers"},
     {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
-     .help = "step size; auto = 0.01; for elastic strategies with P workers 0.01 (P + 1) / P, "
-             "since no gradient moves their centre"},
+     .help = "step size; auto = by short trials on training data; times (P + 1) / P for elastic "
+             "strategies with P workers, since no gradient moves their centre"},
     {WHERE(schedule), .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "schedules", .words = "auto",
-     .help = "how the step size changes: factors joined by +; auto = cosine over the epochs of "
-             "--until for convolutional networks, constant otherwise"},
+     .help =
+         "how the step size changes: factors joined by +; auto = plateau where --until holds "
+         "examples out, else cosine over its epochs; with a given --lr cosine for convolutional "
+         "networks, constant otherwise"},
     {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
      .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
-    {WHERE(batch), FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "32",
-     .value_name = "N", .help = "examples per worker and step"},
+    {WHERE(batch), FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "auto",
+     .value_name = "N", .empty_word = "auto", .words = "auto",
+     .help = "examples per worker and step; auto = 32"},
     {WHERE(order), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shuffle random blocks",
      .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "
@@ -141,12 +146,21 @@ static const drove_option_info table[] = {
      .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "
              "prefetchers off; off: neither"},
 
-    {WHERE(until), .group = run, TEXT, .default_text = "epochs=10", .value_name = "CONDITIONS",
-     .words = "loss= accuracy= patience= epochs= seconds= updates=",
-     .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000; "
-             "comma = whichever comes first"},
-    {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "0.25",
-     .value_name = "NUMBER", .help = "epochs between two evaluations"},
+    {WHERE(defaults), FIXED, .group = run, TEXT, .default_text = "auto", .value_name = "WORD",
+     .words = "auto classic",
+     .help = "what auto means: auto = chosen for model and data; classic = sgd or a network's "
+             "published rule, step size 0.01, batch 32, 10 epochs, inputs as they are"},
+    {WHERE(until), .group = run, TEXT, .default_text = "auto", .value_name = "CONDITIONS",
+     .words = "auto loss= accuracy= validation= patience= epochs= seconds= updates=",
+     .help =
+         "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000, "
+         "validation=10% (of the training examples, held out to judge by); comma = whichever "
+         "comes first; auto = until the validation loss stalls, or with a given --lr epochs=10"},
+    {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
+     .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
+     .help =
+         "epochs between two evaluations; auto = 1 or 100 to 5000 updates, or with a given --lr "
+         "0.25"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
     {WHERE(metrics), .group = run, TEXT, .default_text = "auto", .value_name = "WORD",
@@ -257,6 +271,10 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
         return drove__parse_real(drove_flag_text(info->name, flag), value, info->least, info->most,
                                  field);
     case DROVE_OPTION_COUNT:
+        if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
+            *(uint64_t *)field = 0;
+            return DROVE_OK;
+        }
         return drove__parse_u64(drove_flag_text(info->name, flag), value, (uint64_t)info->least,
                                 (uint64_t)info->most, field);
     }
@@ -345,6 +363,7 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
         break;
     case DROVE_OPTION_COUNT:
         snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)field);
+        if (*(const uint64_t *)field == 0 && info->empty_word != NULL) text = info->empty_word;
         break;
     }
     size_t n = strlen(text);

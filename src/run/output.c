@@ -7,6 +7,8 @@
 #include "run/output.h"
 
 #include "run/progress.h"
+#include "run/stopping.h"
+#include "run/targets.h"
 
 #include "base/file.h"
 #include "report/report.h"
@@ -175,8 +177,12 @@ static drove_status save_model(const drove_run *run, const char *name, const flo
     char *path = drove__path_join(run->opt.out, name);
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     const drove_data *data = run->input != NULL ? run->input : run->train;
-    drove_status status =
-        drove__modelfile_save(path, run->model, data, &run->features, run->target_mean, theta);
+    float *folded = NULL;
+    drove_status status = drove__targets_fold(run, theta, &folded);
+    if (status == DROVE_OK)
+        status =
+            drove__modelfile_save(path, run->model, data, &run->features, run->target_mean, folded);
+    drove__free(folded);
     free(path);
     return status;
 }
@@ -190,8 +196,8 @@ drove_status drove__output_save(drove_run *run)
 {
     if (run->opt.out[0] == '\0') return DROVE_OK;
     if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
-    const float *theta;
-    DROVE_TRY(drove__run_theta(run, &theta));
+    const float *theta = run->best;
+    if (!drove__stopping_has_best(run)) DROVE_TRY(drove__run_theta(run, &theta));
     DROVE_TRY(save_model(run, "model.safetensors", theta));
     char *path = drove__path_join(run->opt.out, "state.safetensors");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);

@@ -3,17 +3,19 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/spec.h"
 #include "model/loss.h"
 #include "run/measure.h"
 #include "run/ranks.h"
 #include "run/registry.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A target that can never be met would let the run go on for ever. */
-static drove_status check_target(const drove_run *run)
+drove_status drove__problem_check_target(const drove_run *run)
 {
     if (isnan(run->until.accuracy) || run->train->storage->y_kind != DROVE_Y_VALUE) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
@@ -21,20 +23,35 @@ static drove_status check_target(const drove_run *run)
                        run->opt.data);
 }
 
+enum { SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
+
+/* The spec of the training data, with the scaling that the run chooses where it is not given. */
+static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE])
+{
+    drove_spec spec;
+    DROVE_TRY(drove_data_set_label(opt->data, opt->label, into, DROVE_SPEC_WITH_LABEL_SIZE));
+    if (drove__resolve_is_classic(opt)) return DROVE_OK;
+    DROVE_TRY(drove__spec_parse(into, &spec));
+    bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
+                   spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
+    drove__spec_fini(&spec);
+    size_t n = strlen(into);
+    if (is_open)
+        snprintf(into + n, SPEC_SIZE - n, "%sscale=auto", strchr(into, '?') != NULL ? "&" : "?");
+    return DROVE_OK;
+}
+
 /* The data of the options with --label as a key; test "" or "split" as they are. */
-static drove_status open_with_label(drove_run *run, const drove_shard *shard)
+static drove_status open_data(drove_run *run, const drove_shard *shard)
 {
     const drove_options *opt = &run->opt;
-    char data[DROVE_SPEC_WITH_LABEL_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    char data[SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
     bool is_named = is_spec && drove__data_takes_label(opt->test);
-    DROVE_TRY(drove_data_set_label(opt->data, opt->label, data, sizeof data));
+    DROVE_TRY(complete_spec(opt, data));
     DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
-    DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, &run->train, &run->test,
-                                     &run->n_train_whole));
-    drove__data_scale_target(run->train);
-    if (run->test != NULL) drove__data_scale_target(run->test);
-    return DROVE_OK;
+    return drove__data_open_shard(data, test, opt->seed, shard, &run->train, &run->test,
+                                  &run->n_train_whole);
 }
 
 /* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
@@ -56,12 +73,10 @@ drove_status drove__problem_open(drove_run *run)
     uint64_t begun_ns = drove__now_ns();
     drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
     const drove_shard shard = drove__ranks_shard(run);
-    drove_status status = open_with_label(run, &shard);
+    drove_status status = open_data(run, &shard);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
-    DROVE_TRY(status);
-    DROVE_TRY(check_target(run));
-    return find_target_mean(run);
+    return status == DROVE_OK ? find_target_mean(run) : status;
 }
 
 /* What a model file settles must not be asked for differently.  An activation that is the default

@@ -106,6 +106,8 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
 drove_status drove__run_theta(drove_run *run, const float **out)
 {
     drove_loop *loop = run->loop;
+    *out = run->best;
+    if (run->gives_best) return DROVE_OK;
     const drove_params at = loop->sync->ops->peek(loop->sync);
     *out = run->theta != NULL ? run->theta : at.theta;
     if (run->theta == NULL || run->theta_is_current) return DROVE_OK;

@@ -96,11 +96,59 @@ bool drove__resolve_is_low(const drove_options *options)
     return options->precision[0] != '\0' && !drove__precision_is_exchange(options->precision);
 }
 
-const char *drove__resolve_rule(const drove_options *options, unsigned needs)
+bool drove__resolve_is_classic(const drove_options *options)
+{
+    return strcmp(options->defaults, "classic") == 0 || drove__resolve_is_low(options);
+}
+
+bool drove__resolve_is_tuned(const drove_options *options)
+{
+    return options->lr <= 0.0 && !drove__resolve_is_classic(options);
+}
+
+drove_status drove__resolve_needs(const drove_options *options, const drove_plan *plan,
+                                  unsigned *out)
+{
+    enum { FEW = 16 };
+    static const drovek_table no_kernels; /* creation computes nothing */
+    static float zero[FEW];               /* read alone */
+    const drove_params start = {.theta = zero};
+    const drove_optim_options plain = {.rule = "sgd",
+                                       .schedule = "constant",
+                                       .lr = 1.0,
+                                       .n_params = FEW,
+                                       .n_workers = plan->n_workers,
+                                       .kernels = &no_kernels};
+    drove_spec spec;
+    drove_sync *sync = NULL;
+    drove_optim *optim;
+    *out = plan->ops->needs;
+    if ((*out & DROVE_SYNC_SPREAD) != 0) return DROVE_OK; /* all variants are alike */
+    DROVE_TRY(drove__optim_create(&plain, &optim));
+    drove_status status = drove__spec_parse(plan->spec, &spec);
+    if (status == DROVE_OK) {
+        const drove_sync_options opt = {.spec = &spec,
+                                        .backoff = options->backoff,
+                                        .n_workers = plan->n_workers,
+                                        .optim = optim,
+                                        .seed = 1};
+        status = drove__sync_create(plan->ops, &opt, &start, &sync);
+        if (status == DROVE_OK) *out = sync->needs;
+        drove__sync_destroy(sync);
+        drove__spec_fini(&spec);
+    }
+    drove__optim_destroy(optim);
+    return status;
+}
+
+const char *drove__resolve_rule(const drove_options *options, unsigned needs, const char *chosen)
 {
     if (strcmp(options->rule, "auto") != 0) return options->rule;
     if ((needs & DROVE_SYNC_MOMENTUM) != 0) return "momentum:0.9";
-    return drove__resolve_is_low(options) ? "sgd" : drove__model_default_rule(options->model);
+    if (drove__resolve_is_low(options)) return "sgd";
+    if (!drove__resolve_is_tuned(options)) return drove__model_default_rule(options->model);
+    if ((needs & DROVE_SYNC_LIVE) != 0) return "sgd";
+    return chosen;
 }
 
 const char *drove__resolve_rule_state(const drove_options *options, unsigned needs)
@@ -112,8 +160,24 @@ const char *drove__resolve_rule_state(const drove_options *options, unsigned nee
 double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers)
 {
     const double usual = 0.01;
-    if (options->lr > 0.0) return options->lr;
-    return (needs & DROVE_SYNC_ELASTIC) == 0 ? usual : usual * (n_workers + 1) / n_workers;
+    return options->lr > 0.0 ? options->lr : usual * drove__resolve_stretch(needs, n_workers);
+}
+
+double drove__resolve_stretch(unsigned needs, unsigned n_workers)
+{
+    return (needs & DROVE_SYNC_ELASTIC) == 0 ? 1.0 : (n_workers + 1.0) / n_workers;
+}
+
+uint64_t drove__resolve_batch(const drove_options *options)
+{
+    const uint64_t usual = 32;
+    return options->batch > 0 ? options->batch : usual;
+}
+
+double drove__resolve_eval_every(const drove_options *options)
+{
+    const double usual = 0.25;
+    return options->eval_every > 0.0 ? options->eval_every : usual;
 }
 
 /* Networks whose published rule is more than plain SGD were published with a falling step size

@@ -18,9 +18,22 @@ drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out
 /* The order of examples that --order means. */
 drove_order_kind drove__resolve_order(const drove_options *options);
 
+/* Does auto mean the published and usual values?  So with --defaults classic, and with
+ * low-precision parameters, whose engines step by plain SGD. */
+bool drove__resolve_is_classic(const drove_options *options);
+/* Does the run choose what was not given (run/choose.h)?  Not where it is classic, and not beside a
+ * given --lr, which belongs to the usual rule, schedule and budget. */
+bool drove__resolve_is_tuned(const drove_options *options);
+
+/* The needs (DROVE_SYNC_*) of this variant of the plan's strategy, which are known once there is
+ * one.  Errors: those of drove__sync_create. */
+drove_status drove__resolve_needs(const drove_options *options, const drove_plan *plan,
+                                  unsigned *out);
+
 /* The rule that --rule and --model mean to a strategy with these needs (DROVE_SYNC_*): never
- * "auto". */
-const char *drove__resolve_rule(const drove_options *options, unsigned needs);
+ * "auto".  chosen: the one for this model and these data where the run chooses; before both are
+ * known, "adam". */
+const char *drove__resolve_rule(const drove_options *options, unsigned needs, const char *chosen);
 /* What --rule-state means to it: "shared" or "worker". */
 const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
 
@@ -28,6 +41,11 @@ const char *drove__resolve_rule_state(const drove_options *options, unsigned nee
  * elastic centre and its workers hold together like P + 1 masses of which gradients move P, so that
  * by default each step is longer by that much, and the centre moves as all other parameters do. */
 double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers);
+double drove__resolve_stretch(unsigned needs, unsigned n_workers); /* that factor */
+
+/* What they mean where the run does not choose. */
+uint64_t drove__resolve_batch(const drove_options *options);
+double   drove__resolve_eval_every(const drove_options *options);
 
 /* The schedule that --schedule, --model and --until mean: never "auto". */
 void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE]);

@@ -3,7 +3,9 @@
  *   train.c      drove_train: setup -> control -> result
  *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
  *   workers.c    the plan's workers: engines, source of batches, host
+ *   choose.h     what auto means, once data and model are there      trials.h  step sizes
  *   control.c    stretches of training between evaluations and saves
+ *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
  *   ranks.h      the ranks of a job: joining, agreeing, parking, state
  *   state.c      saving and resuming      output.c   the files of --out
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
@@ -23,6 +25,7 @@
 #include "engine/features.h"
 #include "loop/loop.h"
 #include "run/modelfile.h"
+#include "run/trials.h"
 #include "run/resolve.h"
 #include "run/until.h"
 
@@ -38,11 +41,19 @@ typedef struct drove_mark {
 } drove_mark;
 
 typedef struct drove_standing { /* what is known of the run so far; part of the saved state */
-    uint64_t   train_ns, n_evaluations, since_best;
-    uint64_t   evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
-    double     loss_initial, loss, accuracy, test_loss, test_accuracy;
-    double     best_loss;     /* test loss, or training loss without test data */
-    double     patience_loss; /* the same over the planned evaluations alone */
+    uint64_t train_ns, n_evaluations, since_best;
+    uint64_t evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
+    double   loss_initial, loss, accuracy, test_loss, test_accuracy;
+    double   best_loss;     /* test loss, or training loss without test data */
+    double   patience_loss; /* the same over the planned evaluations alone */
+    /* run/stopping.h */
+    double     validation_loss, validation_accuracy; /* NaN: no validation examples */
+    double     stall_loss;                           /* that the next evaluations have to better */
+    double     back_loss, back_epochs;               /* of the parameters to step back to */
+    double     back_off;                             /* factor of the step size */
+    uint64_t   n_stalled;                            /* evaluations without a better one */
+    uint64_t   n_cuts, n_recoveries;
+    bool       recovers; /* a loss that is not finite does not end the run */
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 
@@ -66,21 +77,26 @@ typedef struct drove_beginning { /* of a run */
 } drove_beginning;
 
 struct drove_run {
-    drove_options          opt;
-    drove_callbacks        cb;
-    drove_until            until;
-    drovek_table           kernels;
-    drove_topo            *topo;
-    drove_machine          machine;
-    drove_plan             plan;
-    bool                   lr_is_auto;        /* --lr was not given */
-    drove_place           *place;             /* [plan.n_workers] */
-    drove_prefetch_state   prefetch_hardware; /* while the workers train */
-    bool                   holds_prefetch;    /* drove__prefetch_release is due */
-    drove_data            *train, *test;      /* test may be NULL */
-    size_t                 n_train_whole;     /* rows of train, of all ranks together */
-    double                *target_mean;       /* of train (measure.h); NULL: with --shard own */
-    drove_features_options features;          /* as settled; ops NULL: the model sees the data */
+    drove_options   opt;
+    drove_callbacks cb;
+    drove_until     until;
+    drovek_table    kernels;
+    drove_topo     *topo;
+    drove_machine   machine;
+    drove_plan      plan;
+    bool            lr_is_auto; /* --lr was not given */
+    bool            is_tuned;   /* what was not given is chosen: choose.h */
+    double          lr_base;    /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials    trials;     /* of step sizes */
+    double          target_shift, target_scale; /* of the targets while they train: targets.h */
+    drove_place    *place;                      /* [plan.n_workers] */
+    drove_prefetch_state   prefetch_hardware;   /* while the workers train */
+    bool                   holds_prefetch;      /* drove__prefetch_release is due */
+    drove_data            *train, *test;        /* test may be NULL */
+    drove_data            *validation;          /* held out of train; NULL: none */
+    size_t                 n_train_whole;       /* rows of train, of all ranks together */
+    double                *target_mean; /* of train (measure.h); NULL: with --shard own */
+    drove_features_options features;    /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;
     drove_optim           *optim;
@@ -98,6 +114,8 @@ struct drove_run {
     uint64_t      *logged_busy_ns; /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
+    float         *back;       /* [sync->n_vector] where the run steps back to; NULL before */
+    bool           gives_best; /* at the end: drove__run_theta is best */
     drove_outcome  outcome;
     drove_progress final;             /* at the end */
     uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
@@ -125,9 +143,10 @@ void drove__run_teardown(drove_run *run, drove_status status);
 
 /* ---- problem.c, features.c, size.c ---- */
 
-/* run->train and run->test.  Errors: those of drove__data_open_shard, DROVE_E_ARG (a target that
- * such data cannot reach). */
+/* run->train and run->test.  Errors: those of drove__data_open_shard. */
 drove_status drove__problem_open(drove_run *run);
+/* Errors: DROVE_E_ARG: a target that such data cannot reach. */
+drove_status drove__problem_check_target(const drove_run *run);
 /* run->model, and its first parameters: theta[n_params], the caller frees it, also after a failure.
  * Errors: those of a model's spec or file, DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__problem_model(drove_run *run, float **theta);

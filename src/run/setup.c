@@ -10,10 +10,12 @@
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/host.h"
+#include "run/choose.h"
 #include "run/exchange.h"
 #include "run/output.h"
 #include "run/ranks.h"
 #include "run/registry.h"
+#include "run/targets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -343,22 +345,6 @@ static drove_status setup_resume(drove_run *run)
     return status;
 }
 
-/* What auto means to this strategy: what is written down with the run. */
-static void resolve_rule(drove_run *run)
-{
-    drove_options *opt = &run->opt;
-    unsigned needs = run->plan.ops->needs;
-    const char *rule = drove__resolve_rule(opt, needs);
-    const char *state = drove__resolve_rule_state(opt, needs);
-    run->lr_is_auto = opt->lr <= 0.0;
-    opt->lr = drove__resolve_lr(opt, needs, run->plan.n_workers);
-    if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
-    char schedule[DROVE_TEXT_SIZE];
-    drove__resolve_schedule(opt, schedule);
-    memcpy(opt->schedule, schedule, sizeof schedule);
-    if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
-}
-
 /* What is allocated in between is there for all processes of the run. */
 static void share_begin(const drove_run *run)
 {
@@ -379,19 +365,28 @@ static drove_status setup_alone(drove_run *run, float **theta)
                                     .test_loss = NAN,
                                     .test_accuracy = NAN,
                                     .best_loss = INFINITY,
-                                    .patience_loss = INFINITY};
+                                    .patience_loss = INFINITY,
+                                    .validation_loss = NAN,
+                                    .validation_accuracy = NAN,
+                                    .stall_loss = INFINITY,
+                                    .back_loss = INFINITY,
+                                    .back_epochs = NAN,
+                                    .back_off = 1.0};
     run->standing = unknown;
     DROVE_TRY(drove_options_validate(&run->opt));
     run->loop->core_ops =
         drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
-    DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
+    drove__choose_begin(run);
     DROVE_TRY(drove__save_every_parse(run->opt.save_every, &run->save.every));
     DROVE_TRY(setup_machine(run));
     DROVE_TRY(place_workers(run));
-    resolve_rule(run);
     DROVE_TRY(drove__problem_open(run));
     DROVE_TRY(drove__run_features(run));
+    DROVE_TRY(drove__choose_lengths(run));
+    DROVE_TRY(drove__problem_check_target(run));
     DROVE_TRY(drove__problem_model(run, theta));
+    DROVE_TRY(drove__choose_method(run));
+    drove__targets_standardise(run);
     return drove__ranks_check_model(run);
 }
 
@@ -407,8 +402,7 @@ static drove_status setup_partition(drove_run *run)
     drove_data_describe(run->train, &facts);
     double copy_bytes = (double)facts.memory_bytes + (double)run->model->n_params * sizeof(float);
     DROVE_TRY(drove__plan_partition(&run->plan, &run->opt, &run->machine, copy_bytes));
-    if (run->lr_is_auto) run->opt.lr = 0.0; /* it follows from the number of workers */
-    run->opt.lr = drove__resolve_lr(&run->opt, run->plan.ops->needs, run->plan.n_workers);
+    drove__choose_stretch(run); /* it follows from the number of workers */
     DROVE_TRY(place_workers(run));
     drove__run_say(run,
                    "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
@@ -455,6 +449,7 @@ static drove_status setup_rest(drove_run *run)
 {
     DROVE_TRY(setup_resume(run));
     say_notes(run);
+    drove__choose_say(run);
     return drove__output_open(run);
 }
 
@@ -464,6 +459,7 @@ drove_status drove__run_setup(drove_run *run)
     uint64_t begun_ns = drove__clock_now(run->loop->clock);
     drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
     if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
+    if (status == DROVE_OK) status = drove__choose_lr(run, theta);
     if (status == DROVE_OK) {
         share_begin(run);
         status = setup_objects(run, theta);
@@ -508,12 +504,14 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__free(run->loop);
     drove__ranks_leave(run, status);
     drove__free(run->best);
+    drove__free(run->back);
     drove__optim_destroy(run->optim);
     drove__free(run->theta);
     drove__model_destroy(run->model);
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
     drove__free(run->target_mean);
+    drove_data_destroy(run->validation);
     drove_data_destroy(run->input);
     free(run->place);
     free(run->logged_busy_ns);

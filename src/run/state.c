@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT "drove-state-4"
+#define STATE_FORMAT "drove-state-5"
 
 enum {
-    N_COUNTERS = 7,
-    N_STANDING_HEAD = 7,
+    N_COUNTERS = 8,
+    N_STANDING_HEAD = 17,
     N_STANDING = N_STANDING_HEAD + 4 * DROVE_N_MARKS,
     N_TRACE_HEAD = 8,
     N_TRACE = N_TRACE_HEAD + DROVE_N_PHASES,
@@ -48,6 +48,7 @@ static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
     c[4] = run->standing.since_best;
     c[5] = run->standing.evaluation_slot;
     c[6] = run->plan.n_workers;
+    c[7] = run->n_train_whole;
 }
 
 static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
@@ -61,9 +62,23 @@ static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
 
 static void pack_standing(const drove_standing *st, double v[N_STANDING])
 {
-    const double head[N_STANDING_HEAD] = {st->loss_initial, st->loss,          st->accuracy,
-                                          st->test_loss,    st->test_accuracy, st->best_loss,
-                                          st->patience_loss};
+    const double head[N_STANDING_HEAD] = {st->loss_initial,
+                                          st->loss,
+                                          st->accuracy,
+                                          st->test_loss,
+                                          st->test_accuracy,
+                                          st->best_loss,
+                                          st->patience_loss,
+                                          st->validation_loss,
+                                          st->validation_accuracy,
+                                          st->stall_loss,
+                                          st->back_loss,
+                                          st->back_epochs,
+                                          st->back_off,
+                                          (double)st->n_stalled,
+                                          (double)st->n_cuts,
+                                          (double)st->n_recoveries,
+                                          st->recovers ? 1.0 : 0.0};
     memcpy(v, head, sizeof head);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const drove_mark *m = &st->mark[i];
@@ -81,6 +96,16 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     st->test_accuracy = v[4];
     st->best_loss = v[5];
     st->patience_loss = v[6];
+    st->validation_loss = v[7];
+    st->validation_accuracy = v[8];
+    st->stall_loss = v[9];
+    st->back_loss = v[10];
+    st->back_epochs = v[11];
+    st->back_off = v[12];
+    st->n_stalled = (uint64_t)v[13];
+    st->n_cuts = (uint64_t)v[14];
+    st->n_recoveries = (uint64_t)v[15];
+    st->recovers = v[16] != 0.0;
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const double *part = v + N_STANDING_HEAD + 4 * i;
         st->mark[i] = (drove_mark){.train_s = part[0],
@@ -208,6 +233,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
     t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
     t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
+    if (run->back != NULL) t[n++] = flat("back", DROVE_T_F32, sync->n_vector, run->back);
     t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
     if (run->loop->sync->ops->tensors != NULL) {
@@ -248,7 +274,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
 
 drove_status drove__state_save(drove_run *run, const char *path)
 {
-    size_t most = 6 + most_kept(run) + (size_t)run->plan.n_workers * TENSORS_PER_WORKER;
+    size_t most = 7 + most_kept(run) + (size_t)run->plan.n_workers * TENSORS_PER_WORKER;
     void **memory = NULL;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     uint64_t *trace = calloc((size_t)run->plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
@@ -315,6 +341,16 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
                        run->plan.source->counts_rows ? "threads in all " : "", run->plan.n_workers);
 }
 
+/* --until may have changed what is held out of them. */
+static drove_status check_examples(const drove_run *run, uint64_t n_saved)
+{
+    if (n_saved == run->n_train_whole) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--until: expected the same validation examples as in the run to be "
+                       "continued, %llu training examples without them, found %zu",
+                       (unsigned long long)n_saved, run->n_train_whole);
+}
+
 static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i,
                                 bool is_same)
 {
@@ -371,6 +407,20 @@ static drove_status load_range(drove_run *run, const drove_safetensors *st)
     return run->loop->core_ops->set_range(run->loop->shared, range);
 }
 
+/* Where the run would step back to. */
+static drove_status load_back(drove_run *run, const drove_safetensors *st)
+{
+    const void *bytes;
+    const size_t n = run->loop->sync->n_vector;
+    run->optim->back_off = run->standing.back_off;
+    if (drove__safetensors_find(st, "back") == NULL) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n, &bytes));
+    run->back = drove__alloc(n, sizeof *run->back);
+    if (run->back == NULL) return drove__fail_nomem("parameters to step back to", n);
+    memcpy(run->back, bytes, n * sizeof *run->back);
+    return DROVE_OK;
+}
+
 /* The vector is handed to the strategy last: what can be refused is refused before anything is
  * changed there. */
 static drove_status load_all(drove_run *run, const drove_safetensors *st)
@@ -383,6 +433,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_workers(run, counters[6]));
+    DROVE_TRY(check_examples(run, counters[7]));
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
@@ -395,6 +446,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     complete_round(run);
     DROVE_TRY(load_source(run, st, counters[6]));
     unpack_standing(&run->standing, standing);
+    DROVE_TRY(load_back(run, st));
     run->save.done_batches = atomic_load(&run->loop->source->next);
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];

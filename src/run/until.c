@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,31 @@ static drove_status set_accuracy(drove_until *u, char *value)
     return DROVE_OK;
 }
 
-static const char *const words[] = {"loss", "accuracy", "patience", "epochs", "seconds", "updates"};
+/* A number of examples, or a part of them as a percentage. */
+static drove_status set_validation(drove_until *u, char *value)
+{
+    size_t n = strlen(value);
+    uint64_t rows = 0;
+    u->validation_is_part = n > 0 && value[n - 1] == '%';
+    if (!u->validation_is_part) {
+        DROVE_TRY(drove__parse_u64("--until validation", value, 1, UINT32_MAX, &rows));
+        u->validation = (double)rows;
+        return DROVE_OK;
+    }
+    value[n - 1] = '\0';
+    DROVE_TRY(drove__parse_real("--until validation", value, DBL_MIN, 90.0, &u->validation));
+    u->validation /= 100.0;
+    return DROVE_OK;
+}
+
+static const char *const words[] = {"loss",   "accuracy", "validation", "patience",
+                                    "epochs", "seconds",  "updates"};
 
 static drove_status set_one(drove_until *u, const char *key, char *value)
 {
     if (strcmp(key, "loss") == 0) return set_loss(u, value);
     if (strcmp(key, "accuracy") == 0) return set_accuracy(u, value);
+    if (strcmp(key, "validation") == 0) return set_validation(u, value);
     if (strcmp(key, "patience") == 0)
         return drove__parse_u64("--until patience", value, 1, 1u << 30, &u->patience);
     if (strcmp(key, "epochs") == 0)
@@ -46,8 +66,8 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
     const char *near = drove__nearest(key, words, DROVE_COUNT(words));
     return drove__fail(
         DROVE_E_ARG,
-        "--until: expected loss, accuracy, patience, epochs, seconds or updates, found "
-        "\"%s\"%s%s%s",
+        "--until: expected loss, accuracy, validation, patience, epochs, seconds or updates, "
+        "found \"%s\"%s%s%s",
         key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
@@ -90,7 +110,7 @@ drove_status drove__until_parse(const char *text, drove_until *out)
                      .epochs = INFINITY,
                      .seconds = INFINITY,
                      .updates = UINT64_MAX};
-    char *copy = strdup(text);
+    char *copy = strdup(strcmp(text, "auto") == 0 ? DROVE_UNTIL_CLASSIC : text);
     if (copy == NULL) return drove__fail_nomem("--until", strlen(text) + 1);
     drove_status status = parse_parts(copy, &u);
     free(copy);

@@ -140,9 +140,11 @@ static drove_status check_plan(const drove_options *o, const drove_plan *plan)
     static const drovek_table no_kernels; /* creation computes nothing */
     const char *state = drove__resolve_rule_state(o, plan->ops->needs);
     char schedule[DROVE_TEXT_SIZE];
+    unsigned needs = plan->ops->needs;
+    if (drove__resolve_is_tuned(o)) DROVE_TRY(drove__resolve_needs(o, plan, &needs));
     drove__resolve_schedule(o, schedule);
     const drove_optim_options opt = {
-        .rule = drove__resolve_rule(o, plan->ops->needs),
+        .rule = drove__resolve_rule(o, needs, "adam"),
         .schedule = schedule,
         .lr = drove__resolve_lr(o, plan->ops->needs, plan->n_workers),
         .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
@@ -230,6 +232,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_isa(o->isa));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
     DROVE_TRY(check_word(o, "metrics", "--metrics"));
+    DROVE_TRY(check_word(o, "defaults", "--defaults"));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
     if (o->resume[0] != '\0' && o->out[0] != '\0' && strcmp(o->resume, o->out) != 0) {

@@ -288,6 +288,7 @@ drove_status drove__run_prepare_workers(drove_run *run)
     if (run->best == NULL) return drove__fail_nomem("the best parameters", run->model->n_params);
     if (most == 0 || most > run->train->n_rows) most = run->train->n_rows;
     if (run->test != NULL && run->test->n_rows > most) most = run->test->n_rows;
+    if (run->validation != NULL && run->validation->n_rows > most) most = run->validation->n_rows;
     DROVE_TRY(drove__scoring_init(loop, most));
     if (run->plan.host == DROVE_HOST_PROCS)
         for (unsigned i = 0; i < run->plan.n_workers; i++)

@@ -30,12 +30,17 @@ use_library() {
         launch+=(--allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 }
 
-# STATUS ARGUMENT...: runs the launcher, which must end with this status: out.txt, err.txt.
+# STATUS ARGUMENT...: runs the launcher, which must end with this status: out.txt, err.txt.  drove train has the
+# classic defaults, as in run() of common.sh.
 ranks_for() {
-    local wanted=$1
+    local wanted=$1 word words=()
     shift
+    for word in "$@"; do
+        words+=("$word")
+        [ "$word" != train ] || words+=(--defaults "${defaults-classic}")
+    done
     status=0
-    timeout 120 "${launch[@]}" "$@" >out.txt 2>err.txt </dev/null || status=$?
+    timeout 120 "${launch[@]}" "${words[@]}" >out.txt 2>err.txt </dev/null || status=$?
     [ "$status" = "$wanted" ] || fail "$library: $*: expected status $wanted, found $status: $(cat err.txt)"
 }
 

@@ -12,7 +12,7 @@ limited() {
     grep -q 'too large' err.txt || fail "drove $*: expected the system's reason: $(cat err.txt)"
 }
 
-limited train --data 'synth:digits?n=300' --test '' --model mlp:128,128 --threads 1 --until updates=5 --out run
+limited train --defaults classic --data 'synth:digits?n=300' --test '' --model mlp:128,128 --threads 1 --until updates=5 --out run
 for file in run/*; do
     case $file in
     run/run.json | run/log.jsonl | run/events.*) ;;
@@ -25,6 +25,6 @@ limited data convert 'synth:digits?n=3000' csv:digits.csv
 # What was there before is still whole afterwards.
 run_for 0 train --data 'synth:digits?n=300' --test '' --model mlp:8 --threads 1 --until updates=5 --quiet --out whole
 cp whole/state.safetensors before
-(ulimit -f 1 && exec "$DROVE" train --resume whole --until updates=9 --quiet) >out.txt 2>err.txt && fail "expected a failure"
+(ulimit -f 1 && exec "$DROVE" train --defaults classic --resume whole --until updates=9 --quiet) >out.txt 2>err.txt && fail "expected a failure"
 cmp -s before whole/state.safetensors || fail "the old state has changed"
 run_for 0 train --resume whole --until updates=9 --quiet

@@ -14,7 +14,7 @@ start() {
     mkdir pids
     # shellcheck disable=SC2086,SC2016
     timeout 120 "${launch[@]}" -n 3 sh -c 'touch "pids/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}.$$"; exec "$@"' sh \
-        "$DROVE" train $small --strategy "$strategy" --until seconds=100 --save-every seconds=0.2 --out run "$@" \
+        "$DROVE" train --defaults classic $small --strategy "$strategy" --until seconds=100 --save-every seconds=0.2 --out run "$@" \
         >out.txt 2>err.txt </dev/null &
     job=$!
     for ((i = 0; i < 600; i++)); do

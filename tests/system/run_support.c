@@ -18,6 +18,7 @@ void set(drove_options *opt, const char *name, const char *value)
 drove_options small_run(void)
 {
     drove_options opt = drove_options_default();
+    set(&opt, "defaults", "classic");
     set(&opt, "data", "synth:digits?n=600&seed=3");
     set(&opt, "test", "");
     set(&opt, "model", "mlp:24");

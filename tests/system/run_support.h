@@ -6,7 +6,7 @@
 
 #include "run/run.h"
 
-/* Defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no
+/* Classic defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no
  * evaluation but at the ends. */
 drove_options small_run(void);
 /* Sets an option or fails the test. */

@@ -19,6 +19,7 @@
 static drove_options linear_run(const char *precision, bool is_sparse)
 {
     drove_options opt = drove_options_default();
+    set(&opt, "defaults", "classic");
     set(&opt, "data",
         is_sparse ? "synth:logistic?n=4000&d=300&density=0.05" : "synth:logistic?n=4000&d=60");
     set(&opt, "test", "none");

@@ -71,6 +71,20 @@ static void step_adam(precise *p, unsigned i, double g, double eta, double t)
     p->theta[i] -= eta * m1 / (sqrt(m2) + EPSILON);
 }
 
+/* Orabona and Tommasi, Algorithm 2, with w(1) = 0 and L(0) = 1e-30; m1 is their theta, m2 the
+ * reward, v the sum of sizes, before[] L. */
+static void step_cocob(precise *p, unsigned i, double g, double eta, double t)
+{
+    double h = -g, bet_now = p->theta[i] / eta;
+    if (t == 1) p->before[i] = 1e-30;
+    p->before[i] = fmax(p->before[i], fabs(h));
+    p->v[i] += fabs(h);
+    p->m2[i] = fmax(p->m2[i] + bet_now * h, 0.0);
+    p->m1[i] += h;
+    double beta = p->m1[i] / (p->before[i] * fmax(p->v[i] + p->before[i], 30.0 * p->before[i]));
+    p->theta[i] = eta * beta * (p->before[i] + p->m2[i]);
+}
+
 typedef struct rule_case {
     const char *spec;
     reference_step *step;
@@ -84,6 +98,7 @@ static const rule_case cases[] = {
     {"adagrad?epsilon=0.05", step_adagrad, false},
     {"rmsprop:0.95?epsilon=0.05", step_rmsprop, false},
     {"adam?beta1=0.85&beta2=0.97&epsilon=0.05", step_adam, false},
+    {"cocob?alpha=30", step_cocob, false},
 };
 
 /* ---- the problem ---- */
@@ -199,6 +214,7 @@ static void test_defaults(void **state)
         {"adagrad", 0, 0, 0, 1e-8f},
         {"rmsprop", 0, 0.9f, 0, 1e-8f},
         {"adam", 0, 0.9f, 0.999f, 1e-8f},
+        {"cocob", 100.0f, 0, 0, 0},
     };
     for (unsigned i = 0; i < DROVE_COUNT(expected); i++) {
         drove_optim_options opt = plain_options(16);

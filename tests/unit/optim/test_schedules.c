@@ -43,6 +43,8 @@ static const point points[] = {
     {"warmup:2", 0.5, 0.25},
     {"warmup:2", 2.5, 1.0},
     {"warmup:2?floor=0.1", 1.0, 0.55},
+    {"plateau:0.5?patience=2&cuts=1", 3.0, 1.0},
+    {"cosine:10+plateau", 5.0, 0.5},
     /* factors multiply; what depends on staleness does not count here */
     {"warmup:2+step:0.1,10", 1.0, 0.5},
     {"warmup:2+step:0.1,10", 12.0, 0.1},

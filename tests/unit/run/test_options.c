@@ -96,8 +96,8 @@ static void test_documented_defaults(void **state)
 {
     (void)state;
     drove_options o = drove_options_default();
-    assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.25);
-    assert_int_equal(o.batch, 32);
+    assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.0);
+    assert_int_equal(o.batch, 0);
     assert_int_equal(o.eval_examples, 0);
     assert_string_equal(o.metrics, "auto");
     assert_string_equal(o.test, "split");
@@ -316,7 +316,7 @@ static void test_struct_written_by_hand(void **state)
     o.lr = -1.0;
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--lr");
     o = drove_options_default();
-    o.batch = 0;
+    o.batch = UINT64_MAX;
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--batch");
     o = drove_options_default();
     memset(o.rule, 'x', sizeof o.rule);
@@ -392,6 +392,37 @@ static void test_resolve(void **state)
     drove__plan_fini(&w);
 }
 
+/* What a given --lr, --defaults classic and low precision leave to the run. */
+static void test_what_a_run_chooses(void **state)
+{
+    (void)state;
+    drove_options o = drove_options_default();
+    assert_true(drove__resolve_is_tuned(&o));
+    assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "adam");
+    assert_string_equal(drove__resolve_rule(&o, 0, "adagrad"), "adagrad");
+    assert_string_equal(drove__resolve_rule(&o, DROVE_SYNC_LIVE, "adam"), "sgd");
+    assert_string_equal(drove__resolve_rule(&o, DROVE_SYNC_MOMENTUM, "adam"), "momentum:0.9");
+    static const char *const usual[][2] = {{"lr", "0.05"},
+                                           {"defaults", "classic"},
+                                           {"precision", "D8M8"}};
+    for (size_t i = 0; i < DROVE_COUNT(usual); i++) {
+        char schedule[DROVE_TEXT_SIZE];
+        o = drove_options_default();
+        assert_int_equal(drove_options_set(&o, usual[i][0], usual[i][1]), DROVE_OK);
+        assert_false(drove__resolve_is_tuned(&o));
+        assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "sgd");
+        drove__resolve_schedule(&o, schedule);
+        assert_string_equal(schedule, "constant");
+        assert_int_equal(drove__resolve_batch(&o), 32);
+        assert_true(drove__resolve_eval_every(&o) == 0.25);
+        assert_int_equal(drove_options_set(&o, "model", "lenet"), DROVE_OK);
+        if (i == 2) continue; /* for linear models alone */
+        assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "momentum:0.9");
+        drove__resolve_schedule(&o, schedule);
+        assert_string_equal(schedule, "cosine:10");
+    }
+}
+
 static void test_save_every(void **state)
 {
     (void)state;
@@ -443,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_struct_written_by_hand),
         cmocka_unit_test(test_all_that_is_listed_is_valid),
         cmocka_unit_test(test_resolve),
+        cmocka_unit_test(test_what_a_run_chooses),
         cmocka_unit_test(test_save_every),
         cmocka_unit_test(test_prefetch_words),
     };

@@ -1,0 +1,196 @@
+/* run/choose.c - see choose.h.  The numbers are those of docs/results/defaults.md. */
+#include "run/choose.h"
+
+#include "base/spec.h"
+#include "run/exchange.h"
+#include "run/trials.h"
+#include "run/ranks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A budget in updates, so that small sets get enough of them; in epochs, so that large ones do not
+ * get too many, and small ones not for ever. */
+static const double WANTED_UPDATES = 100000.0, LEAST_EPOCHS = 10.0, MOST_EPOCHS = 500.0;
+/* Without validation examples nothing ends such a run early. */
+static const double WANTED_BLIND_UPDATES = 3000.0, MOST_BLIND_EPOCHS = 200.0;
+static const double LEAST_EVALUATION_UPDATES = 100.0, MOST_EVALUATION_UPDATES = 5000.0;
+enum { LEAST_VALIDATION_ROWS = 20, MOST_VALIDATION_ROWS = 10000, PATIENCE = 4 };
+static const size_t WIDE_FEATURES = 4096; /* of sparse data */
+
+static double clamp(double x, double least, double most)
+{
+    return fmin(fmax(x, least), most);
+}
+
+void drove__choose_begin(drove_run *run)
+{
+    run->lr_is_auto = run->opt.lr <= 0.0;
+    run->is_tuned = drove__resolve_is_tuned(&run->opt);
+    run->standing.recovers = run->is_tuned;
+}
+
+/* ---- lengths ---- */
+
+static double updates_per_epoch(const drove_run *run, size_t n_rows)
+{
+    return ceil((double)n_rows / (double)run->opt.batch);
+}
+
+/* --until auto. */
+static void choose_until(drove_run *run)
+{
+    char *until = run->opt.until;
+    size_t n = run->n_train_whole, n_held = n / 10;
+    if (!run->is_tuned) {
+        snprintf(until, DROVE_TEXT_SIZE, DROVE_UNTIL_CLASSIC);
+        return;
+    }
+    if (n_held > MOST_VALIDATION_ROWS) n_held = MOST_VALIDATION_ROWS;
+    if (n_held < LEAST_VALIDATION_ROWS || drove__ranks_hold_shards(run)) {
+        double epochs = clamp(ceil(WANTED_BLIND_UPDATES / updates_per_epoch(run, n)), LEAST_EPOCHS,
+                              MOST_BLIND_EPOCHS);
+        snprintf(until, DROVE_TEXT_SIZE, "epochs=%.0f", epochs);
+        return;
+    }
+    double epochs =
+        clamp(ceil(WANTED_UPDATES / updates_per_epoch(run, n - n_held)), LEAST_EPOCHS, MOST_EPOCHS);
+    snprintf(until, DROVE_TEXT_SIZE, "validation=%zu,patience=%d,epochs=%.0f", n_held, PATIENCE,
+             epochs);
+}
+
+/* Moves the examples that --until validation names. */
+static drove_status hold_out(drove_run *run)
+{
+    const drove_until *u = &run->until;
+    const size_t n = run->train->n_rows;
+    double wanted = u->validation_is_part ? round(u->validation * (double)n) : u->validation;
+    if (u->validation == 0.0) return DROVE_OK;
+    if (drove__ranks_hold_shards(run))
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected --shard whole, as ranks with parts of "
+                           "their own have no examples in common to hold out");
+    if (wanted < 1.0) wanted = 1.0;
+    if (wanted >= (double)n)
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected fewer than the %zu training examples, "
+                           "found %.0f",
+                           n, wanted);
+    DROVE_TRY(drove__data_hold_out(run->train, (size_t)wanted, run->opt.seed, &run->validation));
+    run->n_train_whole = run->train->n_rows;
+    return DROVE_OK;
+}
+
+static void choose_evaluations(drove_run *run)
+{
+    double updates = updates_per_epoch(run, run->n_train_whole);
+    if (run->opt.eval_every > 0.0) return;
+    if (!run->is_tuned) run->opt.eval_every = drove__resolve_eval_every(&run->opt);
+    else
+        run->opt.eval_every =
+            clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
+}
+
+drove_status drove__choose_lengths(drove_run *run)
+{
+    run->opt.batch = drove__resolve_batch(&run->opt);
+    if (strcmp(run->opt.until, "auto") == 0) choose_until(run);
+    DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
+    DROVE_TRY(hold_out(run));
+    choose_evaluations(run);
+    return DROVE_OK;
+}
+
+/* ---- rule and schedule ---- */
+
+/* Of a linear model of texts, steps of the same size for all features generalise better than
+ * AdaGrad's, whose largest ones are those of rare words.  The state of Adam would make each update
+ * of wide sparse data a dense one. */
+static const char *choose_rule(const drove_run *run)
+{
+    const drove_storage *s = run->train->storage;
+    bool is_linear = run->model->is_chain && run->model->n_layers == 1;
+    bool is_wide = drove__storage_is_sparse(s) && s->n_features >= WIDE_FEATURES;
+    if (is_linear) return is_wide ? "sgd" : "adagrad";
+    return is_wide ? "adagrad" : "adam";
+}
+
+static void choose_schedule(drove_run *run)
+{
+    char schedule[DROVE_TEXT_SIZE];
+    if (strcmp(run->opt.schedule, "auto") != 0) return;
+    if (!run->is_tuned) {
+        drove__resolve_schedule(&run->opt, schedule);
+        memcpy(run->opt.schedule, schedule, sizeof schedule);
+    } else if (run->validation != NULL) {
+        snprintf(run->opt.schedule, sizeof run->opt.schedule, "plateau");
+    } else if (isfinite(run->until.epochs) && run->until.epochs > 0.0) {
+        snprintf(run->opt.schedule, sizeof run->opt.schedule, "cosine:%.17g", run->until.epochs);
+    } else {
+        snprintf(run->opt.schedule, sizeof run->opt.schedule, "constant");
+    }
+}
+
+drove_status drove__choose_method(drove_run *run)
+{
+    drove_options *opt = &run->opt;
+    unsigned needs = run->plan.ops->needs;
+    if (run->is_tuned) DROVE_TRY(drove__resolve_needs(opt, &run->plan, &needs));
+    const char *rule = drove__resolve_rule(opt, needs, choose_rule(run));
+    const char *state = drove__resolve_rule_state(opt, needs);
+    choose_schedule(run);
+    if (!run->is_tuned && run->lr_is_auto) run->lr_base = drove__resolve_lr(opt, 0, 1);
+    if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
+    if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
+    drove__choose_stretch(run);
+    return DROVE_OK;
+}
+
+/* ---- step size ---- */
+
+void drove__choose_stretch(drove_run *run)
+{
+    if (run->lr_is_auto && run->lr_base > 0.0)
+        run->opt.lr =
+            run->lr_base * drove__resolve_stretch(run->plan.ops->needs, run->plan.n_workers);
+}
+
+/* The results of all ranks differ where each has examples or a processor of its own. */
+static drove_status take_first(drove_run *run)
+{
+    if (run->ranks.n <= 1) return DROVE_OK;
+    drove_trials *all = calloc(run->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof *all);
+    drove_status status =
+        run->transport->ops->gather(run->transport, &run->trials, sizeof run->trials, all);
+    if (status == DROVE_OK) run->trials = all[0];
+    free(all);
+    return status;
+}
+
+drove_status drove__choose_lr(drove_run *run, const float *theta)
+{
+    if (!run->is_tuned) return DROVE_OK;
+    double epochs = isfinite(run->until.epochs) ? run->until.epochs : LEAST_EPOCHS;
+    drove_status status = drove__trials_run(run, run->opt.rule, theta,
+                                            epochs * (double)run->n_train_whole, &run->trials);
+    DROVE_TRY(drove__ranks_agree(run, status));
+    DROVE_TRY(take_first(run));
+    run->lr_base = run->trials.lr;
+    drove__choose_stretch(run);
+    return DROVE_OK;
+}
+
+void drove__choose_say(const drove_run *run)
+{
+    const drove_trials *r = &run->trials;
+    char how[128] = "the usual one, without trials";
+    if (!run->is_tuned) return;
+    if (r->n_trials > 0)
+        snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,
+                 (unsigned long long)r->n_steps, r->seconds);
+    drove__run_say(run, "chosen: --rule %s --schedule %s --until %s --lr %.4g (%s)", run->opt.rule,
+                   run->opt.schedule, run->opt.until, run->opt.lr, how);
+}

@@ -1,0 +1,28 @@
+/* run/choose.h - what auto means to a run, once its data and its model are there.
+ *
+ * Where drove__resolve_is_tuned says so, the run chooses what was not given: how long it lasts and
+ * which examples it is judged by, the rule, the schedule, the step size.  Else auto has the classic
+ * meaning of run/resolve.h.  Either way run->opt says what was meant: run.json and the summary show
+ * it, and a resumed run goes on with it.
+ */
+#ifndef DROVE_RUN_CHOOSE_H
+#define DROVE_RUN_CHOOSE_H
+
+#include "run/run.h"
+
+/* Before the data are opened: the inputs' scaling, and whether the run chooses. */
+void drove__choose_begin(drove_run *run);
+/* The data are there: batch, budget, evaluations; moves the validation examples out of run->train.
+ * Errors: DROVE_E_ARG (--until validation: too many rows, or ranks with parts of their own). */
+drove_status drove__choose_lengths(drove_run *run);
+/* The model is there: rule, state, schedule; the step size unless it takes trials. */
+drove_status drove__choose_method(drove_run *run);
+/* The step size by trials from theta[n_params]; by all ranks, which take that of rank 0.  Errors:
+ * those of drove__trials_run, and of ranks. */
+drove_status drove__choose_lr(drove_run *run, const float *theta);
+/* The step size for so many workers as there are. */
+void drove__choose_stretch(drove_run *run);
+/* One line for people. */
+void drove__choose_say(const drove_run *run);
+
+#endif

@@ -1,0 +1,31 @@
+/* run/stopping.h - what a run does about its losses: cuts of the step size, stepping back, and the
+ * best parameters.
+ *
+ * With --until validation= the losses are those of examples held out of the training data, else
+ * those of the training data; test data decide nothing here.
+ *
+ *   plateau   (--schedule plateau) no better loss for so many evaluations: back to the best
+ *             parameters, with a smaller step
+ *   recovery  (--lr auto) a loss or parameters that are not finite: the same, with a tenth of it
+ *
+ * Stepping back restores the strategy's vector, rule state included; workers with parameters or
+ * state of their own begin there too, their state at zero.
+ *
+ * Threads: the caller's of drove_train, workers parked.  Over ranks: by all of them, with the same
+ * losses and so the same decisions.
+ */
+#ifndef DROVE_RUN_STOPPING_H
+#define DROVE_RUN_STOPPING_H
+
+#include "run/run.h"
+
+/* After a planned evaluation.  *is_current becomes false where it steps back: the losses are those
+ * of other parameters then.  Errors: those of a strategy's restore. */
+drove_status drove__stopping_evaluated(drove_run *run, bool *is_current);
+/* run->loop->nonfinite is set: steps back and clears it, or leaves it, which ends the run: it has
+ * nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
+drove_status drove__stopping_recover(drove_run *run);
+/* Are run->best the parameters of the best validation loss? */
+bool drove__stopping_has_best(const drove_run *run);
+
+#endif

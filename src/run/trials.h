@@ -1,0 +1,44 @@
+/* run/trials.h - the step size of --lr auto: short trials from the first parameters.
+ *
+ * Source: after Smith, Cyclical Learning Rates for Training Neural Networks, WACV 2017, section
+ * 3.3, the range test; here each step size has a trial of its own from the same parameters, on the
+ * same batches, as in Hyperband's first round (Li et al., JMLR 2018), so that trials do not follow
+ * from each other.
+ *
+ * The trials see training data alone and have their own copy of the parameters.  How long they are
+ * follows from counts, never from a clock, so that the same seed gives the same step size.
+ */
+#ifndef DROVE_RUN_TRIALS_H
+#define DROVE_RUN_TRIALS_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+typedef struct drove_run drove_run;
+
+enum { DROVE_MOST_TRIALS = 12 };
+
+typedef struct drove_trial {
+    double lr, loss; /* mean over the last batches; infinity: it was not finite */
+} drove_trial;
+
+typedef struct drove_trials {
+    double      lr;       /* the choice */
+    unsigned    n_trials; /* 0: the model is too large for trials, and lr is the rule's usual one */
+    uint64_t    n_steps;  /* of each */
+    double      seconds;
+    drove_trial trial[DROVE_MOST_TRIALS]; /* ascending */
+} drove_trials;
+
+/* The choice of these trials, lr ascending: the smallest step size whose loss is within this part
+ * of the best's progress from loss_first.  No finite loss: the smallest. */
+double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_first,
+                            double tolerance);
+
+/* theta[n_params]: where every trial starts; read alone.  rule: a spec.  n_examples: of the run, of
+ * which all trials together see at most a tenth.  Errors: those of engines, DROVE_E_NOMEM. */
+drove_status drove__trials_run(const drove_run *run, const char *rule, const float *theta,
+                               double n_examples, drove_trials *out);
+
+#endif

@@ -1,0 +1,170 @@
+/* Cuts and stepping back, on a run of four parameters whose losses the test makes up. */
+#include "run/stopping.h"
+
+#include "sync/sync.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 16 };
+
+typedef struct rig {
+    drove_run run;
+    drove_loop loop;
+    drove_source source;
+    drove_worker worker;
+    drovek_table kernels;
+} rig;
+
+static rig *make_rig(const char *rule, const char *schedule)
+{
+    const float theta[N] = {1, 2, 3, 4};
+    rig *r = drove__alloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_int_equal(drovek_select(&r->kernels, 0, NULL), DROVE_OK);
+    const drove_optim_options opt = {.rule = rule,
+                                     .schedule = schedule,
+                                     .lr = 1.0,
+                                     .n_params = N,
+                                     .n_workers = 1,
+                                     .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&opt, &r->run.optim), DROVE_OK);
+    const drove_sync_options sync = {.n_workers = 1, .optim = r->run.optim, .seed = 1};
+    const drove_params start = {.theta = (float *)(uintptr_t)theta};
+    assert_int_equal(drove__sync_create(&drove__sync_sequential, &sync, &start, &r->loop.sync),
+                     DROVE_OK);
+    r->loop.source = &r->source;
+    r->loop.worker = &r->worker;
+    r->loop.order = drove__order_make(100, 10, 1, DROVE_ORDER_SHUFFLE);
+    r->run.loop = &r->loop;
+    r->run.plan.n_workers = r->run.plan.n_here = 1;
+    r->run.standing.stall_loss = r->run.standing.back_loss = INFINITY;
+    r->run.standing.back_off = 1.0;
+    return r;
+}
+
+static void free_rig(rig *r)
+{
+    drove__sync_destroy(r->loop.sync);
+    drove__optim_destroy(r->run.optim);
+    drove__free(r->run.back);
+    drove__free(r);
+}
+
+static float *theta_of(rig *r)
+{
+    return r->loop.sync->ops->peek(r->loop.sync).theta;
+}
+
+/* True: the run did not step back. */
+static bool evaluate(rig *r, double loss, float first_parameter)
+{
+    bool is_current = true;
+    theta_of(r)[0] = first_parameter;
+    r->run.standing.loss = loss;
+    assert_int_equal(drove__stopping_evaluated(&r->run, &is_current), DROVE_OK);
+    return is_current;
+}
+
+static void a_plateau_cuts_from_the_best(void **state)
+{
+    (void)state;
+    rig *r = make_rig("sgd", "plateau:0.5?patience=2&cuts=1");
+    assert_true(evaluate(r, 1.0, 10.0f));
+    assert_true(evaluate(r, 0.5, 20.0f));
+    assert_true(evaluate(r, 0.7, 30.0f));
+    assert_false(evaluate(r, 0.6, 40.0f));
+    assert_true(theta_of(r)[0] == 20.0f);
+    assert_true(drove__optim_eta(r->run.optim, 0.0) == 0.5f);
+    assert_int_equal(r->run.standing.n_cuts, 1);
+    /* the only cut is made: evaluations without a gain now count towards the run's patience */
+    assert_true(evaluate(r, 0.7, 50.0f));
+    assert_true(evaluate(r, 0.7, 60.0f));
+    assert_true(evaluate(r, 0.7, 70.0f));
+    assert_int_equal(r->run.standing.since_best, 3);
+    assert_true(theta_of(r)[0] == 70.0f);
+    free_rig(r);
+}
+
+/* Sums that belong to the parameters go back with them. */
+static void the_rule_s_state_goes_back_too(void **state)
+{
+    (void)state;
+    rig *r = make_rig("adagrad", "plateau:0.5?patience=1");
+    theta_of(r)[N] = 4.0f;
+    assert_true(evaluate(r, 1.0, 10.0f));
+    theta_of(r)[N] = 9.0f;
+    assert_false(evaluate(r, 2.0, 20.0f));
+    assert_true(theta_of(r)[N] == 4.0f);
+    free_rig(r);
+}
+
+static void a_loss_that_is_not_finite_steps_back(void **state)
+{
+    (void)state;
+    rig *r = make_rig("sgd", "constant");
+    r->run.standing.recovers = true;
+    assert_true(evaluate(r, 1.0, 10.0f));
+    for (int i = 1; i <= 8; i++) {
+        theta_of(r)[0] = NAN;
+        r->loop.nonfinite = 1;
+        assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+        assert_int_equal(r->loop.nonfinite, 0);
+        assert_true(theta_of(r)[0] == 10.0f);
+        assert_true(fabs((double)drove__optim_eta(r->run.optim, 0.0) - pow(0.1, i)) < 1e-7);
+    }
+    r->loop.nonfinite = 1; /* too often */
+    assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+    assert_int_equal(r->loop.nonfinite, 1);
+    free_rig(r);
+}
+
+static void a_given_step_size_is_kept(void **state)
+{
+    (void)state;
+    rig *r = make_rig("sgd", "constant");
+    assert_true(evaluate(r, 1.0, 10.0f));
+    assert_true(evaluate(r, 3.0, 11.0f));
+    r->loop.nonfinite = 1;
+    assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+    assert_int_equal(r->loop.nonfinite, 1);
+    assert_true(theta_of(r)[0] == 11.0f);
+    assert_null(r->run.back);
+    free_rig(r);
+}
+
+/* Test data decide nothing; validation data do where they are. */
+static void the_validation_loss_decides(void **state)
+{
+    (void)state;
+    drove_data some = {.n_rows = 1};
+    rig *r = make_rig("sgd", "plateau:0.5?patience=1");
+    r->run.test = &some;
+    r->run.standing.test_loss = 5.0;
+    assert_true(evaluate(r, 1.0, 10.0f));
+    r->run.standing.test_loss = 9.0;
+    assert_true(evaluate(r, 0.5, 11.0f));
+    r->run.validation = &some;
+    r->run.standing.validation_loss = 0.4;
+    assert_true(evaluate(r, 0.4, 12.0f));
+    r->run.standing.validation_loss = 0.6;
+    assert_false(evaluate(r, 0.1, 13.0f));
+    free_rig(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plateau_cuts_from_the_best),
+        cmocka_unit_test(the_rule_s_state_goes_back_too),
+        cmocka_unit_test(a_loss_that_is_not_finite_steps_back),
+        cmocka_unit_test(a_given_step_size_is_kept),
+        cmocka_unit_test(the_validation_loss_decides),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
