@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,15 +33,22 @@ static drove_options many_workers(const char *strategy)
     return opt;
 }
 
-static void expect_every_example(const drove_options *opt)
+/* n_over: how many examples more than asked for a last round may have. */
+static void expect_examples(const drove_options *opt, unsigned n_over)
 {
     drove_progress end;
     drove_result *result;
     if (drove_train(opt, NULL, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
     drove_result_final(result, &end);
-    if (drove_result_outcome(result) != DROVE_FINISHED || end.examples != 512)
+    if (drove_result_outcome(result) != DROVE_FINISHED || end.examples < 512 ||
+        end.examples > 512 + n_over)
         fail_msg("%s, rule %s: %s", opt->strategy, opt->rule, drove_result_json(result));
     drove_result_destroy(result);
+}
+
+static void expect_every_example(const drove_options *opt)
+{
+    expect_examples(opt, 0);
 }
 
 /* Devices have the rule's state beside their parameters, elastic workers each their own, and some
@@ -56,7 +64,7 @@ static bool suits(const drove_sync_ops *ops, const char *rule, const char *place
 
 static void run_variant(const drove_sync_ops *ops, const char *variant, const char *batch)
 {
-    static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam"};
+    static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam", "cocob"};
     static const char *const places[] = {"shared", "worker"};
     drove_options opt = many_workers(variant);
     set(&opt, "batch", batch);
@@ -64,7 +72,7 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, const ch
     set(&opt, "data", "synth:logistic?n=256&d=300&density=0.02");
     expect_every_example(&opt);
     if (strstr(variant, ":live") != NULL) return; /* plain steps only */
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 2 * DROVE_COUNT(rules); i++) {
         if (!suits(ops, rules[i / 2], places[i % 2])) continue;
         opt = many_workers(variant);
         set(&opt, "batch", batch);
@@ -88,6 +96,25 @@ static void every_strategy_trains_with_every_rule(void **state)
         const drove_sync_ops *ops = drove__strategies[s];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {
             for (size_t b = 0; b < 2; b++) run_variant(ops, ops->variants[v], batches[b]);
+        }
+    }
+}
+
+/* Bets stay finite when others change parameters and state between reading and writing. */
+static void every_number_of_threads_bets(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"sequential", "hogwild", "leashed:inf", "sync"};
+    for (size_t s = 0; s < DROVE_COUNT(strategies); s++) {
+        for (unsigned n = 1; n <= 8; n++) {
+            char threads[8];
+            snprintf(threads, sizeof threads, "%u", n);
+            drove_options opt = many_workers(strategies[s]);
+            set(&opt, "threads", threads);
+            set(&opt, "batch", "4");
+            set(&opt, "rule", "cocob");
+            set(&opt, "lr", "1");
+            expect_examples(&opt, 4 * (n - 1)); /* sync completes a round of n batches of 4 */
         }
     }
 }
@@ -127,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_trains_with_every_rule),
+        cmocka_unit_test(every_number_of_threads_bets),
         cmocka_unit_test(crowd_of_sixty_four_shares_a_small_model),
         cmocka_unit_test(crowds_under_a_coordinator),
     };
