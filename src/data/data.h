@@ -52,7 +52,6 @@ typedef struct drove_storage {
     uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
     uint32_t     *label;       /* ascending within a row                                  */
     char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
-    bool          target_is_scaled; /* y_value, by drove__data_scale_target                   */
     size_t channels, height, width; /* of images; 0 = not images                              */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
@@ -71,9 +70,6 @@ struct drove_data {
      * to do.  Sparse data are only multiplied (shift is 0), so that zeros stay zeros. */
     float        *shift, *factor; /* [n_features], owned by this view                    */
     drove_augment augment;        /* applied after that, to images                       */
-    /* Values of a table, for training: y' = (y - target_shift) * target_factor; factor 0: as they
-     * are.  drove__data_scale_target applies it. */
-    double target_shift, target_factor;
     /* Origin: what drove_data_open(spec, "split", seed) gives, or, for all rows,
      * drove_data_open(spec, NULL, ..).  NULL: not known. */
     char         *spec;
@@ -162,10 +158,6 @@ typedef struct drove_scale {
     const float  *shift, *factor; /* [n_features], or both NULL */
 } drove_scale;
 drove_scale drove__data_scale(const drove_data *data);
-
-/* Scales the values of the view's storage, once, before anything reads them: targets of any size
- * are then learned alike.  A loss is in units of their deviation afterwards. */
-void drove__data_scale_target(drove_data *data);
 
 /* The spec that a text stands for, from malloc: the text itself, or, for the path of a file (or
  * "-"), the path with the word of its format before it: table, or libsvm by its content.

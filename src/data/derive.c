@@ -43,7 +43,6 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
         to->width = s->width;
         to->index_base = s->index_base;
         to->schema = drove__schema_retain(s->schema);
-        to->target_is_scaled = s->target_is_scaled;
         memcpy(to->notes, s->notes, sizeof to->notes);
         status = copy_names(s, to);
     }

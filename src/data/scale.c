@@ -248,33 +248,6 @@ static void keep_binary(drove_data *data)
     }
 }
 
-/* Mean and deviation of the values of a table. */
-static void fit_target(drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    double mean = 0, square = 0;
-    if (s->schema == NULL || s->y_kind != DROVE_Y_VALUE) return;
-    if (data->scaling != DROVE_SCALE_STANDARD) return;
-    for (size_t i = 0; i < data->n_rows; i++) mean += (double)s->y_value[drove__data_row(data, i)];
-    mean /= (double)data->n_rows;
-    for (size_t i = 0; i < data->n_rows; i++) {
-        double off = (double)s->y_value[drove__data_row(data, i)] - mean;
-        square += off * off;
-    }
-    data->target_shift = mean;
-    data->target_factor = (double)inverse(sqrt(square / (double)data->n_rows));
-}
-
-void drove__data_scale_target(drove_data *data)
-{
-    drove_storage *s = data->storage;
-    if (data->target_factor == 0 || s->y_kind != DROVE_Y_VALUE || s->target_is_scaled) return;
-    for (size_t row = 0; row < s->n_rows; row++)
-        s->y_value[row] =
-            (float)(((double)s->y_value[row] - data->target_shift) * data->target_factor);
-    s->target_is_scaled = true;
-}
-
 /* Is some stored |x| of the view above 1?  Values that others have normalised stay as they are. */
 static bool exceeds_one(const drove_data *data)
 {
@@ -303,7 +276,6 @@ drove_status drove__scale_fit(drove_data *data)
 {
     const drove_storage *s = data->storage;
     if (data->scaling == DROVE_SCALE_AUTO) data->scaling = choose(data);
-    fit_target(data);
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
     if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)
         return DROVE_OK;
@@ -344,8 +316,6 @@ drove_status drove__scale_copy(const drove_data *train, drove_data *test)
     drove_scale scale = drove__data_scale(train);
     if (test->storage->x_kind == DROVE_X_QUANT) return compare(&scale, test);
     test->scaling = scale.scaling;
-    test->target_shift = train->target_shift;
-    test->target_factor = train->target_factor;
     if (scale.factor == NULL) return DROVE_OK;
     DROVE_TRY(allocate(test));
     size_t n_bytes = train->storage->n_features * sizeof *test->shift;

@@ -54,6 +54,7 @@ static bool wants_test(const drove_run *run)
 static drove_status measure(drove_run *run, const drove_data *data, drove_metrics **out)
 {
     const float *theta;
+    bool is_mapped = run->target_scale != 1.0 || run->target_shift != 0.0; /* targets.h */
     DROVE_TRY(drove__run_theta(run, &theta));
     const drove_infer on = {.model = run->model,
                             .kernels = &run->kernels,
@@ -62,8 +63,8 @@ static drove_status measure(drove_run *run, const drove_data *data, drove_metric
                             .chunk_rows = run->loop->score_rows,
                             .usual_rows = run->loop->update_rows,
                             .n_threads = cores_here(run),
-                            .value_shift = data->target_shift,
-                            .value_factor = data->target_factor};
+                            .value_shift = run->target_shift,
+                            .value_factor = is_mapped ? 1.0 / run->target_scale : 0.0};
     return drove__metrics_measure(&on, run->target_mean, NULL, out);
 }
 

@@ -104,13 +104,22 @@ static drove_status alloc_targets(measure *m, size_t n_rows)
     return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
 }
 
+static void guess(measure *m, const double *constant)
+{
+    if (constant != NULL) {
+        memcpy(m->mean, constant, drove__target_mean_size(m->data) * sizeof *m->mean);
+        return;
+    }
+    drove__target_mean(m->data, m->mean);
+    if (m->data->storage->y_kind == DROVE_Y_VALUE)
+        m->mean[0] = drove__infer_unscaled(m->on, m->mean[0]);
+}
+
 static drove_status make_tally(measure *m, const double *constant)
 {
     const drove_storage *s = m->data->storage;
     DROVE_TRY(alloc_targets(m, m->on->chunk_rows));
-    if (constant == NULL) drove__target_mean(m->data, m->mean);
-    else memcpy(m->mean, constant, drove__target_mean_size(m->data) * sizeof *m->mean);
-    if (s->y_kind == DROVE_Y_VALUE) m->mean[0] = drove__infer_unscaled(m->on, m->mean[0]);
+    guess(m, constant);
     const drove_tally_options opt = {.kind = kind_of(m->data),
                                      .n_classes = s->n_classes,
                                      .n_columns = m->on->model->n_outputs,

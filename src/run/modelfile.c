@@ -7,8 +7,8 @@
  * multi_label, scale, class_names (a JSON array), storage, index_base; graph, a description as
  * YAML, where the model came from a file; features where there is a feature map, image where data
  * are images, and what part of them the model sees: its inputs are then the map's features, or that
- * part's numbers; table, the schema of a table (table/schema.h) as JSON; target_scaling where
- * values were scaled.  Described in docs/formats.md.
+ * part's numbers; table, the schema of a table (table/schema.h) as JSON.  Described in
+ * docs/formats.md.
  */
 #include "data/scale.h"
 #include "model/graph.h"
@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "base/safetensors.h"
 
-#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -130,10 +129,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
     bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
     char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
-    char image[DROVE_AUGMENT_TEXT_SIZE], target[80];
+    char image[DROVE_AUGMENT_TEXT_SIZE];
     drove__augment_print(is_cut ? &data->augment : &whole, image);
     drove__features_print(features, map);
-    snprintf(target, sizeof target, "%.17g %.17g", data->target_shift, data->target_factor);
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
@@ -181,7 +179,6 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               NULL};
         if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
         if (table != NULL) append_meta(meta, "table", table);
-        if (data->target_factor != 0) append_meta(meta, "target_scaling", target);
         size_t n = list_tensors(model, data, theta, tensor);
         n += list_target_mean(s, target_mean, tensor + n);
         status = drove__safetensors_write(path, tensor, n, meta);
@@ -407,20 +404,6 @@ static drove_status read_names(const drove_safetensors *st, drove_modelfile *fil
     return status;
 }
 
-/* "SHIFT FACTOR" of values. */
-static drove_status read_target(const drove_safetensors *st, drove_modelfile *file)
-{
-    const char *text = drove__safetensors_meta(st, "target_scaling");
-    char shift[40];
-    if (text == NULL) return DROVE_OK;
-    size_t n = strcspn(text, " ");
-    snprintf(shift, sizeof shift, "%.*s", (int)(n < 39 ? n : 39), text);
-    if (text[n] == '\0') return drove__fail(DROVE_E_DATA, "target_scaling: expected two numbers");
-    DROVE_TRY(drove__parse_real("target_scaling", shift, -DBL_MAX, DBL_MAX, &file->target_shift));
-    return drove__parse_real("target_scaling", text + n + 1, DBL_MIN, DBL_MAX,
-                             &file->target_factor);
-}
-
 /* The features that the schema gives must be those of the model. */
 static drove_status read_table(const drove_safetensors *st, drove_modelfile *file)
 {
@@ -445,7 +428,6 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
     }
     DROVE_TRY(read_io(st, file));
     DROVE_TRY(read_table(st, file));
-    DROVE_TRY(read_target(st, file));
     DROVE_TRY(build_model(st, file));
     DROVE_TRY(read_parameters(st, file));
     DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));

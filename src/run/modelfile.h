@@ -24,11 +24,10 @@ typedef struct drove_modelfile {
     /* of the training data, with index_base: how to read further data */
     drove_x_kind  x_kind;
     int           index_base;
-    float        *shift, *factor;              /* [n_inputs], or NULL */
-    double        target_shift, target_factor; /* of values, as in drove_data */
-    char        **class_name;                  /* [n_classes], or NULL */
-    double       *target_mean; /* [n_classes], [1] for values; NULL: not in the file */
-    drove_schema *schema;      /* of a table, or NULL */
+    float        *shift, *factor; /* [n_inputs], or NULL */
+    char        **class_name;     /* [n_classes], or NULL */
+    double       *target_mean;    /* [n_classes], [1] for values; NULL: not in the file */
+    drove_schema *schema;         /* of a table, or NULL */
 } drove_modelfile;
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);

@@ -62,10 +62,6 @@ static void say_table(const drove_run *run, const drove_schema *schema)
                    schema->n_columns, (unsigned long long)schema->n_rows, schema->n_features);
     for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
         drove__run_say(run, "  %s", text);
-    if (run->train->target_factor != 0 && run->input == NULL)
-        drove__run_say(run,
-                       "  values are learned with mean 0 and deviation 1 (mean %g, deviation %g)",
-                       run->train->target_shift, 1 / run->train->target_factor);
 }
 
 /* What a reader of the data found out, and what a user may not expect of the machine. */

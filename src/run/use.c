@@ -38,9 +38,7 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
                          .scaling = file->scaling,
                          .shift = file->shift,
                          .factor = file->factor,
-                         .augment = file->augment,
-                         .target_shift = file->target_shift,
-                         .target_factor = file->target_factor};
+                         .augment = file->augment};
     storage->channels = file->augment.channels;
     storage->height = file->augment.height;
     storage->width = file->augment.width;
@@ -75,9 +73,7 @@ static drove_status plan_inference(user *u, const drove_use_options *use)
                              .data = u->data,
                              .theta = u->file.theta,
                              .chunk_rows = rows < u->data->n_rows ? rows : u->data->n_rows,
-                             .n_threads = n_threads,
-                             .value_shift = u->data->target_shift,
-                             .value_factor = u->data->target_factor};
+                             .n_threads = n_threads};
     return DROVE_OK;
 }
 
@@ -92,7 +88,6 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     if (use->message != NULL && u->data->storage->notes[0] != '\0')
         use->message(use->context, u->data->storage->notes);
-    drove__data_scale_target(u->data);
     DROVE_TRY(map_features(u));
     return plan_inference(u, use);
 }
