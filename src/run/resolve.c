@@ -111,7 +111,7 @@ drove_status drove__resolve_needs(const drove_options *options, const drove_plan
 {
     enum { FEW = 16 };
     static const drovek_table no_kernels; /* creation computes nothing */
-    static float zero[FEW];               /* read alone */
+    float zero[FEW] = {0.0f};
     const drove_params start = {.theta = zero};
     const drove_optim_options plain = {.rule = "sgd",
                                        .schedule = "constant",
