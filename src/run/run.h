@@ -95,8 +95,8 @@ struct drove_run {
     drove_data            *train, *test;        /* test may be NULL */
     drove_data            *validation;          /* held out of train; NULL: none */
     size_t                 n_train_whole;       /* rows of train, of all ranks together */
-    double                *target_mean; /* of train (measure.h); NULL: with --shard own */
-    drove_features_options features;    /* as settled; ops NULL: the model sees the data */
+    double                *target_mean;         /* of train (measure.h); NULL: with --shard own */
+    drove_features_options features;            /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;
     drove_optim           *optim;
