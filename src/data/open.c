@@ -28,9 +28,11 @@ static drove_status read_common_keys(source *from)
 {
     static const char *const parts[] = {"train", "test"};
     unsigned scaling = from->format->default_scaling, part = 0;
+    double fraction = SPLIT_DEFAULT; /* checked also where nothing is split */
     DROVE_TRY(
         drove__spec_word(&from->spec, "scale", drove__scaling_names, DROVE_N_SCALINGS, &scaling));
     DROVE_TRY(drove__spec_word(&from->spec, "part", parts, DROVE_COUNT(parts), &part));
+    DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
     from->has_scale = drove__spec_get(&from->spec, "scale", NULL) != NULL;
     from->scaling = (drove_scaling)scaling;
     from->part = (int)part;
@@ -87,38 +89,80 @@ static int compare_rows(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Draws n_test of n rows by the seed; test[n_test] and train[n - n_test] ascend. */
-static drove_status draw_rows(size_t n, size_t n_test, uint64_t seed, uint32_t *train,
+/* Which rows of a shuffle by the seed are held out: [first, end). */
+typedef struct held_rows {
+    size_t first, end;
+} held_rows;
+
+/* test[end - first] and train[the others] ascend. */
+static drove_status draw_rows(size_t n, held_rows held, uint64_t seed, uint32_t *train,
                               uint32_t *test)
 {
+    const size_t n_test = held.end - held.first;
     uint32_t *all = drove__grow(NULL, n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("split", n * sizeof *all);
     drove_rng rng;
     drove__rng_seed(&rng, seed, DROVE_RNG_SPLIT, 0);
     for (size_t i = 0; i < n; i++) all[i] = (uint32_t)i;
-    for (size_t i = 0; i < n_test; i++) { /* the first n_test steps of a shuffle */
+    for (size_t i = 0; i < held.end; i++) { /* as many steps of the shuffle as it takes */
         size_t j = i + (size_t)drove__rng_below(&rng, n - i);
         uint32_t drawn = all[j];
         all[j] = all[i];
         all[i] = drawn;
     }
-    qsort(all, n_test, sizeof *all, compare_rows);
-    qsort(all + n_test, n - n_test, sizeof *all, compare_rows);
-    memcpy(test, all, n_test * sizeof *all);
-    memcpy(train, all + n_test, (n - n_test) * sizeof *all);
+    memcpy(test, all + held.first, n_test * sizeof *all);
+    memcpy(train, all, held.first * sizeof *all);
+    memcpy(train + held.first, all + held.end, (n - held.end) * sizeof *all);
+    qsort(test, n_test, sizeof *test, compare_rows);
+    qsort(train, n - n_test, sizeof *train, compare_rows);
     free(all);
     return DROVE_OK;
 }
 
+/* ?fold=I/K: the I-th of K parts that differ by one row at most. */
+static drove_status find_fold(const char *text, size_t n, held_rows *out)
+{
+    char part[24];
+    uint64_t i, k;
+    const size_t n_part = strcspn(text, "/");
+    if (text[n_part] != '/' || n_part >= sizeof part)
+        return drove__fail(DROVE_E_ARG, "fold: expected I/K, such as 1/5, found \"%.80s\"", text);
+    memcpy(part, text, n_part);
+    part[n_part] = '\0';
+    DROVE_TRY(drove__parse_u64("fold: parts", text + n_part + 1, 2, UINT32_MAX, &k));
+    DROVE_TRY(drove__parse_u64("fold: number", part, 1, k, &i));
+    if (k > n)
+        return drove__fail(DROVE_E_SHAPE, "fold: expected at least %llu rows, found %zu",
+                           (unsigned long long)k, n);
+    *out = (held_rows){.first = (size_t)(n * (i - 1) / k), .end = (size_t)(n * i / k)};
+    return DROVE_OK;
+}
+
+/* ?split=FRACTION, or SPLIT_DEFAULT: so much of it, but neither none nor all. */
+static drove_status find_held(const drove_spec *spec, size_t n, held_rows *out)
+{
+    double fraction = SPLIT_DEFAULT;
+    const char *fold = drove__spec_get(spec, "fold", NULL);
+    if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
+    if (fold != NULL && drove__spec_get(spec, "split", NULL) != NULL)
+        return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", spec->name);
+    if (fold != NULL) return find_fold(fold, n, out);
+    DROVE_TRY(drove__spec_real(spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
+    *out = (held_rows){.end = (size_t)llround(fraction * (double)n)};
+    if (out->end < 1) out->end = 1;
+    if (out->end > n - 1) out->end = n - 1;
+    return DROVE_OK;
+}
+
 /* Splits train, a view of all rows, into two views of its storage. */
-static drove_status split_view(drove_data *train, double fraction, uint64_t seed,
+static drove_status split_view(const drove_spec *spec, drove_data *train, uint64_t seed,
                                drove_data **test_out)
 {
-    size_t n = train->n_rows, n_test = (size_t)llround(fraction * (double)n);
+    size_t n = train->n_rows, n_test;
+    held_rows held;
     drove_data *test = NULL;
-    if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
-    if (n_test < 1) n_test = 1;
-    if (n_test > n - 1) n_test = n - 1;
+    DROVE_TRY(find_held(spec, n, &held));
+    n_test = held.end - held.first;
     /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
     __atomic_add_fetch(&train->storage->n_views, 1, __ATOMIC_RELAXED);
     DROVE_TRY(create_view(train->storage, &test));
@@ -127,7 +171,7 @@ static drove_status split_view(drove_data *train, double fraction, uint64_t seed
     drove_status status = DROVE_OK;
     if (train->row == NULL || test->row == NULL)
         status = drove__fail_nomem("split", n * sizeof *train->row);
-    if (status == DROVE_OK) status = draw_rows(n, n_test, seed, train->row, test->row);
+    if (status == DROVE_OK) status = draw_rows(n, held, seed, train->row, test->row);
     if (status != DROVE_OK) {
         drove_data_destroy(test);
         return status;
@@ -238,16 +282,15 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
-    bool has_fraction = drove__spec_get(&from->spec, "split", NULL) != NULL;
-    return !from->format->has_test || has_fraction || from->part == 1;
+    bool is_asked = drove__spec_get(&from->spec, "split", NULL) != NULL ||
+                    drove__spec_get(&from->spec, "fold", NULL) != NULL;
+    return !from->format->has_test || is_asked || from->part == 1;
 }
 
 /* Opens the held-out part that `test` names; a split removes its rows from train. */
 static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train,
                              drove_data **out)
 {
-    double fraction = SPLIT_DEFAULT;
-    DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
     if (test == NULL || *test == '\0') return DROVE_OK;
     if (strcmp(test, "split") != 0) {
         source other;
@@ -256,7 +299,7 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
         drove__spec_fini(&other.spec);
         return status == DROVE_OK ? status : drove__fail_in(status, "test data");
     }
-    if (splits(from, test)) return split_view(train, fraction, seed, out);
+    if (splits(from, test)) return split_view(&from->spec, train, seed, out);
     from->part = 1;
     return open_test(from, train, true, out);
 }

@@ -59,6 +59,39 @@ static void test_split(void **state)
     expect_refusal("csv:single", "split", DROVE_E_SHAPE, "2 rows", NULL);
 }
 
+/* Each row is held out in one fold, and the folds' sizes differ by one at most. */
+static void test_folds(void **state)
+{
+    (void)state;
+    write_ten();
+    for (unsigned n_folds = 2; n_folds <= 10; n_folds++) {
+        unsigned seen = 0;
+        for (unsigned fold = 1; fold <= n_folds; fold++) {
+            drove_data *train, *test;
+            char spec[64];
+            snprintf(spec, sizeof spec, "csv:ten?fold=%u/%u", fold, n_folds);
+            open_both(spec, "split", 5, &train, &test);
+            assert_int_equal(train->n_rows + test->n_rows, 10);
+            assert_in_range(test->n_rows, 10 / n_folds, (10 + n_folds - 1) / n_folds);
+            for (size_t i = 0; i < test->n_rows; i++) {
+                unsigned bit = 1u << (unsigned)value_at(test, i, 0);
+                assert_int_equal(seen & bit, 0);
+                seen |= bit;
+                for (size_t k = 0; k < train->n_rows; k++)
+                    assert_true(value_at(train, k, 0) != value_at(test, i, 0));
+            }
+            drove_data_destroy(train);
+            drove_data_destroy(test);
+        }
+        assert_int_equal(seen, 0x3ff);
+    }
+    expect_refusal("csv:ten?fold=2", "split", DROVE_E_ARG, "I/K", NULL);
+    expect_refusal("csv:ten?fold=0/3", "split", DROVE_E_ARG, "fold", NULL);
+    expect_refusal("csv:ten?fold=4/3", "split", DROVE_E_ARG, "fold", NULL);
+    expect_refusal("csv:ten?fold=1/11", "split", DROVE_E_SHAPE, "11 rows", NULL);
+    expect_refusal("csv:ten?fold=1/3&split=0.1", "split", DROVE_E_ARG, "found both", NULL);
+}
+
 static void test_scale_dense(void **state)
 {
     (void)state;
@@ -375,12 +408,19 @@ static void test_bad_specs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),         cmocka_unit_test(test_scale_dense),
-        cmocka_unit_test(test_scale_sparse),  cmocka_unit_test(test_scale_comes_from_training_part),
-        cmocka_unit_test(test_test_data_fit), cmocka_unit_test(test_test_data_follow_training),
-        cmocka_unit_test(test_convert),       cmocka_unit_test(test_convert_more),
-        cmocka_unit_test(test_convert_part),  cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_describe),      cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_scale_dense),
+        cmocka_unit_test(test_scale_sparse),
+        cmocka_unit_test(test_scale_comes_from_training_part),
+        cmocka_unit_test(test_test_data_fit),
+        cmocka_unit_test(test_test_data_follow_training),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_convert_more),
+        cmocka_unit_test(test_convert_part),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_bad_specs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
