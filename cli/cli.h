@@ -94,6 +94,7 @@ void cli_json_real(double value, FILE *stream); /* null where it is not finite *
 /* commands */
 int cli_train(const cli_args *args);
 int cli_train_refuse(const char *why);
+int cli_tune(const cli_args *args);
 int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
 int cli_data(const cli_args *args);

@@ -14,6 +14,34 @@ static const cli_flag train_flags[] = {
     {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
 };
 
+static const cli_flag tune_flags[] = {
+    {.name = "budget",
+     .value_name = "SPEC",
+     .default_text = "seconds=300",
+     .help = "seconds=N, trials=N or both with a comma: what the search may use"},
+    {.name = "epochs",
+     .value_name = "N",
+     .default_text = "27",
+     .help = "of the longest trials; others have a third or a ninth of it"},
+    {.name = "folds",
+     .value_name = "N",
+     .default_text = "1",
+     .help = "1: a fifth of the data is held out; more: the longest trials are scored by "
+             "cross-validation with so many parts"},
+    {.name = "metric",
+     .value_name = "NAME",
+     .words = "log_loss accuracy balanced_accuracy auc f1_macro f1_micro rmse mae r2 loss",
+     .help = "what is to be best [log_loss of classes, rmse of values, loss of label sets]"},
+    {.name = "space",
+     .value_name = "FILE",
+     .help = "YAML: what to search, such as \"lr: {log: [1e-4, 1]}\" and \"batch: [32, 64]\" "
+             "[model, rule with step size, weight decay, batch]"},
+    {.name = "jobs", .value_name = "N", .default_text = "1", .help = "trials at a time"},
+    {.name = "limit", .value_name = "NUMBER", .help = "seconds of one trial [those of the budget]"},
+    {.name = "json", .help = "print the result as one JSON object, alone on standard output"},
+    {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
+};
+
 static const cli_flag eval_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set with labels"},
     {.name = "label",
@@ -183,6 +211,18 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_train,
      .refuse = cli_train_refuse},
+    {.name = "tune",
+     .usage = "DATA [--label COLUMN] [--budget SPEC] [--option value ...]",
+     .help = "search for better settings of a model",
+     .details = "Tries settings on a held-out part of the training data, drops the worse ones\n"
+                "early (successive halving), and trains with the best on all of them.  Options\n"
+                "of drove train that are given are not searched; --test is for the last run\n"
+                "alone.  --out [tune] gets best/ (the model), best.yaml (a run file) and\n"
+                "trials.jsonl (every trial).  The same command goes on where it was stopped.\n",
+     FLAGS(tune_flags),
+     .takes_options = true,
+     .most_words = 1,
+     .run = cli_tune},
     {.name = "eval",
      .usage = "MODEL.safetensors --data SPEC [--json]",
      .help = "how good a saved model is",

@@ -10,6 +10,7 @@
 #include <drove/status.h>
 #include <drove/throughput.h>
 #include <drove/train.h>
+#include <drove/tune.h>
 #include <drove/version.h>
 
 #endif

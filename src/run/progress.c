@@ -36,11 +36,15 @@ uint64_t drove__run_interrupts(void)
     return atomic_load_explicit(&interrupts, memory_order_relaxed);
 }
 
-/* The signal that has interrupted this run; 0: none. */
-int drove__run_signal(const drove_run *run)
+int drove__run_signal_since(uint64_t before)
 {
     uint64_t word = drove__run_interrupts();
-    return word != run->interrupts_before ? (int)(word & SIGNAL_MASK) : 0;
+    return word != before ? (int)(word & SIGNAL_MASK) : 0;
+}
+
+int drove__run_signal(const drove_run *run)
+{
+    return drove__run_signal_since(run->interrupts_before);
 }
 
 /* ---- progress ---- */

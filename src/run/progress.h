@@ -7,6 +7,8 @@
 /* A word that changes with every drove_train_interrupt: a run compares it with what it was when the
  * run began. */
 uint64_t drove__run_interrupts(void);
+/* The signal of the last interrupt since that word was `before`; 0: none. */
+int drove__run_signal_since(uint64_t before);
 
 /* The signal that has interrupted this run; 0: none. */
 int drove__run_signal(const drove_run *run);

@@ -1,0 +1,62 @@
+/* drove/tune.h - search for better settings: many short runs, the best made anew and kept. */
+#ifndef DROVE_TUNE_H
+#define DROVE_TUNE_H
+
+#include <drove/options.h>
+#include <drove/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#pragma GCC visibility push(default) /* exported by the shared library */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct drove_tune_options {
+    /* Of every trial, but for out, test, until and what is searched.  .test is for the run with the
+     * best settings alone; .out is the folder of the search, "" = none is possible. */
+    drove_options run;
+    /* [n_given] names of the options that were given: they are not searched */
+    const char *const *given;
+    size_t n_given;
+    const char *program; /* path of the program "drove" that runs the trials */
+    const char *space;   /* YAML file of what to search; NULL = model, rule, step, decay, batch */
+    const char *metric;  /* NULL = log_loss of classes, rmse of values, loss of label sets */
+    double seconds;      /* budget; 0 = none */
+    uint64_t trials;     /* budget; 0 = none */
+    double epochs;       /* of the longest trials; 0 = 27 */
+    uint64_t folds;      /* 0 or 1 = one held-out part of a fifth; else the longest trials */
+                         /* are scored by cross-validation with so many parts */
+    uint64_t jobs;       /* trials at a time; 0 = 1 */
+    double limit;        /* seconds of one trial; 0 = none */
+    void (*message)(void *context, const char *line); /* one line a trial; may be NULL */
+    void *context;
+} drove_tune_options;
+
+typedef struct drove_tune_result drove_tune_result;
+
+/* Searches by successive halving (Jamieson, Talwalkar, AISTATS 2016) in brackets of nine drawn
+ * settings: nine runs of a ninth of .epochs, the best three for a third, the best one to the end.
+ * The defaults take part, so the result is not worse than they are on the held-out part.  Then
+ * trains with the best settings on all training data, into OUT/best.
+ *
+ * Every trial is a process of its own and a line of OUT/trials.jsonl.  Called again with the same
+ * options and folder it goes on: no trial is run twice.  drove_train_interrupt stops it: *out is
+ * set, drove_tune_interrupted tells, and what was done is kept.  Errors: DROVE_E_ARG,
+ * DROVE_E_EXISTS (the folder holds another search), DROVE_E_DATA (no trial gave a figure), those of
+ * opening data, DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
+drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out);
+void drove_tune_result_destroy(drove_tune_result *result);   /* NULL accepted */
+int drove_tune_interrupted(const drove_tune_result *result); /* the signal's number; 0: no */
+/* {best, score, metric, defaults, trials, seconds, files}; owned by result */
+const char *drove_tune_result_json(const drove_tune_result *result);
+/* A table of the best settings for people, and the files. */
+drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

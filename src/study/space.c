@@ -1,0 +1,329 @@
+/* study/space.c - see space.h. */
+#include "study/space.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/spec.h"
+#include "base/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* A rule and the step sizes that it may want; most 0: it has none, or finds its own. */
+typedef struct method {
+    const char *rule;
+    double lr_least, lr_most;
+} method;
+
+static const method methods[] = {
+    {"", 0.0, 0.0}, /* as the run would choose by itself */
+    {"adam", 1e-4, 1e-2}, {"momentum", 1e-3, 1e-1}, {"adagrad", 1e-3, 3e-1}, {"cocob", 0.0, 0.0},
+};
+
+/* ---- the usual space ---- */
+
+typedef struct usual {
+    const char *name;
+    const char *choice[8]; /* until NULL */
+    bool for_values, for_classes, for_wide;
+} usual;
+
+static const usual usuals[] = {
+    {"model",
+     {"logistic", "mlp:32", "mlp:128", "mlp:64,64", "mlp:256,256", "mlp:128,128,128"},
+     .for_classes = true},
+    {"model",
+     {"linear", "mlp:32", "mlp:128", "mlp:64,64", "mlp:256,256", "mlp:128,128,128"},
+     .for_values = true},
+    {"rule",
+     {"", "adam", "momentum", "adagrad", "cocob"},
+     .for_values = true,
+     .for_classes = true,
+     .for_wide = true},
+    {"weight_decay",
+     {"", "", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2"},
+     .for_values = true,
+     .for_classes = true,
+     .for_wide = true},
+    {"batch",
+     {"", "16", "32", "64", "128", "256"},
+     .for_values = true,
+     .for_classes = true,
+     .for_wide = true},
+};
+
+/* An option's name is equal with "-" and "_". */
+static bool is_same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_'))) return false;
+    return *a == *b;
+}
+
+static bool is_fixed(const char *name, const char *const *fixed, size_t n_fixed)
+{
+    for (size_t i = 0; i < n_fixed; i++)
+        if (is_same_name(fixed[i], name)) return true;
+    return false;
+}
+
+/* A given step size is one of a certain rule, and the other way round. */
+static bool stays(const char *name, const char *const *fixed, size_t n_fixed)
+{
+    if (is_fixed(name, fixed, n_fixed)) return true;
+    return strcmp(name, "rule") == 0 && is_fixed("lr", fixed, n_fixed);
+}
+
+void drove__space_usual(bool values, bool wide, const char *const *fixed, size_t n_fixed,
+                        drove_space *out)
+{
+    memset(out, 0, sizeof *out);
+    out->lr_is_given = is_fixed("lr", fixed, n_fixed);
+    for (size_t i = 0; i < DROVE_COUNT(usuals); i++) {
+        const usual *u = &usuals[i];
+        bool is_for = wide ? u->for_wide : values ? u->for_values : u->for_classes;
+        if (!is_for || stays(u->name, fixed, n_fixed)) continue;
+        drove_dimension *d = &out->dimension[out->n_dimensions++];
+        snprintf(d->name, sizeof d->name, "%s", u->name);
+        for (; d->n_choices < DROVE_COUNT(u->choice) && u->choice[d->n_choices] != NULL;
+             d->n_choices++)
+            snprintf(d->choice[d->n_choices], sizeof d->choice[0], "%s", u->choice[d->n_choices]);
+    }
+}
+
+/* ---- a space from a file ---- */
+
+typedef struct space_file {
+    drove_yaml *yaml;
+    drove_space *space;
+    const char *const *fixed; /* [n_fixed] */
+    size_t n_fixed;
+} space_file;
+
+/* The option must exist and take this value. */
+static drove_status check_value(const drove_yaml *y, const drove_yaml_item *item, const char *name)
+{
+    drove_options scratch = drove_options_default();
+    if (strlen(item->text) >= DROVE_CHOICE_SIZE)
+        return drove__yaml_fail(y, item->line, item->column,
+                                "expected at most %d bytes, found \"%.40s...\"",
+                                DROVE_CHOICE_SIZE - 1, item->text);
+    if (drove_options_set(&scratch, name, item->text) == DROVE_OK) return DROVE_OK;
+    char why[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(why);
+    return drove__yaml_fail(y, item->line, item->column, "%s", why);
+}
+
+static drove_status read_list(drove_yaml *y, drove_dimension *d)
+{
+    drove_yaml_item item;
+    for (;;) {
+        DROVE_TRY(drove__yaml_next(y, &item));
+        if (item.kind == DROVE_YAML_LIST_END) break;
+        if (item.kind != DROVE_YAML_VALUE)
+            return drove__yaml_unexpected(y, &item, "a value of the option");
+        if (d->n_choices == DROVE_MOST_CHOICES)
+            return drove__yaml_fail(y, item.line, item.column, "expected at most %d values",
+                                    DROVE_MOST_CHOICES);
+        DROVE_TRY(check_value(y, &item, d->name));
+        snprintf(d->choice[d->n_choices++], sizeof d->choice[0], "%s", item.text);
+    }
+    if (d->n_choices > 0) return DROVE_OK;
+    return drove__yaml_fail(y, item.line, item.column, "expected at least one value, found none");
+}
+
+static drove_status read_bound(drove_yaml *y, const drove_dimension *d, double *out)
+{
+    drove_yaml_item item = {0};
+    DROVE_TRY(drove__yaml_expect(y, DROVE_YAML_VALUE, "a number", &item));
+    DROVE_TRY(check_value(y, &item, d->name));
+    drove_status status = drove__parse_real(d->name, item.text, -HUGE_VAL, HUGE_VAL, out);
+    if (status == DROVE_OK) return DROVE_OK;
+    return drove__yaml_fail(y, item.line, item.column, "expected a number, found \"%.40s\"",
+                            item.text);
+}
+
+/* {log: [1e-4, 1e-1]}, after its "{". */
+static drove_status read_range(drove_yaml *y, drove_dimension *d)
+{
+    drove_yaml_item item = {0};
+    DROVE_TRY(drove__yaml_expect(y, DROVE_YAML_VALUE, "log or uniform", &item));
+    d->is_log = strcmp(item.text, "log") == 0;
+    if (!d->is_log && strcmp(item.text, "uniform") != 0)
+        return drove__yaml_fail(y, item.line, item.column,
+                                "expected log or uniform, found \"%.40s\"", item.text);
+    DROVE_TRY(drove__yaml_expect(y, DROVE_YAML_LIST, "[LEAST, MOST]", &item));
+    DROVE_TRY(read_bound(y, d, &d->least));
+    DROVE_TRY(read_bound(y, d, &d->most));
+    if (d->least > d->most || (d->is_log && d->least <= 0.0))
+        return drove__yaml_fail(y, item.line, item.column,
+                                "expected LEAST <= MOST%s, found [%g, %g]",
+                                d->is_log ? ", both above 0" : "", d->least, d->most);
+    DROVE_TRY(drove__yaml_expect(y, DROVE_YAML_LIST_END, "two numbers alone", &item));
+    return drove__yaml_expect(y, DROVE_YAML_MAPPING_END, "log or uniform alone", &item);
+}
+
+/* Options that say what is searched, and for how long, are not searched themselves. */
+static drove_status check_name(const space_file *f, const drove_yaml_item *item)
+{
+    static const char *const kept[] = {"data",    "test", "label", "out",     "resume",
+                                       "metrics", "seed", "until", "timeline"};
+    const drove_yaml *y = f->yaml;
+    const drove_space *space = f->space;
+    char value[DROVE_TEXT_SIZE];
+    const drove_options defaults = drove_options_default();
+    drove_status status = drove_options_get(&defaults, item->text, value, sizeof value);
+    if (status == DROVE_OK && strlen(item->text) >= DROVE_NAME_SIZE)
+        status = drove__fail(DROVE_E_ARG, "unknown option \"%.40s\"", item->text);
+    if (status != DROVE_OK) {
+        char why[DROVE_ERROR_TEXT_SIZE];
+        drove__error_copy(why);
+        return drove__yaml_fail(y, item->line, item->column, "%s", why);
+    }
+    if (is_fixed(item->text, kept, DROVE_COUNT(kept)))
+        return drove__yaml_fail(y, item->line, item->column,
+                                "expected an option of the model or the method, found \"%s\"",
+                                item->text);
+    if (is_fixed(item->text, f->fixed, f->n_fixed))
+        return drove__yaml_fail(y, item->line, item->column,
+                                "expected an option that was not given, found \"%s\"", item->text);
+    for (unsigned i = 0; i < space->n_dimensions; i++)
+        if (is_same_name(space->dimension[i].name, item->text))
+            return drove__yaml_fail(y, item->line, item->column,
+                                    "expected each option once, found \"%s\" again", item->text);
+    if (space->n_dimensions < DROVE_MOST_DIMENSIONS) return DROVE_OK;
+    return drove__yaml_fail(y, item->line, item->column, "expected at most %d options",
+                            DROVE_MOST_DIMENSIONS);
+}
+
+static bool is_whole(const char *name)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (is_same_name(info[i].name, name)) return info[i].kind == DROVE_OPTION_COUNT;
+    return false;
+}
+
+static drove_status read_dimension(space_file *f, drove_yaml_item *item)
+{
+    drove_yaml *y = f->yaml;
+    if (item->kind != DROVE_YAML_VALUE)
+        return drove__yaml_unexpected(y, item, "the name of an option");
+    DROVE_TRY(check_name(f, item));
+    drove_dimension *d = &f->space->dimension[f->space->n_dimensions++];
+    snprintf(d->name, sizeof d->name, "%s", item->text);
+    d->is_whole = is_whole(d->name);
+    DROVE_TRY(drove__yaml_next(y, item));
+    if (item->kind == DROVE_YAML_LIST) return read_list(y, d);
+    if (item->kind == DROVE_YAML_MAPPING) return read_range(y, d);
+    return drove__yaml_unexpected(y, item, "a list of values or {log: [LEAST, MOST]}");
+}
+
+static drove_status read_space(space_file *f)
+{
+    int is_empty;
+    drove_yaml_item item = {0};
+    DROVE_TRY(drove__yaml_begin(f->yaml, "lines of the form option: [value, ...]", &is_empty));
+    while (!is_empty) {
+        DROVE_TRY(drove__yaml_next(f->yaml, &item));
+        if (item.kind == DROVE_YAML_MAPPING_END) break;
+        DROVE_TRY(read_dimension(f, &item));
+    }
+    return is_empty ? DROVE_OK : drove__yaml_finish(f->yaml);
+}
+
+drove_status drove__space_load(const char *path, const char *const *fixed, size_t n_fixed,
+                               drove_space *out)
+{
+    char *text = NULL;
+    size_t size_bytes;
+    space_file f = {.space = out, .fixed = fixed, .n_fixed = n_fixed};
+    memset(out, 0, sizeof *out);
+    out->lr_is_given = is_fixed("lr", fixed, n_fixed);
+    drove_status status = drove__file_load(path, MOST_BYTES, &text, &size_bytes);
+    if (status == DROVE_OK)
+        status =
+            drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: [value, ...]", &f.yaml);
+    if (status == DROVE_OK) status = read_space(&f);
+    if (status == DROVE_OK && out->n_dimensions == 0)
+        status = drove__fail(DROVE_E_ARG, "%s: expected at least one option, found none", path);
+    drove__yaml_close(f.yaml);
+    free(text);
+    return status;
+}
+
+/* ---- points ---- */
+
+static void add(drove_point *p, const char *name, const char *value)
+{
+    if (value[0] == '\0' || p->n_settings == DROVE_MOST_DIMENSIONS) return;
+    drove_setting *s = &p->setting[p->n_settings++];
+    snprintf(s->name, sizeof s->name, "%s", name);
+    snprintf(s->value, sizeof s->value, "%s", value);
+}
+
+static void draw_number(drove_rng *rng, const drove_dimension *d, char *into, size_t size)
+{
+    double u = drove__rng_uniform(rng), range = d->most - d->least;
+    double value =
+        d->is_log ? exp(log(d->least) + u * log(d->most / d->least)) : d->least + u * range;
+    snprintf(into, size, d->is_whole ? "%.0f" : "%.3g", value);
+}
+
+/* The rule has step sizes that suit it, unless they are a dimension of their own or given. */
+static void draw_step_size(const drove_space *space, const char *rule, drove_rng *rng,
+                           drove_point *out)
+{
+    char value[DROVE_CHOICE_SIZE] = "";
+    if (space->lr_is_given) return;
+    for (unsigned i = 0; i < space->n_dimensions; i++)
+        if (is_same_name(space->dimension[i].name, "lr")) return;
+    for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
+        const drove_dimension d = {.least = methods[i].lr_least,
+                                   .most = methods[i].lr_most,
+                                   .is_log = true};
+        if (strcmp(methods[i].rule, rule) == 0 && d.most > 0.0)
+            draw_number(rng, &d, value, sizeof value);
+    }
+    add(out, "lr", value);
+}
+
+void drove__space_draw(const drove_space *space, uint64_t seed, uint64_t number, drove_point *out)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_STUDY, number);
+    memset(out, 0, sizeof *out);
+    for (unsigned i = 0; i < space->n_dimensions; i++) {
+        const drove_dimension *d = &space->dimension[i];
+        char value[DROVE_CHOICE_SIZE];
+        if (d->n_choices == 0) draw_number(&rng, d, value, sizeof value);
+        else snprintf(value, sizeof value, "%s", d->choice[drove__rng_below(&rng, d->n_choices)]);
+        add(out, d->name, value);
+        if (strcmp(d->name, "rule") == 0) draw_step_size(space, value, &rng, out);
+    }
+}
+
+bool drove__point_equal(const drove_point *a, const drove_point *b)
+{
+    if (a->n_settings != b->n_settings) return false;
+    for (unsigned i = 0; i < a->n_settings; i++)
+        if (strcmp(a->setting[i].name, b->setting[i].name) != 0 ||
+            strcmp(a->setting[i].value, b->setting[i].value) != 0)
+            return false;
+    return true;
+}
+
+void drove__point_text(const drove_point *point, char *into, size_t size)
+{
+    size_t used = 0;
+    snprintf(into, size, "the defaults");
+    for (unsigned i = 0; i < point->n_settings && used < size; i++)
+        used += (size_t)snprintf(into + used, size - used, "%s%s=%s", i == 0 ? "" : " ",
+                                 point->setting[i].name, point->setting[i].value);
+}

@@ -1,0 +1,454 @@
+/* study/trial.c - see trial.h. */
+#include "study/trial.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "run/progress.h"
+#include "study/child.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { PATH_SIZE = 4096, MOST_ARGUMENTS = 24 + 2 * DROVE_MOST_DIMENSIONS };
+enum { MOST_SUMMARY = 64 << 20, MOST_JOURNAL = 256 << 20, MOST_MESSAGES = 16 << 20 };
+
+const drove_metric_row drove__study_metrics[] = {
+    {"log_loss", false}, {"accuracy", true}, {"balanced_accuracy", true},
+    {"auc", true},       {"f1_macro", true}, {"f1_micro", true},
+    {"rmse", false},     {"mae", false},     {"r2", true},
+    {"loss", false},     {NULL, false}};
+
+typedef struct running {
+    size_t job;
+    uint64_t folder;
+    drove_child child;
+} running;
+
+struct drove_trials_bench {
+    drove_trials_options opt;
+    drove_jsonl *journal;
+    json_t *done; /* array of the journal's records */
+    uint64_t n_folders, interrupts_before;
+    double seconds;
+};
+
+void drove__study_quote(const char *text, FILE *stream)
+{
+    json_t *string = json_stringn_nocheck(text, strlen(text));
+    char *quoted = string != NULL ? json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+    if (quoted != NULL) fputs(quoted, stream);
+    free(quoted);
+    json_decref(string);
+}
+
+/* ---- the journal ---- */
+
+static json_t *settings_of(const drove_point *point)
+{
+    json_t *settings = json_object();
+    for (unsigned i = 0; i < point->n_settings; i++)
+        json_object_set_new(settings, point->setting[i].name,
+                            json_string_nocheck(point->setting[i].value));
+    return settings;
+}
+
+static bool is_record_of(const json_t *record, const drove_trial_job *job)
+{
+    json_t *settings = settings_of(job->point);
+    bool is_equal = json_equal(json_object_get(record, "settings"), settings) != 0;
+    json_decref(settings);
+    return is_equal &&
+           fabs(json_number_value(json_object_get(record, "epochs")) - job->epochs) <=
+               1e-9 * job->epochs &&
+           json_integer_value(json_object_get(record, "fold")) == (json_int_t)job->fold &&
+           json_integer_value(json_object_get(record, "folds")) == (json_int_t)job->n_folds;
+}
+
+static void rank_it(const drove_trials_bench *b, drove_trial_end *end)
+{
+    end->rank =
+        isfinite(end->score) ? b->opt.metric->more_is_better ? -end->score : end->score : INFINITY;
+}
+
+static void take_record(const drove_trials_bench *b, const json_t *record, drove_trial_end *end)
+{
+    const json_t *score = json_object_get(record, "score");
+    const char *error = json_string_value(json_object_get(record, "error"));
+    *end =
+        (drove_trial_end){.is_done = true,
+                          .score = json_is_number(score) ? json_number_value(score) : NAN,
+                          .epochs = json_number_value(json_object_get(record, "reached")),
+                          .seconds = json_number_value(json_object_get(record, "seconds")),
+                          .timed_out = json_is_true(json_object_get(record, "timed_out")),
+                          .folder = (uint64_t)json_integer_value(json_object_get(record, "trial"))};
+    snprintf(end->error, sizeof end->error, "%s", error != NULL ? error : "");
+    rank_it(b, end);
+}
+
+static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
+                        drove_trial_end *end)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(b->done, i, record)
+    {
+        if (!is_record_of(record, job)) continue;
+        take_record(b, record, end);
+        return true;
+    }
+    return false;
+}
+
+static drove_status keep_record(drove_trials_bench *b, json_t *record)
+{
+    json_t *number = json_object_get(record, "trial");
+    if (!json_is_object(record) || !json_is_integer(number) ||
+        !json_is_object(json_object_get(record, "settings")))
+        return drove__fail(DROVE_E_DATA, "expected a trial with its settings");
+    uint64_t folder = (uint64_t)json_integer_value(number);
+    if (folder >= b->n_folders) b->n_folders = folder + 1;
+    b->seconds += json_number_value(json_object_get(record, "seconds"));
+    return json_array_append(b->done, record) == 0 ? DROVE_OK
+                                                   : drove__fail_nomem("journal", sizeof *record);
+}
+
+static drove_status read_journal(drove_trials_bench *b, const char *path)
+{
+    char *text = NULL, *rest;
+    size_t size_bytes, n_lines = 0;
+    DROVE_TRY(drove__file_load(path, MOST_JOURNAL, &text, &size_bytes));
+    drove_status status = DROVE_OK;
+    rest = text;
+    for (char *line; status == DROVE_OK && (line = strsep(&rest, "\n")) != NULL;) {
+        n_lines++;
+        if (line[0] == '\0') continue;
+        json_error_t why;
+        json_t *record = json_loads(line, JSON_REJECT_DUPLICATES, &why);
+        status =
+            record == NULL ? drove__fail(DROVE_E_DATA, "%s", why.text) : keep_record(b, record);
+        if (status != DROVE_OK) status = drove__fail_in(status, "%s:%zu", path, n_lines);
+        json_decref(record);
+    }
+    free(text);
+    return status;
+}
+
+/* A folder belongs to one study. */
+static drove_status check_identity(const drove_trials_bench *b, const char *path)
+{
+    char *text = NULL;
+    size_t size_bytes;
+    struct stat found;
+    drove_writer *w;
+    if (stat(path, &found) != 0) {
+        DROVE_TRY(drove__writer_create(path, &w));
+        fprintf(drove__writer_stream(w), "%s\n", b->opt.identity);
+        return drove__writer_commit(w);
+    }
+    DROVE_TRY(drove__file_load(path, MOST_JOURNAL, &text, &size_bytes));
+    text[strcspn(text, "\n")] = '\0';
+    bool is_same = strcmp(text, b->opt.identity) == 0;
+    free(text);
+    if (is_same) return DROVE_OK;
+    return drove__fail(DROVE_E_EXISTS,
+                       "%s: expected no search, or the same one to go on with, found one with "
+                       "other options (%s)",
+                       b->opt.folder, path);
+}
+
+drove_status drove__trials_open(const drove_trials_options *opt, drove_trials_bench **out)
+{
+    char path[PATH_SIZE];
+    drove_trials_bench *b = drove__alloc(1, sizeof *b);
+    *out = b;
+    if (b == NULL) return drove__fail_nomem("trials", sizeof *b);
+    b->opt = *opt;
+    b->n_folders = 1;
+    b->interrupts_before = drove__run_interrupts();
+    b->done = json_array();
+    if (b->done == NULL) return drove__fail_nomem("trials", sizeof *b);
+    snprintf(path, sizeof path, "%s/study.json", opt->folder);
+    DROVE_TRY(check_identity(b, path));
+    snprintf(path, sizeof path, "%s/trials", opt->folder);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
+    snprintf(path, sizeof path, "%s/trials.jsonl", opt->folder);
+    DROVE_TRY(drove__jsonl_open(path, &b->journal)); /* without half a line at its end */
+    return read_journal(b, path);
+}
+
+void drove__trials_close(drove_trials_bench *b)
+{
+    if (b == NULL) return;
+    drove__jsonl_close(b->journal);
+    json_decref(b->done);
+    drove__free(b);
+}
+
+int drove__trials_signal(const drove_trials_bench *b)
+{
+    return drove__run_signal_since(b->interrupts_before);
+}
+
+uint64_t drove__trials_count(const drove_trials_bench *b)
+{
+    return json_array_size(b->done);
+}
+
+double drove__trials_seconds(const drove_trials_bench *b)
+{
+    return b->seconds;
+}
+
+/* ---- the end of a trial ---- */
+
+/* The last line of its messages, without "drove: ". */
+static void last_message(const char *path, char *into, size_t size)
+{
+    char *text = NULL;
+    size_t n;
+    into[0] = '\0';
+    if (drove__file_load(path, MOST_MESSAGES, &text, &n) != DROVE_OK) return;
+    while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
+    const char *last = strrchr(text, '\n');
+    last = last != NULL ? last + 1 : text;
+    if (strncmp(last, "drove: ", 7) == 0) last += 7;
+    snprintf(into, size, "%s", last);
+    free(text);
+}
+
+static double score_in(const json_t *summary, const char *key)
+{
+    const json_t *found = strcmp(key, "loss") == 0
+                              ? json_object_get(summary, "test_loss")
+                              : json_object_get(json_object_get(summary, "test_metrics"), key);
+    return json_is_number(found) ? json_number_value(found) : NAN;
+}
+
+static void read_summary(const drove_trials_bench *b, const char *path, drove_trial_end *end)
+{
+    char *text = NULL;
+    size_t n;
+    end->score = NAN;
+    if (drove__file_load(path, MOST_SUMMARY, &text, &n) != DROVE_OK) return;
+    json_t *summary = json_loadb(text, n, 0, NULL);
+    const char *outcome = json_string_value(json_object_get(summary, "outcome"));
+    if (outcome != NULL && strcmp(outcome, "crashed") != 0)
+        end->score = score_in(summary, b->opt.metric->key);
+    end->epochs = json_number_value(json_object_get(summary, "epochs"));
+    if (outcome != NULL && isnan(end->score) && end->error[0] == '\0')
+        snprintf(end->error, sizeof end->error,
+                 strcmp(outcome, "crashed") == 0 ? "the loss became infinite" : "no %s",
+                 b->opt.metric->key);
+    json_decref(summary);
+    free(text);
+}
+
+static drove_status write_record(drove_trials_bench *b, const drove_trial_job *job,
+                                 const running *r, const drove_trial_end *end)
+{
+    json_t *record =
+        json_pack("{s:I s:I s:o s:f s:f s:i s:i s:o s:b s:i s:f s:I s:o}", "trial",
+                  (json_int_t)r->folder, "point", (json_int_t)job->number, "settings",
+                  settings_of(job->point), "epochs", job->epochs, "reached", end->epochs, "fold",
+                  (int)job->fold, "folds", (int)job->n_folds, "score",
+                  isfinite(end->score) ? json_real(end->score) : json_null(), "timed_out",
+                  end->timed_out, "status", r->child.status, "seconds", end->seconds,
+                  "peak_rss_bytes", (json_int_t)r->child.peak_bytes, "error",
+                  end->error[0] != '\0' ? json_string_nocheck(end->error) : json_null());
+    char *line = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    drove_status status = line != NULL ? drove__jsonl_append(b->journal, line)
+                                       : drove__fail_nomem("a trial's record", sizeof *end);
+    if (status == DROVE_OK) status = keep_record(b, record);
+    free(line);
+    json_decref(record);
+    return status;
+}
+
+static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job, const running *r,
+                             drove_trial_end *end)
+{
+    char path[PATH_SIZE];
+    *end = (drove_trial_end){.is_done = true,
+                             .seconds = r->child.seconds,
+                             .timed_out = r->child.timed_out,
+                             .folder = r->folder};
+    if (r->child.status != 0) {
+        snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder,
+                 (unsigned long long)r->folder);
+        if (!r->child.timed_out) last_message(path, end->error, sizeof end->error);
+        if (!r->child.timed_out && end->error[0] == '\0')
+            snprintf(end->error, sizeof end->error, "ended with status %d", r->child.status);
+    }
+    snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder,
+             (unsigned long long)r->folder);
+    read_summary(b, path, end);
+    rank_it(b, end);
+    return write_record(b, job, r, end);
+}
+
+/* ---- running them ---- */
+
+typedef struct arguments {
+    const char *word[MOST_ARGUMENTS];
+    unsigned n;
+    char flag[DROVE_MOST_DIMENSIONS][DROVE_FLAG_SIZE];
+    char data[2 * DROVE_TEXT_SIZE], until[64];
+} arguments;
+
+static void add(arguments *a, const char *flag, const char *value)
+{
+    a->word[a->n++] = flag;
+    if (value != NULL) a->word[a->n++] = value;
+}
+
+/* The data with the part that is held out. */
+static void name_part(const drove_trial_job *job, const char *data, char *into, size_t size)
+{
+    char between = strchr(data, '?') != NULL ? '&' : '?';
+    if (job->n_folds < 2) snprintf(into, size, "%s%csplit=0.2", data, between);
+    else snprintf(into, size, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
+}
+
+static void make_arguments(const drove_trials_bench *b, const drove_trial_job *job, arguments *a)
+{
+    memset(a, 0, sizeof *a);
+    add(a, b->opt.tune->program, "train");
+    add(a, b->opt.base, NULL);
+    name_part(job, b->opt.tune->run.data, a->data, sizeof a->data);
+    add(a, "--data", a->data);
+    add(a, "--test", "split");
+    snprintf(a->until, sizeof a->until, "epochs=%.9g", job->epochs);
+    add(a, "--until", a->until);
+    add(a, "--out", "none");
+    add(a, "--json", NULL);
+    add(a, "--quiet", NULL);
+    for (unsigned i = 0; i < job->point->n_settings; i++)
+        add(a, drove_flag_text(job->point->setting[i].name, a->flag[i]),
+            job->point->setting[i].value);
+}
+
+static drove_status begin(drove_trials_bench *b, const drove_trial_job *job, double limit_s,
+                          running *r)
+{
+    char folder[PATH_SIZE], out[PATH_SIZE + 16], err[PATH_SIZE + 16];
+    arguments a;
+    r->folder = b->n_folders++;
+    make_arguments(b, job, &a);
+    snprintf(folder, sizeof folder, "%s/trials/%llu", b->opt.folder, (unsigned long long)r->folder);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
+    snprintf(out, sizeof out, "%s/out.json", folder);
+    snprintf(err, sizeof err, "%s/err.txt", folder);
+    return drove__child_start(&r->child, (char *const *)(void *)a.word, out, err, limit_s);
+}
+
+static void say_end(const drove_trials_bench *b, const drove_trial_job *job,
+                    const drove_trial_end *end)
+{
+    char line[1024], settings[512], fold[48] = "";
+    if (b->opt.tune->message == NULL) return;
+    drove__point_text(job->point, settings, sizeof settings);
+    if (job->n_folds > 1) snprintf(fold, sizeof fold, ", fold %u/%u", job->fold, job->n_folds);
+    if (isfinite(end->score))
+        snprintf(line, sizeof line, "trial %llu: %.4g epochs%s: %s %.5g%s in %.1f s: %s",
+                 (unsigned long long)end->folder, job->epochs, fold, b->opt.metric->key, end->score,
+                 end->timed_out ? " (cut short)" : "", end->seconds, settings);
+    else
+        snprintf(line, sizeof line, "trial %llu: %.4g epochs%s: no score (%s) in %.1f s: %s",
+                 (unsigned long long)end->folder, job->epochs, fold,
+                 end->timed_out ? "time is up" : end->error, end->seconds, settings);
+    b->opt.tune->message(b->opt.tune->context, line);
+}
+
+/* Seconds that the next trial may last; 0: without limit. */
+static double limit_of(const drove_trials_bench *b, uint64_t now, uint64_t until_ns)
+{
+    double limit = b->opt.tune->limit;
+    double left = until_ns == UINT64_MAX ? 0.0 : (double)(until_ns - now) * 1e-9;
+    if (limit == 0.0 || left == 0.0) return limit + left;
+    return limit < left ? limit : left;
+}
+
+static void stop_all(running *r, size_t n)
+{
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    for (size_t i = 0; i < n; i++) drove__child_stop(&r[i].child);
+    for (size_t i = 0; i < n; i++)
+        while (!drove__child_has_ended(&r[i].child)) nanosleep(&moment, NULL);
+}
+
+typedef struct work {
+    drove_trials_bench *bench;
+    const drove_trial_job *job;
+    size_t n, next, n_running;
+    drove_trial_end *end;
+    running *running;
+} work;
+
+static bool may_begin(const work *w, uint64_t now, uint64_t until_ns)
+{
+    const uint64_t most = w->bench->opt.tune->trials;
+    return now < until_ns && (most == 0 || drove__trials_count(w->bench) + w->n_running < most);
+}
+
+static drove_status begin_more(work *w, size_t n_jobs, uint64_t until_ns)
+{
+    while (w->next < w->n && w->n_running < n_jobs) {
+        size_t i = w->next++;
+        uint64_t now = drove__now_ns();
+        w->end[i] = (drove_trial_end){.score = NAN, .rank = INFINITY};
+        if (find_record(w->bench, &w->job[i], &w->end[i])) continue;
+        if (!may_begin(w, now, until_ns)) continue;
+        running *r = &w->running[w->n_running];
+        r->job = i;
+        DROVE_TRY(begin(w->bench, &w->job[i], limit_of(w->bench, now, until_ns), r));
+        w->n_running++;
+    }
+    return DROVE_OK;
+}
+
+static drove_status look_at_running(work *w)
+{
+    for (size_t k = 0; k < w->n_running;) {
+        running *r = &w->running[k];
+        if (!drove__child_has_ended(&r->child)) {
+            k++;
+            continue;
+        }
+        running ended = *r;
+        *r = w->running[--w->n_running];
+        drove_trial_end *end = &w->end[ended.job];
+        DROVE_TRY(take_end(w->bench, &w->job[ended.job], &ended, end));
+        say_end(w->bench, &w->job[ended.job], end);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
+                                   uint64_t until_ns, drove_trial_end *end)
+{
+    static const struct timespec moment = {.tv_nsec = 5000000};
+    const size_t n_jobs = b->opt.tune->jobs > 0 ? (size_t)b->opt.tune->jobs : 1;
+    work w = {.bench = b, .job = job, .n = n, .end = end};
+    w.running = drove__alloc(n_jobs, sizeof *w.running);
+    if (w.running == NULL) return drove__fail_nomem("trials", n_jobs * sizeof *w.running);
+    drove_status status = begin_more(&w, n_jobs, until_ns);
+    while (status == DROVE_OK && w.n_running > 0 && drove__trials_signal(b) == 0) {
+        nanosleep(&moment, NULL);
+        status = look_at_running(&w);
+        if (status == DROVE_OK) status = begin_more(&w, n_jobs, until_ns);
+    }
+    stop_all(w.running, w.n_running); /* what an interrupt cuts off is not in the journal */
+    for (; w.next < n; w.next++) end[w.next] = (drove_trial_end){.score = NAN, .rank = INFINITY};
+    drove__free(w.running);
+    return status;
+}

@@ -1,0 +1,567 @@
+/* study/tune.c - drove_tune: successive halving over settings.
+ *
+ * Source: Jamieson, Talwalkar, Non-stochastic Best Arm Identification and Hyperparameter
+ * Optimization, AISTATS 2016, Figure 1, with eta = 3 as in Hyperband (Li et al., JMLR 2018): nine
+ * settings for R/9 epochs, the best three for R/3, the best one for R.  Such brackets follow each
+ * other, each with new settings, until the budget is used up.  Settings follow from the seed and
+ * scores from the journal, so going on is doing all again with the journal's answers.
+ */
+#include "study/trial.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/spec.h"
+#include "data/data.h"
+#include "report/json.h"
+#include "study/child.h"
+
+#include <drove/data.h>
+#include <drove/train.h>
+#include <drove/tune.h>
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ETA = 3, RUNGS = 3, BRACKET = 9, MOST_CANDIDATES = 4096, MOST_DRAWS = 200 };
+enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096 };
+
+static const double USUAL_EPOCHS = 27.0, USUAL_SECONDS = 300.0;
+
+typedef struct candidate {
+    drove_point point;
+    uint64_t number;
+    double epochs; /* of the longest trial; 0: none has ended */
+    double rank, score, seconds;
+} candidate;
+
+struct drove_tune_result {
+    char *json, *text;
+    int signal;
+};
+
+typedef struct tuner {
+    const drove_tune_options *opt;
+    drove_space space;
+    const drove_metric_row *metric;
+    drove_trials_bench *bench;
+    double epochs, seconds;
+    unsigned n_folds;
+    uint64_t until_ns, n_drawn;
+    candidate *candidate; /* [n]; the first has the defaults */
+    size_t n;
+    bool is_over; /* the budget, or the space */
+    char folder[DROVE_TEXT_SIZE], base[DROVE_TEXT_SIZE + 16];
+} tuner;
+
+static bool is_given(const drove_tune_options *opt, const char *name)
+{
+    for (size_t i = 0; i < opt->n_given; i++)
+        if (strcmp(opt->given[i], name) == 0) return true;
+    return false;
+}
+
+/* ---- the folder ---- */
+
+/* Options that do not belong to a trial. */
+static bool is_of_trials(const char *name)
+{
+    static const char *const other[] = {"data",   "test",     "out",        "until",
+                                        "resume", "timeline", "save_every", "metrics"};
+    for (size_t i = 0; i < DROVE_COUNT(other); i++)
+        if (strcmp(name, other[i]) == 0) return false;
+    return true;
+}
+
+/* The option's value where it is not the default. */
+static bool differs(const drove_options *run, const char *name, char value[DROVE_TEXT_SIZE])
+{
+    char usual[DROVE_TEXT_SIZE];
+    const drove_options defaults = drove_options_default();
+    return drove_options_get(run, name, value, DROVE_TEXT_SIZE) == DROVE_OK &&
+           drove_options_get(&defaults, name, usual, sizeof usual) == DROVE_OK &&
+           strcmp(value, usual) != 0;
+}
+
+static void write_option(const char *name, const char *value, FILE *stream)
+{
+    fprintf(stream, "%s: ", name);
+    drove__study_quote(value, stream);
+    fputc('\n', stream);
+}
+
+static bool is_set(const drove_point *point, const char *name)
+{
+    for (unsigned i = 0; i < point->n_settings; i++)
+        if (strcmp(point->setting[i].name, name) == 0) return true;
+    return false;
+}
+
+/* Test data are for the last run, and by default that has all rows for training. */
+static bool has_test(const tuner *t)
+{
+    if (t->opt->run.test[0] == '\0') return false;
+    return strcmp(t->opt->run.test, "split") != 0 || is_given(t->opt, "test");
+}
+
+/* The run file of all trials, or with `best` that of the run with these settings. */
+static drove_status write_run_file(const tuner *t, const candidate *best, const char *path)
+{
+    size_t n;
+    char value[DROVE_TEXT_SIZE], until[64];
+    drove_writer *w;
+    const drove_option_info *info = drove_options_table(&n);
+    DROVE_TRY(drove__writer_create(path, &w));
+    FILE *stream = drove__writer_stream(w);
+    fprintf(stream, "# %s\n",
+            best != NULL ? "the best settings of drove tune"
+                         : "what all trials of drove tune share");
+    if (best != NULL) {
+        write_option("data", t->opt->run.data, stream);
+        write_option("test", has_test(t) ? t->opt->run.test : "none", stream);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_of_trials(info[i].name) && differs(&t->opt->run, info[i].name, value) &&
+            (best == NULL || !is_set(&best->point, info[i].name)))
+            write_option(info[i].name, value, stream);
+    for (unsigned i = 0; best != NULL && i < best->point.n_settings; i++)
+        write_option(best->point.setting[i].name, best->point.setting[i].value, stream);
+    snprintf(until, sizeof until, "epochs=%.9g", t->epochs);
+    if (best != NULL) write_option("until", until, stream);
+    return drove__writer_commit(w);
+}
+
+static json_t *identity_of_space(const drove_space *space)
+{
+    json_t *all = json_object();
+    for (unsigned i = 0; i < space->n_dimensions; i++) {
+        const drove_dimension *d = &space->dimension[i];
+        json_t *list = json_array();
+        for (unsigned k = 0; k < d->n_choices; k++)
+            json_array_append_new(list, json_string_nocheck(d->choice[k]));
+        if (d->n_choices == 0) {
+            json_array_append_new(list, json_string(d->is_log ? "log" : "uniform"));
+            json_array_append_new(list, json_real(d->least));
+            json_array_append_new(list, json_real(d->most));
+        }
+        json_object_set_new(all, d->name, list);
+    }
+    return all;
+}
+
+/* What makes trials comparable, as one line; the caller frees it. */
+static char *identify(const tuner *t)
+{
+    size_t n;
+    char value[DROVE_TEXT_SIZE];
+    const drove_option_info *info = drove_options_table(&n);
+    json_t *options = json_object(), *all = json_object();
+    for (size_t i = 0; i < n; i++)
+        if (is_of_trials(info[i].name) && differs(&t->opt->run, info[i].name, value))
+            json_object_set_new(options, info[i].name, json_string_nocheck(value));
+    json_object_set_new(all, "version", json_integer(1));
+    json_object_set_new(all, "data", json_string_nocheck(t->opt->run.data));
+    json_object_set_new(all, "options", options);
+    json_object_set_new(all, "metric", json_string(t->metric->key));
+    json_object_set_new(all, "epochs", json_real(t->epochs));
+    json_object_set_new(all, "folds", json_integer((json_int_t)t->n_folds));
+    json_object_set_new(all, "space", identity_of_space(&t->space));
+    char *line = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
+    json_decref(all);
+    return line;
+}
+
+static drove_status open_folder(tuner *t)
+{
+    if (t->opt->run.out[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
+    snprintf(t->folder, sizeof t->folder, "%s", t->opt->run.out);
+    if (mkdir(t->folder, 0777) != 0 && errno != EEXIST)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created",
+                                 t->folder);
+    char *identity = identify(t);
+    if (identity == NULL) return drove__fail_nomem("search", sizeof *t);
+    snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
+    const drove_trials_options opt = {.tune = t->opt,
+                                      .folder = t->folder,
+                                      .identity = identity,
+                                      .base = t->base,
+                                      .metric = t->metric};
+    drove_status status = drove__trials_open(&opt, &t->bench);
+    free(identity);
+    return status == DROVE_OK ? write_run_file(t, NULL, t->base) : status;
+}
+
+/* ---- what is searched ---- */
+
+static drove_status choose_metric(tuner *t, drove_y_kind kind)
+{
+    static const char *const usual[] = {
+        [DROVE_Y_CLASS] = "log_loss", [DROVE_Y_VALUE] = "rmse", [DROVE_Y_LABELS] = "loss"};
+    const char *key = t->opt->metric != NULL ? t->opt->metric : usual[kind];
+    const char *known[16];
+    size_t n = 0;
+    for (; drove__study_metrics[n].key != NULL; n++) {
+        known[n] = drove__study_metrics[n].key;
+        if (strcmp(key, known[n]) == 0) t->metric = &drove__study_metrics[n];
+    }
+    if (t->metric != NULL) return DROVE_OK;
+    return drove__fail_in(drove__fail_unknown("metric", key, known, n), "--metric");
+}
+
+/* Reads the data once, so that what is wrong with them is said before any trial. */
+static drove_status look_at_data(tuner *t)
+{
+    char spec[DROVE_TEXT_SIZE];
+    drove_data *data, *test;
+    const drove_options *run = &t->opt->run;
+    if (strcmp(run->data, "-") == 0 || strncmp(run->data, "-?", 2) == 0)
+        return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
+                                        "found standard input");
+    DROVE_TRY(drove_data_set_label(run->data, run->label, spec, sizeof spec));
+    DROVE_TRY(drove_data_open(spec, "", run->seed, &data, &test));
+    const drove_storage *s = data->storage;
+    bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
+    drove_status status = choose_metric(t, s->y_kind);
+    if (status == DROVE_OK && t->opt->space == NULL)
+        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, t->opt->given, t->opt->n_given,
+                           &t->space);
+    drove_data_destroy(data);
+    return status;
+}
+
+static drove_status check(const drove_tune_options *opt)
+{
+    static const char *const refused[] = {"until", "resume"};
+    for (size_t i = 0; i < DROVE_COUNT(refused); i++)
+        if (is_given(opt, refused[i]))
+            return drove__fail(DROVE_E_ARG,
+                               "--%s: trials have lengths of their own: expected --epochs, of the "
+                               "longest, and --budget",
+                               refused[i]);
+    if (opt->program == NULL)
+        return drove__fail(DROVE_E_ARG, "program: expected the path of drove, found none");
+    if (opt->epochs < 0.0 || opt->seconds < 0.0 || opt->limit < 0.0 || opt->folds > 100 ||
+        opt->jobs > 1024)
+        return drove__fail(DROVE_E_ARG, "expected epochs, seconds and limit >= 0, folds <= 100 and "
+                                        "jobs <= 1024");
+    return DROVE_OK;
+}
+
+/* ---- brackets ---- */
+
+/* A point that is no candidate yet. */
+static bool draw_new(tuner *t)
+{
+    candidate *c = &t->candidate[t->n];
+    if (t->n == MOST_CANDIDATES) return false;
+    for (unsigned tries = 0; tries < MOST_DRAWS; tries++) {
+        bool is_new = true;
+        *c = (candidate){.rank = INFINITY, .score = NAN, .number = ++t->n_drawn};
+        drove__space_draw(&t->space, t->opt->run.seed, c->number, &c->point);
+        for (size_t i = 0; i < t->n && is_new; i++)
+            is_new = !drove__point_equal(&c->point, &t->candidate[i].point);
+        if (!is_new) continue;
+        t->n++;
+        return true;
+    }
+    return false;
+}
+
+/* The mean over the folds.  Where time was up too early, what it had before stands. */
+static void take_scores(candidate *c, double epochs, const drove_trial_end *end, unsigned n)
+{
+    double rank = 0.0, score = 0.0, seconds = 0.0;
+    for (unsigned i = 0; i < n; i++) {
+        if (!end[i].is_done) return;
+        if (end[i].timed_out) epochs = fmin(epochs, end[i].epochs);
+        rank += end[i].rank / n;
+        score += end[i].score / n;
+        seconds += end[i].seconds;
+    }
+    if (epochs <= c->epochs) return;
+    c->epochs = epochs;
+    c->rank = rank;
+    c->score = score;
+    c->seconds = seconds;
+}
+
+/* Trials of these candidates for so many epochs. */
+static drove_status run_rung(tuner *t, candidate *const *who, size_t n, unsigned rung)
+{
+    const double epochs = t->epochs / pow(ETA, RUNGS - 1 - (double)rung);
+    const unsigned n_folds = rung == RUNGS - 1 ? t->n_folds : 1;
+    drove_trial_job *job = drove__alloc(n * n_folds, sizeof *job);
+    drove_trial_end *end = drove__alloc(n * n_folds, sizeof *end);
+    drove_status status = job != NULL && end != NULL
+                              ? DROVE_OK
+                              : drove__fail_nomem("trials", n * n_folds * sizeof *job);
+    for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++)
+        job[i] = (drove_trial_job){.point = &who[i / n_folds]->point,
+                                   .number = who[i / n_folds]->number,
+                                   .epochs = epochs,
+                                   .fold = 1 + (unsigned)(i % n_folds),
+                                   .n_folds = t->n_folds};
+    if (status == DROVE_OK)
+        status = drove__trials_run_all(t->bench, job, n * n_folds, t->until_ns, end);
+    for (size_t i = 0; status == DROVE_OK && i < n; i++)
+        take_scores(who[i], epochs, end + i * n_folds, n_folds);
+    for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++) t->is_over |= !end[i].is_done;
+    drove__free(job);
+    drove__free(end);
+    return status;
+}
+
+/* Longer trials say more; of those of the same length the better score. */
+static int compare(const candidate *a, const candidate *b)
+{
+    if (a->epochs != b->epochs) return a->epochs > b->epochs ? -1 : 1;
+    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int compare_for_sort(const void *a, const void *b)
+{
+    return compare(*(candidate *const *)a, *(candidate *const *)b);
+}
+
+/* The defaults stay to the end of theirs, so that the others have something to be better than. */
+static drove_status run_bracket(tuner *t, size_t first)
+{
+    candidate *who[BRACKET + 1];
+    size_t n = t->n - first;
+    for (size_t i = 0; i < n; i++) who[i] = &t->candidate[first + i];
+    for (unsigned rung = 0; rung < RUNGS && !t->is_over && n > 0; rung++) {
+        DROVE_TRY(run_rung(t, who, n, rung));
+        qsort(who, n, sizeof *who, compare_for_sort);
+        n = (n + ETA - 1) / ETA;
+        while (n > 0 && !isfinite(who[n - 1]->rank)) n--;
+        if (first != 0) continue;
+        bool has_defaults = false;
+        for (size_t i = 0; i < n; i++) has_defaults |= who[i] == &t->candidate[0];
+        if (!has_defaults) who[n++] = &t->candidate[0];
+    }
+    return DROVE_OK;
+}
+
+static drove_status search(tuner *t)
+{
+    t->candidate = drove__alloc(MOST_CANDIDATES + 1, sizeof *t->candidate);
+    if (t->candidate == NULL)
+        return drove__fail_nomem("settings", MOST_CANDIDATES * sizeof *t->candidate);
+    t->candidate[0] = (candidate){.rank = INFINITY, .score = NAN};
+    t->n = 1;
+    for (size_t first = 0; !t->is_over && drove__trials_signal(t->bench) == 0; first = t->n) {
+        while (t->n - first < BRACKET && draw_new(t)) continue;
+        if (t->n == first) break; /* the space has no others */
+        DROVE_TRY(run_bracket(t, first));
+    }
+    return DROVE_OK;
+}
+
+/* ---- the best ---- */
+
+/* A folder that does not exist yet: best, best-2 ... */
+static void name_best(const tuner *t, char *into, size_t size)
+{
+    snprintf(into, size, "%s/best", t->folder);
+    for (unsigned i = 2; access(into, F_OK) == 0 && i < 10000; i++)
+        snprintf(into, size, "%s/best-%u", t->folder, i);
+}
+
+/* Trains on all training data; *summary_out is the run's. */
+static drove_status train_best(const tuner *t, const candidate *best, char *folder, size_t size,
+                               json_t **summary_out)
+{
+    static const struct timespec moment = {.tv_nsec = 5000000};
+    char file[DROVE_TEXT_SIZE + 32], out[DROVE_TEXT_SIZE + 32], err[DROVE_TEXT_SIZE + 32];
+    drove_child child;
+    name_best(t, folder, size);
+    snprintf(file, sizeof file, "%.1000s.yaml", folder);
+    snprintf(out, sizeof out, "%.1000s.json", folder);
+    snprintf(err, sizeof err, "%.1000s.txt", folder);
+    DROVE_TRY(write_run_file(t, best, file));
+    const char *argv[] = {t->opt->program, "train",  file,      "--out",
+                          folder,          "--json", "--quiet", NULL};
+    DROVE_TRY(drove__child_start(&child, (char *const *)(void *)argv, out, err, 0.0));
+    while (!drove__child_has_ended(&child)) {
+        if (drove__trials_signal(t->bench) != 0) drove__child_stop(&child);
+        nanosleep(&moment, NULL);
+    }
+    if (drove__trials_signal(t->bench) != 0) return DROVE_OK;
+    if (child.status != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: the run with the best settings ended with status %d (%s)", file,
+                           child.status, err);
+    *summary_out = json_load_file(out, 0, NULL);
+    return *summary_out != NULL ? DROVE_OK
+                                : drove__fail(DROVE_E_DATA, "%s: expected a run's summary", out);
+}
+
+/* ---- the result ---- */
+
+static json_t *describe(const candidate *c)
+{
+    json_t *settings = json_object();
+    for (unsigned i = 0; i < c->point.n_settings; i++)
+        json_object_set_new(settings, c->point.setting[i].name,
+                            json_string_nocheck(c->point.setting[i].value));
+    return json_pack("{s:o s:o s:f s:f}", "settings", settings, "score", drove__json_real(c->score),
+                     "epochs", c->epochs, "seconds", c->seconds);
+}
+
+static drove_status make_json(const tuner *t, candidate *const *order, const char *folder,
+                              const json_t *summary, char **out)
+{
+    json_t *all = json_object(), *best = json_array();
+    for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++)
+        json_array_append_new(best, describe(order[i]));
+    json_object_set_new(all, "metric", json_string(t->metric->key));
+    json_object_set_new(all, "best", best);
+    json_object_set_new(all, "defaults", describe(&t->candidate[0]));
+    json_object_set_new(all, "trials", json_integer((json_int_t)drove__trials_count(t->bench)));
+    json_object_set_new(all, "seconds", json_real(drove__trials_seconds(t->bench)));
+    json_object_set_new(all, "out", json_string_nocheck(t->folder));
+    json_object_set_new(all, "run", summary != NULL ? json_string_nocheck(folder) : json_null());
+    json_object_set_new(all, "summary", summary != NULL ? json_deep_copy(summary) : json_null());
+    return drove__json_text(all, 9, out);
+}
+
+static void print_table(const tuner *t, candidate *const *order, FILE *stream)
+{
+    char text[512];
+    fprintf(stream, "\n  %-18s %8s %9s  %s\n", t->metric->key, "epochs", "seconds", "settings");
+    for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++) {
+        drove__point_text(&order[i]->point, text, sizeof text);
+        fprintf(stream, "  %-18.6g %8.4g %9.1f  %s\n", order[i]->score, order[i]->epochs,
+                order[i]->seconds, text);
+    }
+}
+
+static void print_run(const json_t *summary, const char *folder, FILE *stream)
+{
+    const json_t *loss = json_object_get(summary, "test_loss"),
+                 *accuracy = json_object_get(summary, "test_accuracy");
+    fprintf(stream, "\n  model       %s/model.safetensors\n  run file    %s.yaml\n", folder,
+            folder);
+    if (!json_is_number(loss)) return;
+    fprintf(stream, "  test data   loss %.6g", json_number_value(loss));
+    if (json_is_number(accuracy))
+        fprintf(stream, ", accuracy %.2f %%", 100.0 * json_number_value(accuracy));
+    fputc('\n', stream);
+}
+
+static drove_status make_text(const tuner *t, candidate *const *order, const char *folder,
+                              const json_t *summary, char **out)
+{
+    char text[512];
+    size_t size;
+    FILE *stream = open_memstream(out, &size);
+    if (stream == NULL) return drove__fail_nomem("report", SHOWN * sizeof text);
+    drove__point_text(&order[0]->point, text, sizeof text);
+    fprintf(stream, "Best of %llu trials in %.1f s: %s %.6g, of the defaults %.6g: %s\n",
+            (unsigned long long)drove__trials_count(t->bench), drove__trials_seconds(t->bench),
+            t->metric->key, order[0]->score, t->candidate[0].score, text);
+    print_table(t, order, stream);
+    if (summary != NULL) print_run(summary, folder, stream);
+    fprintf(stream, "  trials      %s/trials.jsonl\n", t->folder);
+    if (drove__trials_signal(t->bench) != 0)
+        fprintf(stream, "  interrupted: the same command with --out %s goes on\n", t->folder);
+    return fclose(stream) == 0 ? DROVE_OK : drove__fail_nomem("report", sizeof text);
+}
+
+static drove_status conclude(const tuner *t, drove_tune_result *result)
+{
+    char folder[DROVE_TEXT_SIZE + 32] = "";
+    json_t *summary = NULL;
+    candidate **order = drove__alloc(t->n, sizeof *order);
+    if (order == NULL) return drove__fail_nomem("report", t->n * sizeof *order);
+    for (size_t i = 0; i < t->n; i++) order[i] = &t->candidate[i];
+    qsort(order, t->n, sizeof *order, compare_for_sort);
+    result->signal = drove__trials_signal(t->bench);
+    drove_status status = DROVE_OK;
+    if (!isfinite(order[0]->rank) && result->signal == 0)
+        status =
+            drove__fail(DROVE_E_DATA, "no trial gave %s: expected at least one in %s/trials.jsonl",
+                        t->metric->key, t->folder);
+    if (status == DROVE_OK && result->signal == 0)
+        status = train_best(t, order[0], folder, sizeof folder, &summary);
+    result->signal = drove__trials_signal(t->bench);
+    if (status == DROVE_OK) status = make_json(t, order, folder, summary, &result->json);
+    if (status == DROVE_OK) status = make_text(t, order, folder, summary, &result->text);
+    json_decref(summary);
+    drove__free(order);
+    return status;
+}
+
+static drove_status prepare(tuner *t)
+{
+    const drove_tune_options *opt = t->opt;
+    DROVE_TRY(check(opt));
+    t->epochs = opt->epochs > 0.0 ? opt->epochs : USUAL_EPOCHS;
+    t->seconds = opt->seconds == 0.0 && opt->trials == 0 ? USUAL_SECONDS : opt->seconds;
+    t->n_folds = opt->folds > 1 ? (unsigned)opt->folds : 1;
+    if (opt->space != NULL)
+        DROVE_TRY(drove__space_load(opt->space, opt->given, opt->n_given, &t->space));
+    DROVE_TRY(look_at_data(t));
+    DROVE_TRY(open_folder(t));
+    t->until_ns = UINT64_MAX;
+    if (t->seconds == 0.0) return DROVE_OK;
+    const double jobs = opt->jobs > 0 ? (double)opt->jobs : 1.0;
+    double left = t->seconds - drove__trials_seconds(t->bench) / jobs;
+    t->until_ns = drove__now_ns() + (left > 0.0 ? (uint64_t)(left * 1e9) : 0);
+    return DROVE_OK;
+}
+
+drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
+{
+    tuner *t = drove__alloc(1, sizeof *t);
+    drove_tune_result *result = drove__alloc(1, sizeof *result);
+    *out = NULL;
+    drove_status status =
+        t != NULL && result != NULL ? DROVE_OK : drove__fail_nomem("search", sizeof *t);
+    if (status == DROVE_OK) {
+        t->opt = options;
+        status = prepare(t);
+    }
+    if (status == DROVE_OK) status = search(t);
+    if (status == DROVE_OK) status = conclude(t, result);
+    if (t != NULL) {
+        drove__trials_close(t->bench);
+        drove__free(t->candidate);
+    }
+    drove__free(t);
+    if (status == DROVE_OK) *out = result;
+    else drove_tune_result_destroy(result);
+    return status;
+}
+
+void drove_tune_result_destroy(drove_tune_result *result)
+{
+    if (result == NULL) return;
+    free(result->json);
+    free(result->text);
+    drove__free(result);
+}
+
+int drove_tune_interrupted(const drove_tune_result *result)
+{
+    return result->signal;
+}
+
+const char *drove_tune_result_json(const drove_tune_result *result)
+{
+    return result->json;
+}
+
+drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream)
+{
+    if (fputs(result->text, stream) >= 0) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
+}

@@ -1,0 +1,146 @@
+/* tests/unit/study/test_space.c - spaces of settings: what is drawn, what a file may say. */
+#include "base/mem.h"
+#include "study/space.h"
+
+#include <drove/status.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char *value_of(const drove_point *p, const char *name)
+{
+    for (unsigned i = 0; i < p->n_settings; i++)
+        if (strcmp(p->setting[i].name, name) == 0) return p->setting[i].value;
+    return NULL;
+}
+
+/* Every setting of every point is one that a run takes. */
+static void usual_points_are_options(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        drove_space space;
+        unsigned n_models = 0, n_steps = 0;
+        drove__space_usual(kind == 1, kind == 2, NULL, 0, &space);
+        for (uint64_t number = 1; number < 300; number++) {
+            drove_point p;
+            drove_options opt = drove_options_default();
+            drove__space_draw(&space, 7, number, &p);
+            for (unsigned i = 0; i < p.n_settings; i++)
+                assert_int_equal(drove_options_set(&opt, p.setting[i].name, p.setting[i].value),
+                                 DROVE_OK);
+            assert_int_equal(drove_options_validate(&opt), DROVE_OK);
+            n_models += value_of(&p, "model") != NULL;
+            n_steps += value_of(&p, "lr") != NULL;
+            if (value_of(&p, "lr") != NULL) assert_non_null(value_of(&p, "rule"));
+        }
+        assert_int_equal(n_models, kind == 2 ? 0 : 299); /* wide data: as the run would choose */
+        assert_in_range(n_steps, 299 * 2 / 5, 299 * 4 / 5);
+    }
+}
+
+static void given_options_stay(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"weight-decay", "lr"};
+    drove_space space;
+    drove__space_usual(false, false, given, DROVE_COUNT(given), &space);
+    for (uint64_t number = 0; number < 200; number++) {
+        drove_point p;
+        drove__space_draw(&space, 1, number, &p);
+        assert_null(value_of(&p, "lr"));
+        assert_null(value_of(&p, "rule")); /* the step size was one of the given rule */
+        assert_null(value_of(&p, "weight_decay"));
+        assert_non_null(value_of(&p, "model"));
+    }
+}
+
+static void a_number_is_a_point(void **state)
+{
+    (void)state;
+    drove_space space;
+    drove_point a, b, c;
+    unsigned n_equal = 0;
+    drove__space_usual(false, false, NULL, 0, &space);
+    for (uint64_t number = 0; number < 50; number++) {
+        drove__space_draw(&space, 1, number, &a);
+        drove__space_draw(&space, 1, number, &b);
+        drove__space_draw(&space, 2, number, &c);
+        assert_true(drove__point_equal(&a, &b));
+        n_equal += drove__point_equal(&a, &c);
+    }
+    assert_in_range(n_equal, 0, 5);
+}
+
+static void ranges_of_a_file_hold(void **state)
+{
+    (void)state;
+    drove_space space;
+    unsigned n_low = 0, n_values = 0;
+    write_file("space.yaml", "lr: {log: [1e-4, 1]}\n"
+                             "batch: {uniform: [10, 20]}\n"
+                             "model: [linear, \"mlp:16\"]\n");
+    assert_int_equal(drove__space_load("space.yaml", NULL, 0, &space), DROVE_OK);
+    assert_int_equal(space.n_dimensions, 3);
+    for (uint64_t number = 0; number < 1000; number++) {
+        drove_point p;
+        drove__space_draw(&space, 3, number, &p);
+        double lr = atof(value_of(&p, "lr")), batch = atof(value_of(&p, "batch"));
+        assert_true(lr >= 1e-4 && lr <= 1.0);
+        assert_true(batch >= 10 && batch <= 20 && batch == (double)(int)batch);
+        n_low += lr < 1e-2; /* half of the range in the logarithm */
+        n_values += strcmp(value_of(&p, "model"), "linear") == 0;
+    }
+    assert_in_range(n_low, 430, 570);
+    assert_in_range(n_values, 430, 570);
+}
+
+static void refused(const char *text, const char *expected)
+{
+    static const char *const given[] = {"model"};
+    drove_space space;
+    write_file("bad.yaml", text);
+    assert_int_equal(drove__space_load("bad.yaml", given, 1, &space), DROVE_E_ARG);
+    if (strstr(drove_error_text(), expected) == NULL) fail_msg("%s", drove_error_text());
+}
+
+static void bad_files_are_refused(void **state)
+{
+    (void)state;
+    refused("", "bad.yaml: expected at least one option");
+    refused("lrr: [1]\n", "bad.yaml:1:1: unknown option \"lrr\"; did you mean \"lr\"?");
+    refused("lr: 1\n", "bad.yaml:1:5: expected a list of values");
+    refused("lr: []\n", "expected at least one value");
+    refused("lr: [1, x]\n", "bad.yaml:1:9: --lr");
+    refused("lr: {log: [0.1]}\n", "expected a number, found the end of a list");
+    refused("lr: {log: [1, 0.1]}\n", "expected LEAST <= MOST");
+    refused("lr: {logg: [1, 2]}\n", "expected log or uniform");
+    refused("lr: [1]\nlr: [2]\n", "bad.yaml:2:1");
+    refused("model: [linear]\n", "expected an option that was not given, found \"model\"");
+    refused("seed: [1, 2]\n", "expected an option of the model or the method");
+    refused("lr: [[1]]\n", "bad.yaml:1:6: expected a value of the option");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_points_are_options), cmocka_unit_test(given_options_stay),
+        cmocka_unit_test(a_number_is_a_point),      cmocka_unit_test(ranges_of_a_file_hold),
+        cmocka_unit_test(bad_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
