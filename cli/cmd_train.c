@@ -140,7 +140,7 @@ static int train(const cli_args *args)
     drove_callbacks callbacks = cli_progress_callbacks(&progress);
     progress.on_begin = on_begin;
     status = drove_train(&options, &callbacks, &result);
-    cli_progress_clear(&progress);
+    cli_progress_end(&progress);
     if (status != DROVE_OK) {
         int failed = cli_library_error(status);
         drove_ranks_abandon(failed);

@@ -26,6 +26,7 @@ enum {
 
 static const char clear_line[] = "\r\033[K";
 static const uint64_t redraw_ns = 100000000; /* at most ten times a second */
+static const uint64_t line_ns = 1000000000;  /* between two lines without a terminal */
 static volatile sig_atomic_t is_drawn;       /* for the signal handler       */
 
 static uint64_t now_ns(void)
@@ -191,6 +192,29 @@ static void print_evaluation(const drove_progress *p)
     fprintf(stderr, "%s\n", line);
 }
 
+/* The first at once, then at most one a second; the last one that was left out stays in hand. */
+static void show_evaluation(cli_progress *progress, const drove_progress *p)
+{
+    uint64_t now = now_ns();
+    progress->last = *p;
+    progress->holds_last = progress->printed_ns != 0 && now - progress->printed_ns < line_ns;
+    if (progress->holds_last) return;
+    print_evaluation(p);
+    progress->printed_ns = now;
+}
+
+static void print_last(cli_progress *progress)
+{
+    if (progress->holds_last) print_evaluation(&progress->last);
+    progress->holds_last = false;
+}
+
+void cli_progress_end(cli_progress *progress)
+{
+    cli_progress_clear(progress);
+    print_last(progress);
+}
+
 /* ---- callbacks ---- */
 
 static void on_progress(void *context, const drove_progress *p)
@@ -208,7 +232,7 @@ static void on_evaluated(void *context, const drove_progress *p)
     progress->is_begun = true;
     if (progress->is_quiet) return;
     if (progress->is_terminal) on_progress(context, p);
-    else print_evaluation(p);
+    else show_evaluation(progress, p);
 }
 
 static void on_message(void *context, const char *line)

@@ -9,11 +9,14 @@
 
 typedef struct cli_progress {
     bool is_quiet;          /* nothing at all                                                   */
-    bool is_terminal;       /* a bar; else one line an evaluation                               */
+    bool is_terminal;       /* a bar; else lines of evaluations, at most one a second           */
     bool is_utf8;           /* the locale's character set: blocks instead of number signs       */
     bool is_begun;          /* the first evaluation is done                                     */
     void (*on_begin)(void); /* called at the first evaluation; NULL: nothing                   */
     uint64_t drawn_ns;      /* when the bar was drawn last; 0 = it is not on the screen         */
+    uint64_t printed_ns;    /* when the last line of an evaluation was printed; 0: none         */
+    bool     holds_last;    /* ... and this one waits, unless a later one takes its place       */
+    drove_progress last;
 } cli_progress;
 
 void cli_progress_init(cli_progress *progress, bool is_quiet);
@@ -21,6 +24,8 @@ void cli_progress_init(cli_progress *progress, bool is_quiet);
 drove_callbacks cli_progress_callbacks(cli_progress *progress);
 /* Takes the bar off the screen. */
 void cli_progress_clear(cli_progress *progress);
+/* The run has ended: the line that still waits is printed, or the bar taken off. */
+void cli_progress_end(cli_progress *progress);
 /* The same from a signal handler, for whichever bar is drawn. */
 void cli_progress_clear_by_signal(void);
 
