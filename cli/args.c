@@ -2,9 +2,11 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_FLAGS = 96 };
 
@@ -19,9 +21,16 @@ int cli_error(int status, const char *format, ...)
     return status;
 }
 
+bool cli_reader_has_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int cli_output_error(void)
 {
     static bool is_said;
+    if (cli_reader_has_gone()) return CLI_OK; /* head -n 1 has what it wants */
     if (!is_said) {
         cli_error(CLI_FAILED, "standard output: %s",
                   errno != 0 ? strerror(errno) : "cannot be written");
