@@ -160,6 +160,7 @@ typedef struct drove_facts {
     uint64_t                 train_ns;
 
     unsigned            n_workers;
+    bool                is_repeatable; /* the same options give the same bits again */
     drove_worker_kind   kind;
     drove_worker_facts *worker;          /* [n_workers] */
     unsigned            n_groups;        /* 0: no coordinator */

@@ -209,6 +209,9 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     json_object_set_new(object, "features",
                         f->features[0] != '\0' ? json_string(f->features) : json_null());
     json_object_set_new(object, "isa", json_string(f->isa));
+    json_object_set_new(object, "out",
+                        f->opt->out[0] != '\0' ? json_string(f->opt->out) : json_null());
+    json_object_set_new(object, "repeatable", json_boolean(f->is_repeatable));
     json_object_set_new(object, "prefetch", json_string(f->opt->prefetch));
     json_object_set_new(object, "prefetch_hardware", json_string(f->prefetch_hardware));
     set_precision(f, &total, object);

@@ -1,4 +1,5 @@
-/* report/text.c - the result of a run for people. */
+/* report/text.c - the result of a run for people: how good the model is and where it lies, then how
+ * it was trained and how the workers fared. */
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -162,6 +163,11 @@ static void print_files(const drove_facts *f, FILE *stream)
 {
     const char *folder = f->opt->out;
     if (folder[0] == '\0') return;
+    if (f->outcome != DROVE_CRASHED)
+        fprintf(stream,
+                "\n  use it      drove predict %s --data FILE\n"
+                "  measure it  drove eval %s --data FILE",
+                folder, folder);
     fprintf(stream, "\n  files in %s:\n", folder);
     bool is_judged = f->tuning.n_validation_rows > 0;
     fprintf(stream, "    model.safetensors  %s     best.safetensors   best %s loss\n",
@@ -178,16 +184,29 @@ static void print_files(const drove_facts *f, FILE *stream)
         folder);
 }
 
+/* Threads that race give other bits each time, whatever the seed. */
+static void print_repeatable(const drove_facts *f, FILE *stream)
+{
+    if (f->is_repeatable) return;
+    fprintf(stream, "  repeatable  no: the order in which %u %s meet is left to chance; %s\n",
+            f->n_workers, kind_of_workers(f),
+            f->kind == DROVE_WORKER_THREAD && f->n_groups == 0
+                ? "--threads 1 or --strategy sync repeats a run bit for bit"
+                : "one worker repeats a run bit for bit");
+}
+
 drove_status drove__report_print(const drove_facts *f, FILE *stream)
 {
     print_headline(f, stream);
     print_quality(f, stream);
     drove__report_metrics_print(f, stream);
+    print_files(f, stream);
+    fputc('\n', stream);
     print_tuning(f, stream);
     print_marks(f, stream);
+    print_repeatable(f, stream);
     print_speed(f, stream);
     drove__report_groups_print(f, stream);
     drove__report_replicas_print(f, stream);
-    print_files(f, stream);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the summary") : DROVE_OK;
 }

@@ -108,6 +108,9 @@ static void for_people(void **state)
         "Finished after 1.00 s of training: 2.00 epochs, 200 updates.\n\n"
         "  loss        2.3 -> 0.25\n"
         "  accuracy    90.00 %\n"
+        "\n"
+        "  repeatable  no: the order in which 2 threads meet is left to chance; --threads 1 or "
+        "--strategy sync repeats a run bit for bit\n"
         "  speed       2,000 examples/s, 200 updates/s: hogwild, 2 threads, batch 10, kernels ref\n"
         "  a step      forward 5000.0, backward 0.0, update 0.0, publish 0.0, pull 0.0, wait 0.0, "
         "other 0.0 us\n"
@@ -128,6 +131,9 @@ static void sections_for_people(void **state)
         "parameters equal at all of 3 looks\n",
         "320      0.000         0.000      0.000",
         "best held-out loss",
+        "  use it      drove predict runs/a --data FILE\n",
+        "  repeatable  no: the order in which 2 processes meet is left to chance; one worker "
+        "repeats",
     };
     fixture *x = *state;
     drove_facts *f = &x->facts;
