@@ -88,11 +88,42 @@ static void unknown_flag(cli_args *args, const char *given, size_t n)
     snprintf(word, sizeof word, "%.*s", (int)n, given);
     const char *near = drove_nearest_word(word, known, n_known);
     if (near == NULL)
-        refuse(args, "%s: unknown option \"--%s\"; drove %s --help lists all", command->name, word,
-               command->name);
+        refuse(args, "%s: unknown option \"--%s\"; drove %s --help%s lists all", command->name,
+               word, command->name, command->shows_options ? " all" : "");
     else
         refuse(args, "%s: unknown option \"--%s\"; did you mean \"--%s\"?", command->name, word,
                near);
+}
+
+/* What other programs call an option of ours: the answer is what to write.  value: the next word
+ * or NULL.  false: no such word. */
+static bool foreign_flag(cli_args *args, const char *given, size_t n, const char *value)
+{
+    static const struct {
+        const char *word, *ours, *value_name;
+    } foreign[] = {
+        {"epochs", "--until epochs=", "N"},
+        {"max-epochs", "--until epochs=", "N"},
+        {"steps", "--until updates=", "N"},
+        {"iterations", "--until updates=", "N"},
+        {"updates", "--until updates=", "N"},
+        {"seconds", "--until seconds=", "N"},
+        {"patience", "--until patience=", "N"},
+        {"learning-rate", "--lr ", "NUMBER"},
+        {"batch-size", "--batch ", "N"},
+        {"optimizer", "--rule ", "SPEC"},
+        {"output", "--out ", "DIR"},
+        {"target", "--label ", "COLUMN"},
+        {"validation", "--until validation=", "N"},
+    };
+    const bool has_value = value != NULL && strncmp(value, "--", 2) != 0;
+    for (size_t i = 0; args->command->takes_options && i < CLI_COUNT(foreign); i++) {
+        if (!same_word(given, n, foreign[i].word)) continue;
+        refuse(args, "%s: unknown option \"--%s\"; write %s%.80s", args->command->name,
+               foreign[i].word, foreign[i].ours, has_value ? value : foreign[i].value_name);
+        return true;
+    }
+    return false;
 }
 
 typedef struct known_flag {
@@ -123,6 +154,16 @@ static bool find_flag(const cli_command *command, const char *given, size_t n, k
 
 /* ---- parsing ---- */
 
+/* --help, --help all, --help=all; value NULL: none. */
+static bool parse_help(const char *value, cli_args *args)
+{
+    args->wants_help = true;
+    args->wants_all_help = value != NULL;
+    if (value == NULL || strcmp(value, "all") == 0) return true;
+    refuse(args, "--help: expected all, or no value, found \"%s\"", value);
+    return false;
+}
+
 /* argv[*at] begins with "--"; moves *at to the last argument used. */
 static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
 {
@@ -130,15 +171,16 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
     const char *equals = strchr(given, '=');
     size_t n = equals != NULL ? (size_t)(equals - given) : strlen(given);
     known_flag flag;
-    if (same_word(given, n, "help") && equals == NULL) {
-        args->wants_help = true;
-        return true;
-    }
-    if (!find_flag(args->command, given, n, &flag)) {
-        unknown_flag(args, given, n);
-        return false;
+    if (same_word(given, n, "help")) {
+        bool is_apart = equals == NULL && *at + 1 < argc && strcmp(argv[*at + 1], "all") == 0;
+        return parse_help(is_apart ? argv[++*at] : equals != NULL ? equals + 1 : NULL, args);
     }
     const char *value = equals != NULL ? equals + 1 : NULL;
+    if (!find_flag(args->command, given, n, &flag)) {
+        const char *next = value == NULL && *at + 1 < argc ? argv[*at + 1] : value;
+        if (!foreign_flag(args, given, n, next)) unknown_flag(args, given, n);
+        return false;
+    }
     if (flag.value_name == NULL && value != NULL) {
         refuse(args, "--%.*s: expected no value, found \"%s\"", (int)n, given, value);
         return false;
@@ -196,8 +238,8 @@ bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args 
         } else if (!flags_ended && strncmp(argument, "--", 2) == 0) {
             good = parse_flag(argc, argv, &i, out);
         } else if (!flags_ended && argument[0] == '-' && argument[1] != '\0') {
-            refuse(out, "%s: unknown option \"%s\"; drove %s --help lists all", command->name,
-                   argument, command->name);
+            refuse(out, "%s: unknown option \"%s\"; drove %s --help%s lists all", command->name,
+                   argument, command->name, command->shows_options ? " all" : "");
             good = false;
         } else {
             out->word[out->n_words++] = argument;

@@ -56,7 +56,7 @@ struct cli_args { /* points into argv                                           
     size_t             n_words, n_options;
     const char       **word;   /* [n_words] arguments that are no flags                          */
     cli_option        *option; /* [n_options] in the order given                                 */
-    bool               wants_help;
+    bool               wants_help, wants_all_help;
     char               why[512]; /* it cannot be used */
 };
 
@@ -88,7 +88,8 @@ drove_status cli_args_apply(const cli_args *args, drove_options *options);
 
 /* help.c */
 void cli_help_program(FILE *stream);
-void cli_help_command(const cli_command *command, FILE *stream);
+/* wants_all: every option of a run, where the command shows them; else those of is_common. */
+void cli_help_command(const cli_command *command, bool wants_all, FILE *stream);
 
 /* json.c */
 void cli_json_string(const char *text, FILE *stream);

@@ -1,7 +1,7 @@
 /* cli/cmd_model.c - drove eval and drove predict: using a saved model. */
 #include "cli.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,25 @@ static bool read_number(const cli_args *args, const char *name, drove_options *o
     return false;
 }
 
-/* The flags that both have; spec[CLI_SPEC_SIZE]: the data.  false: the error is printed. */
-static bool read_flags(const cli_args *args, drove_use_options *use, char *spec)
+/* The file of a run's folder, which is said; path[PATH_MAX].  false: the error is printed. */
+static bool find_model(const char *word, char *path)
+{
+    drove_status status = drove_model_find(word, path, PATH_MAX);
+    if (status != DROVE_OK) {
+        cli_library_error(status);
+        return false;
+    }
+    if (strcmp(word, path) != 0) fprintf(stderr, "drove: model: %s\n", path);
+    return true;
+}
+
+/* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.  false: the
+ * error is printed. */
+static bool read_flags(const cli_args *args, drove_use_options *use, char *path, char *spec)
 {
     drove_options options = drove_options_default(); /* for its checks of numbers */
     const char *data = cli_args_get(args, "data", NULL);
-    *use = (drove_use_options){.model = args->word[0], .data = spec, .message = on_message};
+    *use = (drove_use_options){.model = path, .data = spec, .message = on_message};
     if (data == NULL) {
         cli_error(CLI_WRONG, "%s: expected --data SPEC, found none", args->command->name);
         return false;
@@ -45,7 +58,7 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *spec)
         use->threads = strtoull(options.threads, NULL, 10); /* "all": 0 */
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
-    return true;
+    return find_model(args->word[0], path);
 }
 
 /* One of a flag's words; *out: its place.  false: the error is printed. */
@@ -111,9 +124,9 @@ int cli_eval(const cli_args *args)
     drove_use_options use;
     drove_score_report report;
     drove_metrics *metrics = NULL;
-    char spec[CLI_SPEC_SIZE];
+    char path[PATH_MAX], spec[CLI_SPEC_SIZE];
     size_t word;
-    if (!read_flags(args, &use, spec) ||
+    if (!read_flags(args, &use, path, spec) ||
         !read_word(args, "metrics", words, CLI_COUNT(words), &word))
         return CLI_WRONG;
     drove_status status =
@@ -153,21 +166,11 @@ static bool read_format(const cli_args *args, drove_use_options *use)
     return false;
 }
 
-/* A closed pipe is no error: what is still in the buffer is dropped. */
-static void ignore_closed_pipe(void)
-{
-    if (ferror(stdout)) clearerr(stdout);
-    errno = 0;
-    if (fflush(stdout) != 0 && errno == EPIPE) clearerr(stdout);
-}
-
 int cli_predict(const cli_args *args)
 {
     drove_use_options use;
-    char spec[CLI_SPEC_SIZE];
-    if (!read_flags(args, &use, spec) || !read_format(args, &use)) return CLI_WRONG;
+    char path[PATH_MAX], spec[CLI_SPEC_SIZE];
+    if (!read_flags(args, &use, path, spec) || !read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
-    if (status != DROVE_OK) return cli_library_error(status);
-    ignore_closed_pipe();
-    return CLI_OK;
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

@@ -63,6 +63,19 @@ static bool wants_example(const cli_args *args)
     return true;
 }
 
+/* Where the program has other defaults than the library. */
+static drove_status set_program_defaults(drove_options *options)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        if (info[i].program_text != NULL)
+            status = drove_options_set(options, info[i].name, info[i].program_text);
+    }
+    return status;
+}
+
 static drove_status apply_example(drove_options *options)
 {
     drove_status status = DROVE_OK;
@@ -88,10 +101,10 @@ static void announce_example(const drove_options *options)
  * flags. */
 static drove_status gather_options(const cli_args *args, drove_options *options)
 {
-    drove_status status = DROVE_OK;
     const char *resume = cli_args_get(args, "resume", NULL);
     *options = drove_options_default();
-    if (resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
+    drove_status status = set_program_defaults(options);
+    if (status == DROVE_OK && resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
         status = drove_options_resume(options, resume);
     }
     if (status == DROVE_OK && args->n_words > 0) {

@@ -44,6 +44,12 @@ static void print_flag(const char *name, const char *value_name, const char *hel
     print_wrapped(line, HELP_COLUMN, stream);
 }
 
+static void print_run_option(const drove_option_info *info, FILE *stream)
+{
+    const char *usual = info->program_text != NULL ? info->program_text : info->default_text;
+    print_flag(info->name, info->value_name, info->help, usual, info->list, stream);
+}
+
 static void print_run_options(FILE *stream)
 {
     size_t n;
@@ -52,21 +58,34 @@ static void print_run_options(FILE *stream)
         if (i == 0 || strcmp(info[i].group, info[i - 1].group) != 0) {
             fprintf(stream, "\n%s:\n", info[i].group);
         }
-        print_flag(info[i].name, info[i].value_name, info[i].help, info[i].default_text,
-                   info[i].list, stream);
+        print_run_option(&info[i], stream);
     }
 }
 
-void cli_help_command(const cli_command *command, FILE *stream)
+static void print_common_options(const cli_command *command, FILE *stream)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    fprintf(stream, "\nThe options that most people need; drove %s --help all explains all %zu:\n",
+            command->name, n);
+    for (size_t i = 0; i < n; i++) {
+        if (info[i].is_common) print_run_option(&info[i], stream);
+    }
+}
+
+void cli_help_command(const cli_command *command, bool wants_all, FILE *stream)
 {
     fprintf(stream, "usage: drove %s %s\n\n%s", command->name, command->usage, command->details);
-    if (command->shows_options) print_run_options(stream);
+    if (command->shows_options && wants_all) print_run_options(stream);
+    if (command->shows_options && !wants_all) print_common_options(command, stream);
     fprintf(stream, command->shows_options ? "\nOutput:\n" : "\nOptions:\n");
     for (size_t i = 0; i < command->n_flags; i++) {
         const cli_flag *f = &command->flag[i];
         print_flag(f->name, f->value_name, f->help, f->default_text, f->list, stream);
     }
-    print_flag("help", NULL, "this text", NULL, NULL, stream);
+    print_flag("help", NULL,
+               command->shows_options ? "this text; --help all: with every option" : "this text",
+               NULL, NULL, stream);
 }
 
 void cli_help_program(FILE *stream)

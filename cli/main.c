@@ -224,20 +224,22 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_tune},
     {.name = "eval",
-     .usage = "MODEL.safetensors --data SPEC [--json]",
+     .usage = "MODEL --data SPEC [--json]",
      .help = "how good a saved model is",
      .details = "Computes loss and metrics of a saved model on a data set, beside those of a\n"
                 "constant guess: accuracy, balanced accuracy, log loss, AUC, F1, confusion and\n"
-                "calibration of classes; RMSE, MAE and R2 of values; F1 of label sets.\n",
+                "calibration of classes; RMSE, MAE and R2 of values; F1 of label sets.\n"
+                "MODEL is a saved model (.safetensors) or the folder of a run.\n",
      FLAGS(eval_flags),
      .least_words = 1,
      .most_words = 1,
      .run = cli_eval},
     {.name = "predict",
-     .usage = "MODEL.safetensors --data SPEC [--format WORD] [--out FILE]",
+     .usage = "MODEL --data SPEC [--format WORD] [--out FILE]",
      .help = "predictions of a saved model",
      .details = "Writes a prediction for every example, in order: as CSV with a header, the label\n"
-                "and p_NAME, the probability of each class; of regression the value.\n",
+                "and p_NAME, the probability of each class; of regression the value.\n"
+                "MODEL is a saved model (.safetensors) or the folder of a run.\n",
      FLAGS(predict_flags),
      .least_words = 1,
      .most_words = 1,
@@ -269,8 +271,8 @@ static const cli_command commands[] = {
      .help = "a network's layers, parameters, work and memory",
      .details = "Describes the network that --model SPEC would train on --data, or on examples of\n"
                 "--input: layers, shapes, parameters, multiply-adds, and the memory of a --batch.\n"
-                "FILE is a description (.yaml, .prototxt) or a saved model (.safetensors).  Takes\n"
-                "every option of drove train.\n",
+                "FILE is a description (.yaml, .prototxt) or a saved model (.safetensors, or the\n"
+                "folder of a run).  Takes every option of drove train.\n",
      .list = "models",
      FLAGS(model_flags),
      .takes_options = true,
@@ -362,22 +364,22 @@ static int run_command(const cli_command *command, int argc, char **argv)
         if (command->refuse != NULL) return command->refuse(args.why);
         return cli_error(CLI_WRONG, "%s", args.why);
     }
-    if (args.wants_help) cli_help_command(command, stdout);
+    if (args.wants_help) cli_help_command(command, args.wants_all_help, stdout);
     else status = command->run(&args);
     cli_args_fini(&args);
     return status;
 }
 
-/* drove help [COMMAND] */
+/* drove help [COMMAND [all]] */
 static int help(int argc, char **argv)
 {
-    if (argc == 0) {
+    if (argc == 0 || strcmp(argv[0], "all") == 0) {
         cli_help_program(stdout);
         return CLI_OK;
     }
     const cli_command *command = cli_command_find(argv[0]);
     if (command == NULL) return unknown_command(argv[0]);
-    cli_help_command(command, stdout);
+    cli_help_command(command, argc > 1 && strcmp(argv[1], "all") == 0, stdout);
     return CLI_OK;
 }
 

@@ -73,7 +73,7 @@ def sets(data, folder):
 # ---- drove ----
 
 def run_drove(args, specs, model, test_paths):
-    command = [args.drove, "train", "--quiet", "--json", "--data", specs[0], "--test", specs[1], "--model", model, *args.flags]
+    command = [args.drove, "train", "--out", "none", "--quiet", "--json", "--data", specs[0], "--test", specs[1], "--model", model, *args.flags]
     begun = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
     wall_s = time.monotonic() - begun

@@ -67,7 +67,7 @@ typedef struct drove_options {
     uint64_t eval_examples;             /* training examples of an evaluation; 0 = all */
     char     metrics[DROVE_TEXT_SIZE];  /* of the summary: auto, none */
     uint64_t seed;
-    char     out[DROVE_TEXT_SIZE];      /* folder; "" = no files */
+    char     out[DROVE_TEXT_SIZE];      /* folder, "auto"; "" = no files */
     char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */
     char     timeline[DROVE_TEXT_SIZE]; /* file; "" = timeline.json in .out */
     char save_every[DROVE_TEXT_SIZE];   /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
@@ -85,6 +85,7 @@ typedef struct drove_option_info {
     drove_option_kind kind;
     size_t            offset;       /* in drove_options */
     const char       *default_text; /* as typed on the command line */
+    const char       *program_text; /* default of the program where it has its own; else NULL */
     double            least, most;  /* range of a number, inclusive */
     const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
     const char *list; /* registry of its names ("strategies") for help and completion; NULL: none */
@@ -92,9 +93,10 @@ typedef struct drove_option_info {
     const char *empty_word;
     /* further accepted words, separated by blanks ("none compact"); NULL: none */
     const char *words;
-    const char *help;     /* one line */
-    bool        is_fixed; /* a resumed run must have the saved run's value */
-    bool        is_local; /* may differ from one rank of a job to the next */
+    const char *help;      /* one line */
+    bool        is_common; /* most people need no others: stands in the short help */
+    bool        is_fixed;  /* a resumed run must have the saved run's value */
+    bool        is_local;  /* may differ from one rank of a job to the next */
 } drove_option_info;
 
 /* The whole table; *n_out entries. Static. */

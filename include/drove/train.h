@@ -102,9 +102,14 @@ typedef enum drove_predict_format {
                             of regression [n_rows] */
 } drove_predict_format;
 
+/* The file of a saved model that a path means, into[size]: the path itself, or in a run's folder
+ * model.safetensors, and best.safetensors where there is no other.  Errors: DROVE_E_FILE (a folder
+ * without either), DROVE_E_ARG (size too small). */
+drove_status drove_model_find(const char *path, char *into, size_t size);
+
 /* Zeroed fields have their defaults. */
 typedef struct drove_use_options {
-    const char *model; /* file */
+    const char *model; /* file, or the folder of a run */
     const char *data;  /* spec; labels are used where present */
     const char *isa;   /* NULL or "" = best */
     uint64_t    batch; /* 0 = 512; for networks other than an mlp, about 64 MB worth */

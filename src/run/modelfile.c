@@ -18,7 +18,10 @@
 #include "base/mem.h"
 #include "base/safetensors.h"
 
+#include <drove/train.h>
+
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,14 +441,16 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
 
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
 {
+    char found[PATH_MAX];
     drove_safetensors st;
     drove_modelfile file = {0};
-    DROVE_TRY(drove__safetensors_load(path, &st));
+    DROVE_TRY(drove_model_find(path, found, sizeof found));
+    DROVE_TRY(drove__safetensors_load(found, &st));
     drove_status status = read_all(&st, &file);
     drove__safetensors_fini(&st);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
-        return drove__fail_in(status, "%s", path);
+        return drove__fail_in(status, "%s", found);
     }
     *out = file;
     return DROVE_OK;
@@ -453,11 +458,13 @@ drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
 
 drove_status drove__modelfile_features(const char *path, drove_features_options *out)
 {
+    char found[PATH_MAX];
     drove_safetensors st;
-    DROVE_TRY(drove__safetensors_load(path, &st));
+    DROVE_TRY(drove_model_find(path, found, sizeof found));
+    DROVE_TRY(drove__safetensors_load(found, &st));
     drove_status status = read_features(&st, out);
     drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", path);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", found);
 }
 
 void drove__modelfile_fini(drove_modelfile *file)

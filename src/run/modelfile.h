@@ -29,10 +29,14 @@ typedef struct drove_modelfile {
     double       *target_mean;    /* [n_classes], [1] for values; NULL: not in the file */
     drove_schema *schema;         /* of a table, or NULL */
 } drove_modelfile;
+/* path: a file, or the folder of a run (drove_model_find). */
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);
 /* The features alone. */
 drove_status drove__modelfile_features(const char *path, drove_features_options *out);
+
+/* Is it the folder of a run, with a model in it? */
+bool drove__modelpath_is_run(const char *path);
 
 /* What these data demand of a model. */
 drove_model_io drove__data_io(const drove_data *data);

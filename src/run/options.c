@@ -25,24 +25,25 @@ static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exch
 #define COUNT(low, high) .kind = DROVE_OPTION_COUNT, .least = (low), .most = (high)
 #define FIXED            .is_fixed = true
 #define LOCAL            .is_local = true
+#define COMMON           .is_common = true
 
 static const drove_option_info table[] = {
-    {WHERE(data), FIXED, .group = problem, TEXT, .default_text = "synth:digits",
+    {WHERE(data), COMMON, FIXED, .group = problem, TEXT, .default_text = "synth:digits",
      .value_name = "SPEC", .list = "data",
      .help = "training data: people.csv, mnist:DIR, libsvm:FILE ..."},
-    {WHERE(test), FIXED, .group = problem, TEXT, .default_text = "split", .value_name = "SPEC",
-     .list = "data", .empty_word = "none", .words = "split none",
+    {WHERE(test), COMMON, FIXED, .group = problem, TEXT, .default_text = "split",
+     .value_name = "SPEC", .list = "data", .empty_word = "none", .words = "split none",
      .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},
-    {WHERE(label), FIXED, .group = problem, TEXT, .default_text = "last", .value_name = "COLUMN",
-     .empty_word = "last", .words = "last",
+    {WHERE(label), COMMON, FIXED, .group = problem, TEXT, .default_text = "last",
+     .value_name = "COLUMN", .empty_word = "last", .words = "last",
      .help = "column of the label in a table, as ?label=: its name or number; several joined by +"},
     {WHERE(features), FIXED, .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "features", .empty_word = "none", .words = "none",
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
-    {WHERE(model), FIXED, .group = problem, TEXT, .default_text = "mlp:128,128,128",
+    {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "mlp:128,128,128",
      .value_name = "SPEC", .list = "models",
-     .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file to go on "
-             "from"},
+     .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file or the "
+             "folder of a run to go on from"},
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
@@ -52,8 +53,8 @@ static const drove_option_info table[] = {
      .list = "losses", .empty_word = "auto", .words = "auto",
      .help = "objective function; auto = the usual one for the model and the data"},
 
-    {WHERE(strategy), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
-     .list = "strategies", .words = "auto",
+    {WHERE(strategy), COMMON, FIXED, .group = method, TEXT, .default_text = "auto",
+     .value_name = "SPEC", .list = "strategies", .words = "auto",
      .help = "how workers share the model; auto = sequential for one worker, hogwild for several, "
              "easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
@@ -68,7 +69,7 @@ static const drove_option_info table[] = {
      .words = "auto shared worker",
      .help = "whether workers share velocity and moments, or each has its own; auto = shared, "
              "unless the strategy keeps them with the workers"},
-    {WHERE(lr), .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
+    {WHERE(lr), COMMON, .group = method, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
      .help = "step size; auto = by short trials on training data; times (P + 1) / P for elastic "
              "strategies with P workers, since no gradient moves their centre"},
@@ -82,7 +83,7 @@ static const drove_option_info table[] = {
      .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
      .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
-    {WHERE(batch), FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "auto",
+    {WHERE(batch), COMMON, FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "auto",
      .value_name = "N", .empty_word = "auto", .words = "auto",
      .help = "examples per worker and step; auto = 32"},
     {WHERE(order), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
@@ -117,8 +118,9 @@ static const drove_option_info table[] = {
      .value_name = "NUMBER",
      .help = "largest magnitude of a parameter of 8 or 16 bits; 0 = from the data"},
 
-    {WHERE(threads), LOCAL, .group = machine, TEXT, .default_text = "all", .value_name = "N",
-     .words = "all", .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
+    {WHERE(threads), COMMON, LOCAL, .group = machine, TEXT, .default_text = "all",
+     .value_name = "N", .words = "all",
+     .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
     {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
      .empty_word = "threads",
      .words = "threads threads: procs: cpu:all cpu: host: opencl: cuda: fake:",
@@ -150,7 +152,7 @@ static const drove_option_info table[] = {
      .words = "auto classic",
      .help = "what auto means: auto = chosen for model and data; classic = sgd or a network's "
              "published rule, step size 0.01, batch 32, 10 epochs, inputs as they are"},
-    {WHERE(until), .group = run, TEXT, .default_text = "auto", .value_name = "CONDITIONS",
+    {WHERE(until), COMMON, .group = run, TEXT, .default_text = "auto", .value_name = "CONDITIONS",
      .words = "auto loss= accuracy= validation= patience= epochs= seconds= updates=",
      .help =
          "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000, "
@@ -168,12 +170,13 @@ static const drove_option_info table[] = {
      .help =
          "of the last parameters, in the summary: auto = on held-out data, and on training data "
          "where that is quick; none"},
-    {WHERE(seed), FIXED, .group = run, COUNT(0, 9e15), .default_text = "1", .value_name = "N",
-     .help = "seed of parameters, order, split and generated data"},
-    {WHERE(out), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "DIR",
-     .empty_word = "none", .words = "none",
-     .help = "folder for model, state, log and summary; none = write nothing"},
-    {WHERE(resume), .group = run, TEXT, .default_text = "none", .value_name = "DIR",
+    {WHERE(seed), COMMON, FIXED, .group = run, COUNT(0, 9e15), .default_text = "1",
+     .value_name = "N", .help = "seed of parameters, order, split and generated data"},
+    {WHERE(out), COMMON, LOCAL, .group = run, TEXT, .default_text = "none", .program_text = "auto",
+     .value_name = "DIR", .empty_word = "none", .words = "auto none",
+     .help = "folder for model, state, log and summary; auto = a new one named after the data, as "
+             "people-1, with --defaults classic none; none = write nothing"},
+    {WHERE(resume), COMMON, .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
     {WHERE(timeline), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",

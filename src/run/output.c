@@ -6,6 +6,7 @@
  */
 #include "run/output.h"
 
+#include "run/outname.h"
 #include "run/progress.h"
 #include "run/stopping.h"
 #include "run/targets.h"
@@ -67,15 +68,32 @@ static void remove_leftovers(const char *folder)
     if (dir != NULL) closedir(dir);
 }
 
-static drove_status make_folder(const drove_run *run)
+static drove_status fail_folder(const drove_run *run, int error)
+{
+    return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
+                             run->opt.out,
+                             run->out_is_auto ? " (--out DIR names another, --out none writes "
+                                                "nothing)"
+                                              : "");
+}
+
+/* A folder of --out auto is new: where another run has just made it, the next number is taken. */
+static drove_status make_numbered(drove_run *run)
+{
+    while (mkdir(run->opt.out, 0777) != 0) {
+        if (errno != EEXIST) return fail_folder(run, errno);
+        DROVE_TRY(drove__outname_next(run));
+    }
+    return DROVE_OK;
+}
+
+static drove_status make_folder(drove_run *run)
 {
     const char *folder = run->opt.out;
     struct stat info;
+    if (run->out_is_auto) return make_numbered(run);
     if (mkdir(folder, 0777) == 0) return DROVE_OK;
-    int error = errno;
-    if (error != EEXIST)
-        return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s",
-                                 folder);
+    if (errno != EEXIST) return fail_folder(run, errno);
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
     }

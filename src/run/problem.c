@@ -102,7 +102,10 @@ static drove_status check_start(const drove_options *opt, const drove_model *mod
 static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
-    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    char path[DROVE_TEXT_SIZE + 32];
+    DROVE_TRY(drove_model_find(run->opt.model, path, sizeof path));
+    if (strcmp(path, run->opt.model) != 0) drove__run_say(run, "model: %s", path);
+    DROVE_TRY(drove__modelfile_load(path, &file));
     drove_status status = check_start(&run->opt, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);

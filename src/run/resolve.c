@@ -5,6 +5,8 @@
 #include "base/spec.h"
 #include "engine/linear/precision.h"
 #include "model/model.h"
+#include "run/modelfile.h"
+#include "run/registry.h"
 #include "run/until.h"
 
 #include <float.h>
@@ -44,11 +46,20 @@ bool drove__prefetch_wants_hardware_off(const char *word)
     return strcmp(word, "off") == 0 || strcmp(word, "hints") == 0;
 }
 
+static bool names_model(const char *model)
+{
+    drove_named known;
+    for (size_t i = 0; drove__registry_at("models", i, &known); i++)
+        if (strcmp(known.name, model) == 0) return true;
+    return false;
+}
+
 bool drove__names_model_file(const char *model)
 {
     static const char ending[] = ".safetensors";
     size_t n = strlen(model), n_ending = sizeof ending - 1;
-    return n > n_ending && strcmp(model + n - n_ending, ending) == 0;
+    if (n > n_ending && strcmp(model + n - n_ending, ending) == 0) return true;
+    return !names_model(model) && drove__modelpath_is_run(model);
 }
 
 /* The number after "epochs=" and the like. */

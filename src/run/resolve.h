@@ -58,7 +58,8 @@ bool drove__resolve_is_low(const drove_options *options);
 bool drove__prefetch_wants_hints(const char *word);
 bool drove__prefetch_wants_hardware_off(const char *word);
 
-/* Does --model name a file of a saved model?  All others are specs. */
+/* Does --model name a saved model: its file, or the folder of a run (./NAME where a kind of model
+ * has that name)?  All others are specs. */
 bool drove__names_model_file(const char *model);
 
 typedef enum drove_save_unit {

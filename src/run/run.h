@@ -7,7 +7,7 @@
  *   control.c    stretches of training between evaluations and saves
  *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
  *   ranks.h      the ranks of a job: joining, agreeing, parking, state
- *   state.c      saving and resuming      output.c   the files of --out
+ *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
@@ -84,10 +84,11 @@ struct drove_run {
     drove_topo     *topo;
     drove_machine   machine;
     drove_plan      plan;
-    bool            lr_is_auto; /* --lr was not given */
-    bool            is_tuned;   /* what was not given is chosen: choose.h */
-    double          lr_base;    /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials    trials;     /* of step sizes */
+    bool            lr_is_auto;  /* --lr was not given */
+    bool            out_is_auto; /* opt.out was "auto": a folder with a number (outname.h) */
+    bool            is_tuned;    /* what was not given is chosen: choose.h */
+    double          lr_base;     /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials    trials;      /* of step sizes */
     double          target_shift, target_scale; /* of the targets while they train: targets.h */
     drove_place    *place;                      /* [plan.n_workers] */
     drove_prefetch_state   prefetch_hardware;   /* while the workers train */

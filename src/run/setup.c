@@ -12,6 +12,7 @@
 #include "loop/host.h"
 #include "run/choose.h"
 #include "run/exchange.h"
+#include "run/outname.h"
 #include "run/output.h"
 #include "run/ranks.h"
 #include "run/registry.h"
@@ -370,6 +371,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
                                     .back_off = 1.0};
     run->standing = unknown;
     DROVE_TRY(drove_options_validate(&run->opt));
+    DROVE_TRY(drove__outname_choose(run));
     run->loop->core_ops =
         drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
     drove__choose_begin(run);

@@ -235,7 +235,8 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(check_word(o, "defaults", "--defaults"));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
-    if (o->resume[0] != '\0' && o->out[0] != '\0' && strcmp(o->resume, o->out) != 0) {
+    bool has_out = o->out[0] != '\0' && strcmp(o->out, "auto") != 0;
+    if (o->resume[0] != '\0' && has_out && strcmp(o->resume, o->out) != 0) {
         return drove__fail(DROVE_E_ARG, "--resume %s: expected no other --out, found \"%s\"",
                            o->resume, o->out);
     }

@@ -1,9 +1,9 @@
-# The manual page has every option of drove train --help, with the same default, and no other.
+# The manual page has every option of drove train --help all, with the same default, and no other.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 page=$DROVE_SOURCE_DIR/docs/man/drove.1
 
-run_for 0 train --help
+run_for 0 train --help all
 awk '
 function flush() {
     if (name == "") return
@@ -24,7 +24,7 @@ function flush() { if (name != "") print name, default; name = "" }
 /^\.Sh OPTIONS OF OTHER/ { flush(); inside = 0 }
 inside && /^\.It Fl -/ { flush(); name = substr($3, 2); default = "-" }
 /^Default: / { default = substr($0, 10) }' "$page" >page.txt
-diff -u table.txt page.txt || fail "drove train --help (-) and the manual page (+) differ"
+diff -u table.txt page.txt || fail "drove train --help all (-) and the manual page (+) differ"
 
 for command in $(commands); do
     grep -q "^\\.It Cm $command\$" "$page" || fail "the manual page lacks the command $command"

@@ -7,7 +7,7 @@ set -eu
 stop_one() {
     local begun=$SECONDS job victim=
     "$DROVE" train --data "synth:digits?n=200&n_test=20" --model mlp:4000,4000,4000 --strategy easgd-async \
-        --workers procs:3 --timeout 2 --until seconds=3 >out.txt 2>err.txt &
+        --workers procs:3 --timeout 2 --until seconds=3 --out none >out.txt 2>err.txt &
     job=$!
     while [ -z "$victim" ] && kill -0 $job 2>/dev/null; do
         read -r victim _ 2>/dev/null <"/proc/$job/task/$job/children" || true

@@ -1,0 +1,51 @@
+/* run/modelpath.c - where a saved model lies: a file, or the folder of a run. */
+#include "run/modelfile.h"
+
+#include "base/file.h"
+
+#include <drove/train.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* The first that is there; the summary of a run is about it. */
+static const char *name_in(const char *folder)
+{
+    static const char *const names[] = {"model.safetensors", "best.safetensors"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = drove__path_join(folder, names[i]);
+        bool is_there = path != NULL && access(path, F_OK) == 0;
+        free(path);
+        if (is_there) return names[i];
+    }
+    return NULL;
+}
+
+bool drove__modelpath_is_run(const char *path)
+{
+    return is_folder(path) && name_in(path) != NULL;
+}
+
+drove_status drove_model_find(const char *path, char *into, size_t size)
+{
+    const char *name = is_folder(path) ? name_in(path) : "";
+    if (name == NULL)
+        return drove__fail(DROVE_E_FILE,
+                           "%s: expected a saved model or the folder of a run, found a folder "
+                           "without model.safetensors",
+                           path);
+    size_t n = strlen(path);
+    const char *slash = *name == '\0' || (n > 0 && path[n - 1] == '/') ? "" : "/";
+    int used = snprintf(into, size, "%s%s%s", path, slash, name);
+    if (used >= 0 && (size_t)used < size) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "model: expected a path below %zu bytes, found %d", size, used);
+}
