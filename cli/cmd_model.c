@@ -23,7 +23,7 @@ static bool read_number(const cli_args *args, const char *name, drove_options *o
     return false;
 }
 
-/* The file of a run's folder, which is said; path[PATH_MAX].  false: the error is printed. */
+/* The file of a model, or of a run's folder; path[PATH_MAX].  false: the error is printed. */
 static bool find_model(const char *word, char *path)
 {
     drove_status status = drove_model_find(word, path, PATH_MAX);
@@ -31,8 +31,13 @@ static bool find_model(const char *word, char *path)
         cli_library_error(status);
         return false;
     }
-    if (strcmp(word, path) != 0) fprintf(stderr, "drove: model: %s\n", path);
     return true;
+}
+
+/* Once it was used: an error is one line. */
+static void say_model(const cli_args *args, const char *path)
+{
+    if (strcmp(args->word[0], path) != 0) fprintf(stderr, "drove: model: %s\n", path);
 }
 
 /* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.  false: the
@@ -132,6 +137,7 @@ int cli_eval(const cli_args *args)
     drove_status status =
         word == 0 ? drove_eval_metrics(&use, &report, &metrics) : drove_eval(&use, &report);
     if (status != DROVE_OK) return cli_library_error(status);
+    say_model(args, path);
     int exit_status = cli_args_has(args, "json") ? print_json(&report, metrics, use.data)
                                                  : print_text(&report, metrics, use.data);
     drove_metrics_destroy(metrics);
@@ -172,5 +178,7 @@ int cli_predict(const cli_args *args)
     char path[PATH_MAX], spec[CLI_SPEC_SIZE];
     if (!read_flags(args, &use, path, spec) || !read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    if (status != DROVE_OK) return cli_library_error(status);
+    say_model(args, path);
+    return CLI_OK;
 }

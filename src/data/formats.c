@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm,
     drove__format_csv, drove__format_table, drove__format_npy, drove__format_cifar10,
@@ -31,8 +32,15 @@ static drove_status fail_unknown(const char *name)
                            "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)",
                            name, near);
     }
+    struct stat about;
+    if (stat(name, &about) == 0 && S_ISDIR(about.st_mode))
+        return drove__fail(DROVE_E_ARG,
+                           "data: expected a file, found the folder \"%s\" (mnist:%s would read "
+                           "MNIST's files in it)",
+                           name, name);
     return drove__fail(DROVE_E_ARG,
-                       "data: expected one of the formats of `drove list data`, found \"%s\"",
+                       "data: expected a file that exists or a format of `drove list data`, found "
+                       "\"%s\"",
                        name);
 }
 

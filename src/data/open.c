@@ -265,8 +265,9 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     DROVE_TRY(read_test(from, train, use_labels, &storage));
     drove_status status = drove__match(train->storage, storage, use_labels);
     if (status != DROVE_OK) {
+        const drove_spec *spec = &from->spec;
         drove__storage_release(storage);
-        return status;
+        return drove__fail_in(status, "%s", spec->n_args > 0 ? spec->arg[0] : spec->name);
     }
     DROVE_TRY(create_view(storage, &test));
     status = copy_augment(from, train, test);

@@ -67,6 +67,18 @@ static drove_status find_target_mean(drove_run *run)
     return DROVE_OK;
 }
 
+/* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
+static drove_status check_classes(const drove_run *run)
+{
+    const drove_storage *s = run->train->storage;
+    char class[DROVE_CLASS_TEXT_SIZE];
+    if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "--data %s: expected labels of at least two classes, found %.60s in all %zu "
+                       "rows (--label names another column)",
+                       run->opt.data, drove__class_text(s, 0, class), s->n_rows);
+}
+
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(drove_run *run)
 {
@@ -76,6 +88,7 @@ drove_status drove__problem_open(drove_run *run)
     drove_status status = open_data(run, &shard);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
+    if (status == DROVE_OK) status = check_classes(run);
     return status == DROVE_OK ? find_target_mean(run) : status;
 }
 

@@ -166,12 +166,23 @@ static void note_unseen(drove_known_table *known, const drove_column *c, const d
                       (int)(shown->cell.length < 40 ? shown->cell.length : 40), shown->cell.text);
 }
 
+/* Of a few rows, a column without values is nothing unusual. */
+static void note_empty(drove_known_table *known, const drove_column *c,
+                       const drove_column_count *count)
+{
+    const uint64_t least_rows = 10, n_rows = known->table.n_rows;
+    if (n_rows < least_rows || count->n_bad > 0 || count->n_missing < n_rows) return;
+    drove__known_note(known, "column \"%.40s\": all %llu cells are missing", c->name,
+                      (unsigned long long)n_rows);
+}
+
 static void note_cells(drove_known_table *known)
 {
     for (size_t i = 0; i < known->schema->n_columns; i++) {
         const drove_column *c = &known->schema->column[i];
         if (!drove__column_is_used(c)) continue;
         const drove_column_count *count = &known->table.count[known->source[i]];
+        note_empty(known, c, count);
         if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(known, c, &count->dictionary);
         if (count->n_bad == 0) continue;
         drove__known_note(known,

@@ -1,0 +1,98 @@
+# Files as people have them by mistake: one clear line each, status 2, and the word that helps.
+# ctest: timeout=120
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+defaults=auto
+
+awk 'BEGIN {
+    srand(1)
+    print "a,b,colour,kind"
+    for (i = 0; i < 120; i++) {
+        a = rand(); b = rand()
+        print a "," b "," (i % 3 ? "red" : "blue") "," (a + b > 1 ? "big" : "small")
+    }
+}' >good.csv
+run_for 0 train good.csv --label kind --until epochs=20 --threads 1 --out m --quiet
+
+# WORD FILE: refused as training data, as test data and as data of a finished model, each time in one line.
+refused() {
+    wrong "$1" train "$2" --label kind --out none
+    wrong "$1" train good.csv --label kind --test "$2" --out none --quiet
+    wrong "$1" eval m --data "$2"
+    wrong "$1" predict m --data "$2"
+}
+
+# ---- what is no table ----
+: >empty.csv
+refused 'empty.csv: expected a table, found an empty file' empty.csv
+head -n 1 good.csv >header.csv
+refused 'header.csv: expected rows below the header, found none' header.csv
+gzip -c good.csv | head -c 300 >cut.csv
+refused 'cut.csv' cut.csv
+head -c 50000 "$DROVE" >program.csv
+refused 'program.csv: expected a table as text, found a binary file' program.csv
+refused 'absent.csv: cannot be opened: No such file' absent.csv
+mkdir folder folder.csv
+refused 'folder.csv: cannot be opened: Is a directory' folder.csv
+wrong 'expected a file, found the folder "folder" (mnist:folder would' train --data folder
+wrong 'expected a file, found the folder "folder"' eval m --data folder
+wrong 'folder: cannot be opened: Is a directory' train folder
+wrong 'expected a file that exists or a format of .drove list data., found "absent"' predict m --data absent
+wrong 'a folder without model.safetensors' predict folder --data good.csv
+
+# One line of 100 MB, as a cell, as a header and behind a quote: refused after 64 MiB, however long it goes on.
+{ head -n 50 good.csv; printf '1,2,'; head -c 100000000 /dev/zero | tr '\0' z; printf ',big\n'; } >long.csv
+refused 'long.csv:51: expected records of at most' long.csv
+head -c 100000000 /dev/zero | tr '\0' 7 >line.csv
+refused 'line.csv: expected lines of at most' line.csv
+rm long.csv line.csv
+
+# ---- columns ----
+wrong 'good.csv has no column "knid"; did you mean "kind"' train good.csv --label knid
+wrong 'from "a" to "kind" or 1 to 4, found "qqqqqqqq"' train good.csv --label qqqqqqqq
+cut -d, -f1,3,4 good.csv >less.csv
+wrong 'less.csv: expected the columns of the training data; 1 missing: "b"' eval m --data less.csv
+wrong 'less.csv: expected the columns of the training data; 1 missing: "b"' \
+    train good.csv --label kind --test less.csv --quiet
+cut -d, -f1-3 good.csv >unlabelled.csv
+wrong 'unlabelled.csv: expected the label column "kind", found none' eval m --data unlabelled.csv
+run_for 0 predict m --data unlabelled.csv
+cp out.txt predictions.txt
+# In another order the columns mean the same: compared with the rows in their own order.
+awk -F, '{ print $4 "," $3 "," $1 "," $2 }' good.csv >moved.csv
+run_for 0 predict m --data moved.csv
+cmp out.txt predictions.txt || fail "moved columns: other predictions"
+# ten thousand of them
+awk 'BEGIN {
+    srand(2)
+    for (i = 0; i < 10000; i++) printf "c%d,", i
+    print "kind"
+    for (r = 0; r < 40; r++) {
+        for (i = 0; i < 10000; i++) printf "%d,", 10 * rand()
+        print r % 2 ? "big" : "small"
+    }
+}' >wide.csv
+run_for 0 train wide.csv --label kind --until epochs=1 --out none
+grep -q 'table: 10001 columns, 40 rows' err.txt || fail "wide.csv: $(cat err.txt)"
+
+# ---- cells ----
+sed 's/red/green/' good.csv >unseen.csv
+run_for 0 predict m --data unseen.csv
+grep -q 'colour": 80 cells with a value that the training data do not have count as missing ("green")' err.txt ||
+    fail "unseen.csv: $(cat err.txt)"
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $2 = "" } { print }' good.csv >hole.csv
+run_for 0 train hole.csv --label kind --until epochs=1 --out none
+run_for 0 eval m --data hole.csv
+grep -q 'column "b": all 120 cells are missing' err.txt || fail "hole.csv: $(cat err.txt)"
+run_for 0 eval m --data good.csv
+if grep -q missing err.txt; then fail "good.csv has all its cells: $(cat err.txt)"; fi
+
+# ---- labels ----
+grep -v small good.csv >same.csv
+wrong 'same.csv: expected labels of at least two classes, found big in all [0-9]* rows' \
+    train same.csv --label kind --test none --quiet
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $4 = "" } { print }' good.csv >nothing.csv
+wrong 'nothing.csv: expected labels in column "kind", found none' train nothing.csv --label kind
+sed 's/small/tiny/' good.csv >other.csv
+wrong 'other.csv: row [0-9]*: expected one of the training data.s 2 classes (big .. small), found "tiny"' \
+    eval m --data other.csv
