@@ -192,7 +192,8 @@ static void print_evaluation(const drove_progress *p)
     fprintf(stderr, "%s\n", line);
 }
 
-/* The first at once, then at most one a second; the last one that was left out stays in hand. */
+/* The first at once, then at most one a second; the last one that was left out stays in hand, for
+ * the end or for a message that refers to it. */
 static void show_evaluation(cli_progress *progress, const drove_progress *p)
 {
     uint64_t now = now_ns();
@@ -239,7 +240,7 @@ static void on_message(void *context, const char *line)
 {
     cli_progress *progress = context;
     if (progress->is_quiet) return;
-    cli_progress_clear(progress);
+    cli_progress_end(progress);
     fprintf(stderr, "drove: %s\n", line);
 }
 

@@ -24,7 +24,7 @@ void cli_progress_init(cli_progress *progress, bool is_quiet);
 drove_callbacks cli_progress_callbacks(cli_progress *progress);
 /* Takes the bar off the screen. */
 void cli_progress_clear(cli_progress *progress);
-/* The run has ended: the line that still waits is printed, or the bar taken off. */
+/* Something else is to be printed: the bar is taken off, or the line that still waits printed. */
 void cli_progress_end(cli_progress *progress);
 /* The same from a signal handler, for whichever bar is drawn. */
 void cli_progress_clear_by_signal(void);

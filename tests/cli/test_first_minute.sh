@@ -1,5 +1,5 @@
-# What a person with a file meets first: a folder with a name, few lines, a summary that leads with the result, the folder
-# as a model, a reader that goes away.
+# What a person with a file meets first: a folder with a name, few lines, a summary that leads with the result, the
+# folder as a model, a reader that goes away.
 # ctest: timeout=240
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -57,25 +57,33 @@ grep '^epoch ' err.txt | tail -n 1 | grep -q '^epoch 3.[0-9]* ' || fail "expecte
 [ "$(wc -l <log/log.jsonl)" -ge 30 ] || fail "expected every evaluation in the log: $(wc -l <log/log.jsonl)"
 
 # ---- the summary: what was asked for, then how it was done ----
-run_for 0 train points.train.csv --label kind --test points.test.csv --until epochs=30 --threads 2 --strategy hogwild --out races
-order=$(grep -nE '^  (loss|held-out|constant|files in|chosen|repeatable|speed)' out.txt | sed 's/:  \([a-z-]*\).*/ \1/' | cut -d' ' -f2 | tr '\n' ' ')
-[ "$order" = "loss held-out constant files chosen repeatable speed " ] || fail "summary in the order $order: $(cat out.txt)"
-grep -q -- '^  repeatable  no: .*--threads 1 or --strategy sync' out.txt || fail "expected a word on repeating: $(cat out.txt)"
+run_for 0 train points.train.csv --label kind --test points.test.csv --until epochs=30 --threads 2 --strategy hogwild \
+    --out races
+order=$(grep -oE '^  (loss|held-out|constant|files|chosen|repeatable|speed) ' out.txt | tr -s ' \n' ' ')
+[ "$order" = " loss held-out constant files chosen repeatable speed " ] ||
+    fail "summary in the order $order: $(cat out.txt)"
+grep -q -- '^  repeatable  no: .*--threads 1 or --strategy sync' out.txt ||
+    fail "expected a word on repeating: $(cat out.txt)"
 if grep -q 'no better than a constant guess' out.txt; then fail "a model that has learnt: $(cat out.txt)"; fi
 # What it advises keeps its promise: the same parameters, bit for bit.
 for how in '--threads 1' '--strategy sync --threads 2'; do
     for i in 1 2; do
         # shellcheck disable=SC2086
-        run_for 0 train points.train.csv --label kind $how --out "again-$i"
+        run_for 0 train points.train.csv --label kind $how --until validation=40,epochs=20 --out "again-$i"
         if grep -q '^  repeatable' out.txt; then fail "$how is repeatable: $(cat out.txt)"; fi
     done
     cmp again-1/model.safetensors again-2/model.safetensors || fail "$how: two runs, two models"
     rm -r again-1 again-2
 done
 # One tiny step teaches nothing.
-awk 'BEGIN { srand(6); print "a,kind"; for (i = 0; i < 300; i++) print rand() "," (rand() < 0.7 ? "x" : "y") }' >noise.csv
+awk 'BEGIN {
+    srand(6)
+    print "a,kind"
+    for (i = 0; i < 300; i++) print rand() "," (rand() < 0.7 ? "x" : "y")
+}' >noise.csv
 run_for 0 train noise.csv --label kind --lr 1e-6 --until updates=1 --threads 1 --out none
-grep -q '^  The model is no better than a constant guess: always x\.$' out.txt || fail "expected the truth: $(cat out.txt)"
+grep -q '^  The model is no better than a constant guess: always x\.$' out.txt ||
+    fail "expected the truth: $(cat out.txt)"
 
 # ---- the folder as a model ----
 for way in points-1 points-1/ "$PWD/points-1" points-1/model.safetensors; do
@@ -103,24 +111,27 @@ run_for 0 train points.train.csv --label kind --model ./logistic --until epochs=
 grep -q 'drove: model: ./logistic/model.safetensors' err.txt || fail "--model ./logistic: $(cat err.txt)"
 
 # ---- --option=value: every option takes its default that way ----
+n_flags=0
 while read -r flag default; do
     run_for 0 info "$flag=$default"
-done <<END
+    n_flags=$((n_flags + 1))
+done <<OPTIONS
 $("$DROVE" train --help=all | awk '
     function flush() { if (match(text, /\[[^][]*\]$/)) print flag, substr(text, RSTART + 1, RLENGTH - 2) }
     /^  --/ { flush(); flag = $1; text = $0; next }
-    /^ {26}/ { sub(/^ +/, " "); text = text $0; next }
+    /^                          [^ ]/ { sub(/^ +/, " "); text = text $0; next }
     { flush(); text = "" }
     END { flush() }')
-END
+OPTIONS
+[ "$n_flags" -ge 40 ] || fail "expected every option with its default, found $n_flags"
 run_for 0 train points.train.csv --label=kind --lr=auto --until=epochs=1 --threads=1 --out=none
 
 # ---- a reader that goes away ----
-for command in "predict points-1 --data big.csv" "list" "list strategies" "list rules --json" "--help" "train --help all" \
-    "data info points.train.csv" "eval points-1 --data points.test.csv" "info" "--version"; do
+for command in "predict points-1 --data big.csv" "list" "list strategies" "list rules --json" "--help" \
+    "train --help all" "data info points.train.csv" "eval points-1 --data points.test.csv" "info" "--version"; do
     [ -s big.csv ] || awk 'NR == 1 { print; next } { for (i = 0; i < 50; i++) print }' points.train.csv >big.csv
     # shellcheck disable=SC2086
     { status=0; "$DROVE" $command 2>err.txt || status=$?; echo "$status" >status.txt; } | head -n 1 >/dev/null
     [ "$(cat status.txt)" = 0 ] || fail "drove $command | head -n 1: status $(cat status.txt)"
-    [ -z "$(grep -v '^drove: model: ' err.txt)" ] || fail "drove $command | head -n 1: $(cat err.txt)"
+    ! grep -qv '^drove: model: ' err.txt || fail "drove $command | head -n 1: $(cat err.txt)"
 done

@@ -30,7 +30,8 @@ flags "$expected/help_train.txt" >short.txt
 flags "$expected/help_train_all.txt" >all.txt
 [ -z "$(comm -23 short.txt all.txt)" ] || fail "--help has options that --help all lacks: $(comm -23 short.txt all.txt)"
 [ "$(grep -cvE -- '--(json|quiet|help)$' short.txt)" = 12 ] || fail "expected twelve options: $(cat short.txt)"
-[ "$(grep -cvE -- '--(json|quiet|help)$' all.txt)" = "$("$DROVE" __complete train -- | grep -cvE -- '--(json|quiet|help)$')" ] ||
+n_all=$(grep -cvE -- '--(json|quiet|help)$' all.txt)
+[ "$n_all" = "$("$DROVE" __complete train -- | grep -cvE -- '--(json|quiet|help)$')" ] ||
     fail "--help all and the completion differ"
 run_for 2 train --help=al
 [ "$(cat err.txt)" = 'drove: --help: expected all, or no value, found "al"' ] || fail "--help=al: $(cat err.txt)"
