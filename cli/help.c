@@ -103,5 +103,9 @@ void cli_help_program(FILE *stream)
     print_flag("version", NULL, "which drove this is", NULL, NULL, stream);
     print_flag("help", NULL, "this text; drove COMMAND --help explains a command", NULL, NULL,
                stream);
-    fprintf(stream, "\ndrove train without arguments trains a network on generated digits.\n");
+    fprintf(stream, "\nFirst steps:\n"
+                    "  drove train people.csv --label survived    a model of a table, in people-1\n"
+                    "  drove eval people-1 --data more.csv        how good it is on other rows\n"
+                    "  drove predict people-1 --data new.csv      its predictions\n"
+                    "  drove train                                a network on generated digits\n");
 }
