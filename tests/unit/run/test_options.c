@@ -91,6 +91,24 @@ static void test_defaults_are_what_the_table_says(void **state)
     assert_int_equal(drove_options_validate(&options), DROVE_OK);
 }
 
+/* The program's own defaults can be set, and the short help has the twelve that it promises. */
+static void test_rows_of_the_program(void **state)
+{
+    (void)state;
+    drove_options options = drove_options_default();
+    size_t n_common = 0;
+    for (size_t i = 0; i < n_options; i++) {
+        n_common += table[i].is_common;
+        if (table[i].program_text == NULL) continue;
+        assert_string_not_equal(table[i].program_text, table[i].default_text);
+        assert_int_equal(drove_options_set(&options, table[i].name, table[i].program_text),
+                         DROVE_OK);
+        assert_string_equal(get(&options, table[i].name), table[i].program_text);
+    }
+    assert_int_equal(n_common, 12);
+    assert_int_equal(drove_options_validate(&options), DROVE_OK);
+}
+
 /* The documented numbers, by hand. */
 static void test_documented_defaults(void **state)
 {
@@ -462,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_whole),
         cmocka_unit_test(test_rows_cover_the_struct),
         cmocka_unit_test(test_defaults_are_what_the_table_says),
+        cmocka_unit_test(test_rows_of_the_program),
         cmocka_unit_test(test_documented_defaults),
         cmocka_unit_test(test_both_spellings),
         cmocka_unit_test(test_numbers_read_back),
