@@ -101,6 +101,7 @@ static drove_status gather_run(const cli_args *args, drove_options *run)
                                                     : drove_options_load(run, args->word[0]);
     }
     if (status == DROVE_OK) status = cli_args_apply(args, run);
+    if (status == DROVE_OK && strcmp(run->out, "auto") == 0) strcpy(run->out, "tune");
     if (status == DROVE_OK) status = drove_options_validate(run);
     return status;
 }

@@ -20,17 +20,18 @@ typedef struct drove_tune_options {
     drove_options run;
     /* [n_given] names of the options that were given: they are not searched */
     const char *const *given;
-    size_t n_given;
-    const char *program; /* path of the program "drove" that runs the trials */
+    size_t             n_given;
+    const char        *program; /* path of the program "drove" that runs the trials */
     const char *space;   /* YAML file of what to search; NULL = model, rule, step, decay, batch */
     const char *metric;  /* NULL = log_loss of classes, rmse of values, loss of label sets */
-    double seconds;      /* budget; 0 = none */
-    uint64_t trials;     /* budget; 0 = none */
-    double epochs;       /* of the longest trials; 0 = 27 */
-    uint64_t folds;      /* 0 or 1 = one held-out part of a fifth; else the longest trials */
-                         /* are scored by cross-validation with so many parts */
-    uint64_t jobs;       /* trials at a time; 0 = 1 */
-    double limit;        /* seconds of one trial; 0 = none */
+    double      seconds; /* budget; 0 = none */
+    uint64_t    trials;  /* budget; 0 = none */
+    double      epochs;  /* of the longest trials; 0 = 27 */
+    /* 0 or 1 = one held-out part of a fifth; else the longest trials are scored by cross-validation
+     * with so many parts */
+    uint64_t folds;
+    uint64_t jobs;                                    /* trials at a time; 0 = 1 */
+    double   limit;                                   /* seconds of one trial; 0 = none */
     void (*message)(void *context, const char *line); /* one line a trial; may be NULL */
     void *context;
 } drove_tune_options;
@@ -48,8 +49,8 @@ typedef struct drove_tune_result drove_tune_result;
  * DROVE_E_EXISTS (the folder holds another search), DROVE_E_DATA (no trial gave a figure), those of
  * opening data, DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out);
-void drove_tune_result_destroy(drove_tune_result *result);   /* NULL accepted */
-int drove_tune_interrupted(const drove_tune_result *result); /* the signal's number; 0: no */
+void         drove_tune_result_destroy(drove_tune_result *result); /* NULL accepted */
+int drove_tune_interrupted(const drove_tune_result *result);       /* the signal's number; 0: no */
 /* {best, score, metric, defaults, trials, seconds, files}; owned by result */
 const char *drove_tune_result_json(const drove_tune_result *result);
 /* A table of the best settings for people, and the files. */

@@ -13,14 +13,14 @@
 #include <sys/types.h>
 
 typedef struct drove_child {
-    pid_t id;
+    pid_t    id;
     uint64_t begin_ns, limit_ns; /* limit: 0 = none */
-    bool is_told;                /* to end: by SIGTERM, after which it has some time */
+    bool     is_told;            /* to end: by SIGTERM, after which it has some time */
     uint64_t kill_ns;
     /* once it has ended: */
-    int status; /* exit status; 128 + number of the signal that ended it */
-    bool timed_out;
-    double seconds;
+    int      status; /* exit status; 128 + number of the signal that ended it */
+    bool     timed_out;
+    double   seconds;
     uint64_t peak_bytes; /* largest resident size */
 } drove_child;
 

@@ -21,17 +21,17 @@ enum {
 };
 
 typedef struct drove_dimension {
-    char name[DROVE_NAME_SIZE];                         /* of the option                     */
-    char choice[DROVE_MOST_CHOICES][DROVE_CHOICE_SIZE]; /* "": as it is                      */
-    unsigned n_choices;                                 /* 0: a number from least to most    */
-    double least, most;
-    bool is_log;   /* uniform in the logarithm */
-    bool is_whole; /* whole numbers alone      */
+    char     name[DROVE_NAME_SIZE];                         /* of the option                     */
+    char     choice[DROVE_MOST_CHOICES][DROVE_CHOICE_SIZE]; /* "": as it is                      */
+    unsigned n_choices;                                     /* 0: a number from least to most    */
+    double   least, most;
+    bool     is_log;   /* uniform in the logarithm */
+    bool     is_whole; /* whole numbers alone      */
 } drove_dimension;
 
 typedef struct drove_space {
     drove_dimension dimension[DROVE_MOST_DIMENSIONS];
-    unsigned n_dimensions;
+    unsigned        n_dimensions;
     bool lr_is_given; /* else a rule that is drawn comes with a step size that suits it */
 } drove_space;
 
@@ -41,7 +41,7 @@ typedef struct drove_setting {
 
 typedef struct drove_point { /* settings in the order of the space's dimensions */
     drove_setting setting[DROVE_MOST_DIMENSIONS];
-    unsigned n_settings;
+    unsigned      n_settings;
 } drove_point;
 
 /* What drove tune searches by itself: model, rule with step size, decay, batch.  values: the data

@@ -20,7 +20,7 @@
 
 typedef struct drove_metric_row {
     const char *key; /* in test_metrics of a run's summary; "loss": its test_loss */
-    bool more_is_better;
+    bool        more_is_better;
 } drove_metric_row;
 
 /* All metrics that a study can be scored by; ends with a row without key. */
@@ -28,44 +28,44 @@ extern const drove_metric_row drove__study_metrics[];
 
 typedef struct drove_trial_job { /* what to run */
     const drove_point *point;
-    uint64_t number; /* of the point */
-    double epochs;
-    unsigned fold, n_folds; /* fold from 1; n_folds 1: one part of a fifth */
+    uint64_t           number; /* of the point */
+    double             epochs;
+    unsigned           fold, n_folds; /* fold from 1; n_folds 1: one part of a fifth */
 } drove_trial_job;
 
 typedef struct drove_trial_end {
-    bool is_done;    /* it is in the journal */
-    double score;    /* of the metric; NaN: it gave none */
-    double rank;     /* by it trials compare: less is better; infinity without a score */
-    double epochs;   /* reached: fewer than asked for where time was up */
-    double seconds;  /* of the process */
-    bool timed_out;  /* scored by what it had reached */
-    uint64_t folder; /* trials/N */
-    char error[256];
+    bool     is_done;   /* it is in the journal */
+    double   score;     /* of the metric; NaN: it gave none */
+    double   rank;      /* by it trials compare: less is better; infinity without a score */
+    double   epochs;    /* reached: fewer than asked for where time was up */
+    double   seconds;   /* of the process */
+    bool     timed_out; /* scored by what it had reached */
+    uint64_t folder;    /* trials/N */
+    char     error[256];
 } drove_trial_end;
 
 typedef struct drove_trials_bench drove_trials_bench;
 
 typedef struct drove_trials_options {
-    const drove_tune_options *tune; /* borrowed */
-    const char *folder;             /* exists */
-    const char *identity;           /* one line: what makes trials comparable */
-    const char *base;               /* run file that all trials share */
-    const drove_metric_row *metric;
+    const drove_tune_options *tune;     /* borrowed */
+    const char               *folder;   /* exists */
+    const char               *identity; /* one line: what makes trials comparable */
+    const char               *base;     /* run file that all trials share */
+    const drove_metric_row   *metric;
 } drove_trials_options;
 
 /* Reads the journal, or begins one.  Errors: DROVE_E_EXISTS (another study), DROVE_E_DATA,
  * DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__trials_open(const drove_trials_options *opt, drove_trials_bench **out);
-void drove__trials_close(drove_trials_bench *b); /* NULL accepted */
+void         drove__trials_close(drove_trials_bench *b); /* NULL accepted */
 /* Runs job[n], tune->jobs at a time; end[i].is_done is false where none was begun or finished:
- * after an interrupt, when `until_ns` has come, or when tune->trials are in the journal.  Errors: those of starting processes and of
- * writing files. */
+ * after an interrupt, when `until_ns` has come, or when tune->trials are in the journal.  Errors:
+ * those of starting processes and of writing files. */
 drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
                                    uint64_t until_ns, drove_trial_end *end);
-int drove__trials_signal(const drove_trials_bench *b);     /* of an interrupt; 0: none */
-uint64_t drove__trials_count(const drove_trials_bench *b); /* in the journal */
-double drove__trials_seconds(const drove_trials_bench *b); /* of all of them */
+int          drove__trials_signal(const drove_trials_bench *b);  /* of an interrupt; 0: none */
+uint64_t     drove__trials_count(const drove_trials_bench *b);   /* in the journal */
+double       drove__trials_seconds(const drove_trials_bench *b); /* of all of them */
 
 /* The value as a scalar of YAML in double quotes, which is one of JSON. */
 void drove__study_quote(const char *text, FILE *stream);
