@@ -3,7 +3,8 @@
  *
  * Content passes through one buffer of BUFFER_BYTES.  A request for at least that much goes
  * straight into the caller's memory.  A gzip file may have several members; zeros may follow the
- * last one.  A zstd file may have several frames.
+ * last one.  A zstd file may have several frames.  A section is a part of a file, stored or
+ * deflated, whose size and CRC-32 are known beforehand.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,17 +27,22 @@
 #define LINE_MOST_BYTES ((size_t)256 << 20)
 #define GZIP_MOST_RATIO 1100u
 
-enum { GZIP_WINDOW = 15 + 16 }; /* zlib: largest window, gzip header and check */
+/* zlib: largest window, with gzip's header and check, or with neither */
+enum { GZIP_WINDOW = 15 + 16, RAW_WINDOW = -15 };
 
 struct drove_reader {
     char *path;
     int fd;
     bool is_input;     /* standard input                                                */
-    bool is_gzip;      /* stream is initialised                                         */
+    bool is_gzip;      /* stream is initialised; also for a section that is deflated    */
     bool is_inflating; /* inside a gzip member                                          */
-    bool disk_ended;   /* fd is at its end                                              */
-    z_stream stream;   /* gzip only                                                     */
-    uint8_t *packed;   /* [BUFFER_BYTES] compressed bytes; gzip: stream.next_in is inside */
+    bool is_section;
+    uint64_t disk_left;     /* section: packed bytes not read yet                        */
+    uint64_t content_left;  /* section: bytes of content not read from it yet            */
+    uint32_t crc, want_crc; /* section: CRC-32 so far, and of the whole content         */
+    bool disk_ended;        /* fd is at its end                                              */
+    z_stream stream;        /* gzip only                                                     */
+    uint8_t *packed;        /* [BUFFER_BYTES] compressed bytes; gzip: stream.next_in is inside */
     bool is_zstd;
     bool is_in_frame;                /* zstd: the current frame is not complete           */
     size_t packed_begin, packed_end; /* zstd: packed[begin .. end) is not consumed yet    */
@@ -56,6 +62,7 @@ struct drove_reader {
 static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
     ssize_t n;
+    if (r->is_section && size_bytes > r->disk_left) size_bytes = (size_t)r->disk_left;
     do {
         n = read(r->fd, into, size_bytes);
     } while (n < 0 && errno == EINTR);
@@ -63,6 +70,7 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be read", r->path);
     r->disk_bytes += (uint64_t)n;
     r->disk_ended = n == 0;
+    if (r->is_section) r->disk_left -= (uint64_t)n;
     *n_read = (size_t)n;
     return DROVE_OK;
 }
@@ -114,6 +122,7 @@ static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, si
     r->stream.avail_out = wanted;
     while (r->stream.avail_out > 0) {
         if (!r->is_inflating) {
+            if (r->is_section) break;
             DROVE_TRY(next_member(r));
             if (!r->is_inflating) break;
         }
@@ -125,12 +134,12 @@ static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, si
             return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
         } else if (r->stream.avail_in == 0 && r->disk_ended && r->stream.avail_out > 0) {
             return drove__fail(DROVE_E_DATA,
-                               "%s: truncated: the file ends at byte %llu, inside its "
-                               "gzip stream",
-                               r->path, inflated_up_to(r));
+                               "%s: truncated: the %s ends at byte %llu, inside its %s stream",
+                               r->path, r->is_section ? "member" : "file", inflated_up_to(r),
+                               r->is_section ? "deflate" : "gzip");
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            return drove__fail(DROVE_E_DATA, "%s: damaged gzip stream near byte %llu: %s", r->path,
-                               inflated_up_to(r),
+            return drove__fail(DROVE_E_DATA, "%s: damaged %s stream near byte %llu: %s", r->path,
+                               r->is_section ? "deflate" : "gzip", inflated_up_to(r),
                                r->stream.msg != NULL ? r->stream.msg : "no detail");
         }
     }
@@ -223,8 +232,32 @@ static void end_zstd(drove_reader *r)
 
 #endif
 
+/* Counts content of a section; checks its size and, with the last byte, its CRC-32. */
+static drove_status check_section(drove_reader *r, const void *bytes, size_t n)
+{
+    if (n > r->content_left || (n == 0 && r->content_left > 0)) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: damaged: its content is %s than its directory entry says", r->path,
+                           n == 0 ? "shorter" : "longer");
+    }
+    if (n == 0) return DROVE_OK;
+    r->crc = (uint32_t)crc32_z(r->crc, bytes, n);
+    r->content_left -= n;
+    if (r->content_left > 0 || r->crc == r->want_crc) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: damaged: expected CRC-32 0x%08x, found 0x%08x", r->path,
+                       r->want_crc, r->crc);
+}
+
+static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    if (r->is_gzip) DROVE_TRY(read_gzip(r, into, size_bytes, n_read));
+    else DROVE_TRY(read_disk(r, into, size_bytes, n_read));
+    return check_section(r, into, *n_read);
+}
+
 static drove_status read_content(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
+    if (r->is_section) return read_section(r, into, size_bytes, n_read);
     if (r->is_zstd) return read_zstd(r, into, size_bytes, n_read);
     if (r->is_gzip) return read_gzip(r, into, size_bytes, n_read);
     return read_disk(r, into, size_bytes, n_read);
@@ -312,6 +345,71 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     return DROVE_OK;
 }
 
+/* Refuses a section that is not in the file, or that declares more than it can hold. */
+static drove_status check_bounds(const drove_reader *r, const drove_section *s)
+{
+    uint64_t most = s->packed_bytes;
+    if (s->offset > r->most_bytes || s->packed_bytes > r->most_bytes - s->offset) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: truncated: needs %llu bytes from byte %llu on; the file has %llu",
+                           r->path, (unsigned long long)s->packed_bytes,
+                           (unsigned long long)s->offset, (unsigned long long)r->most_bytes);
+    }
+    if (s->is_deflated && __builtin_mul_overflow(most, (uint64_t)GZIP_MOST_RATIO, &most))
+        most = UINT64_MAX;
+    if (s->is_deflated ? s->size_bytes <= most : s->size_bytes == most) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: declares %llu bytes, but has %llu%s", r->path,
+                       (unsigned long long)s->size_bytes, (unsigned long long)s->packed_bytes,
+                       s->is_deflated ? " compressed ones" : "");
+}
+
+static drove_status start_section(drove_reader *r, const drove_section *s)
+{
+    struct stat about;
+    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0 || fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
+    r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+    size_t size = strlen(r->path) + strlen(s->name) + 2;
+    char *path = malloc(size);
+    if (path == NULL) return drove__fail_nomem(r->path, size);
+    snprintf(path, size, "%s:%s", r->path, s->name);
+    free(r->path);
+    r->path = path;
+    DROVE_TRY(check_bounds(r, s));
+    if (lseek(r->fd, (off_t)s->offset, SEEK_SET) < 0)
+        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+    r->most_bytes = r->content_left = s->size_bytes;
+    r->disk_left = s->packed_bytes;
+    r->want_crc = s->crc;
+    r->is_section = true;
+    if (!s->is_deflated) return DROVE_OK;
+    r->packed = malloc(BUFFER_BYTES);
+    if (r->packed == NULL || inflateInit2(&r->stream, RAW_WINDOW) != Z_OK)
+        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+    r->is_gzip = r->is_inflating = true;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_open_section(const char *path, const drove_section *section,
+                                        drove_reader **out)
+{
+    *out = NULL;
+    drove_reader *r = calloc(1, sizeof *r);
+    if (r == NULL) return drove__fail_nomem(path, sizeof *r);
+    r->fd = -1;
+    r->path = strdup(path);
+    r->content = malloc(BUFFER_BYTES + 1);
+    drove_status status;
+    if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
+    else status = start_section(r, section);
+    if (status != DROVE_OK) {
+        drove__reader_close(r);
+        return status;
+    }
+    *out = r;
+    return DROVE_OK;
+}
+
 void drove__reader_close(drove_reader *r)
 {
     if (r == NULL) return;
@@ -386,7 +484,7 @@ static drove_status seek(drove_reader *r, uint64_t size_bytes)
 
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
 {
-    bool seeks = !r->is_gzip && !r->is_zstd && r->most_bytes != UINT64_MAX;
+    bool seeks = !r->is_section && !r->is_gzip && !r->is_zstd && r->most_bytes != UINT64_MAX;
     while (size_bytes > 0) {
         bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
         if (r->begin == r->end && seeks && fits) return seek(r, size_bytes);

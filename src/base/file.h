@@ -21,6 +21,22 @@ typedef struct drove_reader drove_reader;
 drove_status drove__reader_open(const char *path, drove_reader **out);
 void         drove__reader_close(drove_reader *r);
 
+/* A part of a file with content of its own: a member of a ZIP archive (base/zip.h). */
+typedef struct drove_section {
+    const char *name;         /* for errors: "FILE:NAME"                       */
+    uint64_t    offset;       /* in the file                                   */
+    uint64_t    packed_bytes; /* in the file                                   */
+    uint64_t    size_bytes;   /* of the content                                */
+    uint32_t    crc;          /* CRC-32 of the content                         */
+    bool        is_deflated;  /* raw deflate stream; else stored as it is      */
+} drove_section;
+
+/* Opens a section of a regular file.  Its CRC-32 is checked when the last byte of the content is
+ * read.  Errors: as above; DROVE_E_DATA (more content than the packed bytes can hold, or a section
+ * beyond the end of the file). */
+drove_status drove__reader_open_section(const char *path, const drove_section *section,
+                                        drove_reader **out);
+
 /* Reads exactly size_bytes.  Errors: DROVE_E_DATA (file ends early: says at which byte, and how
  * many were expected), DROVE_E_IO / DROVE_E_DATA (damaged gzip stream). */
 drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes);
@@ -44,8 +60,9 @@ uint64_t drove__reader_line_number(const drove_reader *r);
 /* Bytes of content consumed so far. */
 uint64_t drove__reader_offset(const drove_reader *r);
 /* Upper bound of the content's size: the bytes on disk for a plain file, 1,100 times that for gzip
- * (deflate reaches at most 1,032), UINT64_MAX for zstd and for a pipe.  If the counts in a header
- * need more, a reader refuses the file before it allocates memory. */
+ * (deflate reaches at most 1,032), the declared and checked size of a section, UINT64_MAX for zstd
+ * and for a pipe.  If the counts in a header need more, a reader refuses the file before it
+ * allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
 /* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
 uint64_t drove__reader_plain_bytes(const drove_reader *r);

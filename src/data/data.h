@@ -54,6 +54,9 @@ typedef struct drove_storage {
     char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
     size_t channels, height, width; /* of images; 0 = not images                              */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
+    /* of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names */
+    char                *row_names;
+    size_t              *row_name_at; /* [n_rows]                                                 */
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
     char                 notes[1024];
     unsigned             n_views; /* reference count; atomic access only                     */
@@ -122,7 +125,12 @@ typedef struct drove_format_ops {
      * name.  NULL: columns have no names.  Without use_labels no label is read. */
     drove_status (*read_like)(const drove_spec *spec, const drove_storage *like, bool use_labels,
                               drove_storage **out);
-    bool          has_test;     /* `--test split` and ?part=test name files of the format         */
+    bool has_test; /* `--test split` and ?part=test name files of the format         */
+    /* With has_test: whether this data set has a test part of its own.  NULL: each has. */
+    bool (*finds_test)(const drove_spec *spec);
+    /* ?label=none: rows without targets, to predict; `drove predict` reads them so */
+    bool          reads_unlabelled;
+    bool          resizes; /* ?size=HxW and ?channels=C: test images take those of training    */
     bool          reads_shards; /* keeps only the shard's rows in memory                          */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
@@ -137,6 +145,9 @@ void drove__storage_release(drove_storage *storage); /* drops one reference; NUL
 /* Appends a remark to storage->notes ("; " between two); drops what does not fit. */
 void drove__storage_note(drove_storage *storage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Gives the n_rows rows of a storage no target: one class for all.  Errors: DROVE_E_NOMEM. */
+drove_status drove__storage_set_unlabelled(drove_storage *storage);
 
 /* Name of a class or label as in the file; a number is written into `number`. */
 enum { DROVE_CLASS_TEXT_SIZE = 24 };

@@ -3,8 +3,9 @@
  * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python
  * dictionary with descr, fortran_order and shape, then the elements.  Here: versions 1 to 3,
  * little-endian or bytes, C order, types b1 u1 i1 i2 i4 i8 f4 f8.  X is [n], [n][features],
- * [n][height][width] or [n][channels][height][width]; bytes stay bytes. Y is [n] or [n][1]:
- * classes or values by the rule of data/labels.h; [n][labels] of zeros and ones: multi-label.
+ * [n][height][width], [n][channels][height][width] or [n][height][width][channels]; bytes stay
+ * bytes.  Y is [n] or [n][1]: classes or values by the rule of data/labels.h; [n][labels] of zeros
+ * and ones: multi-label.  data/npz.c reads the same arrays from an archive.
  */
 #include "data/elements.h"
 #include "data/export.h"
@@ -87,7 +88,8 @@ static drove_status read_type(header *h, npy_file *f)
         char name[3];
         drove_element_type type;
     } types[] = {
-        {"b1", DROVE_ELEMENT_U8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},
+        /* booleans are no bytes to be divided by 255 */
+        {"b1", DROVE_ELEMENT_I8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},
         {"i2", DROVE_ELEMENT_I16}, {"i4", DROVE_ELEMENT_I32}, {"i8", DROVE_ELEMENT_I64},
         {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64},
     };
@@ -203,14 +205,13 @@ static drove_status read_length(npy_file *f, size_t *length)
     return DROVE_OK;
 }
 
-static drove_status open_npy(const char *path, npy_file *f)
+static drove_status read_header(npy_file *f)
 {
     size_t length = 0;
-    DROVE_TRY(drove__reader_open(path, &f->reader));
     DROVE_TRY(read_length(f, &length));
     header h = {.file = f, .offset = drove__reader_offset(f->reader)};
     char *text = drove__grow(NULL, length, 1);
-    if (text == NULL) return drove__fail_nomem(path, length);
+    if (text == NULL) return drove__fail_nomem(drove__reader_path(f->reader), length);
     drove_status status = drove__reader_read(f->reader, text, length);
     if (status == DROVE_OK) {
         h.text = h.at = text;
@@ -223,20 +224,70 @@ static drove_status open_npy(const char *path, npy_file *f)
 
 /* ---- content ---- */
 
-static drove_status read_x(npy_file *f, const drove_shard *shard, drove_storage *s)
+static bool is_channel_count(uint64_t n)
+{
+    return n == 1 || n == 3 || n == 4;
+}
+
+/* Whether an array of 4 dimensions has its channels last, as TensorFlow and Keras keep images. */
+static drove_status find_layout(const npy_file *f, const drove_spec *spec, bool *is_last)
+{
+    static const char *const words[] = {"first", "last"};
+    unsigned which = 0;
+    *is_last = false;
+    if (f->rank < 4) return DROVE_OK;
+    which = !is_channel_count(f->shape[1]) && is_channel_count(f->shape[3]);
+    DROVE_TRY(drove__spec_word(spec, "channels", words, DROVE_COUNT(words), &which));
+    *is_last = which == 1;
+    return DROVE_OK;
+}
+
+/* One image [n_pixels][channels] of elements of size_bytes becomes [channels][n_pixels]. */
+static void split_channels(char *image, char *scratch, size_t n_pixels, size_t channels,
+                           size_t size_bytes)
+{
+    memcpy(scratch, image, n_pixels * channels * size_bytes);
+    for (size_t c = 0; c < channels; c++) {
+        char *plane = image + c * n_pixels * size_bytes;
+        const char *from = scratch + c * size_bytes;
+        for (size_t i = 0; i < n_pixels; i++)
+            memcpy(plane + i * size_bytes, from + i * channels * size_bytes, size_bytes);
+    }
+}
+
+/* Images of n rows from [height][width][channels] to [channels][height][width]. */
+static drove_status put_channels_first(drove_storage *s, size_t n)
+{
+    size_t element = s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32;
+    size_t row_bytes = s->n_features * element;
+    char *x = s->x_kind == DROVE_X_U8 ? (char *)s->x_u8 : (char *)s->x_f32;
+    char *scratch = drove__grow(NULL, row_bytes, 1);
+    if (scratch == NULL) return drove__fail_nomem("an image", row_bytes);
+    for (size_t i = 0; i < n && s->channels > 1; i++)
+        split_channels(x + i * row_bytes, scratch, s->height * s->width, s->channels, element);
+    free(scratch);
+    return DROVE_OK;
+}
+
+static drove_status read_x(npy_file *f, const drove_spec *spec, const drove_shard *shard,
+                           drove_storage *s)
 {
     uint64_t n_features = 1;
+    bool is_last;
+    DROVE_TRY(find_layout(f, spec, &is_last));
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
         return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
                            drove__reader_path(f->reader));
     }
     if (f->rank >= 3) {
-        s->channels = f->rank == 4 ? (size_t)f->shape[1] : 1;
-        s->height = (size_t)f->shape[f->rank - 2];
-        s->width = (size_t)f->shape[f->rank - 1];
+        s->channels = f->rank == 4 ? (size_t)f->shape[is_last ? 3 : 1] : 1;
+        s->height = (size_t)f->shape[f->rank - (is_last ? 3u : 2u)];
+        s->width = (size_t)f->shape[f->rank - (is_last ? 2u : 1u)];
     }
-    return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
+    DROVE_TRY(
+        drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s));
+    return is_last ? put_channels_first(s, drove__shard_size(shard, s->n_rows)) : DROVE_OK;
 }
 
 /* One target per row. */
@@ -307,23 +358,35 @@ static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s
     return status;
 }
 
+drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader,
+                                  const drove_spec *spec, const drove_shard *shard,
+                                  drove_storage **out)
+{
+    npy_file x = {.reader = x_reader}, y = {.reader = y_reader};
+    drove_storage *s = NULL;
+    drove_status status = drove__storage_create(&s);
+    if (status == DROVE_OK) status = read_header(&x);
+    if (status == DROVE_OK && y_reader != NULL) status = read_header(&y);
+    if (status == DROVE_OK) status = read_x(&x, spec, shard, s);
+    if (status == DROVE_OK)
+        status = y_reader != NULL ? read_y(&y, spec, s) : drove__storage_set_unlabelled(s);
+    if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
+    if (status == DROVE_OK) status = drove__storage_check(s, drove__reader_path(x_reader));
+    if (status != DROVE_OK) drove__storage_release(s);
+    else *out = s;
+    return status;
+}
+
 static drove_status read_npy(const drove_spec *spec, int part, const drove_shard *shard,
                              drove_storage **out)
 {
-    npy_file x = {0}, y = {0};
-    drove_storage *s = NULL;
+    drove_reader *x = NULL, *y = NULL;
     (void)part;
-    drove_status status = drove__storage_create(&s);
-    if (status == DROVE_OK) status = open_npy(spec->arg[0], &x);
-    if (status == DROVE_OK) status = open_npy(spec->arg[1], &y);
-    if (status == DROVE_OK) status = read_x(&x, shard, s);
-    if (status == DROVE_OK) status = read_y(&y, spec, s);
-    if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
-    if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
-    drove__reader_close(x.reader);
-    drove__reader_close(y.reader);
-    if (status != DROVE_OK) drove__storage_release(s);
-    else *out = s;
+    drove_status status = drove__reader_open(spec->arg[0], &x);
+    if (status == DROVE_OK) status = drove__reader_open(spec->arg[1], &y);
+    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, spec, shard, out);
+    drove__reader_close(x);
+    drove__reader_close(y);
     return status;
 }
 
@@ -471,7 +534,7 @@ static drove_status write_npy(const drove_data *data, const drove_spec *to)
     return status;
 }
 
-static const char *const keys[] = {"target", "classes", "scaled", NULL};
+static const char *const keys[] = {"target", "classes", "channels", "scaled", NULL};
 
 const drove_format_ops drove__format_npy = {
     .name = "npy",

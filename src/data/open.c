@@ -21,6 +21,7 @@ typedef struct source { /* a parsed spec */
     const drove_format_ops *format;
     int part;                    /* ?part=test: 1 */
     bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
+    char size[48], channels[24]; /* of the training data's images, for test data that are resized */
     drove_scaling scaling;
 } source;
 
@@ -228,6 +229,15 @@ static void add_key(source *from, const char *key, const char *value)
     spec->value[spec->n_keys++] = value;
 }
 
+/* Images of other sizes become as large as those of the training data. */
+static void add_shape(source *from, const drove_storage *like)
+{
+    snprintf(from->size, sizeof from->size, "%zux%zu", like->height, like->width);
+    snprintf(from->channels, sizeof from->channels, "%zu", like->channels);
+    add_key(from, "size", from->size);
+    add_key(from, "channels", from->channels);
+}
+
 /* Reads test data with the properties found in the training data. */
 static drove_status read_test(source *from, const drove_data *train, bool use_labels,
                               drove_storage **out)
@@ -240,7 +250,9 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
                            from->spec.name, drove__scaling_name(scaling));
     }
     if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
+    else if (from->format->reads_unlabelled) add_key(from, "label", "none");
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
+    if (from->format->resizes && s->channels > 0) add_shape(from, s);
     if (s->schema != NULL && from->format->read_like != NULL)
         return from->format->read_like(&from->spec, s, use_labels, out);
     if (s->schema != NULL)
@@ -279,13 +291,19 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     return DROVE_OK;
 }
 
+static bool has_own_test(const source *from)
+{
+    const drove_format_ops *f = from->format;
+    return f->has_test && (f->finds_test == NULL || f->finds_test(&from->spec));
+}
+
 /* Whether `test` names rows of the training file itself. */
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
     bool is_asked = drove__spec_get(&from->spec, "split", NULL) != NULL ||
                     drove__spec_get(&from->spec, "fold", NULL) != NULL;
-    return !from->format->has_test || is_asked || from->part == 1;
+    return is_asked || from->part == 1 || !has_own_test(from);
 }
 
 /* Opens the held-out part that `test` names; a split removes its rows from train. */

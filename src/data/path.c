@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Does text begin with the word of a format?  n: bytes before its first ':' or '?'. */
 static bool names_format(const char *text)
@@ -43,6 +44,22 @@ static bool has_table_ending(const char *path, size_t n)
     return false;
 }
 
+/* Formats whose files end so; the first that fits counts.  A tar archive may be compressed. */
+static const struct {
+    const char *ending, *format;
+} binary_endings[] = {
+    {".npz", "npz"},
+};
+
+/* The format of files with this ending; NULL: none of them. */
+static const char *format_of_ending(const char *path, size_t n)
+{
+    for (size_t i = 0; i < DROVE_COUNT(binary_endings); i++) {
+        if (ends_with(path, n, binary_endings[i].ending)) return binary_endings[i].format;
+    }
+    return NULL;
+}
+
 /* A label, and then pairs of an index and a value: "+1 3:0.5 17:1". */
 static bool is_libsvm_line(const char *line)
 {
@@ -59,18 +76,37 @@ static bool is_libsvm_line(const char *line)
     return n_pairs > 0;
 }
 
-/* Only regular files are looked into: what a pipe holds can be read once. */
-static bool holds_libsvm(const char *path)
+enum { HEAD_BYTES = 1024 };
+
+/* The format of a regular file by its first bytes.  A pipe is not looked into: what it holds can be
+ * read once. */
+static const char *format_of_content(const char *path)
 {
     drove_reader *reader;
-    char first[1024];
+    char head[HEAD_BYTES];
     size_t n = 0;
-    if (drove__reader_open(path, &reader) != DROVE_OK) return false;
-    if (drove__reader_read_some(reader, first, sizeof first - 1, &n) != DROVE_OK) n = 0;
+    if (drove__reader_open(path, &reader) != DROVE_OK) return "table";
+    if (drove__reader_read_some(reader, head, sizeof head - 1, &n) != DROVE_OK) n = 0;
     drove__reader_close(reader);
-    first[n] = '\0';
-    first[strcspn(first, "\n")] = '\0';
-    return is_libsvm_line(first);
+    if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) return "npz";
+    head[n] = '\0';
+    head[strcspn(head, "\n")] = '\0';
+    return is_libsvm_line(head) ? "libsvm" : "table";
+}
+
+/* The format of a path; NULL: the text is no path. */
+static const char *format_of_path(const char *path, bool is_named)
+{
+    struct stat about;
+    size_t n = strlen(path);
+    if (strcmp(path, "-") == 0) return "table";
+    if (n == 0 || is_named) return NULL;
+    const char *format = format_of_ending(path, n);
+    bool exists = stat(path, &about) == 0;
+    if (format != NULL) return format;
+    if (exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv"))
+        return format_of_content(path);
+    return (exists && !S_ISDIR(about.st_mode)) || has_table_ending(path, n) ? "table" : NULL;
 }
 
 /* Escapes what a spec would take for something else; is_plain: '%' is one, too. */
@@ -93,18 +129,11 @@ static char *make_spec(const char *format, const char *path, size_t n, const cha
 drove_status drove__data_expand(const char *text, char **out)
 {
     size_t n = strcspn(text, "?");
-    struct stat about;
-    const char *format = NULL;
     char *path = strndup(text, n);
     if (path == NULL) return drove__fail_nomem("spec", n);
-    bool exists = stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
-    if (strcmp(path, "-") == 0) format = "table";
-    else if (n > 0 && !names_format(text) && (exists || has_table_ending(text, n)))
-        format =
-            exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv") && holds_libsvm(path)
-                ? "libsvm"
-                : "table";
-    *out = format != NULL ? make_spec(format, text, n, text + n, exists) : strdup(text);
+    const char *format = format_of_path(path, names_format(text));
+    bool is_plain = format != NULL && access(path, F_OK) == 0;
+    *out = format != NULL ? make_spec(format, text, n, text + n, is_plain) : strdup(text);
     free(path);
     return *out != NULL ? DROVE_OK : drove__fail_nomem("spec", strlen(text));
 }
@@ -115,6 +144,7 @@ int drove_data_is_named(const char *text)
 {
     size_t n = strcspn(text, "?");
     if (n == 1 && *text == '-') return 1;
+    if (format_of_ending(text, n) != NULL) return 1;
     return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
 }
 

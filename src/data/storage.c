@@ -39,6 +39,8 @@ void drove__storage_release(drove_storage *storage)
     free(storage->y_value);
     free(storage->label_start);
     free(storage->label);
+    free(storage->row_names);
+    free(storage->row_name_at);
     if (storage->class_name != NULL) {
         for (size_t i = 0; i < storage->n_classes; i++) free(storage->class_name[i]);
         free(storage->class_name);
@@ -87,6 +89,15 @@ bool drove__storage_is_sparse(const drove_storage *storage)
 {
     if (storage->x_kind == DROVE_X_QUANT) return storage->quant->index_bits != 0;
     return storage->x_kind == DROVE_X_CSR;
+}
+
+drove_status drove__storage_set_unlabelled(drove_storage *s)
+{
+    s->y_kind = DROVE_Y_CLASS;
+    s->n_classes = 1;
+    s->y_class = calloc(s->n_rows > 0 ? s->n_rows : 1, sizeof *s->y_class);
+    return s->y_class != NULL ? DROVE_OK
+                              : drove__fail_nomem("labels", s->n_rows * sizeof *s->y_class);
 }
 
 /* ---- shards ---- */

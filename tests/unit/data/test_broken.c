@@ -181,6 +181,36 @@ static const corpus_file files[] = {
     {"npy", "too-large-double", DROVE_E_DATA, "finite"},
     {"npy", "other-count", DROVE_E_DATA, "expected 2 targets"},
     {"npy", "header-zeros", DROVE_E_DATA, "'{'"},
+    {"npz", "good-stored", DROVE_OK, ""},
+    {"npz", "good-deflated", DROVE_OK, ""},
+    {"npz", "good-parts", DROVE_OK, ""},
+    {"npz", "good-positional", DROVE_OK, ""},
+    {"npz", "good-channels-last", DROVE_OK, ""},
+    {"npz", "good-zip64", DROVE_OK, ""},
+    {"npz", "empty", DROVE_E_DATA, "no ZIP archive"},
+    {"npz", "no-archive", DROVE_E_DATA, "no ZIP archive"},
+    {"npz", "truncated", DROVE_E_DATA, "no ZIP archive"},
+    {"npz", "wrong-crc", DROVE_E_DATA, "expected CRC-32 0x7f6033d0, found"},
+    {"npz", "damaged-deflate", DROVE_E_DATA, "images.npy: damaged deflate stream"},
+    {"npz", "huge-size", DROVE_E_DATA, "declares 2147483647 bytes, but has 140"},
+    {"npz", "huge-deflated", DROVE_E_DATA, "declares 2147483647 bytes, but has 106 compressed"},
+    {"npz", "longer-content", DROVE_E_DATA, "its content is longer"},
+    {"npz", "shorter-content", DROVE_E_DATA, "its content is shorter"},
+    {"npz", "offset-beyond", DROVE_E_DATA, "30 bytes at byte 2147483647, the file has"},
+    {"npz", "encrypted", DROVE_E_UNSUPPORTED, "an encrypted one"},
+    {"npz", "lzma", DROVE_E_UNSUPPORTED, "found method 14"},
+    {"npz", "too-many-entries", DROVE_E_DATA, "declares 9999 entries in 102 bytes"},
+    {"npz", "huge-directory", DROVE_E_DATA, "entries in 4294967280 bytes"},
+    {"npz", "long-name", DROVE_E_DATA, "entry 1: it is longer than the directory"},
+    {"npz", "bad-entry", DROVE_E_DATA, "entry 2: expected a directory entry"},
+    {"npz", "zip64-short", DROVE_E_DATA, "zip64 field is too short"},
+    {"npz", "zip64-locator", DROVE_E_DATA, "56 bytes at byte 9223372036854775808"},
+    {"npz", "zip64-huge", DROVE_E_DATA, "declares 9223372036854775813 bytes"},
+    {"npz", "no-arrays", DROVE_E_DATA, "found readme.txt"},
+    {"npz", "no-members", DROVE_E_DATA, "found an empty archive"},
+    {"npz", "no-targets", DROVE_E_DATA, "targets called y, Y"},
+    {"npz", "fewer-targets", DROVE_E_DATA, "y.npy: expected 3 targets"},
+    {"npz", "word-targets", DROVE_E_DATA, "y.npy: byte 21 of its NPY header"},
     {"cifar10", "good.gz", DROVE_OK, ""},
     {"cifar10", "good-one", DROVE_OK, ""},
     {"cifar10", "empty", DROVE_E_DATA, "empty"},
@@ -194,7 +224,7 @@ static const corpus_file files[] = {
 
 enum { N_FILES = sizeof files / sizeof *files };
 
-static const char *const formats[] = {"libsvm", "csv", "idx", "npy", "cifar10"};
+static const char *const formats[] = {"libsvm", "csv", "idx", "npy", "npz", "cifar10"};
 
 static void make_spec(const char *format, const char *name, char spec[8192])
 {

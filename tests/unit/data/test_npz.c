@@ -1,0 +1,139 @@
+/* tests/unit/data/test_npz.c - NumPy archives that NumPy wrote (tests/fuzz/corpus/npz), and the
+ * meaning of bytes in all formats.  Broken archives: test_broken.c. */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CORPUS DROVE_SOURCE_DIR "/tests/fuzz/corpus/npz/"
+
+/* x = arange(12) * 7, [3][2][2]; y = 0, 1, 2 */
+static void expect_good(const drove_data *d, float factor)
+{
+    assert_int_equal(d->n_rows, 3);
+    assert_int_equal(d->storage->channels, 1);
+    assert_int_equal(d->storage->height, 2);
+    assert_int_equal(d->storage->width, 2);
+    for (size_t i = 0; i < 12; i++) assert_true(value_at(d, i / 4, i % 4) == (float)i * 7 * factor);
+    for (int i = 0; i < 3; i++) assert_int_equal(d->storage->y_class[i], i);
+}
+
+static void test_members(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "npz:" CORPUS "good-stored",         "npz:" CORPUS "good-stored?x=x&y=y",
+        "npz:" CORPUS "good-stored?x=x.npy", "npz:" CORPUS "good-zip64",
+        "npz:" CORPUS "good-positional",     "npz:" CORPUS "good-positional?x=arr_0&y=arr_1",
+        "npz:" CORPUS "good-parts",          CORPUS "good-stored", /* by its content */
+    };
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        drove_data *d = open_data(specs[i]);
+        assert_int_equal(d->storage->x_kind, DROVE_X_U8);
+        expect_good(d, 1);
+        drove_data_destroy(d);
+    }
+    drove_data *d = open_data("npz:" CORPUS "good-deflated");
+    assert_int_equal(d->storage->x_kind, DROVE_X_F32);
+    expect_good(d, 0.25f);
+    drove_data_destroy(d);
+    expect_refusal("npz:" CORPUS "good-stored?x=z", NULL, DROVE_E_DATA, "a member \"z\"", "?x=NAME",
+                   "found x, y", NULL);
+    expect_refusal("npz:" CORPUS "good-stored?part=test", NULL, DROVE_E_DATA, "x_test", NULL);
+    expect_refusal("npz:" CORPUS "good-stored?label=y", NULL, DROVE_E_ARG, "none", NULL);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    drove_data *train, *test;
+    open_both("npz:" CORPUS "good-parts", "split", 1, &train, &test);
+    expect_good(train, 1);
+    assert_int_equal(test->n_rows, 2);
+    assert_true(value_at(test, 1, 3) == 7 * 7 + 1);
+    assert_ptr_not_equal(train->storage, test->storage);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    open_both("npz:" CORPUS "good-parts?split=0.34", "split", 1, &train, &test);
+    assert_ptr_equal(train->storage, test->storage);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    open_both("npz:" CORPUS "good-stored", "split", 1, &train, &test); /* no test members */
+    assert_ptr_equal(train->storage, test->storage);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+}
+
+/* x = arange(36) * 5 of [2][2][3][3]: height 2, width 3, channels last */
+static void test_channels_last(void **state)
+{
+    (void)state;
+    drove_data *d = open_data("npz:" CORPUS "good-channels-last");
+    assert_int_equal(d->storage->channels, 3);
+    assert_int_equal(d->storage->height, 2);
+    assert_int_equal(d->storage->width, 3);
+    for (size_t i = 0; i < 36; i++) {
+        size_t row = i / 18, pixel = i % 18 / 3, channel = i % 3;
+        assert_true(value_at(d, row, channel * 6 + pixel) == (float)(i * 5 % 256));
+    }
+    drove_data_destroy(d);
+    d = open_data("npz:" CORPUS "good-channels-last?channels=first");
+    assert_int_equal(d->storage->channels, 2);
+    assert_true(value_at(d, 0, 17) == 17 * 5);
+    drove_data_destroy(d);
+}
+
+static void test_without_targets(void **state)
+{
+    (void)state;
+    drove_data *like = open_data("npz:" CORPUS "good-stored"), *d;
+    assert_int_equal(drove__data_open_like("npz:" CORPUS "no-targets", like, true, &d),
+                     DROVE_E_DATA);
+    assert_int_equal(drove__data_open_like("npz:" CORPUS "no-targets", like, false, &d), DROVE_OK);
+    assert_int_equal(d->n_rows, 3);
+    drove_data_destroy(d);
+    drove_data_destroy(like);
+}
+
+/* The same bytes as IDX, NPY and NPZ are the same inputs; booleans and floats are not bytes. */
+static void test_bytes_alike(void **state)
+{
+    (void)state;
+    uint8_t bytes[12], targets[3] = {0, 1, 2};
+    const uint8_t booleans[6] = {0, 1, 1, 0, 1, 1};
+    for (unsigned i = 0; i < 12; i++) bytes[i] = (uint8_t)(7 * i);
+    write_idx_file("x.idx", 3, (const uint32_t[]){3, 2, 2}, 251, 7);
+    write_idx_file("y.idx", 1, (const uint32_t[]){3}, 3, 1);
+    write_npy_file("x", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2, 2), }", bytes,
+                   12);
+    write_npy_file("y", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", targets, 3);
+    static const char *const specs[] = {"idx:x.idx,y.idx", "npy:x,y", "npz:" CORPUS "good-stored"};
+    for (size_t i = 0; i < 3; i++) {
+        drove_data *d = open_data(specs[i]);
+        assert_int_equal(d->scaling, DROVE_SCALE_UNIT);
+        for (size_t k = 0; k < 12; k++)
+            assert_true(scaled_at(d, k / 4, k % 4) == (float)(7 * k) * (1.0f / 255.0f));
+        drove_data_destroy(d);
+    }
+    drove_data *d = open_data("npy:x,y?scale=none");
+    assert_true(scaled_at(d, 0, 1) == 7);
+    drove_data_destroy(d);
+    write_npy_file("b", "{'descr': '|b1', 'fortran_order': False, 'shape': (3, 2), }", booleans, 6);
+    d = open_data("npy:b,y");
+    assert_int_equal(d->scaling, DROVE_SCALE_NONE);
+    assert_true(scaled_at(d, 0, 1) == 1);
+    drove_data_destroy(d);
+    d = open_data("npz:" CORPUS "good-deflated"); /* floats stay as they are */
+    assert_int_equal(d->scaling, DROVE_SCALE_NONE);
+    drove_data_destroy(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members),       cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_channels_last), cmocka_unit_test(test_without_targets),
+        cmocka_unit_test(test_bytes_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
