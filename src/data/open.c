@@ -381,6 +381,8 @@ static drove_status open_source(source *from, const char *test, uint64_t seed,
     DROVE_TRY(read_train(from, test, shard, &storage));
     DROVE_TRY(create_view(storage, train));
     (*train)->scaling = from->scaling;
+    /* bytes mean the same whatever format they come in */
+    if (!from->has_scale && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
     DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
     DROVE_TRY(drove__scale_fit(*train));

@@ -6,6 +6,7 @@
  * asynchronous run continues with all its counters.  Tensors and metadata are described in
  * docs/formats.md.
  */
+#include "data/scale.h"
 #include "run/ranks.h"
 
 #include <assert.h>
@@ -201,7 +202,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (MOST_FIXED + 5) + 1];
+    const char *word[2 * (MOST_FIXED + 6) + 1];
     size_t n;
 } metadata;
 
@@ -260,6 +261,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         append(&meta, info[i].name, values[n_fixed++]);
     }
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->loop->order.batch);
+    append(&meta, "scale", drove__scaling_name(drove__data_scale(run->train).scaling));
     append(&meta, "turn_rows", turn);
     append(&meta, "workers", run->opt.workers);
     if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
@@ -313,6 +315,23 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         }
     }
     return DROVE_OK;
+}
+
+/* States of older versions do not name their scaling; then NPY's bytes alone were unscaled where
+ * none was asked for. */
+static drove_status check_scale(const drove_run *run, const drove_safetensors *st)
+{
+    const char *now = drove__scaling_name(drove__data_scale(run->train).scaling);
+    const char *then = drove__safetensors_meta(st, "scale");
+    bool is_npy_bytes =
+        run->train->storage->x_kind == DROVE_X_U8 && strncmp(run->opt.data, "npy:", 4) == 0 &&
+        strstr(run->opt.data, "scale=") == NULL && drove__resolve_is_classic(&run->opt);
+    if (then == NULL) then = is_npy_bytes ? "none" : now;
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: the run to be continued has ?scale=%s where this version takes "
+                       "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
+                       run->opt.data, then, now);
 }
 
 /* A network from a file: the file may have changed. */
@@ -429,6 +448,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
     DROVE_TRY(check_options(run, st));
+    DROVE_TRY(check_scale(run, st));
     DROVE_TRY(check_graph(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
