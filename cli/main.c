@@ -238,8 +238,9 @@ static const cli_command commands[] = {
      .usage = "MODEL --data SPEC [--format WORD] [--out FILE]",
      .help = "predictions of a saved model",
      .details = "Writes a prediction for every example, in order: as CSV with a header, the label\n"
-                "and p_NAME, the probability of each class; of regression the value.\n"
-                "MODEL is a saved model (.safetensors) or the folder of a run.\n",
+                "and p_NAME, the probability of each class; of regression the value; of images\n"
+                "first their file.  MODEL is a saved model (.safetensors) or the folder of a\n"
+                "run.\n",
      FLAGS(predict_flags),
      .least_words = 1,
      .most_words = 1,

@@ -42,6 +42,27 @@ if(NOT DROVE_WITH_ZSTD STREQUAL "OFF")
 endif()
 message(STATUS "zstd: ${DROVE_HAVE_ZSTD}")
 
+# drove_image_library(<PNG or JPEG> <pkg-config module> <Debian package>)  ->  DROVE_HAVE_<kind>
+macro(drove_image_library kind module package)
+  set(DROVE_HAVE_${kind} OFF)
+  if(NOT DROVE_WITH_${kind} MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "DROVE_WITH_${kind} is '${DROVE_WITH_${kind}}'; it may be AUTO, ON or OFF")
+  endif()
+  if(NOT DROVE_WITH_${kind} STREQUAL "OFF")
+    pkg_check_modules(${module} QUIET IMPORTED_TARGET GLOBAL ${module})
+    if(${module}_FOUND)
+      set(DROVE_HAVE_${kind} ON)
+      string(APPEND drove_images " ${module}")
+    elseif(DROVE_WITH_${kind} STREQUAL "ON")
+      message(FATAL_ERROR "${module} not found (Debian: ${package}); -DDROVE_WITH_${kind}=OFF builds without it")
+    endif()
+  endif()
+  message(STATUS "${kind} images: ${DROVE_HAVE_${kind}}")
+endmacro()
+set(drove_images)  # their names for pkg-config
+drove_image_library(PNG spng libspng-dev)
+drove_image_library(JPEG libjpeg libjpeg62-turbo-dev)
+
 # oneDNN is looked for by hand: its own CMake package also demands OpenCL, which we do not use.
 set(DROVE_HAVE_ONEDNN OFF)
 if(NOT DROVE_WITH_ONEDNN MATCHES "^(AUTO|ON|OFF)$")

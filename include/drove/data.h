@@ -2,12 +2,12 @@
  *
  * A data set is named by a spec (docs/formats.md):
  *   table:FILE?label=NAME  mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y
- *   npz:FILE?x=NAME&y=NAME  cifar10:FILE,...
+ *   npz:FILE?x=NAME&y=NAME  images:DIR?size=HxW  webdataset:FILE,...  cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
  * All of them accept ?scale=none|unit|standard|mean and ?split=0.1; images also ?crop=28&pad=4
  * and mirror=1.  Every file may be compressed with gzip or zstd.  The path of a file alone,
- * "people.csv", is a table, or an NPZ archive or LIBSVM data by its content; "-" is a table on
- * standard input.
+ * "people.csv", is a table, or an NPZ or tar archive or LIBSVM data by its content; that of a
+ * folder is MNIST's files or images; "-" is a table on standard input.
  */
 #ifndef DROVE_DATA_H
 #define DROVE_DATA_H

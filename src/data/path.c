@@ -11,13 +11,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Does text begin with the word of a format?  n: bytes before its first ':' or '?'. */
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Whether the first n bytes of a text are the path of a folder. */
+static bool is_folder_text(const char *text, size_t n)
+{
+    char *path = strndup(text, n);
+    bool is = path != NULL && n > 0 && is_folder(path);
+    free(path);
+    return is;
+}
+
+/* Does text begin with the word of a format?  A word alone may also be the name of a folder, such
+ * as images. */
 static bool names_format(const char *text)
 {
     size_t n = strcspn(text, ":?");
     for (size_t i = 0; drove__formats[i] != NULL; i++) {
         const char *name = drove__formats[i]->name;
-        if (strcspn(name, ":") == n && strncmp(name, text, n) == 0) return true;
+        if (strcspn(name, ":") == n && strncmp(name, text, n) == 0)
+            return text[n] == ':' || !is_folder_text(text, n);
     }
     return false;
 }
@@ -48,7 +65,8 @@ static bool has_table_ending(const char *path, size_t n)
 static const struct {
     const char *ending, *format;
 } binary_endings[] = {
-    {".npz", "npz"},
+    {".npz", "npz"},        {".tar", "webdataset"},     {".tar.gz", "webdataset"},
+    {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
 };
 
 /* The format of files with this ending; NULL: none of them. */
@@ -76,7 +94,7 @@ static bool is_libsvm_line(const char *line)
     return n_pairs > 0;
 }
 
-enum { HEAD_BYTES = 1024 };
+enum { HEAD_BYTES = 1024, TAR_MAGIC = 257 /* where a tar archive says so */ };
 
 /* The format of a regular file by its first bytes.  A pipe is not looked into: what it holds can be
  * read once. */
@@ -89,9 +107,23 @@ static const char *format_of_content(const char *path)
     if (drove__reader_read_some(reader, head, sizeof head - 1, &n) != DROVE_OK) n = 0;
     drove__reader_close(reader);
     if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) return "npz";
+    if (n >= TAR_MAGIC + 5 && memcmp(head + TAR_MAGIC, "ustar", 5) == 0) return "webdataset";
     head[n] = '\0';
     head[strcspn(head, "\n")] = '\0';
     return is_libsvm_line(head) ? "libsvm" : "table";
+}
+
+/* A folder with MNIST's files, or of images. */
+static const char *format_of_folder(const char *path)
+{
+    static const char *const files[] = {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"};
+    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+        char *file = drove__path_join(path, files[i]);
+        bool exists = file != NULL && access(file, F_OK) == 0;
+        free(file);
+        if (exists) return "mnist";
+    }
+    return "images";
 }
 
 /* The format of a path; NULL: the text is no path. */
@@ -101,12 +133,13 @@ static const char *format_of_path(const char *path, bool is_named)
     size_t n = strlen(path);
     if (strcmp(path, "-") == 0) return "table";
     if (n == 0 || is_named) return NULL;
+    if (is_folder(path)) return format_of_folder(path);
     const char *format = format_of_ending(path, n);
     bool exists = stat(path, &about) == 0;
     if (format != NULL) return format;
     if (exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv"))
         return format_of_content(path);
-    return (exists && !S_ISDIR(about.st_mode)) || has_table_ending(path, n) ? "table" : NULL;
+    return exists || has_table_ending(path, n) ? "table" : NULL;
 }
 
 /* Escapes what a spec would take for something else; is_plain: '%' is one, too. */
@@ -144,6 +177,7 @@ int drove_data_is_named(const char *text)
 {
     size_t n = strcspn(text, "?");
     if (n == 1 && *text == '-') return 1;
+    if (!names_format(text) && is_folder_text(text, n)) return 1;
     if (format_of_ending(text, n) != NULL) return 1;
     return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
 }

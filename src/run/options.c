@@ -30,7 +30,7 @@ static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exch
 static const drove_option_info table[] = {
     {WHERE(data), COMMON, FIXED, .group = problem, TEXT, .default_text = "synth:digits",
      .value_name = "SPEC", .list = "data",
-     .help = "training data: people.csv, mnist:DIR, libsvm:FILE ..."},
+     .help = "training data: people.csv, photos/, mnist:DIR ..."},
     {WHERE(test), COMMON, FIXED, .group = problem, TEXT, .default_text = "split",
      .value_name = "SPEC", .list = "data", .empty_word = "none", .words = "split none",
      .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},

@@ -1,6 +1,6 @@
 /* run/predictions.c - formats of predictions: CSV with a header, bare lines, an NPY array.
  *
- * The columns of a row, beside the label:
+ * The columns of a row, beside the label and, of rows that are files, their name (`file`):
  *   classes, probabilities   p_NAME for each class; one output for two classes gives both
  *   classes, other scores    score_NAME for each class, or `score` of the second class
  *   labels                   p_NAME for each label
@@ -137,9 +137,21 @@ static drove_status put_line(drove_infer_text *to, const writer *w, const float 
     return put_text(to, w->name[class_of(w, prob)]);
 }
 
-static drove_status put_csv(drove_infer_text *to, const writer *w, const float *prob)
+/* The name of the file that row i is, and a comma. */
+static drove_status put_file(drove_infer_text *to, const drove_data *files, size_t i)
+{
+    const drove_storage *s = files->storage;
+    char *name = field("", s->row_names + s->row_name_at[drove__data_row(files, i)], true);
+    if (name == NULL) return drove__fail_nomem("names of files", 1);
+    drove_status status = put_text(to, name);
+    free(name);
+    return status == DROVE_OK ? put_text(to, ",") : status;
+}
+
+static drove_status put_csv(drove_infer_text *to, const writer *w, size_t i, const float *prob)
 {
     const float both[2] = {1.0f - prob[0], prob[0]};
+    if (w->what->files != NULL) DROVE_TRY(put_file(to, w->what->files, i));
     if (w->has_label) {
         DROVE_TRY(put_text(to, w->name[class_of(w, prob)]));
         DROVE_TRY(put_text(to, ","));
@@ -173,7 +185,7 @@ static drove_status prepare(void *context, drove_infer_chunk *chunk)
         const float *prob = chunk->prob + i * w->model->n_outputs;
         switch (w->what->format) {
         case DROVE_PREDICT_NPY: DROVE_TRY(put_npy(&chunk->text, w, prob)); continue;
-        case DROVE_PREDICT_CSV: DROVE_TRY(put_csv(&chunk->text, w, prob)); break;
+        case DROVE_PREDICT_CSV: DROVE_TRY(put_csv(&chunk->text, w, chunk->first + i, prob)); break;
         case DROVE_PREDICT_LINES: DROVE_TRY(put_line(&chunk->text, w, prob)); break;
         }
         DROVE_TRY(put_text(&chunk->text, "\n"));
@@ -211,6 +223,7 @@ static drove_status write_npy_header(writer *w)
 static drove_status header_columns(const writer *w, drove_infer_text *to)
 {
     const char *prefix = w->model->loss->gives_probability ? "p_" : "score_";
+    if (w->what->files != NULL) DROVE_TRY(put_text(to, "file,"));
     if (w->what->io.n_classes == 0) return put_text(to, "value");
     if (w->has_label) DROVE_TRY(put_text(to, "label,"));
     if (w->n_columns == 1 && !w->what->io.is_multi_label) return put_text(to, "score");

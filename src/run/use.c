@@ -16,6 +16,7 @@ typedef struct user { /* a model at work */
     drove_modelfile file;
     drovek_table kernels;
     drove_data *data;
+    drove_data *files; /* data before a feature map, if its rows are files; else NULL */
     drove_infer infer;
 } user;
 
@@ -57,7 +58,8 @@ static drove_status map_features(user *u)
     drove_status status = drove__features_apply(map, u->data, n_threads, &mapped);
     drove__features_destroy(map);
     DROVE_TRY(status);
-    drove_data_destroy(u->data);
+    if (u->data->storage->row_names != NULL) u->files = u->data;
+    else drove_data_destroy(u->data);
     u->data = mapped;
     return DROVE_OK;
 }
@@ -95,6 +97,7 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
 static void end(user *u)
 {
     drove_data_destroy(u->data);
+    drove_data_destroy(u->files);
     drove__modelfile_fini(&u->file);
 }
 
@@ -140,9 +143,12 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
 
 static drove_status predict_to(const user *u, const drove_use_options *use, FILE *stream)
 {
+    const drove_data *files = u->files != NULL ? u->files : u->data;
     const drove_predictions predictions = {.infer = u->infer,
                                            .io = u->file.io,
                                            .class_name = (const char *const *)u->file.class_name,
+                                           .files =
+                                               files->storage->row_names != NULL ? files : NULL,
                                            .format = use->format,
                                            .all_outputs = use->proba != 0,
                                            .stream = stream};

@@ -211,6 +211,34 @@ static const corpus_file files[] = {
     {"npz", "no-targets", DROVE_E_DATA, "targets called y, Y"},
     {"npz", "fewer-targets", DROVE_E_DATA, "y.npy: expected 3 targets"},
     {"npz", "word-targets", DROVE_E_DATA, "y.npy: byte 21 of its NPY header"},
+    {"webdataset", "good-ustar", DROVE_OK, ""},
+    {"webdataset", "good-pax", DROVE_OK, ""},
+    {"webdataset", "good-gnu", DROVE_OK, ""},
+    {"webdataset", "good-others", DROVE_OK, ""},
+    {"webdataset", "good.gz", DROVE_OK, ""},
+    {"webdataset", "empty", DROVE_E_DATA, "truncated tar archive"},
+    {"webdataset", "truncated", DROVE_E_DATA, "ends at byte 700"},
+    {"webdataset", "no-end", DROVE_E_DATA, "two blocks of zeros"},
+    {"webdataset", "only-end", DROVE_E_DATA, "KEY.jpg or KEY.png"},
+    {"webdataset", "only-text", DROVE_E_DATA, "found none"},
+    {"webdataset", "bad-checksum", DROVE_E_DATA, "the right checksum"},
+    {"webdataset", "bad-size", DROVE_E_DATA, "byte 0: damaged tar archive: expected a size"},
+    {"webdataset", "huge-size", DROVE_E_DATA, "expected 8589929984 more"},
+    {"webdataset", "huge-base-256", DROVE_E_DATA, "expected 9223372036854771200 more"},
+    {"webdataset", "beyond-u64", DROVE_E_DATA, "a size in a header"},
+    {"webdataset", "sparse", DROVE_E_UNSUPPORTED, "a sparse one"},
+    {"webdataset", "pax-length", DROVE_E_DATA, "a pax record"},
+    {"webdataset", "pax-huge", DROVE_E_DATA, "at most 1048576 bytes, found 16777215"},
+    {"webdataset", "long-name-huge", DROVE_E_DATA, "at most 1048576 bytes"},
+    {"webdataset", "no-label", DROVE_E_DATA, "a .cls or .json file"},
+    {"webdataset", "no-image", DROVE_E_DATA, "a .jpg or .png file"},
+    {"webdataset", "two-images", DROVE_E_DATA, "found two"},
+    {"webdataset", "empty-label", DROVE_E_DATA, "a.cls: expected a label"},
+    {"webdataset", "bad-json", DROVE_E_DATA, "a.json: line 1, column 10"},
+    {"webdataset", "json-without-label", DROVE_E_DATA, "called label, cls or class"},
+    {"webdataset", "json-array", DROVE_E_DATA, "called label, cls or class"},
+    {"webdataset", "bad-image", DROVE_E_DATA, "a.png: expected a PNG or JPEG file"},
+    {"webdataset", "other-size", DROVE_E_SHAPE, "found 16x32"},
     {"cifar10", "good.gz", DROVE_OK, ""},
     {"cifar10", "good-one", DROVE_OK, ""},
     {"cifar10", "empty", DROVE_E_DATA, "empty"},
@@ -224,7 +252,8 @@ static const corpus_file files[] = {
 
 enum { N_FILES = sizeof files / sizeof *files };
 
-static const char *const formats[] = {"libsvm", "csv", "idx", "npy", "npz", "cifar10"};
+static const char *const formats[] = {"libsvm", "csv",        "idx",    "npy",
+                                      "npz",    "webdataset", "cifar10"};
 
 static void make_spec(const char *format, const char *name, char spec[8192])
 {
@@ -250,6 +279,12 @@ static void write_other_halves(void)
                    3);
 }
 
+/* A build without the libraries of images. */
+static bool is_left_out(drove_status status)
+{
+    return status == DROVE_E_UNSUPPORTED && strstr(drove_error_text(), "this build") != NULL;
+}
+
 static void test_each_file(void **state)
 {
     (void)state;
@@ -264,6 +299,7 @@ static void test_each_file(void **state)
         const char *text = status == DROVE_OK ? "" : drove_error_text();
         bool names_file =
             status == DROVE_OK || strstr(text, f->name) != NULL || strstr(text, "y.") != NULL;
+        if (is_left_out(status)) continue;
         if (status != f->status || strstr(text, f->words) == NULL || !names_file ||
             strchr(text, '\n') != NULL) {
             print_error("%s/%s: expected %s with \"%s\", got %s: %s\n", f->format, f->name,
@@ -310,7 +346,9 @@ static void test_good_files_convert(void **state)
         if (files[i].status != DROVE_OK) continue;
         char spec[8192];
         make_spec(files[i].format, files[i].name, spec);
-        drove_data *before = open_data(spec);
+        drove_data *before;
+        if (is_left_out(drove_data_open(spec, NULL, 1, &before, NULL))) continue;
+        assert_non_null(before);
         unlink("good.out");
         bool regression = before->storage->y_kind == DROVE_Y_VALUE;
         assert_int_equal(drove_data_convert(before, "libsvm:good.out"), DROVE_OK);
