@@ -123,6 +123,13 @@ for data in npy:folder.x,folder.y stored.npz parts.npz; do
 done
 [ "$(wc -l <losses.txt)" = 3 ] && [ "$(sort -u losses.txt | wc -l)" = 1 ] ||
     fail "the same bytes gave different losses: $(cat losses.txt)"
+
+# a run saved when NPY's bytes were not scaled (its state does not name the scaling) cannot go on
+run_for 0 train npy:folder.x,folder.y --model logistic --until epochs=1 --out old
+run_for 0 train --resume old --until epochs=2
+sed -i 's/"scale":"unit"/"other":"unit"/' old/state.safetensors
+wrong 'scale=none where this version takes unit' train --resume old --until epochs=3
+
 run_for 0 data info parts.npz --part test
 grep -q '^rows      4$' out.txt
 
