@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "data/quant.h"
+#include "table/content.h"
 #include "table/schema.h"
 
 #include <math.h>
@@ -212,6 +213,18 @@ static drove_status check_y(const drove_storage *s, const char *where)
     return DROVE_OK;
 }
 
+/* A model file holds the names of classes, and is UTF-8. */
+static drove_status check_names(const drove_storage *s, const char *where)
+{
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
+        const char *name = s->class_name[i];
+        if (drove__is_utf8(name, strlen(name))) continue;
+        return drove__fail(DROVE_E_DATA, "%s: expected names of classes in UTF-8, found \"%.60s\"",
+                           where, name);
+    }
+    return DROVE_OK;
+}
+
 drove_status drove__storage_check(const drove_storage *storage, const char *where)
 {
     if (storage->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: holds no example", where);
@@ -222,5 +235,6 @@ drove_status drove__storage_check(const drove_storage *storage, const char *wher
     if (storage->n_features == 0)
         return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
     DROVE_TRY(check_x(storage, where));
+    DROVE_TRY(check_names(storage, where));
     return check_y(storage, where);
 }

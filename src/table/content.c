@@ -112,7 +112,7 @@ static size_t sequence_bytes(const unsigned char *s, size_t n)
     return n_bytes;
 }
 
-static bool is_utf8(const char *text, size_t size_bytes)
+bool drove__is_utf8(const char *text, size_t size_bytes)
 {
     size_t at = 0;
     while ((at = skip_ascii(text, at, size_bytes)) < size_bytes) {
@@ -143,7 +143,7 @@ static drove_status convert_latin1(growing *g, const char *path)
 static drove_status understand(growing *g, const char *path, drove_content *out)
 {
     DROVE_TRY(refuse_binary(g, path));
-    bool was_latin1 = !is_utf8(g->memory, g->used);
+    bool was_latin1 = !drove__is_utf8(g->memory, g->used);
     if (was_latin1) DROVE_TRY(convert_latin1(g, path));
     *out = (drove_content){.memory = g->memory,
                            .text = g->memory,

@@ -19,6 +19,8 @@ typedef struct drove_content {
 drove_status drove__content_load(const char *path, drove_content *out);
 void         drove__content_fini(drove_content *content);
 
+bool drove__is_utf8(const char *text, size_t size_bytes);
+
 #define DROVE_RECORD_MOST_BYTES ((size_t)64 << 20)
 
 #endif

@@ -154,6 +154,11 @@ static void test_unreadable(void **state)
     mkdir("nothing", 0777);
     expect_refusal("images:nothing", NULL, DROVE_E_DATA, "found no image", NULL);
     expect_refusal("images:missing", NULL, DROVE_E_FILE, "missing", NULL);
+    place("good-rgb.png", "latin/caf\xe9/1.png");
+    place("good-rgb.png", "utf/caf\xc3\xa9/1.png");
+    expect_refusal("images:latin", NULL, DROVE_E_DATA, "UTF-8", NULL);
+    d = open_data("images:utf");
+    drove_data_destroy(d);
     expect_refusal("images:bad/a", NULL, DROVE_E_DATA, "?label=none", NULL);
 }
 
