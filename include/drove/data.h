@@ -1,8 +1,9 @@
 /* drove/data.h - open, inspect and convert data sets.
  *
  * A data set is named by a spec (docs/formats.md):
- *   table:FILE?label=NAME  mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE  csv:FILE?label=last  npy:X,Y
- *   npz:FILE?x=NAME&y=NAME  images:DIR?size=HxW  webdataset:FILE,...  cifar10:FILE,...
+ *   table:FILE?label=NAME&weights=NAME  mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE
+ *   csv:FILE?label=last  npy:X,Y  npz:FILE?x=NAME&y=NAME  images:DIR?size=HxW
+ *   webdataset:FILE,...  cifar10:FILE,...
  *   synth:digits?n=60000&seed=1  synth:logistic?n=..&d=..&density=..  quant:FILE?from=SPEC
  * All of them accept ?scale=none|unit|standard|mean and ?split=0.1; images also ?crop=28&pad=4
  * and mirror=1.  Every file may be compressed with gzip or zstd.  The path of a file alone,
@@ -44,6 +45,8 @@ int drove_data_is_named(const char *text);
 /* Writes spec with ?label=label into into[size]; spec alone if label is NULL or "".
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size);
+/* The same with ?weights=column. */
+drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size);
 
 typedef struct drove_data_facts {
     size_t n_rows, n_features;

@@ -51,6 +51,7 @@ typedef struct drove_storage {
     float        *y_value;     /* [n_rows]                                  DROVE_Y_VALUE  */
     uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
     uint32_t     *label;       /* ascending within a row                                  */
+    float        *weight;      /* [n_rows] of each example, finite, not negative; NULL: 1 each  */
     char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
     size_t channels, height, width; /* of images; 0 = not images                              */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
@@ -73,6 +74,8 @@ struct drove_data {
      * to do.  Sparse data are only multiplied (shift is 0), so that zeros stay zeros. */
     float        *shift, *factor; /* [n_features], owned by this view                    */
     drove_augment augment;        /* applied after that, to images                       */
+    float        *class_weight;   /* [n_classes] factor of an example's weight in the loss; NULL */
+    double        mean_weight;    /* by which these weights are divided; 0: not (data/weights.h) */
     /* Origin: what drove_data_open(spec, "split", seed) gives, or, for all rows,
      * drove_data_open(spec, NULL, ..).  NULL: not known. */
     char         *spec;
@@ -83,6 +86,24 @@ struct drove_data {
 static inline size_t drove__data_row(const drove_data *d, size_t i)
 {
     return d->row != NULL ? d->row[i] : i;
+}
+
+static inline bool drove__data_is_weighted(const drove_data *d)
+{
+    return d->storage->weight != NULL || d->class_weight != NULL;
+}
+
+/* The weight of a row of the storage: in the loss, and in metrics. */
+static inline float drove__data_loss_weight(const drove_data *d, size_t row)
+{
+    const drove_storage *s = d->storage;
+    double               weight = s->weight != NULL ? (double)s->weight[row] : 1.0;
+    if (d->class_weight != NULL) weight *= (double)d->class_weight[s->y_class[row]];
+    return (float)(d->mean_weight > 0.0 ? weight / d->mean_weight : weight);
+}
+static inline double drove__data_metric_weight(const drove_data *d, size_t row)
+{
+    return d->storage->weight != NULL ? (double)d->storage->weight[row] : 1.0;
 }
 
 /* Numbers per example as a model sees it. */

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/scale.h"
+#include "data/weights.h"
 #include "table/schema.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
         to->schema = drove__schema_retain(s->schema);
         memcpy(to->notes, s->notes, sizeof to->notes);
         status = copy_names(s, to);
+        if (status == DROVE_OK) status = drove__weights_copy(from, data);
     }
     if (status != DROVE_OK) {
         drove_data_destroy(data);
@@ -79,10 +81,22 @@ static drove_status copy_labels(const drove_data *from, drove_storage *to)
     return DROVE_OK;
 }
 
+static drove_status copy_weights(const drove_data *from, drove_storage *to)
+{
+    const size_t n = from->n_rows;
+    if (from->storage->weight == NULL) return DROVE_OK;
+    to->weight = drove__grow(NULL, n, sizeof *to->weight);
+    if (to->weight == NULL) return drove__fail_nomem("weights", n * sizeof *to->weight);
+    for (size_t i = 0; i < n; i++) to->weight[i] = from->storage->weight[drove__data_row(from, i)];
+    return DROVE_OK;
+}
+
+/* Targets and weights. */
 static drove_status copy_targets(const drove_data *from, drove_storage *to)
 {
     const drove_storage *s = from->storage;
     size_t n = from->n_rows;
+    DROVE_TRY(copy_weights(from, to));
     if (s->y_kind == DROVE_Y_LABELS) return copy_labels(from, to);
     if (s->y_kind == DROVE_Y_CLASS) {
         to->y_class = drove__grow(NULL, n, sizeof *to->y_class);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/scale.h"
+#include "data/weights.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static drove_status view_again(const drove_data *data, drove_data **out)
     __atomic_add_fetch(&view->storage->n_views, 1, __ATOMIC_RELAXED);
     view->augment = data->augment;
     drove_status status = drove__scale_copy(data, view);
+    if (status == DROVE_OK) status = drove__weights_copy(data, view);
     if (status == DROVE_OK) *out = view;
     else drove_data_destroy(view);
     return status;

@@ -37,6 +37,7 @@ static size_t count_bytes(const drove_data *data)
         s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
     if (s->y_kind == DROVE_Y_LABELS)
         n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
+    if (s->weight != NULL) n_bytes += s->n_rows * sizeof *s->weight;
     if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
     if (drove__data_scale(data).factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
     return n_bytes;
@@ -223,6 +224,16 @@ static void print_values(const drove_data *data, FILE *stream)
             range.most, mean, sqrt(squares / (double)range.n));
 }
 
+static void print_weights(const drove_data *data, FILE *stream)
+{
+    value_range range = {0};
+    if (data->storage->weight == NULL) return;
+    for (size_t i = 0; i < data->n_rows; i++)
+        see(&range, (double)data->storage->weight[drove__data_row(data, i)]);
+    fprintf(stream, "weights   %g to %g, mean %.6g, %zu of them 0\n", range.least, range.most,
+            range.sum / (double)range.n, range.n_zero);
+}
+
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
     drove_data_facts facts;
@@ -241,6 +252,7 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
     print_x(data, &facts, stream);
     if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
     else DROVE_TRY(print_classes(data, stream));
+    print_weights(data, stream);
     if (facts.notes[0] != '\0') fprintf(stream, "notes     %s\n", facts.notes);
     if (data->storage->schema == NULL) return DROVE_OK;
     putc('\n', stream);

@@ -7,6 +7,7 @@
 #include "data/formats.h"
 #include "data/match.h"
 #include "data/scale.h"
+#include "data/weights.h"
 
 #include <float.h>
 #include <math.h>
@@ -80,6 +81,7 @@ void drove_data_destroy(drove_data *data)
     drove__free(data->shift);
     drove__free(data->factor);
     free(data->row);
+    free(data->class_weight);
     free(data->spec);
     free(data);
 }
@@ -385,6 +387,7 @@ static drove_status open_source(source *from, const char *test, uint64_t seed,
     if (!from->has_scale && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
     DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
+    DROVE_TRY(drove__weights_normalise(*train));
     DROVE_TRY(drove__scale_fit(*train));
     if (*held_out != NULL) DROVE_TRY(drove__scale_copy(*train, *held_out));
     *n_rows_whole = storage->n_rows_whole;
@@ -473,6 +476,10 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
                              "%s: data cannot be written in this format; expected libsvm, csv, "
                              "npy, idx or quant",
                              target.format->name);
+    }
+    if (status == DROVE_OK && data->storage->weight != NULL) {
+        status = drove__fail(DROVE_E_UNSUPPORTED, "no format holds weights: expected data to be "
+                                                  "converted without ?weights=");
     }
     if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
         status =

@@ -198,22 +198,34 @@ bool drove__data_takes_label(const char *text)
     return takes;
 }
 
-drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)
+/* Writes spec with key=value into into[size]; spec alone without a value. */
+static drove_status set_key(const char *spec, const char *key, const char *value, char *into,
+                            size_t size)
 {
     size_t n = strlen(spec), at = n;
-    const char *key = strchr(spec, '?') == NULL ? "?label=" : "&label=";
-    if (label == NULL || *label == '\0') key = "";
-    if (n + strlen(key) + 3 * strlen(key[0] != '\0' ? label : "") >= size)
-        return drove__fail(DROVE_E_ARG, "label: expected a shorter text, found %zu bytes",
-                           strlen(label));
-    memcpy(into, spec, n);
-    strcpy(into + at, key);
-    at += strlen(key);
-    for (const char *c = label; key[0] != '\0' && *c != '\0'; c++) {
+    if (value == NULL) value = "";
+    if (n + strlen(key) + 2 + 3 * strlen(value) >= size)
+        return drove__fail(DROVE_E_ARG, "%s: expected a shorter text, found %zu bytes", key,
+                           strlen(value));
+    memmove(into, spec, n + 1);
+    if (*value == '\0') return DROVE_OK;
+    at +=
+        (size_t)snprintf(into + at, size - at, "%c%s=", strchr(spec, '?') == NULL ? '?' : '&', key);
+    for (const char *c = value; *c != '\0'; c++) {
         bool is_special = *c == '&' || *c == '%';
         if (is_special) at += (size_t)snprintf(into + at, 4, "%%%02X", (unsigned)*c);
         else into[at++] = *c;
     }
     into[at] = '\0';
     return DROVE_OK;
+}
+
+drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)
+{
+    return set_key(spec, "label", label, into, size);
+}
+
+drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size)
+{
+    return set_key(spec, "weights", column, into, size);
 }

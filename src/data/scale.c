@@ -32,17 +32,18 @@ static float inverse(double spread)
     return spread > 0 && isfinite(factor) ? factor : 1.0f;
 }
 
-/* Adds to sum[f] over the rows: (x - centre[f]) ^ power; centre NULL: 0. */
+/* Adds to sum[f] over the rows, by their weights: (x - centre[f]) ^ power; centre NULL: 0. */
 static void add_dense(const drove_data *data, const double *centre, bool squared, double *sum)
 {
     const drove_storage *s = data->storage;
     size_t n = s->n_features;
     for (size_t i = 0; i < data->n_rows; i++) {
-        size_t at = drove__data_row(data, i) * n;
+        size_t row = drove__data_row(data, i), at = row * n;
+        double weight = drove__data_metric_weight(data, row);
         for (size_t f = 0; f < n; f++) {
             double x = s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f];
             x -= centre != NULL ? centre[f] : 0.0;
-            sum[f] += squared ? x * x : x;
+            sum[f] += weight * (squared ? x * x : x);
         }
     }
 }
@@ -53,19 +54,30 @@ static void add_sparse(const drove_data *data, const double *centre, bool square
     const drove_storage *s = data->storage;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
         for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
             uint32_t f = s->index[k];
             double value = s->value != NULL ? (double)s->value[k] : 1.0;
             double x = value - (centre != NULL ? centre[f] : 0.0);
             /* a stored value replaces a zero: its square counts instead of the zero's */
-            sum[f] += squared ? x * x - centre[f] * centre[f] : x;
+            sum[f] += weight * (squared ? x * x - centre[f] * centre[f] : x);
         }
     }
+}
+
+static double sum_weights(const drove_data *data)
+{
+    double sum = 0.0;
+    if (data->storage->weight == NULL) return (double)data->n_rows;
+    for (size_t i = 0; i < data->n_rows; i++)
+        sum += drove__data_metric_weight(data, drove__data_row(data, i));
+    return sum;
 }
 
 static drove_status fit_standard(drove_data *data)
 {
     const drove_storage *s = data->storage;
+    const double n_rows = sum_weights(data);
     size_t n = s->n_features;
     bool sparse = s->x_kind == DROVE_X_CSR;
     double *mean = calloc(n, sizeof *mean), *square = calloc(n, sizeof *square);
@@ -76,15 +88,15 @@ static drove_status fit_standard(drove_data *data)
     }
     if (sparse) add_sparse(data, NULL, false, mean);
     else add_dense(data, NULL, false, mean);
-    for (size_t f = 0; f < n; f++) mean[f] /= (double)data->n_rows;
+    for (size_t f = 0; f < n; f++) mean[f] /= n_rows;
     if (sparse) {
-        for (size_t f = 0; f < n; f++) square[f] = (double)data->n_rows * mean[f] * mean[f];
+        for (size_t f = 0; f < n; f++) square[f] = n_rows * mean[f] * mean[f];
         add_sparse(data, mean, true, square);
     } else {
         add_dense(data, mean, true, square);
     }
     for (size_t f = 0; f < n; f++) {
-        double deviation = sqrt(fmax(square[f], 0.0) / (double)data->n_rows);
+        double deviation = sqrt(fmax(square[f], 0.0) / n_rows);
         /* a constant feature leaves only rounding errors, not a deviation */
         if (deviation < 1e-7 * fabs(mean[f])) deviation = 0;
         data->factor[f] = inverse(deviation);
@@ -201,8 +213,9 @@ static drove_status fit_mean(drove_data *data)
     size_t n = s->n_features, plane = of_channels ? n / s->channels : n;
     double *mean = calloc(n, sizeof *mean);
     if (mean == NULL) return drove__fail_nomem("scaling", n * sizeof *mean);
+    const double n_rows = sum_weights(data);
     add_dense(data, NULL, false, mean);
-    for (size_t f = 0; f < n; f++) mean[f] /= (double)data->n_rows;
+    for (size_t f = 0; f < n; f++) mean[f] /= n_rows;
     for (size_t f = 0; f < n && of_channels; f += plane) average_channel(mean + f, plane);
     if (data->scaling == DROVE_SCALE_MEAN || data->scaling == DROVE_SCALE_MEAN_CHANNEL) {
         for (size_t f = 0; f < n; f++) data->factor[f] = 1.0f;

@@ -7,7 +7,8 @@
 /* Computes shift and factor of data->scaling from the rows of the view (the training part).
  *   unit      bytes: x / 255;  floats: minimum and maximum of each feature to 0 and 1;  sparse:
  *             x / largest |x|
- *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted
+ *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted;  both
+ *             by the rows' weights
  *   mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
  *   mean-channel  x - mean of each channel's pixels
  *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats

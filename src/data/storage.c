@@ -42,6 +42,7 @@ void drove__storage_release(drove_storage *storage)
     free(storage->label);
     free(storage->row_names);
     free(storage->row_name_at);
+    free(storage->weight);
     if (storage->class_name != NULL) {
         for (size_t i = 0; i < storage->n_classes; i++) free(storage->class_name[i]);
         free(storage->class_name);
@@ -120,6 +121,7 @@ void drove__storage_keep_targets(drove_storage *s, const drove_shard *shard)
     uint64_t n_labels = 0;
     for (size_t i = 0; i < n; i++) {
         size_t row = (size_t)drove__shard_row(shard, i);
+        if (s->weight != NULL) s->weight[i] = s->weight[row];
         if (s->y_kind == DROVE_Y_CLASS) s->y_class[i] = s->y_class[row];
         if (s->y_kind == DROVE_Y_VALUE) s->y_value[i] = s->y_value[row];
         if (s->y_kind != DROVE_Y_LABELS) continue;
@@ -225,6 +227,18 @@ static drove_status check_names(const drove_storage *s, const char *where)
     return DROVE_OK;
 }
 
+static drove_status check_weights(const drove_storage *s, const char *where)
+{
+    if (s->weight == NULL) return DROVE_OK;
+    for (size_t row = 0; row < s->n_rows; row++) {
+        if (isfinite(s->weight[row]) && s->weight[row] >= 0.0f) continue;
+        return drove__fail(DROVE_E_DATA,
+                           "%s: row %zu: expected a finite weight that is not negative, found %g",
+                           where, row + 1, (double)s->weight[row]);
+    }
+    return DROVE_OK;
+}
+
 drove_status drove__storage_check(const drove_storage *storage, const char *where)
 {
     if (storage->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: holds no example", where);
@@ -236,5 +250,6 @@ drove_status drove__storage_check(const drove_storage *storage, const char *wher
         return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
     DROVE_TRY(check_x(storage, where));
     DROVE_TRY(check_names(storage, where));
+    DROVE_TRY(check_weights(storage, where));
     return check_y(storage, where);
 }

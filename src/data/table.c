@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "table/table.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +47,7 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
     unsigned header = DROVE_HEADER_AUTO;
     *opt = (drove_table_options){.path = spec->arg[0],
                                  .label = drove__spec_get(spec, "label", NULL),
+                                 .weights = drove__spec_get(spec, "weights", NULL),
                                  .ignore = drove__spec_get(spec, "ignore", NULL),
                                  .columns = drove__spec_get(spec, "columns", NULL),
                                  .types = drove__spec_get(spec, "types", NULL),
@@ -162,6 +165,36 @@ static drove_status read_label_sets(table_file *f)
     return DROVE_OK;
 }
 
+/* ---- weights ---- */
+
+static drove_status fail_weight(const drove_table *t, size_t column, size_t row, float found)
+{
+    char text[32] = "a cell that is no number";
+    if (!isnan(found)) snprintf(text, sizeof text, "%g", (double)found);
+    return drove__fail(DROVE_E_DATA,
+                       "%s: row %zu: column \"%.60s\": expected a weight, a finite number that is "
+                       "not negative, found %s",
+                       t->path, row + 1, t->name[column], text);
+}
+
+static drove_status read_weights(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    const size_t column = f->known.weight;
+    size_t n = 0;
+    if (column == SIZE_MAX) return DROVE_OK;
+    float *weight = drove__grow(NULL, f->n_kept, sizeof *weight);
+    if (weight == NULL) return drove__fail_nomem("weights", f->n_kept * sizeof *weight);
+    f->storage->weight = weight;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        float value = drove__raw_float(t->raw[row * t->n_slots + t->column[column].slot]);
+        if (!(value >= 0.0f) || !isfinite(value)) return fail_weight(t, column, row, value);
+        weight[n++] = value;
+    }
+    return DROVE_OK;
+}
+
 /* ---- the storage ---- */
 
 static drove_status fill_storage(table_file *f)
@@ -174,6 +207,7 @@ static drove_status fill_storage(table_file *f)
     s->n_features = f->known.schema->n_features;
     s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
     DROVE_TRY(f->known.table.n_labels > 1 ? read_label_sets(f) : read_one_label(f));
+    DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;
     s->row_start = x.row_start;
@@ -217,13 +251,14 @@ static drove_status read_like(const drove_spec *spec, const drove_storage *like,
     return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
 }
 
-static const char *const keys[] = {"label",  "ignore", "columns", "types",  "text",    "sep",
-                                   "header", "onehot", "hash",    "target", "classes", NULL};
+static const char *const keys[] = {"label",  "weights", "ignore", "columns", "types",
+                                   "text",   "sep",     "header", "onehot",  "hash",
+                                   "target", "classes", NULL};
 
 const drove_format_ops drove__format_table = {
     .name = "table",
-    .help = "table of numbers, categories, dates and missing cells; ?label=, ignore=, columns=, "
-            "types=; a path alone means it",
+    .help = "table of numbers, categories, dates and missing cells; ?label=, weights=, ignore=, "
+            "columns=, types=; a path alone means it",
     .source = "RFC 4180",
     .arguments = "FILE",
     .least_args = 1,

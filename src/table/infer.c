@@ -18,7 +18,7 @@ enum {
     KEY_LEAST_REPEATS = 10 /* rows of each value of a column called id that is a category        */
 };
 
-typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_FORCED } role;
+typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_FORCED } role;
 
 typedef struct learner {
     const drove_table_options *opt;
@@ -37,7 +37,7 @@ typedef struct learner {
 static drove_status give_role(void *context, size_t column)
 {
     learner *l = context;
-    if (l->role[column] == ROLE_LABEL) return DROVE_OK;
+    if (l->role[column] == ROLE_LABEL || l->role[column] == ROLE_WEIGHT) return DROVE_OK;
     l->role[column] = l->next_role;
     l->forced[column] = l->next_type;
     return DROVE_OK;
@@ -72,6 +72,21 @@ static drove_status find_labels(learner *l)
                           "the label is the last column, \"%.60s\" (--label names another)",
                           l->table->name[n - 1]);
     return give_label(l, n - 1);
+}
+
+static drove_status find_weights(learner *l)
+{
+    const char *name = l->opt->weights;
+    size_t column;
+    if (name == NULL || strcmp(name, "none") == 0) return DROVE_OK;
+    DROVE_TRY(drove__table_find(l->table, "weights", name, strlen(name), &column));
+    if (l->role[column] == ROLE_LABEL)
+        return drove__fail(DROVE_E_ARG,
+                           "table?weights: expected another column than the label, found \"%.80s\"",
+                           name);
+    l->role[column] = ROLE_WEIGHT;
+    l->known->weight = column;
+    return DROVE_OK;
 }
 
 /* "age:number+zip:category" */
@@ -112,6 +127,7 @@ static drove_status give_roles(learner *l)
         l->forced[i] = DROVE_COLUMN_IGNORED;
     }
     DROVE_TRY(find_labels(l));
+    DROVE_TRY(find_weights(l));
     l->next_role = ROLE_AUTO;
     if (opt->columns != NULL)
         DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));
@@ -190,6 +206,7 @@ static void choose_scans(learner *l, bool has_comma)
         column->form = drove__sample_form(s, t->dialect.separator, has_comma);
         if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(s, column, t->name[i]);
         if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
+        if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
     }
     t->n_labels = l->known->n_labels;
@@ -387,6 +404,10 @@ static drove_status settle_column(learner *l, size_t i)
     memcpy(c->examples, l->sample[i].examples, sizeof c->examples);
     c->name = strdup(t->name[i]);
     if (c->name == NULL) return drove__fail_nomem("table", strlen(t->name[i]));
+    if (i == l->known->weight) {
+        c->type = DROVE_COLUMN_WEIGHT;
+        return DROVE_OK;
+    }
     switch (t->column[i].scan) {
     case DROVE_SCAN_LABEL: c->type = DROVE_COLUMN_LABEL; return DROVE_OK;
     case DROVE_SCAN_SKIP:
@@ -476,13 +497,13 @@ static size_t list_labels(const char *label, char *copy, const char **name, size
 {
     static const char *const words[] = {"none", "first", "last"};
     size_t n = 0;
-    if (label == NULL || strspn(label, "0123456789+") == strlen(label)) return 0;
+    if (label == NULL || strspn(label, "0123456789+,") == strlen(label)) return 0;
     for (size_t i = 0; i < DROVE_COUNT(words); i++) {
         if (strcmp(words[i], label) == 0) return 0;
     }
     name[n++] = label;
-    for (char *word = strtok_r(copy, "+", &copy); word != NULL && n < most;
-         word = strtok_r(NULL, "+", &copy))
+    for (char *word = strtok_r(copy, "+,", &copy); word != NULL && n < most;
+         word = strtok_r(NULL, "+,", &copy))
         name[n++] = word;
     return n;
 }
@@ -492,7 +513,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     enum { NAMES_MOST = 64 };
     const char *name[NAMES_MOST];
     learner l = {.opt = opt, .known = out, .table = &out->table};
-    *out = (drove_known_table){0};
+    *out = (drove_known_table){.weight = SIZE_MAX};
     char *copy = strdup(opt->label != NULL ? opt->label : "");
     if (copy == NULL) return drove__fail_nomem("table", strlen(opt->label));
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
@@ -513,5 +534,5 @@ void drove__known_table_fini(drove_known_table *known)
     drove__schema_release(known->schema);
     free(known->source);
     free(known->label);
-    *known = (drove_known_table){0};
+    *known = (drove_known_table){.weight = SIZE_MAX};
 }

@@ -94,6 +94,43 @@ static drove_status find_labels(drove_known_table *known, const char *label, boo
     return DROVE_OK;
 }
 
+static drove_status find_weights(drove_known_table *known, const char *name, bool use_labels)
+{
+    const drove_table *t = &known->table;
+    const drove_schema *schema = known->schema;
+    if (!use_labels || (name != NULL && strcmp(name, "none") == 0)) return DROVE_OK;
+    if (name != NULL) return drove__table_find(t, "weights", name, strlen(name), &known->weight);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (schema->column[i].type != DROVE_COLUMN_WEIGHT) continue;
+        if (known->source[i] == SIZE_MAX)
+            return drove__fail(DROVE_E_SHAPE,
+                               "%s: expected the weights in column \"%.80s\", found none "
+                               "(?weights=none counts each row once)",
+                               t->path, schema->column[i].name);
+        known->weight = known->source[i];
+    }
+    return DROVE_OK;
+}
+
+/* The weights may also be a feature of a model that was trained without them. */
+static drove_status scan_weights(drove_known_table *known, const drove_sample *sample,
+                                 bool has_comma)
+{
+    drove_table *t = &known->table;
+    if (known->weight == SIZE_MAX) return DROVE_OK;
+    drove_scan_column *column = &t->column[known->weight];
+    if (column->scan == DROVE_SCAN_NUMBER) return DROVE_OK;
+    if (column->scan != DROVE_SCAN_SKIP)
+        return drove__fail(DROVE_E_ARG,
+                           "table?weights: expected a column of numbers that is not the label, "
+                           "found \"%.80s\"",
+                           t->name[known->weight]);
+    column->scan = DROVE_SCAN_NUMBER;
+    column->form = drove__sample_form(&sample[known->weight], t->dialect.separator, has_comma);
+    column->slot = t->n_slots++;
+    return DROVE_OK;
+}
+
 static drove_scan scan_of(const drove_column *c)
 {
     switch (c->type) {
@@ -133,8 +170,9 @@ static drove_status choose_scans(drove_known_table *known)
         known->label_form = drove__sample_form(s, t->dialect.separator, has_comma);
         known->label_is_number = s->n_present > 0 && s->n_form[known->label_form] == s->n_present;
     }
+    drove_status status = scan_weights(known, sample, has_comma);
     free(sample);
-    return DROVE_OK;
+    return status;
 }
 
 /* ---- remarks ---- */
@@ -201,6 +239,7 @@ static drove_status match(drove_known_table *known, const drove_table_options *o
     DROVE_TRY(find_sources(known, &n_extra, &extra));
     DROVE_TRY(check_sources(known));
     DROVE_TRY(find_labels(known, opt->label, use_labels));
+    DROVE_TRY(find_weights(known, opt->weights, use_labels));
     drove__known_note_file(known, false);
     if (n_extra > 0)
         drove__known_note(known, "%zu column%s of no use to the model left out (\"%.40s\"%s)",
@@ -214,7 +253,7 @@ static drove_status match(drove_known_table *known, const drove_table_options *o
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
                                 bool use_labels, drove_known_table *out)
 {
-    *out = (drove_known_table){0};
+    *out = (drove_known_table){.weight = SIZE_MAX};
     drove_header header = opt->header;
     const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
     if (name == NULL) return drove__fail_nomem("columns of a table", schema->n_columns);

@@ -177,6 +177,17 @@ drove_status drove__table_find(const drove_table *t, const char *key, const char
     return fail_unknown(t, key, word, length);
 }
 
+/* Length of the first name of a list, which ends before a plus, or before a comma that is not part
+ * of a name. */
+static size_t list_word(const drove_table *t, const char *list)
+{
+    size_t length = strcspn(list, "+");
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (same_text(t->name[i], list, length)) return length;
+    }
+    return strcspn(list, "+,");
+}
+
 drove_status drove__table_list(const drove_table *t, const char *key, const char *list,
                                drove_each_column *each, void *context)
 {
@@ -185,7 +196,7 @@ drove_status drove__table_list(const drove_table *t, const char *key, const char
         if (strcmp(t->name[i], list) == 0) return each(context, i);
     }
     for (const char *word = list;; word++) {
-        size_t length = strcspn(word, "+");
+        size_t length = list_word(t, word);
         DROVE_TRY(drove__table_find(t, key, word, length, &column));
         DROVE_TRY(each(context, column));
         word += length;

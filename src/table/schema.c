@@ -8,13 +8,15 @@
 
 enum { DATE_FEATURES = 8, TIME_FEATURES = 2, FEATURES_MOST = 1 << 28 };
 
+/* clang-format off */
 static const char *const type_names[DROVE_N_COLUMN_TYPES] = {
-    [DROVE_COLUMN_NUMBER] = "number",     [DROVE_COLUMN_BOOLEAN] = "boolean",
-    [DROVE_COLUMN_DATE] = "date",         [DROVE_COLUMN_CATEGORY] = "category",
-    [DROVE_COLUMN_HASHED] = "hashed",     [DROVE_COLUMN_TEXT] = "text",
-    [DROVE_COLUMN_LABEL] = "label",       [DROVE_COLUMN_ID] = "id",
-    [DROVE_COLUMN_CONSTANT] = "constant", [DROVE_COLUMN_FREE_TEXT] = "free text",
-    [DROVE_COLUMN_IGNORED] = "ignored"};
+    [DROVE_COLUMN_NUMBER] = "number",       [DROVE_COLUMN_BOOLEAN] = "boolean",
+    [DROVE_COLUMN_DATE] = "date",           [DROVE_COLUMN_CATEGORY] = "category",
+    [DROVE_COLUMN_HASHED] = "hashed",       [DROVE_COLUMN_TEXT] = "text",
+    [DROVE_COLUMN_LABEL] = "label",         [DROVE_COLUMN_WEIGHT] = "weight",
+    [DROVE_COLUMN_ID] = "id",               [DROVE_COLUMN_CONSTANT] = "constant",
+    [DROVE_COLUMN_FREE_TEXT] = "free text", [DROVE_COLUMN_IGNORED] = "ignored"};
+/* clang-format on */
 
 drove_status drove__schema_create(size_t n_columns, drove_schema **out)
 {

@@ -33,6 +33,7 @@ typedef enum drove_column_type {
     DROVE_COLUMN_HASHED,
     DROVE_COLUMN_TEXT,
     DROVE_COLUMN_LABEL,
+    DROVE_COLUMN_WEIGHT, /* of the rows, a number */
     /* left out: */
     DROVE_COLUMN_ID,
     DROVE_COLUMN_CONSTANT,
@@ -108,7 +109,7 @@ drove_status drove__schema_from_json(const char *text, drove_schema **out);
 /* The whole table for people: column, type, distinct, missing, features, examples. */
 void drove__schema_print(const drove_schema *schema, FILE *stream);
 /* Line `line` of a short description into text[size]; false: there are no more than `line`. */
-enum { DROVE_SUMMARY_LINES_MOST = 11 };
+enum { DROVE_SUMMARY_LINES_MOST = DROVE_N_COLUMN_TYPES };
 bool drove__schema_summary(const drove_schema *schema, unsigned line, char *text, size_t size);
 
 #endif

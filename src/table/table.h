@@ -14,12 +14,13 @@
 
 enum { DROVE_ONEHOT_DEFAULT = 64, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 1024 };
 
-/* Lists are names joined by '+', or numbers from 1; NULL: not given. */
+/* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {
     const char  *path;
     char         separator; /* 0: detect */
     drove_header header;
     const char  *label;   /* also last, first, none; NULL: last; to match: those of the schema */
+    const char  *weights; /* also none; NULL: none; to match: that of the schema */
     const char  *ignore;  /* columns to leave out */
     const char  *columns; /* columns to use, and no others */
     const char  *types;   /* "age:number+zip:category" */
@@ -34,6 +35,7 @@ typedef struct drove_known_table {
     size_t           *source; /* [schema->n_columns] column of the table, or SIZE_MAX: not needed */
     size_t            n_labels;
     size_t           *label;      /* [n_labels] columns of the table */
+    size_t            weight;     /* column of the table, or SIZE_MAX: rows have no weights */
     drove_number_form label_form; /* of a single label that is a number */
     bool              label_is_number;
     char              notes[DROVE_TABLE_NOTES_SIZE]; /* remarks, joined by "; " */
@@ -44,9 +46,9 @@ typedef struct drove_known_table {
  * nearest one). */
 drove_status drove__table_learn(const drove_table_options *opt, drove_known_table *out);
 
-/* Without use_labels the file needs no label column.  Of the options only path, separator and
- * header count, and label if it is given.  Errors: also DROVE_E_SHAPE (columns of the schema that
- * the file does not have). */
+/* Without use_labels the file needs no label column and no weights.  Of the options only path,
+ * separator and header count, and label and weights if they are given.  Errors: also
+ * DROVE_E_SHAPE (columns of the schema that the file does not have). */
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
                                 bool use_labels, drove_known_table *out);
 void         drove__known_table_fini(drove_known_table *known);
