@@ -19,8 +19,9 @@ drove_status drove__targets_init(drove_targets *t, size_t max_rows)
     t->y_value = drove__alloc(max_rows, sizeof *t->y_value);
     t->label_first = drove__alloc(max_rows, sizeof *t->label_first);
     t->label_last = drove__alloc(max_rows, sizeof *t->label_last);
+    t->weight = drove__alloc(max_rows, sizeof *t->weight);
     if (t->y_class == NULL || t->y_value == NULL || t->label_first == NULL ||
-        t->label_last == NULL) {
+        t->label_last == NULL || t->weight == NULL) {
         return drove__fail_nomem("targets of a batch", max_rows * sizeof *t->label_first);
     }
     return DROVE_OK;
@@ -33,7 +34,19 @@ void drove__targets_fini(drove_targets *t)
     drove__free(t->y_value);
     drove__free(t->label_first);
     drove__free(t->label_last);
+    drove__free(t->weight);
     memset(t, 0, sizeof *t);
+}
+
+static void load_weights(drove_targets *t, const drove_data *data, const uint32_t *order,
+                         const uint32_t *row, size_t n_rows, drove_target *out)
+{
+    if (!drove__data_is_weighted(data)) return;
+    for (size_t i = 0; i < n_rows; i++) {
+        size_t at = drove__data_row(data, order != NULL ? order[row[i]] : row[i]);
+        t->weight[i] = drove__data_loss_weight(data, at);
+    }
+    out->weight = t->weight;
 }
 
 void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_t *order,
@@ -59,6 +72,7 @@ void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_
         out->label_last = t->label_last;
         out->label = s->label;
     }
+    load_weights(t, data, order, row, n_rows, out);
 }
 
 /* ---- scratch ---- */

@@ -19,6 +19,7 @@ typedef struct drove_targets {
     int32_t  *y_class;                  /* [max_rows] */
     float    *y_value;                  /* [max_rows] */
     uint64_t *label_first, *label_last; /* [max_rows] */
+    float    *weight;                   /* [max_rows] */
 } drove_targets;
 
 /* Errors: DROVE_E_NOMEM; fini accepts what a failed init left, and zeros. */

@@ -67,6 +67,7 @@ static drove_loaded loaded_from(const drove_loaded *whole, size_t first, size_t 
     if (l.target.y_value != NULL) l.target.y_value += first;
     if (l.target.label_first != NULL) l.target.label_first += first;
     if (l.target.label_last != NULL) l.target.label_last += first;
+    if (l.target.weight != NULL) l.target.weight += first;
     return l;
 }
 

@@ -38,7 +38,7 @@ static void eval(const drovek_table *k, const float *z, const drove_target *targ
         }
     }
     score->loss += loss;
-    score->n_correct += n_correct;
+    score->n_correct += (double)n_correct;
 }
 
 static void predict(const float *z, size_t n_rows, size_t n_outputs, float *prob)

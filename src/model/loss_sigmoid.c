@@ -78,9 +78,9 @@ static void sigmoid_eval(const drovek_table *k, const float *z, const drove_targ
     }
     if (dz != NULL) k->scale_f32(dz, n_rows * n_outputs, scale);
     score->loss += loss;
-    score->true_positive += n_true;
-    score->false_positive += n_positive - n_true;
-    score->false_negative += n_labels - n_true;
+    score->true_positive += (double)n_true;
+    score->false_positive += (double)(n_positive - n_true);
+    score->false_negative += (double)(n_labels - n_true);
 }
 
 /* ---- logistic: two classes ---- */
@@ -106,7 +106,7 @@ static void logistic_eval(const drovek_table *k, const float *z, const drove_tar
         if (dz != NULL) dz[i] = scale * (dz[i] - (float)t);
     }
     score->loss += loss;
-    score->n_correct += n_correct;
+    score->n_correct += (double)n_correct;
 }
 
 /* ---- both ---- */

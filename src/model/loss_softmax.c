@@ -15,8 +15,9 @@ static void eval(const drovek_table *k, const float *z, const drove_target *targ
                  size_t n_outputs, float scale, float *dz, drove_score *score)
 {
     assert(target->y_class != NULL);
-    score->loss +=
-        k->softmax_f32(z, target->y_class, dz, n_rows, n_outputs, scale, &score->n_correct);
+    size_t n_correct = 0;
+    score->loss += k->softmax_f32(z, target->y_class, dz, n_rows, n_outputs, scale, &n_correct);
+    score->n_correct += (double)n_correct;
 }
 
 static void predict(const float *z, size_t n_rows, size_t n_outputs, float *prob)

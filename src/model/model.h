@@ -194,22 +194,27 @@ typedef struct drove_input {
     const float    *value; /* NULL: ones */
 } drove_input;
 
-/* Exactly one of the three kinds is not NULL, for n_rows examples. */
+/* Exactly one of the three kinds of targets is not NULL, for n_rows examples. */
 typedef struct drove_target {
     const int32_t  *y_class;                  /* [n_rows] */
     const float    *y_value;                  /* [n_rows] */
     const uint64_t *label_first, *label_last; /* [n_rows] into label */
     const uint32_t *label;
+    const float    *weight; /* [n_rows] of each example's loss, not negative; NULL: 1 */
 } drove_target;
 
-/* Sums over examples, in double, so that parts can be added in a fixed order. */
+/* Sums over examples, in double, so that parts can be added in a fixed order.  Each example counts
+ * by its weight, which is 1 unless the data have weights. */
 typedef struct drove_score {
-    double loss; /* sum over examples */
-    size_t n_rows;
-    size_t n_correct;                                     /* classes */
-    size_t true_positive, false_positive, false_negative; /* multi-label, for micro-F1 */
+    double loss;
+    size_t n_rows;                                        /* examples, whatever their weight */
+    double weight;                                        /* of all examples */
+    double n_correct;                                     /* classes */
+    double true_positive, false_positive, false_negative; /* multi-label, for micro-F1 */
 } drove_score;
 void drove__score_add(drove_score *to, const drove_score *from);
+/* Weighted mean loss of an example; NaN if there is none; 0 if all weigh nothing. */
+double drove__score_mean_loss(const drove_score *score);
 
 /* Shared by several threads that work on one batch; a lone thread: {0, 1, NULL, NULL}. */
 typedef struct drove_part {
@@ -269,7 +274,8 @@ void         drove__pass_fini(drove_pass *pass);
 void drove__model_forward(const drove_model *model, const drovek_table *k, const float *theta,
                           const drove_input *in, drove_pass *pass);
 /* Adds the main head's loss to *score; with scale > 0 also writes the derivative at each head:
- * scale * the head's weight * dloss/doutput. */
+ * scale * the head's weight * the example's weight * dloss/doutput.  Every engine on the host forms
+ * its gradient here, so this is where weights of examples act. */
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score);
 /* Computes the gradient below the heads' derivatives into grad[n_params].  Every element is

@@ -3,16 +3,24 @@
 #include "model/loss.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 void drove__score_add(drove_score *to, const drove_score *from)
 {
     to->loss += from->loss;
     to->n_rows += from->n_rows;
+    to->weight += from->weight;
     to->n_correct += from->n_correct;
     to->true_positive += from->true_positive;
     to->false_positive += from->false_positive;
     to->false_negative += from->false_negative;
+}
+
+double drove__score_mean_loss(const drove_score *score)
+{
+    if (score->n_rows == 0) return NAN;
+    return score->weight > 0.0 ? score->loss / score->weight : 0.0;
 }
 
 static const drove_part alone = {.part = 0, .n_parts = 1};
@@ -111,6 +119,52 @@ void drove__model_forward(const drove_model *model, const drovek_table *k, const
     drove__model_forward_part(model, k, theta, in, pass, &alone);
 }
 
+/* The targets from example `first` on. */
+static drove_target target_from(const drove_target *whole, size_t first)
+{
+    drove_target t = *whole;
+    if (t.y_class != NULL) t.y_class += first;
+    if (t.y_value != NULL) t.y_value += first;
+    if (t.label_first != NULL) t.label_first += first;
+    if (t.label_last != NULL) t.label_last += first;
+    if (t.weight != NULL) t.weight += first;
+    return t;
+}
+
+/* Adds a score in which each example counts `weight`. */
+static void add_weighted(drove_score *to, const drove_score *from, double weight)
+{
+    to->loss += weight * from->loss;
+    to->n_correct += weight * from->n_correct;
+    to->true_positive += weight * from->true_positive;
+    to->false_positive += weight * from->false_positive;
+    to->false_negative += weight * from->false_negative;
+}
+
+/* The loss of each example by itself, so that losses need know nothing of weights. */
+static void weighted_loss(const drove_model *model, const drovek_table *k,
+                          const drove_target *target, size_t n_rows, const float *z, float scale,
+                          float *dz, drove_score *score)
+{
+    const size_t n = model->n_outputs;
+    for (size_t i = 0; i < n_rows; i++) {
+        const drove_target own = target_from(target, i);
+        const float weight = target->weight[i];
+        drove_score one = {0};
+        model->loss->eval(k, z + i * n, &own, 1, n, scale * weight, dz != NULL ? dz + i * n : NULL,
+                          &one);
+        add_weighted(score, &one, (double)weight);
+    }
+}
+
+static double sum_weights(const drove_target *target, size_t n_rows)
+{
+    double sum = 0.0;
+    if (target->weight == NULL) return (double)n_rows;
+    for (size_t i = 0; i < n_rows; i++) sum += (double)target->weight[i];
+    return sum;
+}
+
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score)
 {
@@ -120,10 +174,14 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
         size_t l = model->head[h].layer;
         float *dz = scale > 0.0f ? pass->delta[l] : NULL;
         if (!is_main && dz == NULL) continue;
-        model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs,
-                          scale * model->head[h].weight, dz, is_main ? score : &aside);
+        float of_head = scale * model->head[h].weight;
+        drove_score *to = is_main ? score : &aside;
+        if (target->weight != NULL)
+            weighted_loss(model, k, target, n_rows, pass->out[l], of_head, dz, to);
+        else model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs, of_head, dz, to);
     }
     score->n_rows += n_rows;
+    score->weight += sum_weights(target, n_rows);
 }
 
 /* Factors of the step size that a model file gives to a layer's weights or biases. */

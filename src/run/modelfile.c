@@ -485,11 +485,11 @@ double drove__score_accuracy(const drove_data *data, const drove_score *score)
 {
     switch (data->storage->y_kind) {
     case DROVE_Y_VALUE: return NAN;
-    case DROVE_Y_CLASS: return (double)score->n_correct / (double)score->n_rows;
+    case DROVE_Y_CLASS: return score->weight > 0.0 ? score->n_correct / score->weight : 0.0;
     case DROVE_Y_LABELS: break;
     }
-    double twice_hits = 2.0 * (double)score->true_positive;
-    double sum = twice_hits + (double)score->false_positive + (double)score->false_negative;
+    double twice_hits = 2.0 * score->true_positive;
+    double sum = twice_hits + score->false_positive + score->false_negative;
     return sum > 0.0 ? twice_hits / sum : 1.0; /* micro-F1 */
 }
 

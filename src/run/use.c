@@ -106,7 +106,7 @@ static void end(user *u)
 static void fill_report(const user *u, const drove_score *score, drove_score_report *out)
 {
     *out = (drove_score_report){.n_rows = score->n_rows,
-                                .loss = score->loss / (double)score->n_rows,
+                                .loss = drove__score_mean_loss(score),
                                 .accuracy = drove__score_accuracy(u->data, score),
                                 .is_multi_label = u->file.io.is_multi_label};
     snprintf(out->model, sizeof out->model, "%s", u->file.model->spec);

@@ -194,15 +194,19 @@ static void add_score(const drove_engine *e, drove_score *score)
     const float *loss = (const float *)e->result_host;
     const uint32_t *count = e->result_host + n_rows;
     bool has_labels = e->present->data->storage->y_kind == DROVE_Y_LABELS;
+    bool is_weighted = drove__data_is_weighted(e->present->data);
+    const float *weights = e->present->host + e->present->at.weight;
     drove_score sum = {.n_rows = n_rows};
     for (size_t i = 0; i < n_rows; i++, count += 3) {
-        sum.loss += (double)loss[i];
+        double weight = is_weighted ? (double)weights[i] : 1.0;
+        sum.weight += weight;
+        sum.loss += weight * (double)loss[i];
         if (has_labels) {
-            sum.true_positive += count[0];
-            sum.false_positive += count[1];
-            sum.false_negative += count[2];
+            sum.true_positive += weight * count[0];
+            sum.false_positive += weight * count[1];
+            sum.false_negative += weight * count[2];
         } else {
-            sum.n_correct += count[0];
+            sum.n_correct += weight * count[0];
         }
     }
     drove__score_add(score, &sum);

@@ -86,6 +86,17 @@ static drove_status forward(drove_engine *e)
     return DROVE_OK;
 }
 
+/* The derivative of each example's loss counts by its weight; the losses: batch.c. */
+static drove_status weigh(drove_engine *e, size_t layer)
+{
+    const drove_accel_staging *s = e->present;
+    if (!drove__data_is_weighted(s->data)) return DROVE_OK;
+    drove_accel_job job = {DROVE_JOB_weigh,
+                           {drove__accel_dy(e, layer), drove__accel_view(s->device, s->at.weight)},
+                           {.rows = (unsigned)s->n_rows, .cols = (unsigned)e->model->n_outputs}};
+    return drove__accel_job(e, &job);
+}
+
 /* Losses of the main head; of the others the derivatives alone are of interest. */
 static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_main)
 {
@@ -95,12 +106,13 @@ static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_m
     drove_accel_sparse labels = {.start = drove__accel_view(s->device, s->at.label_start),
                                  .index = drove__accel_view(s->device, s->at.label)};
     float scale = e->wanted != NULL ? head->weight * (1.0f / (float)s->n_rows) : 0.0f;
-    return drove__accel_try(
-        e, e->ops->loss(e->work, is_value ? losses[i].of_values : losses[i].of_classes,
-                        drove__accel_y(e, head->layer), drove__accel_view(s->device, s->at.target),
-                        &labels, s->n_rows, e->model->n_outputs, scale,
-                        drove__accel_dy(e, head->layer), drove__accel_view(e->result, result),
-                        drove__accel_view(e->result, result + s->n_rows)));
+    DROVE_ACCEL_TRY(e, e->ops->loss(e->work, is_value ? losses[i].of_values : losses[i].of_classes,
+                                    drove__accel_y(e, head->layer),
+                                    drove__accel_view(s->device, s->at.target), &labels, s->n_rows,
+                                    e->model->n_outputs, scale, drove__accel_dy(e, head->layer),
+                                    drove__accel_view(e->result, result),
+                                    drove__accel_view(e->result, result + s->n_rows)));
+    return e->wanted != NULL ? weigh(e, head->layer) : DROVE_OK;
 }
 
 static drove_status loss(drove_engine *e)

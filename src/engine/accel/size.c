@@ -43,6 +43,7 @@ drove_accel_layout drove__accel_layout(const drove_model *model, const drove_dat
     } else {
         at.target = part(&at, n_rows);
     }
+    if (drove__data_is_weighted(data)) at.weight = part(&at, n_rows);
     return at;
 }
 

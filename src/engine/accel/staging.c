@@ -151,6 +151,8 @@ static void lay_out_target(drove_accel_staging *s, const drove_target *target)
     void *at = s->host + s->at.target;
     if (target->y_class != NULL) memcpy(at, target->y_class, s->n_rows * sizeof(int32_t));
     if (target->y_value != NULL) memcpy(at, target->y_value, s->n_rows * sizeof(float));
+    if (target->weight != NULL)
+        memcpy(s->host + s->at.weight, target->weight, s->n_rows * sizeof(float));
     if (target->label_first == NULL) return;
     for (size_t i = 0; i < s->n_rows; i++) {
         word[s->at.label_start + i] = to;

@@ -134,6 +134,19 @@ static drove_status copy_targets(drove_engine_shared *p)
     return DROVE_OK;
 }
 
+static drove_status copy_weights(drove_engine_shared *p)
+{
+    const size_t n = p->data->n_rows;
+    if (p->short_loss == DROVE_LONG_LOSS || !drove__data_is_weighted(p->data)) return DROVE_OK;
+    p->weight = drove__alloc(n, sizeof *p->weight);
+    if (p->weight == NULL) return drove__fail_nomem("weights", n * sizeof *p->weight);
+    for (size_t i = 0; i < n; i++) {
+        size_t row = drove__data_row(p->data, p->order != NULL ? p->order[i] : i);
+        p->weight[i] = drove__data_loss_weight(p->data, row);
+    }
+    return DROVE_OK;
+}
+
 static void find_longest(drove_engine_shared *p)
 {
     const drove_quant *q = p->quant;
@@ -153,7 +166,8 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     drove_status status = drove__quant_create(p->data, &opt, &p->quant);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision %s", p->precision.text);
     find_longest(p);
-    return copy_targets(p);
+    DROVE_TRY(copy_targets(p));
+    return copy_weights(p);
 }
 
 /* Several updates where they are so short that claiming a batch would cost as much: enough for
@@ -232,6 +246,7 @@ void drove__linear_dismiss(drove_engine_shared *p)
     if (p == NULL) return;
     drove__quant_release(p->quant);
     drove__free(p->y);
+    drove__free(p->weight);
     drove__free(p->order);
     free(p);
 }

@@ -44,8 +44,9 @@ struct drove_engine_shared {
     bool             hints;
     size_t           longest_row; /* stored numbers */
     drove_short_loss short_loss;
-    float           *y;     /* [n_rows] short losses: +1 or -1, or the value; else NULL */
-    uint32_t        *order; /* [n_rows] row of the view; NULL: as it stands */
+    float           *y;      /* [n_rows] short losses: +1 or -1, or the value; else NULL */
+    float           *weight; /* [n_rows] short losses of weighted examples; else NULL */
+    uint32_t        *order;  /* [n_rows] row of the view; NULL: as it stands */
 };
 
 extern const drove_engine_ops drove__engine_linear;

@@ -131,6 +131,7 @@ static void derivatives(call *c, const uint32_t *row, size_t n_rows, const doubl
     }
     for (size_t i = 0; i < n_rows; i++)
         dz[i] = short_derivative(p->short_loss, z[i], (double)p->y[row[i]]);
+    for (size_t i = 0; i < n_rows && p->weight != NULL; i++) dz[i] *= (double)p->weight[row[i]];
 }
 
 /* ---- writing ---- */

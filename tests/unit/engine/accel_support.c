@@ -117,6 +117,7 @@ static void fill_targets(accel_problem *p, drove_rng *rng)
     s->y_value = zeroed(ACCEL_ROWS, sizeof *s->y_value);
     s->label_start = zeroed(ACCEL_ROWS + 1, sizeof *s->label_start);
     s->label = zeroed(ACCEL_ROWS * most, sizeof *s->label);
+    if (p->how->is_weighted) s->weight = zeroed(ACCEL_ROWS, sizeof *s->weight);
     for (size_t i = 0; i < ACCEL_ROWS; i++) {
         s->y_class[i] = (int32_t)drove__rng_below(rng, most);
         s->y_value[i] = (float)drove__rng_normal(rng);
@@ -124,6 +125,7 @@ static void fill_targets(accel_problem *p, drove_rng *rng)
             if (drove__rng_below(rng, 5) == 0) s->label[n_labels++] = (uint32_t)o;
         }
         s->label_start[i + 1] = n_labels;
+        if (s->weight != NULL) s->weight[i] = 0.5f * (float)drove__rng_below(rng, 6);
     }
 }
 
@@ -201,6 +203,7 @@ void accel_teardown(accel_problem *p)
     drove__free(p->storage.y_value);
     drove__free(p->storage.label_start);
     drove__free(p->storage.label);
+    drove__free(p->storage.weight);
     drove__free(p->data.row);
     drove__free(p->data.shift);
     drove__free(p->data.factor);
@@ -278,10 +281,11 @@ void accel_compare(accel_problem *p, bool spans_wanted)
         fail_msg("%s, %s, %s, %zu rows: loss %.9g, expected %.9g", p->how->name, p->how->activation,
                  p->how->loss, p->batch.n_rows, score[1].loss, score[0].loss);
     }
-    assert_int_equal(score[0].n_correct, score[1].n_correct);
-    assert_int_equal(score[0].true_positive, score[1].true_positive);
-    assert_int_equal(score[0].false_positive, score[1].false_positive);
-    assert_int_equal(score[0].false_negative, score[1].false_negative);
+    assert_true(score[0].weight == score[1].weight); /* whole halves: exact */
+    assert_true(score[0].n_correct == score[1].n_correct);
+    assert_true(score[0].true_positive == score[1].true_positive);
+    assert_true(score[0].false_positive == score[1].false_positive);
+    assert_true(score[0].false_negative == score[1].false_negative);
 }
 
 /* ---- all devices ---- */

@@ -70,6 +70,7 @@ static void losses_on(drove_device *device)
             accel_problem p;
             accel_case how = {BASE};
             how.x_kind = DROVE_X_F32;
+            how.is_weighted = a == 1;
             how.y_kind = targets[t].y_kind;
             how.n_classes = targets[t].n_classes;
             how.model = targets[t].model;
@@ -116,6 +117,7 @@ static void storages_on(drove_device *device)
         how.has_values = storages[i].has_values;
         how.is_scaled = storages[i].is_scaled;
         how.has_view = storages[i].has_view;
+        how.is_weighted = i % 3 == 1;
         accel_setup(&p, &how, device, MAX_ROWS);
         for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
             accel_choose(&p, sizes[s], s);

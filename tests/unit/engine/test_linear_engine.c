@@ -37,6 +37,7 @@ typedef struct rig {
     drove_engine *engine;
     uint32_t *words;
     float *theta;
+    bool is_weighted;
 } rig;
 
 /* ---- a random problem ---- */
@@ -82,7 +83,9 @@ static void make_targets(rig *r, drove_rng *rng)
     s->y_kind = r->set.n_classes > 0 ? DROVE_Y_CLASS : DROVE_Y_VALUE;
     s->y_class = calloc(N_ROWS, sizeof *s->y_class);
     s->y_value = calloc(N_ROWS, sizeof *s->y_value);
+    if (r->is_weighted) s->weight = calloc(N_ROWS, sizeof *s->weight);
     for (size_t i = 0; i < N_ROWS; i++) {
+        if (s->weight != NULL) s->weight[i] = 0.4f * (float)(3 * i % 7);
         if (r->set.n_classes > 0) s->y_class[i] = (int32_t)drove__rng_below(rng, r->set.n_classes);
         s->y_value[i] = (float)(2.0 * drove__rng_uniform(rng) - 1.0);
     }
@@ -105,11 +108,12 @@ static drove_prepare_options options_of(const rig *r)
                                    .hints = true};
 }
 
-static void rig_init_ordered(rig *r, const setting *set, bool reorder)
+static void rig_init_weighted(rig *r, const setting *set, bool reorder, bool is_weighted)
 {
     drove_rng rng;
     memset(r, 0, sizeof *r);
     r->set = *set;
+    r->is_weighted = is_weighted;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 7);
     assert_int_equal(drove__storage_create(&r->storage), DROVE_OK);
     r->storage->n_rows = N_ROWS;
@@ -136,7 +140,7 @@ static void rig_init_ordered(rig *r, const setting *set, bool reorder)
 
 static void rig_init(rig *r, const setting *set)
 {
-    rig_init_ordered(r, set, false);
+    rig_init_weighted(r, set, false, false);
 }
 
 static void rig_fini(rig *r)
@@ -196,6 +200,7 @@ static void derivatives(const rig *r, size_t row, const double *z, double *dz)
         if (strcmp(loss, "hinge") == 0) dz[o] = y * z[o] < 1.0 ? -y : 0.0;
         if (strcmp(loss, "softmax") == 0) dz[o] = exp(z[o]) / sum - (y > 0.0 ? 1.0 : 0.0);
         if (strcmp(loss, "squared") == 0) dz[o] = z[o] - (double)r->storage->y_value[row];
+        if (r->storage->weight != NULL) dz[o] *= (double)r->storage->weight[row];
     }
 }
 
@@ -294,11 +299,37 @@ static void floats_follow_sgd_in_double(void **state)
     }
 }
 
-/* Rows laid out in another order keep their targets, in every form that these are looked up. */
+/* Each short loss and a long one. */
+static void weighted_rows_follow_sgd_in_double(void **state)
+{
+    (void)state;
+    static const setting settings[] = {
+        {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
+        {"logistic", "logistic", "D16M32f", NULL, 64, 2, 7, 1.0, 0.5, 0.0, 0},
+        {"svm", "hinge", "D32fM32f", NULL, 50, 2, 1, 1.0, 0.1, 0.0, 0},
+        {"linear", "squared", "D32fM32f", NULL, 20, 0, 1, 1.0, 0.02, 0.0, 0},
+        {"logistic", "softmax", "D32fM32f", NULL, 41, 3, 5, 1.0, 0.3, 0.0, 0},
+        {"logistic", "logistic", "D32fi32M32f", NULL, 150, 2, 1, 0.2, 0.3, 0.0, 0},
+    };
+    for (size_t k = 0; k < DROVE_COUNT(settings); k++) {
+        rig r;
+        reference f = {0};
+        rig_init_weighted(&r, &settings[k], false, true);
+        train(&r, 10 * r.set.each);
+        train_reference(&r, &f);
+        double error = largest_difference(&r, &f);
+        if (error > FLOAT_ERROR) fail_msg("%s, setting %zu: %g", r.set.precision, k, error);
+        rig_fini(&r);
+    }
+}
+
+/* Rows laid out in another order keep their targets and weights, in every form that these are
+ * looked up. */
 static void reordered_rows_keep_their_targets(void **state)
 {
     (void)state;
     static const setting settings[] = {
+        {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
         {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
         {"logistic", "softmax", "D32fM32f", NULL, 37, 4, 1, 1.0, 0.3, 0.0, 0},
         {"linear", "squared", "D32fM32f", NULL, 20, 0, 1, 1.0, 0.02, 0.0, 0},
@@ -306,15 +337,17 @@ static void reordered_rows_keep_their_targets(void **state)
     for (size_t k = 0; k < DROVE_COUNT(settings); k++) {
         rig r, was;
         int32_t y_class[N_ROWS];
-        float y_value[N_ROWS];
+        float y_value[N_ROWS], weight[N_ROWS];
         reference f = {0};
-        rig_init_ordered(&r, &settings[k], true);
+        rig_init_weighted(&r, &settings[k], true, k == 0);
         train(&r, N_ROWS);
         drove_storage *s = r.storage;
         was = r;
         memcpy(y_class, s->y_class, sizeof y_class);
         memcpy(y_value, s->y_value, sizeof y_value);
+        if (s->weight != NULL) memcpy(weight, s->weight, sizeof weight);
         for (size_t i = 0; i < N_ROWS; i++) {
+            if (s->weight != NULL) s->weight[i] = weight[r.shared->order[i]];
             memcpy(r.x[i], was.x[r.shared->order[i]], sizeof r.x[i]);
             s->y_class[i] = y_class[r.shared->order[i]];
             s->y_value[i] = y_value[r.shared->order[i]];
@@ -648,6 +681,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats_follow_sgd_in_double),
+        cmocka_unit_test(weighted_rows_follow_sgd_in_double),
         cmocka_unit_test(reordered_rows_keep_their_targets),
         cmocka_unit_test(an_infinite_output_is_told),
         cmocka_unit_test(strong_decay_is_exact),

@@ -225,10 +225,11 @@ static void probabilities_sum_to_one(void **state)
 static void scores_add(void **state)
 {
     (void)state;
-    drove_score a = {1.5, 1, 2, 3, 4, 5}, b = {0.25, 10, 20, 30, 40, 50};
+    drove_score a = {1.5, 1, 6, 2, 3, 4, 5}, b = {0.25, 10, 60, 20, 30, 40, 50};
     drove__score_add(&a, &b);
     assert_true(a.loss == 1.75);
     assert_int_equal(a.n_rows, 11);
+    assert_true(a.weight == 66.0);
     assert_int_equal(a.n_correct, 22);
     assert_int_equal(a.true_positive, 33);
     assert_int_equal(a.false_positive, 44);

@@ -151,6 +151,16 @@ DROVE_JOB(move)
     }
 }
 
+/* a *= b[row]: rows of cols numbers. */
+DROVE_JOB(weigh)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL float *x = a + a_at + r * k.cols;
+        for (size_t i = from; i < to; i++) x[i] *= b[b_at + r];
+    }
+}
+
 DROVE_FUNCTION void drove_activate_row(DROVE_GLOBAL const float *x, DROVE_GLOBAL float *y,
                                        size_t from, size_t to, int act)
 {
