@@ -46,13 +46,16 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *path,
 {
     drove_options options = drove_options_default(); /* for its checks of numbers */
     const char *data = cli_args_get(args, "data", NULL);
+    char labelled[CLI_SPEC_SIZE];
     *use = (drove_use_options){.model = path, .data = spec, .message = on_message};
     if (data == NULL) {
         cli_error(CLI_WRONG, "%s: expected --data SPEC, found none", args->command->name);
         return false;
     }
-    if (drove_data_set_label(data, cli_args_get(args, "label", ""), spec, CLI_SPEC_SIZE) !=
-        DROVE_OK) {
+    if (drove_data_set_label(data, cli_args_get(args, "label", ""), labelled, CLI_SPEC_SIZE) !=
+            DROVE_OK ||
+        drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec, CLI_SPEC_SIZE) !=
+            DROVE_OK) {
         cli_library_error(DROVE_E_ARG);
         return false;
     }

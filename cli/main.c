@@ -47,6 +47,12 @@ static const cli_flag eval_flags[] = {
     {.name = "label",
      .value_name = "COLUMN",
      .help = "column of the label, as ?label=; a model of a table knows it"},
+    {.name = "weights",
+     .value_name = "COLUMN",
+     .words = "none",
+     .help =
+         "column of the rows' weights, as ?weights=; a model that was trained with weights knows "
+         "it; none: each row counts once"},
     {.name = "metrics",
      .value_name = "WORD",
      .default_text = "auto",
@@ -105,7 +111,7 @@ static const cli_flag predict_flags[] = {
 static const cli_flag data_flags[] = {
     {.name = "label",
      .value_name = "COLUMN",
-     .help = "column of the label in a table, as ?label=: its name or number; several joined by +"},
+     .help = "column of the label in a table, as ?label=: its name or number; several: a,b"},
     {.name = "part",
      .value_name = "WORD",
      .default_text = "all",

@@ -21,14 +21,16 @@ enum { DROVE_TEXT_SIZE = 1024, DROVE_FLAG_SIZE = 64 };
 
 typedef struct drove_options {
     /* problem */
-    char data[DROVE_TEXT_SIZE];       /* spec; default synth:digits */
-    char test[DROVE_TEXT_SIZE];       /* spec, "split", or "" = none; default split */
-    char label[DROVE_TEXT_SIZE];      /* column of the label; "" = the last, or as the spec says */
-    char features[DROVE_TEXT_SIZE];   /* spec of a feature map; "" = none */
-    char model[DROVE_TEXT_SIZE];      /* spec, or a .safetensors file to start from */
-    char activation[DROVE_TEXT_SIZE]; /* relu */
-    char init[DROVE_TEXT_SIZE];       /* "" = by activation */
-    char loss[DROVE_TEXT_SIZE];       /* "" = by model and data */
+    char data[DROVE_TEXT_SIZE];    /* spec; default synth:digits */
+    char test[DROVE_TEXT_SIZE];    /* spec, "split", or "" = none; default split */
+    char label[DROVE_TEXT_SIZE];   /* column of the label; "" = the last, or as the spec says */
+    char weights[DROVE_TEXT_SIZE]; /* column of the rows' weights; "" = none, or by the spec */
+    char class_weight[DROVE_TEXT_SIZE]; /* "balanced", "yes=2,no=0.5"; "" = none */
+    char features[DROVE_TEXT_SIZE];     /* spec of a feature map; "" = none */
+    char model[DROVE_TEXT_SIZE];        /* spec, or a .safetensors file to start from */
+    char activation[DROVE_TEXT_SIZE];   /* relu */
+    char init[DROVE_TEXT_SIZE];         /* "" = by activation */
+    char loss[DROVE_TEXT_SIZE];         /* "" = by model and data */
     /* method */
     /* "auto": sequential with one worker, hogwild with more */
     char     strategy[DROVE_TEXT_SIZE];

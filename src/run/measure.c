@@ -18,19 +18,22 @@ void drove__target_mean(const drove_data *data, double *out)
 {
     const drove_storage *s = data->storage;
     const size_t n = drove__target_mean_size(data);
+    double weights = 0.0;
     for (size_t k = 0; k < n; k++) out[k] = 0.0;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
+        weights += weight;
         switch (s->y_kind) {
-        case DROVE_Y_CLASS: out[s->y_class[row]] += 1.0; break;
-        case DROVE_Y_VALUE: out[0] += (double)s->y_value[row]; break;
+        case DROVE_Y_CLASS: out[s->y_class[row]] += weight; break;
+        case DROVE_Y_VALUE: out[0] += weight * (double)s->y_value[row]; break;
         case DROVE_Y_LABELS:
             for (uint64_t at = s->label_start[row]; at < s->label_start[row + 1]; at++)
-                out[s->label[at]] += 1.0;
+                out[s->label[at]] += weight;
             break;
         }
     }
-    for (size_t k = 0; k < n && data->n_rows > 0; k++) out[k] /= (double)data->n_rows;
+    for (size_t k = 0; k < n && weights > 0.0; k++) out[k] /= weights;
 }
 
 /* ---- rows ---- */
@@ -44,6 +47,7 @@ typedef struct measure { /* one call */
     int32_t *y_class;       /* [chunk_rows] */
     float *y_value;         /* [chunk_rows] */
     uint64_t *first, *last; /* [chunk_rows] */
+    float *weight;          /* [chunk_rows] */
 } measure;
 
 static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows *rows)
@@ -51,6 +55,7 @@ static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows 
     const drove_storage *s = m->data->storage;
     for (size_t i = 0; i < n; i++) {
         size_t row = drove__data_row(m->data, first + i);
+        m->weight[i] = (float)drove__data_metric_weight(m->data, row);
         switch (s->y_kind) {
         case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
         case DROVE_Y_VALUE:
@@ -67,6 +72,7 @@ static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows 
     rows->label_first = m->first;
     rows->label_last = m->last;
     rows->label = s->label;
+    rows->weight = s->weight != NULL ? m->weight : NULL;
 }
 
 static drove_status take(void *context, const drove_infer_chunk *chunk)
@@ -98,8 +104,9 @@ static drove_status alloc_targets(measure *m, size_t n_rows)
     m->y_value = drove__alloc(n_rows, sizeof *m->y_value);
     m->first = drove__alloc(n_rows, sizeof *m->first);
     m->last = drove__alloc(n_rows, sizeof *m->last);
+    m->weight = drove__alloc(n_rows, sizeof *m->weight);
     if (m->mean != NULL && m->y_class != NULL && m->y_value != NULL && m->first != NULL &&
-        m->last != NULL)
+        m->last != NULL && m->weight != NULL)
         return DROVE_OK;
     return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
 }
@@ -139,6 +146,7 @@ static void end(measure *m)
     drove__free(m->y_value);
     drove__free(m->first);
     drove__free(m->last);
+    drove__free(m->weight);
 }
 
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,

@@ -36,7 +36,15 @@ static const drove_option_info table[] = {
      .help = "held-out data: another data set, split (the set's own, or ?split= of it) or none"},
     {WHERE(label), COMMON, FIXED, .group = problem, TEXT, .default_text = "last",
      .value_name = "COLUMN", .empty_word = "last", .words = "last",
-     .help = "column of the label in a table, as ?label=: its name or number; several joined by +"},
+     .help = "column of the label in a table, as ?label=: its name or number; several: a,b"},
+    {WHERE(weights), FIXED, .group = problem, TEXT, .default_text = "none", .value_name = "COLUMN",
+     .empty_word = "none", .words = "none",
+     .help = "column of a table with a weight of each row, in the loss and in metrics, as "
+             "?weights="},
+    {WHERE(class_weight), FIXED, .group = problem, TEXT, .default_text = "none",
+     .value_name = "LIST", .empty_word = "none", .words = "none balanced",
+     .help = "weights of classes in the loss that is trained: NAME=2,NAME2=0.5, or balanced: "
+             "n / (classes n_c)"},
     {WHERE(features), FIXED, .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "features", .empty_word = "none", .words = "none",
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/spec.h"
+#include "data/weights.h"
 #include "model/loss.h"
 #include "run/measure.h"
 #include "run/ranks.h"
@@ -29,7 +30,9 @@ enum { SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
 static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE])
 {
     drove_spec spec;
-    DROVE_TRY(drove_data_set_label(opt->data, opt->label, into, DROVE_SPEC_WITH_LABEL_SIZE));
+    char labelled[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove_data_set_label(opt->data, opt->label, labelled, sizeof labelled));
+    DROVE_TRY(drove_data_set_weights(labelled, opt->weights, into, DROVE_SPEC_WITH_LABEL_SIZE));
     if (drove__resolve_is_classic(opt)) return DROVE_OK;
     DROVE_TRY(drove__spec_parse(into, &spec));
     bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
@@ -52,6 +55,19 @@ static drove_status open_data(drove_run *run, const drove_shard *shard)
     DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
     return drove__data_open_shard(data, test, opt->seed, shard, &run->train, &run->test,
                                   &run->n_train_whole);
+}
+
+/* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
+ * loss. */
+static drove_status weigh_classes(drove_run *run)
+{
+    const char *text = run->opt.class_weight;
+    if (*text != '\0' && drove__ranks_hold_shards(run))
+        return drove__fail(DROVE_E_ARG,
+                           "--class-weight %.80s: expected --shard whole, as a rank with a part of "
+                           "the data cannot count the classes of all",
+                           text);
+    return drove__weights_of_classes(run->train, text);
 }
 
 /* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
@@ -89,6 +105,7 @@ drove_status drove__problem_open(drove_run *run)
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
     if (status == DROVE_OK) status = check_classes(run);
+    if (status == DROVE_OK) status = weigh_classes(run);
     return status == DROVE_OK ? find_target_mean(run) : status;
 }
 

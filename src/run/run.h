@@ -131,8 +131,8 @@ struct drove_run {
     drove_saving save;
 };
 
-/* --data with --label as a key. */
-enum { DROVE_SPEC_WITH_LABEL_SIZE = 4 * DROVE_TEXT_SIZE + 16 };
+/* --data with --label and --weights as keys. */
+enum { DROVE_SPEC_WITH_LABEL_SIZE = 7 * DROVE_TEXT_SIZE + 32 };
 
 /* ---- setup.c ---- */
 

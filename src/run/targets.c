@@ -25,15 +25,21 @@ static bool is_wanted(const drove_run *run)
 static void measure(const drove_data *data, double *mean_out, double *deviation_out)
 {
     const float *y = data->storage->y_value;
-    double mean = 0.0, square = 0.0;
-    for (size_t i = 0; i < data->n_rows; i++) mean += (double)y[drove__data_row(data, i)];
-    mean /= (double)data->n_rows;
+    double mean = 0.0, square = 0.0, weights = 0.0;
     for (size_t i = 0; i < data->n_rows; i++) {
-        double d = (double)y[drove__data_row(data, i)] - mean;
-        square += d * d;
+        size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
+        mean += weight * (double)y[row];
+        weights += weight;
+    }
+    mean /= weights;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        double d = (double)y[row] - mean;
+        square += drove__data_metric_weight(data, row) * d * d;
     }
     *mean_out = mean;
-    *deviation_out = sqrt(square / (double)data->n_rows);
+    *deviation_out = sqrt(square / weights);
 }
 
 static void change(drove_storage *s, double mean, double deviation)
