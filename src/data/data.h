@@ -48,11 +48,14 @@ typedef struct drove_storage {
     drove_y_kind  y_kind;
     size_t        n_classes;   /* classes or labels; 0 for values                        */
     int32_t      *y_class;     /* [n_rows], 0 .. n_classes-1                DROVE_Y_CLASS  */
-    float        *y_value;     /* [n_rows]                                  DROVE_Y_VALUE  */
+    size_t        n_values;    /* of an example; 0 counts as 1              DROVE_Y_VALUE  */
+    float        *y_value;     /* [n_rows][n_values]                                      */
     uint64_t     *label_start; /* [n_rows + 1] into label                   DROVE_Y_LABELS */
     uint32_t     *label;       /* ascending within a row                                  */
     float        *weight;      /* [n_rows] of each example, finite, not negative; NULL: 1 each  */
-    char        **class_name;  /* [n_classes], as written in the file; NULL = the numbers 0 .. */
+    /* [n_classes], as written in the file; NULL = the numbers 0 ..; of several values their names,
+     * [n_values] */
+    char **class_name;
     size_t channels, height, width; /* of images; 0 = not images                              */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
     /* of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names */
@@ -86,6 +89,17 @@ struct drove_data {
 static inline size_t drove__data_row(const drove_data *d, size_t i)
 {
     return d->row != NULL ? d->row[i] : i;
+}
+
+static inline size_t drove__storage_n_values(const drove_storage *s)
+{
+    return s->n_values > 0 ? s->n_values : 1;
+}
+
+/* Length of class_name, where that is not NULL. */
+static inline size_t drove__storage_n_names(const drove_storage *s)
+{
+    return s->y_kind == DROVE_Y_VALUE ? drove__storage_n_values(s) : s->n_classes;
 }
 
 static inline bool drove__data_is_weighted(const drove_data *d)

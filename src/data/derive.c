@@ -12,11 +12,11 @@
 
 static drove_status copy_names(const drove_storage *from, drove_storage *to)
 {
+    const size_t n = drove__storage_n_names(from);
     if (from->class_name == NULL) return DROVE_OK;
-    to->class_name = calloc(from->n_classes, sizeof *to->class_name);
-    if (to->class_name == NULL)
-        return drove__fail_nomem("class names", from->n_classes * sizeof(char *));
-    for (size_t i = 0; i < from->n_classes; i++) {
+    to->class_name = calloc(n, sizeof *to->class_name);
+    if (to->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
+    for (size_t i = 0; i < n; i++) {
         to->class_name[i] = strdup(from->class_name[i]);
         if (to->class_name[i] == NULL)
             return drove__fail_nomem("class names", strlen(from->class_name[i]));
@@ -39,6 +39,7 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
                                                    : DROVE_X_F32;
         to->y_kind = s->y_kind;
         to->n_classes = s->n_classes;
+        to->n_values = s->n_values;
         to->channels = s->channels;
         to->height = s->height;
         to->width = s->width;
@@ -103,9 +104,12 @@ static drove_status copy_targets(const drove_data *from, drove_storage *to)
         if (to->y_class == NULL) return drove__fail_nomem("classes", n * sizeof *to->y_class);
         for (size_t i = 0; i < n; i++) to->y_class[i] = s->y_class[drove__data_row(from, i)];
     } else {
-        to->y_value = drove__grow(NULL, n, sizeof *to->y_value);
-        if (to->y_value == NULL) return drove__fail_nomem("values", n * sizeof *to->y_value);
-        for (size_t i = 0; i < n; i++) to->y_value[i] = s->y_value[drove__data_row(from, i)];
+        const size_t each = drove__storage_n_values(s);
+        to->y_value = drove__grow(NULL, n * each, sizeof *to->y_value);
+        if (to->y_value == NULL) return drove__fail_nomem("values", n * each * sizeof *to->y_value);
+        for (size_t i = 0; i < n; i++)
+            memcpy(to->y_value + i * each, s->y_value + drove__data_row(from, i) * each,
+                   each * sizeof *to->y_value);
     }
     return DROVE_OK;
 }

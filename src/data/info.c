@@ -34,7 +34,8 @@ static size_t count_bytes(const drove_data *data)
     const drove_storage *s = data->storage;
     size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
     n_bytes +=
-        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start : sizeof *s->y_class);
+        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start
+                                                 : drove__storage_n_values(s) * sizeof *s->y_value);
     if (s->y_kind == DROVE_Y_LABELS)
         n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
     if (s->weight != NULL) n_bytes += s->n_rows * sizeof *s->weight;
@@ -209,19 +210,32 @@ static drove_status print_classes(const drove_data *data, FILE *stream)
     return DROVE_OK;
 }
 
-static void print_values(const drove_data *data, FILE *stream)
+static double value_of(const drove_data *data, size_t i, size_t which)
 {
+    size_t n_values = drove__storage_n_values(data->storage);
+    return (double)data->storage->y_value[drove__data_row(data, i) * n_values + which];
+}
+
+static void print_value(const drove_data *data, size_t which, FILE *stream)
+{
+    const drove_storage *s = data->storage;
     value_range range = {0};
     double squares = 0;
-    for (size_t i = 0; i < data->n_rows; i++)
-        see(&range, (double)data->storage->y_value[drove__data_row(data, i)]);
+    for (size_t i = 0; i < data->n_rows; i++) see(&range, value_of(data, i, which));
     double mean = range.sum / (double)range.n;
     for (size_t i = 0; i < data->n_rows; i++) {
-        double off = (double)data->storage->y_value[drove__data_row(data, i)] - mean;
+        double off = value_of(data, i, which) - mean;
         squares += off * off;
     }
-    fprintf(stream, "target    value, %g to %g, mean %.6g, deviation %.6g\n", range.least,
-            range.most, mean, sqrt(squares / (double)range.n));
+    fprintf(stream, "target    value%s%.60s, %g to %g, mean %.6g, deviation %.6g\n",
+            s->class_name != NULL ? " " : "", s->class_name != NULL ? s->class_name[which] : "",
+            range.least, range.most, mean, sqrt(squares / (double)range.n));
+}
+
+static void print_values(const drove_data *data, FILE *stream)
+{
+    for (size_t k = 0; k < drove__storage_n_values(data->storage); k++)
+        print_value(data, k, stream);
 }
 
 static void print_weights(const drove_data *data, FILE *stream)

@@ -187,5 +187,10 @@ drove_status drove__match(const drove_storage *train, drove_storage *test, bool 
             "the target is a %s, but in the training data a %s; expected the same (?target=)",
             drove__target_name(test->y_kind), drove__target_name(train->y_kind));
     }
-    return train->y_kind == DROVE_Y_VALUE ? DROVE_OK : match_classes(train, test);
+    if (train->y_kind != DROVE_Y_VALUE) return match_classes(train, test);
+    size_t n_wanted = drove__storage_n_values(train), n = drove__storage_n_values(test);
+    if (n == n_wanted) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "expected %zu values of each example as in the training data, found %zu",
+                       n_wanted, n);
 }

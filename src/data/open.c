@@ -481,6 +481,10 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
         status = drove__fail(DROVE_E_UNSUPPORTED, "no format holds weights: expected data to be "
                                                   "converted without ?weights=");
     }
+    if (status == DROVE_OK && drove__storage_n_values(data->storage) > 1) {
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "no format but a table holds several values of an example");
+    }
     if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
         status =
             drove__fail(DROVE_E_ARG,

@@ -44,7 +44,7 @@ void drove__storage_release(drove_storage *storage)
     free(storage->row_name_at);
     free(storage->weight);
     if (storage->class_name != NULL) {
-        for (size_t i = 0; i < storage->n_classes; i++) free(storage->class_name[i]);
+        for (size_t i = 0; i < drove__storage_n_names(storage); i++) free(storage->class_name[i]);
         free(storage->class_name);
     }
     drove__schema_release(storage->schema);
@@ -117,13 +117,15 @@ drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows,
 void drove__storage_keep_targets(drove_storage *s, const drove_shard *shard)
 {
     if (!drove__shard_is_part(shard)) return;
-    size_t n = drove__shard_size(shard, s->n_rows);
+    size_t n = drove__shard_size(shard, s->n_rows), n_values = drove__storage_n_values(s);
     uint64_t n_labels = 0;
     for (size_t i = 0; i < n; i++) {
         size_t row = (size_t)drove__shard_row(shard, i);
         if (s->weight != NULL) s->weight[i] = s->weight[row];
         if (s->y_kind == DROVE_Y_CLASS) s->y_class[i] = s->y_class[row];
-        if (s->y_kind == DROVE_Y_VALUE) s->y_value[i] = s->y_value[row];
+        if (s->y_kind == DROVE_Y_VALUE)
+            memmove(s->y_value + i * n_values, s->y_value + row * n_values,
+                    n_values * sizeof *s->y_value);
         if (s->y_kind != DROVE_Y_LABELS) continue;
         uint64_t first = s->label_start[row], end = s->label_start[row + 1];
         memmove(s->label + n_labels, s->label + first, (size_t)(end - first) * sizeof *s->label);
@@ -190,10 +192,11 @@ static drove_status check_x(const drove_storage *s, const char *where)
 static drove_status check_y(const drove_storage *s, const char *where)
 {
     if (s->y_kind == DROVE_Y_VALUE) {
-        size_t bad = first_not_finite(s->y_value, s->n_rows);
-        if (bad == s->n_rows) return DROVE_OK;
+        size_t n_values = drove__storage_n_values(s), n = s->n_rows * n_values;
+        size_t bad = first_not_finite(s->y_value, n);
+        if (bad == n) return DROVE_OK;
         return drove__fail(DROVE_E_DATA, "%s: row %zu: expected a finite target, found %g", where,
-                           bad + 1, (double)s->y_value[bad]);
+                           bad / n_values + 1, (double)s->y_value[bad]);
     }
     if (s->y_kind == DROVE_Y_CLASS) {
         for (size_t row = 0; row < s->n_rows; row++) {

@@ -15,6 +15,7 @@
 
 typedef struct table_file { /* being read */
     const drove_spec *spec;
+    const drove_storage *like; /* what these data have to match; NULL: training data */
     drove_known_table known;
     drove_labels *labels;
     drove_storage *storage;
@@ -130,6 +131,98 @@ static drove_status read_one_label(table_file *f)
     return drove__labels_finish(f->labels, f->spec, t->path, f->storage);
 }
 
+/* ---- several columns ---- */
+
+static const drove_cell *label_cell(const table_file *f, size_t row, size_t k)
+{
+    return &f->known.table.label[row * f->known.table.n_labels + k];
+}
+
+static bool read_value(const table_file *f, size_t row, size_t k, float *out)
+{
+    const drove_table *t = &f->known.table;
+    const drove_cell *cell = label_cell(f, row, k);
+    drove_number_form form = t->column[f->known.label[k]].form;
+    return drove__cell_number(form, cell->text, cell->length, out) && isfinite(*out);
+}
+
+static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected)
+{
+    const drove_table *t = &f->known.table;
+    const drove_cell *cell = label_cell(f, row, k);
+    return drove__fail(DROVE_E_DATA, "%s: row %zu: column \"%.60s\": expected %s, found \"%.*s\"",
+                       t->path, row + 1, t->name[f->known.label[k]], expected,
+                       (int)(cell->length < 40 ? cell->length : 40), cell->text);
+}
+
+/* Names of the label columns: of the labels, or of the values. */
+static drove_status name_labels(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    drove_storage *s = f->storage;
+    s->class_name = calloc(t->n_labels, sizeof *s->class_name);
+    if (s->class_name == NULL) return drove__fail_nomem("labels", t->n_labels * sizeof(char *));
+    for (size_t k = 0; k < t->n_labels; k++) {
+        s->class_name[k] = strdup(t->name[f->known.label[k]]);
+        if (s->class_name[k] == NULL) return drove__fail_nomem("labels", t->n_labels);
+    }
+    return DROVE_OK;
+}
+
+/* position[k]: the label column that holds value k: by the names of the data that these are like,
+ * else as they were listed. */
+static drove_status place_values(const table_file *f, size_t *position)
+{
+    const drove_table *t = &f->known.table;
+    const drove_storage *like = f->like;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        position[k] = k;
+        if (like == NULL || like->class_name == NULL || k >= drove__storage_n_names(like)) continue;
+        size_t at = 0;
+        while (at < t->n_labels && strcmp(t->name[f->known.label[at]], like->class_name[k]) != 0)
+            at++;
+        if (at == t->n_labels)
+            return drove__fail(DROVE_E_SHAPE,
+                               "%s: expected the value \"%.60s\" of the training data among the "
+                               "labels, found none",
+                               t->path, like->class_name[k]);
+        position[k] = at;
+    }
+    return DROVE_OK;
+}
+
+static drove_status fill_values(table_file *f, const size_t *position)
+{
+    const drove_table *t = &f->known.table;
+    float *to = f->storage->y_value;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            if (!read_value(f, row, position[k], to++))
+                return fail_label(f, row, position[k], "a number, as of several values");
+        }
+    }
+    return DROVE_OK;
+}
+
+/* Several columns of numbers: a row has a value for each. */
+static drove_status read_values(table_file *f)
+{
+    drove_storage *s = f->storage;
+    const size_t n = f->known.table.n_labels;
+    s->y_kind = DROVE_Y_VALUE;
+    s->n_values = n;
+    DROVE_TRY(name_labels(f));
+    s->y_value = drove__grow(NULL, f->n_kept * n, sizeof *s->y_value);
+    size_t *position = drove__grow(NULL, n, sizeof *position);
+    drove_status status = s->y_value != NULL && position != NULL
+                              ? place_values(f, position)
+                              : drove__fail_nomem("targets", f->n_kept * n * sizeof *s->y_value);
+    if (status == DROVE_OK) status = fill_values(f, position);
+    free(position);
+    return status;
+}
+
 /* Several columns of truth values: the labels that a row has are those of its true ones. */
 static drove_status read_label_sets(table_file *f)
 {
@@ -137,32 +230,58 @@ static drove_status read_label_sets(table_file *f)
     drove_storage *s = f->storage;
     size_t n = 0, at = 0;
     s->y_kind = DROVE_Y_LABELS;
-    s->class_name = calloc(t->n_labels, sizeof *s->class_name);
+    s->n_classes = t->n_labels;
+    DROVE_TRY(name_labels(f));
     s->label_start = calloc(f->n_kept + 1, sizeof *s->label_start);
     s->label = drove__grow(NULL, f->n_kept * t->n_labels, sizeof *s->label);
-    if (s->class_name == NULL || s->label_start == NULL || s->label == NULL)
+    if (s->label_start == NULL || s->label == NULL)
         return drove__fail_nomem("labels", f->n_kept * t->n_labels);
-    s->n_classes = t->n_labels;
-    for (size_t k = 0; k < t->n_labels; k++) {
-        s->class_name[k] = strdup(t->name[f->known.label[k]]);
-        if (s->class_name[k] == NULL) return drove__fail_nomem("labels", t->n_labels);
-    }
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         for (size_t k = 0; k < t->n_labels; k++) {
-            const drove_cell *cell = &t->label[row * t->n_labels + k];
+            const drove_cell *cell = label_cell(f, row, k);
             float value;
             if (!drove__cell_boolean(cell->text, cell->length, &value))
-                return drove__fail(DROVE_E_DATA,
-                                   "%s: row %zu: column \"%.60s\": expected a truth value, as of "
-                                   "several labels, found \"%.*s\"",
-                                   t->path, row + 1, t->name[f->known.label[k]],
-                                   (int)(cell->length < 40 ? cell->length : 40), cell->text);
+                return fail_label(f, row, k, "a truth value, as of several labels");
             if (value != 0) s->label[n++] = (uint32_t)k;
         }
         s->label_start[++at] = n;
     }
     return DROVE_OK;
+}
+
+/* Whether every label column holds truth values alone, or numbers alone. */
+static void look_at_labels(const table_file *f, bool *all_boolean, bool *all_number)
+{
+    const drove_table *t = &f->known.table;
+    float value;
+    *all_boolean = *all_number = true;
+    for (size_t row = 0; row < t->n_rows && (*all_boolean || *all_number); row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            const drove_cell *cell = label_cell(f, row, k);
+            *all_boolean = *all_boolean && drove__cell_boolean(cell->text, cell->length, &value);
+            *all_number = *all_number && read_value(f, row, k, &value);
+        }
+    }
+}
+
+/* Label sets or values, by the cells unless ?target= says it. */
+static drove_status read_several(table_file *f)
+{
+    static const char *const words[] = {"auto", "labels", "value"};
+    unsigned target = 0;
+    bool all_boolean, all_number;
+    DROVE_TRY(drove__spec_word(f->spec, "target", words, DROVE_COUNT(words), &target));
+    if (target == 1) return read_label_sets(f);
+    if (target == 2) return read_values(f);
+    look_at_labels(f, &all_boolean, &all_number);
+    if (all_boolean) return read_label_sets(f);
+    if (all_number) return read_values(f);
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected truth values in all label columns, or numbers in all of them "
+                       "(?target=labels or value names the cell that is neither)",
+                       f->known.table.path);
 }
 
 /* ---- weights ---- */
@@ -206,7 +325,7 @@ static drove_status fill_storage(table_file *f)
     s->n_rows = f->n_kept;
     s->n_features = f->known.schema->n_features;
     s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
-    DROVE_TRY(f->known.table.n_labels > 1 ? read_label_sets(f) : read_one_label(f));
+    DROVE_TRY(f->known.table.n_labels > 1 ? read_several(f) : read_one_label(f));
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;
@@ -245,7 +364,7 @@ static drove_status read_table(const drove_spec *spec, int part, const drove_sha
 static drove_status read_like(const drove_spec *spec, const drove_storage *like, bool use_labels,
                               drove_storage **out)
 {
-    table_file f = {.spec = spec};
+    table_file f = {.spec = spec, .like = like};
     drove_table_options opt;
     DROVE_TRY(read_options(spec, &opt));
     return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);

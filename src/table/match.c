@@ -166,6 +166,7 @@ static drove_status choose_scans(drove_known_table *known)
         size_t from = known->label[i];
         const drove_sample *s = &sample[from];
         t->column[from].scan = DROVE_SCAN_LABEL;
+        t->column[from].form = drove__sample_form(s, t->dialect.separator, has_comma);
         t->column[from].slot = i;
         known->label_form = drove__sample_form(s, t->dialect.separator, has_comma);
         known->label_is_number = s->n_present > 0 && s->n_form[known->label_form] == s->n_present;

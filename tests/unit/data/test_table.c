@@ -65,7 +65,81 @@ static void test_label_sets(void **state)
     assert_int_equal(s->label[0], 1);
     assert_int_equal(s->label[1], 0);
     drove_data_destroy(d);
-    expect_refusal("sets.csv?label=x+big", NULL, DROVE_E_DATA, "row 2", "truth value", NULL);
+    expect_refusal("sets.csv?label=x+big&target=labels", NULL, DROVE_E_DATA, "row 2", "truth value",
+                   NULL);
+    write_text("mixed.csv", "x,red,size\n1,yes,1\n2,no,2.5\n3,no,3\n");
+    expect_refusal("mixed.csv?label=red,size", NULL, DROVE_E_DATA, "truth values in all", NULL);
+    expect_refusal("mixed.csv?label=red,size&target=value", NULL, DROVE_E_DATA, "row 1", "\"red\"",
+                   "number", NULL);
+    expect_refusal("mixed.csv?label=red,size&target=class", NULL, DROVE_E_ARG, "target", NULL);
+}
+
+/* Several columns of numbers are several values, in the order in which they are listed. */
+static void test_values(void **state)
+{
+    (void)state;
+    static const float expected[3][2] = {{-1.5f, 10}, {0, 20}, {2, 0}};
+    write_text("values.csv", "x,height,y,size\n1,10,a,-1.5\n2,20,b,0\n3,,b,7\n4,0,a,2\n");
+    drove_data *d = open_data("values.csv?label=size,height"), *more;
+    const drove_storage *s = d->storage;
+    assert_int_equal(s->y_kind, DROVE_Y_VALUE);
+    assert_int_equal(s->n_values, 2);
+    assert_int_equal(s->n_classes, 0);
+    assert_int_equal(d->n_rows, 3); /* a row without one of them is left out */
+    assert_string_equal(s->class_name[0], "size");
+    assert_string_equal(s->class_name[1], "height");
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 2; k++) assert_true(s->y_value[2 * i + k] == expected[i][k]);
+    assert_int_equal(drove_data_convert(d, "csv:values_out.csv"), DROVE_E_UNSUPPORTED);
+    /* further data, by the names: listed otherwise, in another order, with a decimal comma */
+    write_text("values_more.csv", "height;x;size;y\n1,5;7;3,25;a\n2;8;4;b\n");
+    static const char *const specs[] = {"values_more.csv", "values_more.csv?label=height,size"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(drove__data_open_like(specs[i], d, true, &more), DROVE_OK);
+        assert_true(more->storage->y_value[0] == 3.25f && more->storage->y_value[1] == 1.5f);
+        drove_data_destroy(more);
+    }
+    assert_int_equal(drove__data_open_like("values_more.csv?label=height,x", d, true, &more),
+                     DROVE_E_SHAPE);
+    assert_non_null(strstr(drove_error_text(), "\"size\""));
+    assert_int_equal(drove__data_open_like("values_more.csv?label=size", d, true, &more),
+                     DROVE_E_SHAPE);
+    drove_data *copy;
+    assert_int_equal(drove__data_copy(d, &copy), DROVE_OK);
+    assert_string_equal(copy->storage->class_name[1], "height");
+    assert_true(copy->storage->y_value[4] == 2 && copy->storage->n_values == 2);
+    drove_data_destroy(copy);
+    drove_data_destroy(d);
+    d = open_data("sets.csv?label=red,big&target=value"); /* truth values as numbers */
+    assert_int_equal(d->storage->n_values, 2);
+    drove_data_destroy(d);
+}
+
+/* Parts of a table with several values have theirs. */
+static void test_values_of_shards(void **state)
+{
+    (void)state;
+    drove_data *train, *test, *d;
+    char text[4096];
+    size_t used = (size_t)snprintf(text, sizeof text, "x,u,v\n"), n_rows;
+    for (int i = 0; i < 60; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%d,%d,%d\n", i, i + 100, i + 200);
+    write_text("shard_values.csv", text);
+    const char *spec = "shard_values.csv?label=u,v&types=x:number&scale=none";
+    open_both(spec, "split", 1, &train, &test);
+    for (uint64_t part = 0; part < 3; part++) {
+        const drove_shard shard = {.n = 3, .index = part, .seed = 1};
+        assert_int_equal(drove__data_open_shard(spec, NULL, 1, &shard, &d, NULL, &n_rows),
+                         DROVE_OK);
+        for (size_t i = 0; i < d->n_rows; i++) {
+            const float *y = d->storage->y_value + 2 * i;
+            assert_true(y[0] == value_at(d, i, 0) + 100 && y[1] == value_at(d, i, 0) + 200);
+        }
+        drove_data_destroy(d);
+    }
+    drove_data_destroy(train);
+    drove_data_destroy(test);
 }
 
 static void test_by_name(void **state)
@@ -204,11 +278,16 @@ static void test_real_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),          cmocka_unit_test(test_numeric_label),
-        cmocka_unit_test(test_label_sets),     cmocka_unit_test(test_by_name),
-        cmocka_unit_test(test_without_labels), cmocka_unit_test(test_schema_follows),
-        cmocka_unit_test(test_paths),          cmocka_unit_test(test_wrong_keys),
-        cmocka_unit_test(test_real_tables)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain),
+                                       cmocka_unit_test(test_numeric_label),
+                                       cmocka_unit_test(test_label_sets),
+                                       cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_values_of_shards),
+                                       cmocka_unit_test(test_by_name),
+                                       cmocka_unit_test(test_without_labels),
+                                       cmocka_unit_test(test_schema_follows),
+                                       cmocka_unit_test(test_paths),
+                                       cmocka_unit_test(test_wrong_keys),
+                                       cmocka_unit_test(test_real_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
