@@ -13,10 +13,14 @@ enum {
 
 /* ---- targets ---- */
 
-drove_status drove__targets_init(drove_targets *t, size_t max_rows)
+drove_status drove__targets_init(drove_targets *t, const drove_data *data, size_t max_rows)
 {
+    const size_t n_values = drove__storage_n_values(data->storage);
+    if (n_values > SIZE_MAX / 64 / max_rows)
+        return drove__fail(DROVE_E_ARG, "a batch of %zu examples of %zu values is too large",
+                           max_rows, n_values);
     t->y_class = drove__alloc(max_rows, sizeof *t->y_class);
-    t->y_value = drove__alloc(max_rows, sizeof *t->y_value);
+    t->y_value = drove__alloc(max_rows * n_values, sizeof *t->y_value);
     t->label_first = drove__alloc(max_rows, sizeof *t->label_first);
     t->label_last = drove__alloc(max_rows, sizeof *t->label_last);
     t->weight = drove__alloc(max_rows, sizeof *t->weight);
@@ -53,12 +57,16 @@ void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_
                          const uint32_t *row, size_t n_rows, drove_target *out)
 {
     const drove_storage *s = data->storage;
+    const size_t n_values = drove__storage_n_values(s);
     *out = (drove_target){0};
     for (size_t i = 0; i < n_rows; i++) {
         size_t at = drove__data_row(data, order != NULL ? order[row[i]] : row[i]);
         switch (s->y_kind) {
         case DROVE_Y_CLASS: t->y_class[i] = s->y_class[at]; break;
-        case DROVE_Y_VALUE: t->y_value[i] = s->y_value[at]; break;
+        case DROVE_Y_VALUE:
+            memcpy(t->y_value + i * n_values, s->y_value + at * n_values,
+                   n_values * sizeof *t->y_value);
+            break;
         case DROVE_Y_LABELS:
             t->label_first[i] = s->label_start[at];
             t->label_last[i] = s->label_start[at + 1];
@@ -137,7 +145,7 @@ drove_status drove__gather_init(drove_gather *g, const drovek_table *kernels,
     g->kernels = kernels;
     g->max_rows = max_rows;
     g->n_features = n_features;
-    DROVE_TRY(drove__targets_init(&g->targets, max_rows));
+    DROVE_TRY(drove__targets_init(&g->targets, data, max_rows));
     g->first = drove__alloc(max_rows, sizeof *g->first);
     g->last = drove__alloc(max_rows, sizeof *g->last);
     if (g->first == NULL || g->last == NULL) {

@@ -17,13 +17,13 @@
 /* Targets of a batch, in memory of its own. */
 typedef struct drove_targets {
     int32_t  *y_class;                  /* [max_rows] */
-    float    *y_value;                  /* [max_rows] */
+    float    *y_value;                  /* [max_rows][n_values] */
     uint64_t *label_first, *label_last; /* [max_rows] */
     float    *weight;                   /* [max_rows] */
 } drove_targets;
 
 /* Errors: DROVE_E_NOMEM; fini accepts what a failed init left, and zeros. */
-drove_status drove__targets_init(drove_targets *t, size_t max_rows);
+drove_status drove__targets_init(drove_targets *t, const drove_data *data, size_t max_rows);
 void         drove__targets_fini(drove_targets *t);
 /* Of the rows row[n_rows] of the view, or of order[row[.]] where order is not NULL; *out points
  * into t, and labels into the data. */

@@ -56,15 +56,15 @@ static void add_layer(void *context, size_t layer)
 
 /* Of examples that somebody else has loaded, those from `first` on. */
 static drove_loaded loaded_from(const drove_loaded *whole, size_t first, size_t n_rows,
-                                size_t n_inputs)
+                                const drove_model *model)
 {
     drove_loaded l = *whole;
     l.in.n_rows = n_rows;
-    if (l.in.dense != NULL) l.in.dense += first * n_inputs;
+    if (l.in.dense != NULL) l.in.dense += first * model->n_inputs;
     if (l.in.first != NULL) l.in.first += first;
     if (l.in.last != NULL) l.in.last += first;
     if (l.target.y_class != NULL) l.target.y_class += first;
-    if (l.target.y_value != NULL) l.target.y_value += first;
+    if (l.target.y_value != NULL) l.target.y_value += first * model->n_outputs;
     if (l.target.label_first != NULL) l.target.label_first += first;
     if (l.target.label_last != NULL) l.target.label_last += first;
     if (l.target.weight != NULL) l.target.weight += first;
@@ -82,7 +82,7 @@ static void cut(drove_pieces *p, const drove_batch *all, size_t first)
     p->batch.row = all->row + first;
     p->batch.n_rows = p->n_rows;
     if (all->loaded == NULL) return;
-    p->loaded = loaded_from(all->loaded, first, p->n_rows, p->model->n_inputs);
+    p->loaded = loaded_from(all->loaded, first, p->n_rows, p->model);
     p->batch.loaded = &p->loaded;
 }
 

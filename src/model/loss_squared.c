@@ -1,7 +1,7 @@
 /* model/loss_squared.c - 1/2 (z - t)^2, so that the derivative is z - t.
  *
- * Values: one output.  Classes: an output for each class, t = 1 for the example's own and 0 for the
- * others, summed over the outputs.
+ * Values: an output for each.  Classes: an output for each class, t = 1 for the example's own and 0
+ * for the others.  Both are summed over the outputs.
  */
 #include "model/loss.h"
 #include "model/support.h"
@@ -13,7 +13,8 @@ static size_t n_outputs(const drove_model_io *io, const char **why)
 {
     *why = "squared needs values, or examples of one class each";
     if (io->is_multi_label) return 0;
-    return io->n_classes == 0 ? 1 : io->n_classes;
+    if (io->n_classes > 0) return io->n_classes;
+    return io->n_values > 0 ? io->n_values : 1;
 }
 
 static void eval(const drovek_table *k, const float *z, const drove_target *target, size_t n_rows,
@@ -31,7 +32,8 @@ static void eval(const drovek_table *k, const float *z, const drove_target *targ
             score->n_correct += drove__largest(row, n_outputs) == label;
         }
         for (size_t o = 0; o < n_outputs; o++) {
-            float t = target->y_value != NULL ? target->y_value[i] : (float)(o == label);
+            float t =
+                target->y_value != NULL ? target->y_value[i * n_outputs + o] : (float)(o == label);
             float error = row[o] - t;
             sum += (double)error * error;
             if (dz != NULL) dz[i * n_outputs + o] = scale * error;

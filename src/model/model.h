@@ -121,6 +121,7 @@ typedef struct drove_model {
 typedef struct drove_model_io {
     size_t      n_features;
     size_t      n_classes; /* classes or labels; 0 = values */
+    size_t      n_values;  /* of an example, with values; 0 counts as 1 */
     int         is_multi_label;
     drove_shape image; /* of an example; all 0: not an image */
 } drove_model_io;
@@ -197,7 +198,7 @@ typedef struct drove_input {
 /* Exactly one of the three kinds of targets is not NULL, for n_rows examples. */
 typedef struct drove_target {
     const int32_t  *y_class;                  /* [n_rows] */
-    const float    *y_value;                  /* [n_rows] */
+    const float    *y_value;                  /* [n_rows][n_outputs] */
     const uint64_t *label_first, *label_last; /* [n_rows] into label */
     const uint32_t *label;
     const float    *weight; /* [n_rows] of each example's loss, not negative; NULL: 1 */

@@ -68,7 +68,7 @@ typedef enum drove_accel_loss {
     DROVE_ACCEL_SIGMOID,      /* any number of labels        label_first, label */
     DROVE_ACCEL_LOGISTIC,     /* one output, two classes     y_class: 0 or 1 */
     DROVE_ACCEL_HINGE,        /* one output for two classes, else one for each class   y_class */
-    DROVE_ACCEL_SQUARED,      /* values                      y_value */
+    DROVE_ACCEL_SQUARED,      /* values, one for each output   y_value */
     DROVE_ACCEL_SQUARED_CLASS /* one output for each class, wanted 1 or 0   y_class */
 } drove_accel_loss;
 
@@ -183,7 +183,7 @@ typedef struct drove_accel_ops {
                              drove_accel_view y, size_t n_rows, size_t n, drove_accel_act act);
     /* Of z[rows][n]: loss[rows] of each row, count[rows][3] (uint32_t: 1, 0, 0 where the class is
      * right; true positives, false positives, false negatives of labels; else zeros) and, with
-     * scale > 0, dz[rows][n] = scale * dloss/dz.  target: y_class (int32_t) or y_value by row;
+     * scale > 0, dz[rows][n] = scale * dloss/dz.  target: y_class (int32_t) or y_value[n] by row;
      * labels: sparse start and index.  The same definitions as src/kernel/ref. */
     drove_status (*loss)(drove_accel_queue *q, drove_accel_loss loss, drove_accel_view z,
                          drove_accel_view target, const drove_accel_sparse *labels, size_t n_rows,

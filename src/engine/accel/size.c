@@ -41,7 +41,7 @@ drove_accel_layout drove__accel_layout(const drove_model *model, const drove_dat
         at.label_start = part(&at, n_rows + 1);
         at.label = part(&at, n_labels);
     } else {
-        at.target = part(&at, n_rows);
+        at.target = part(&at, n_rows * drove__storage_n_values(data->storage));
     }
     if (drove__data_is_weighted(data)) at.weight = part(&at, n_rows);
     return at;

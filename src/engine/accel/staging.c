@@ -145,12 +145,14 @@ static size_t count_labels(const drove_target *target, size_t n_rows)
     return n;
 }
 
-static void lay_out_target(drove_accel_staging *s, const drove_target *target)
+static void lay_out_target(const drove_engine *e, drove_accel_staging *s,
+                           const drove_target *target)
 {
     uint32_t *word = (uint32_t *)s->host, to = 0;
     void *at = s->host + s->at.target;
     if (target->y_class != NULL) memcpy(at, target->y_class, s->n_rows * sizeof(int32_t));
-    if (target->y_value != NULL) memcpy(at, target->y_value, s->n_rows * sizeof(float));
+    if (target->y_value != NULL)
+        memcpy(at, target->y_value, s->n_rows * e->model->n_outputs * sizeof(float));
     if (target->weight != NULL)
         memcpy(s->host + s->at.weight, target->weight, s->n_rows * sizeof(float));
     if (target->label_first == NULL) return;
@@ -220,7 +222,7 @@ static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_
     s->is_sparse = is_sparse;
     s->has_value = is_sparse && in.value != NULL;
     if (is_sparse) lay_out(e, s, &in);
-    lay_out_target(s, &target);
+    lay_out_target(e, s, &target);
     return DROVE_OK;
 }
 

@@ -35,7 +35,7 @@ typedef struct drove_accel_layout {
     size_t x;                          /* dense: [n_rows][n_inputs] */
     size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
     size_t t_start, t_index, t_value;  /* the transpose: touched features, rows */
-    size_t target, label_start, label; /* [n_rows]; [n_rows + 1], [.] */
+    size_t target, label_start, label; /* [n_rows], values [n_rows][n]; [n_rows + 1], [.] */
     size_t weight;                     /* [n_rows] weighted examples */
     size_t n;                          /* elements of all */
 } drove_accel_layout;

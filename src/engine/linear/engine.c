@@ -45,7 +45,7 @@ static drove_status allocate(drove_engine *e)
     e->factor = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->factor);
     if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
         return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
-    DROVE_TRY(drove__targets_init(&e->targets, rows));
+    DROVE_TRY(drove__targets_init(&e->targets, e->p->data, rows));
     if (e->p->short_loss != DROVE_LONG_LOSS) return DROVE_OK;
     return drove__pass_init(&e->pass, e->p->model, e->p->kernels, rows);
 }

@@ -277,7 +277,7 @@ static drove_status loss(drove_accel_queue *q, drove_accel_loss which, drove_acc
                                .label_last = &ends[1],
                                .label = (const uint32_t *)at(labels->index, start[n_rows])};
         } else if (which == DROVE_ACCEL_SQUARED) {
-            t.y_value = at(target, n_rows) + r;
+            t.y_value = at(target, n_rows * n) + r * n;
         } else {
             t.y_class = (const int32_t *)at(target, n_rows) + r;
         }

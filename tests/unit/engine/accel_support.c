@@ -114,13 +114,15 @@ static void fill_targets(accel_problem *p, drove_rng *rng)
     s->y_kind = p->how->y_kind;
     s->n_classes = p->how->n_classes;
     s->y_class = zeroed(ACCEL_ROWS, sizeof *s->y_class);
-    s->y_value = zeroed(ACCEL_ROWS, sizeof *s->y_value);
+    s->n_values = p->how->n_values;
+    s->y_value = zeroed(ACCEL_ROWS * drove__storage_n_values(s), sizeof *s->y_value);
     s->label_start = zeroed(ACCEL_ROWS + 1, sizeof *s->label_start);
     s->label = zeroed(ACCEL_ROWS * most, sizeof *s->label);
     if (p->how->is_weighted) s->weight = zeroed(ACCEL_ROWS, sizeof *s->weight);
     for (size_t i = 0; i < ACCEL_ROWS; i++) {
         s->y_class[i] = (int32_t)drove__rng_below(rng, most);
-        s->y_value[i] = (float)drove__rng_normal(rng);
+        for (size_t k = 0, n = drove__storage_n_values(s); k < n; k++)
+            s->y_value[i * n + k] = (float)drove__rng_normal(rng);
         for (size_t o = 0; o < most; o++) {
             if (drove__rng_below(rng, 5) == 0) s->label[n_labels++] = (uint32_t)o;
         }
@@ -166,6 +168,7 @@ void accel_setup(accel_problem *p, const accel_case *how, drove_device *device, 
     fill_view(p, &rng);
     const drove_model_io io = {.n_features = ACCEL_FEATURES,
                                .n_classes = how->n_classes,
+                               .n_values = how->n_values,
                                .is_multi_label = how->y_kind == DROVE_Y_LABELS};
     assert_int_equal(drove__model_create(how->model, how->activation, how->loss, &io, &p->model),
                      DROVE_OK);

@@ -13,7 +13,7 @@ typedef struct accel_case {
     drove_x_kind x_kind;
     bool         has_values, is_scaled, has_view, is_weighted;
     drove_y_kind y_kind;
-    size_t       n_classes;
+    size_t       n_classes, n_values;
     const char  *model, *activation, *loss;
 } accel_case;
 

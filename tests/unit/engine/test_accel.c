@@ -48,7 +48,7 @@ static const accel_case sparse = {.name = "sparse",
 
 typedef struct target {
     drove_y_kind y_kind;
-    size_t n_classes;
+    size_t n; /* classes, labels or values */
     const char *model, *loss;
 } target;
 
@@ -56,10 +56,19 @@ static const target targets[] = {
     {DROVE_Y_CLASS, 2, "mlp:19", "softmax"},  {DROVE_Y_CLASS, 37, "mlp:19", "softmax"},
     {DROVE_Y_LABELS, 3, "mlp:19", "sigmoid"}, {DROVE_Y_LABELS, 100, "mlp:19", "sigmoid"},
     {DROVE_Y_CLASS, 2, "mlp:19", "logistic"}, {DROVE_Y_CLASS, 2, "mlp:19", "hinge"},
-    {DROVE_Y_CLASS, 6, "mlp:19", "hinge"},    {DROVE_Y_VALUE, 0, "mlp:19", "squared"},
+    {DROVE_Y_CLASS, 6, "mlp:19", "hinge"},    {DROVE_Y_VALUE, 1, "mlp:19", "squared"},
     {DROVE_Y_CLASS, 4, "mlp:19", "squared"},  {DROVE_Y_CLASS, 2, "logistic", "logistic"},
-    {DROVE_Y_CLASS, 2, "svm", "hinge"},
+    {DROVE_Y_CLASS, 2, "svm", "hinge"},       {DROVE_Y_VALUE, 5, "mlp:19", "squared"},
 };
+
+static void set_target(accel_case *how, const target *t)
+{
+    how->y_kind = t->y_kind;
+    how->n_classes = t->y_kind == DROVE_Y_VALUE ? 0 : t->n;
+    how->n_values = t->y_kind == DROVE_Y_VALUE ? t->n : 0;
+    how->model = t->model;
+    how->loss = t->loss;
+}
 
 static void losses_on(drove_device *device)
 {
@@ -71,10 +80,7 @@ static void losses_on(drove_device *device)
             accel_case how = {BASE};
             how.x_kind = DROVE_X_F32;
             how.is_weighted = a == 1;
-            how.y_kind = targets[t].y_kind;
-            how.n_classes = targets[t].n_classes;
-            how.model = targets[t].model;
-            how.loss = targets[t].loss;
+            set_target(&how, &targets[t]);
             how.activation = activations[a];
             accel_setup(&p, &how, device, MAX_ROWS);
             for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
@@ -199,10 +205,7 @@ static void scores_on(drove_device *device)
         accel_case how = {BASE};
         drove_score score[2];
         memset(score, 0, sizeof score);
-        how.y_kind = targets[t].y_kind;
-        how.n_classes = targets[t].n_classes;
-        how.model = targets[t].model;
-        how.loss = targets[t].loss;
+        set_target(&how, &targets[t]);
         accel_setup(&p, &how, device, MAX_ROWS);
         accel_choose(&p, 101, t);
         size_t n = 101 * p.model->n_outputs;

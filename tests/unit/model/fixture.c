@@ -102,8 +102,9 @@ static void make_label_targets(fixture *f, drove_rng *rng)
 
 static void make_value_targets(fixture *f, drove_rng *rng)
 {
-    float *y = own(f, f->n_rows, sizeof *y);
-    for (size_t i = 0; i < f->n_rows; i++) {
+    const size_t n = f->n_rows * f->model->n_outputs;
+    float *y = own(f, n, sizeof *y);
+    for (size_t i = 0; i < n; i++) {
         y[i] = (float)drove__rng_normal(rng);
         f->t64[i] = y[i];
     }

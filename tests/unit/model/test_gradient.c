@@ -35,6 +35,7 @@ static const problem problems[] = {
     {"hinge", {.n_features = 21, .n_classes = 2}},
     {"hinge", {.n_features = 21, .n_classes = 3}},
     {"squared", {.n_features = 21}},
+    {"squared", {.n_features = 21, .n_values = 3}},
     {"squared", {.n_features = 21, .n_classes = 3}},
 };
 

@@ -27,6 +27,7 @@ static const struct {
     {"mlp:16", "sigmoid", {.n_features = 21, .n_classes = 5, .is_multi_label = 1}},
     {"mlp:16", "logistic", {.n_features = 21, .n_classes = 2}},
     {"linear", "squared", {.n_features = 21}},
+    {"mlp:16", "squared", {.n_features = 21, .n_values = 3}},
     {"mlp:16", "squared", {.n_features = 21, .n_classes = 3}},
     {"linear", "hinge", {.n_features = 21, .n_classes = 3}},
     {"linear", "hinge", {.n_features = 21, .n_classes = 2}},
@@ -102,7 +103,7 @@ static void gradients_equal_finite_differences(void **state)
     const double h = 1e-5;
     drovek_table k;
     assert_true(fixture_tier(0, &k));
-    for (size_t p = 0; p < 5; p++) { /* hinge has kinks */
+    for (size_t p = 0; p < 6; p++) { /* hinge has kinks */
         fixture f;
         float weight[N_ROWS];
         double expected[MOST_PARAMS];
@@ -143,17 +144,18 @@ static void whole_weights_are_copies(void **state)
         fixture f;
         float unused[N_ROWS];
         start(&f, p, unused);
-        const size_t n_in = f.model->n_inputs;
+        const size_t n_in = f.model->n_inputs, n_out = f.model->n_outputs;
         float x[N_ROWS * 21];
         int32_t y_class[N_ROWS];
-        float y_value[N_ROWS];
+        float y_value[N_ROWS * 3];
         uint64_t first[N_ROWS], last[N_ROWS];
         size_t n = 0;
         for (size_t i = 0; i < EACH; i++) {
             for (size_t c = 0; c < (size_t)weight[i]; c++, n++) {
                 memcpy(x + n * n_in, f.x + i * n_in, n_in * sizeof *x);
                 if (f.target.y_class != NULL) y_class[n] = f.target.y_class[i];
-                if (f.target.y_value != NULL) y_value[n] = f.target.y_value[i];
+                for (size_t o = 0; f.target.y_value != NULL && o < n_out; o++)
+                    y_value[n * n_out + o] = f.target.y_value[i * n_out + o];
                 if (f.target.label != NULL) first[n] = f.target.label_first[i];
                 if (f.target.label != NULL) last[n] = f.target.label_last[i];
             }

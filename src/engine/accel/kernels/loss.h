@@ -275,7 +275,7 @@ DROVE_KERNEL void drove_loss_squared(DROVE_GLOBAL const float *z, drove_place z_
         DROVE_GLOBAL float       *d = dz + dz_at + r * n;
         drove_row_largest(box, row, n, &best);
         for (size_t o = DROVE_LANE; o < n; o += DROVE_LANES) {
-            float t = has_class ? (o == wanted ? 1.0f : 0.0f) : target[target_at + r];
+            float t = has_class ? (o == wanted ? 1.0f : 0.0f) : target[target_at + r * n + o];
             float error = row[o] - t;
             v += 0.5f * error * error;
             if (scale > 0.0f) d[o] = scale * error;
