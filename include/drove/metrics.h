@@ -56,6 +56,13 @@ typedef struct drove_metrics_bin {
     double observed; /* share of rows that have the class; NaN in an empty bin */
 } drove_metrics_bin;
 
+/* One of several values of each example: its figures, and those of the constant guess. */
+typedef struct drove_metrics_value {
+    char  *name;
+    double rmse, mae, r2;
+    double constant_value, constant_rmse, constant_mae, constant_r2;
+} drove_metrics_value;
+
 /* Made by the library, which may add fields at the end; everything belongs to it. */
 typedef struct drove_metrics {
     drove_metrics_kind    kind;
@@ -75,6 +82,10 @@ typedef struct drove_metrics {
     int               has_calibration; /* 0: the outputs are no probabilities of classes */
     drove_metrics_bin bin[DROVE_METRICS_BINS];
     double            calibration_error; /* mean of |mean - observed|, weighted by count */
+    /* Several values of each example: `model` and `constant` are then means over them, and
+     * constant_value is that of the first. */
+    size_t               n_values; /* 1: per_value is NULL; 0: other kinds */
+    drove_metrics_value *per_value;
 } drove_metrics;
 
 void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */

@@ -18,7 +18,7 @@ typedef struct drove_tally_classes {          /* sums of weights */
     double         bin_hit[DROVE_METRICS_BINS];
 } drove_tally_classes;
 
-typedef struct drove_tally_values {
+typedef struct drove_tally_values {             /* of one value */
     double squared, absolute;                   /* of prediction - target */
     double constant_squared, constant_absolute; /* of constant - target */
     double mean, deviation;                     /* of the targets: sum of squares about the mean */
@@ -27,11 +27,12 @@ typedef struct drove_tally_values {
 struct drove_tally {
     drove_tally_options opt; /* without what is borrowed */
     double             *constant;
-    char              **class_name; /* [n_classes]; NULL for values */
+    char              **class_name; /* [n_classes]; of several values their names, [n_values] */
     size_t              n_rows;
     double              weight;
     drove_tally_classes classes;
-    drove_tally_values  values;
+    size_t              n_values; /* of a row; 0: other kinds */
+    drove_tally_values *values;   /* [n_values] */
 };
 
 static inline double drove__tally_weight(const drove_tally_rows *rows, size_t i)
@@ -50,7 +51,7 @@ static inline double drove__tally_ratio(double a, double b)
 void         drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows);
 drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out);
 void         drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows);
-void         drove__tally_fill_values(const drove_tally *t, drove_metrics *out);
+drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out);
 void         drove__tally_add_labels(drove_tally *t, const drove_tally_rows *rows);
 void         drove__tally_fill_labels(const drove_tally *t, drove_metrics *out);
 

@@ -24,21 +24,28 @@ static char *name_of(const drove_tally_options *opt, size_t class)
     return strdup(number);
 }
 
-static drove_status alloc_classes(drove_tally *t, const drove_tally_options *opt)
+static drove_status name_all(drove_tally *t, const drove_tally_options *opt, size_t n)
 {
-    const size_t n = opt->n_classes;
-    drove_tally_classes *c = &t->classes;
     t->class_name = calloc(n, sizeof *t->class_name);
-    c->hit = calloc(3 * n, sizeof *c->hit);
-    if (has_confusion(opt)) c->confusion = calloc(n * n, sizeof *c->confusion);
-    if (t->class_name == NULL || c->hit == NULL || (has_confusion(opt) && c->confusion == NULL))
-        return drove__fail_nomem("metrics of classes", n * sizeof(double));
-    c->support = c->hit + n;
-    c->predicted = c->hit + 2 * n;
+    if (t->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
     for (size_t k = 0; k < n; k++) {
         t->class_name[k] = name_of(opt, k);
         if (t->class_name[k] == NULL) return drove__fail_nomem("class names", n);
     }
+    return DROVE_OK;
+}
+
+static drove_status alloc_classes(drove_tally *t, const drove_tally_options *opt)
+{
+    const size_t n = opt->n_classes;
+    drove_tally_classes *c = &t->classes;
+    DROVE_TRY(name_all(t, opt, n));
+    c->hit = calloc(3 * n, sizeof *c->hit);
+    if (has_confusion(opt)) c->confusion = calloc(n * n, sizeof *c->confusion);
+    if (c->hit == NULL || (has_confusion(opt) && c->confusion == NULL))
+        return drove__fail_nomem("metrics of classes", n * sizeof(double));
+    c->support = c->hit + n;
+    c->predicted = c->hit + 2 * n;
     if (opt->kind != DROVE_METRICS_CLASSES || n < 2) return DROVE_OK;
     const drove_ranking_options ranking = {.n_columns = n == 2 ? 1 : n,
                                            .n_rows = opt->n_rows,
@@ -47,13 +54,20 @@ static drove_status alloc_classes(drove_tally *t, const drove_tally_options *opt
     return drove__ranking_create(&ranking, &c->ranking);
 }
 
+static drove_status alloc_values(drove_tally *t, const drove_tally_options *opt)
+{
+    t->values = calloc(t->n_values, sizeof *t->values);
+    if (t->values == NULL) return drove__fail_nomem("metrics", t->n_values * sizeof *t->values);
+    return t->n_values > 1 ? name_all(t, opt, t->n_values) : DROVE_OK;
+}
+
 static drove_status fill(drove_tally *t, const drove_tally_options *opt)
 {
-    const size_t n = opt->kind == DROVE_METRICS_VALUES ? 1 : opt->n_classes;
+    const size_t n = opt->kind == DROVE_METRICS_VALUES ? t->n_values : opt->n_classes;
     t->constant = calloc(n, sizeof *t->constant);
     if (t->constant == NULL) return drove__fail_nomem("metrics", n * sizeof *t->constant);
     memcpy(t->constant, opt->constant, n * sizeof *t->constant);
-    return opt->kind == DROVE_METRICS_VALUES ? DROVE_OK : alloc_classes(t, opt);
+    return opt->kind == DROVE_METRICS_VALUES ? alloc_values(t, opt) : alloc_classes(t, opt);
 }
 
 drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **out)
@@ -64,7 +78,10 @@ drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **o
     t->opt = *opt;
     t->opt.constant = NULL;
     t->opt.class_name = NULL;
-    if (opt->kind == DROVE_METRICS_VALUES) t->opt.n_classes = 0;
+    if (opt->kind == DROVE_METRICS_VALUES) {
+        t->opt.n_classes = 0;
+        t->n_values = opt->n_columns > 0 ? opt->n_columns : 1;
+    }
     drove_status status = fill(t, opt);
     if (status == DROVE_OK) *out = t;
     else drove__tally_destroy(t);
@@ -74,9 +91,11 @@ drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **o
 void drove__tally_destroy(drove_tally *t)
 {
     if (t == NULL) return;
-    for (size_t k = 0; t->class_name != NULL && k < t->opt.n_classes; k++) free(t->class_name[k]);
+    const size_t n_names = t->opt.n_classes + t->n_values; /* one of them is 0 */
+    for (size_t k = 0; t->class_name != NULL && k < n_names; k++) free(t->class_name[k]);
     free(t->class_name);
     free(t->constant);
+    free(t->values);
     free(t->classes.hit);
     free(t->classes.confusion);
     drove__ranking_destroy(t->classes.ranking);
@@ -144,7 +163,7 @@ static drove_status fill_metrics(const drove_tally *t, drove_metrics *m)
     DROVE_TRY(alloc_metrics(t, m));
     switch (t->opt.kind) {
     case DROVE_METRICS_CLASSES: return drove__tally_fill_classes(t, m);
-    case DROVE_METRICS_VALUES: drove__tally_fill_values(t, m); break;
+    case DROVE_METRICS_VALUES: return drove__tally_fill_values(t, m);
     case DROVE_METRICS_LABELS: drove__tally_fill_labels(t, m); break;
     }
     return DROVE_OK;
@@ -173,6 +192,9 @@ void drove_metrics_destroy(drove_metrics *metrics)
     if (metrics == NULL) return;
     for (size_t k = 0; metrics->per_class != NULL && k < metrics->n_classes; k++)
         free(metrics->per_class[k].name);
+    for (size_t k = 0; metrics->per_value != NULL && k < metrics->n_values; k++)
+        free(metrics->per_value[k].name);
+    free(metrics->per_value);
     free(metrics->per_class);
     free(metrics->confusion);
     free(metrics);

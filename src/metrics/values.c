@@ -2,53 +2,100 @@
  * variance that the predictions explain.  Definitions: docs/metrics.md. */
 #include "metrics/state.h"
 
-#include <math.h>
+#include "base/mem.h"
 
-/* Mean and sum of squares about it, updated row by row (West, Comm. ACM 1979). */
-static void add_target(drove_tally *t, double y, double weight)
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Mean and sum of squares about it, updated row by row (West, Comm. ACM 1979); all: the weight of
+ * all rows with this one. */
+static void add_target(drove_tally_values *v, double y, double weight, double all)
 {
-    drove_tally_values *v = &t->values;
-    if (!(weight > 0.0)) return;
-    t->weight += weight;
     double step = y - v->mean;
-    v->mean += step * weight / t->weight;
+    v->mean += step * weight / all;
     v->deviation += weight * step * (y - v->mean);
+}
+
+static void add_value(const drove_tally *t, size_t k, double score, double y, double weight)
+{
+    drove_tally_values *v = &t->values[k];
+    double error = score - y, constant_error = t->constant[k] - y;
+    v->squared += weight * error * error;
+    v->absolute += weight * fabs(error);
+    v->constant_squared += weight * constant_error * constant_error;
+    v->constant_absolute += weight * fabs(constant_error);
+    if (weight > 0.0) add_target(v, y, weight, t->weight);
 }
 
 void drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows)
 {
-    drove_tally_values *v = &t->values;
+    const size_t n = t->n_values;
     for (size_t i = 0; i < rows->n_rows; i++) {
-        double y = rows->y_value[i], weight = drove__tally_weight(rows, i);
-        double error = (double)rows->score[i] - y, constant_error = t->constant[0] - y;
-        v->squared += weight * error * error;
-        v->absolute += weight * fabs(error);
-        v->constant_squared += weight * constant_error * constant_error;
-        v->constant_absolute += weight * fabs(constant_error);
-        add_target(t, y, weight);
+        double weight = drove__tally_weight(rows, i);
+        t->weight += weight;
+        for (size_t k = 0; k < n; k++)
+            add_value(t, k, (double)rows->score[i * n + k], (double)rows->y_value[i * n + k],
+                      weight);
     }
 }
 
 /* 1 - squared / deviation; of targets that are all equal 1 for no error, else 0. */
-static double r2(const drove_tally *t, double squared)
+static double r2(const drove_tally *t, const drove_tally_values *v, double squared)
 {
     const double rounding = 1e-12;
     if (t->n_rows < 2) return NAN;
-    if (!(t->values.deviation > 0.0)) return squared > 0.0 ? 0.0 : 1.0;
-    double value = 1.0 - squared / t->values.deviation;
+    if (!(v->deviation > 0.0)) return squared > 0.0 ? 0.0 : 1.0;
+    double value = 1.0 - squared / v->deviation;
     return fabs(value) < rounding ? 0.0 : value;
 }
 
-void drove__tally_fill_values(const drove_tally *t, drove_metrics *out)
+static drove_metrics_value figures_of(const drove_tally *t, size_t k)
 {
-    const drove_tally_values *v = &t->values;
-    if (!(t->weight > 0.0)) return;
+    const drove_tally_values *v = &t->values[k];
+    return (drove_metrics_value){.rmse = sqrt(v->squared / t->weight),
+                                 .mae = v->absolute / t->weight,
+                                 .r2 = r2(t, v, v->squared),
+                                 .constant_value = t->constant[k],
+                                 .constant_rmse = sqrt(v->constant_squared / t->weight),
+                                 .constant_mae = v->constant_absolute / t->weight,
+                                 .constant_r2 = r2(t, v, v->constant_squared)};
+}
+
+/* Adds one part of n to the means. */
+static void add_part(const drove_metrics_value *f, size_t n, drove_metrics *out)
+{
+    out->model.rmse += f->rmse / (double)n;
+    out->model.mae += f->mae / (double)n;
+    out->model.r2 += f->r2 / (double)n;
+    out->constant.rmse += f->constant_rmse / (double)n;
+    out->constant.mae += f->constant_mae / (double)n;
+    out->constant.r2 += f->constant_r2 / (double)n;
+}
+
+/* Several values: their means, as scikit-learn's multioutput="uniform_average", and each. */
+drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out)
+{
+    const size_t n = t->n_values;
+    out->n_values = n;
+    if (n > 1) out->per_value = calloc(n, sizeof *out->per_value);
+    if (n > 1 && out->per_value == NULL)
+        return drove__fail_nomem("metrics of values", n * sizeof *out->per_value);
+    for (size_t k = 0; k < n && n > 1; k++) {
+        out->per_value[k] = figures_of(t, k);
+        out->per_value[k].name = strdup(t->class_name[k]);
+        if (out->per_value[k].name == NULL) return drove__fail_nomem("names of values", n);
+    }
+    if (!(t->weight > 0.0)) return DROVE_OK;
     out->constant_value = t->constant[0];
-    out->model.rmse = sqrt(v->squared / t->weight);
-    out->model.mae = v->absolute / t->weight;
-    out->model.r2 = r2(t, v->squared);
-    out->constant.rmse = sqrt(v->constant_squared / t->weight);
-    out->constant.mae = v->constant_absolute / t->weight;
-    out->constant.r2 = r2(t, v->constant_squared);
-    out->is_no_better = out->model.rmse >= out->constant.rmse;
+    out->model.rmse = out->model.mae = out->model.r2 = 0.0;
+    out->constant.rmse = out->constant.mae = out->constant.r2 = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        const drove_metrics_value f = figures_of(t, k);
+        add_part(&f, n, out);
+    }
+    /* values of several units have no RMSE in common */
+    out->is_no_better =
+        n > 1 ? out->model.r2 <= out->constant.r2 : out->model.rmse >= out->constant.rmse;
+    return DROVE_OK;
 }

@@ -95,11 +95,34 @@ static json_t *calibration_json(const drove_metrics *m)
     return json_pack("{s:o, s:o}", "error", drove__json_real(m->calibration_error), "bins", bins);
 }
 
+static json_t *constant_values_json(const drove_metrics *m)
+{
+    if (m->per_value == NULL) return drove__json_real(m->constant_value);
+    json_t *list = json_array();
+    for (size_t k = 0; k < m->n_values; k++)
+        json_array_append_new(list, drove__json_real(m->per_value[k].constant_value));
+    return list;
+}
+
+static json_t *values_json(const drove_metrics *m)
+{
+    if (m->per_value == NULL) return json_null();
+    json_t *list = json_array();
+    for (size_t k = 0; k < m->n_values; k++) {
+        const drove_metrics_value *v = &m->per_value[k];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o, s:o, s:o}", "value", v->name, "rmse",
+                                        drove__json_real(v->rmse), "mae", drove__json_real(v->mae),
+                                        "r2", drove__json_real(v->r2)));
+    }
+    return list;
+}
+
 static json_t *guess_json(const drove_metrics *m)
 {
     switch (m->kind) {
     case DROVE_METRICS_CLASSES: return json_string(m->per_class[m->constant_class].name);
-    case DROVE_METRICS_VALUES: return drove__json_real(m->constant_value);
+    case DROVE_METRICS_VALUES: return constant_values_json(m);
     case DROVE_METRICS_LABELS: break;
     }
     return json_null();
@@ -119,6 +142,7 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
     json_t *object = json_object();
     set_figures(&m->model, object);
     json_object_set_new(object, "per_class", classes_json(m));
+    json_object_set_new(object, "per_value", values_json(m));
     json_object_set_new(object, "confusion", confusion_json(m));
     json_object_set_new(object, "calibration", calibration_json(m));
     json_object_set_new(object, "constant", constant_json(m));
@@ -169,7 +193,8 @@ static void print_verdict(const drove_metrics *m, const char *indent, FILE *stre
     fprintf(stream, "%sThe model is no better than a constant guess", indent);
     if (m->kind == DROVE_METRICS_CLASSES)
         fprintf(stream, ": always %s", m->per_class[m->constant_class].name);
-    if (m->kind == DROVE_METRICS_VALUES) fprintf(stream, ": always %.6g", m->constant_value);
+    if (m->kind == DROVE_METRICS_VALUES && m->per_value == NULL)
+        fprintf(stream, ": always %.6g", m->constant_value);
     fputs(".\n", stream);
 }
 
@@ -198,6 +223,21 @@ static void print_classes(const drove_metrics *m, FILE *stream)
         const drove_metrics_class *c = &m->per_class[k];
         fprintf(stream, "%-*.*s  %9.4f %9.4f %9.4f %9.10g\n", width, width, c->name, c->precision,
                 c->recall, c->f1, c->support);
+    }
+}
+
+static void print_values(const drove_metrics *m, FILE *stream)
+{
+    int width = 5;
+    for (size_t k = 0; k < m->n_values; k++) {
+        int length = (int)strnlen(m->per_value[k].name, NAME_WIDTH);
+        if (length > width) width = length;
+    }
+    fprintf(stream, "\n%-*s        RMSE       MAE        R2\n", width, "value");
+    for (size_t k = 0; k < m->n_values; k++) {
+        const drove_metrics_value *v = &m->per_value[k];
+        fprintf(stream, "%-*.*s  %10.4g %9.4g %9.4f\n", width, width, v->name, v->rmse, v->mae,
+                v->r2);
     }
 }
 
@@ -241,6 +281,7 @@ drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
     print_figures(metrics, stream);
     print_verdict(metrics, "", stream);
     if (metrics->per_class != NULL) print_classes(metrics, stream);
+    if (metrics->per_value != NULL) print_values(metrics, stream);
     print_confusion(metrics, stream);
     print_calibration(metrics, stream);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the metrics") : DROVE_OK;

@@ -142,7 +142,7 @@ static drove_status score_part(drove_run *run, const drove_data *data, size_t n_
     drove_score score;
     if (data == NULL) return DROVE_OK;
     DROVE_TRY(score_data(run, data, n_rows, &score));
-    *loss = drove__score_mean_loss(&score) * run->target_scale * run->target_scale;
+    *loss = drove__score_mean_loss(&score) * run->loss_scale;
     *accuracy = drove__score_accuracy(data, &score);
     return DROVE_OK;
 }

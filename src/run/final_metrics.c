@@ -54,7 +54,6 @@ static bool wants_test(const drove_run *run)
 static drove_status measure(drove_run *run, const drove_data *data, drove_metrics **out)
 {
     const float *theta;
-    bool is_mapped = run->target_scale != 1.0 || run->target_shift != 0.0; /* targets.h */
     DROVE_TRY(drove__run_theta(run, &theta));
     const drove_infer on = {.model = run->model,
                             .kernels = &run->kernels,
@@ -64,7 +63,7 @@ static drove_status measure(drove_run *run, const drove_data *data, drove_metric
                             .usual_rows = run->loop->update_rows,
                             .n_threads = cores_here(run),
                             .value_shift = run->target_shift,
-                            .value_factor = is_mapped ? 1.0 / run->target_scale : 0.0};
+                            .value_scale = run->target_scale};
     return drove__metrics_measure(&on, run->target_mean, NULL, out);
 }
 

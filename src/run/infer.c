@@ -77,8 +77,10 @@ static void thread_fini(infer_thread *m)
 
 static void unscale(const drove_infer *what, float *value, size_t n)
 {
-    if (what->value_factor == 0) return;
-    for (size_t i = 0; i < n; i++) value[i] = (float)drove__infer_unscaled(what, (double)value[i]);
+    const size_t n_outputs = what->model->n_outputs;
+    if (what->value_scale == NULL) return;
+    for (size_t i = 0; i < n; i++)
+        value[i] = (float)drove__infer_unscaled(what, i % n_outputs, (double)value[i]);
 }
 
 static drove_status forward(infer_thread *m, const drove_infer *what, drove_infer_chunk *chunk)

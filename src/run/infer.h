@@ -31,9 +31,9 @@ typedef struct drove_infer {
     size_t   usual_rows; /* that the model's convolutions are prepared for; 0: chunk_rows */
     unsigned n_threads;  /* most; fewer where they would need much memory */
     bool     with_score; /* needs the targets */
-    /* Values that were scaled for training, y' = (y - value_shift) value_factor: predictions are
-     * handed over unscaled.  factor 0: they were not. */
-    double value_shift, value_factor;
+    /* Values that were scaled for training, y' = (y - value_shift) / value_scale, by output:
+     * predictions are handed over unscaled.  NULL: they were not. */
+    const double *value_shift, *value_scale;
     /* On any thread, several at once: fills chunk->text.  May be NULL. */
     drove_status (*prepare)(void *context, drove_infer_chunk *chunk);
     /* In the chunks' order, one at a time. */
@@ -41,10 +41,11 @@ typedef struct drove_infer {
     void *context;
 } drove_infer;
 
-/* A value of the data in the target's own unit. */
-static inline double drove__infer_unscaled(const drove_infer *what, double value)
+/* A value of the data in the unit of its own target. */
+static inline double drove__infer_unscaled(const drove_infer *what, size_t output, double value)
 {
-    return what->value_factor == 0 ? value : value / what->value_factor + what->value_shift;
+    if (what->value_scale == NULL) return value;
+    return value * what->value_scale[output] + what->value_shift[output];
 }
 
 /* Hands over every chunk, unless something fails.  Errors: those of the engine, of prepare and of

@@ -11,7 +11,8 @@
 
 size_t drove__target_mean_size(const drove_data *data)
 {
-    return data->storage->y_kind == DROVE_Y_VALUE ? 1 : data->storage->n_classes;
+    const drove_storage *s = data->storage;
+    return s->y_kind == DROVE_Y_VALUE ? drove__storage_n_values(s) : s->n_classes;
 }
 
 void drove__target_mean(const drove_data *data, double *out)
@@ -26,7 +27,9 @@ void drove__target_mean(const drove_data *data, double *out)
         weights += weight;
         switch (s->y_kind) {
         case DROVE_Y_CLASS: out[s->y_class[row]] += weight; break;
-        case DROVE_Y_VALUE: out[0] += weight * (double)s->y_value[row]; break;
+        case DROVE_Y_VALUE:
+            for (size_t k = 0; k < n; k++) out[k] += weight * (double)s->y_value[row * n + k];
+            break;
         case DROVE_Y_LABELS:
             for (uint64_t at = s->label_start[row]; at < s->label_start[row + 1]; at++)
                 out[s->label[at]] += weight;
@@ -45,7 +48,7 @@ typedef struct measure { /* one call */
     drove_tally *tally;     /* NULL: the loss alone */
     double *mean;           /* of the targets: the constant guess */
     int32_t *y_class;       /* [chunk_rows] */
-    float *y_value;         /* [chunk_rows] */
+    float *y_value;         /* [chunk_rows][n_values] */
     uint64_t *first, *last; /* [chunk_rows] */
     float *weight;          /* [chunk_rows] */
 } measure;
@@ -53,13 +56,16 @@ typedef struct measure { /* one call */
 static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows *rows)
 {
     const drove_storage *s = m->data->storage;
+    const size_t n_values = drove__storage_n_values(s);
     for (size_t i = 0; i < n; i++) {
         size_t row = drove__data_row(m->data, first + i);
         m->weight[i] = (float)drove__data_metric_weight(m->data, row);
         switch (s->y_kind) {
         case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
         case DROVE_Y_VALUE:
-            m->y_value[i] = (float)drove__infer_unscaled(m->on, (double)s->y_value[row]);
+            for (size_t k = 0; k < n_values; k++)
+                m->y_value[i * n_values + k] =
+                    (float)drove__infer_unscaled(m->on, k, (double)s->y_value[row * n_values + k]);
             break;
         case DROVE_Y_LABELS:
             m->first[i] = s->label_start[row];
@@ -99,9 +105,10 @@ static drove_metrics_kind kind_of(const drove_data *data)
 
 static drove_status alloc_targets(measure *m, size_t n_rows)
 {
+    const size_t n_values = drove__storage_n_values(m->data->storage);
     m->mean = drove__alloc(drove__target_mean_size(m->data), sizeof *m->mean);
     m->y_class = drove__alloc(n_rows, sizeof *m->y_class);
-    m->y_value = drove__alloc(n_rows, sizeof *m->y_value);
+    m->y_value = drove__alloc(n_rows * n_values, sizeof *m->y_value);
     m->first = drove__alloc(n_rows, sizeof *m->first);
     m->last = drove__alloc(n_rows, sizeof *m->last);
     m->weight = drove__alloc(n_rows, sizeof *m->weight);
@@ -113,13 +120,14 @@ static drove_status alloc_targets(measure *m, size_t n_rows)
 
 static void guess(measure *m, const double *constant)
 {
+    const size_t n = drove__target_mean_size(m->data);
     if (constant != NULL) {
-        memcpy(m->mean, constant, drove__target_mean_size(m->data) * sizeof *m->mean);
+        memcpy(m->mean, constant, n * sizeof *m->mean);
         return;
     }
     drove__target_mean(m->data, m->mean);
-    if (m->data->storage->y_kind == DROVE_Y_VALUE)
-        m->mean[0] = drove__infer_unscaled(m->on, m->mean[0]);
+    for (size_t k = 0; m->data->storage->y_kind == DROVE_Y_VALUE && k < n; k++)
+        m->mean[k] = drove__infer_unscaled(m->on, k, m->mean[k]);
 }
 
 static drove_status make_tally(measure *m, const double *constant)

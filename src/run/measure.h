@@ -7,7 +7,7 @@
 #include "run/infer.h"
 
 /* A constant guess follows from the mean of the targets: the share of the rows that have each class
- * or label, or the mean of the values, by the rows' weights.  Numbers in it: */
+ * or label, or the mean of each value, by the rows' weights.  Numbers in it: */
 size_t drove__target_mean_size(const drove_data *data);
 void   drove__target_mean(const drove_data *data, double *out);
 

@@ -101,7 +101,7 @@ static size_t list_target_mean(const drove_storage *s, const double *mean, drove
     *t = (drove_tensor){.name = TARGET_MEAN,
                         .type = DROVE_T_F64,
                         .rank = 1,
-                        .shape = {s->y_kind == DROVE_Y_VALUE ? 1 : s->n_classes},
+                        .shape = {drove__storage_n_names(s)},
                         .bytes = mean};
     return 1;
 }
@@ -109,7 +109,7 @@ static size_t list_target_mean(const drove_storage *s, const double *mean, drove
 static char *names_as_json(const drove_storage *storage)
 {
     json_t *names = json_array();
-    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+    for (size_t i = 0; storage->class_name != NULL && i < drove__storage_n_names(storage); i++) {
         json_array_append_new(names, json_string(storage->class_name[i]));
     }
     char *text = json_dumps(names, JSON_COMPACT);
@@ -131,13 +131,14 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     const drove_storage *s = data->storage;
     const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
     bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
-    char inputs[32], classes[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
+    char inputs[32], classes[32], values[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
     char image[DROVE_AUGMENT_TEXT_SIZE];
     drove__augment_print(is_cut ? &data->augment : &whole, image);
     drove__features_print(features, map);
     snprintf(base, sizeof base, "%d", s->index_base);
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
+    snprintf(values, sizeof values, "%zu", s->n_values);
     const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 3;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     char *names = names_as_json(s), *table = NULL;
@@ -173,7 +174,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               : is_image     ? "image"
                                              : NULL,
                               map[0] != '\0' ? map : image,
-                              NULL, /* room for three pairs, and the end */
+                              NULL, /* room for four pairs, and the end */
+                              NULL,
+                              NULL,
                               NULL,
                               NULL,
                               NULL,
@@ -182,6 +185,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               NULL};
         if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
         if (table != NULL) append_meta(meta, "table", table);
+        if (s->n_values > 1) append_meta(meta, "n_values", values);
         size_t n = list_tensors(model, data, theta, tensor);
         n += list_target_mean(s, target_mean, tensor + n);
         status = drove__safetensors_write(path, tensor, n, meta);
@@ -265,6 +269,11 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
     file->io.n_classes = (size_t)n;
     file->io.is_multi_label = strcmp(multi, "1") == 0;
+    n = 0; /* one value, or classes */
+    if (drove__safetensors_meta(st, "n_values") != NULL)
+        DROVE_TRY(drove__parse_u64("n_values", drove__safetensors_meta(st, "n_values"), 1,
+                                   UINT32_MAX, &n));
+    file->io.n_values = (size_t)n;
     file->scaling = (drove_scaling)scaling;
     file->x_kind = (drove_x_kind)kind;
     file->index_base = strcmp(base, "0") == 0 ? 0 : strcmp(base, "1") == 0 ? 1 : -1;
@@ -361,10 +370,17 @@ static drove_status read_scaling(const drove_safetensors *st, const char *name, 
     return read_floats(st, name, n, values);
 }
 
+/* Classes, labels or values. */
+static size_t n_names(const drove_modelfile *file)
+{
+    if (file->io.n_classes > 0) return file->io.n_classes;
+    return file->io.n_values > 0 ? file->io.n_values : 1;
+}
+
 /* Files of older versions have none. */
 static drove_status read_target_mean(const drove_safetensors *st, drove_modelfile *file)
 {
-    const size_t n = file->io.n_classes > 0 ? file->io.n_classes : 1;
+    const size_t n = n_names(file);
     const void *bytes;
     if (drove__safetensors_find(st, TARGET_MEAN) == NULL) return DROVE_OK;
     DROVE_TRY(drove__safetensors_want(st, TARGET_MEAN, DROVE_T_F64, n, &bytes));
@@ -395,9 +411,8 @@ static drove_status read_names(const drove_safetensors *st, drove_modelfile *fil
     drove_status status = DROVE_OK;
     if (!json_is_array(names)) {
         status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
-    } else if (n != 0 && n != file->io.n_classes) {
-        status =
-            drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", file->io.n_classes, n);
+    } else if (n != 0 && n != n_names(file)) {
+        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", n_names(file), n);
     } else if (n != 0) {
         file->class_name = calloc(n, sizeof *file->class_name);
         status = file->class_name != NULL ? copy_names(names, n, file->class_name)
@@ -469,7 +484,7 @@ drove_status drove__modelfile_features(const char *path, drove_features_options 
 
 void drove__modelfile_fini(drove_modelfile *file)
 {
-    for (size_t i = 0; file->class_name != NULL && i < file->io.n_classes; i++)
+    for (size_t i = 0; file->class_name != NULL && i < n_names(file); i++)
         free(file->class_name[i]);
     free(file->class_name);
     drove__free(file->shift);
@@ -500,6 +515,7 @@ drove_model_io drove__data_io(const drove_data *data)
     drove__data_image(data, image);
     return (drove_model_io){.n_features = drove__data_n_inputs(data),
                             .n_classes = s->n_classes,
+                            .n_values = s->n_values,
                             .is_multi_label = s->y_kind == DROVE_Y_LABELS,
                             .image = {.c = image[0], .h = image[1], .w = image[2]}};
 }

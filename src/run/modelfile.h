@@ -25,8 +25,8 @@ typedef struct drove_modelfile {
     drove_x_kind  x_kind;
     int           index_base;
     float        *shift, *factor; /* [n_inputs], or NULL */
-    char        **class_name;     /* [n_classes], or NULL */
-    double       *target_mean;    /* [n_classes], [1] for values; NULL: not in the file */
+    char        **class_name;     /* [n_classes], of several values [n_values]; or NULL */
+    double       *target_mean;    /* [n_classes], or [n_values]; NULL: not in the file */
     drove_schema *schema;         /* of a table, or NULL */
 } drove_modelfile;
 /* path: a file, or the folder of a run (drove_model_find). */

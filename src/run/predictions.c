@@ -216,7 +216,7 @@ static drove_status write_npy_header(writer *w)
 {
     const size_t shape[2] = {w->what->infer.data->n_rows, w->n_columns};
     char header[DROVE_NPY_HEADER_SIZE];
-    bool is_vector = w->what->io.n_classes == 0;
+    bool is_vector = w->what->io.n_classes == 0 && w->n_columns == 1;
     return write_bytes(w, header, drove__npy_header("<f4", is_vector ? 1 : 2, shape, header));
 }
 
@@ -224,7 +224,8 @@ static drove_status header_columns(const writer *w, drove_infer_text *to)
 {
     const char *prefix = w->model->loss->gives_probability ? "p_" : "score_";
     if (w->what->files != NULL) DROVE_TRY(put_text(to, "file,"));
-    if (w->what->io.n_classes == 0) return put_text(to, "value");
+    if (w->what->io.n_classes == 0 && w->n_columns == 1) return put_text(to, "value");
+    if (w->what->io.n_classes == 0) prefix = "";
     if (w->has_label) DROVE_TRY(put_text(to, "label,"));
     if (w->n_columns == 1 && !w->what->io.is_multi_label) return put_text(to, "score");
     for (size_t k = 0; k < w->n_columns; k++) {

@@ -154,8 +154,13 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     bool is_mapped = run->input != NULL; /* else what counts is what is left of an image */
     size_t n_inputs = is_mapped ? run->input->storage->n_features : io->n_features;
     size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
-    if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
-        !file.io.is_multi_label != !io->is_multi_label) {
+    size_t n_values = io->n_values > 0 ? io->n_values : 1;
+    size_t n_values_wanted = file.io.n_values > 0 ? file.io.n_values : 1;
+    if (n_values != n_values_wanted) {
+        status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
+                             run->opt.model, n_values_wanted, n_values);
+    } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
+               !file.io.is_multi_label != !io->is_multi_label) {
         status = drove__fail(DROVE_E_SHAPE,
                              "%s: expected data of %zu features and %zu classes, found %zu and %zu",
                              run->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);

@@ -89,15 +89,16 @@ struct drove_run {
     bool            is_tuned;    /* what was not given is chosen: choose.h */
     double          lr_base;     /* of --lr auto: one worker's step size; 0: not known */
     drove_trials    trials;      /* of step sizes */
-    double          target_shift, target_scale; /* of the targets while they train: targets.h */
-    drove_place    *place;                      /* [plan.n_workers] */
-    drove_prefetch_state   prefetch_hardware;   /* while the workers train */
-    bool                   holds_prefetch;      /* drove__prefetch_release is due */
-    drove_data            *train, *test;        /* test may be NULL */
-    drove_data            *validation;          /* held out of train; NULL: none */
-    size_t                 n_train_whole;       /* rows of train, of all ranks together */
-    double                *target_mean;         /* of train (measure.h); NULL: with --shard own */
-    drove_features_options features;            /* as settled; ops NULL: the model sees the data */
+    double         *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
+    double          loss_scale;                  /* from the loss that trains to the reported one */
+    drove_place    *place;                       /* [plan.n_workers] */
+    drove_prefetch_state   prefetch_hardware;    /* while the workers train */
+    bool                   holds_prefetch;       /* drove__prefetch_release is due */
+    drove_data            *train, *test;         /* test may be NULL */
+    drove_data            *validation;           /* held out of train; NULL: none */
+    size_t                 n_train_whole;        /* rows of train, of all ranks together */
+    double                *target_mean;          /* of train (measure.h); NULL: with --shard own */
+    drove_features_options features;             /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;
     drove_optim           *optim;

@@ -384,7 +384,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__problem_check_target(run));
     DROVE_TRY(drove__problem_model(run, theta));
     DROVE_TRY(drove__choose_method(run));
-    drove__targets_standardise(run);
+    DROVE_TRY(drove__targets_standardise(run));
     return drove__ranks_check_model(run);
 }
 
@@ -509,6 +509,8 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove_data_destroy(run->train);
     drove_data_destroy(run->test);
     drove__free(run->target_mean);
+    drove__free(run->target_shift);
+    drove__free(run->target_scale);
     drove_data_destroy(run->validation);
     drove_data_destroy(run->input);
     free(run->place);

@@ -7,12 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The last layer, if it is one of weights and biases without an activation. */
+/* The last layer, if it is one of weights and biases without an activation; of several values, if
+ * its weights end in the outputs. */
 static const drove_layer *last_layer(const drove_model *model)
 {
     const drove_layer *l = &model->layer[model->head[model->n_heads - 1].layer];
     bool is_affine = l->n_w > 0 && l->n_b == l->n_out && l->act == DROVEK_LINEAR;
-    return model->n_heads == 1 && is_affine ? l : NULL;
+    bool is_dense = l->w_rank == 2 && l->w_shape[1] == l->n_out;
+    return model->n_heads == 1 && is_affine && (l->n_out == 1 || is_dense) ? l : NULL;
 }
 
 static bool is_wanted(const drove_run *run)
@@ -22,45 +24,77 @@ static bool is_wanted(const drove_run *run)
            !drove__ranks_hold_shards(run) && last_layer(run->model) != NULL;
 }
 
-static void measure(const drove_data *data, double *mean_out, double *deviation_out)
+/* Mean and deviation of each value of an example. */
+static void measure(const drove_data *data, size_t n_values, double *mean, double *deviation)
 {
     const float *y = data->storage->y_value;
-    double mean = 0.0, square = 0.0, weights = 0.0;
+    double weights = 0.0;
+    for (size_t k = 0; k < n_values; k++) mean[k] = deviation[k] = 0.0;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
         double weight = drove__data_metric_weight(data, row);
-        mean += weight * (double)y[row];
+        for (size_t k = 0; k < n_values; k++) mean[k] += weight * (double)y[row * n_values + k];
         weights += weight;
     }
-    mean /= weights;
+    for (size_t k = 0; k < n_values; k++) mean[k] /= weights;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
-        double d = (double)y[row] - mean;
-        square += drove__data_metric_weight(data, row) * d * d;
+        double weight = drove__data_metric_weight(data, row);
+        for (size_t k = 0; k < n_values; k++) {
+            double d = (double)y[row * n_values + k] - mean[k];
+            deviation[k] += weight * d * d;
+        }
     }
-    *mean_out = mean;
-    *deviation_out = sqrt(square / weights);
+    for (size_t k = 0; k < n_values; k++) deviation[k] = sqrt(deviation[k] / weights);
 }
 
-static void change(drove_storage *s, double mean, double deviation)
+static void change(drove_storage *s, size_t n_values, const double *mean, const double *deviation)
 {
-    for (size_t i = 0; i < s->n_rows; i++)
-        s->y_value[i] = (float)(((double)s->y_value[i] - mean) / deviation);
+    for (size_t i = 0; i < s->n_rows * n_values; i++) {
+        size_t k = i % n_values;
+        s->y_value[i] = (float)(((double)s->y_value[i] - mean[k]) / deviation[k]);
+    }
 }
 
-void drove__targets_standardise(drove_run *run)
+/* A constant value is only shifted; false: nothing varies, or no such map. */
+static bool settle(double *deviation, size_t n_values)
 {
-    double mean, deviation;
-    run->target_shift = 0.0;
-    run->target_scale = 1.0;
-    if (!is_wanted(run)) return;
-    measure(run->train, &mean, &deviation);
-    if (!(deviation > 0.0) || !isfinite(deviation)) return;
-    run->target_shift = mean;
-    run->target_scale = deviation;
-    change(run->train->storage, mean, deviation); /* the validation examples lie there too */
-    if (run->test != NULL && run->test->storage != run->train->storage)
-        change(run->test->storage, mean, deviation);
+    size_t n_varying = 0;
+    for (size_t k = 0; k < n_values; k++) {
+        if (!isfinite(deviation[k])) return false;
+        n_varying += deviation[k] > 0.0;
+        if (!(deviation[k] > 0.0)) deviation[k] = 1.0;
+    }
+    return n_varying > 0;
+}
+
+static void forget(drove_run *run)
+{
+    drove__free(run->target_shift);
+    drove__free(run->target_scale);
+    run->target_shift = run->target_scale = NULL;
+}
+
+drove_status drove__targets_standardise(drove_run *run)
+{
+    run->loss_scale = 1.0;
+    if (!is_wanted(run)) return DROVE_OK;
+    drove_storage *s = run->train->storage;
+    const size_t n = drove__storage_n_values(s);
+    run->target_shift = drove__alloc(n, sizeof *run->target_shift);
+    run->target_scale = drove__alloc(n, sizeof *run->target_scale);
+    if (run->target_shift == NULL || run->target_scale == NULL)
+        return drove__fail_nomem("scales of the targets", n * sizeof *run->target_scale);
+    measure(run->train, n, run->target_shift, run->target_scale);
+    if (!settle(run->target_scale, n)) {
+        forget(run);
+        return DROVE_OK;
+    }
+    if (n == 1) run->loss_scale = run->target_scale[0] * run->target_scale[0];
+    change(s, n, run->target_shift, run->target_scale); /* the validation examples lie there too */
+    if (run->test != NULL && run->test->storage != s)
+        change(run->test->storage, n, run->target_shift, run->target_scale);
+    return DROVE_OK;
 }
 
 drove_status drove__targets_fold(const drove_run *run, const float *theta, float **out)
@@ -70,12 +104,13 @@ drove_status drove__targets_fold(const drove_run *run, const float *theta, float
     if (copy == NULL) return drove__fail_nomem("a model to save", n * sizeof *copy);
     memcpy(copy, theta, n * sizeof *copy);
     *out = copy;
-    if (run->target_scale == 1.0 && run->target_shift == 0.0) return DROVE_OK;
+    if (run->target_scale == NULL) return DROVE_OK;
     const drove_layer *l = last_layer(run->model);
+    const double *scale = run->target_scale, *shift = run->target_shift;
+    const size_t n_values = l->n_out; /* W[n_in][n_out] */
     for (size_t i = 0; i < l->n_w; i++)
-        copy[l->w_offset + i] = (float)((double)copy[l->w_offset + i] * run->target_scale);
+        copy[l->w_offset + i] = (float)((double)copy[l->w_offset + i] * scale[i % n_values]);
     for (size_t i = 0; i < l->n_b; i++)
-        copy[l->b_offset + i] =
-            (float)((double)copy[l->b_offset + i] * run->target_scale + run->target_shift);
+        copy[l->b_offset + i] = (float)((double)copy[l->b_offset + i] * scale[i] + shift[i]);
     return DROVE_OK;
 }

@@ -30,6 +30,7 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
                   : file->io.n_classes > 0 ? DROVE_Y_CLASS
                                            : DROVE_Y_VALUE,
         .n_classes = file->io.n_classes,
+        .n_values = file->io.n_values,
         .class_name = file->class_name,
         .index_base = file->index_base,
         .schema = file->schema,

@@ -11,8 +11,8 @@ m = json.load(open(sys.argv[1]), parse_constant=lambda word: sys.exit("found " +
 sys.exit(not eval(sys.argv[2]))
 END
 }
-keys="{'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'confusion', 'calibration', 'rmse', \
-'mae', 'r2', 'f1_micro', 'constant'}"
+keys="{'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'per_value', 'confusion', \
+'calibration', 'rmse', 'mae', 'r2', 'f1_micro', 'constant'}"
 
 # ---- several classes ----
 data='synth:digits?n=600&n_test=200&seed=4'

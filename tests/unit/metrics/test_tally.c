@@ -202,6 +202,43 @@ static drove_metrics *of_one_block(const drove_tally_options *opt, const drove_t
 }
 
 /* Distances of a hinge loss: right and wrong, and their order, but no probabilities. */
+/* y = [[1, 100], [2, -50], [4, 25], [-3, 0], [0.5, 75]], p = [[1.5, 90], [1, -20], [4.25, 30],
+ * [-2, 5], [0, 60]], w = [1, 2, 0.5, 0, 3]:
+ *   [f(y, p, sample_weight=w, multioutput=m) for f in (root_mean_squared_error,
+ *    mean_absolute_error, r2_score)]   with m "uniform_average" and "raw_values"
+ * of scikit-learn 1.9.1. */
+static void several_values_are_averaged(void **state)
+{
+    (void)state;
+    static const float y[] = {1, 100, 2, -50, 4, 25, -3, 0, 0.5f, 75};
+    static const float p[] = {1.5f, 90, 1, -20, 4.25f, 30, -2, 5, 0, 60};
+    static const float w[] = {1, 2, 0.5f, 0, 3};
+    static const double each[2][3] = {{0.68289542, 0.63461538, 0.54311594},
+                                      {19.95186515, 18.07692308, 0.88993865}};
+    const char *const names[] = {"length", "charge"};
+    const double means[] = {8.5 / 6.5, 237.5 / 6.5};
+    const drove_tally_options opt = {.kind = DROVE_METRICS_VALUES,
+                                     .n_columns = 2,
+                                     .n_rows = 5,
+                                     .constant = means,
+                                     .class_name = names};
+    const drove_tally_rows block = {.n_rows = 5, .score = p, .y_value = y, .weight = w};
+    drove_metrics *m = of_one_block(&opt, &block);
+    assert_true(m->n_values == 2 && m->n_classes == 0 && m->per_class == NULL);
+    assert_true(fabs(m->model.rmse - 10.317380286120812) < 1e-9);
+    assert_true(fabs(m->model.mae - 9.35576923076923) < 1e-9);
+    assert_true(fabs(m->model.r2 - 0.716527296167867) < 1e-9);
+    for (size_t k = 0; k < 2; k++) {
+        const drove_metrics_value *v = &m->per_value[k];
+        assert_string_equal(v->name, names[k]);
+        assert_true(fabs(v->rmse - each[k][0]) < 1e-7 && fabs(v->mae - each[k][1]) < 1e-7);
+        assert_true(fabs(v->r2 - each[k][2]) < 1e-7);
+        assert_true(v->constant_value == means[k] && fabs(v->constant_r2) < 1e-12);
+    }
+    assert_true(fabs(m->constant.r2) < 1e-12 && !m->is_no_better);
+    drove_metrics_destroy(m);
+}
+
 static void margins_have_no_probabilities(void **state)
 {
     (void)state;
@@ -326,6 +363,7 @@ int main(void)
         cmocka_unit_test(full_histograms_are_fine_at_both_ends),
         cmocka_unit_test(an_area_needs_both_kinds_and_numbers),
         cmocka_unit_test(blocks_of_rows_do_not_matter),
+        cmocka_unit_test(several_values_are_averaged),
         cmocka_unit_test(margins_have_no_probabilities),
         cmocka_unit_test(bins_end_at_their_upper_edge),
         cmocka_unit_test(many_classes_have_no_confusion_matrix),

@@ -65,9 +65,9 @@ static void the_keys_are_these(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "accuracy",  "balanced_accuracy", "log_loss",    "auc",  "f1_macro",
-        "per_class", "confusion",         "calibration", "rmse", "mae",
-        "r2",        "f1_micro",          "constant"};
+        "accuracy",  "balanced_accuracy", "log_loss",    "auc",      "f1_macro",
+        "per_class", "confusion",         "calibration", "rmse",     "mae",
+        "r2",        "f1_micro",          "constant",    "per_value"};
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class);
     json_t *object = json_of(&m);
@@ -76,6 +76,7 @@ static void the_keys_are_these(void **state)
         assert_non_null(json_object_get(object, keys[i]));
     assert_true(json_is_null(json_object_get(object, "auc")));
     assert_true(json_is_null(json_object_get(object, "rmse")));
+    assert_true(json_is_null(json_object_get(object, "per_value")));
     json_t *second = json_array_get(json_object_get(object, "per_class"), 1);
     assert_string_equal(json_string_value(json_object_get(second, "class")), dog);
     json_t *row = json_array_get(json_object_get(object, "confusion"), 0);
@@ -142,6 +143,45 @@ static void a_bad_model_is_called_one(void **state)
     free(text);
 }
 
+static void each_value_has_a_line(void **state)
+{
+    (void)state;
+    char height[] = "height", size[] = "size";
+    drove_metrics_value each[2] = {{.name = height, .rmse = 2, .mae = 1.5, .r2 = 0.5},
+                                   {.name = size, .rmse = 4, .mae = 3, .r2 = -0.25}};
+    each[0].constant_value = 7;
+    each[1].constant_value = 8.5;
+    drove_metrics m = {.kind = DROVE_METRICS_VALUES,
+                       .n_rows = 4,
+                       .weight = 4,
+                       .model = nothing,
+                       .constant = nothing,
+                       .calibration_error = NAN,
+                       .n_values = 2,
+                       .per_value = each,
+                       .is_no_better = 1};
+    m.model.rmse = 3.0;
+    m.constant.rmse = 2.5;
+    char *text = text_of(&m);
+    assert_string_equal(text, "                        model  constant guess (of these examples)\n"
+                              "RMSE                        3             2.5\n"
+                              "The model is no better than a constant guess.\n"
+                              "\n"
+                              "value         RMSE       MAE        R2\n"
+                              "height           2       1.5    0.5000\n"
+                              "size             4         3   -0.2500\n");
+    free(text);
+    json_t *object = json_of(&m);
+    json_t *list = json_object_get(object, "per_value");
+    assert_int_equal(json_array_size(list), 2);
+    json_t *second = json_array_get(list, 1);
+    assert_string_equal(json_string_value(json_object_get(second, "value")), size);
+    assert_true(json_number_value(json_object_get(second, "mae")) == 3.0);
+    json_t *guess = json_object_get(json_object_get(object, "constant"), "guess");
+    assert_true(json_number_value(json_array_get(guess, 1)) == 8.5);
+    json_decref(object);
+}
+
 /* Held-out data go before training data. */
 static void the_summary_of_a_run_has_two_lines(void **state)
 {
@@ -172,6 +212,7 @@ int main(void)
         cmocka_unit_test(no_metrics_are_null),
         cmocka_unit_test(classes_for_people),
         cmocka_unit_test(a_bad_model_is_called_one),
+        cmocka_unit_test(each_value_has_a_line),
         cmocka_unit_test(the_summary_of_a_run_has_two_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

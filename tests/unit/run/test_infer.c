@@ -133,13 +133,13 @@ static drove_metrics *metrics_of(const drove_infer *on, const double *constant)
 static void figures_have_the_unit_of_the_targets(void **state)
 {
     problem *p = *state;
-    const double factor = 0.25, shift = 10.0;
+    const double factor = 0.25, scale = 1 / factor, shift = 10.0;
     drove_metrics *own = metrics_of(&p->infer, NULL);
     assert_true(fabs(own->model.rmse - 0.5) < 1e-6 && fabs(own->model.mae - 0.5) < 1e-6);
     assert_true(own->constant.r2 == 0.0 && !own->constant_is_training);
     drove_infer scaled = p->infer;
-    scaled.value_shift = shift;
-    scaled.value_factor = factor;
+    scaled.value_shift = &shift;
+    scaled.value_scale = &scale;
     for (size_t i = 0; i < N_ROWS; i++) {
         float *y = &p->data->storage->y_value[i];
         *y = (float)(((double)*y - shift) * factor);
