@@ -70,7 +70,8 @@ static drove_status make_model(const drove_options *options, const drove_input_s
     } else {
         drove_data *train = NULL, *test = NULL;
         char data[DROVE_SPEC_WITH_LABEL_SIZE];
-        DROVE_TRY(drove_data_set_label(options->data, options->label, data, sizeof data));
+        DROVE_TRY(drove__data_set_columns(options->data, options->label, options->weights, data,
+                                          sizeof data));
         DROVE_TRY(drove_data_open(data, NULL, options->seed, &train, &test));
         io = drove__data_io(train);
         drove_data_destroy(train);

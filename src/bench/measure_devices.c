@@ -91,7 +91,7 @@ static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
                            opt->precision[0] != '\0' ? "precision" : "features");
     }
     char data[DROVE_SPEC_WITH_LABEL_SIZE];
-    DROVE_TRY(drove_data_set_label(opt->data, opt->label, data, sizeof data));
+    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, data, sizeof data));
     DROVE_TRY(drove_data_open(data, NULL, opt->seed, &b->data, &test));
     drove_data_destroy(test);
     DROVE_TRY(make_model(b, opt));

@@ -198,7 +198,7 @@ bool drove__data_takes_label(const char *text)
     return takes;
 }
 
-/* Writes spec with key=value into into[size]; spec alone without a value. */
+/* Writes spec with key=value into into[size], which may be spec; spec alone without a value. */
 static drove_status set_key(const char *spec, const char *key, const char *value, char *into,
                             size_t size)
 {
@@ -218,6 +218,13 @@ static drove_status set_key(const char *spec, const char *key, const char *value
     }
     into[at] = '\0';
     return DROVE_OK;
+}
+
+drove_status drove__data_set_columns(const char *spec, const char *label, const char *weights,
+                                     char *into, size_t size)
+{
+    DROVE_TRY(set_key(spec, "label", label, into, size));
+    return set_key(into, "weights", weights, into, size);
 }
 
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)

@@ -30,9 +30,8 @@ enum { SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
 static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE])
 {
     drove_spec spec;
-    char labelled[DROVE_SPEC_WITH_LABEL_SIZE];
-    DROVE_TRY(drove_data_set_label(opt->data, opt->label, labelled, sizeof labelled));
-    DROVE_TRY(drove_data_set_weights(labelled, opt->weights, into, DROVE_SPEC_WITH_LABEL_SIZE));
+    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
+                                      DROVE_SPEC_WITH_LABEL_SIZE));
     if (drove__resolve_is_classic(opt)) return DROVE_OK;
     DROVE_TRY(drove__spec_parse(into, &spec));
     bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&

@@ -171,8 +171,8 @@ static drove_status read_range(drove_yaml *y, drove_dimension *d)
 /* Options that say what is searched, and for how long, are not searched themselves. */
 static drove_status check_name(const space_file *f, const drove_yaml_item *item)
 {
-    static const char *const kept[] = {"data",    "test", "label", "out",     "resume",
-                                       "metrics", "seed", "until", "timeline"};
+    static const char *const kept[] = {"data",   "test",    "label", "weights", "out",
+                                       "resume", "metrics", "seed",  "until",   "timeline"};
     const drove_yaml *y = f->yaml;
     const drove_space *space = f->space;
     char value[DROVE_TEXT_SIZE];

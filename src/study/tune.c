@@ -224,7 +224,7 @@ static drove_status look_at_data(tuner *t)
     if (strcmp(run->data, "-") == 0 || strncmp(run->data, "-?", 2) == 0)
         return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
                                         "found standard input");
-    DROVE_TRY(drove_data_set_label(run->data, run->label, spec, sizeof spec));
+    DROVE_TRY(drove__data_set_columns(run->data, run->label, run->weights, spec, sizeof spec));
     DROVE_TRY(drove_data_open(spec, "", run->seed, &data, &test));
     const drove_storage *s = data->storage;
     bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
