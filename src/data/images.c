@@ -342,14 +342,17 @@ static drove_status choose_folder(const char *folder, int part, char **out)
 static drove_status read_folders(const drove_spec *spec, int part, const drove_shard *shard,
                                  drove_storage **out)
 {
-    static const char *const words[] = {"none"};
-    unsigned which;
     listing l = {0};
     drove_storage *s = NULL;
     char *folder = NULL;
-    bool is_unlabelled = drove__spec_get(spec, "label", NULL) != NULL;
+    const char *label = drove__spec_get(spec, "label", NULL);
+    bool is_unlabelled = label != NULL;
     (void)shard;
-    DROVE_TRY(drove__spec_word(spec, "label", words, DROVE_COUNT(words), &which));
+    if (is_unlabelled && strcmp(label, "none") != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected no column as label, since the class of an image is the "
+                           "name of its folder, found \"%.80s\"",
+                           spec->arg[0], label);
     drove_status status = drove__storage_create(&s);
     if (status == DROVE_OK) status = choose_folder(spec->arg[0], part, &folder);
     if (status == DROVE_OK && is_unlabelled)

@@ -133,7 +133,7 @@ static const char *format_of_path(const char *path, bool is_named)
     size_t n = strlen(path);
     if (strcmp(path, "-") == 0) return "table";
     if (n == 0 || is_named) return NULL;
-    if (is_folder(path)) return format_of_folder(path);
+    if (is_folder(path)) return has_table_ending(path, n) ? "table" : format_of_folder(path);
     const char *format = format_of_ending(path, n);
     bool exists = stat(path, &about) == 0;
     if (format != NULL) return format;

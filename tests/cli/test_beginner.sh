@@ -34,9 +34,10 @@ refused 'program.csv: expected a table as text, found a binary file' program.csv
 refused 'absent.csv: cannot be opened: No such file' absent.csv
 mkdir folder folder.csv
 refused 'folder.csv: cannot be opened: Is a directory' folder.csv
-wrong 'expected a file, found the folder "folder" (mnist:folder would' train --data folder
-wrong 'expected a file, found the folder "folder"' eval m --data folder
-wrong 'folder: cannot be opened: Is a directory' train folder
+wrong 'folder: expected a folder of PNG or JPEG images for each class, found no image' train --data folder --out none
+wrong 'images: expected a table, like the training data' eval m --data folder
+wrong 'folder: expected a folder of PNG or JPEG images for each class, found no image' train folder --out none
+wrong 'folder: expected no column as label' train folder --label kind --out none
 wrong 'expected a file that exists or a format of .drove list data., found "absent"' predict m --data absent
 wrong 'a folder without model.safetensors' predict folder --data good.csv
 
