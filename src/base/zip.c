@@ -195,6 +195,7 @@ static drove_status read_directory(drove_zip *zip)
     drove_status status = DROVE_OK;
     if (bytes == NULL || zip->entry == NULL) status = drove__fail_nomem(zip->path, left);
     if (status == DROVE_OK) status = read_at(zip, d.offset, bytes, left);
+    if (status == DROVE_OK) bytes[left] = '\0'; /* behind the last name */
     const uint8_t *at = bytes;
     while (status == DROVE_OK && zip->n < d.n) status = read_entry(zip, &at, &left);
     free(bytes);

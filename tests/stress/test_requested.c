@@ -200,8 +200,9 @@ static void *rank_main(void *argument)
         r->status = train(r, &j->stretch[i]);
         if (r->status == DROVE_OK) r->status = meet(r, i);
     }
-    r->theta = r->sync->ops->peek(r->sync).theta[0];
     r->updates = atomic_load(&r->sync->published);
+    /* After a failure others may still send what the centre adds. */
+    if (r->status == DROVE_OK) r->theta = r->sync->ops->peek(r->sync).theta[0];
     return NULL;
 }
 

@@ -174,8 +174,7 @@ static drove_data *quantised(const drove_data *data, unsigned index_bits)
     out->shift = out->factor = NULL;
     out->n_rows = out->storage->n_rows = data->n_rows;
     out->storage->x_kind = DROVE_X_QUANT;
-    out->storage->y_value = calloc(data->n_rows, sizeof(float));
-    out->storage->y_kind = DROVE_Y_VALUE;
+    out->storage->y_class = calloc(data->n_rows, sizeof(int32_t));
     assert_int_equal(drove__quant_create(data, &opt, &out->storage->quant), DROVE_OK);
     return out;
 }
