@@ -132,8 +132,7 @@ static void sections_for_people(void **state)
         "320      0.000         0.000      0.000",
         "best held-out loss",
         "  use it      drove predict runs/a --data FILE\n",
-        "  repeatable  no: the order in which 2 processes meet is left to chance; one worker "
-        "repeats",
+        "  repeatable  no: the order in which 2 processes meet is left to chance; one worker",
     };
     fixture *x = *state;
     drove_facts *f = &x->facts;
