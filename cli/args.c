@@ -30,7 +30,7 @@ bool cli_reader_has_gone(void)
 int cli_output_error(void)
 {
     static bool is_said;
-    if (cli_reader_has_gone()) return CLI_OK; /* head -n 1 has what it wants */
+    if (cli_reader_has_gone()) return CLI_OK;
     if (!is_said) {
         cli_error(CLI_FAILED, "standard output: %s",
                   errno != 0 ? strerror(errno) : "cannot be written");
