@@ -36,6 +36,12 @@ typedef struct drove_tune_options {
     void *context;
 } drove_tune_options;
 
+/* Sets a field by its command-line name: "budget" (seconds=N, trials=N or both with a comma),
+ * "epochs", "folds", "jobs", "limit"; "metric" and "space" (borrowed).  Errors: DROVE_E_ARG
+ * (unknown name, not a number, out of range).  On failure *options is unchanged. */
+drove_status drove_tune_options_set(drove_tune_options *options, const char *name,
+                                    const char *value);
+
 typedef struct drove_tune_result drove_tune_result;
 
 /* Searches by successive halving (Jamieson, Talwalkar, AISTATS 2016) in brackets of nine drawn

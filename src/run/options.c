@@ -213,7 +213,7 @@ const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE])
     return into;
 }
 
-static bool same_name(const char *a, const char *b)
+bool drove__option_is(const char *a, const char *b)
 {
     for (; *a != '\0' && *b != '\0'; a++, b++) {
         char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
@@ -240,7 +240,7 @@ static drove_status unknown_option(const char *name)
 static drove_status find(const char *name, const drove_option_info **out)
 {
     for (size_t i = 0; i < DROVE_COUNT(table); i++) {
-        if (!same_name(table[i].name, name)) continue;
+        if (!drove__option_is(table[i].name, name)) continue;
         *out = &table[i];
         return DROVE_OK;
     }

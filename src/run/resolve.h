@@ -79,4 +79,7 @@ typedef struct drove_save_every {
  * --save-every. */
 drove_status drove__save_every_parse(const char *text, drove_save_every *out);
 
+/* options.c: whether both name the same option, "-" and "_" being alike. */
+bool drove__option_is(const char *a, const char *b);
+
 #endif

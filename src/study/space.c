@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/spec.h"
 #include "base/yaml.h"
+#include "run/resolve.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,33 +58,25 @@ static const usual usuals[] = {
      .for_wide = true},
 };
 
-/* An option's name is equal with "-" and "_". */
-static bool is_same_name(const char *a, const char *b)
+bool drove__names_option(const char *name, const char *const *names, size_t n)
 {
-    for (; *a != '\0' && *b != '\0'; a++, b++)
-        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_'))) return false;
-    return *a == *b;
-}
-
-static bool is_fixed(const char *name, const char *const *fixed, size_t n_fixed)
-{
-    for (size_t i = 0; i < n_fixed; i++)
-        if (is_same_name(fixed[i], name)) return true;
+    for (size_t i = 0; i < n; i++)
+        if (drove__option_is(names[i], name)) return true;
     return false;
 }
 
 /* A given step size is one of a certain rule, and the other way round. */
 static bool stays(const char *name, const char *const *fixed, size_t n_fixed)
 {
-    if (is_fixed(name, fixed, n_fixed)) return true;
-    return strcmp(name, "rule") == 0 && is_fixed("lr", fixed, n_fixed);
+    if (drove__names_option(name, fixed, n_fixed)) return true;
+    return strcmp(name, "rule") == 0 && drove__names_option("lr", fixed, n_fixed);
 }
 
 void drove__space_usual(bool values, bool wide, const char *const *fixed, size_t n_fixed,
                         drove_space *out)
 {
     memset(out, 0, sizeof *out);
-    out->lr_is_given = is_fixed("lr", fixed, n_fixed);
+    out->lr_is_given = drove__names_option("lr", fixed, n_fixed);
     for (size_t i = 0; i < DROVE_COUNT(usuals); i++) {
         const usual *u = &usuals[i];
         bool is_for = wide ? u->for_wide : values ? u->for_values : u->for_classes;
@@ -185,15 +178,15 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
         drove__error_copy(why);
         return drove__yaml_fail(y, item->line, item->column, "%s", why);
     }
-    if (is_fixed(item->text, kept, DROVE_COUNT(kept)))
+    if (drove__names_option(item->text, kept, DROVE_COUNT(kept)))
         return drove__yaml_fail(y, item->line, item->column,
                                 "expected an option of the model or the method, found \"%s\"",
                                 item->text);
-    if (is_fixed(item->text, f->fixed, f->n_fixed))
+    if (drove__names_option(item->text, f->fixed, f->n_fixed))
         return drove__yaml_fail(y, item->line, item->column,
                                 "expected an option that was not given, found \"%s\"", item->text);
     for (unsigned i = 0; i < space->n_dimensions; i++)
-        if (is_same_name(space->dimension[i].name, item->text))
+        if (drove__option_is(space->dimension[i].name, item->text))
             return drove__yaml_fail(y, item->line, item->column,
                                     "expected each option once, found \"%s\" again", item->text);
     if (space->n_dimensions < DROVE_MOST_DIMENSIONS) return DROVE_OK;
@@ -206,7 +199,7 @@ static bool is_whole(const char *name)
     size_t n;
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++)
-        if (is_same_name(info[i].name, name)) return info[i].kind == DROVE_OPTION_COUNT;
+        if (drove__option_is(info[i].name, name)) return info[i].kind == DROVE_OPTION_COUNT;
     return false;
 }
 
@@ -245,7 +238,7 @@ drove_status drove__space_load(const char *path, const char *const *fixed, size_
     size_t size_bytes;
     space_file f = {.space = out, .fixed = fixed, .n_fixed = n_fixed};
     memset(out, 0, sizeof *out);
-    out->lr_is_given = is_fixed("lr", fixed, n_fixed);
+    out->lr_is_given = drove__names_option("lr", fixed, n_fixed);
     drove_status status = drove__file_load(path, MOST_BYTES, &text, &size_bytes);
     if (status == DROVE_OK)
         status =
@@ -283,7 +276,7 @@ static void draw_step_size(const drove_space *space, const char *rule, drove_rng
     char value[DROVE_CHOICE_SIZE] = "";
     if (space->lr_is_given) return;
     for (unsigned i = 0; i < space->n_dimensions; i++)
-        if (is_same_name(space->dimension[i].name, "lr")) return;
+        if (drove__option_is(space->dimension[i].name, "lr")) return;
     for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
         const drove_dimension d = {.least = methods[i].lr_least,
                                    .most = methods[i].lr_most,

@@ -44,6 +44,8 @@ typedef struct drove_point { /* settings in the order of the space's dimensions 
     unsigned      n_settings;
 } drove_point;
 
+/* Whether the option is one of names[n]. */
+bool drove__names_option(const char *name, const char *const *names, size_t n);
 /* What drove tune searches by itself: model, rule with step size, decay, batch.  values: the data
  * have values, not classes; wide: sparse data of thousands of features, for which networks are not
  * tried.  fixed[n_fixed]: names of options that stay as they are. */

@@ -9,7 +9,6 @@
 #include "trace/trace.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ void drove__study_quote(const char *text, FILE *stream)
 
 /* ---- the journal ---- */
 
-static json_t *settings_of(const drove_point *point)
+json_t *drove__study_settings(const drove_point *point)
 {
     json_t *settings = json_object();
     for (unsigned i = 0; i < point->n_settings; i++)
@@ -62,7 +61,7 @@ static json_t *settings_of(const drove_point *point)
 
 static bool is_record_of(const json_t *record, const drove_trial_job *job)
 {
-    json_t *settings = settings_of(job->point);
+    json_t *settings = drove__study_settings(job->point);
     bool is_equal = json_equal(json_object_get(record, "settings"), settings) != 0;
     json_decref(settings);
     return is_equal &&
@@ -258,8 +257,8 @@ static drove_status write_record(drove_trials_bench *b, const drove_trial_job *j
     json_t *record =
         json_pack("{s:I s:I s:o s:f s:f s:i s:i s:o s:b s:i s:f s:I s:o}", "trial",
                   (json_int_t)r->folder, "point", (json_int_t)job->number, "settings",
-                  settings_of(job->point), "epochs", job->epochs, "reached", end->epochs, "fold",
-                  (int)job->fold, "folds", (int)job->n_folds, "score",
+                  drove__study_settings(job->point), "epochs", job->epochs, "reached", end->epochs,
+                  "fold", (int)job->fold, "folds", (int)job->n_folds, "score",
                   isfinite(end->score) ? json_real(end->score) : json_null(), "timed_out",
                   end->timed_out, "status", r->child.status, "seconds", end->seconds,
                   "peak_rss_bytes", (json_int_t)r->child.peak_bytes, "error",

@@ -15,6 +15,8 @@
 
 #include <drove/tune.h>
 
+#include <jansson.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,6 +69,8 @@ int          drove__trials_signal(const drove_trials_bench *b);  /* of an interr
 uint64_t     drove__trials_count(const drove_trials_bench *b);   /* in the journal */
 double       drove__trials_seconds(const drove_trials_bench *b); /* of all of them */
 
+/* A new object with the settings; NULL: no memory. */
+json_t *drove__study_settings(const drove_point *point);
 /* The value as a scalar of YAML in double quotes, which is one of JSON. */
 void drove__study_quote(const char *text, FILE *stream);
 

@@ -14,6 +14,7 @@
 #include "base/spec.h"
 #include "data/data.h"
 #include "report/json.h"
+#include "run/resolve.h"
 #include "study/child.h"
 
 #include <drove/data.h>
@@ -62,9 +63,51 @@ typedef struct tuner {
 
 static bool is_given(const drove_tune_options *opt, const char *name)
 {
-    for (size_t i = 0; i < opt->n_given; i++)
-        if (strcmp(opt->given[i], name) == 0) return true;
-    return false;
+    return drove__names_option(name, opt->given, opt->n_given);
+}
+
+/* ---- options ---- */
+
+static drove_status set_budget(drove_tune_options *opt, const char *value)
+{
+    char text[128];
+    double seconds = 0.0;
+    uint64_t trials = 0;
+    const size_t n = strlen(value);
+    bool is_good = n < sizeof text && n > 0;
+    memcpy(text, value, is_good ? n + 1 : 0);
+    for (char *rest = text, *part; is_good && (part = strsep(&rest, ",")) != NULL;) {
+        if (strncmp(part, "seconds=", 8) == 0)
+            DROVE_TRY(drove__parse_real("--budget seconds", part + 8, DBL_MIN, 1e9, &seconds));
+        else if (strncmp(part, "trials=", 7) == 0)
+            DROVE_TRY(drove__parse_u64("--budget trials", part + 7, 1, 1000000, &trials));
+        else is_good = false;
+    }
+    if (!is_good)
+        return drove__fail(DROVE_E_ARG,
+                           "--budget: expected seconds=N, trials=N or both with a comma, found "
+                           "\"%.80s\"",
+                           value);
+    opt->seconds = seconds;
+    opt->trials = trials;
+    return DROVE_OK;
+}
+
+drove_status drove_tune_options_set(drove_tune_options *opt, const char *name, const char *value)
+{
+    static const char *const names[] = {"budget", "epochs", "folds", "metric",
+                                        "space",  "jobs",   "limit"};
+    if (strcmp(name, "budget") == 0) return set_budget(opt, value);
+    if (strcmp(name, "epochs") == 0)
+        return drove__parse_real("--epochs", value, 1e-3, 1e6, &opt->epochs);
+    if (strcmp(name, "limit") == 0)
+        return drove__parse_real("--limit", value, 1e-3, 1e9, &opt->limit);
+    if (strcmp(name, "folds") == 0) return drove__parse_u64("--folds", value, 1, 100, &opt->folds);
+    if (strcmp(name, "jobs") == 0) return drove__parse_u64("--jobs", value, 1, 1024, &opt->jobs);
+    if (strcmp(name, "metric") == 0) opt->metric = value;
+    else if (strcmp(name, "space") == 0) opt->space = value;
+    else return drove__fail_unknown("option", name, names, DROVE_COUNT(names));
+    return DROVE_OK;
 }
 
 /* ---- the folder ---- */
@@ -99,7 +142,7 @@ static void write_option(const char *name, const char *value, FILE *stream)
 static bool is_set(const drove_point *point, const char *name)
 {
     for (unsigned i = 0; i < point->n_settings; i++)
-        if (strcmp(point->setting[i].name, name) == 0) return true;
+        if (drove__option_is(point->setting[i].name, name)) return true;
     return false;
 }
 
@@ -247,10 +290,6 @@ static drove_status check(const drove_tune_options *opt)
                                refused[i]);
     if (opt->program == NULL)
         return drove__fail(DROVE_E_ARG, "program: expected the path of drove, found none");
-    if (opt->epochs < 0.0 || opt->seconds < 0.0 || opt->limit < 0.0 || opt->folds > 100 ||
-        opt->jobs > 1024)
-        return drove__fail(DROVE_E_ARG, "expected epochs, seconds and limit >= 0, folds <= 100 and "
-                                        "jobs <= 1024");
     return DROVE_OK;
 }
 
@@ -318,9 +357,11 @@ static drove_status run_rung(tuner *t, candidate *const *who, size_t n, unsigned
     return status;
 }
 
-/* Longer trials say more; of those of the same length the better score. */
+/* Who has a score comes first.  Longer trials say more; of those of the same length the better
+ * score. */
 static int compare(const candidate *a, const candidate *b)
 {
+    if (isfinite(a->rank) != isfinite(b->rank)) return isfinite(a->rank) ? -1 : 1;
     if (a->epochs != b->epochs) return a->epochs > b->epochs ? -1 : 1;
     if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
     return a->number < b->number ? -1 : a->number > b->number;
@@ -408,12 +449,8 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
 
 static json_t *describe(const candidate *c)
 {
-    json_t *settings = json_object();
-    for (unsigned i = 0; i < c->point.n_settings; i++)
-        json_object_set_new(settings, c->point.setting[i].name,
-                            json_string_nocheck(c->point.setting[i].value));
-    return json_pack("{s:o s:o s:f s:f}", "settings", settings, "score", drove__json_real(c->score),
-                     "epochs", c->epochs, "seconds", c->seconds);
+    return json_pack("{s:o s:o s:f s:f}", "settings", drove__study_settings(&c->point), "score",
+                     drove__json_real(c->score), "epochs", c->epochs, "seconds", c->seconds);
 }
 
 static drove_status make_json(const tuner *t, candidate *const *order, const char *folder,

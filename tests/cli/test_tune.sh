@@ -53,6 +53,21 @@ run_for 0 tune $common --budget trials=15 --out found --quiet
 [ "$(lines found/trials.jsonl)" = 15 ] || fail "expected 15 trials"
 head -n 12 found/trials.jsonl | cmp -s - before.jsonl || fail "expected the first 12 as they were"
 
+# Trials that give no score are behind all that give one, however long they were.
+mkdir -p scoreless
+cp found/study.json scoreless
+python3 - <<'PY'
+import json
+with open("scoreless/trials.jsonl", "w") as out:
+    for line in open("before.jsonl"):
+        trial = json.loads(line)
+        if trial["epochs"] > 1:
+            trial["score"], trial["error"] = None, "the loss became infinite"
+        print(json.dumps(trial), file=out)
+PY
+run_for 0 tune $common --budget trials=12 --out scoreless --json
+python3 -c 'import json; r = json.load(open("out.txt")); assert r["best"][0]["epochs"] == 1, r["best"]' || fail "a trial without a score: $(cat out.txt)"
+
 # The same seed draws the same settings.
 run_for 0 tune $common --budget trials=4 --out again --quiet
 settings() { sed 's/.*"settings":\({[^}]*}\).*/\1/' "$1" | head -n 4; }
@@ -105,6 +120,9 @@ refuse() { # PART ARGUMENT...
     grep -qF -- "$part" err.txt && [ "$(lines err.txt)" = 1 ] || fail "drove tune $*: expected \"$part\": $(cat err.txt)"
 }
 refuse 'expected seconds=N, trials=N' $common --budget 5min
+refuse '--budget trials: expected a whole number' $common --budget trials=2.5
+refuse '--folds: expected a whole number from 1 to 100' $common --folds 0
+refuse '--limit: expected a number' $common --limit nan
 refuse 'did you mean "accuracy"' $common --metric acuracy --out none-yet
 refuse 'trials have lengths of their own' points.csv --label y --until epochs=3
 refuse 'expected a folder' $common --out none
