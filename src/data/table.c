@@ -59,6 +59,7 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
     DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
     DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));
     DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
+    DROVE_TRY(drove__spec_u64(spec, "bins", 0, DROVE_BINS_MOST, &opt->bins));
     opt->header = (drove_header)header;
     if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "table?hash: expected a power of two, found %llu",
@@ -370,9 +371,9 @@ static drove_status read_like(const drove_spec *spec, const drove_storage *like,
     return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
 }
 
-static const char *const keys[] = {"label",  "weights", "ignore", "columns", "types",
-                                   "text",   "sep",     "header", "onehot",  "hash",
-                                   "target", "classes", NULL};
+static const char *const keys[] = {"label", "weights", "ignore",  "columns", "types",
+                                   "text",  "sep",     "header",  "onehot",  "hash",
+                                   "bins",  "target",  "classes", NULL};
 
 const drove_format_ops drove__format_table = {
     .name = "table",

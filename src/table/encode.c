@@ -79,6 +79,19 @@ static void put_cycle(sink *s, size_t feature, unsigned at, unsigned period)
     put(s, feature + 1, (float)cos(angle));
 }
 
+/* The number, and the part of each bin that lies below it. */
+static void put_number(sink *s, const drove_column *c, float value)
+{
+    put(s, c->first_feature, (float)((double)value - c->centre));
+    for (size_t i = 0; i < c->n_bins && value > c->edge[i]; i++) {
+        float part = 1;
+        if (value < c->edge[i + 1])
+            part = (float)(((double)value - (double)c->edge[i]) /
+                           ((double)c->edge[i + 1] - (double)c->edge[i]));
+        put(s, c->first_feature + 1 + i, part);
+    }
+}
+
 static void put_date(sink *s, const drove_column *c, int32_t minutes)
 {
     size_t f = c->first_feature;
@@ -127,7 +140,7 @@ static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, uint32_t 
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
         is_missing = isnan(value);
-        put(s, c->first_feature, (float)((double)(is_missing ? c->fill : value) - c->centre));
+        put_number(s, c, is_missing ? c->fill : value);
         return is_missing;
     case DROVE_COLUMN_BOOLEAN:
         is_missing = isnan(value);
@@ -254,8 +267,8 @@ static bool is_raw(const encoding *e)
         const drove_column *c = ec->column;
         bool is_plain = c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN;
         size_t from = (size_t)(ec->from - t->column);
-        if (!is_plain || c->has_missing || c->centre != 0 || t->count[from].n_missing > 0 ||
-            ec->from->slot != i)
+        if (!is_plain || c->n_bins > 0 || c->has_missing || c->centre != 0 ||
+            t->count[from].n_missing > 0 || ec->from->slot != i)
             return false;
     }
     return true;

@@ -369,6 +369,20 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     return DROVE_COLUMN_NUMBER;
 }
 
+/* Two values are told apart by the number itself. */
+static drove_status settle_bins(learner *l, size_t column, drove_column *c)
+{
+    size_t n_edges;
+    if (l->opt->bins == 0 || c->n_distinct <= 2) return DROVE_OK;
+    DROVE_TRY(drove__table_quantiles(l->table, &l->table->column[column], l->opt->bins, &c->edge,
+                                     &n_edges));
+    c->n_bins = n_edges > 2 ? n_edges - 1 : 0; /* one bin says no more than the number */
+    if (c->n_bins > 0) return DROVE_OK;
+    free(c->edge);
+    c->edge = NULL;
+    return DROVE_OK;
+}
+
 static drove_status settle_number(learner *l, size_t column, drove_column *c)
 {
     drove_table *t = l->table;
@@ -385,7 +399,9 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = median > 0.5 ? 1.0f : 0.0f;
     else if (c->type == DROVE_COLUMN_NUMBER) c->fill = (float)median;
     else c->fill_minutes = (int32_t)floor(median);
-    return DROVE_OK;
+    const drove_sample *sample = &l->sample[column];
+    c->is_whole = c->type == DROVE_COLUMN_NUMBER && sample->n_integer == sample->n_present;
+    return c->type == DROVE_COLUMN_NUMBER ? settle_bins(l, column, c) : DROVE_OK;
 }
 
 static void settle_words(learner *l, drove_column *c)
@@ -428,7 +444,8 @@ static double count_stored(const learner *l)
         const drove_column *c = &l->known->schema->column[i];
         if (!drove__column_is_used(c)) continue;
         if (c->type == DROVE_COLUMN_DATE) n += (double)c->n_features;
-        else if (c->type != DROVE_COLUMN_TEXT) n += 1 + (double)c->n_missing / n_rows;
+        else if (c->type != DROVE_COLUMN_TEXT)
+            n += 1 + (double)c->n_bins + (double)c->n_missing / n_rows;
     }
     for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
     return n + n_words / n_rows;

@@ -51,6 +51,7 @@ void drove__schema_release(drove_schema *schema)
         for (size_t k = 0; c->value != NULL && k < c->n_values; k++) free(c->value[k]);
         free(c->value);
         free(c->hash);
+        free(c->edge);
         free(c->name);
     }
     free(schema->column);
@@ -80,7 +81,7 @@ bool drove__column_is_used(const drove_column *column)
 static size_t count_features(const drove_column *c)
 {
     switch (c->type) {
-    case DROVE_COLUMN_NUMBER:
+    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins;
     case DROVE_COLUMN_BOOLEAN: return 1;
     case DROVE_COLUMN_DATE: return c->has_time ? DATE_FEATURES + TIME_FEATURES : DATE_FEATURES;
     case DROVE_COLUMN_CATEGORY: return c->n_values;
@@ -143,6 +144,9 @@ const drove_column *drove__schema_feature(const drove_schema *schema, size_t fea
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s missing", c->name);
     } else if (c->type == DROVE_COLUMN_DATE) {
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s %s", c->name, parts[of_column]);
+    } else if (c->type == DROVE_COLUMN_NUMBER && of_column > 0) {
+        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s from %.6g to %.6g", c->name,
+                 (double)c->edge[of_column - 1], (double)c->edge[of_column]);
     } else if (c->type == DROVE_COLUMN_CATEGORY) {
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s=%.70s", c->name, c->value[of_column]);
     } else if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) {
@@ -168,6 +172,10 @@ static bool same_column(const drove_column *a, const drove_column *b)
     if (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes) return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;
+    if (a->n_bins != b->n_bins) return false;
+    for (size_t i = 0; a->n_bins > 0 && i <= a->n_bins; i++) {
+        if (!(a->edge[i] == b->edge[i])) return false;
+    }
     for (size_t i = 0; i < a->n_values; i++) {
         if (strcmp(a->value[i], b->value[i]) != 0) return false;
     }

@@ -5,7 +5,8 @@
  * is attached to a storage; reference counted.
  *
  * Features of a column, in the order of the columns:
- *   number    the number; missing: the median
+ *   number    the number; missing: the median.  With bins one more for each: 0 below it, 1 above,
+ *             and linear in between (Gorishniy, Rubachev, Babenko, NeurIPS 2022, section 3.2)
  *   boolean   1 or 0; missing: the more frequent
  *   date      days since 1970, year, and month, day, weekday, with a time also hour, each as
  *             sine and cosine of its cycle; missing: the median
@@ -42,7 +43,7 @@ typedef enum drove_column_type {
     DROVE_N_COLUMN_TYPES
 } drove_column_type;
 
-enum { DROVE_EXAMPLES_SIZE = 64, DROVE_FEATURE_NAME_SIZE = 160 };
+enum { DROVE_EXAMPLES_SIZE = 64, DROVE_FEATURE_NAME_SIZE = 160, DROVE_BINS_MOST = 256 };
 
 typedef struct drove_column {
     char             *name;
@@ -52,6 +53,8 @@ typedef struct drove_column {
     float             fill;         /* number, boolean: for a missing cell                    */
     int32_t           fill_minutes; /* date                                                  */
     double            centre;       /* number, date in days: subtracted; 0 in a dense schema      */
+    size_t            n_bins;       /* number; 0: none                                        */
+    float            *edge;         /* [n_bins + 1] of the bins, ascending; NULL: none        */
     size_t            n_values;     /* category                                                  */
     char            **value;        /* [n_values] ascending by bytes                             */
     uint32_t         *hash;         /* [n_values] drove__text_hash of each                       */
@@ -60,6 +63,7 @@ typedef struct drove_column {
     /* for people; of the training data, not in the model file */
     uint64_t n_missing, n_distinct;
     bool     is_distinct_least; /* n_distinct or more */
+    bool     is_whole;          /* number: those of the sample are integers */
     char     examples[DROVE_EXAMPLES_SIZE];
 } drove_column;
 

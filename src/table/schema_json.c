@@ -1,7 +1,8 @@
 /* table/schema_json.c - the schema in a model file.
  *
  *   {"version": 1, "header": true, "sparse": false, "columns": [
- *     {"name": "age", "type": "number", "missing": true, "fill": 28, "centre": 0},
+ *     {"name": "age", "type": "number", "missing": true, "fill": 28, "centre": 0,
+ *      "edges": [1, 20, 33, 80]},
  *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
  *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
  *     {"name": "born", "type": "date", "missing": false, "fill": 5000, "time": false, "centre": 0},
@@ -29,6 +30,14 @@ static json_t *values_as_json(const drove_column *c)
     return values;
 }
 
+static json_t *edges_as_json(const drove_column *c)
+{
+    json_t *edges = json_array();
+    for (size_t i = 0; i <= c->n_bins; i++)
+        json_array_append_new(edges, json_real((double)c->edge[i]));
+    return edges;
+}
+
 static json_t *column_as_json(const drove_column *c)
 {
     json_t *o = json_object();
@@ -43,6 +52,7 @@ static json_t *column_as_json(const drove_column *c)
     if (is_date) json_object_set_new(o, "time", json_boolean(c->has_time));
     if (is_date || c->type == DROVE_COLUMN_NUMBER)
         json_object_set_new(o, "centre", json_real(c->centre));
+    if (c->n_bins > 0) json_object_set_new(o, "edges", edges_as_json(c));
     if (c->type == DROVE_COLUMN_CATEGORY) json_object_set_new(o, "values", values_as_json(c));
     if (c->n_hash > 0) json_object_set_new(o, "size", json_integer(c->n_hash));
     return o;
@@ -109,6 +119,26 @@ static drove_status read_size(const json_t *o, drove_column *c)
     return DROVE_OK;
 }
 
+/* "edges" of a column of numbers may be missing: no bins. */
+static drove_status read_edges(const json_t *o, drove_column *c)
+{
+    const json_t *edges = json_object_get(o, "edges");
+    size_t n = json_array_size(edges);
+    if (edges == NULL) return DROVE_OK;
+    if (n < 2 || n > DROVE_BINS_MOST + 1) return fail(c->name, "2 to 257 numbers as \"edges\"");
+    c->edge = drove__grow(NULL, n, sizeof *c->edge);
+    if (c->edge == NULL) return drove__fail_nomem("table", n * sizeof *c->edge);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *edge = json_array_get(edges, i);
+        c->edge[i] = (float)json_number_value(edge);
+        if (!json_is_number(edge) || !isfinite(c->edge[i]) ||
+            (i > 0 && !(c->edge[i] > c->edge[i - 1])))
+            return fail(c->name, "finite ascending numbers as \"edges\"");
+    }
+    c->n_bins = n - 1;
+    return DROVE_OK;
+}
+
 static drove_status read_column(const json_t *o, drove_column *c)
 {
     const char *name = json_string_value(json_object_get(o, "name"));
@@ -131,6 +161,7 @@ static drove_status read_column(const json_t *o, drove_column *c)
         c->fill = (float)fill;
         if (!isfinite(c->fill)) return fail(name, "a finite float as \"fill\"");
     }
+    if (c->type == DROVE_COLUMN_NUMBER) DROVE_TRY(read_edges(o, c));
     return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);
 }
 

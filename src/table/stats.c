@@ -134,7 +134,9 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-drove_status drove__table_median(const drove_table *t, const drove_scan_column *column, double *out)
+/* The values of a slot that are not missing, ascending: value[*n], from malloc. */
+static drove_status sort_slot(const drove_table *t, const drove_scan_column *column, double **out,
+                              size_t *n_out)
 {
     double *value = drove__grow(NULL, t->n_rows, sizeof *value);
     size_t n = 0;
@@ -148,8 +150,40 @@ drove_status drove__table_median(const drove_table *t, const drove_scan_column *
         }
     }
     qsort(value, n, sizeof *value, compare_doubles);
+    *out = value;
+    *n_out = n;
+    return DROVE_OK;
+}
+
+drove_status drove__table_median(const drove_table *t, const drove_scan_column *column, double *out)
+{
+    double *value;
+    size_t n;
+    DROVE_TRY(sort_slot(t, column, &value, &n));
     *out = n == 0 ? 0 : n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
     free(value);
+    return DROVE_OK;
+}
+
+drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
+                                    size_t n_bins, float **edge, size_t *n_out)
+{
+    double *value;
+    size_t n, n_edges = 0;
+    float *found = drove__grow(NULL, n_bins + 1, sizeof *found);
+    if (found == NULL) return drove__fail_nomem("quantiles", (n_bins + 1) * sizeof *found);
+    drove_status status = sort_slot(t, column, &value, &n);
+    if (status != DROVE_OK) {
+        free(found);
+        return status;
+    }
+    for (size_t i = 0; i <= n_bins && n > 0; i++) {
+        float x = (float)value[(n - 1) * i / n_bins];
+        if (n_edges == 0 || x > found[n_edges - 1]) found[n_edges++] = x;
+    }
+    free(value);
+    *edge = found;
+    *n_out = n_edges;
     return DROVE_OK;
 }
 

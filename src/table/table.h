@@ -27,6 +27,7 @@ typedef struct drove_table_options {
     const char  *text;    /* columns whose words are hashed */
     uint64_t     onehot;  /* most values of a category that is not hashed */
     uint64_t     hash;    /* features of a hashed column: a power of two */
+    uint64_t     bins;    /* most bins of a column of numbers; 0: none */
 } drove_table_options;
 
 typedef struct drove_known_table {
@@ -107,6 +108,10 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats);
 /* Median of a slot of floats or dates, missing ones left out; 0 without any. */
 drove_status drove__table_median(const drove_table *t, const drove_scan_column *column,
                                  double *out);
+/* The different ones among the n_bins + 1 quantiles of a slot of floats, the least and the largest
+ * value included: edge[*n_out], from malloc; n_bins > 0. */
+drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
+                                    size_t n_bins, float **edge, size_t *n_out);
 /* Different values of a slot of texts. */
 drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out);
 

@@ -241,6 +241,7 @@ static void test_wrong_keys(void **state)
     expect_refusal("people.csv?header=maybe", NULL, DROVE_E_ARG, "header", NULL);
     expect_refusal("people.csv?lable=alive", NULL, DROVE_E_ARG, "label", NULL);
     expect_refusal("people.csv?label=alive&onehot=9999", NULL, DROVE_E_ARG, "onehot", NULL);
+    expect_refusal("people.csv?label=alive&bins=257", NULL, DROVE_E_ARG, "bins", NULL);
     write_text("one.csv", "x,y\n1,2\n");
     expect_refusal("one.csv", NULL, DROVE_E_DATA, "one.csv", "column to learn from", NULL);
     write_text("nolabel.csv", "x,y\n1,NA\n2,\n");

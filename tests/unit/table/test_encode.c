@@ -190,11 +190,44 @@ static void test_threads(void **state)
     drove__free(x[1].x);
 }
 
+/* Each bin's part below the number; the edges are quantiles of 0, 1, 2, 4, 8, 16, 16, 16, 32. */
+static void test_bins(void **state)
+{
+    (void)state;
+    static const float values[] = {0, 1, 2, 4, 8, 16, 16, 16, 32};
+    static const double edge[] = {0, 2, 8, 16, 32}; /* four bins: values 0, 2, 4, 6, 8 */
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("bins", "y");
+    write_text("bins", "a,two,y\n0,3,0\n1,5,0\n2,3,0\n4,5,0\n8,3,1\n16,5,1\n16,3,1\n16,5,1\n"
+                       "32,3,1\nNA,5,1\n");
+    opt.bins = 4;
+    learn(&opt, &known);
+    encode(&known, &x);
+    assert_int_equal(column_of(&known, "a")->n_bins, 4);
+    assert_int_equal(column_of(&known, "two")->n_bins, 0); /* two values need no bins */
+    assert_int_equal(known.schema->n_features, 1 + 4 + 1 + 1);
+    for (size_t row = 0; row < 10; row++) {
+        const float *found = x.x + row * known.schema->n_features;
+        double value = row < 9 ? (double)values[row] : 8.0; /* the median */
+        expect_near(found[0], value);
+        for (size_t b = 0; b < 4; b++) {
+            double part = (value - edge[b]) / (edge[b + 1] - edge[b]);
+            expect_near(found[1 + b], fmin(fmax(part, 0.0), 1.0));
+        }
+        expect_near(found[5], row == 9 ? 1 : 0);
+    }
+    expect_near(feature_of(&known, x.x + 3 * known.schema->n_features, "a from 2 to 8"), 1.0 / 3.0);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),  cmocka_unit_test(test_raw),
         cmocka_unit_test(test_hashed), cmocka_unit_test(test_kept_rows),
-        cmocka_unit_test(test_sparse), cmocka_unit_test(test_threads)};
+        cmocka_unit_test(test_sparse), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bins)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,30 @@ static void test_round_trip(void **state)
     drove__known_table_fini(&known);
 }
 
+static void test_bins(void **state)
+{
+    (void)state;
+    drove_known_table known, plain;
+    drove_schema *back;
+    char *text;
+    drove_table_options opt = options_of("bins", "y");
+    write_text("bins", "a,y\n1,0\n2,1\n3,0\n5,1\n9,1\n");
+    learn(&opt, &plain);
+    opt.bins = 2;
+    learn(&opt, &known);
+    assert_int_equal(drove__schema_to_json(known.schema, &text), DROVE_OK);
+    assert_non_null(strstr(text, "\"edges\":[1.0,3.0,9.0]"));
+    assert_int_equal(drove__schema_from_json(text, &back), DROVE_OK);
+    assert_true(drove__schema_equal(back, known.schema));
+    assert_false(drove__schema_equal(back, plain.schema));
+    back->column[0].edge[1] = 4;
+    assert_false(drove__schema_equal(back, known.schema));
+    free(text);
+    drove__schema_release(back);
+    drove__known_table_fini(&known);
+    drove__known_table_fini(&plain);
+}
+
 static void test_forged(void **state)
 {
     (void)state;
@@ -55,6 +79,14 @@ static void test_forged(void **state)
         "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\"}]}",
         "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\","
         "\"fill\":1e300,\"centre\":0}]}",
+        "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\","
+        "\"fill\":1,\"centre\":0,\"edges\":[1]}]}",
+        "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\","
+        "\"fill\":1,\"centre\":0,\"edges\":[1,3,2]}]}",
+        "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\","
+        "\"fill\":1,\"centre\":0,\"edges\":[1,\"2\"]}]}",
+        "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\","
+        "\"fill\":1,\"centre\":0,\"edges\":[1,1e300]}]}",
         "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"hashed\",\"size\":12}]}",
         "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"category\","
         "\"values\":[]}]}",
@@ -142,7 +174,7 @@ static void test_description(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_forged),
+                                       cmocka_unit_test(test_bins), cmocka_unit_test(test_forged),
                                        cmocka_unit_test(test_features),
                                        cmocka_unit_test(test_description)};
     return cmocka_run_group_tests(tests, NULL, NULL);
