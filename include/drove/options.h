@@ -27,7 +27,7 @@ typedef struct drove_options {
     char weights[DROVE_TEXT_SIZE]; /* column of the rows' weights; "" = none, or by the spec */
     char class_weight[DROVE_TEXT_SIZE]; /* "balanced", "yes=2,no=0.5"; "" = none */
     char features[DROVE_TEXT_SIZE];     /* spec of a feature map; "" = none */
-    char model[DROVE_TEXT_SIZE];        /* spec, or a .safetensors file to start from */
+    char model[DROVE_TEXT_SIZE];        /* spec; "auto"; "" = by data; or a .safetensors file */
     char activation[DROVE_TEXT_SIZE];   /* relu */
     char init[DROVE_TEXT_SIZE];         /* "" = by activation */
     char loss[DROVE_TEXT_SIZE];         /* "" = by model and data */

@@ -143,6 +143,9 @@ static inline void drove__data_image(const drove_data *d, size_t shape[3])
  * 1 <= n_held < data->n_rows.  The caller owns *out.  Errors: DROVE_E_NOMEM; *data is unchanged. */
 drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out);
 
+/* A second view of the same rows, scaled alike; the caller destroys it.  Errors: DROVE_E_NOMEM. */
+drove_status drove__data_view(const drove_data *data, drove_data **out);
+
 /* A format: one row of the table in data/formats.c; `drove list data` walks it. */
 typedef struct drove_format_ops {
     const char *name, *help,

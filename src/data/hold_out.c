@@ -49,6 +49,24 @@ static drove_status view_again(const drove_data *data, drove_data **out)
     return status;
 }
 
+drove_status drove__data_view(const drove_data *data, drove_data **out)
+{
+    drove_data *view;
+    *out = NULL;
+    DROVE_TRY(view_again(data, &view));
+    view->n_rows = data->n_rows;
+    if (data->row != NULL) {
+        view->row = drove__grow(NULL, data->n_rows, sizeof *view->row);
+        if (view->row == NULL) {
+            drove_data_destroy(view);
+            return drove__fail_nomem("rows", data->n_rows * sizeof *view->row);
+        }
+        memcpy(view->row, data->row, data->n_rows * sizeof *view->row);
+    }
+    *out = view;
+    return DROVE_OK;
+}
+
 drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out)
 {
     const size_t n = data->n_rows, n_left = n - n_held;

@@ -187,6 +187,7 @@ drove_status drove__model_create(const char *spec, const char *activation, const
     drove_spec parsed;
     drove_model *m = NULL;
     *out = NULL;
+    if (spec[0] == '\0') spec = DROVE_MODEL_USUAL;
     if (drove__graph_is_file(spec)) return drove__model_create_file(spec, loss, io, out);
     DROVE_TRY(drove__spec_parse(spec, &parsed));
     drove_status status = create_named(spec, &m);

@@ -146,7 +146,11 @@ typedef struct drove_activation {
 } drove_activation;
 extern const drove_activation drove__activations[]; /* ends with name NULL */
 
-/* spec: a family, or a file that describes a network (drove__graph_is_file) with its activations.
+/* The model where no other is named. */
+#define DROVE_MODEL_USUAL "mlp:128,128,128"
+
+/* spec: "" = DROVE_MODEL_USUAL; a family, or a file that describes a network (drove__graph_is_file)
+ * with its activations.
  * activation NULL or "": relu (linear models have none and ignore it).  loss NULL or "": the
  * family's default.  *out owns copies of everything it needs.  Errors: DROVE_E_ARG (unknown name,
  * with the nearest; sizes), DROVE_E_SHAPE (loss and target do not match), DROVE_E_NOMEM; for files

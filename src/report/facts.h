@@ -144,6 +144,20 @@ typedef struct drove_tuning_facts { /* what a run has chosen, and how it was jud
     uint64_t n_cuts, n_recoveries;
 } drove_tuning_facts;
 
+enum { DROVE_FACTS_MOST_CANDIDATES = 24 };
+typedef struct drove_candidate_facts { /* means over n_tried divisions */
+    const char *name;
+    double      loss, constant_loss, epochs; /* NaN: not known */
+    unsigned    n_tried;
+} drove_candidate_facts;
+
+typedef struct drove_search_facts { /* --model auto; n 0: nothing was compared */
+    unsigned              n, chosen, n_divisions;
+    size_t                n_rows, n_held; /* of each division */
+    double                seconds;
+    drove_candidate_facts candidate[DROVE_FACTS_MOST_CANDIDATES];
+} drove_search_facts;
+
 typedef struct drove_machine_facts {
     char        host[256];
     const char *cpu;
@@ -191,6 +205,7 @@ typedef struct drove_facts {
     drove_loader_facts    loader;
     drove_partition_facts partition;
     drove_tuning_facts    tuning;
+    drove_search_facts    search;
     drove_replica_facts   replicas;
 
     /* of the training and the held-out data; NULL: not computed */

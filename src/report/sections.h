@@ -37,6 +37,10 @@ double drove__report_distance(const drove_facts *f);
 void drove__report_replicas_json(const drove_facts *f, json_t *summary);
 void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 
+/* search.c: --model auto; null where nothing was compared */
+json_t *drove__report_search_json(const drove_search_facts *s);
+void    drove__report_search_print(const drove_search_facts *s, FILE *stream);
+
 /* metrics.c: the metrics of the model at the end; null where there are none */
 json_t *drove__report_metrics_json(const drove_metrics *m);
 /* The leading figures of the held-out data, or else of the training data. */

@@ -220,6 +220,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     json_object_set_new(object, "cluster", drove__report_cluster_json(f));
     json_object_set_new(object, "partition", partition_json(&f->partition));
     json_object_set_new(object, "tuning", tuning_json(&f->tuning));
+    json_object_set_new(object, "model_search", drove__report_search_json(&f->search));
     drove__report_replicas_json(f, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }

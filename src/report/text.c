@@ -202,6 +202,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     drove__report_metrics_print(f, stream);
     print_files(f, stream);
     fputc('\n', stream);
+    drove__report_search_print(&f->search, stream);
     print_tuning(f, stream);
     print_marks(f, stream);
     print_repeatable(f, stream);

@@ -173,6 +173,11 @@ static drove_status take_first(drove_run *run)
 drove_status drove__choose_lr(drove_run *run, const float *theta)
 {
     if (!run->is_tuned) return DROVE_OK;
+    if (run->search.lr > 0.0) {
+        run->lr_base = run->search.lr;
+        drove__choose_stretch(run);
+        return DROVE_OK;
+    }
     double epochs = isfinite(run->until.epochs) ? run->until.epochs : LEAST_EPOCHS;
     drove_status status = drove__trials_run(run, run->opt.rule, theta,
                                             epochs * (double)run->n_train_whole, &run->trials);
@@ -188,6 +193,7 @@ void drove__choose_say(const drove_run *run)
     const drove_trials *r = &run->trials;
     char how[128] = "the usual one, without trials";
     if (!run->is_tuned) return;
+    if (run->search.lr > 0.0) snprintf(how, sizeof how, "that of the chosen model's trial runs");
     if (r->n_trials > 0)
         snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,
                  (unsigned long long)r->n_steps, r->seconds);

@@ -194,6 +194,29 @@ static void fill_machine(const drove_run *run, drove_machine_facts *out)
     gethostname(out->host, sizeof out->host - 1);
 }
 
+static void fill_search(const drove_run *run, drove_search_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_CANDIDATES <= (int)DROVE_FACTS_MOST_CANDIDATES,
+                   "room for all candidates");
+    const drove_search *s = &run->search;
+    *out = (drove_search_facts){.n = s->n,
+                                .chosen = s->chosen,
+                                .n_divisions = s->n_divisions,
+                                .n_rows = s->n_rows,
+                                .n_held = s->n_held,
+                                .seconds = s->seconds};
+    for (unsigned i = 0; i < s->n; i++) {
+        const drove_candidate_result *r = &s->candidate[i];
+        bool is_tried = r->n_tried > 0;
+        out->candidate[i] =
+            (drove_candidate_facts){.name = r->name,
+                                    .loss = is_tried ? r->loss : NAN,
+                                    .constant_loss = is_tried ? r->constant_loss : NAN,
+                                    .epochs = is_tried ? r->epochs : NAN,
+                                    .n_tried = r->n_tried};
+    }
+}
+
 static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
                                  drove_facts *f)
 {
@@ -207,6 +230,7 @@ static drove_status fill_present(const drove_run *run, const drove_progress *p, 
     f->isa = run->kernels.isa;
     fill_machine(run, &f->machine);
     fill_communication(run, &f->communication);
+    fill_search(run, &f->search);
     DROVE_TRY(fill_workers(run, f));
     DROVE_TRY(fill_groups(run, with_history, f));
     return fill_cluster(run, &f->cluster);

@@ -48,10 +48,11 @@ static const drove_option_info table[] = {
     {WHERE(features), FIXED, .group = problem, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "features", .empty_word = "none", .words = "none",
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
-    {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "mlp:128,128,128",
-     .value_name = "SPEC", .list = "models",
-     .help = "model; a .yaml or .prototxt file that describes one; or a .safetensors file or the "
-             "folder of a run to go on from"},
+    {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "default",
+     .value_name = "SPEC", .list = "models", .empty_word = "default", .words = "default auto",
+     .help = "model; auto = the best of several by training examples held out; default = auto for "
+             "tables, else mlp:128,128,128; a .yaml or .prototxt file that describes one; or a "
+             ".safetensors file or the folder of a run to go on from"},
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",

@@ -44,16 +44,15 @@ static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE]
 }
 
 /* The data of the options with --label as a key; test "" or "split" as they are. */
-static drove_status open_data(drove_run *run, const drove_shard *shard)
+drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
+                                 drove_data **train, drove_data **test_out, size_t *n_rows_whole)
 {
-    const drove_options *opt = &run->opt;
     char data[SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
     bool is_named = is_spec && drove__data_takes_label(opt->test);
     DROVE_TRY(complete_spec(opt, data));
     DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
-    return drove__data_open_shard(data, test, opt->seed, shard, &run->train, &run->test,
-                                  &run->n_train_whole);
+    return drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole);
 }
 
 /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
@@ -98,9 +97,15 @@ static drove_status check_classes(const drove_run *run)
 drove_status drove__problem_open(drove_run *run)
 {
     uint64_t begun_ns = drove__now_ns();
+    if (run->given != NULL) {
+        DROVE_TRY(drove__data_view(run->given, &run->train));
+        run->n_train_whole = run->train->n_rows;
+        return find_target_mean(run);
+    }
     drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
     const drove_shard shard = drove__ranks_shard(run);
-    drove_status status = open_data(run, &shard);
+    drove_status status =
+        drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
     if (status == DROVE_OK) status = check_classes(run);

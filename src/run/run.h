@@ -3,6 +3,7 @@
  *   train.c      drove_train: setup -> control -> result
  *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
  *   workers.c    the plan's workers: engines, source of batches, host
+ *   search.h     --model auto: trial runs of several models
  *   choose.h     what auto means, once data and model are there      trials.h  step sizes
  *   control.c    stretches of training between evaluations and saves
  *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
@@ -25,6 +26,7 @@
 #include "engine/features.h"
 #include "loop/loop.h"
 #include "run/modelfile.h"
+#include "run/search.h"
 #include "run/trials.h"
 #include "run/resolve.h"
 #include "run/until.h"
@@ -89,11 +91,13 @@ struct drove_run {
     bool            is_tuned;    /* what was not given is chosen: choose.h */
     double          lr_base;     /* of --lr auto: one worker's step size; 0: not known */
     drove_trials    trials;      /* of step sizes */
+    drove_search    search;      /* of --model auto */
     double         *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
     double          loss_scale;                  /* from the loss that trains to the reported one */
     drove_place    *place;                       /* [plan.n_workers] */
     drove_prefetch_state   prefetch_hardware;    /* while the workers train */
     bool                   holds_prefetch;       /* drove__prefetch_release is due */
+    const drove_data      *given;                /* of a trial run: its data; else NULL */
     drove_data            *train, *test;         /* test may be NULL */
     drove_data            *validation;           /* held out of train; NULL: none */
     size_t                 n_train_whole;        /* rows of train, of all ranks together */
@@ -145,6 +149,10 @@ void drove__run_teardown(drove_run *run, drove_status status);
 
 /* ---- problem.c, features.c, size.c ---- */
 
+/* The data of the options; *test may be NULL.  shard NULL: all rows.  Errors: those of
+ * drove__data_open_shard. */
+drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
+                                 drove_data **train, drove_data **test, size_t *n_rows_whole);
 /* run->train and run->test.  Errors: those of drove__data_open_shard. */
 drove_status drove__problem_open(drove_run *run);
 /* Errors: DROVE_E_ARG: a target that such data cannot reach. */
@@ -175,7 +183,19 @@ drove_status drove__run_prepare_workers(drove_run *run);
 /* Starts them.  Errors: those of host, engines and source. */
 drove_status drove__run_start_workers(drove_run *run);
 
-/* ---- run.c ---- */
+/* ---- train.c ---- */
+
+typedef struct drove_trial_result {
+    drove_outcome outcome;
+    double        best_loss, best_epochs; /* on the validation examples; where */
+    double        constant_loss;          /* drove__search_constant */
+    double        lr;
+} drove_trial_result;
+
+/* A whole run on data that are read already, whose targets it may standardise in place: no files,
+ * no messages.  Errors: those of drove_train. */
+drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
+                              drove_trial_result *out);
 
 /* A message for people, one line. */
 void drove__run_say(const drove_run *run, const char *format, ...)

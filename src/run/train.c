@@ -49,6 +49,29 @@ static drove_run *alloc_run(const drove_options *options)
     return run;
 }
 
+drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
+                              drove_trial_result *out)
+{
+    drove_run *run = alloc_run(opt);
+    if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
+    run->opt = *opt;
+    run->given = given;
+    run->interrupts_before = drove__run_interrupts();
+    drove_status status = drove__ranks_join(run);
+    if (status == DROVE_OK) status = drove__run_setup(run);
+    if (status == DROVE_OK) status = drove__run_control(run);
+    drove__run_prefetch_end(run);
+    if (status == DROVE_OK)
+        *out = (drove_trial_result){.outcome = run->outcome,
+                                    .best_loss = run->standing.best_loss,
+                                    .best_epochs = run->standing.back_epochs,
+                                    .constant_loss = drove__search_constant(run),
+                                    .lr = run->opt.lr};
+    drove__run_teardown(run, status);
+    if (!run->is_abandoned) drove__free(run);
+    return status;
+}
+
 /* ---- result ---- */
 
 static drove_status print_to_memory(const drove_facts *facts, char **out)
@@ -111,6 +134,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     run->interrupts_before = drove__run_interrupts();
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
+    if (status == DROVE_OK) status = drove__search_model(run);
     if (status == DROVE_OK) status = drove__run_setup(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);

@@ -100,7 +100,7 @@ static drove_status check_model(const drove_options *o)
     drove_model *model;
     DROVE_TRY(check_init(o));
     if (o->loss[0] != '\0') DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
-    if (drove__names_model_file(o->model)) return DROVE_OK;
+    if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
     drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
     if (status == DROVE_OK) drove__model_destroy(model);
     return status == DROVE_E_SHAPE ? DROVE_OK : status;

@@ -99,6 +99,6 @@ fi
 for table in titanic:survived Computers:price MedExp:med Males:wage BudgetFood:wfood biopsy:class colon:status Treatment:treat; do
     name=${table%:*}
     defaults=auto run_for 0 train "$folder/$name.train.csv" --label "${table#*:}" --test "$folder/$name.test.csv" \
-        --threads 2 --until epochs=2 --json
+        --model mlp:128,128,128 --threads 2 --until epochs=2 --json
     echo "$name: test loss $(number test_loss out.txt), accuracy $(number test_accuracy out.txt)"
 done

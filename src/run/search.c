@@ -1,0 +1,492 @@
+/* run/search.c - see search.h.  The numbers are those of docs/results/tables.md. */
+#include "run/search.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+#include "run/run.h"
+#include "table/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LINEAR "linear" /* logistic where the data have classes */
+
+enum {
+    MOST_ROWS = 12000, /* of the comparison */
+    LEAST_ROWS = 40,   /* fewer: the first candidate, without a comparison */
+    MOST_HELD_ROWS = 3000,
+    WANTED_HELD_ROWS = 2000, /* of all divisions together */
+    MOST_DIVISIONS = 6,
+    PATIENCE = 3,      /* evaluations */
+    ALL_DIVISIONS = 2, /* tried by all candidates; then the better ones go on */
+    MOST_FINALISTS = 5,
+    MOST_ROWS_ON_ALL = 3000, /* a smaller table is trained on all rows for the length found */
+    MOST_KEY_VALUES = 4096,
+    LEAST_KEY_VALUES = 100, /* of a column of whole numbers */
+    MOST_WEIGHTS = 1 << 22,
+    MOST_ENCODINGS = 8
+};
+static const double WANTED_UPDATES = 15000.0, LEAST_EPOCHS = 12.0, MOST_EPOCHS = 300.0;
+static const double TOLERANCE = 0.005;
+static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
+
+/* ---- candidates ---- */
+
+typedef struct candidate {
+    const char *model;
+    unsigned width; /* units of its first layer; 0: linear */
+    unsigned bins;  /* of number columns (table/schema.h) */
+    bool keys;      /* columns of repeated keys are categories */
+    double decay;   /* --weight-decay, unless it is given */
+} candidate;
+
+/* Simplest first. */
+static const candidate candidates[] = {
+    {.model = LINEAR},
+    {.model = LINEAR, .bins = 16},
+    {.model = LINEAR, .keys = true},
+    {.model = "mlp:64", .width = 64, .decay = 1e-3},
+    {.model = "mlp:64", .width = 64, .bins = 32, .decay = 1e-3},
+    {.model = "mlp:64", .width = 64, .keys = true},
+    {.model = "mlp:128,128", .width = 128, .decay = 1e-3},
+    {.model = "mlp:128,128", .width = 128, .bins = 32, .decay = 1e-3},
+    {.model = "mlp:128,128,128", .width = 128},
+};
+_Static_assert(DROVE_COUNT(candidates) <= DROVE_MOST_CANDIDATES, "room for all results");
+
+/* Of classes with their shares in the whole, the mean of -log(share) over the rows. */
+static double constant_of_classes(const drove_data *held, const double *share)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        double p = share[held->storage->y_class[drove__data_row(held, i)]];
+        sum -= log(fmax(p, 1e-12));
+    }
+    return sum / (double)held->n_rows;
+}
+
+/* Of values, half the mean square around the mean of the whole, in its unit. */
+static double constant_of_values(const drove_run *run)
+{
+    const drove_data *held = run->validation;
+    double sum = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        double y = (double)held->storage->y_value[drove__data_row(held, i)];
+        double error = y * run->target_scale + run->target_shift - run->target_mean[0];
+        sum += 0.5 * error * error;
+    }
+    return sum / (double)held->n_rows;
+}
+
+double drove__search_constant(const drove_run *run)
+{
+    if (run->validation == NULL || run->target_mean == NULL) return NAN;
+    switch (run->validation->storage->y_kind) {
+    case DROVE_Y_CLASS: return constant_of_classes(run->validation, run->target_mean);
+    case DROVE_Y_VALUE: return constant_of_values(run);
+    case DROVE_Y_LABELS: break;
+    }
+    return NAN;
+}
+
+unsigned drove__search_choose(const drove_search *s, double tolerance)
+{
+    double best = INFINITY;
+    double constant = NAN;
+    unsigned most = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->candidate[i].n_tried > most) most = s->candidate[i].n_tried;
+    for (unsigned i = 0; i < s->n; i++) {
+        if (s->candidate[i].n_tried != most) continue;
+        best = fmin(best, s->candidate[i].loss);
+        constant = s->candidate[i].constant_loss;
+    }
+    double room = constant > best ? tolerance * (constant - best) : 0.0;
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->candidate[i].n_tried == most && s->candidate[i].loss <= best + room) return i;
+    return 0;
+}
+
+/* ---- data of the trial runs ---- */
+
+typedef struct encoding { /* the data as some candidates see them */
+    unsigned bins;
+    bool keys;
+    char spec[DROVE_TEXT_SIZE]; /* --data that gives it */
+    drove_data *data;           /* at most MOST_ROWS rows; targets standardised */
+} encoding;
+
+typedef struct search {
+    drove_run *run;
+    drove_search *out;
+    encoding encoding[MOST_ENCODINGS];
+    size_t n_encodings;
+    const candidate *of[DROVE_MOST_CANDIDATES]; /* of each result */
+    encoding *sees[DROVE_MOST_CANDIDATES];
+    size_t n_rows_whole;
+} search;
+
+/* Appends "key=value" to a spec; false: there is no room. */
+static bool add_key(char spec[DROVE_TEXT_SIZE], const char *key, const char *value)
+{
+    size_t n = strlen(spec);
+    int used = snprintf(spec + n, DROVE_TEXT_SIZE - n, "%c%s=%s", strchr(spec, '?') ? '&' : '?',
+                        key, value);
+    return used > 0 && (size_t)used < DROVE_TEXT_SIZE - n;
+}
+
+static bool has_key(const char *spec, const char *key)
+{
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "%s=", key);
+    const char *keys = strchr(spec, '?'), *at = keys != NULL ? strstr(keys, wanted) : NULL;
+    return at != NULL && (at[-1] == '?' || at[-1] == '&');
+}
+
+/* A column that says which thing a row is about, if things have several rows: its order may say
+ * nothing, each value much. */
+static bool is_key(const drove_column *c, uint64_t n_rows)
+{
+    if (strpbrk(c->name, "+&%?:") != NULL || c->n_distinct < 2) return false;
+    if (c->type == DROVE_COLUMN_ID)
+        return c->n_distinct <= MOST_KEY_VALUES && 5 * c->n_distinct <= 4 * n_rows;
+    return c->type == DROVE_COLUMN_NUMBER && c->is_whole && !c->is_distinct_least &&
+           c->n_distinct >= LEAST_KEY_VALUES && 3 * c->n_distinct <= n_rows;
+}
+
+/* "nr:category+id:category"; false: there are none, or they are too many to name. */
+static bool list_keys(const drove_schema *schema, char *into, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!is_key(c, schema->n_rows)) continue;
+        int n = snprintf(into + used, size - used, "%s%s:category", used > 0 ? "+" : "", c->name);
+        if (n < 0 || (size_t)n >= size - used) return false;
+        used += (size_t)n;
+    }
+    return used > 0;
+}
+
+static bool has_numbers(const drove_schema *schema)
+{
+    for (size_t i = 0; i < schema->n_columns; i++)
+        if (schema->column[i].type == DROVE_COLUMN_NUMBER && schema->column[i].n_distinct > 2)
+            return true;
+    return false;
+}
+
+/* --data of an encoding; false: these data cannot have it. */
+static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEXT_SIZE])
+{
+    const char *given = s->run->opt.data;
+    const drove_data *plain = s->encoding[0].data;
+    const drove_schema *schema = plain != NULL ? plain->storage->schema : NULL;
+    char keys[DROVE_TEXT_SIZE], number[24];
+    snprintf(spec, DROVE_TEXT_SIZE, "%s", given);
+    if (c->bins == 0 && !c->keys) return true;
+    if (schema == NULL || (c->bins > 0 && (has_key(given, "bins") || !has_numbers(schema))))
+        return false;
+    snprintf(number, sizeof number, "%u", c->bins);
+    if (c->bins > 0 && !add_key(spec, "bins", number)) return false;
+    if (!c->keys) return true;
+    if (has_key(given, "types") || has_key(given, "onehot") || has_key(given, "columns") ||
+        !list_keys(schema, keys, sizeof keys))
+        return false;
+    snprintf(number, sizeof number, "%d", MOST_KEY_VALUES);
+    return add_key(spec, "types", keys) && add_key(spec, "onehot", number);
+}
+
+/* Trial runs see losses of targets with mean 0 and deviation 1, whatever the first one did. */
+static void standardise_values(const drove_data *data)
+{
+    drove_storage *s = data->storage;
+    double mean = 0.0, square = 0.0, n = (double)s->n_rows;
+    if (s->y_kind != DROVE_Y_VALUE) return;
+    for (size_t i = 0; i < s->n_rows; i++) mean += (double)s->y_value[i] / n;
+    for (size_t i = 0; i < s->n_rows; i++)
+        square += ((double)s->y_value[i] - mean) * ((double)s->y_value[i] - mean) / n;
+    double factor = square > 0.0 && isfinite(square) ? 1.0 / sqrt(square) : 1.0;
+    for (size_t i = 0; i < s->n_rows; i++)
+        s->y_value[i] = (float)(((double)s->y_value[i] - mean) * factor);
+}
+
+/* Some of the rows, in memory of their own. */
+static drove_status keep_some(uint64_t seed, drove_data **data)
+{
+    drove_data *some = NULL, *copy = NULL;
+    drove_status status = DROVE_OK;
+    if ((*data)->storage->x_kind == DROVE_X_QUANT) return DROVE_OK;
+    if ((*data)->n_rows > MOST_ROWS) status = drove__data_hold_out(*data, MOST_ROWS, seed, &some);
+    if (status == DROVE_OK) status = drove__data_copy(some != NULL ? some : *data, &copy);
+    drove_data_destroy(some);
+    DROVE_TRY(status);
+    drove_data_destroy(*data);
+    *data = copy;
+    return DROVE_OK;
+}
+
+/* The training data, less those that --test split holds back. */
+static drove_status read_encoding(search *s, encoding *e)
+{
+    drove_options opt = s->run->opt;
+    drove_data *test = NULL;
+    snprintf(opt.data, sizeof opt.data, "%s", e->spec);
+    if (strcmp(opt.test, "split") != 0) opt.test[0] = '\0';
+    DROVE_TRY(drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole));
+    drove_data_destroy(test);
+    DROVE_TRY(keep_some(opt.seed, &e->data));
+    standardise_values(e->data);
+    return DROVE_OK;
+}
+
+/* *out NULL: these data have no such encoding. */
+static drove_status find_encoding(search *s, const candidate *c, encoding **out)
+{
+    encoding *e = &s->encoding[s->n_encodings];
+    *out = NULL;
+    for (size_t i = 0; i < s->n_encodings; i++)
+        if (s->encoding[i].bins == c->bins && s->encoding[i].keys == c->keys)
+            *out = &s->encoding[i];
+    if (*out != NULL || s->n_encodings == MOST_ENCODINGS) return DROVE_OK;
+    *e = (encoding){.bins = c->bins, .keys = c->keys};
+    if (!encode_spec(s, c, e->spec)) return DROVE_OK;
+    DROVE_TRY(read_encoding(s, e));
+    s->n_encodings++;
+    *out = e;
+    return DROVE_OK;
+}
+
+/* ---- the comparison ---- */
+
+static const char *model_of(const candidate *c, const drove_data *data)
+{
+    bool has_values = data->storage->y_kind == DROVE_Y_VALUE;
+    return c->width == 0 && !has_values ? "logistic" : c->model;
+}
+
+static drove_status list_candidates(search *s)
+{
+    drove_search *out = s->out;
+    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
+        const candidate *c = &candidates[i];
+        encoding *e;
+        char bins[24] = "";
+        DROVE_TRY(find_encoding(s, c, &e));
+        if (e == NULL || (uint64_t)c->width * e->data->storage->n_features > MOST_WEIGHTS) continue;
+        if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
+        drove_candidate_result *r = &out->candidate[out->n];
+        snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
+                 c->keys ? " keys" : "");
+        s->sees[out->n] = e;
+        s->of[out->n++] = c;
+    }
+    return DROVE_OK;
+}
+
+static void plan_divisions(search *s)
+{
+    drove_search *out = s->out;
+    size_t n = s->encoding[0].data->n_rows, held = n / 5;
+    if (held > MOST_HELD_ROWS) held = MOST_HELD_ROWS;
+    size_t divisions = held > 0 ? (WANTED_HELD_ROWS + held - 1) / held : 1;
+    out->n_rows = n;
+    out->n_held = held;
+    out->n_divisions = (unsigned)(divisions < MOST_DIVISIONS ? divisions : MOST_DIVISIONS);
+}
+
+/* What a trial run takes of the run's options: the problem and the method. */
+static void trial_options(const search *s, unsigned i, unsigned division, drove_options *out)
+{
+    const drove_options *opt = &s->run->opt;
+    const candidate *c = s->of[i];
+    uint64_t batch = drove__resolve_batch(opt);
+    double n_updates = ceil((double)(s->out->n_rows - s->out->n_held) / (double)batch);
+    double epochs = fmin(fmax(ceil(WANTED_UPDATES / n_updates), LEAST_EPOCHS), MOST_EPOCHS);
+    *out = *opt;
+    snprintf(out->model, sizeof out->model, "%s", model_of(c, s->sees[i]->data));
+    snprintf(out->until, sizeof out->until, "validation=%zu,patience=%d,epochs=%.0f",
+             s->out->n_held, PATIENCE, epochs);
+    if (strcmp(opt->schedule, "auto") == 0)
+        snprintf(out->schedule, sizeof out->schedule, "plateau:0.2?patience=%d&cuts=2", PATIENCE);
+    snprintf(out->threads, sizeof out->threads, "1");
+    snprintf(out->strategy, sizeof out->strategy, "sequential");
+    snprintf(out->save_every, sizeof out->save_every, "never");
+    snprintf(out->prefetch, sizeof out->prefetch, "on");
+    snprintf(out->metrics, sizeof out->metrics, "none");
+    snprintf(out->shard, sizeof out->shard, "whole");
+    snprintf(out->loaders, sizeof out->loaders, "auto");
+    out->test[0] = out->workers[0] = out->partition[0] = out->out[0] = '\0';
+    out->resume[0] = out->timeline[0] = '\0';
+    out->eval_every = 0.0;
+    if (out->weight_decay == 0.0) out->weight_decay = c->decay;
+    out->seed = opt->seed + division;
+}
+
+static drove_status try_candidate(search *s, unsigned i, unsigned division, bool *is_interrupted)
+{
+    drove_candidate_result *r = &s->out->candidate[i];
+    drove_options opt;
+    drove_trial_result trial;
+    trial_options(s, i, division, &opt);
+    DROVE_TRY(drove__run_trial(&opt, s->sees[i]->data, &trial));
+    *is_interrupted = trial.outcome == DROVE_INTERRUPTED;
+    if (*is_interrupted) return DROVE_OK;
+    double epochs = isfinite(trial.best_epochs) ? trial.best_epochs : 1.0;
+    double n = r->n_tried++;
+    r->loss = (r->loss * n + trial.best_loss) / (n + 1.0);
+    r->constant_loss = (r->constant_loss * n + trial.constant_loss) / (n + 1.0);
+    r->epochs = (r->epochs * n + epochs) / (n + 1.0);
+    r->log_lr = (r->log_lr * n + log(trial.lr)) / (n + 1.0);
+    return DROVE_OK;
+}
+
+/* Whether a candidate goes on: few enough were better so far. */
+static bool is_finalist(const drove_search *out, unsigned i)
+{
+    unsigned n_better = 0;
+    for (unsigned k = 0; k < out->n; k++)
+        n_better += out->candidate[k].n_tried >= ALL_DIVISIONS &&
+                    out->candidate[k].loss < out->candidate[i].loss;
+    return n_better < MOST_FINALISTS;
+}
+
+static drove_status compare(search *s)
+{
+    drove_search *out = s->out;
+    bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
+    for (unsigned i = 0; i < out->n; i++) goes_on[i] = true;
+    for (unsigned d = 0; d < out->n_divisions && !is_interrupted; d++) {
+        for (unsigned i = 0; i < out->n && d == ALL_DIVISIONS; i++)
+            goes_on[i] = i == 0 || is_finalist(out, i); /* the simplest is cheap */
+        for (unsigned i = 0; i < out->n && !is_interrupted; i++)
+            if (goes_on[i]) DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
+    }
+    out->chosen = drove__search_choose(out, TOLERANCE);
+    return DROVE_OK;
+}
+
+/* ---- the choice ---- */
+
+/* Of a small table a tenth of the rows is worth more in training than as a judge. */
+static void choose_length(search *s)
+{
+    drove_options *opt = &s->run->opt;
+    const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
+    if (strcmp(opt->until, "auto") != 0 || !drove__resolve_is_tuned(opt)) return;
+    if (s->n_rows_whole > MOST_ROWS_ON_ALL || r->n_tried == 0) return;
+    snprintf(opt->until, sizeof opt->until, "epochs=%.0f", fmax(ceil(r->epochs), 1.0));
+    s->out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
+}
+
+static void take(search *s)
+{
+    drove_options *opt = &s->run->opt;
+    unsigned chosen = s->out->chosen;
+    const candidate *c = s->of[chosen];
+    snprintf(opt->model, sizeof opt->model, "%s", model_of(c, s->sees[chosen]->data));
+    memcpy(opt->data, s->sees[chosen]->spec, sizeof opt->data);
+    if (opt->weight_decay == 0.0) opt->weight_decay = c->decay;
+    choose_length(s);
+}
+
+static void say(const drove_run *run)
+{
+    const drove_search *s = &run->search;
+    const drove_candidate_result *best = &s->candidate[s->chosen];
+    char list[700] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < s->n && used < sizeof list; i++) {
+        if (s->candidate[i].n_tried == 0) continue;
+        int n = snprintf(list + used, sizeof list - used, "%s%s %.4g", used > 0 ? "; " : "",
+                         s->candidate[i].name, s->candidate[i].loss);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    drove__run_say(run,
+                   "model: %s chosen, loss %.4g (constant guess %.4g) on %zu held-out of %zu "
+                   "examples, %u time%s, in %.1f s; compared: %s",
+                   best->name, best->loss, best->constant_loss, s->n_held, s->n_rows,
+                   s->n_divisions, s->n_divisions == 1 ? "" : "s", s->seconds, list);
+    if (best->n_tried > 0 && best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
+        drove__run_say(run, "model: no candidate is better than the constant guess on held-out "
+                            "examples: these columns say nothing about the label");
+}
+
+static drove_status search_all(search *s)
+{
+    encoding *plain;
+    DROVE_TRY(find_encoding(s, &candidates[0], &plain));
+    plan_divisions(s);
+    DROVE_TRY(list_candidates(s));
+    if (plain->data->n_rows >= LEAST_ROWS) DROVE_TRY(compare(s));
+    take(s);
+    return DROVE_OK;
+}
+
+/* Whether the data are a table; *is_file: that can be read again. */
+static drove_status look_at_data(const drove_options *opt, bool *is_table, bool *is_file)
+{
+    char *text;
+    drove_spec spec;
+    struct stat about;
+    DROVE_TRY(drove__data_expand(opt->data, &text));
+    drove_status status = drove__spec_parse(text, &spec);
+    free(text);
+    DROVE_TRY(status);
+    *is_table = strcmp(spec.name, "table") == 0;
+    *is_file = true;
+    for (unsigned i = 0; i < spec.n_args; i++)
+        if (strcmp(spec.arg[i], "-") == 0 ||
+            (stat(spec.arg[i], &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)))
+            *is_file = false;
+    drove__spec_fini(&spec);
+    return DROVE_OK;
+}
+
+/* --model default. */
+static drove_status settle_default(drove_run *run)
+{
+    bool is_table, is_file;
+    DROVE_TRY(look_at_data(&run->opt, &is_table, &is_file));
+    bool searches = is_table && is_file && run->ranks.n == 1 && run->opt.resume[0] == '\0' &&
+                    run->opt.features[0] == '\0' && drove__resolve_is_tuned(&run->opt);
+    snprintf(run->opt.model, sizeof run->opt.model, "%s", searches ? "auto" : DROVE_MODEL_USUAL);
+    return DROVE_OK;
+}
+
+static drove_status check_auto(const drove_run *run)
+{
+    bool is_table, is_file;
+    if (run->ranks.n > 1)
+        return drove__fail(DROVE_E_ARG,
+                           "--model auto: expected one process, found %u ranks: drove train in one "
+                           "process names the model that it chooses",
+                           run->ranks.n);
+    DROVE_TRY(look_at_data(&run->opt, &is_table, &is_file));
+    if (drove__resolve_is_low(&run->opt))
+        return drove__fail(DROVE_E_ARG, "--model auto: expected no low --precision, found %s",
+                           run->opt.precision);
+    if (is_file) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--model auto: expected data that can be read more than once, found %s",
+                       run->opt.data);
+}
+
+drove_status drove__search_model(drove_run *run)
+{
+    search s = {.run = run, .out = &run->search};
+    uint64_t begun_ns = drove__clock_now(run->loop->clock);
+    if (run->opt.model[0] == '\0') DROVE_TRY(settle_default(run));
+    if (strcmp(run->opt.model, "auto") != 0) return DROVE_OK;
+    DROVE_TRY(check_auto(run));
+    DROVE_TRY(drove_options_validate(&run->opt));
+    drove_status status = search_all(&s);
+    for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
+    DROVE_TRY(status);
+    run->search.seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
+    say(run);
+    return DROVE_OK;
+}

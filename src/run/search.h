@@ -1,0 +1,50 @@
+/* run/search.h - --model auto: the best of several models, by training examples held out.
+ *
+ * Each candidate, a row of the table in search.c, is a model, an encoding of the table's columns
+ * and a weight decay.  It is trained by a run of its own on a part of the training data, with the
+ * rule, the step size and the end that auto gives any run, and judged by the best loss on the rest.
+ * Small data are divided in several ways.  Test data are never read for it.
+ *
+ * All lengths are counts, and trial runs have one worker: the same seed gives the same choice.
+ */
+#ifndef DROVE_RUN_SEARCH_H
+#define DROVE_RUN_SEARCH_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+typedef struct drove_run drove_run;
+
+enum { DROVE_MOST_CANDIDATES = 24, DROVE_CANDIDATE_TEXT_SIZE = 64 };
+
+typedef struct drove_candidate_result {
+    char     name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
+    /* means over the divisions it was tried on; constant: of guessing the mean, or the shares of
+     * the classes; NaN for label sets */
+    double   loss, constant_loss, epochs, log_lr;
+    unsigned n_tried;
+} drove_candidate_result;
+
+typedef struct drove_search { /* n 0: nothing was compared */
+    unsigned               n, chosen, n_divisions;
+    size_t                 n_rows, n_held; /* of each division */
+    double                 lr;             /* of a run of the length found; 0: by trials as ever */
+    double                 seconds;
+    drove_candidate_result candidate[DROVE_MOST_CANDIDATES];
+} drove_search;
+
+/* The choice: the first candidate, simplest first, whose loss is within `tolerance` of the best's
+ * progress from the constant guess.  Only those tried on most divisions count. */
+unsigned drove__search_choose(const drove_search *search, double tolerance);
+
+/* Mean loss of a constant guess on the run's validation examples; NaN: none, or label sets. */
+double drove__search_constant(const drove_run *run);
+
+/* Settles run->opt.model: "" by the kind of data, "auto" by trial runs, which also give the data's
+ * encoding, the weight decay and, of a small table, the length.  Says what was chosen.  Before the
+ * data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto beside ranks,
+ * or of data that cannot be read twice). */
+drove_status drove__search_model(drove_run *run);
+
+#endif

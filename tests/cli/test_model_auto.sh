@@ -1,0 +1,77 @@
+# --model auto: the best of several models by training examples held out; the default of tables.
+# ctest: timeout=300
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+defaults=auto
+number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }
+
+# An exclusive or: no linear model does better than a guess; a network is right up to the noise of 5 %.
+awk 'BEGIN { srand(5); print "x,z,y"
+    for (i = 0; i < 600; i++) {
+        x = 2 * rand() - 1; z = 2 * rand() - 1
+        print x "," z "," ((x * z > 0) != (rand() < 0.05) ? "a" : "b")
+    } }' >xor.csv
+run_for 0 train xor.csv --label y --threads 1 --json --out first
+cp out.txt first.json
+grep -q 'model: mlp:.* chosen, loss .* (constant guess 0.69' err.txt || fail "expected a network: $(cat err.txt)"
+grep -q 'model: no candidate' err.txt && fail "a network is better than a guess: $(cat err.txt)"
+awk -v a="$(number test_accuracy out.txt)" 'BEGIN { exit !(a > 0.8) }' || fail "accuracy: $(cat out.txt)"
+for file in first/run.json first/summary.json; do
+    grep -q '"model_search": *{' "$file" && grep -q '"chosen": *"mlp:' "$file" || fail "$file: $(cat "$file")"
+done
+grep -q '"model": *"mlp:' first/run.json || fail "expected the model itself: $(cat first/run.json)"
+
+# The same seed: the same losses, the same choice.  What a saved run continues with is the model, not the word.
+run_for 0 train xor.csv --label y --threads 1 --json --model auto
+for key in loss test_loss test_accuracy; do
+    [ "$(number $key out.txt)" = "$(number $key first.json)" ] ||
+        fail "$key differs: $(cat out.txt) $(cat first.json)"
+done
+run_for 0 train --resume first
+grep -q 'model: ' err.txt && fail "expected no second comparison: $(cat err.txt)"
+
+# A sum of the columns needs no network; a label that follows from nothing is as good as guessed.
+awk 'BEGIN { srand(6); print "x,z,y"
+    for (i = 0; i < 500; i++) { x = rand(); z = rand(); print x "," z "," 3 * x - 2 * z + 0.3 * (rand() - 0.5) }
+    }' >sum.csv
+run_for 0 train sum.csv --label y --threads 1
+grep -q 'model: linear chosen' err.txt || fail "expected the linear model: $(cat err.txt)"
+awk 'BEGIN { srand(7); print "x,y"; for (i = 0; i < 1000; i++) print rand() "," (rand() < 0.5) }' >noise.csv
+run_for 0 train noise.csv --label y --threads 1
+grep -q 'model: no candidate is better than the constant guess' err.txt || fail "noise: $(cat err.txt)"
+
+# A key of which each value says something: as a category it tells more than as a number.
+awk 'BEGIN { srand(8); for (k = 0; k < 120; k++) level[k] = 10 * rand(); print "who,x,y"
+    for (i = 0; i < 1200; i++) { k = int(120 * rand()); print 1000 + 7 * k "," rand() "," level[k] + rand() }
+    }' >keys.csv
+run_for 0 train keys.csv --label y --threads 1 --out keys
+grep -q 'model: .* keys chosen' err.txt || fail "expected keys: $(cat err.txt)"
+grep -q 'types=who:category' keys/run.json || fail "expected the encoding in --data: $(cat keys/run.json)"
+run_for 0 eval keys/model.safetensors --data keys.csv --label y
+run_for 0 predict keys/model.safetensors --data keys.csv
+
+# What is not compared: a given model, the classic defaults, a given step size, a few rows, other formats, a pipe.
+for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do
+    # shellcheck disable=SC2086
+    run_for 0 train xor.csv --label y --threads 1 --until epochs=1 $flags
+    grep -q 'model: ' err.txt && fail "$flags: expected no comparison: $(cat err.txt)"
+done
+run_for 0 train synth:digits?n=300 --threads 1 --until epochs=1 --json
+grep -q '"model": "mlp:128,128,128"' out.txt && grep -q '"model_search": null' out.txt || fail "digits: $(cat out.txt)"
+run_for 0 train 'synth:logistic?n=300&d=10' --model auto --threads 1 --until epochs=1 --json
+grep -q '"chosen": "' out.txt || fail "auto of digits: $(cat out.txt)"
+head -n 20 xor.csv >few.csv
+run_for 0 train few.csv --label y --test none --threads 1 --until epochs=1 --json
+grep -q '"model": "logistic"' out.txt || fail "few rows: $(cat out.txt)"
+status=0
+"$DROVE" train --data - --label y --model auto <xor.csv >out.txt 2>err.txt || status=$?
+[ "$status" = 2 ] && grep -q 'model auto: expected data that can be read more than once' err.txt ||
+    fail "pipe: $status $(cat err.txt)"
+run_for 2 train xor.csv --label y --model auto --precision D8M8
+grep -q 'model auto: expected no low --precision' err.txt || fail "precision: $(cat err.txt)"
+
+# Bins of number columns go into the model file.
+run_for 0 train 'sum.csv?bins=8' --label y --model linear --threads 1 --out bins
+run_for 0 eval bins/model.safetensors --data sum.csv --label y
+run_for 2 train 'sum.csv?bins=1000' --label y
+grep -q bins err.txt || fail "bins: $(cat err.txt)"
