@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "data/weights.h"
 #include "run/run.h"
 #include "table/schema.h"
 
@@ -60,25 +61,36 @@ _Static_assert(DROVE_COUNT(candidates) <= DROVE_MOST_CANDIDATES, "room for all r
 /* Of classes with their shares in the whole, the mean of -log(share) over the rows. */
 static double constant_of_classes(const drove_data *held, const double *share)
 {
-    double sum = 0.0;
+    double sum = 0.0, weights = 0.0;
     for (size_t i = 0; i < held->n_rows; i++) {
-        double p = share[held->storage->y_class[drove__data_row(held, i)]];
-        sum -= log(fmax(p, 1e-12));
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        sum -= weight * log(fmax(share[held->storage->y_class[row]], 1e-12));
+        weights += weight;
     }
-    return sum / (double)held->n_rows;
+    return sum / weights;
 }
 
-/* Of values, half the mean square around the mean of the whole, in its unit. */
+/* Of values, half the square around the mean of the whole, summed over an example's values: in
+ * their own unit if there is one, as the run's losses are (targets.h). */
 static double constant_of_values(const drove_run *run)
 {
     const drove_data *held = run->validation;
-    double sum = 0.0;
+    const size_t n = drove__storage_n_values(held->storage);
+    double sum = 0.0, weights = 0.0;
     for (size_t i = 0; i < held->n_rows; i++) {
-        double y = (double)held->storage->y_value[drove__data_row(held, i)];
-        double error = y * run->target_scale + run->target_shift - run->target_mean[0];
-        sum += 0.5 * error * error;
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        for (size_t k = 0; k < n; k++) {
+            double mean = run->target_mean[k];
+            if (run->target_scale != NULL)
+                mean = (mean - run->target_shift[k]) / run->target_scale[k];
+            double error = (double)held->storage->y_value[row * n + k] - mean;
+            sum += weight * 0.5 * error * error;
+        }
+        weights += weight;
     }
-    return sum / (double)held->n_rows;
+    return sum / weights * run->loss_scale;
 }
 
 double drove__search_constant(const drove_run *run)
@@ -200,18 +212,32 @@ static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEX
     return add_key(spec, "types", keys) && add_key(spec, "onehot", number);
 }
 
+/* Value k of each example becomes one with mean 0 and deviation 1. */
+static void standardise(const drove_data *data, size_t k, size_t n)
+{
+    drove_storage *s = data->storage;
+    double mean = 0.0, square = 0.0, weights = 0.0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        double weight = drove__data_metric_weight(data, i);
+        mean += weight * (double)s->y_value[i * n + k];
+        weights += weight;
+    }
+    mean /= weights;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        double d = (double)s->y_value[i * n + k] - mean;
+        square += drove__data_metric_weight(data, i) * d * d / weights;
+    }
+    double factor = square > 0.0 && isfinite(square) ? 1.0 / sqrt(square) : 1.0;
+    for (size_t i = 0; i < s->n_rows; i++)
+        s->y_value[i * n + k] = (float)(((double)s->y_value[i * n + k] - mean) * factor);
+}
+
 /* Trial runs see losses of targets with mean 0 and deviation 1, whatever the first one did. */
 static void standardise_values(const drove_data *data)
 {
-    drove_storage *s = data->storage;
-    double mean = 0.0, square = 0.0, n = (double)s->n_rows;
-    if (s->y_kind != DROVE_Y_VALUE) return;
-    for (size_t i = 0; i < s->n_rows; i++) mean += (double)s->y_value[i] / n;
-    for (size_t i = 0; i < s->n_rows; i++)
-        square += ((double)s->y_value[i] - mean) * ((double)s->y_value[i] - mean) / n;
-    double factor = square > 0.0 && isfinite(square) ? 1.0 / sqrt(square) : 1.0;
-    for (size_t i = 0; i < s->n_rows; i++)
-        s->y_value[i] = (float)(((double)s->y_value[i] - mean) * factor);
+    const size_t n = drove__storage_n_values(data->storage);
+    if (data->storage->y_kind != DROVE_Y_VALUE) return;
+    for (size_t k = 0; k < n; k++) standardise(data, k, n);
 }
 
 /* Some of the rows, in memory of their own. */
@@ -238,6 +264,7 @@ static drove_status read_encoding(search *s, encoding *e)
     if (strcmp(opt.test, "split") != 0) opt.test[0] = '\0';
     DROVE_TRY(drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole));
     drove_data_destroy(test);
+    DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */
     DROVE_TRY(keep_some(opt.seed, &e->data));
     standardise_values(e->data);
     return DROVE_OK;
