@@ -19,7 +19,7 @@ typedef struct drove_run drove_run;
 enum { DROVE_MOST_CANDIDATES = 24, DROVE_CANDIDATE_TEXT_SIZE = 64 };
 
 typedef struct drove_candidate_result {
-    char     name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
+    char name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
     /* means over the divisions it was tried on; constant: of guessing the mean, or the shares of
      * the classes; NaN for label sets */
     double   loss, constant_loss, epochs, log_lr;
