@@ -43,6 +43,18 @@ static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE]
     return DROVE_OK;
 }
 
+/* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
+static drove_status check_classes(const drove_options *opt, const drove_data *train)
+{
+    const drove_storage *s = train->storage;
+    char class[DROVE_CLASS_TEXT_SIZE];
+    if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "--data %s: expected labels of at least two classes, found %.60s in all %zu "
+                       "rows (--label names another column)",
+                       opt->data, drove__class_text(s, 0, class), s->n_rows);
+}
+
 /* The data of the options with --label as a key; test "" or "split" as they are. */
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
                                  drove_data **train, drove_data **test_out, size_t *n_rows_whole)
@@ -52,7 +64,8 @@ drove_status drove__problem_read(const drove_options *opt, const drove_shard *sh
     bool is_named = is_spec && drove__data_takes_label(opt->test);
     DROVE_TRY(complete_spec(opt, data));
     DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
-    return drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole);
+    DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole));
+    return check_classes(opt, *train);
 }
 
 /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
@@ -81,18 +94,6 @@ static drove_status find_target_mean(drove_run *run)
     return DROVE_OK;
 }
 
-/* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
-static drove_status check_classes(const drove_run *run)
-{
-    const drove_storage *s = run->train->storage;
-    char class[DROVE_CLASS_TEXT_SIZE];
-    if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE,
-                       "--data %s: expected labels of at least two classes, found %.60s in all %zu "
-                       "rows (--label names another column)",
-                       run->opt.data, drove__class_text(s, 0, class), s->n_rows);
-}
-
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(drove_run *run)
 {
@@ -108,7 +109,6 @@ drove_status drove__problem_open(drove_run *run)
         drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
-    if (status == DROVE_OK) status = check_classes(run);
     if (status == DROVE_OK) status = weigh_classes(run);
     return status == DROVE_OK ? find_target_mean(run) : status;
 }

@@ -261,9 +261,11 @@ static drove_status read_encoding(search *s, encoding *e)
     drove_options opt = s->run->opt;
     drove_data *test = NULL;
     snprintf(opt.data, sizeof opt.data, "%s", e->spec);
-    if (strcmp(opt.test, "split") != 0) opt.test[0] = '\0';
-    DROVE_TRY(drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole));
+    bool is_first = e == &s->encoding[0]; /* what is wrong with the test data is said at once */
+    if (strcmp(opt.test, "split") != 0 && !is_first) opt.test[0] = '\0';
+    drove_status status = drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole);
     drove_data_destroy(test);
+    DROVE_TRY(status);
     DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */
     DROVE_TRY(keep_some(opt.seed, &e->data));
     standardise_values(e->data);
@@ -281,8 +283,8 @@ static drove_status find_encoding(search *s, const candidate *c, encoding **out)
     if (*out != NULL || s->n_encodings == MOST_ENCODINGS) return DROVE_OK;
     *e = (encoding){.bins = c->bins, .keys = c->keys};
     if (!encode_spec(s, c, e->spec)) return DROVE_OK;
-    DROVE_TRY(read_encoding(s, e));
     s->n_encodings++;
+    DROVE_TRY(read_encoding(s, e));
     *out = e;
     return DROVE_OK;
 }
