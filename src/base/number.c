@@ -1,10 +1,11 @@
 /* base/number.c - strict parsing of numbers; declared in base/spec.h.
  *
- * Floats of data files take a fast path: up to 19 digits as one 64-bit integer, multiplied or
- * divided by a power of ten, in double.  Its error is below 4 units in the last place of a double,
+ * Floats of data files take a fast path: up to 19 digits as one 64-bit integer, multiplied
+ * by a power of ten, in double.  Its error is below 4 units in the last place of a double,
  * so rounding to float is correct unless the double lies that close to the midpoint of two floats.
  * Those cases, and results outside the normal range of a float, go to strtof in a form without a
- * decimal point, so that no locale matters.
+ * decimal point, so that no locale matters.  Without an exponent, digits after the point are read
+ * eight at a time.
  */
 #include "base/spec.h"
 
@@ -23,12 +24,20 @@ enum {
 /* Larger written exponents are cut to this: no text has so many digits. */
 static const int64_t exponent_most_read = 1000000000000;
 
-/* Exact up to 1e22, then rounded to nearest. */
-static const double power_of_ten[] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
-    1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40, 1e41, 1e42, 1e43, 1e44, 1e45, 1e46, 1e47,
-    1e48, 1e49, 1e50, 1e51, 1e52, 1e53, 1e54, 1e55, 1e56, 1e57, 1e58, 1e59, 1e60};
+enum { POWER_MOST = 60 };
+
+/* 10^-60 to 10^60, each rounded to nearest. */
+static const double power_of_ten[2 * POWER_MOST + 1] = {
+    1e-60, 1e-59, 1e-58, 1e-57, 1e-56, 1e-55, 1e-54, 1e-53, 1e-52, 1e-51, 1e-50, 1e-49, 1e-48,
+    1e-47, 1e-46, 1e-45, 1e-44, 1e-43, 1e-42, 1e-41, 1e-40, 1e-39, 1e-38, 1e-37, 1e-36, 1e-35,
+    1e-34, 1e-33, 1e-32, 1e-31, 1e-30, 1e-29, 1e-28, 1e-27, 1e-26, 1e-25, 1e-24, 1e-23, 1e-22,
+    1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9,
+    1e-8,  1e-7,  1e-6,  1e-5,  1e-4,  1e-3,  1e-2,  1e-1,  1e0,   1e1,   1e2,   1e3,   1e4,
+    1e5,   1e6,   1e7,   1e8,   1e9,   1e10,  1e11,  1e12,  1e13,  1e14,  1e15,  1e16,  1e17,
+    1e18,  1e19,  1e20,  1e21,  1e22,  1e23,  1e24,  1e25,  1e26,  1e27,  1e28,  1e29,  1e30,
+    1e31,  1e32,  1e33,  1e34,  1e35,  1e36,  1e37,  1e38,  1e39,  1e40,  1e41,  1e42,  1e43,
+    1e44,  1e45,  1e46,  1e47,  1e48,  1e49,  1e50,  1e51,  1e52,  1e53,  1e54,  1e55,  1e56,
+    1e57,  1e58,  1e59,  1e60};
 
 /* A decimal number in text: [+-] digits [. digits] [e [+-] digits] */
 typedef struct decimal {
@@ -136,22 +145,101 @@ static void write_without_point(const decimal *d, char into[DIGITS_KEPT + 32])
 /* mantissa * 10^exponent as a float; false: the last bit is not certain. */
 static bool fast_path(uint64_t mantissa, int64_t exponent, float *out)
 {
-    const int64_t most = (int64_t)(sizeof power_of_ten / sizeof power_of_ten[0]) - 1;
     const int64_t middle = (int64_t)1 << 28, unsure = 8; /* of the 29 bits that a float lacks */
     if (mantissa == 0) {
         *out = 0.0f;
         return true;
     }
-    if (exponent < -most || exponent > most) return false;
-    double value = (double)mantissa;
-    if (exponent < 0) value /= power_of_ten[-exponent];
-    else value *= power_of_ten[exponent];
+    if (exponent < -POWER_MOST || exponent > POWER_MOST) return false;
+    double value = (double)mantissa * power_of_ten[POWER_MOST + exponent];
     if (value < FLT_MIN * 1.01 || value > FLT_MAX * 0.99) return false;
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     int64_t low = (int64_t)(bits & (((uint64_t)1 << 29) - 1));
     if (low > middle - unsure && low < middle + unsure) return false;
     *out = (float)value;
+    return true;
+}
+
+/* ---- eight digits at a time ---- */
+
+/* Up to eight bytes of text, the first one lowest; zeros behind the end. */
+static inline uint64_t load_eight(const char *at, const char *end)
+{
+    uint64_t word = 0;
+    if (end - at >= (ptrdiff_t)sizeof word) {
+        memcpy(&word, at, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        return word;
+    }
+    for (unsigned shift = 0; at < end; at++, shift += 8)
+        word |= (uint64_t)(unsigned char)*at << shift;
+    return word;
+}
+
+/* How many digits the eight bytes begin with.  The upper half of a digit's byte is 3, also after
+ * adding 6; a sum may carry only out of a byte that is no digit, into bytes that no longer count. */
+static inline unsigned leading_digits(uint64_t word)
+{
+    const uint64_t threes = 0x3030303030303030u, sixes = 0x0606060606060606u;
+    uint64_t others = ((word ^ threes) | ((word + sixes) ^ threes)) & 0xf0f0f0f0f0f0f0f0u;
+    return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) / 8;
+}
+
+/* The number that the first n bytes, 1 to 8 digits, make: neighbours are joined to numbers below
+ * 100, below 10^4, below 10^8.  Zeros move in before the digits. */
+static inline uint64_t join_digits(uint64_t word, unsigned n)
+{
+    word = (word & 0x0f0f0f0f0f0f0f0fu) << (64 - 8 * n);
+    word = word * (10 * 0x100 + 1) >> 8;
+    word = (word & 0x00ff00ff00ff00ffu) * (100 * 0x10000 + 1) >> 16;
+    return (word & 0x0000ffff0000ffffu) * ((uint64_t)10000 * 0x100000000 + 1) >> 32;
+}
+
+/* Appends the digits at *at to *mantissa and counts them; false: more than fit. */
+static inline bool join_all(const char **at, const char *end, uint64_t *mantissa, unsigned *n)
+{
+    static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    unsigned n_found;
+    do {
+        uint64_t word = load_eight(*at, end);
+        n_found = leading_digits(word);
+        if (n_found == 0) return true;
+        *n += n_found;
+        if (*n > DIGITS_IN_U64) return false;
+        *mantissa = *mantissa * power[n_found] + join_digits(word, n_found);
+        *at += n_found;
+    } while (n_found == 8);
+    return true;
+}
+
+/* A number of up to 19 digits without an exponent; false: it is another, or none.  Digits before the
+ * point are few: a loop, whose end the processor guesses, is faster there than to wait for their
+ * count. */
+static inline bool scan_plain(const char *text, const char *end, const char **next, float *out)
+{
+    static const float sign[] = {1.0f, -1.0f}; /* a branch would guess wrong half of the time */
+    const char *c = text;
+    uint64_t mantissa = 0;
+    unsigned n_whole = 0, n_all;
+    bool negative = c < end && *c == '-';
+    float value;
+    c += negative;
+    for (; c < end && is_digit(*c); n_whole++) {
+        if (n_whole == DIGITS_IN_U64) return false;
+        mantissa = mantissa * 10 + (uint64_t)(*c++ - '0');
+    }
+    n_all = n_whole;
+    if (c < end && *c == '.') {
+        c++;
+        if (!join_all(&c, end, &mantissa, &n_all)) return false;
+    }
+    if (n_all == 0 || (c < end && (*c == 'e' || *c == 'E'))) return false;
+    if (!fast_path(mantissa, (int64_t)n_whole - n_all, &value)) return false;
+    *out = sign[negative] * value;
+    *next = c;
     return true;
 }
 
@@ -184,7 +272,9 @@ static bool scan_special(const char *text, const char *end, const char **next, f
     return true;
 }
 
-bool drove__scan_float(const char *text, const char *end, const char **next, float *out)
+/* Not inlined: its buffer would cost every number. */
+__attribute__((noinline)) static bool scan_general(const char *text, const char *end,
+                                                   const char **next, float *out)
 {
     decimal d;
     float value;
@@ -197,6 +287,11 @@ bool drove__scan_float(const char *text, const char *end, const char **next, flo
     *out = d.negative ? -value : value;
     *next = d.end;
     return true;
+}
+
+bool drove__scan_float(const char *text, const char *end, const char **next, float *out)
+{
+    return scan_plain(text, end, next, out) || scan_general(text, end, next, out);
 }
 
 bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out)

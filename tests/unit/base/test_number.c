@@ -251,6 +251,26 @@ static void test_where_a_number_ends(void **state)
     }
 }
 
+/* Digits are read eight at a time: no byte behind them, and no count of them, may mislead that. */
+static void test_any_byte_ends_the_digits(void **state)
+{
+    (void)state;
+    static const char digits[] = "31415926535897932384626";
+    for (int byte = 0; byte < 256; byte++) {
+        for (int n = 0; n < 22; n++) {
+            char plain[32], text[48];
+            const char *next = NULL;
+            float found = 77.0f;
+            if ((byte >= '0' && byte <= '9') || byte == 'e' || byte == 'E') continue;
+            int n_plain = snprintf(plain, sizeof plain, "-7.%.*s", n, digits);
+            int n_text = snprintf(text, sizeof text, "%s%c%s", plain, byte, "9876543210");
+            assert_true(drove__scan_float(text, text + n_text, &next, &found));
+            assert_int_equal(next - text, n_plain);
+            assert_int_equal(bits_of(found), bits_of(strtof(plain, NULL)));
+        }
+    }
+}
+
 static void test_buffer_ends_are_kept(void **state)
 {
     (void)state;
@@ -395,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_very_long_texts),
         cmocka_unit_test(test_where_a_number_ends),
+        cmocka_unit_test(test_any_byte_ends_the_digits),
         cmocka_unit_test(test_buffer_ends_are_kept),
         cmocka_unit_test(test_infinity_and_nan),
         cmocka_unit_test(test_whole_numbers),
