@@ -482,6 +482,24 @@ static drove_status seek(drove_reader *r, uint64_t size_bytes)
     return DROVE_OK;
 }
 
+drove_status drove__reader_read_at(const drove_reader *r, uint64_t offset, void *into,
+                                   size_t size_bytes, size_t *n_read)
+{
+    size_t n_done = 0;
+    while (n_done < size_bytes) {
+        ssize_t n =
+            pread(r->fd, (char *)into + n_done, size_bytes - n_done, (off_t)(offset + n_done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0)
+            return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be read",
+                                     r->path);
+        if (n == 0) break;
+        n_done += (size_t)n;
+    }
+    *n_read = n_done;
+    return DROVE_OK;
+}
+
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
 {
     bool seeks = !r->is_section && !r->is_gzip && !r->is_zstd && r->most_bytes != UINT64_MAX;
@@ -583,6 +601,12 @@ uint64_t drove__reader_most_bytes(const drove_reader *r)
 uint64_t drove__reader_plain_bytes(const drove_reader *r)
 {
     return r->is_gzip || r->is_zstd ? UINT64_MAX : r->most_bytes;
+}
+
+bool drove__reader_is_regular(const drove_reader *r)
+{
+    return !r->is_input && !r->is_section && !r->is_gzip && !r->is_zstd &&
+           r->most_bytes != UINT64_MAX;
 }
 
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)

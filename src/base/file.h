@@ -45,6 +45,11 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes);
 drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes,
                                      size_t *n_read);
 
+/* Reads [offset, offset + size_bytes) of a file for which drove__reader_is_regular; *n_read is less
+ * at the end of the file.  Several threads may call it at once; the position stays. */
+drove_status drove__reader_read_at(const drove_reader *r, uint64_t offset, void *into,
+                                   size_t size_bytes, size_t *n_read);
+
 /* Skips exactly size_bytes, in a plain file without reading them.  Errors: as for reading. */
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes);
 
@@ -66,6 +71,8 @@ uint64_t drove__reader_offset(const drove_reader *r);
 uint64_t drove__reader_most_bytes(const drove_reader *r);
 /* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
 uint64_t drove__reader_plain_bytes(const drove_reader *r);
+/* Whether it is a plain regular file that was opened by its name, not a section. */
+bool drove__reader_is_regular(const drove_reader *r);
 
 /* ---- writing; one thread per writer ----
  *

@@ -125,7 +125,7 @@ static drove_status read_one_label(table_file *f)
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         drove_status status = t->n_labels > 0 ? add_label(f, &t->label[row])
-                                              : drove__labels_add_number(f->labels, 0.0);
+                                              : drove__labels_add(f->labels, NULL, "0", 1, false);
         if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
         if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
     }

@@ -11,12 +11,13 @@ typedef struct drove_content {
     char       *memory;     /* drove__alloc                                        */
     const char *text, *end; /* without a byte order mark                          */
     bool        was_latin1; /* was no UTF-8: each byte was read as one character  */
+    bool        has_quote;  /* a '"' is somewhere in it                           */
 } drove_content;
 
-/* Reads a whole file (base/file.h: plain, gzip, "-").  Errors: DROVE_E_DATA (empty, binary,
+/* Reads a whole file (base/file.h: plain, gzip, "-"), a large plain one by n_threads.  Errors: DROVE_E_DATA (empty, binary,
  * UTF-16, a first line above DROVE_RECORD_MOST_BYTES, more than the memory of this machine), those
  * of drove__reader_open. */
-drove_status drove__content_load(const char *path, drove_content *out);
+drove_status drove__content_load(const char *path, unsigned n_threads, drove_content *out);
 void         drove__content_fini(drove_content *content);
 
 bool drove__is_utf8(const char *text, size_t size_bytes);

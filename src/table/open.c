@@ -81,13 +81,19 @@ static drove_status add_block(drove_table *t, size_t *capacity, const char *star
     return DROVE_OK;
 }
 
-/* Cuts at record ends.  Small files have small blocks, so that all threads have some. */
-static drove_status cut_blocks(drove_table *t, const char *rows)
+/* Small files have small blocks, so that all threads have some. */
+static size_t block_bytes(const char *rows, const char *end)
+{
+    size_t size = (size_t)(end - rows) / 64;
+    return size < SMALL_BYTES ? SMALL_BYTES : size > BLOCK_BYTES ? BLOCK_BYTES : size;
+}
+
+/* Cuts at record ends, in one pass: a quoted line end looks like that of a record. */
+static drove_status cut_in_order(drove_table *t, const char *rows)
 {
     const char *at = rows, *end = t->content.end, *start, *record_end;
+    const size_t size = block_bytes(rows, end);
     size_t capacity = 0;
-    size_t size = (size_t)(end - rows) / 64;
-    size = size < SMALL_BYTES ? SMALL_BYTES : size > BLOCK_BYTES ? BLOCK_BYTES : size;
     while (drove__record_next(&t->dialect, &at, end, &start, &record_end)) {
         drove_table_block *last = t->n_blocks > 0 ? &t->block[t->n_blocks - 1] : NULL;
         if ((size_t)(record_end - start) > DROVE_RECORD_MOST_BYTES) {
@@ -105,6 +111,58 @@ static drove_status cut_blocks(drove_table *t, const char *rows)
         last->end = at;
         t->n_rows++;
     }
+    return DROVE_OK;
+}
+
+/* Counts a block's records; its end becomes NULL if one is too long. */
+static void count_records(void *context, size_t item, unsigned thread)
+{
+    const drove_table *t = context;
+    drove_table_block *block = &t->block[item];
+    const char *at = block->start, *start, *record_end;
+    (void)thread;
+    while (drove__record_next(&t->dialect, &at, block->end, &start, &record_end)) {
+        block->n_rows++;
+        if ((size_t)(record_end - start) <= DROVE_RECORD_MOST_BYTES) continue;
+        block->end = NULL;
+        return;
+    }
+}
+
+/* Cuts at line ends, and counts by several threads. */
+static drove_status cut_at_lines(drove_table *t, const char *rows)
+{
+    const char *end = t->content.end;
+    const size_t size = block_bytes(rows, end);
+    size_t capacity = 0, n_kept = 0;
+    for (const char *start = rows; start < end;) {
+        const char *line_end =
+            (size_t)(end - start) > size
+                ? memchr(start + size, t->dialect.line_end, (size_t)(end - start) - size)
+                : NULL;
+        DROVE_TRY(add_block(t, &capacity, start));
+        start = line_end != NULL ? line_end + 1 : end;
+        t->block[t->n_blocks - 1].end = start;
+    }
+    drove__table_run(t->n_threads, t->n_blocks, count_records, t);
+    for (size_t i = 0; i < t->n_blocks; i++) {
+        drove_table_block *block = &t->block[i];
+        if (block->end == NULL) { /* the other way says where */
+            t->n_blocks = t->n_rows = 0;
+            return cut_in_order(t, rows);
+        }
+        if (block->n_rows == 0) continue; /* blank lines alone */
+        block->first_row = t->n_rows;
+        t->n_rows += block->n_rows;
+        t->block[n_kept++] = *block;
+    }
+    t->n_blocks = n_kept;
+    return DROVE_OK;
+}
+
+static drove_status cut_blocks(drove_table *t, const char *rows)
+{
+    DROVE_TRY(t->content.has_quote ? cut_in_order(t, rows) : cut_at_lines(t, rows));
     if (t->n_rows > UINT32_MAX)
         return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found more", t->path,
                            UINT32_MAX);
@@ -120,7 +178,7 @@ drove_status drove__table_open(const char *path, char separator, drove_header he
     *out = (drove_table){.n_threads = drove__table_threads()};
     out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
     if (out->path == NULL) return drove__fail_nomem(path, strlen(path));
-    DROVE_TRY(drove__content_load(path, &out->content));
+    DROVE_TRY(drove__content_load(path, out->n_threads, &out->content));
     out->dialect = drove__detect_dialect(&out->content, separator);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
     DROVE_TRY(cut_blocks(out, rows));

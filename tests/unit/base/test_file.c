@@ -100,12 +100,36 @@ static void test_standard_input(void **state)
     assert_ok(drove__reader_open("-", &r));
     assert_string_equal(drove__reader_path(r), "standard input");
     assert_int_equal(drove__reader_plain_bytes(r), 8);
+    assert_false(drove__reader_is_regular(r));
     assert_ok(drove__reader_line(r, &line, &length));
     assert_string_equal(line, "one");
     drove__reader_close(r);
     assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
     assert_true(dup2(before, STDIN_FILENO) >= 0);
     close(before);
+}
+
+/* Any part of a regular file, the position left alone. */
+static void test_reading_at(void **state)
+{
+    (void)state;
+    drove_reader *r;
+    char part[8];
+    size_t n = 99;
+    write_bytes("parts", "0123456789", 10);
+    assert_ok(drove__reader_open("parts", &r));
+    assert_true(drove__reader_is_regular(r));
+    assert_ok(drove__reader_read_at(r, 3, part, 4, &n));
+    assert_int_equal(n, 4);
+    assert_memory_equal(part, "3456", 4);
+    assert_ok(drove__reader_read_at(r, 7, part, 8, &n));
+    assert_int_equal(n, 3);
+    assert_memory_equal(part, "789", 3);
+    assert_ok(drove__reader_read_at(r, 10, part, 1, &n));
+    assert_int_equal(n, 0);
+    assert_ok(drove__reader_read(r, part, 2));
+    assert_memory_equal(part, "01", 2);
+    drove__reader_close(r);
 }
 
 /* The whole content, read in random pieces by both reading functions. */
@@ -516,6 +540,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_reading_at),
         cmocka_unit_test(test_zstd),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_lines_after_a_header),

@@ -110,7 +110,7 @@ static void test_names(void **state)
 static drove_status load(const char *path)
 {
     drove_content content;
-    drove_status status = drove__content_load(path, &content);
+    drove_status status = drove__content_load(path, 2, &content);
     drove__content_fini(&content);
     return status;
 }
@@ -123,17 +123,17 @@ static void test_content(void **state)
                 "\xef\xbb\xbf"
                 "a,b\n",
                 7);
-    assert_int_equal(drove__content_load("bom", &content), DROVE_OK);
+    assert_int_equal(drove__content_load("bom", 2, &content), DROVE_OK);
     assert_int_equal(*content.text, 'a');
     drove__content_fini(&content);
     write_text("latin", "na\xefve,\xff\n");
-    assert_int_equal(drove__content_load("latin", &content), DROVE_OK);
+    assert_int_equal(drove__content_load("latin", 2, &content), DROVE_OK);
     assert_true(content.was_latin1);
     assert_int_equal(content.end - content.text, 10);
     assert_memory_equal(content.text, "na\xc3\xafve,\xc3\xbf\n", 10);
     drove__content_fini(&content);
     write_text("utf8", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x91\n");
-    assert_int_equal(drove__content_load("utf8", &content), DROVE_OK);
+    assert_int_equal(drove__content_load("utf8", 2, &content), DROVE_OK);
     assert_false(content.was_latin1);
     drove__content_fini(&content);
     write_bytes("utf16",
@@ -154,6 +154,88 @@ static void test_content(void **state)
         assert_non_null(strstr(drove_error_text(), refused[i][1]));
     }
     assert_int_equal(load("absent"), DROVE_E_FILE);
+}
+
+/* Rows "row,3*row,-row/8" with blank lines between some; *n_bytes of them, in malloc. */
+static char *many_rows(unsigned n_rows, size_t *n_bytes)
+{
+    char *text = malloc((size_t)n_rows * 48 + 16);
+    assert_non_null(text);
+    size_t n = (size_t)sprintf(text, "a,b,c\n");
+    for (unsigned i = 0; i < n_rows; i++)
+        n += (size_t)sprintf(text + n, "%u,%u,%.3f\r\n%s", i, 3 * i, -0.125 * i,
+                             i % 1000 == 7 ? "\n \n" : "");
+    *n_bytes = n;
+    return text;
+}
+
+/* A file that several threads read in pieces; what is special stands in the last one, or across
+ * the border of two. */
+static void test_large_content(void **state)
+{
+    (void)state;
+    size_t n, border = (size_t)3 << 20;
+    char *text = many_rows(300000, &n);
+    drove_content content;
+    assert_true(n > (size_t)5 << 20);
+    for (unsigned n_threads = 1; n_threads <= 3; n_threads++) {
+        write_bytes("large", text, n);
+        assert_int_equal(drove__content_load("large", n_threads, &content), DROVE_OK);
+        assert_int_equal(content.end - content.text, n);
+        assert_memory_equal(content.text, text, n);
+        assert_false(content.has_quote || content.was_latin1);
+        drove__content_fini(&content);
+    }
+    memcpy(text + border - 1, "\xc3\xaf", 2);
+    text[n - 9] = '"';
+    write_bytes("large", text, n);
+    assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
+    assert_true(content.has_quote && !content.was_latin1);
+    drove__content_fini(&content);
+    text[border] = 'x'; /* the first byte of a character without its second */
+    write_bytes("large", text, n);
+    assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
+    assert_true(content.was_latin1);
+    assert_int_equal(content.end - content.text, n + 1);
+    drove__content_fini(&content);
+    text[n - 5] = '\0';
+    write_bytes("large", text, n);
+    assert_int_equal(load("large"), DROVE_E_DATA);
+    char where[40];
+    snprintf(where, sizeof where, "byte %zu is zero", n - 5);
+    assert_non_null(strstr(drove_error_text(), where));
+    assert_int_equal(remove("large"), 0);
+    free(text);
+}
+
+/* Blocks cover all rows in order, with a quote somewhere or without. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    enum { ROWS = 300000 };
+    size_t n;
+    char *text = many_rows(ROWS, &n);
+    for (int has_quote = 0; has_quote < 2; has_quote++) {
+        if (has_quote) memcpy(text, "\"\",,c\n", 6);
+        drove_table t;
+        write_bytes("many", text, n);
+        assert_int_equal(drove__table_open("many", 0, DROVE_HEADER_YES, NULL, 0, &t), DROVE_OK);
+        assert_int_equal(t.content.has_quote, has_quote);
+        assert_int_equal(t.n_rows, ROWS);
+        assert_true(t.n_blocks > 4);
+        uint64_t row = 0;
+        for (size_t b = 0; b < t.n_blocks; b++) {
+            const char *at = t.block[b].start, *start, *end;
+            assert_int_equal(t.block[b].first_row, row);
+            while (drove__record_next(&t.dialect, &at, t.block[b].end, &start, &end))
+                assert_int_equal(strtoull(start, NULL, 10), row++);
+            assert_int_equal(row, t.block[b].first_row + t.block[b].n_rows);
+        }
+        assert_int_equal(row, ROWS);
+        drove__table_fini(&t);
+    }
+    assert_int_equal(remove("many"), 0);
+    free(text);
 }
 
 /* A line above the limit, and a quote that swallows the file. */
@@ -196,8 +278,9 @@ static void test_ragged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),   cmocka_unit_test(test_dialects),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_content),
-        cmocka_unit_test(test_long_line), cmocka_unit_test(test_ragged)};
+        cmocka_unit_test(test_records),       cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_content),
+        cmocka_unit_test(test_large_content), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_long_line),     cmocka_unit_test(test_ragged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
