@@ -128,81 +128,116 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
     return c.has_failed ? drove__fail_nomem("columns", sizeof(value_set) * GROUP) : DROVE_OK;
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* ---- sorting ---- */
+
+/* Ascends as the value does: floats with their sign bit turned, and all bits of negative ones. */
+static uint32_t key_of(uint32_t raw, bool is_date)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    const uint32_t sign = (uint32_t)1 << 31;
+    return is_date || (raw & sign) == 0 ? raw ^ sign : ~raw;
 }
 
-/* The values of a slot that are not missing, ascending: value[*n], from malloc. */
-static drove_status sort_slot(const drove_table *t, const drove_scan_column *column, double **out,
+static double value_of(uint32_t key, bool is_date)
+{
+    const uint32_t sign = (uint32_t)1 << 31;
+    if (is_date) return (double)(int32_t)(key ^ sign);
+    return (double)drove__raw_float((key & sign) != 0 ? key ^ sign : ~key);
+}
+
+/* Sorts key[n] by 11 bits at a time, from the lowest; scratch[n]. */
+static void sort_keys(uint32_t *key, uint32_t *scratch, size_t n)
+{
+    enum { BITS = 11, RADIX = 1 << BITS, PASSES = 3 };
+    size_t place[RADIX];
+    for (unsigned pass = 0; pass < PASSES; pass++) {
+        unsigned shift = pass * BITS;
+        size_t at = 0;
+        memset(place, 0, sizeof place);
+        for (size_t i = 0; i < n; i++) place[key[i] >> shift & (RADIX - 1)]++;
+        for (size_t digit = 0; digit < RADIX; digit++) {
+            size_t count = place[digit];
+            place[digit] = at;
+            at += count;
+        }
+        for (size_t i = 0; i < n; i++) scratch[place[key[i] >> shift & (RADIX - 1)]++] = key[i];
+        memcpy(key, scratch, n * sizeof *key);
+    }
+}
+
+/* key[n] and scratch[n] in one block of malloc. */
+static drove_status allocate_keys(const drove_table *t, uint32_t **out)
+{
+    size_t n = t->n_rows < SIZE_MAX / 2 ? 2 * t->n_rows : SIZE_MAX;
+    *out = drove__grow(NULL, n, sizeof **out);
+    return *out != NULL ? DROVE_OK : drove__fail_nomem("values of a column", n * sizeof **out);
+}
+
+/* Keys of a slot's values that are not missing, ascending: key[*n], from malloc. */
+static drove_status sort_slot(const drove_table *t, const drove_scan_column *column, uint32_t **out,
                               size_t *n_out)
 {
-    double *value = drove__grow(NULL, t->n_rows, sizeof *value);
+    bool is_date = column->scan == DROVE_SCAN_DATE;
+    uint32_t *key;
     size_t n = 0;
-    if (value == NULL) return drove__fail_nomem("median", t->n_rows * sizeof *value);
+    DROVE_TRY(allocate_keys(t, &key));
     for (size_t row = 0; row < t->n_rows; row++) {
         uint32_t raw = t->raw[row * t->n_slots + column->slot];
-        if (column->scan == DROVE_SCAN_DATE) {
-            if ((int32_t)raw != DROVE_DATE_MISSING) value[n++] = (double)(int32_t)raw;
-        } else if (!isnan(drove__raw_float(raw))) {
-            value[n++] = (double)drove__raw_float(raw);
-        }
+        bool is_missing =
+            is_date ? (int32_t)raw == DROVE_DATE_MISSING : isnan(drove__raw_float(raw));
+        key[n] = key_of(raw, is_date);
+        n += !is_missing;
     }
-    qsort(value, n, sizeof *value, compare_doubles);
-    *out = value;
+    sort_keys(key, key + t->n_rows, n);
+    *out = key;
     *n_out = n;
     return DROVE_OK;
 }
 
 drove_status drove__table_median(const drove_table *t, const drove_scan_column *column, double *out)
 {
-    double *value;
+    bool is_date = column->scan == DROVE_SCAN_DATE;
+    uint32_t *key;
     size_t n;
-    DROVE_TRY(sort_slot(t, column, &value, &n));
-    *out = n == 0 ? 0 : n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
-    free(value);
+    DROVE_TRY(sort_slot(t, column, &key, &n));
+    *out = 0;
+    if (n > 0) *out = (value_of(key[(n - 1) / 2], is_date) + value_of(key[n / 2], is_date)) / 2;
+    free(key);
     return DROVE_OK;
 }
 
 drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
                                     size_t n_bins, float **edge, size_t *n_out)
 {
-    double *value;
+    bool is_date = column->scan == DROVE_SCAN_DATE;
+    uint32_t *key;
     size_t n, n_edges = 0;
     float *found = drove__grow(NULL, n_bins + 1, sizeof *found);
     if (found == NULL) return drove__fail_nomem("quantiles", (n_bins + 1) * sizeof *found);
-    drove_status status = sort_slot(t, column, &value, &n);
+    drove_status status = sort_slot(t, column, &key, &n);
     if (status != DROVE_OK) {
         free(found);
         return status;
     }
     for (size_t i = 0; i <= n_bins && n > 0; i++) {
-        float x = (float)value[(n - 1) * i / n_bins];
+        float x = (float)value_of(key[(n - 1) * i / n_bins], is_date);
         if (n_edges == 0 || x > found[n_edges - 1]) found[n_edges++] = x;
     }
-    free(value);
+    free(key);
     *edge = found;
     *n_out = n_edges;
     return DROVE_OK;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out)
 {
-    uint32_t *hash = drove__grow(NULL, t->n_rows, sizeof *hash);
+    uint32_t *hash;
     size_t n = 0;
-    if (hash == NULL) return drove__fail_nomem("texts of a column", t->n_rows * sizeof *hash);
+    DROVE_TRY(allocate_keys(t, &hash));
     for (size_t row = 0; row < t->n_rows; row++) {
         uint32_t raw = t->raw[row * t->n_slots + slot];
         if (raw != 0) hash[n++] = raw;
     }
-    qsort(hash, n, sizeof *hash, compare_words);
+    sort_keys(hash, hash + t->n_rows, n);
     *out = n > 0;
     for (size_t i = 1; i < n; i++) *out += hash[i] != hash[i - 1];
     free(hash);
