@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/run/defaults.py --drove PROGRAM --data DIR [--sets a9a,w8a,...] [--models linear,mlp:128,128,128] [-- FLAG ...]
+"""bench/run/defaults.py --drove PROGRAM --data DIR [--sets a9a,w8a,...] [--models 'linear svm mlp:128,128,128'] [-- FLAG ...]
 
 What drove makes of a data set when it is told nothing but the data, the test data and the model; beside it scikit-learn's
 estimators with their defaults on the same rows, where it can be imported (--no-peers leaves them out).  One JSON line for
@@ -8,13 +8,15 @@ each result on standard output, a table on standard error.  FLAGs go to every dr
 DIR has the folders libsvm/ (a9a.gz, a9a.t.gz, w8a.gz, sector.scale.gz, sector.t.scale.gz, housing_scale.gz,
 abalone_scale.gz, covtype-subset16.binary.scale.gz), uci/ (covtype-subset16.data.gz, optdigits.tra.gz, optdigits.tes.gz) and mnist/.  A set without test rows
 of its own is split 80:20 by a fixed seed; drove and scikit-learn see the same rows, scikit-learn's standardised where they
-are dense (StandardScaler), as its guide asks for.
+are dense (StandardScaler), as its guide asks for.  wall_s and cpu_s (processor time of all threads) are of the whole program
+for drove, reading included, and of fit alone for scikit-learn.
 """
 import argparse
 import gzip
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -74,17 +76,22 @@ def sets(data, folder):
 
 def run_drove(args, specs, model, test_paths):
     command = [args.drove, "train", "--out", "none", "--quiet", "--json", "--data", specs[0], "--test", specs[1], "--model", model, *args.flags]
-    begun = time.monotonic()
+    begun, before = time.monotonic(), children_s()
     done = subprocess.run(command, capture_output=True, text=True)
-    wall_s = time.monotonic() - begun
+    wall_s, cpu_s = time.monotonic() - begun, children_s() - before
     if done.returncode not in (0, 3):
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")
     result = json.loads(done.stdout)
     tuning = result.get("tuning") or {}
-    return {"score": score_of(result), "wall_s": round(wall_s, 1), "rule": result["rule"], "lr": result["lr"],
+    return {"score": score_of(result), "wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1), "rule": result["rule"], "lr": result["lr"],
             "epochs": round(result["epochs"], 2), "updates": result["updates"], "outcome": result["outcome"],
             "validation_loss": tuning.get("validation_loss"), "cuts": tuning.get("cuts"),
             "recoveries": tuning.get("recoveries")}
+
+
+def children_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def score_of(result):
@@ -133,13 +140,13 @@ def run_peers(kind, paths, model):
         scaler = StandardScaler().fit(x)
         x, tx = scaler.transform(x), scaler.transform(tx)
     for estimator in estimators(model, kind == "values"):
-        begun = time.monotonic()
+        begun, before = time.monotonic(), time.process_time()
         estimator.fit(x, y)
-        wall_s = time.monotonic() - begun
+        wall_s, cpu_s = time.monotonic() - begun, time.process_time() - before
         score = estimator.score(tx, ty)
         if kind == "values":
             score = float(((estimator.predict(tx) - ty) ** 2).mean() ** 0.5)
-        yield {"peer": type(estimator).__name__, "score": round(float(score), 6), "wall_s": round(wall_s, 1)}
+        yield {"peer": type(estimator).__name__, "score": round(float(score), 6), "wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)}
 
 
 # ---- all ----
@@ -149,8 +156,8 @@ def main():
     parser.add_argument("--drove", default="build/release/drove")
     parser.add_argument("--data", required=True)
     parser.add_argument("--sets", default="a9a,w8a,sector,covtype,covtype7,mnist,optdigits,housing,abalone")
-    parser.add_argument("--models", default="linear mlp:128,128,128",
-                        help="separated by blanks; linear: logistic where the targets are classes")
+    parser.add_argument("--models", default="linear svm mlp:128,128,128",
+                        help="separated by blanks; linear: logistic where the targets are classes; svm: for classes alone")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--only-peers", action="store_true")
     parser.add_argument("flags", nargs="*", help="for every drove train")
@@ -162,11 +169,13 @@ def main():
             paths = make_paths()
             specs, kind = make(paths)
             for model in args.models.split():
+                if model == "svm" and kind == "values":
+                    continue
                 if model == "linear" and kind != "values":
                     model = "logistic"
                 if not args.only_peers:
                     line(name, model, "drove", run_drove(args, specs, model, paths))
-                if not args.no_peers:
+                if not args.no_peers and model != "svm":  # beside the peers of linear
                     try:
                         for peer in run_peers(kind, paths, model):
                             line(name, model, peer.pop("peer"), peer)
@@ -177,7 +186,7 @@ def main():
 
 def line(name, model, who, result):
     print(json.dumps({"bench": "defaults", "set": name, "model": model, "who": who, **result}), flush=True)
-    print(f"{name:10} {model:16} {who:18} {result['score']:.4f}  {result['wall_s']:7.1f} s  "
+    print(f"{name:10} {model:16} {who:18} {result['score']:.4f}  {result['wall_s']:7.1f} s  {result['cpu_s']:7.1f} s of processor  "
           + " ".join(f"{k} {v}" for k, v in result.items() if k in ("rule", "lr", "epochs")), file=sys.stderr, flush=True)
 
 

@@ -25,7 +25,7 @@ import time
 def drove(args, train, test, label):
     """Score on the test file, the model chosen, seconds."""
     begin = time.monotonic()
-    command = [args.drove, "train", train, "--label", label, "--test", test, "--seed", str(args.seed), "--json", *args.flags]
+    command = [args.drove, "train", train, "--label", label, "--test", test, "--seed", str(args.seed), "--out", "none", "--json", *args.flags]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"tables_auto: {' '.join(command)}: {run.stderr}")

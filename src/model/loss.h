@@ -14,6 +14,9 @@ struct drove_loss_ops {
     void (*eval)(const drovek_table *k, const float *z, const drove_target *target, size_t n_rows,
                  size_t n_outputs, float scale, float *dz, drove_score *score);
     void (*predict)(const float *z, size_t n_rows, size_t n_outputs, float *prob);
+    /* Mean loss of the best constant outputs where share[n] of the rows have each class or label;
+     * NULL: it does not follow from shares. */
+    double (*constant)(const double *share, size_t n);
     bool gives_probability; /* of a class or label, by predict; else values or margins */
 };
 

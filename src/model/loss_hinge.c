@@ -8,6 +8,7 @@
 #include "model/support.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 static size_t n_outputs(const drove_model_io *io, const char **why)
@@ -46,6 +47,14 @@ static void predict(const float *z, size_t n_rows, size_t n_outputs, float *prob
     memcpy(prob, z, n_rows * n_outputs * sizeof *prob); /* distances, not probabilities */
 }
 
+/* Each output says what most rows say: a miss costs 2.  Two classes have one output. */
+static double constant(const double *share, size_t n)
+{
+    double sum = 0.0;
+    for (size_t o = 0; o < n; o++) sum += 2.0 * fmin(share[o], 1.0 - share[o]);
+    return n == 2 ? sum / 2.0 : sum;
+}
+
 const drove_loss_ops drove__loss_hinge = {
     .name = "hinge",
     .help = "max(0, 1 - y z), for classes; more than two: one against all",
@@ -53,4 +62,5 @@ const drove_loss_ops drove__loss_hinge = {
     .n_outputs = n_outputs,
     .eval = eval,
     .predict = predict,
+    .constant = constant,
 };

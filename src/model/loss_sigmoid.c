@@ -116,6 +116,16 @@ static void predict(const float *z, size_t n_rows, size_t n_outputs, float *prob
     for (size_t i = 0; i < n_rows * n_outputs; i++) prob[i] = 1.0f / (1.0f + expf(-z[i]));
 }
 
+static double sigmoid_constant(const double *share, size_t n)
+{
+    double sum = 0.0;
+    for (size_t o = 0; o < n; o++) {
+        const double both[2] = {share[o], 1.0 - share[o]};
+        sum += drove__entropy(both, 2);
+    }
+    return sum;
+}
+
 const drove_loss_ops drove__loss_sigmoid = {
     .name = "sigmoid",
     .help = "cross-entropy of one sigmoid for each label, for multi-label data",
@@ -123,6 +133,7 @@ const drove_loss_ops drove__loss_sigmoid = {
     .n_outputs = sigmoid_outputs,
     .eval = sigmoid_eval,
     .predict = predict,
+    .constant = sigmoid_constant,
     .gives_probability = true,
 };
 
@@ -133,5 +144,6 @@ const drove_loss_ops drove__loss_logistic = {
     .n_outputs = logistic_outputs,
     .eval = logistic_eval,
     .predict = predict,
+    .constant = drove__entropy,
     .gives_probability = true,
 };

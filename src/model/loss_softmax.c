@@ -1,6 +1,7 @@
 /* model/loss_softmax.c - cross-entropy of the softmax: -log(exp(z_t) / sum_o exp(z_o)); one output
  * for each class. */
 #include "model/loss.h"
+#include "model/support.h"
 
 #include <assert.h>
 #include <math.h>
@@ -42,5 +43,6 @@ const drove_loss_ops drove__loss_softmax = {
     .n_outputs = n_outputs,
     .eval = eval,
     .predict = predict,
+    .constant = drove__entropy,
     .gives_probability = true,
 };

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdio.h>
 
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
@@ -15,6 +16,15 @@ void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
     size_t rows = n / WIDTH;
     if (rows > 0) k->bias_act_f32(y, zero, rows, WIDTH, act);
     if (n % WIDTH > 0) k->bias_act_f32(y + rows * WIDTH, zero, 1, n % WIDTH, act);
+}
+
+double drove__entropy(const double *share, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (share[i] > 0.0) sum -= share[i] * log(share[i]);
+    }
+    return sum;
 }
 
 size_t drove__largest(const float *z, size_t n)

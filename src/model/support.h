@@ -12,4 +12,7 @@ void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
 /* Index of the largest of z[n], the first of equals; n >= 1. */
 size_t drove__largest(const float *z, size_t n);
 
+/* -sum of share log(share), in nats: the mean cross-entropy of guessing the shares. */
+double drove__entropy(const double *share, size_t n);
+
 #endif

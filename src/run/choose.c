@@ -1,7 +1,9 @@
 /* run/choose.c - see choose.h.  The numbers are those of docs/results/defaults.md. */
 #include "run/choose.h"
 
+#include "base/mem.h"
 #include "base/spec.h"
+#include "model/loss.h"
 #include "run/exchange.h"
 #include "run/trials.h"
 #include "run/ranks.h"
@@ -17,8 +19,10 @@ static const double WANTED_UPDATES = 100000.0, LEAST_EPOCHS = 10.0, MOST_EPOCHS 
 /* Without validation examples nothing ends such a run early. */
 static const double WANTED_BLIND_UPDATES = 3000.0, MOST_BLIND_EPOCHS = 200.0;
 static const double LEAST_EVALUATION_UPDATES = 100.0, MOST_EVALUATION_UPDATES = 5000.0;
+static const double BLIND_EVALUATIONS = 10.0; /* that decide nothing */
 enum { LEAST_VALIDATION_ROWS = 20, MOST_VALIDATION_ROWS = 10000, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
+static const double MARGIN_STEP = 0.3;
 
 static double clamp(double x, double least, double most)
 {
@@ -30,6 +34,26 @@ void drove__choose_begin(drove_run *run)
     run->lr_is_auto = run->opt.lr <= 0.0;
     run->is_tuned = drove__resolve_is_tuned(&run->opt);
     run->standing.recovers = run->is_tuned;
+}
+
+static bool is_wide(const drove_run *run)
+{
+    const drove_storage *s = run->train->storage;
+    return drove__storage_is_sparse(s) && s->n_features >= WIDE_FEATURES;
+}
+
+/* Updates of a linear model of wide sparse data, which gains more from all rows than from an early
+ * end; 0: this is none.  Hinges are done sooner: a row beyond its margin changes nothing. */
+static double wide_updates(const drove_run *run)
+{
+    static const struct {
+        const char *model;
+        double updates;
+    } rows[] = {{"logistic", 6000.0}, {"linear", 6000.0}, {"svm", 3000.0}};
+    for (size_t i = 0; i < DROVE_COUNT(rows) && is_wide(run); i++) {
+        if (strcmp(run->opt.model, rows[i].model) == 0) return rows[i].updates;
+    }
+    return 0.0;
 }
 
 /* ---- lengths ---- */
@@ -49,9 +73,11 @@ static void choose_until(drove_run *run)
         return;
     }
     if (n_held > MOST_VALIDATION_ROWS) n_held = MOST_VALIDATION_ROWS;
-    if (n_held < LEAST_VALIDATION_ROWS || drove__ranks_hold_shards(run)) {
-        double epochs = clamp(ceil(WANTED_BLIND_UPDATES / updates_per_epoch(run, n)), LEAST_EPOCHS,
-                              MOST_BLIND_EPOCHS);
+    double wanted = wide_updates(run);
+    if (n_held < LEAST_VALIDATION_ROWS || wanted > 0.0 || drove__ranks_hold_shards(run)) {
+        if (wanted == 0.0) wanted = WANTED_BLIND_UPDATES;
+        double epochs =
+            clamp(ceil(wanted / updates_per_epoch(run, n)), LEAST_EPOCHS, MOST_BLIND_EPOCHS);
         snprintf(until, DROVE_TEXT_SIZE, "epochs=%.0f", epochs);
         return;
     }
@@ -85,9 +111,11 @@ static drove_status hold_out(drove_run *run)
 
 static void choose_evaluations(drove_run *run)
 {
-    double updates = updates_per_epoch(run, run->n_train_whole);
+    double updates = updates_per_epoch(run, run->n_train_whole), epochs = run->until.epochs;
+    bool decides = run->validation != NULL || wide_updates(run) == 0.0 || !isfinite(epochs);
     if (run->opt.eval_every > 0.0) return;
     if (!run->is_tuned) run->opt.eval_every = drove__resolve_eval_every(&run->opt);
+    else if (!decides) run->opt.eval_every = fmax(epochs / BLIND_EVALUATIONS, 1.0 / updates);
     else
         run->opt.eval_every =
             clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
@@ -110,11 +138,9 @@ drove_status drove__choose_lengths(drove_run *run)
  * of wide sparse data a dense one. */
 static const char *choose_rule(const drove_run *run)
 {
-    const drove_storage *s = run->train->storage;
     bool is_linear = run->model->is_chain && run->model->n_layers == 1;
-    bool is_wide = drove__storage_is_sparse(s) && s->n_features >= WIDE_FEATURES;
-    if (is_linear) return is_wide ? "sgd" : "adagrad";
-    return is_wide ? "adagrad" : "adam";
+    if (is_linear) return is_wide(run) ? "sgd" : "adagrad";
+    return is_wide(run) ? "adagrad" : "adam";
 }
 
 static void choose_schedule(drove_run *run)
@@ -170,6 +196,43 @@ static drove_status take_first(drove_run *run)
     return status;
 }
 
+/* Mean squared length of the rows as the model sees them; 0: no sparse rows. */
+static double mean_square_length(const drove_run *run)
+{
+    const drove_data *d = run->train;
+    const drove_storage *s = d->storage;
+    double sum = 0.0;
+    if (s->x_kind != DROVE_X_CSR || s->n_rows == 0) return 0.0;
+    for (uint64_t i = s->row_start[0]; i < s->row_start[s->n_rows]; i++) {
+        double x = s->value != NULL ? (double)s->value[i] : 1.0;
+        if (d->factor != NULL) x *= (double)d->factor[s->index[i]];
+        sum += x * x;
+    }
+    return sum / (double)s->n_rows;
+}
+
+/* The hinge of many classes has a scale of its own, the margin of 1, and trials would measure
+ * little but how soon each output learns that its class is rare: a step moves the margin of each
+ * row in its batch by MARGIN_STEP.  0: this is another model. */
+static double lr_of_margin(const drove_run *run)
+{
+    bool is_many = run->model->loss == &drove__loss_hinge && run->model->n_outputs > 1;
+    double length = is_many && strcmp(run->opt.rule, "sgd") == 0 ? mean_square_length(run) : 0.0;
+    return length > 0.0 ? MARGIN_STEP * (double)run->opt.batch / length : 0.0;
+}
+
+/* By the rows' length, or by trials. */
+static drove_status find_lr(drove_run *run, const float *theta)
+{
+    double epochs = isfinite(run->until.epochs) ? run->until.epochs : LEAST_EPOCHS;
+    double lr = lr_of_margin(run);
+    if (lr == 0.0)
+        return drove__trials_run(run, run->opt.rule, theta, epochs * (double)run->n_train_whole,
+                                 &run->trials);
+    run->trials = (drove_trials){.lr = lr, .is_of_margin = true};
+    return DROVE_OK;
+}
+
 drove_status drove__choose_lr(drove_run *run, const float *theta)
 {
     if (!run->is_tuned) return DROVE_OK;
@@ -178,9 +241,7 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
         drove__choose_stretch(run);
         return DROVE_OK;
     }
-    double epochs = isfinite(run->until.epochs) ? run->until.epochs : LEAST_EPOCHS;
-    drove_status status = drove__trials_run(run, run->opt.rule, theta,
-                                            epochs * (double)run->n_train_whole, &run->trials);
+    drove_status status = find_lr(run, theta);
     DROVE_TRY(drove__ranks_agree(run, status));
     DROVE_TRY(take_first(run));
     run->lr_base = run->trials.lr;
@@ -194,6 +255,7 @@ void drove__choose_say(const drove_run *run)
     char how[128] = "the usual one, without trials";
     if (!run->is_tuned) return;
     if (run->search.lr > 0.0) snprintf(how, sizeof how, "that of the chosen model's trial runs");
+    if (r->is_of_margin) snprintf(how, sizeof how, "by the margin and the length of the rows");
     if (r->n_trials > 0)
         snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,
                  (unsigned long long)r->n_steps, r->seconds);

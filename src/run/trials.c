@@ -2,6 +2,7 @@
 #include "run/trials.h"
 
 #include "base/mem.h"
+#include "model/loss.h"
 #include "run/run.h"
 
 #include <math.h>
@@ -186,6 +187,14 @@ double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_fi
     return trial[0].lr;
 }
 
+/* The loss that progress counts from. */
+static double loss_before(const drove_run *run, double loss_first)
+{
+    const drove_loss_ops *loss = run->model->loss;
+    if (loss->constant == NULL || run->target_mean == NULL) return loss_first;
+    return fmin(loss_first, loss->constant(run->target_mean, run->train->storage->n_classes));
+}
+
 static drove_status run_all(bench *b, const char *rule, const grid *g, const float *theta,
                             drove_trials *out)
 {
@@ -195,7 +204,8 @@ static drove_status run_all(bench *b, const char *rule, const grid *g, const flo
         DROVE_TRY(run_trial(b, rule, theta, out->n_steps, &out->trial[i], &loss_first));
     }
     out->n_trials = g->n;
-    out->lr = drove__trials_choose(out->trial, g->n, loss_first, g->tolerance);
+    double before = loss_before(b->run, loss_first);
+    out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
     return DROVE_OK;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct drove_run drove_run;
@@ -28,11 +29,13 @@ typedef struct drove_trials {
     unsigned    n_trials; /* 0: the model is too large for trials, and lr is the rule's usual one */
     uint64_t    n_steps;  /* of each */
     double      seconds;
+    bool        is_of_margin; /* chosen without trials, by the length of the rows (run/choose.c) */
     drove_trial trial[DROVE_MOST_TRIALS]; /* ascending */
 } drove_trials;
 
 /* The choice of these trials, lr ascending: the smallest step size whose loss is within this part
- * of the best's progress from loss_first.  No finite loss: the smallest. */
+ * of the best's progress from loss_first, which is that of the first parameters or of the best
+ * constant outputs, if that is lower: to learn how frequent the classes are is no progress.  No finite loss: the smallest. */
 double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_first,
                             double tolerance);
 

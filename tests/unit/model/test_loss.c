@@ -236,18 +236,70 @@ static void scores_add(void **state)
     assert_int_equal(a.false_negative, 55);
 }
 
+/* Mean loss of constant outputs z[n_outputs] on 16 rows; class k is that of count[k] of them. */
+static double loss_of_outputs(const drove_loss_ops *loss, const float *z, size_t n_outputs,
+                              const unsigned *count, size_t n)
+{
+    enum { ROWS = 16, MOST = 4 };
+    float all[ROWS * MOST];
+    int32_t y[ROWS];
+    size_t row = 0;
+    drovek_table k;
+    drove_score score = {0};
+    for (size_t c = 0; c < n; c++) {
+        for (unsigned i = 0; i < count[c]; i++, row++) {
+            y[row] = (int32_t)c;
+            memcpy(all + row * n_outputs, z, n_outputs * sizeof *z);
+        }
+    }
+    assert_int_equal(row, ROWS);
+    assert_true(fixture_tier(0, &k));
+    const drove_target target = {.y_class = y};
+    loss->eval(&k, all, &target, ROWS, n_outputs, 1.0f, NULL, &score);
+    return score.loss / ROWS;
+}
+
+/* The best constant outputs have the loss that the row says, and no others have less. */
+static void check_constant(const drove_loss_ops *loss, float *z, size_t n_outputs,
+                           const unsigned *count, size_t n)
+{
+    double share[4];
+    for (size_t c = 0; c < n; c++) share[c] = count[c] / 16.0;
+    double expected = loss->constant(share, n);
+    near(loss_of_outputs(loss, z, n_outputs, count, n), expected, 1e-6);
+    for (size_t o = 0; o < n_outputs; o++) {
+        for (int side = -1; side <= 1; side += 2) {
+            z[o] += 0.25f * (float)side;
+            assert_true(loss_of_outputs(loss, z, n_outputs, count, n) >= expected - 1e-6);
+            z[o] -= 0.25f * (float)side;
+        }
+    }
+}
+
+static void constant_outputs(void **state)
+{
+    (void)state;
+    static const unsigned three[] = {10, 4, 2}, two[] = {12, 4}, four[] = {4, 4, 4, 4};
+    float logs[] = {logf(10.0f), logf(4.0f), logf(2.0f)}, odds[] = {logf(4.0f / 12.0f)};
+    float sides[] = {1, -1, -1}, none[] = {-1, -1, -1, -1}, side[] = {-1};
+    check_constant(&drove__loss_softmax, logs, 3, three, 3);
+    check_constant(&drove__loss_logistic, odds, 1, two, 2);
+    check_constant(&drove__loss_hinge, sides, 3, three, 3);
+    check_constant(&drove__loss_hinge, none, 4, four, 4);
+    check_constant(&drove__loss_hinge, side, 1, two, 2);
+    const double share[] = {0.0, 1.0, 0.5};
+    near(drove__loss_sigmoid.constant(share, 3), log(2.0), 1e-12); /* of the last label alone */
+    assert_null(drove__loss_squared.constant);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_of_known_logits),
-        cmocka_unit_test(softmax_of_extreme_logits),
-        cmocka_unit_test(sigmoid_of_known_logits),
-        cmocka_unit_test(sigmoid_of_many_outputs),
-        cmocka_unit_test(logistic_of_known_logits),
-        cmocka_unit_test(hinge_of_known_logits),
-        cmocka_unit_test(squared_of_known_outputs),
-        cmocka_unit_test(probabilities_sum_to_one),
-        cmocka_unit_test(scores_add),
+        cmocka_unit_test(constant_outputs),          cmocka_unit_test(softmax_of_known_logits),
+        cmocka_unit_test(softmax_of_extreme_logits), cmocka_unit_test(sigmoid_of_known_logits),
+        cmocka_unit_test(sigmoid_of_many_outputs),   cmocka_unit_test(logistic_of_known_logits),
+        cmocka_unit_test(hinge_of_known_logits),     cmocka_unit_test(squared_of_known_outputs),
+        cmocka_unit_test(probabilities_sum_to_one),  cmocka_unit_test(scores_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
