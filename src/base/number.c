@@ -180,7 +180,7 @@ static inline uint64_t load_eight(const char *at, const char *end)
 }
 
 /* How many digits the eight bytes begin with.  The upper half of a digit's byte is 3, also after
- * adding 6; a sum may carry only out of a byte that is no digit, into bytes that no longer count. */
+ * adding 6; a sum may carry only out of a byte that is no digit, into bytes that count no more. */
 static inline unsigned leading_digits(uint64_t word)
 {
     const uint64_t threes = 0x3030303030303030u, sixes = 0x0606060606060606u;
@@ -215,9 +215,9 @@ static inline bool join_all(const char **at, const char *end, uint64_t *mantissa
     return true;
 }
 
-/* A number of up to 19 digits without an exponent; false: it is another, or none.  Digits before the
- * point are few: a loop, whose end the processor guesses, is faster there than to wait for their
- * count. */
+/* A number of up to 19 digits without an exponent; false: it is another, or none.  Digits before
+ * the point are few: a loop, whose end the processor guesses, is faster there than to wait for
+ * their count. */
 static inline bool scan_plain(const char *text, const char *end, const char **next, float *out)
 {
     static const float sign[] = {1.0f, -1.0f}; /* a branch would guess wrong half of the time */

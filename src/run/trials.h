@@ -35,7 +35,8 @@ typedef struct drove_trials {
 
 /* The choice of these trials, lr ascending: the smallest step size whose loss is within this part
  * of the best's progress from loss_first, which is that of the first parameters or of the best
- * constant outputs, if that is lower: to learn how frequent the classes are is no progress.  No finite loss: the smallest. */
+ * constant outputs, if that is lower: to learn how frequent the classes are is no progress.  No
+ * finite loss: the smallest. */
 double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_first,
                             double tolerance);
 

@@ -14,9 +14,10 @@ typedef struct drove_content {
     bool        has_quote;  /* a '"' is somewhere in it                           */
 } drove_content;
 
-/* Reads a whole file (base/file.h: plain, gzip, "-"), a large plain one by n_threads.  Errors: DROVE_E_DATA (empty, binary,
- * UTF-16, a first line above DROVE_RECORD_MOST_BYTES, more than the memory of this machine), those
- * of drove__reader_open. */
+/* Reads a whole file (base/file.h: plain, gzip, "-"), a large plain one by n_threads.
+ * Errors: DROVE_E_DATA (empty, binary, UTF-16, a first line above DROVE_RECORD_MOST_BYTES, more
+ * than the memory of this machine, shorter than when it was opened), those of
+ * drove__reader_open. */
 drove_status drove__content_load(const char *path, unsigned n_threads, drove_content *out);
 void         drove__content_fini(drove_content *content);
 
