@@ -158,6 +158,22 @@ typedef struct drove_search_facts { /* --model auto; n 0: nothing was compared *
     drove_candidate_facts candidate[DROVE_FACTS_MOST_CANDIDATES];
 } drove_search_facts;
 
+enum { DROVE_FACTS_MOST_RIVALS = 8 };
+typedef struct drove_rival_facts { /* a strategy that --strategy auto has tried */
+    const char *strategy;
+    unsigned    n_threads;
+    double      rate; /* progress per second, that of one thread being 1; NaN: not measured */
+    double      train_s, examples_per_s, loss; /* of its pieces of training */
+} drove_rival_facts;
+
+typedef struct drove_strategy_facts { /* --strategy auto; how NULL: nothing was to be chosen */
+    const char       *how;            /* "probe", "short", "skipped" */
+    unsigned          n_allowed;      /* threads */
+    unsigned          n, chosen;
+    double            seconds;
+    drove_rival_facts rival[DROVE_FACTS_MOST_RIVALS]; /* the first: one thread */
+} drove_strategy_facts;
+
 typedef struct drove_machine_facts {
     char        host[256];
     const char *cpu;
@@ -206,6 +222,7 @@ typedef struct drove_facts {
     drove_partition_facts partition;
     drove_tuning_facts    tuning;
     drove_search_facts    search;
+    drove_strategy_facts  strategy_choice;
     drove_replica_facts   replicas;
 
     /* of the training and the held-out data; NULL: not computed */

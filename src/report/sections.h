@@ -41,6 +41,11 @@ void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 json_t *drove__report_search_json(const drove_search_facts *s);
 void    drove__report_search_print(const drove_search_facts *s, FILE *stream);
 
+/* ---- strategy.c ---- */
+
+json_t *drove__report_strategy_json(const drove_strategy_facts *s);
+void    drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream);
+
 /* metrics.c: the metrics of the model at the end; null where there are none */
 json_t *drove__report_metrics_json(const drove_metrics *m);
 /* The leading figures of the held-out data, or else of the training data. */

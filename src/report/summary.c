@@ -221,6 +221,8 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     json_object_set_new(object, "partition", partition_json(&f->partition));
     json_object_set_new(object, "tuning", tuning_json(&f->tuning));
     json_object_set_new(object, "model_search", drove__report_search_json(&f->search));
+    json_object_set_new(object, "strategy_choice",
+                        drove__report_strategy_json(&f->strategy_choice));
     drove__report_replicas_json(f, object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }

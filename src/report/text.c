@@ -187,7 +187,15 @@ static void print_files(const drove_facts *f, FILE *stream)
 /* Threads that race give other bits each time, whatever the seed. */
 static void print_repeatable(const drove_facts *f, FILE *stream)
 {
+    const drove_strategy_facts *s = &f->strategy_choice;
     if (f->is_repeatable) return;
+    if (f->n_workers == 1 && s->how != NULL) {
+        fprintf(stream,
+                "  repeatable  not by itself: --strategy auto has measured times; --strategy %s "
+                "repeats this run bit for bit\n",
+                f->strategy);
+        return;
+    }
     fprintf(stream, "  repeatable  no: the order in which %u %s meet is left to chance; %s\n",
             f->n_workers, kind_of_workers(f),
             f->kind == DROVE_WORKER_THREAD && f->n_groups == 0
@@ -204,6 +212,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     fputc('\n', stream);
     drove__report_search_print(&f->search, stream);
     print_tuning(f, stream);
+    drove__report_strategy_print(&f->strategy_choice, stream);
     print_marks(f, stream);
     print_repeatable(f, stream);
     print_speed(f, stream);

@@ -32,6 +32,7 @@ static double clamp(double x, double least, double most)
 void drove__choose_begin(drove_run *run)
 {
     run->lr_is_auto = run->opt.lr <= 0.0;
+    run->state_is_auto = strcmp(run->opt.rule_state, "auto") == 0;
     run->is_tuned = drove__resolve_is_tuned(&run->opt);
     run->standing.recovers = run->is_tuned;
 }

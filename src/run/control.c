@@ -414,6 +414,25 @@ static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
     return DROVE_OK;
 }
 
+drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss)
+{
+    drove_score score;
+    DROVE_TRY(score_data(run, run->train, n_rows, &score));
+    *loss = drove__score_mean_loss(&score);
+    if (!isfinite(*loss) || atomic_load(&run->loop->nonfinite)) *loss = INFINITY;
+    return DROVE_OK;
+}
+
+drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss)
+{
+    run->until.seconds = train_s;
+    DROVE_TRY(train_until(run, UINT64_MAX / 2));
+    DROVE_TRY(check_source(run));
+    if (run->loop->sync->ops->parked != NULL)
+        DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
+    return drove__run_sample_loss(run, n_rows, loss);
+}
+
 drove_status drove__run_control(drove_run *run)
 {
     bool evaluated = true;

@@ -54,7 +54,8 @@ static drove_status fill_workers(const drove_run *run, drove_facts *f)
     }
     f->worker = worker;
     f->n_workers = n;
-    f->is_repeatable = n == 1 || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0;
+    f->is_repeatable = (n == 1 || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+                       run->strategy_probe.reason != DROVE_STRATEGY_PROBED;
     f->kind = kind_of(run);
     return DROVE_OK;
 }
@@ -217,6 +218,33 @@ static void fill_search(const drove_run *run, drove_search_facts *out)
     }
 }
 
+static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_RIVALS <= (int)DROVE_FACTS_MOST_RIVALS, "room for all rivals");
+    static const char *const how[] = {[DROVE_STRATEGY_GIVEN] = NULL,
+                                      [DROVE_STRATEGY_SHORT] = "short",
+                                      [DROVE_STRATEGY_SKIPPED] = "skipped",
+                                      [DROVE_STRATEGY_PROBED] = "probe"};
+    const drove_strategy_probe *p = &run->strategy_probe;
+    *out = (drove_strategy_facts){.how = how[p->reason],
+                                  .n_allowed = p->n_allowed,
+                                  .n = p->n,
+                                  .chosen = p->chosen,
+                                  .seconds = p->seconds};
+    for (unsigned i = 0; i < p->n; i++) {
+        const drove_rival *r = &p->rival[i];
+        const drove_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;
+        out->rival[i] =
+            (drove_rival_facts){.strategy = r->strategy,
+                                .n_threads = r->n_threads,
+                                .rate = r->rate,
+                                .train_s = last != NULL ? last->train_s : NAN,
+                                .examples_per_s =
+                                    last != NULL ? (double)last->n_examples / last->train_s : NAN,
+                                .loss = last != NULL ? last->loss : NAN};
+    }
+}
+
 static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
                                  drove_facts *f)
 {
@@ -231,6 +259,7 @@ static drove_status fill_present(const drove_run *run, const drove_progress *p, 
     fill_machine(run, &f->machine);
     fill_communication(run, &f->communication);
     fill_search(run, &f->search);
+    fill_strategy(run, &f->strategy_choice);
     DROVE_TRY(fill_workers(run, f));
     DROVE_TRY(fill_groups(run, with_history, f));
     return fill_cluster(run, &f->cluster);

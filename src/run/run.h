@@ -4,6 +4,7 @@
  *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
  *   workers.c    the plan's workers: engines, source of batches, host
  *   search.h     --model auto: trial runs of several models
+ *   strategy_probe.h  --strategy auto: pieces of training by several strategies
  *   choose.h     what auto means, once data and model are there      trials.h  step sizes
  *   control.c    stretches of training between evaluations and saves
  *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
@@ -27,6 +28,7 @@
 #include "loop/loop.h"
 #include "run/modelfile.h"
 #include "run/search.h"
+#include "run/strategy_probe.h"
 #include "run/trials.h"
 #include "run/resolve.h"
 #include "run/until.h"
@@ -86,18 +88,21 @@ struct drove_run {
     drove_topo     *topo;
     drove_machine   machine;
     drove_plan      plan;
-    bool            lr_is_auto;  /* --lr was not given */
-    bool            out_is_auto; /* opt.out was "auto": a folder with a number (outname.h) */
-    bool            is_tuned;    /* what was not given is chosen: choose.h */
-    double          lr_base;     /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials    trials;      /* of step sizes */
-    drove_search    search;      /* of --model auto */
+    bool            lr_is_auto;    /* --lr was not given */
+    bool            out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
+    bool            state_is_auto; /* --rule-state was not given */
+    bool            is_tuned;      /* what was not given is chosen: choose.h */
+    double          lr_base;       /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials    trials;        /* of step sizes */
+    drove_search    search;        /* of --model auto */
     double         *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
     double          loss_scale;                  /* from the loss that trains to the reported one */
     drove_place    *place;                       /* [plan.n_workers] */
+    drove_strategy_probe   strategy_probe;       /* of --strategy auto */
     drove_prefetch_state   prefetch_hardware;    /* while the workers train */
     bool                   holds_prefetch;       /* drove__prefetch_release is due */
     const drove_data      *given;                /* of a trial run: its data; else NULL */
+    bool                   borrows_shared;       /* loop->shared is that of another run */
     drove_data            *train, *test;         /* test may be NULL */
     drove_data            *validation;           /* held out of train; NULL: none */
     size_t                 n_train_whole;        /* rows of train, of all ranks together */
@@ -144,6 +149,9 @@ enum { DROVE_SPEC_WITH_LABEL_SIZE = 7 * DROVE_TEXT_SIZE + 32 };
 /* Everything between the options and the first evaluation; of ranks all come to the same status.
  * The run has its options and callbacks, and has joined its ranks.  Errors: of every part. */
 drove_status drove__run_setup(drove_run *run);
+/* With a low --precision, where that is not done: the parameters in the engine's own number format,
+ * and the data.  theta[n_params]: the first parameters.  Errors: DROVE_E_ARG, the engine's. */
+drove_status drove__run_prepare_precision(drove_run *run, const float *theta);
 /* All of it, or as much as there is after a failure; status: how the run ended. */
 void drove__run_teardown(drove_run *run, drove_status status);
 
@@ -192,8 +200,14 @@ typedef struct drove_trial_result {
     double        lr;
 } drove_trial_result;
 
-/* A whole run on data that are read already, whose targets it may standardise in place: no files,
- * no messages.  Errors: those of drove_train. */
+/* A run on data that are read already, whose targets it may standardise in place, up to its first
+ * evaluation: no files, no messages.  shared: what a TYPED engine has prepared for the same data
+ * and options, borrowed; else NULL.  *out: closed by drove__run_close; NULL after a failure.
+ * Errors: those of drove_train. */
+drove_status drove__run_open(const drove_options *opt, const drove_data *given,
+                             drove_engine_shared *shared, drove_run **out);
+void         drove__run_close(drove_run *run);
+/* Such a run as a whole.  Errors: the same. */
 drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
                               drove_trial_result *out);
 

@@ -77,8 +77,9 @@ static void say_notes(const drove_run *run)
         run->test->storage->notes[0] != '\0') {
         drove__run_say(run, "test data: %s", run->test->storage->notes);
     }
+    bool is_chosen = run->strategy_probe.reason != DROVE_STRATEGY_GIVEN;
     bool is_asked = is_procs || (!is_listed && strcmp(run->opt.threads, "all") != 0);
-    if (is_asked && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
+    if (is_asked && !is_chosen && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
         plan->n_workers < plan->n_asked)
         drove__run_say(run, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
@@ -95,11 +96,10 @@ static void say_notes(const drove_run *run)
 
 /* ---- objects ---- */
 
-/* With --precision: the parameters in the engine's own number format. */
-static drove_status setup_precision(drove_run *run, const float *theta)
+drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
 {
     drove_loop *loop = run->loop;
-    if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0) return DROVE_OK;
+    if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0 || loop->shared != NULL) return DROVE_OK;
     if (drove__augment_is_on(&run->train->augment)) {
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected data without crop, pad and mirror",
@@ -114,7 +114,7 @@ static drove_status setup_precision(drove_run *run, const float *theta)
                                  .model_range = run->opt.model_range,
                                  .eta = run->opt.lr,
                                  .weight_decay = run->opt.weight_decay,
-                                 .each = loop->update_rows,
+                                 .each = drove__update_rows(run),
                                  .seed = run->opt.seed,
                                  .reorder = drove__resolve_order(&run->opt) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
@@ -412,6 +412,13 @@ static drove_status setup_partition(drove_run *run)
     return drove__run_check_memory(run);
 }
 
+/* --strategy auto, which may mean fewer workers than were placed for the data. */
+static drove_status choose_strategy(drove_run *run, const float *theta)
+{
+    DROVE_TRY(drove__strategy_probe_run(run, theta));
+    return run->strategy_probe.reason == DROVE_STRATEGY_GIVEN ? DROVE_OK : place_workers(run);
+}
+
 /* What workers share of the run. */
 static void fill_loop(drove_run *run)
 {
@@ -435,7 +442,7 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     DROVE_TRY(drove__run_make_workers(run));
     DROVE_TRY(setup_slices(run));
     DROVE_TRY(setup_spans(run));
-    DROVE_TRY(setup_precision(run, theta));
+    DROVE_TRY(drove__run_prepare_precision(run, theta));
     DROVE_TRY(setup_theta(run));
     DROVE_TRY(setup_optim(run));
     DROVE_TRY(setup_transport(run));
@@ -458,6 +465,7 @@ drove_status drove__run_setup(drove_run *run)
     drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
     if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
     if (status == DROVE_OK) status = drove__choose_lr(run, theta);
+    if (status == DROVE_OK) status = choose_strategy(run, theta);
     if (status == DROVE_OK) {
         share_begin(run);
         status = setup_objects(run, theta);
@@ -489,7 +497,7 @@ static void free_loop(drove_run *run)
     free(loop->slices.slice);
     free(loop->slices.of_layer);
     free(loop->slices.layer);
-    if (loop->shared != NULL) loop->core_ops->dismiss(loop->shared);
+    if (loop->shared != NULL && !run->borrows_shared) loop->core_ops->dismiss(loop->shared);
 }
 
 void drove__run_teardown(drove_run *run, drove_status status)

@@ -49,26 +49,49 @@ static drove_run *alloc_run(const drove_options *options)
     return run;
 }
 
-drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
-                              drove_trial_result *out)
+static void close_run(drove_run *run, drove_status status)
+{
+    drove__run_prefetch_end(run);
+    drove__run_teardown(run, status);
+    if (!run->is_abandoned) drove__free(run);
+}
+
+drove_status drove__run_open(const drove_options *opt, const drove_data *given,
+                             drove_engine_shared *shared, drove_run **out)
 {
     drove_run *run = alloc_run(opt);
+    *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *opt;
     run->given = given;
+    run->loop->shared = shared;
+    run->borrows_shared = shared != NULL;
     run->interrupts_before = drove__run_interrupts();
     drove_status status = drove__ranks_join(run);
     if (status == DROVE_OK) status = drove__run_setup(run);
-    if (status == DROVE_OK) status = drove__run_control(run);
-    drove__run_prefetch_end(run);
+    if (status == DROVE_OK) *out = run;
+    else close_run(run, status);
+    return status;
+}
+
+void drove__run_close(drove_run *run)
+{
+    close_run(run, DROVE_OK);
+}
+
+drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
+                              drove_trial_result *out)
+{
+    drove_run *run;
+    DROVE_TRY(drove__run_open(opt, given, NULL, &run));
+    drove_status status = drove__run_control(run);
     if (status == DROVE_OK)
         *out = (drove_trial_result){.outcome = run->outcome,
                                     .best_loss = run->standing.best_loss,
                                     .best_epochs = run->standing.back_epochs,
                                     .constant_loss = drove__search_constant(run),
                                     .lr = run->opt.lr};
-    drove__run_teardown(run, status);
-    if (!run->is_abandoned) drove__free(run);
+    close_run(run, status);
     return status;
 }
 

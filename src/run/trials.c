@@ -227,3 +227,12 @@ drove_status drove__trials_run(const drove_run *run, const char *rule, const flo
     out->seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
     return status;
 }
+
+drove_status drove__trials_step_work(const drove_run *run, double *out)
+{
+    drove_optim *optim;
+    DROVE_TRY(make_optim(run, run->opt.rule, run->opt.lr, &optim));
+    *out = work_of_step(run, optim, (double)drove__update_rows(run));
+    drove__optim_destroy(optim);
+    return DROVE_OK;
+}

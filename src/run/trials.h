@@ -45,4 +45,8 @@ double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_fi
 drove_status drove__trials_run(const drove_run *run, const char *rule, const float *theta,
                                double n_examples, drove_trials *out);
 
+/* Multiply-adds of one update of the run's rule, its gradient included.  Errors: those of the rule,
+ * DROVE_E_NOMEM. */
+drove_status drove__trials_step_work(const drove_run *run, double *out);
+
 #endif

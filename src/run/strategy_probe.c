@@ -1,0 +1,414 @@
+/* run/strategy_probe.c - see strategy_probe.h.  The numbers are those of
+ * docs/results/strategy-auto.md. */
+#include "run/strategy_probe.h"
+
+#include "run/choose.h"
+#include "run/control.h"
+#include "run/progress.h"
+#include "run/registry.h"
+#include "run/trials.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- candidates ---- */
+
+enum { ONE_THREAD, HALF, ALL }; /* of the threads allowed */
+
+typedef struct candidate {
+    const char *strategy;
+    int threads;
+    unsigned least; /* threads allowed, fewer: not tried */
+} candidate;
+
+/* Ascending by threads; of as many, those that lose fewest steps first. */
+static const candidate candidates[] = {
+    {.strategy = "sequential", .threads = ONE_THREAD, .least = 1},
+    {.strategy = "hogwild", .threads = HALF, .least = 4},
+    {.strategy = "hogwild", .threads = ALL, .least = 2},
+    {.strategy = "replicas?merge=sum", .threads = ALL, .least = 2},
+    {.strategy = "sync", .threads = ALL, .least = 2},
+};
+
+static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
+static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
+/* A run that may end sooner lasts about so much of its budget. */
+static const double USUAL_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
+/* One core by counts: an example, and a multiply-add of dense and of sparse data. */
+static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9;
+
+static const double FIRST_PIECE_PART = 0.002, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
+static const double FIRST_UPDATES = 50.0;
+enum { LEAST_PIECES = 4, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
+static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
+
+/* Rates within a tenth of each other are alike; beyond these the probe goes on no longer. */
+static const double MARGIN = 1.1, TIE = 0.9, CLEAR = 1.25, SLOW = 0.9, VERY_SLOW = 0.6;
+/* Of the loss that both have lost: the last bit of it is noise. */
+static const double LEVEL = 0.95;
+
+double drove__strategy_probe_budget(double run_s)
+{
+    return fmin(PROBE_PART * run_s, MOST_PROBE_S);
+}
+
+/* ---- rates ---- */
+
+/* Where between two pieces the loss was: it falls about with the logarithm of the examples. */
+static double between(double n0, double loss0, double n1, double loss1, double level)
+{
+    double part = (loss0 - level) / (loss0 - loss1);
+    return n0 > 0.0 ? n0 * pow(n1 / n0, part) : n1 * part;
+}
+
+/* Examples until the loss was at `level` for the first time; infinity: never. */
+static double examples_to(const drove_rival *r, double loss_first, double level)
+{
+    double n0 = 0.0, loss0 = loss_first;
+    for (unsigned i = 0; i < r->n_pieces; i++) {
+        const drove_piece *p = &r->piece[i];
+        double n = (double)p->n_examples;
+        if (p->loss <= level) return between(n0, loss0, n, p->loss, level);
+        if (!isfinite(p->loss)) return INFINITY;
+        n0 = n;
+        loss0 = p->loss;
+    }
+    return INFINITY;
+}
+
+static double best_loss(const drove_rival *r, double loss_first)
+{
+    double best = loss_first;
+    for (unsigned i = 0; i < r->n_pieces; i++) best = fmin(best, r->piece[i].loss);
+    return best;
+}
+
+/* Examples of a second in piece i alone. */
+static double speed(const drove_rival *r, unsigned i)
+{
+    const drove_piece none = {0}, *at = &r->piece[i], *before = i > 0 ? at - 1 : &none;
+    return (double)(at->n_examples - before->n_examples) / (at->train_s - before->train_s);
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The lower median of the ratios of pieces that were trained one after the other; the first, which
+ * meets cold caches, counts alone only. */
+static double speed_ratio(const drove_rival *one, const drove_rival *other)
+{
+    double ratio[DROVE_MOST_PIECES];
+    unsigned n_pieces = one->n_pieces < other->n_pieces ? one->n_pieces : other->n_pieces, n = 0;
+    for (unsigned i = n_pieces > 1 ? 1 : 0; i < n_pieces; i++)
+        ratio[n++] = speed(other, i) / speed(one, i);
+    qsort(ratio, n, sizeof *ratio, compare_reals);
+    return ratio[(n - 1) / 2];
+}
+
+double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
+                                  double loss_first)
+{
+    if (one->n_pieces == 0 || other->n_pieces == 0) return NAN;
+    double loss_one = best_loss(one, loss_first), loss_other = best_loss(other, loss_first);
+    if (!(loss_one < loss_first)) return NAN;
+    if (!(loss_other < loss_first) || !isfinite(other->piece[other->n_pieces - 1].loss)) return 0.0;
+    double level = loss_first - LEVEL * (loss_first - fmax(loss_one, loss_other));
+    double progress = examples_to(one, loss_first, level) / examples_to(other, loss_first, level);
+    return fmin(progress, 1.0) * speed_ratio(one, other);
+}
+
+/* ---- the choice ---- */
+
+static bool is_measured(const drove_rival *r)
+{
+    return r->n_pieces >= LEAST_PIECES && isfinite(r->rate);
+}
+
+static double best_rate(const drove_strategy_probe *p)
+{
+    double best = 0.0;
+    for (unsigned i = 1; i < p->n; i++)
+        if (is_measured(&p->rival[i])) best = fmax(best, p->rival[i].rate);
+    return best;
+}
+
+unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
+{
+    double best = best_rate(p);
+    if (best < MARGIN) return 0;
+    for (unsigned i = 1; i < p->n; i++)
+        if (is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best) return i;
+    return 0;
+}
+
+bool drove__strategy_probe_is_out(const drove_strategy_probe *p, unsigned i)
+{
+    const drove_rival *r = &p->rival[i];
+    if (r->n_pieces < LEAST_PIECES - 1 || isnan(r->rate)) return false;
+    return r->rate < (r->n_pieces < LEAST_PIECES ? VERY_SLOW : SLOW);
+}
+
+bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
+{
+    return best_rate(p) >= CLEAR;
+}
+
+/* ---- how long ---- */
+
+/* Examples that the run will train on. */
+static double expected_examples(const drove_run *run)
+{
+    const drove_until *u = &run->until;
+    double n = (isfinite(u->epochs) ? u->epochs : USUAL_EPOCHS) * (double)run->n_train_whole;
+    if (u->updates != UINT64_MAX) n = fmin(n, (double)u->updates * (double)run->opt.batch);
+    return u->patience > 0 || drove__until_has_target(u) ? USUAL_PART * n : n;
+}
+
+/* Seconds of an example on one core, by counts alone. */
+static drove_status seconds_by_counts(const drove_run *run, double *out)
+{
+    double work, rows = (double)drove__update_rows(run);
+    bool is_sparse = drove__storage_is_sparse(run->train->storage);
+    DROVE_TRY(drove__trials_step_work(run, &work));
+    *out = EXAMPLE_S + work / rows * (is_sparse ? SPARSE_S : DENSE_S);
+    return DROVE_OK;
+}
+
+/* ---- runs of the probe ---- */
+
+typedef struct contest {
+    drove_run *run;
+    drove_strategy_probe *out;
+    drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
+    size_t n_sample;
+    double n_examples;        /* expected_examples */
+    double update_s;          /* of an update on one core, by counts */
+    double budget_s, round_s; /* of the probe; the last round */
+    uint64_t begun_ns;
+} contest;
+
+static double elapsed(const contest *c)
+{
+    return (double)(drove__clock_now(c->run->loop->clock) - c->begun_ns) * 1e-9;
+}
+
+static void list_rivals(const drove_run *run, drove_strategy_probe *out)
+{
+    const unsigned n = out->n_allowed = run->plan.n_asked;
+    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
+        const candidate *c = &candidates[i];
+        if (n < c->least) continue;
+        out->rival[out->n++] = (drove_rival){.strategy = c->strategy,
+                                             .n_threads = c->threads == ALL    ? n
+                                                          : c->threads == HALF ? n / 2
+                                                                               : 1,
+                                             .rate = NAN};
+    }
+}
+
+/* The run's problem and method, which auto has settled; no end, no files, no second look at test
+ * data. */
+static void entrant_options(const contest *c, const drove_rival *r, drove_options *out)
+{
+    const drove_run *run = c->run;
+    *out = run->opt;
+    snprintf(out->strategy, sizeof out->strategy, "%s", r->strategy);
+    snprintf(out->threads, sizeof out->threads, "%u", r->n_threads);
+    snprintf(out->defaults, sizeof out->defaults, "classic"); /* nothing is chosen again */
+    snprintf(out->until, sizeof out->until, "seconds=%g", 10.0 * MOST_PROBE_S);
+    snprintf(out->save_every, sizeof out->save_every, "never");
+    snprintf(out->prefetch, sizeof out->prefetch, "%s",
+             drove__prefetch_wants_hints(run->opt.prefetch) ? "on" : "hardware");
+    snprintf(out->metrics, sizeof out->metrics, "none");
+    if (run->state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
+    out->test[0] = out->out[0] = out->timeline[0] = out->features[0] = '\0';
+    out->class_weight[0] = '\0'; /* the data have it */
+    out->eval_every = 1.0;
+}
+
+/* Enough for some updates, if the budget allows the pieces that make a choice. */
+static double first_piece(const contest *c)
+{
+    double piece_s = FIRST_PIECE_PART / PROBE_PART * c->budget_s;
+    piece_s = fmax(piece_s, fmin(FIRST_UPDATES * c->update_s, c->budget_s / (16.0 * c->out->n)));
+    return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
+}
+
+/* Seconds of the fewest rounds that make a choice, of one entrant. */
+static double least_rounds(const contest *c)
+{
+    return first_piece(c) * (1 << (LEAST_PIECES - 1)) + SAMPLE_S * (LEAST_PIECES + 1);
+}
+
+static void open_entrant(contest *c, unsigned i)
+{
+    drove_options opt;
+    entrant_options(c, &c->out->rival[i], &opt);
+    (void)drove__run_open(&opt, c->run->train, c->run->loop->shared, &c->entrant[i]);
+}
+
+/* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
+static bool open_entrants(contest *c)
+{
+    double setup_s = 0.0, round_s = least_rounds(c);
+    unsigned n_open = 0;
+    for (unsigned i = 0; i < c->out->n; i++) {
+        double before_s = elapsed(c), n_then = n_open + (i == 0 ? 2.0 : 1.0);
+        if (before_s + setup_s + n_then * round_s > c->budget_s) break;
+        open_entrant(c, i);
+        n_open += c->entrant[i] != NULL;
+        if (c->entrant[0] == NULL) break;
+        setup_s = (elapsed(c) - before_s) * (i == 0 ? c->out->n_allowed : 1.0); /* by workers */
+    }
+    return c->entrant[0] != NULL && n_open > 1;
+}
+
+static void close_entrants(contest *c)
+{
+    for (unsigned i = 0; i < c->out->n; i++)
+        if (c->entrant[i] != NULL) drove__run_close(c->entrant[i]);
+}
+
+static void drop(contest *c, unsigned i)
+{
+    drove__run_close(c->entrant[i]);
+    c->entrant[i] = NULL;
+}
+
+/* The next piece of rival i, up to train_s of training. */
+static void train_piece(contest *c, unsigned i, double train_s)
+{
+    drove_rival *r = &c->out->rival[i];
+    drove_piece *piece = &r->piece[r->n_pieces];
+    drove_run *run = c->entrant[i];
+    drove_status status = drove__run_piece(run, train_s, c->n_sample, &piece->loss);
+    if (status != DROVE_OK) {
+        drop(c, i);
+        return;
+    }
+    piece->train_s = (double)run->standing.train_ns * 1e-9;
+    piece->n_examples = drove__run_examples(run);
+    r->n_pieces++;
+}
+
+/* A piece of each, then their rates; true: the probe goes on. */
+static bool do_round(contest *c, double train_s)
+{
+    drove_strategy_probe *out = c->out;
+    unsigned n_left = 0;
+    double before_s = elapsed(c);
+    for (unsigned i = 0; i < out->n; i++)
+        if (c->entrant[i] != NULL) train_piece(c, i, train_s);
+    if (c->entrant[0] == NULL || drove__run_signal(c->run) != 0) return false;
+    for (unsigned i = 1; i < out->n; i++) {
+        if (c->entrant[i] == NULL) continue;
+        out->rival[i].rate =
+            drove__strategy_probe_rate(&out->rival[0], &out->rival[i], out->loss_first);
+    }
+    for (unsigned i = 1; i < out->n; i++) {
+        if (c->entrant[i] != NULL && drove__strategy_probe_is_out(out, i)) drop(c, i);
+        n_left += c->entrant[i] != NULL;
+    }
+    c->round_s = elapsed(c) - before_s;
+    return n_left > 0 && !drove__strategy_probe_is_clear(out);
+}
+
+/* The whole run, at the best speed that one thread has shown. */
+static void correct_budget(contest *c)
+{
+    const drove_rival *one = &c->out->rival[0];
+    double best = 0.0;
+    for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
+    if (best > 0.0)
+        c->budget_s =
+            drove__strategy_probe_budget(fmin(c->n_examples / best, c->run->until.seconds));
+}
+
+static void do_rounds(contest *c)
+{
+    double train_s = first_piece(c);
+    bool goes_on = true;
+    for (unsigned k = 0; k < DROVE_MOST_PIECES && goes_on; k++) {
+        goes_on = do_round(c, train_s);
+        correct_budget(c);
+        if (elapsed(c) + 2.0 * c->round_s > c->budget_s) return;
+        train_s *= 2.0;
+    }
+}
+
+static void hold_contest(contest *c)
+{
+    drove_strategy_probe *out = c->out;
+    if (!open_entrants(c)) return;
+    if (drove__run_sample_loss(c->entrant[0], c->n_sample, &out->loss_first) != DROVE_OK) return;
+    do_rounds(c);
+    out->chosen = drove__strategy_probe_choose(out);
+    out->reason = out->rival[0].n_pieces > 0 ? DROVE_STRATEGY_PROBED : DROVE_STRATEGY_SKIPPED;
+}
+
+/* ---- the run ---- */
+
+/* Has the run a choice?  What is given keeps its meaning. */
+static bool is_open(const drove_run *run)
+{
+    const drove_options *o = &run->opt;
+    return strcmp(o->strategy, "auto") == 0 && strcmp(o->defaults, "classic") != 0 &&
+           run->plan.host == DROVE_HOST_THREADS && run->plan.n_asked > 1 && run->ranks.n == 1 &&
+           o->workers[0] == '\0' && o->partition[0] == '\0' && o->resume[0] == '\0' &&
+           strcmp(o->shard, "whole") == 0;
+}
+
+/* run->opt and run->plan take the choice. */
+static drove_status take(drove_run *run, const drove_rival *chosen)
+{
+    drove_options *o = &run->opt;
+    drove_plan plan;
+    snprintf(o->strategy, sizeof o->strategy, "%s", chosen->strategy);
+    if (chosen->n_threads > 1 && chosen->n_threads < run->plan.n_asked)
+        snprintf(o->threads, sizeof o->threads, "%u", chosen->n_threads);
+    DROVE_TRY(drove__plan_make(o, &run->machine, &drove__plan_registry, &plan));
+    drove__plan_fini(&run->plan);
+    run->plan = plan;
+    if (!run->state_is_auto) return DROVE_OK;
+    snprintf(o->rule_state, sizeof o->rule_state, "auto");
+    const char *state = drove__resolve_rule_state(o, run->plan.ops->needs);
+    snprintf(o->rule_state, sizeof o->rule_state, "%s", state);
+    return DROVE_OK;
+}
+
+static size_t sample_rows(const drove_run *run, double example_s)
+{
+    double n = fmin(fmax(SAMPLE_S / example_s, LEAST_SAMPLE), MOST_SAMPLE);
+    return n < (double)run->train->n_rows ? (size_t)n : run->train->n_rows;
+}
+
+drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
+{
+    drove_strategy_probe *out = &run->strategy_probe;
+    double example_s;
+    if (!is_open(run)) return DROVE_OK;
+    DROVE_TRY(seconds_by_counts(run, &example_s));
+    contest c = {.run = run,
+                 .out = out,
+                 .n_sample = sample_rows(run, example_s),
+                 .n_examples = expected_examples(run),
+                 .update_s = example_s * (double)drove__update_rows(run)};
+    double run_s = fmin(c.n_examples * example_s, run->until.seconds);
+    c.budget_s = drove__strategy_probe_budget(run_s);
+    list_rivals(run, out);
+    out->reason = DROVE_STRATEGY_SHORT;
+    if (run_s < LEAST_RUN_S) return take(run, &out->rival[0]);
+    out->reason = DROVE_STRATEGY_SKIPPED;
+    DROVE_TRY(drove__run_prepare_precision(run, theta)); /* not the probe's time: it is kept */
+    c.begun_ns = drove__clock_now(run->loop->clock);
+    hold_contest(&c);
+    close_entrants(&c);
+    out->seconds = elapsed(&c);
+    if (out->reason == DROVE_STRATEGY_PROBED) out->rival[0].rate = 1.0;
+    return take(run, &out->rival[out->chosen]);
+}

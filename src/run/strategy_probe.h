@@ -1,0 +1,78 @@
+/* run/strategy_probe.h - --strategy auto: the strategy and the number of threads with the fastest
+ * progress on these data and this machine.
+ *
+ * Candidates, rows of the table in strategy_probe.c, train by turns, each from the run's first
+ * parameters, with its rule, step size and batch, in pieces that double.  After each piece the loss
+ * on a fixed sample of the training data is measured.  A candidate's rate, one thread being 1, is
+ * the product of two factors: its speed in examples per second, as the median over pairs of pieces
+ * that follow each other; and the part of its examples that one thread would have needed for the
+ * same loss, at most 1.  So steps alone make no choice, a lucky loss makes none either, and a short
+ * disturbance of the machine or a cold cache changes neither factor much.  What the probe trains is
+ * thrown away.
+ *
+ * A run that is too short by its counts alone takes one thread, without a clock: such a choice, and
+ * so such a run, is the same each time.
+ *
+ * Threads: the caller's of drove_train, before the run has workers.
+ */
+#ifndef DROVE_RUN_STRATEGY_PROBE_H
+#define DROVE_RUN_STRATEGY_PROBE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct drove_run drove_run;
+
+enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 10 };
+
+typedef struct drove_piece { /* sums since the first parameters */
+    double   train_s, loss;  /* loss infinite: it was not finite */
+    uint64_t n_examples;
+} drove_piece;
+
+typedef struct drove_rival {
+    const char *strategy; /* spec */
+    unsigned    n_threads;
+    double      rate;     /* drove__strategy_probe_rate; NaN: not measured */
+    unsigned    n_pieces; /* 0: it does not run here, or there was no time */
+    drove_piece piece[DROVE_MOST_PIECES];
+} drove_rival;
+
+typedef enum drove_strategy_reason {
+    DROVE_STRATEGY_GIVEN,   /* or settled by what was given: one thread, workers, ranks ... */
+    DROVE_STRATEGY_SHORT,   /* too short a run for a probe: one thread */
+    DROVE_STRATEGY_SKIPPED, /* a probe costs too much, or nothing else runs here: one thread */
+    DROVE_STRATEGY_PROBED
+} drove_strategy_reason;
+
+typedef struct drove_strategy_probe {
+    drove_strategy_reason reason;
+    unsigned              n_allowed; /* threads */
+    unsigned              n, chosen; /* rival[0] is one thread */
+    double                loss_first, seconds;
+    drove_rival           rival[DROVE_MOST_RIVALS]; /* ascending by threads */
+} drove_strategy_probe;
+
+/* Seconds that a probe may take of a run of so many. */
+double drove__strategy_probe_budget(double run_s);
+/* Progress of `other` per second, that of `one` being 1, from their pieces; NaN: either has none,
+ * or `one` has made no progress. */
+double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
+                                  double loss_first);
+/* The choice: the fewest threads whose rate is about the best; rival 0 unless another is clearly
+ * faster and was measured often enough. */
+unsigned drove__strategy_probe_choose(const drove_strategy_probe *probe);
+/* Is rival i, not 0, so slow that it need not go on?  Is one so fast that the probe may end? */
+bool drove__strategy_probe_is_out(const drove_strategy_probe *probe, unsigned i);
+bool drove__strategy_probe_is_clear(const drove_strategy_probe *probe);
+
+/* Replaces the strategy of --strategy auto in run->opt and run->plan, where the run may choose:
+ * threads of this process, more than one allowed, a new run, not --defaults classic.  After rule
+ * and step size are known, before there are workers.  theta[n_params]: the first parameters.
+ * Errors: DROVE_E_NOMEM, those of a plan and of low-precision parameters; candidates that fail are
+ * left out. */
+drove_status drove__strategy_probe_run(drove_run *run, const float *theta);
+
+#endif

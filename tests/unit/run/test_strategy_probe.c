@@ -1,0 +1,157 @@
+/* The strategy that a probe comes to, from given measurements. */
+#include "run/strategy_probe.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const double FIRST = 1.0; /* loss of the first parameters */
+
+/* The loss after so many examples of a method that needs `factor` times those of one thread. */
+static double loss_after(double n_examples, double factor)
+{
+    return FIRST / (1.0 + n_examples / (1000.0 * factor));
+}
+
+/* Pieces that double, at a steady speed; the curves are sampled where the speed says. */
+static drove_rival rival(unsigned n_threads, double per_s, double factor, unsigned n_pieces)
+{
+    drove_rival r = {.strategy = "any", .n_threads = n_threads, .n_pieces = n_pieces, .rate = NAN};
+    for (unsigned i = 0; i < n_pieces; i++) {
+        double train_s = 0.01 * (double)(1u << i);
+        r.piece[i] = (drove_piece){.train_s = train_s,
+                                   .n_examples = (uint64_t)(per_s * train_s),
+                                   .loss = loss_after(per_s * train_s, factor)};
+    }
+    return r;
+}
+
+static void a_faster_method_of_the_same_steps(void **state)
+{
+    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.6e5, 1.0, 5);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.6) < 0.05);
+    assert_true(drove__strategy_probe_rate(&one, &one, FIRST) == 1.0);
+}
+
+/* Twice the steps in a second, each worth less than half as much. */
+static void steps_alone_do_not_win(void **state)
+{
+    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 6), other = rival(2, 2e5, 2.5, 6);
+    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
+    assert_true(fabs(rate - 2.0 / 2.5) < 0.08);
+}
+
+/* A better loss from fewer examples is luck: the speed is the limit. */
+static void a_lucky_loss_does_not_win(void **state)
+{
+    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1e5, 0.4, 5);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.0) < 1e-3);
+}
+
+/* The first piece of one thread is slow, as it fetches the data, and one of the other's is. */
+static void cold_caches_and_a_disturbance(void **state)
+{
+    (void)state;
+    drove_rival one = rival(1, 1e5, 1.0, 5);
+    const drove_rival other = rival(2, 1.5e5, 1.0, 5);
+    for (unsigned i = 0; i < one.n_pieces; i++) one.piece[i].train_s += 0.3;
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+    one.piece[4].train_s += 1.0;
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+}
+
+static void losses_that_say_nothing(void **state)
+{
+    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 4), none = rival(2, 1e5, 1.0, 0);
+    drove_rival bad = rival(2, 3e5, 1.0, 4), flat = one;
+    assert_true(isnan(drove__strategy_probe_rate(&one, &none, FIRST)));
+    bad.piece[3].loss = INFINITY;
+    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
+    for (unsigned i = 0; i < 4; i++) bad.piece[i].loss = FIRST + 1.0;
+    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
+    for (unsigned i = 0; i < 4; i++) flat.piece[i].loss = FIRST;
+    assert_true(isnan(drove__strategy_probe_rate(&flat, &one, FIRST)));
+}
+
+static drove_strategy_probe of_rates(const double *rate, unsigned n)
+{
+    drove_strategy_probe p = {.n = n + 1};
+    p.rival[0] = rival(1, 1e5, 1.0, 5);
+    for (unsigned i = 0; i < n; i++) {
+        p.rival[i + 1] = rival(2 + i, 1e5, 1.0, 5);
+        p.rival[i + 1].rate = rate[i];
+    }
+    return p;
+}
+
+static void fewer_threads_where_it_is_a_tie(void **state)
+{
+    (void)state;
+    const double none[] = {1.05, 0.7}, last[] = {1.2, 1.9}, close[] = {1.8, 1.9, 0.2};
+    drove_strategy_probe p = of_rates(none, 2);
+    assert_int_equal(drove__strategy_probe_choose(&p), 0);
+    p = of_rates(last, 2);
+    assert_int_equal(drove__strategy_probe_choose(&p), 2);
+    p = of_rates(close, 3);
+    assert_int_equal(drove__strategy_probe_choose(&p), 1);
+}
+
+static void what_was_hardly_measured_does_not_win(void **state)
+{
+    (void)state;
+    const double rates[] = {3.0, NAN};
+    drove_strategy_probe p = of_rates(rates, 2);
+    assert_int_equal(drove__strategy_probe_choose(&p), 1);
+    p.rival[1].n_pieces = 3;
+    assert_int_equal(drove__strategy_probe_choose(&p), 0);
+    assert_false(drove__strategy_probe_is_clear(&p));
+}
+
+static void when_the_probe_may_end(void **state)
+{
+    (void)state;
+    const double rates[] = {1.3, 0.8, NAN, 0.95};
+    drove_strategy_probe p = of_rates(rates, 4);
+    assert_true(drove__strategy_probe_is_clear(&p));
+    assert_false(drove__strategy_probe_is_out(&p, 1));
+    assert_true(drove__strategy_probe_is_out(&p, 2));
+    assert_false(drove__strategy_probe_is_out(&p, 3));
+    assert_false(drove__strategy_probe_is_out(&p, 4));
+    p.rival[2].n_pieces = 3; /* sooner only if it is far behind */
+    assert_false(drove__strategy_probe_is_out(&p, 2));
+    p.rival[2].rate = 0.4;
+    assert_true(drove__strategy_probe_is_out(&p, 2));
+    p.rival[2].n_pieces = 1;
+    assert_false(drove__strategy_probe_is_out(&p, 2));
+}
+
+static void a_tenth_of_the_run_or_ten_seconds(void **state)
+{
+    (void)state;
+    assert_true(drove__strategy_probe_budget(30.0) == 3.0);
+    assert_true(drove__strategy_probe_budget(1e6) == 10.0);
+    assert_true(drove__strategy_probe_budget(INFINITY) == 10.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_faster_method_of_the_same_steps),
+        cmocka_unit_test(steps_alone_do_not_win),
+        cmocka_unit_test(a_lucky_loss_does_not_win),
+        cmocka_unit_test(cold_caches_and_a_disturbance),
+        cmocka_unit_test(losses_that_say_nothing),
+        cmocka_unit_test(fewer_threads_where_it_is_a_tie),
+        cmocka_unit_test(what_was_hardly_measured_does_not_win),
+        cmocka_unit_test(when_the_probe_may_end),
+        cmocka_unit_test(a_tenth_of_the_run_or_ten_seconds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
