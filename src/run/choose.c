@@ -253,7 +253,11 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
 void drove__choose_say(const drove_run *run)
 {
     const drove_trials *r = &run->trials;
+    const drove_strategy_probe *p = &run->strategy_probe;
     char how[128] = "the usual one, without trials";
+    if (p->reason == DROVE_STRATEGY_PROBED)
+        drove__run_say(run, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
+                       run->plan.spec, run->plan.n_workers, p->seconds);
     if (!run->is_tuned) return;
     if (run->search.lr > 0.0) snprintf(how, sizeof how, "that of the chosen model's trial runs");
     if (r->is_of_margin) snprintf(how, sizeof how, "by the margin and the length of the rows");

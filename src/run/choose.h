@@ -22,7 +22,7 @@ drove_status drove__choose_method(drove_run *run);
 drove_status drove__choose_lr(drove_run *run, const float *theta);
 /* The step size for so many workers as there are. */
 void drove__choose_stretch(drove_run *run);
-/* One line for people. */
+/* What was chosen, for people: a line, two after a probe of strategies. */
 void drove__choose_say(const drove_run *run);
 
 #endif

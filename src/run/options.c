@@ -64,8 +64,8 @@ static const drove_option_info table[] = {
 
     {WHERE(strategy), COMMON, FIXED, .group = method, TEXT, .default_text = "auto",
      .value_name = "SPEC", .list = "strategies", .words = "auto",
-     .help = "how workers share the model; auto = sequential for one worker, hogwild for several, "
-             "easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
+     .help = "how workers share the model; auto = the fastest here by a short probe, on one thread "
+             "or more; easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
      .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
     {WHERE(rule), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
@@ -129,7 +129,8 @@ static const drove_option_info table[] = {
 
     {WHERE(threads), COMMON, LOCAL, .group = machine, TEXT, .default_text = "all",
      .value_name = "N", .words = "all",
-     .help = "workers: a number >= 1, or all; --workers threads:N says the same"},
+     .help = "workers, with --strategy auto the most of them: a number >= 1, or all; --workers "
+             "threads:N says the same"},
     {WHERE(workers), .group = machine, TEXT, .default_text = "threads", .value_name = "LIST",
      .empty_word = "threads",
      .words = "threads threads: procs: cpu:all cpu: host: opencl: cuda: fake:",

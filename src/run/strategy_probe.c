@@ -160,13 +160,17 @@ bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
 
 /* ---- how long ---- */
 
-/* Examples that the run will train on. */
-static double expected_examples(const drove_run *run)
+/* Seconds that the run will train on one thread, which takes example_s for each example. */
+static double expected_seconds(const drove_run *run, double example_s)
 {
     const drove_until *u = &run->until;
-    double n = (isfinite(u->epochs) ? u->epochs : USUAL_EPOCHS) * (double)run->n_train_whole;
-    if (u->updates != UINT64_MAX) n = fmin(n, (double)u->updates * (double)run->opt.batch);
-    return u->patience > 0 || drove__until_has_target(u) ? USUAL_PART * n : n;
+    bool is_open = !isfinite(u->epochs) && !isfinite(u->seconds) && u->updates == UINT64_MAX;
+    double epochs = is_open ? USUAL_EPOCHS : u->epochs;
+    double seconds = fmin(epochs * (double)run->n_train_whole * example_s, u->seconds);
+    if (u->updates != UINT64_MAX)
+        seconds = fmin(seconds, (double)u->updates * (double)run->opt.batch * example_s);
+    bool ends_early = !is_open && (u->patience > 0 || drove__until_has_target(u));
+    return ends_early ? USUAL_PART * seconds : seconds;
 }
 
 /* Seconds of an example on one core, by counts alone. */
@@ -186,7 +190,6 @@ typedef struct contest {
     drove_strategy_probe *out;
     drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
     size_t n_sample;
-    double n_examples;        /* expected_examples */
     double update_s;          /* of an update on one core, by counts */
     double budget_s, round_s; /* of the probe; the last round */
     uint64_t begun_ns;
@@ -325,8 +328,7 @@ static void correct_budget(contest *c)
     double best = 0.0;
     for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
     if (best > 0.0)
-        c->budget_s =
-            drove__strategy_probe_budget(fmin(c->n_examples / best, c->run->until.seconds));
+        c->budget_s = drove__strategy_probe_budget(expected_seconds(c->run, 1.0 / best));
 }
 
 static void do_rounds(contest *c)
@@ -396,9 +398,8 @@ drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
     contest c = {.run = run,
                  .out = out,
                  .n_sample = sample_rows(run, example_s),
-                 .n_examples = expected_examples(run),
                  .update_s = example_s * (double)drove__update_rows(run)};
-    double run_s = fmin(c.n_examples * example_s, run->until.seconds);
+    double run_s = expected_seconds(run, example_s);
     c.budget_s = drove__strategy_probe_budget(run_s);
     list_rivals(run, out);
     out->reason = DROVE_STRATEGY_SHORT;

@@ -118,6 +118,48 @@ static void for_people(void **state)
     free(text);
 }
 
+/* The line of --strategy auto, and what it says of repeating. */
+static void a_choice_of_strategy(void **state)
+{
+    fixture *x = *state;
+    drove_strategy_facts *s = &x->facts.strategy_choice;
+    *s =
+        (drove_strategy_facts){.how = "probe", .n_allowed = 4, .n = 3, .chosen = 1, .seconds = 0.8};
+    s->rival[0] = (drove_rival_facts){.strategy = "sequential", .n_threads = 1, .rate = 1.0};
+    s->rival[1] = (drove_rival_facts){.strategy = "hogwild", .n_threads = 2, .rate = 1.62};
+    s->rival[2] = (drove_rival_facts){.strategy = "sync", .n_threads = 4, .rate = NAN};
+    char *text = text_of(&x->facts);
+    assert_non_null(strstr(text, "  strategy    hogwild, 2 of 4 threads (1.6 times the rate of one "
+                                 "thread in a probe of 0.8 s)\n"));
+    free(text);
+    json_t *object = json_of(&x->facts), *c = json_object_get(object, "strategy_choice");
+    assert_string_equal(json_string_value(json_object_get(c, "chosen")), "hogwild");
+    assert_int_equal(json_integer_value(json_object_get(c, "threads")), 2);
+    assert_int_equal(json_integer_value(json_object_get(c, "allowed")), 4);
+    json_t *last = json_array_get(json_object_get(c, "compared"), 2);
+    assert_true(json_is_null(json_object_get(last, "rate")));
+    json_decref(object);
+    s->chosen = 0;
+    s->rival[1].rate = 0.44;
+    text = text_of(&x->facts);
+    assert_non_null(strstr(text, "  strategy    sequential, 1 of 4 threads (hogwild with 2 had 0.4 "
+                                 "times its rate in a probe of 0.8 s)\n"));
+    free(text);
+    s->how = "short";
+    text = text_of(&x->facts);
+    assert_non_null(strstr(text, "1 of 4 threads (not measured: too short a run)\n"));
+    free(text);
+    s->how = "skipped";
+    text = text_of(&x->facts);
+    assert_non_null(strstr(text, "(not measured: a probe would cost too much of the run)\n"));
+    free(text);
+    x->facts.n_workers = 1;
+    x->facts.is_repeatable = false;
+    text = text_of(&x->facts);
+    assert_non_null(strstr(text, "--strategy hogwild repeats this run bit for bit\n"));
+    free(text);
+}
+
 static void sections_for_people(void **state)
 {
     static const char *const expected[] = {
@@ -209,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(for_people, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_choice_of_strategy, setup, teardown),
         cmocka_unit_test_setup_teardown(sections_for_people, setup, teardown),
         cmocka_unit_test_setup_teardown(for_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(groups, setup, teardown),
