@@ -34,18 +34,25 @@ static const candidate candidates[] = {
 
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
 static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
-/* A run that may end sooner lasts about so much of its budget. */
-static const double USUAL_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
+/* A run that may end sooner is taken to last so much of its budget. */
+static const double TARGET_PART = 0.1, PATIENCE_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
 /* One core by counts: an example, and a multiply-add of dense and of sparse data. */
 static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9;
 
-static const double FIRST_PIECE_PART = 0.002, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
+static const double FIRST_PIECE_PART = 0.001, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
 static const double FIRST_UPDATES = 50.0;
 enum { LEAST_PIECES = 4, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
 
-/* Rates within a tenth of each other are alike; beyond these the probe goes on no longer. */
-static const double MARGIN = 1.1, TIE = 0.9, CLEAR = 1.25, SLOW = 0.9, VERY_SLOW = 0.6;
+/* Rates within a tenth of each other are alike. */
+static const double MARGIN = 1.1, TIE = 0.9;
+/* After so many pieces: a candidate with a smaller rate than `least` is out, and one with `clear`
+ * ends the probe.  After the last nothing is open: near a tie there is little to gain. */
+static const struct {
+    double least, clear;
+} after[DROVE_MOST_PIECES + 1] = {
+    {0.0, INFINITY}, {0.0, INFINITY}, {0.0, INFINITY}, {0.6, INFINITY}, {0.9, 1.25}, {1.1, 1.1},
+};
 /* Of the loss that both have lost: the last bit of it is noise. */
 static const double LEVEL = 0.95;
 
@@ -149,13 +156,14 @@ unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
 bool drove__strategy_probe_is_out(const drove_strategy_probe *p, unsigned i)
 {
     const drove_rival *r = &p->rival[i];
-    if (r->n_pieces < LEAST_PIECES - 1 || isnan(r->rate)) return false;
-    return r->rate < (r->n_pieces < LEAST_PIECES ? VERY_SLOW : SLOW);
+    return r->rate < after[r->n_pieces].least; /* not of NaN */
 }
 
 bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
 {
-    return best_rate(p) >= CLEAR;
+    for (unsigned i = 1; i < p->n; i++)
+        if (p->rival[i].rate >= after[p->rival[i].n_pieces].clear) return true;
+    return false;
 }
 
 /* ---- how long ---- */
@@ -169,8 +177,10 @@ static double expected_seconds(const drove_run *run, double example_s)
     double seconds = fmin(epochs * (double)run->n_train_whole * example_s, u->seconds);
     if (u->updates != UINT64_MAX)
         seconds = fmin(seconds, (double)u->updates * (double)run->opt.batch * example_s);
-    bool ends_early = !is_open && (u->patience > 0 || drove__until_has_target(u));
-    return ends_early ? USUAL_PART * seconds : seconds;
+    if (is_open) return seconds;
+    return seconds * (drove__until_has_target(u) ? TARGET_PART
+                      : u->patience > 0          ? PATIENCE_PART
+                                                 : 1.0);
 }
 
 /* Seconds of an example on one core, by counts alone. */

@@ -25,7 +25,7 @@
 
 typedef struct drove_run drove_run;
 
-enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 10 };
+enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 5 };
 
 typedef struct drove_piece { /* sums since the first parameters */
     double   train_s, loss;  /* loss infinite: it was not finite */

@@ -15,7 +15,7 @@ END
 }
 small="--data synth:digits?n=500&n_test=100 --model mlp:16 --seed 3 --out none"
 # Long enough for a probe by its budget, but its first evaluation ends it.
-long="--data synth:digits?n=500&n_test=100 --model mlp:16 --seed 3 --lr 0.01 --until loss=99%,seconds=15"
+long="--data synth:digits?n=500&n_test=100 --model mlp:16 --seed 3 --lr 0.01 --until loss=99%,seconds=90"
 
 # ---- too short for a probe: one thread, and the same bits each time ----
 for i in 1 2; do
@@ -54,7 +54,7 @@ says "c is None and s['strategy'] == '$chosen'"
 # Low-precision parameters: the probe's engines share the data that the run prepares.
 # shellcheck disable=SC2086
 run_for 0 train --data 'synth:logistic?n=2000&d=64' --model logistic --precision D8M8 --threads 2 --seed 3 \
-    --until loss=99%,seconds=15 --quiet --out none --json
+    --until loss=99%,seconds=90 --quiet --out none --json
 says 'c["how"] == "probe" and c["chosen"] == s["strategy"]'
 
 # ---- nothing to choose: what is given keeps its meaning ----

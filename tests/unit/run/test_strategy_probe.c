@@ -41,7 +41,7 @@ static void a_faster_method_of_the_same_steps(void **state)
 static void steps_alone_do_not_win(void **state)
 {
     (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 6), other = rival(2, 2e5, 2.5, 6);
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 2e5, 2.5, 5);
     double rate = drove__strategy_probe_rate(&one, &other, FIRST);
     assert_true(fabs(rate - 2.0 / 2.5) < 0.08);
 }
@@ -117,19 +117,25 @@ static void what_was_hardly_measured_does_not_win(void **state)
 static void when_the_probe_may_end(void **state)
 {
     (void)state;
-    const double rates[] = {1.3, 0.8, NAN, 0.95};
-    drove_strategy_probe p = of_rates(rates, 4);
-    assert_true(drove__strategy_probe_is_clear(&p));
-    assert_false(drove__strategy_probe_is_out(&p, 1));
-    assert_true(drove__strategy_probe_is_out(&p, 2));
-    assert_false(drove__strategy_probe_is_out(&p, 3));
-    assert_false(drove__strategy_probe_is_out(&p, 4));
-    p.rival[2].n_pieces = 3; /* sooner only if it is far behind */
-    assert_false(drove__strategy_probe_is_out(&p, 2));
-    p.rival[2].rate = 0.4;
-    assert_true(drove__strategy_probe_is_out(&p, 2));
-    p.rival[2].n_pieces = 1;
-    assert_false(drove__strategy_probe_is_out(&p, 2));
+    const double rates[] = {1.3, 1.05, NAN, 0.5, 1.2};
+    static const struct {
+        unsigned n_pieces;
+        bool is_clear, is_out[5]; /* of the rates above */
+    } expected[] = {
+        {2, false, {false, false, false, false, false}},
+        {3, false, {false, false, false, true, false}},
+        {4, true, {false, false, false, true, false}},
+        {5, true, {false, true, false, true, false}},
+    };
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+        drove_strategy_probe p = of_rates(rates, 5);
+        for (unsigned i = 0; i < p.n; i++) p.rival[i].n_pieces = expected[k].n_pieces;
+        assert_int_equal(drove__strategy_probe_is_clear(&p), expected[k].is_clear);
+        for (unsigned i = 0; i < 5; i++)
+            assert_int_equal(drove__strategy_probe_is_out(&p, i + 1), expected[k].is_out[i]);
+        p.rival[1].rate = 1.0;
+        assert_int_equal(drove__strategy_probe_is_clear(&p), expected[k].n_pieces == 5);
+    }
 }
 
 static void a_tenth_of_the_run_or_ten_seconds(void **state)
