@@ -4,9 +4,10 @@
     bench/run/strategy_auto.py [--drove build/release/drove] [--data DIR] [--pairs N] [--only REGEX] [--tables]
 
 Each round has three runs of every set, in turn and in an order that rotates: --threads 2 with what auto chooses,
---threads 1, and --threads 2 --strategy hogwild, which was the choice whatever the data.  A set's figures are the medians
-over the rounds: seconds of the whole process, the ratios of one thread's seconds to the others' in the same round (above 1:
-more threads are faster), what was chosen how often, and the seconds of the probe.  Default: DIR is ../shared/data.
+--threads 1, and --threads 2 --strategy hogwild, which was the choice whatever the data.  A set's figures are the median
+seconds of the whole process; the median of the ratios of one thread's seconds to the others' in the same round (above 1:
+more threads are faster), its range, and the ratio of the fastest runs, which a busy machine disturbs least; what was chosen
+how often; and the seconds of the probe.  Default: DIR is ../shared/data.
 
 --tables: instead, the tables in DIR/tables with nothing but file, label and test file, to their own end.
 """
@@ -86,7 +87,8 @@ def compare(drove, name, arguments, n_pairs):
     row = [name, f"{statistics.median(seconds['one']):.2f}"]
     for way in ("auto", "hogwild"):
         ratios = [one / other for one, other in zip(seconds["one"], seconds[way])]
-        row.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        best = min(seconds["one"]) / min(seconds[way])
+        row.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), {best:.2f}")
     row.append("; ".join(f"{word}: {n}" for word, n in chosen.most_common()))
     row.append(f"{statistics.median(probe):.2f}")
     row.append(", ".join(f"{way}: {n}" for way, n in missed.items() if n) or "-")
@@ -101,7 +103,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
-    print("| set | one thread, s | one / auto on 2 | one / hogwild on 2 | auto chose | probe, s | target missed |")
+    print("| set | one thread, s | one / auto on 2: median (range), fastest | one / hogwild on 2 | auto chose | probe, s | target missed |")
     print("|---|---|---|---|---|---|---|")
     for name, arguments in (tables if options.tables else sets)(options.data).items():
         if re.search(options.only, name):

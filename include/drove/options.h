@@ -32,7 +32,7 @@ typedef struct drove_options {
     char init[DROVE_TEXT_SIZE];         /* "" = by activation */
     char loss[DROVE_TEXT_SIZE];         /* "" = by model and data */
     /* method */
-    /* "auto": sequential with one worker, hogwild with more */
+    /* "auto": the fastest by a short probe, or one thread; with defaults "classic" hogwild */
     char     strategy[DROVE_TEXT_SIZE];
     char     backoff[DROVE_TEXT_SIZE];    /* none */
     char     rule[DROVE_TEXT_SIZE];       /* "auto": by model, data and strategy */

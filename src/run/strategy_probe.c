@@ -35,7 +35,7 @@ static const candidate candidates[] = {
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
 static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
 /* A run that may end sooner is taken to last so much of its budget. */
-static const double TARGET_PART = 0.1, PATIENCE_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
+static const double TARGET_PART = 0.25, PATIENCE_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
 /* One core by counts: an example, and a multiply-add of dense and of sparse data. */
 static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9;
 
@@ -200,7 +200,7 @@ typedef struct contest {
     drove_strategy_probe *out;
     drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
     size_t n_sample;
-    double update_s;          /* of an update on one core, by counts */
+    double example_s;         /* of an example on one core, by counts */
     double budget_s, round_s; /* of the probe; the last round */
     uint64_t begun_ns;
 } contest;
@@ -248,14 +248,16 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
 static double first_piece(const contest *c)
 {
     double piece_s = FIRST_PIECE_PART / PROBE_PART * c->budget_s;
-    piece_s = fmax(piece_s, fmin(FIRST_UPDATES * c->update_s, c->budget_s / (16.0 * c->out->n)));
+    double update_s = (double)drove__update_rows(c->run) * c->example_s;
+    piece_s = fmax(piece_s, fmin(FIRST_UPDATES * update_s, c->budget_s / (16.0 * c->out->n)));
     return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
 }
 
 /* Seconds of the fewest rounds that make a choice, of one entrant. */
 static double least_rounds(const contest *c)
 {
-    return first_piece(c) * (1 << (LEAST_PIECES - 1)) + SAMPLE_S * (LEAST_PIECES + 1);
+    double sample_s = (double)c->n_sample * c->example_s;
+    return first_piece(c) * (1 << (LEAST_PIECES - 1)) + sample_s * (LEAST_PIECES + 1);
 }
 
 static void open_entrant(contest *c, unsigned i)
@@ -405,10 +407,8 @@ drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
     double example_s;
     if (!is_open(run)) return DROVE_OK;
     DROVE_TRY(seconds_by_counts(run, &example_s));
-    contest c = {.run = run,
-                 .out = out,
-                 .n_sample = sample_rows(run, example_s),
-                 .update_s = example_s * (double)drove__update_rows(run)};
+    contest c = {
+        .run = run, .out = out, .n_sample = sample_rows(run, example_s), .example_s = example_s};
     double run_s = expected_seconds(run, example_s);
     c.budget_s = drove__strategy_probe_budget(run_s);
     list_rivals(run, out);
