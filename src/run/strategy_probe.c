@@ -105,16 +105,20 @@ static int compare_reals(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The lower median of the ratios of pieces that were trained one after the other; the first, which
- * meets cold caches, counts alone only. */
+/* Of two measures the smaller: the lower median of the ratios of pieces that were trained one after
+ * the other, and the ratio of the fastest pieces, which other work on the machine disturbs least.
+ * The first piece meets cold caches: it counts alone only. */
 static double speed_ratio(const drove_rival *one, const drove_rival *other)
 {
-    double ratio[DROVE_MOST_PIECES];
+    double ratio[DROVE_MOST_PIECES], fastest_one = 0.0, fastest_other = 0.0;
     unsigned n_pieces = one->n_pieces < other->n_pieces ? one->n_pieces : other->n_pieces, n = 0;
-    for (unsigned i = n_pieces > 1 ? 1 : 0; i < n_pieces; i++)
+    for (unsigned i = n_pieces > 1 ? 1 : 0; i < n_pieces; i++) {
+        fastest_one = fmax(fastest_one, speed(one, i));
+        fastest_other = fmax(fastest_other, speed(other, i));
         ratio[n++] = speed(other, i) / speed(one, i);
+    }
     qsort(ratio, n, sizeof *ratio, compare_reals);
-    return ratio[(n - 1) / 2];
+    return fmin(ratio[(n - 1) / 2], fastest_other / fastest_one);
 }
 
 double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,

@@ -4,11 +4,11 @@
  * Candidates, rows of the table in strategy_probe.c, train by turns, each from the run's first
  * parameters, with its rule, step size and batch, in pieces that double.  After each piece the loss
  * on a fixed sample of the training data is measured.  A candidate's rate, one thread being 1, is
- * the product of two factors: its speed in examples per second, as the median over pairs of pieces
- * that follow each other; and the part of its examples that one thread would have needed for the
- * same loss, at most 1.  So steps alone make no choice, a lucky loss makes none either, and a short
- * disturbance of the machine or a cold cache changes neither factor much.  What the probe trains is
- * thrown away.
+ * the product of two factors: its speed in examples per second, over pairs of pieces that follow
+ * each other; and the part of its examples that one thread would have needed for the same loss, at
+ * most 1.  So steps alone make no choice, a lucky loss makes none either, and a short disturbance
+ * of the machine or a cold cache changes neither factor much.  What the probe trains is thrown
+ * away.
  *
  * A run that is too short by its counts alone takes one thread, without a clock: such a choice, and
  * so such a run, is the same each time.

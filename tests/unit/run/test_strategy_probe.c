@@ -64,6 +64,8 @@ static void cold_caches_and_a_disturbance(void **state)
     assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
     one.piece[4].train_s += 1.0;
     assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+    for (unsigned i = 2; i < 5; i++) one.piece[i].train_s += 0.5 * i; /* most are disturbed */
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
 }
 
 static void losses_that_say_nothing(void **state)
