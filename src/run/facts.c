@@ -55,7 +55,7 @@ static drove_status fill_workers(const drove_run *run, drove_facts *f)
     f->worker = worker;
     f->n_workers = n;
     f->is_repeatable = (n == 1 || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-                       run->strategy_probe.reason != DROVE_STRATEGY_PROBED;
+                       !drove__strategy_probe_is_timed(&run->strategy_probe);
     f->kind = kind_of(run);
     return DROVE_OK;
 }

@@ -33,7 +33,7 @@ static const candidate candidates[] = {
 };
 
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
-static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
+static const double LEAST_RUN_S = 2.0;                     /* of training, by counts */
 /* A run that may end sooner is taken to last so much of its budget. */
 static const double TARGET_PART = 0.25, PATIENCE_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
 /* One core by counts: an example, and a multiply-add of dense and of sparse data. */
@@ -417,7 +417,8 @@ drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
     c.budget_s = drove__strategy_probe_budget(run_s);
     list_rivals(run, out);
     out->reason = DROVE_STRATEGY_SHORT;
-    if (run_s < LEAST_RUN_S) return take(run, &out->rival[0]);
+    if (run_s < LEAST_RUN_S || 2.0 * least_rounds(&c) > c.budget_s)
+        return take(run, &out->rival[0]);
     out->reason = DROVE_STRATEGY_SKIPPED;
     DROVE_TRY(drove__run_prepare_precision(run, theta)); /* not the probe's time: it is kept */
     c.begun_ns = drove__clock_now(run->loop->clock);

@@ -43,7 +43,7 @@ typedef struct drove_rival {
 typedef enum drove_strategy_reason {
     DROVE_STRATEGY_GIVEN,   /* or settled by what was given: one thread, workers, ranks ... */
     DROVE_STRATEGY_SHORT,   /* too short a run for a probe: one thread */
-    DROVE_STRATEGY_SKIPPED, /* a probe costs too much, or nothing else runs here: one thread */
+    DROVE_STRATEGY_SKIPPED, /* making the candidates took too long: one thread */
     DROVE_STRATEGY_PROBED
 } drove_strategy_reason;
 
@@ -55,6 +55,11 @@ typedef struct drove_strategy_probe {
     drove_rival           rival[DROVE_MOST_RIVALS]; /* ascending by threads */
 } drove_strategy_probe;
 
+/* Does the choice depend on a clock? */
+static inline bool drove__strategy_probe_is_timed(const drove_strategy_probe *probe)
+{
+    return probe->reason == DROVE_STRATEGY_SKIPPED || probe->reason == DROVE_STRATEGY_PROBED;
+}
 /* Seconds that a probe may take of a run of so many. */
 double drove__strategy_probe_budget(double run_s);
 /* Progress of `other` per second, that of `one` being 1, from their pieces; NaN: either has none,
