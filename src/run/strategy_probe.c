@@ -35,7 +35,7 @@ static const candidate candidates[] = {
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
 static const double LEAST_RUN_S = 2.0;                     /* of training, by counts */
 /* A run that may end sooner is taken to last so much of its budget. */
-static const double TARGET_PART = 0.25, PATIENCE_PART = 1.0 / 3.0, USUAL_EPOCHS = 10.0;
+static const double TARGET_PART = 0.1, PATIENCE_PART = 0.2, USUAL_EPOCHS = 10.0;
 /* One core by counts: an example, and a multiply-add of dense and of sparse data. */
 static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9;
 
