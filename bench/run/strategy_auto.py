@@ -5,9 +5,9 @@
 
 Each round has three runs of every set, in turn and in an order that rotates: --threads 2 with what auto chooses,
 --threads 1, and --threads 2 --strategy hogwild, which was the choice whatever the data.  A set's figures are the median
-seconds of the whole process; the median of the ratios of one thread's seconds to the others' in the same round (above 1:
-more threads are faster), its range, and the ratio of the fastest runs, which a busy machine disturbs least; what was chosen
-how often; and the seconds of the probe.  Default: DIR is ../shared/data.
+seconds of the whole process; the median of the ratios of one thread's seconds to the others' in the same round (above
+1: more threads are faster), its range, and the ratio of the fastest runs, which a busy machine disturbs least; what was
+chosen how often; and the seconds of the probe.  Default: DIR is ../shared/data.
 
 --tables: instead, the tables in DIR/tables with nothing but file, label and test file, to their own end.
 """
@@ -103,7 +103,8 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
-    print("| set | one thread, s | one / auto on 2: median (range), fastest | one / hogwild on 2 | auto chose | probe, s | target missed |")
+    print("| set | one thread, s | one / auto on 2: median (range), fastest | one / hogwild on 2 | auto chose | probe, s "
+          "| target missed |")
     print("|---|---|---|---|---|---|---|")
     for name, arguments in (tables if options.tables else sets)(options.data).items():
         if re.search(options.only, name):
