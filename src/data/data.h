@@ -170,6 +170,7 @@ typedef struct drove_format_ops {
     bool          reads_unlabelled;
     bool          resizes; /* ?size=HxW and ?channels=C: test images take those of training    */
     bool          reads_shards; /* keeps only the shard's rows in memory                          */
+    bool          holds_all;    /* also weights and several values; data of a schema with it */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
                           const drove_spec *to); /* NULL: cannot be written  */
@@ -183,6 +184,10 @@ void drove__storage_release(drove_storage *storage); /* drops one reference; NUL
 /* Appends a remark to storage->notes ("; " between two); drops what does not fit. */
 void drove__storage_note(drove_storage *storage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Gives an empty storage all that describes the data of another one, whatever rows it has.  Errors:
+ * DROVE_E_NOMEM. */
+drove_status drove__storage_describe(const drove_storage *from, drove_storage *to);
 
 /* Gives the n_rows rows of a storage no target: one class for all.  Errors: DROVE_E_NOMEM. */
 drove_status drove__storage_set_unlabelled(drove_storage *storage);
@@ -235,6 +240,13 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out);
  * touches first.  Errors: DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (quantised data). */
 drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
+
+/* Views that were read by blocks (data/blocks.h) as drove_data_open would have opened them: scaled
+ * and cut as the spec says, statistics from `train`.  test: as for drove_data_open; of "split" the
+ * held-out data are `held`, taken over if *test_out is set.  Without that, `held`, which may be NULL,
+ * is only scaled alike.  Errors: those of drove_data_open. */
+drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
+                                     drove_data *train, drove_data *held, drove_data **test_out);
 
 /* As drove_data_open, but the training data are one shard of the rows.  *n_rows_whole: the rows of
  * all shards together with the remainder.  Scaling and classes are those of all rows.  Formats that

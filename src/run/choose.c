@@ -2,6 +2,7 @@
 #include "run/choose.h"
 
 #include "base/spec.h"
+#include "run/disk.h"
 #include "run/exchange.h"
 #include "run/trials.h"
 #include "run/ranks.h"
@@ -17,7 +18,7 @@ static const double WANTED_UPDATES = 100000.0, LEAST_EPOCHS = 10.0, MOST_EPOCHS 
 /* Without validation examples nothing ends such a run early. */
 static const double WANTED_BLIND_UPDATES = 3000.0, MOST_BLIND_EPOCHS = 200.0;
 static const double LEAST_EVALUATION_UPDATES = 100.0, MOST_EVALUATION_UPDATES = 5000.0;
-enum { LEAST_VALIDATION_ROWS = 20, MOST_VALIDATION_ROWS = 10000, PATIENCE = 4 };
+enum { LEAST_VALIDATION_ROWS = 20, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
 
 static double clamp(double x, double least, double most)
@@ -48,7 +49,8 @@ static void choose_until(drove_run *run)
         snprintf(until, DROVE_TEXT_SIZE, DROVE_UNTIL_CLASSIC);
         return;
     }
-    if (n_held > MOST_VALIDATION_ROWS) n_held = MOST_VALIDATION_ROWS;
+    if (n_held > DROVE_MOST_VALIDATION_ROWS) n_held = DROVE_MOST_VALIDATION_ROWS;
+    if (run->stream != NULL) n_held = drove__disk_held_rows(run);
     if (n_held < LEAST_VALIDATION_ROWS || drove__ranks_hold_shards(run)) {
         double epochs = clamp(ceil(WANTED_BLIND_UPDATES / updates_per_epoch(run, n)), LEAST_EPOCHS,
                               MOST_BLIND_EPOCHS);
@@ -61,11 +63,28 @@ static void choose_until(drove_run *run)
              epochs);
 }
 
+/* Of data on disk: what is held out already, or a part of it. */
+static drove_status take_kept(drove_run *run, double wanted)
+{
+    const size_t n = drove__disk_held_rows(run);
+    if (n < 2)
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected more --memory, which holds no examples "
+                           "besides those that are trained on");
+    if (wanted >= (double)n) {
+        run->validation = run->kept;
+        run->kept = NULL;
+        return DROVE_OK;
+    }
+    return drove__data_hold_out(run->kept, wanted < 1.0 ? 1 : (size_t)wanted, run->opt.seed,
+                                &run->validation);
+}
+
 /* Moves the examples that --until validation names. */
 static drove_status hold_out(drove_run *run)
 {
     const drove_until *u = &run->until;
-    const size_t n = run->train->n_rows;
+    const size_t n = run->stream != NULL ? run->n_train_whole : run->train->n_rows;
     double wanted = u->validation_is_part ? round(u->validation * (double)n) : u->validation;
     if (u->validation == 0.0) return DROVE_OK;
     if (drove__ranks_hold_shards(run))
@@ -78,6 +97,7 @@ static drove_status hold_out(drove_run *run)
                            "--until validation: expected fewer than the %zu training examples, "
                            "found %.0f",
                            n, wanted);
+    if (run->stream != NULL) return take_kept(run, wanted);
     DROVE_TRY(drove__data_hold_out(run->train, (size_t)wanted, run->opt.seed, &run->validation));
     run->n_train_whole = run->train->n_rows;
     return DROVE_OK;

@@ -10,6 +10,7 @@
  *   ranks.h      the ranks of a job: joining, agreeing, parking, state
  *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
+ *   disk.h       training data larger than memory
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
  *   use.c        saved models             predictions.h  their formats
@@ -100,9 +101,11 @@ struct drove_run {
     const drove_data      *given;                /* of a trial run: its data; else NULL */
     drove_data            *train, *test;         /* test may be NULL */
     drove_data            *validation;           /* held out of train; NULL: none */
-    size_t                 n_train_whole;        /* rows of train, of all ranks together */
-    double                *target_mean;          /* of train (measure.h); NULL: with --shard own */
-    drove_features_options features;             /* as settled; ops NULL: the model sees the data */
+    drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
+    drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */
+    size_t                 n_train_whole; /* rows of train, of all ranks together */
+    double                *target_mean;   /* of train (measure.h); NULL: with --shard own */
+    drove_features_options features;      /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;
     drove_optim           *optim;
@@ -166,6 +169,8 @@ drove_status drove__run_features(drove_run *run);
 /* The model is there, the workers are not.  Errors: DROVE_E_ARG: more memory than there is, with
  * the need and what there is. */
 drove_status drove__run_check_memory(const drove_run *run);
+/* Bytes that the model, its copies and the workers' outputs take. */
+double drove__run_need_bytes(const drove_run *run);
 /* Examples of an update, and of an evaluation's chunk: functions of model and --batch, so that sums
  * do not depend on the workers; of a network with images, whole batches, for which its convolutions
  * are prepared. */

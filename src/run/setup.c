@@ -11,6 +11,7 @@
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "run/choose.h"
+#include "run/disk.h"
 #include "run/exchange.h"
 #include "run/outname.h"
 #include "run/output.h"
@@ -420,7 +421,7 @@ static void fill_loop(drove_run *run)
     loop->topo = run->topo;
     loop->kernels = &run->kernels;
     loop->model = run->model;
-    loop->train = run->train;
+    loop->train = loop->sample = run->train;
     loop->batch = run->opt.batch;
     loop->update_rows = drove__update_rows(run);
     loop->score_rows = drove__score_rows(run->model, loop->update_rows);
@@ -432,6 +433,7 @@ static drove_status setup_objects(drove_run *run, const float *theta)
 {
     DROVE_TRY(setup_partition(run));
     fill_loop(run);
+    DROVE_TRY(drove__disk_begin(run));
     DROVE_TRY(drove__run_make_workers(run));
     DROVE_TRY(setup_slices(run));
     DROVE_TRY(setup_spans(run));
@@ -512,6 +514,8 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__free(run->target_shift);
     drove__free(run->target_scale);
     drove_data_destroy(run->validation);
+    drove_data_destroy(run->kept);
+    drove__stream_destroy(run->stream);
     drove_data_destroy(run->input);
     free(run->place);
     free(run->logged_busy_ns);
