@@ -208,6 +208,7 @@ static drove_status read_json(drove_blocks *b, rows_file *f, const json_t *o)
     f->source = strdup(source != NULL ? source : "");
     if (f->source == NULL) return drove__fail_nomem("a description of rows", 1);
     if (schema != NULL) DROVE_TRY(drove__schema_from_json(schema, &b->shape->schema));
+    if (b->shape->schema != NULL) b->shape->schema->n_rows = b->n_rows;
     if (b->shape->schema != NULL && b->shape->schema->n_features != b->shape->n_features)
         return drove__fail(DROVE_E_DATA, "its description: expected a schema of %zu features",
                            b->shape->n_features);

@@ -5,25 +5,38 @@
 #include "run/disk.h"
 
 #include "base/available.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/spec.h"
+#include "data/formats.h"
+#include "data/pieces.h"
+#include "data/rows_file.h"
+#include "data/scale.h"
 #include "run/choose.h"
 #include "run/ranks.h"
 
+#include <limits.h>
+#include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const double PART_OF_FREE = 0.8; /* of the memory, without --memory */
 static const double PART_IN_MEMORY = 0.6; /* data that take more of the memory stay on disk */
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
+static const double INFLATED = 4.0;           /* bytes of text of a byte of a compressed file */
+static const double PIECES_IN_MEMORY = 24.0;
+static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
 static const size_t MOST_TEST_ROWS = 50000;
 
-static double memory_of(const drove_run *run)
+static double memory_of(const drove_options *opt)
 {
     uint64_t bytes = 0;
-    if (run->opt.memory[0] == '\0') return PART_OF_FREE * (double)drove__memory_available();
-    (void)drove__parse_bytes("--memory", run->opt.memory, &bytes); /* validated */
+    if (opt->memory[0] == '\0') return PART_OF_FREE * (double)drove__memory_available();
+    (void)drove__parse_bytes("--memory", opt->memory, &bytes); /* validated */
     return (double)bytes;
 }
 
@@ -75,18 +88,130 @@ static drove_status is_larger(const drove_blocks *b, double memory, bool *out)
     return DROVE_OK;
 }
 
+/* ---- text, through a file of rows in the cache ---- */
+
+typedef struct cache {
+    char path[PATH_MAX];
+    char source[2 * DROVE_TEXT_SIZE]; /* what it is made from: spec, size and time of the file */
+} cache;
+
+/* A cache of another file, or of a file that has changed, has another name. */
+static bool name_cache(const char *data, const struct stat *file, cache *c)
+{
+    char folder[PATH_MAX - 64];
+    if (!drove__cache_folder(folder, sizeof folder)) return false;
+    snprintf(c->source, sizeof c->source, "%s %lld %lld.%09ld", data, (long long)file->st_size,
+             (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec);
+    snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    return true;
+}
+
+static bool is_compressed(const char *path)
+{
+    size_t n = strlen(path);
+    return (n > 3 && strcmp(path + n - 3, ".gz") == 0) ||
+           (n > 4 && strcmp(path + n - 4, ".zst") == 0);
+}
+
+/* Whether the file is the one that this cache would be. */
+static bool is_cached(const cache *c)
+{
+    drove_blocks *b;
+    char spec[PATH_MAX + 8];
+    drove__spec_of_path("rows", c->path, spec, sizeof spec);
+    if (access(c->path, R_OK) != 0 || drove__blocks_open(spec, &b) != DROVE_OK) return false;
+    bool is_same = strcmp(drove__rows_source(b), c->source) == 0;
+    drove__blocks_close(b);
+    return is_same;
+}
+
+static size_t piece_bytes(double memory)
+{
+    return (size_t)fmin(fmax(memory / PIECES_IN_MEMORY, LEAST_PIECE), MOST_PIECE);
+}
+
+static drove_status write_cache(drove_run *run, const char *data, const cache *c, double memory)
+{
+    const uint64_t begun_ns = drove__now_ns();
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory), .source = c->source};
+    drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
+                   c->path);
+    (void)unlink(c->path);
+    DROVE_TRY(drove__pieces_write(data, c->path, &opt));
+    (void)malloc_trim(0); /* so that what was needed for it counts no more */
+    drove__run_say(run, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    return DROVE_OK;
+}
+
+/* The scaling is that of the data's own format. */
+static drove_status spec_of_cache(const char *data, const cache *c, char *into, size_t size)
+{
+    drove_spec spec;
+    const drove_format_ops *format;
+    DROVE_TRY(drove__spec_parse(data, &spec));
+    drove_status status = drove__format_find(&spec, &format);
+    if (status == DROVE_OK) {
+        const char *usual = drove__scaling_name(format->default_scaling);
+        drove__spec_of_path("rows", c->path, into, size);
+        size_t n = strlen(into);
+        snprintf(into + n, size - n, "?scale=%s", drove__spec_get(&spec, "scale", usual));
+    }
+    drove__spec_fini(&spec);
+    return status;
+}
+
+/* The data's spec in full where they are text whose rows are larger than the memory, else NULL; the
+ * caller frees it.  c may be NULL. */
+static drove_status find_text(const char *data, double memory, cache *c, char **out)
+{
+    drove_spec spec = {0};
+    struct stat about;
+    *out = NULL;
+    DROVE_TRY(drove__data_expand(data, out));
+    drove_status status = drove__spec_parse(*out, &spec);
+    bool is_text = status == DROVE_OK && drove__pieces_can(*out) && spec.n_args == 1 &&
+                   stat(spec.arg[0], &about) == 0 && S_ISREG(about.st_mode);
+    if (is_text) {
+        double bytes = (double)about.st_size * (is_compressed(spec.arg[0]) ? INFLATED : 1.0);
+        is_text = bytes > PART_IN_MEMORY * memory && (c == NULL || name_cache(*out, &about, c));
+    }
+    drove__spec_fini(&spec);
+    if (is_text) return DROVE_OK;
+    free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
+static drove_status use_cache(drove_run *run, char *data, size_t size, double memory)
+{
+    char *text;
+    cache *c = calloc(1, sizeof *c);
+    if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
+    drove_status status = find_text(data, memory, c, &text);
+    if (text != NULL && !is_cached(c)) status = write_cache(run, text, c, memory);
+    if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
+    free(text);
+    free(c);
+    return status;
+}
+
 /* NULL: the data fit into memory, or are no file that is read by blocks. */
 static drove_status open_blocks(const char *data, double memory, drove_blocks **out)
 {
-    drove_spec spec;
+    drove_spec spec = {0};
+    char *text;
     bool larger = false;
     *out = NULL;
-    DROVE_TRY(drove__spec_parse(data, &spec));
-    bool can = drove__blocks_can(&spec);
+    DROVE_TRY(drove__data_expand(data, &text));
+    drove_status status = drove__spec_parse(text, &spec);
+    bool can = status == DROVE_OK && drove__blocks_can(&spec);
     drove__spec_fini(&spec);
-    if (!can) return DROVE_OK;
-    DROVE_TRY(drove__blocks_open(data, out));
-    drove_status status = is_larger(*out, memory, &larger);
+    if (can) status = drove__blocks_open(text, out);
+    free(text);
+    if (*out == NULL) return status;
+    status = is_larger(*out, memory, &larger);
     if (status == DROVE_OK && larger) return DROVE_OK;
     drove__blocks_close(*out);
     *out = NULL;
@@ -126,10 +251,11 @@ static drove_status open_parts(drove_run *run, const char *data, const char *tes
     return status;
 }
 
-drove_status drove__disk_open(drove_run *run, const char *data, const char *test)
+drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test)
 {
     drove_blocks *blocks;
-    const double memory = memory_of(run);
+    const double memory = memory_of(&run->opt);
+    DROVE_TRY(use_cache(run, data, size, memory));
     DROVE_TRY(open_blocks(data, memory, &blocks));
     if (blocks == NULL) return DROVE_OK;
     drove_status status = check_options(run);
@@ -146,6 +272,24 @@ drove_status drove__disk_open(drove_run *run, const char *data, const char *test
     return open_parts(run, data, test);
 }
 
+drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
+    drove_data *none;
+    *out = NULL;
+    DROVE_TRY(drove__problem_specs(opt, data, test));
+    DROVE_TRY(find_text(data, memory_of(opt), NULL, &text));
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove__pieces_sample(text, piece_bytes(memory_of(opt)), out);
+    if (status == DROVE_OK)
+        status = drove__data_finish_open(text, "", opt->seed, *out, NULL, &none);
+    free(text);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove_data_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 size_t drove__disk_held_rows(const drove_run *run)
 {
     return run->kept != NULL ? run->kept->n_rows : 0;
@@ -158,7 +302,7 @@ drove_status drove__disk_begin(drove_run *run)
     drove_stream_facts facts;
     if (run->stream == NULL) return DROVE_OK;
     const double left =
-        memory_of(run) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+        memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
     const drove_stream_start start = {.like = run->train,
                                       .memory = left,
                                       .target_shift = run->target_shift,

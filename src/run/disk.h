@@ -10,9 +10,14 @@
 #include "run/run.h"
 
 /* Opens the data of these specs so if --memory asks for it: run->stream is set then, and
- * run->train, run->test and run->kept.  Errors: those of drove__stream_open; DROVE_E_ARG (options
+ * run->train, run->test and run->kept.  Text is written to a file of rows in the cache first, whose
+ * spec then is data[size].  Errors: those of drove__stream_open; DROVE_E_ARG (options
  * that need all data in memory). */
-drove_status drove__disk_open(drove_run *run, const char *data, const char *test);
+drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test);
+
+/* For a comparison of models: some of the rows of opt->data where these are larger than the memory,
+ * scaled.  *out NULL: they are not.  Errors: those of reading. */
+drove_status drove__disk_read_some(const drove_options *opt, drove_data **out);
 
 /* The model is there, the workers are not: makes the windows of what is left of the memory.
  * Errors: those of drove__stream_begin. */

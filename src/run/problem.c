@@ -25,10 +25,8 @@ drove_status drove__problem_check_target(const drove_run *run)
                        run->opt.data);
 }
 
-enum { SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
-
 /* The spec of the training data, with the scaling that the run chooses where it is not given. */
-static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE])
+static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC_SIZE])
 {
     drove_spec spec;
     DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
@@ -40,7 +38,7 @@ static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE]
     drove__spec_fini(&spec);
     size_t n = strlen(into);
     if (is_open)
-        snprintf(into + n, SPEC_SIZE - n, "%sscale=auto", strchr(into, '?') != NULL ? "&" : "?");
+        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto", strchr(into, '?') != NULL ? "&" : "?");
     return DROVE_OK;
 }
 
@@ -56,9 +54,8 @@ static drove_status check_classes(const drove_options *opt, const drove_data *tr
                        opt->data, drove__class_text(s, 0, class), s->n_rows);
 }
 
-/* With --label as a key; test "" or "split" as they are. */
-static drove_status complete_specs(const drove_options *opt, char data[SPEC_SIZE],
-                                   char test[DROVE_SPEC_WITH_LABEL_SIZE])
+drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+                                  char test[DROVE_SPEC_WITH_LABEL_SIZE])
 {
     bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
     bool is_named = is_spec && drove__data_takes_label(opt->test);
@@ -70,8 +67,8 @@ static drove_status complete_specs(const drove_options *opt, char data[SPEC_SIZE
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
                                  drove_data **train, drove_data **test_out, size_t *n_rows_whole)
 {
-    char data[SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
-    DROVE_TRY(complete_specs(opt, data, test));
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove__problem_specs(opt, data, test));
     DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole));
     return check_classes(opt, *train);
 }
@@ -104,10 +101,10 @@ static drove_status find_target_mean(drove_run *run)
 
 static drove_status open_data(drove_run *run)
 {
-    char data[SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     const drove_shard shard = drove__ranks_shard(run);
-    DROVE_TRY(complete_specs(&run->opt, data, test));
-    DROVE_TRY(drove__disk_open(run, data, test));
+    DROVE_TRY(drove__problem_specs(&run->opt, data, test));
+    DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_classes(&run->opt, run->train);
     return drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
 }

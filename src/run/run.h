@@ -141,6 +141,7 @@ struct drove_run {
 
 /* --data with --label and --weights as keys. */
 enum { DROVE_SPEC_WITH_LABEL_SIZE = 7 * DROVE_TEXT_SIZE + 32 };
+enum { DROVE_SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
 
 /* ---- setup.c ---- */
 
@@ -156,6 +157,10 @@ void drove__run_teardown(drove_run *run, drove_status status);
  * drove__data_open_shard. */
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
                                  drove_data **train, drove_data **test, size_t *n_rows_whole);
+/* The specs of both: --data with --label and --weights as keys and the scaling that the run chooses
+ * where it is not given; --test, "" or "split" as they are.  Errors: DROVE_E_ARG. */
+drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+                                  char test[DROVE_SPEC_WITH_LABEL_SIZE]);
 /* run->train and run->test.  Errors: those of drove__data_open_shard. */
 drove_status drove__problem_open(drove_run *run);
 /* Errors: DROVE_E_ARG: a target that such data cannot reach. */

@@ -535,7 +535,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     if (copy == NULL) return drove__fail_nomem("table", strlen(opt->label));
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
     drove_status status =
-        drove__table_open(opt->path, opt->separator, opt->header, name, n_names, &out->table);
+        drove__table_open(opt->path, opt->separator, opt->header, name, n_names, opt->piece, &out->table);
     if (status == DROVE_OK) status = learn(&l);
     free(copy);
     free(l.sample);

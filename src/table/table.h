@@ -17,6 +17,7 @@ enum { DROVE_ONEHOT_DEFAULT = 64, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_S
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {
     const char  *path;
+    const drove_piece *piece; /* of it, its header included; NULL: all */
     char         separator; /* 0: detect */
     drove_header header;
     const char  *label;   /* also last, first, none; NULL: last; to match: those of the schema */
