@@ -170,6 +170,7 @@ typedef struct drove_format_ops {
     bool          reads_unlabelled;
     bool          resizes; /* ?size=HxW and ?channels=C: test images take those of training    */
     bool          reads_shards; /* keeps only the shard's rows in memory                          */
+    bool          takes_first;  /* ?n= and ?first=: any of its rows can be made by themselves */
     bool          reads_pieces; /* heeds spec->piece: text of which every line is a row, or a record */
     bool          holds_all;    /* also weights and several values; data of a schema with it */
     drove_scaling default_scaling;

@@ -4,8 +4,10 @@
 #endif
 #include "data/pieces.h"
 
+#include "base/available.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/export.h"
 #include "data/formats.h"
 #include "data/labels.h"
 #include "data/rows_file.h"
@@ -19,6 +21,7 @@
 #include <unistd.h>
 
 enum { SPANS = 16 }; /* of a sample, spread over the file */
+#define CONVERT_BYTES    ((size_t)16 << 20)
 #define PIECE_MOST_BYTES ((size_t)256 << 20)
 
 typedef struct names { /* of classes or labels, in the order in which they were met */
@@ -178,6 +181,14 @@ static void add_key(reading *r, const char *key, const char *value)
     if (spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL) return;
     spec->key[spec->n_keys] = key;
     spec->value[spec->n_keys++] = value;
+}
+
+/* A key that may be there already. */
+static void set_key(reading *r, const char *key, const char *value)
+{
+    for (unsigned i = 0; i < r->spec.n_keys; i++)
+        if (strcmp(r->spec.key[i], key) == 0) r->spec.value[i] = value;
+    add_key(r, key, value);
 }
 
 /* The header, which each piece then begins with. */
@@ -409,12 +420,93 @@ static drove_status open_reading(const char *text, reading *r)
     return DROVE_OK;
 }
 
-bool drove__pieces_can(const char *text)
+static bool is_compressed(const char *path)
+{
+    size_t n = strlen(path);
+    return (n > 3 && strcmp(path + n - 3, ".gz") == 0) ||
+           (n > 4 && strcmp(path + n - 4, ".zst") == 0);
+}
+
+/* A number of text takes about as many bytes as in memory. */
+static bool measure_text(const char *path, double *bytes)
+{
+    enum { INFLATED = 4 }; /* bytes of text of a compressed one */
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    *bytes = (double)about.st_size * (is_compressed(path) ? INFLATED : 1);
+    return true;
+}
+
+/* Rows, and bytes of a row, of generated data. */
+static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
+{
+    uint64_t d = 100;
+    double density = 1;
+    *n = 10000;
+    if (drove__spec_u64(spec, "n", 1, UINT32_MAX, n) != DROVE_OK ||
+        drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &d) != DROVE_OK ||
+        drove__spec_real(spec, "density", 1e-9, 1.0, &density) != DROVE_OK)
+        return false;
+    *each = (density < 1 ? 8.0 : 4.0) * density * (double)d + 4.0;
+    return true;
+}
+
+bool drove__pieces_can(const char *text, double *bytes)
 {
     reading r = {0};
-    bool can = open_reading(text, &r) == DROVE_OK && r.format->reads_pieces;
+    bool can = open_reading(text, &r) == DROVE_OK;
+    if (can && r.format->takes_first) {
+        uint64_t n;
+        double each;
+        can = measure_generated(&r.spec, &n, &each);
+        if (can) *bytes = (double)n * each;
+    } else {
+        can = can && r.format->reads_pieces && measure_text(r.spec.arg[0], bytes);
+    }
     drove__spec_fini(&r.spec);
     return can;
+}
+
+/* ---- generated rows ---- */
+
+static drove_status write_some(reading *r, uint64_t first, uint64_t n)
+{
+    char number[2][24];
+    drove_storage *s;
+    snprintf(number[0], sizeof number[0], "%llu", (unsigned long long)n);
+    snprintf(number[1], sizeof number[1], "%llu", (unsigned long long)first);
+    set_key(r, "n", number[0]);
+    set_key(r, "first", number[1]);
+    DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
+    drove_status status = drove__rows_append(r->writer, &view, NULL);
+    if (status == DROVE_OK && r->shape == NULL) {
+        status = drove__storage_create(&r->shape);
+        if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);
+    }
+    drove__storage_release(s);
+    return status;
+}
+
+static drove_status write_generated(reading *r, const char *path)
+{
+    uint64_t n, first = 0;
+    double each;
+    if (!measure_generated(&r->spec, &n, &each) ||
+        drove__spec_u64(&r->spec, "first", 0, (uint64_t)1 << 40, &first) != DROVE_OK)
+        return DROVE_E_ARG;
+    double rows = (double)r->opt->piece_bytes / each;
+    const uint64_t most = rows > 1 ? (uint64_t)rows : 1;
+    DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
+    for (uint64_t at = 0; at < n; at += most) {
+        DROVE_TRY(write_some(r, first + at, n - at < most ? n - at : most));
+        if (r->opt->progress != NULL)
+            r->opt->progress(r->opt->context, (uint64_t)((double)at * each));
+    }
+    const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
+    drove_status status = drove__rows_commit(r->writer, &end);
+    r->writer = NULL;
+    return status;
 }
 
 static void fini(reading *r)
@@ -457,15 +549,57 @@ drove_status drove__pieces_write(const char *spec, const char *path,
 {
     reading r = {.opt = opt, .line = 1};
     drove_status status = open_reading(spec, &r);
+    if (status == DROVE_OK && r.format->takes_first) {
+        status = write_generated(&r, path);
+        fini(&r);
+        return status;
+    }
     if (status == DROVE_OK && !r.format->reads_pieces)
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "%s: expected libsvm or a table, which are read in pieces",
                              r.format->name);
     if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
     if (status == DROVE_OK) status = learn(&r);
-    if (status == DROVE_OK) status = drove__rows_create(path, 0, &r.writer);
+    if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);
     if (status == DROVE_OK) status = write_pieces(&r);
     if (status == DROVE_OK) status = commit(&r);
     fini(&r);
+    return status;
+}
+
+/* ---- for programs ---- */
+
+static bool names_rows(const char *to, drove_spec *spec)
+{
+    return drove__spec_parse(to, spec) == DROVE_OK && strcmp(spec->name, "rows") == 0 &&
+           spec->n_args == 1;
+}
+
+int drove_data_is_large(const char *from, const char *to)
+{
+    drove_spec spec = {0};
+    double bytes;
+    bool is_large = names_rows(to, &spec) && drove__pieces_can(from, &bytes) &&
+                    bytes > (double)drove__memory_available() / 8;
+    drove__spec_fini(&spec);
+    return is_large;
+}
+
+drove_status drove_data_convert_large(const char *from, const char *to)
+{
+    drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
+    drove_spec spec = {0};
+    uint64_t block = 0;
+    bool scaled;
+    drove_status status =
+        names_rows(to, &spec)
+            ? drove__export_begin(&spec, &scaled)
+            : drove__fail(DROVE_E_UNSUPPORTED, "%s: expected rows:FILE, which is written in pieces",
+                          to);
+    const char *text = drove__spec_get(&spec, "block", NULL);
+    if (status == DROVE_OK && text != NULL) status = drove__parse_bytes("rows?block", text, &block);
+    opt.block_bytes = (size_t)block;
+    if (status == DROVE_OK) status = drove__pieces_write(from, spec.arg[0], &opt);
+    drove__spec_fini(&spec);
     return status;
 }

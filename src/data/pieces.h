@@ -1,4 +1,5 @@
-/* data/pieces.h - text files that are larger than memory: read piece after piece into rows:FILE.
+/* data/pieces.h - text files and generated data that are larger than memory: piece after piece into
+ * rows:FILE.
  *
  * What needs all rows follows from a sample of them: the columns of a table, their categories and
  * fill values, what kind of target there is.  Classes, features and numbers of LIBSVM data come from
@@ -9,11 +10,13 @@
 
 #include "data/data.h"
 
-/* Whether data of this spec can be read so: text in libsvm or table. */
-bool drove__pieces_can(const char *spec);
+/* Whether data of this spec can be read so: text in libsvm or table, and rows that are generated one
+ * by one.  *bytes: about what all of them take in memory. */
+bool drove__pieces_can(const char *spec, double *bytes);
 
 typedef struct drove_pieces_options {
     size_t      piece_bytes; /* of text; a few times that is held in memory */
+    size_t      block_bytes; /* of the file that is written; 0: usual */
     const char *source;      /* for the file that is written (data/rows_file.h); NULL: none */
     /* Bytes of text read so far; NULL: nobody asks */
     void (*progress)(void *context, uint64_t n_bytes);

@@ -27,7 +27,6 @@
 static const double PART_OF_FREE = 0.8; /* of the memory, without --memory */
 static const double PART_IN_MEMORY = 0.6; /* data that take more of the memory stay on disk */
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
-static const double INFLATED = 4.0;           /* bytes of text of a byte of a compressed file */
 static const double PIECES_IN_MEMORY = 24.0;
 static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
 static const size_t MOST_TEST_ROWS = 50000;
@@ -107,13 +106,6 @@ static bool name_cache(const char *data, const struct stat *file, cache *c)
     return true;
 }
 
-static bool is_compressed(const char *path)
-{
-    size_t n = strlen(path);
-    return (n > 3 && strcmp(path + n - 3, ".gz") == 0) ||
-           (n > 4 && strcmp(path + n - 4, ".zst") == 0);
-}
-
 /* Whether the file is the one that this cache would be. */
 static bool is_cached(const cache *c)
 {
@@ -166,16 +158,15 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
 static drove_status find_text(const char *data, double memory, cache *c, char **out)
 {
     drove_spec spec = {0};
-    struct stat about;
+    struct stat about = {0}; /* of generated data: no file */
+    double bytes;
     *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
     drove_status status = drove__spec_parse(*out, &spec);
-    bool is_text = status == DROVE_OK && drove__pieces_can(*out) && spec.n_args == 1 &&
-                   stat(spec.arg[0], &about) == 0 && S_ISREG(about.st_mode);
-    if (is_text) {
-        double bytes = (double)about.st_size * (is_compressed(spec.arg[0]) ? INFLATED : 1.0);
-        is_text = bytes > PART_IN_MEMORY * memory && (c == NULL || name_cache(*out, &about, c));
-    }
+    bool is_text = status == DROVE_OK && drove__pieces_can(*out, &bytes) &&
+                   bytes > PART_IN_MEMORY * memory;
+    if (is_text) (void)stat(spec.arg[0], &about);
+    is_text = is_text && (c == NULL || name_cache(*out, &about, c));
     drove__spec_fini(&spec);
     if (is_text) return DROVE_OK;
     free(*out);
