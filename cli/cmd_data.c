@@ -97,8 +97,8 @@ int cli_data(const cli_args *args)
     drove_status status = DROVE_OK;
     if (!is_info && is_large(args)) {
         char spec[CLI_SPEC_SIZE];
-        status = drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec,
-                                      sizeof spec);
+        status =
+            drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec, sizeof spec);
         if (status == DROVE_OK) status = drove_data_convert_large(spec, args->word[2]);
         return status == DROVE_OK ? CLI_OK : cli_library_error(status);
     }

@@ -96,7 +96,8 @@ void drove__spec_of_path(const char *name, const char *path, char *into, size_t 
 {
     size_t n = (size_t)snprintf(into, size, "%s:", name);
     for (; *path != '\0' && n + 4 < size; path++) {
-        if (strchr("?,&%+", *path) != NULL) n += (size_t)sprintf(into + n, "%%%02X", (unsigned)*path);
+        if (strchr("?,&%+", *path) != NULL)
+            n += (size_t)sprintf(into + n, "%%%02X", (unsigned)*path);
         else into[n++] = *path;
     }
     if (n < size) into[n] = '\0';

@@ -69,9 +69,9 @@ drove_status drove__blocks_create(const char *path, const drove_blocks_ops *ops,
     if (status == DROVE_OK && fstat(b->fd, &about) != 0)
         status = drove__fail_errno(DROVE_E_IO, errno, "%s", path);
     if (status == DROVE_OK && !S_ISREG(about.st_mode))
-        status = drove__fail(DROVE_E_IO,
-                             "%s: expected a regular file, as blocks of it are read in any order",
-                             path);
+        status =
+            drove__fail(DROVE_E_IO,
+                        "%s: expected a regular file, as blocks of it are read in any order", path);
     if (status != DROVE_OK) {
         drove__blocks_close(b);
         return status;
@@ -219,10 +219,12 @@ static drove_status check_sparse(const drove_blocks *b, const drove_storage *s, 
         uint64_t begin = s->row_start[to->row + i], end = s->row_start[to->row + i + 1];
         uint32_t bad = 0, last = 0;
         for (uint64_t k = begin; k < end; k++) {
-            bad |= (uint32_t)(s->index[k] >= n_features) | (uint32_t)(k > begin && s->index[k] <= last);
+            bad |= (uint32_t)(s->index[k] >= n_features) |
+                   (uint32_t)(k > begin && s->index[k] <= last);
             last = s->index[k];
         }
-        if (bad != 0) return fail_row(b, first + i, "feature numbers do not ascend, or are too large");
+        if (bad != 0)
+            return fail_row(b, first + i, "feature numbers do not ascend, or are too large");
     }
     return DROVE_OK;
 }

@@ -167,12 +167,12 @@ typedef struct drove_format_ops {
     /* With has_test: whether this data set has a test part of its own.  NULL: each has. */
     bool (*finds_test)(const drove_spec *spec);
     /* ?label=none: rows without targets, to predict; `drove predict` reads them so */
-    bool          reads_unlabelled;
-    bool          resizes; /* ?size=HxW and ?channels=C: test images take those of training    */
-    bool          reads_shards; /* keeps only the shard's rows in memory                          */
-    bool          takes_first;  /* ?n= and ?first=: any of its rows can be made by themselves */
-    bool          reads_pieces; /* heeds spec->piece: text of which every line is a row, or a record */
-    bool          holds_all;    /* also weights and several values; data of a schema with it */
+    bool reads_unlabelled;
+    bool resizes;      /* ?size=HxW and ?channels=C: test images take those of training    */
+    bool reads_shards; /* keeps only the shard's rows in memory                          */
+    bool takes_first;  /* ?n= and ?first=: any of its rows can be made by themselves */
+    bool reads_pieces; /* heeds spec->piece: text of which every line is a row, or a record */
+    bool holds_all;    /* also weights and several values; data of a schema with it */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
                           const drove_spec *to); /* NULL: cannot be written  */

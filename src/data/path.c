@@ -65,8 +65,8 @@ static bool has_table_ending(const char *path, size_t n)
 static const struct {
     const char *ending, *format;
 } binary_endings[] = {
-    {".rows", "rows"},      {".npz", "npz"},        {".tar", "webdataset"},     {".tar.gz", "webdataset"},
-    {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
+    {".rows", "rows"},         {".npz", "npz"},        {".tar", "webdataset"},
+    {".tar.gz", "webdataset"}, {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
 };
 
 /* The format of files with this ending; NULL: none of them. */

@@ -35,7 +35,7 @@ typedef struct reading {
     drove_spec spec; /* with the keys that pieces need */
     const drove_format_ops *format;
     drove_reader *reader;
-    char *text;   /* [capacity] head, and then what was read and not yet given out */
+    char *text;    /* [capacity] head, and then what was read and not yet given out */
     size_t n_head; /* bytes of the header, which each piece begins with */
     size_t n, capacity;
     size_t n_given; /* bytes of the piece that was given out last, head not counted */
@@ -293,8 +293,7 @@ typedef struct class_name {
 static int compare_classes(const void *a, const void *b)
 {
     const class_name *x = a, *y = b;
-    if (x->is_number && y->is_number)
-        return x->number < y->number ? -1 : x->number > y->number;
+    if (x->is_number && y->is_number) return x->number < y->number ? -1 : x->number > y->number;
     return strcmp(x->text, y->text);
 }
 
@@ -555,9 +554,9 @@ drove_status drove__pieces_write(const char *spec, const char *path,
         return status;
     }
     if (status == DROVE_OK && !r.format->reads_pieces)
-        status = drove__fail(DROVE_E_UNSUPPORTED,
-                             "%s: expected libsvm or a table, which are read in pieces",
-                             r.format->name);
+        status =
+            drove__fail(DROVE_E_UNSUPPORTED,
+                        "%s: expected libsvm or a table, which are read in pieces", r.format->name);
     if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
     if (status == DROVE_OK) status = learn(&r);
     if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);

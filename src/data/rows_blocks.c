@@ -161,18 +161,18 @@ static drove_status read_block_entry(drove_blocks *b, rows_file *f, const json_t
     const json_int_t labels = json_integer_value(json_array_get(entry, 2));
     const char *hash = json_string_value(json_array_get(entry, 3));
     const char *value_hash = json_string_value(json_array_get(entry, 4));
-    bool is_good = hash != NULL && value_hash != NULL && offset >= DROVE_ROWS_MAGIC_SIZE && stored >= 0 && labels >= 0 &&
-                   (uint64_t)offset <= f->end;
+    bool is_good = hash != NULL && value_hash != NULL && offset >= DROVE_ROWS_MAGIC_SIZE &&
+                   stored >= 0 && labels >= 0 && (uint64_t)offset <= f->end;
     is_good = is_good &&
               drove__rows_lay_out(b->shape, drove__blocks_rows(b, i), (uint64_t)stored,
                                   (uint64_t)labels, &lay) &&
               lay.size_bytes <= f->end - (uint64_t)offset;
-    if (!is_good) return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
+    if (!is_good)
+        return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
     f->block[i] = (rows_block){.offset = (uint64_t)offset,
                                .hash = strtoull(hash, NULL, 16),
                                .value_hash = strtoull(value_hash, NULL, 16)};
-    if (b->first_stored != NULL)
-        b->first_stored[i + 1] = b->first_stored[i] + (uint64_t)stored;
+    if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + (uint64_t)stored;
     if (b->first_label != NULL) b->first_label[i + 1] = b->first_label[i] + (uint64_t)labels;
     return DROVE_OK;
 }
@@ -229,7 +229,8 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
                                          "found another");
     DROVE_TRY(drove__blocks_read_at(b, size - END_BYTES, end, sizeof end));
     if (memcmp(end + sizeof facts, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE) != 0)
-        return drove__fail(DROVE_E_DATA, "expected a whole file of rows, found one without its end");
+        return drove__fail(DROVE_E_DATA,
+                           "expected a whole file of rows, found one without its end");
     memcpy(facts, end, sizeof facts);
     if (facts[0] > size - END_BYTES || facts[1] != size - END_BYTES - facts[0] ||
         facts[1] > DESCRIPTION_MOST)
@@ -299,8 +300,7 @@ static drove_status read_sparse(reading *r)
     DROVE_TRY(read_section(r, DROVE_ROWS_INDEX, index));
     for (uint64_t k = 0; k < n && r->f->index_shift > 0; k++)
         index[k] -= r->f->index_shift; /* 0 becomes too large, which the check finds */
-    return s->value == NULL ? DROVE_OK
-                            : read_section(r, DROVE_ROWS_VALUE, s->value + to->stored);
+    return s->value == NULL ? DROVE_OK : read_section(r, DROVE_ROWS_VALUE, s->value + to->stored);
 }
 
 static drove_status read_examples(reading *r)
@@ -427,8 +427,7 @@ static drove_status read_whole(drove_blocks *b, drove_storage **out)
     const uint64_t n_labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
     (void)posix_fadvise(b->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     DROVE_TRY(drove__blocks_storage(b, b->n_rows, n_stored, n_labels, out));
-    for (size_t i = 0; i < b->n_blocks; i++)
-        DROVE_TRY(b->ops->read(b, i, *out, &to));
+    for (size_t i = 0; i < b->n_blocks; i++) DROVE_TRY(b->ops->read(b, i, *out, &to));
     return drove__storage_check(*out, b->path);
 }
 

@@ -77,7 +77,8 @@ drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows
     w->blocks = json_array();
     drove_status status =
         w->blocks != NULL ? drove__writer_create(path, &w->file) : drove__fail_nomem(path, 1);
-    if (status == DROVE_OK) status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
+    if (status == DROVE_OK)
+        status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
     if (status != DROVE_OK) {
         drove__rows_abort(w);
         return status;
@@ -278,10 +279,14 @@ static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, c
     const struct {
         const char *key;
         size_t n;
-    } counts[] = {{"rows", (size_t)w->n_written},      {"features", s->n_features},
-                  {"block_rows", w->block_rows},       {"classes", s->n_classes},
-                  {"values_per_row", s->n_values},     {"channels", s->channels},
-                  {"height", s->height},               {"width", s->width},
+    } counts[] = {{"rows", (size_t)w->n_written},
+                  {"features", s->n_features},
+                  {"block_rows", w->block_rows},
+                  {"classes", s->n_classes},
+                  {"values_per_row", s->n_values},
+                  {"channels", s->channels},
+                  {"height", s->height},
+                  {"width", s->width},
                   {"index_shift", end->index_shift}};
     json_object_set_new(o, "x", json_string(kinds[w->like.x_kind]));
     json_object_set_new(o, "target", json_string(drove__target_name(s->y_kind)));
@@ -307,8 +312,7 @@ static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, c
 static drove_status write_end(drove_rows_writer *w, const drove_rows_end *end)
 {
     char *schema = NULL;
-    if (end->shape->schema != NULL)
-        DROVE_TRY(drove__schema_to_json(end->shape->schema, &schema));
+    if (end->shape->schema != NULL) DROVE_TRY(drove__schema_to_json(end->shape->schema, &schema));
     json_t *description = describe(w, end, schema);
     char *text = description != NULL ? json_dumps(description, JSON_COMPACT) : NULL;
     json_decref(description);

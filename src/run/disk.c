@@ -24,8 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const double PART_OF_FREE = 0.8; /* of the memory, without --memory */
-static const double PART_IN_MEMORY = 0.6; /* data that take more of the memory stay on disk */
+static const double PART_OF_FREE = 0.8;       /* of the memory, without --memory */
+static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memory stay on disk */
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
 static const double PIECES_IN_MEMORY = 24.0;
 static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
@@ -163,8 +163,8 @@ static drove_status find_text(const char *data, double memory, cache *c, char **
     *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
     drove_status status = drove__spec_parse(*out, &spec);
-    bool is_text = status == DROVE_OK && drove__pieces_can(*out, &bytes) &&
-                   bytes > PART_IN_MEMORY * memory;
+    bool is_text =
+        status == DROVE_OK && drove__pieces_can(*out, &bytes) && bytes > PART_IN_MEMORY * memory;
     if (is_text) (void)stat(spec.arg[0], &about);
     is_text = is_text && (c == NULL || name_cache(*out, &about, c));
     drove__spec_fini(&spec);
@@ -236,8 +236,7 @@ static drove_status open_parts(drove_run *run, const char *data, const char *tes
     drove_status status =
         drove__data_finish_open(data, test, run->opt.seed, run->train, held, &run->test);
     if (run->test != held) run->kept = held;
-    if (status == DROVE_OK && splits)
-        status = divide_held(run, splits, count_held(run, false));
+    if (status == DROVE_OK && splits) status = divide_held(run, splits, count_held(run, false));
     run->n_train_whole = (size_t)drove__stream_rows(run->stream);
     return status;
 }

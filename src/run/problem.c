@@ -38,7 +38,8 @@ static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC
     drove__spec_fini(&spec);
     size_t n = strlen(into);
     if (is_open)
-        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto", strchr(into, '?') != NULL ? "&" : "?");
+        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
+                 strchr(into, '?') != NULL ? "&" : "?");
     return DROVE_OK;
 }
 

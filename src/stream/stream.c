@@ -13,11 +13,11 @@
 
 enum {
     N_WINDOWS = 2,
-    LEAST_BLOCKS = 4,      /* whole ones, to hold some out and have two windows */
-    SAMPLE_BLOCKS = 64,    /* so that rows in some order do not deceive */
-    SAMPLE_PART = 10,      /* of the file's blocks at most one in so many */
+    LEAST_BLOCKS = 4,   /* whole ones, to hold some out and have two windows */
+    SAMPLE_BLOCKS = 64, /* so that rows in some order do not deceive */
+    SAMPLE_PART = 10,   /* of the file's blocks at most one in so many */
     SAMPLE_ROWS = 1 << 16,
-    MEMORY_PART = 16       /* of the memory at most one in so many bytes */
+    MEMORY_PART = 16 /* of the memory at most one in so many bytes */
 };
 #define NO_WINDOW UINT64_MAX
 
@@ -37,7 +37,7 @@ struct drove_stream {
     const double *target_shift, *target_scale;
     double window_bytes;
     half half[N_WINDOWS];
-    pthread_mutex_t lock; /* protects all below, and the halves */
+    pthread_mutex_t lock;  /* protects all below, and the halves */
     pthread_cond_t wanted; /* a half is free, or something else is to be read, or is_over */
     pthread_cond_t ready;  /* a window is there, or reading has failed */
     bool locks_are_made, is_started, is_over;
@@ -262,9 +262,9 @@ drove_data *drove__stream_take_held(drove_stream *s)
 
 static double file_bytes(const drove_blocks *b)
 {
-    return drove__blocks_bytes(
-        b, (double)b->n_rows, b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0,
-        b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0);
+    return drove__blocks_bytes(b, (double)b->n_rows,
+                               b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0,
+                               b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0);
 }
 
 /* Blocks to have so many rows of, of n there are. */
@@ -312,8 +312,7 @@ static drove_status open_parts(drove_stream *s, const drove_stream_options *opt)
                            (unsigned long long)n);
     if (opt->held_rows > 0) n_held = choose_blocks(s, opt->memory, opt->held_rows, n);
     make_windows(s, opt->seed, n_held, 1);
-    if (n_held > 0)
-        DROVE_TRY(read_some(s, drove__windows_held, n_held, opt->held_rows, &s->held));
+    if (n_held > 0) DROVE_TRY(read_some(s, drove__windows_held, n_held, opt->held_rows, &s->held));
     const uint64_t n_sample = choose_blocks(s, opt->memory, SAMPLE_ROWS, s->windows.n_whole);
     return read_some(s, drove__windows_trained, n_sample, SAMPLE_ROWS, &s->sample);
 }

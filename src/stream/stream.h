@@ -24,10 +24,10 @@
 typedef struct drove_stream drove_stream;
 
 typedef struct drove_stream_options {
-    drove_blocks *blocks; /* taken over, also after a failure */
-    uint64_t      seed;
-    uint64_t      memory;    /* bytes for all of it */
-    size_t        held_rows; /* wanted for judging; 0: none */
+    drove_blocks      *blocks; /* taken over, also after a failure */
+    uint64_t           seed;
+    uint64_t           memory;    /* bytes for all of it */
+    size_t             held_rows; /* wanted for judging; 0: none */
     const drove_clock *clock;
 } drove_stream_options;
 
@@ -45,7 +45,8 @@ drove_data *drove__stream_take_held(drove_stream *s);
 typedef struct drove_stream_start {
     const drove_data *like;   /* scaling, weights and images are those of this view */
     double            memory; /* bytes for both windows */
-    const double     *target_shift, *target_scale; /* [n_values] of values; NULL: as they are.  Borrowed */
+    const double     *target_shift,
+        *target_scale; /* [n_values] of values; NULL: as they are.  Borrowed */
 } drove_stream_start;
 
 /* Makes the windows and starts the thread.  Errors: DROVE_E_ARG (not memory for two windows of one

@@ -55,8 +55,7 @@ static bool has_short(const drove_windows *w, uint64_t window)
 
 uint64_t drove__windows_rows(const drove_windows *w, uint64_t window)
 {
-    return whole_blocks(w, window) * w->block_rows +
-           (has_short(w, window) ? w->short_rows : 0);
+    return whole_blocks(w, window) * w->block_rows + (has_short(w, window) ? w->short_rows : 0);
 }
 
 uint64_t drove__windows_blocks(const drove_windows *w, uint64_t window)

@@ -18,13 +18,13 @@
 #include <stdint.h>
 
 typedef struct drove_windows {
-    uint64_t          n_rows;                /* trained in an epoch */
-    uint64_t          block_rows, n_whole;   /* rows of a whole block; whole blocks that are trained */
-    uint64_t          short_rows;            /* of the short block of the file; 0: there is none */
-    uint64_t          n_held;                /* whole blocks that are not trained */
-    uint64_t          per_window, n_windows; /* whole blocks of a window; windows of an epoch */
-    uint64_t          window_rows;           /* room for the rows of any window, and one */
-    uint64_t          seed;
+    uint64_t n_rows;                /* trained in an epoch */
+    uint64_t block_rows, n_whole;   /* rows of a whole block; whole blocks that are trained */
+    uint64_t short_rows;            /* of the short block of the file; 0: there is none */
+    uint64_t n_held;                /* whole blocks that are not trained */
+    uint64_t per_window, n_windows; /* whole blocks of a window; windows of an epoch */
+    uint64_t window_rows;           /* room for the rows of any window, and one */
+    uint64_t seed;
     drove_permutation drawn; /* of all whole blocks: the last n_held are held out */
 } drove_windows;
 
