@@ -446,7 +446,7 @@ drove_status drove__rows_read(const drove_spec *spec, int part, const drove_shar
     return status;
 }
 
-static const char *const keys[] = {"block", "scaled", NULL};
+static const char *const keys[] = {"block", "window", "scaled", NULL};
 
 const drove_format_ops drove__format_rows = {
     .name = "rows",

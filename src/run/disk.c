@@ -79,12 +79,11 @@ static drove_status check_options(const drove_run *run)
 
 /* ---- opening ---- */
 
-static drove_status is_larger(const drove_blocks *b, double memory, bool *out)
+static bool is_larger(const drove_blocks *b, double memory)
 {
     double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
     double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
-    *out = drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
-    return DROVE_OK;
+    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
 }
 
 /* ---- text, through a file of rows in the cache ---- */
@@ -188,25 +187,27 @@ static drove_status use_cache(drove_run *run, char *data, size_t size, double me
     return status;
 }
 
-/* NULL: the data fit into memory, or are no file that is read by blocks. */
-static drove_status open_blocks(const char *data, double memory, drove_blocks **out)
+/* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
+ * bytes of both windows, which asks for that whatever the memory; else 0. */
+static drove_status open_blocks(const char *data, double memory, drove_blocks **out,
+                                uint64_t *window)
 {
     drove_spec spec = {0};
     char *text;
-    bool larger = false;
     *out = NULL;
+    *window = 0;
     DROVE_TRY(drove__data_expand(data, &text));
     drove_status status = drove__spec_parse(text, &spec);
     bool can = status == DROVE_OK && drove__blocks_can(&spec);
+    const char *bytes = can ? drove__spec_get(&spec, "window", NULL) : NULL;
+    if (bytes != NULL) status = drove__parse_bytes("?window", bytes, window);
     drove__spec_fini(&spec);
-    if (can) status = drove__blocks_open(text, out);
+    if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
     free(text);
-    if (*out == NULL) return status;
-    status = is_larger(*out, memory, &larger);
-    if (status == DROVE_OK && larger) return DROVE_OK;
+    if (*out == NULL || *window > 0 || is_larger(*out, memory)) return status;
     drove__blocks_close(*out);
     *out = NULL;
-    return status;
+    return DROVE_OK;
 }
 
 static size_t count_held(const drove_run *run, bool splits)
@@ -246,7 +247,7 @@ drove_status drove__disk_open(drove_run *run, char *data, size_t size, const cha
     drove_blocks *blocks;
     const double memory = memory_of(&run->opt);
     DROVE_TRY(use_cache(run, data, size, memory));
-    DROVE_TRY(open_blocks(data, memory, &blocks));
+    DROVE_TRY(open_blocks(data, memory, &blocks, &run->window_bytes));
     if (blocks == NULL) return DROVE_OK;
     drove_status status = check_options(run);
     if (status != DROVE_OK) {
@@ -291,8 +292,8 @@ drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
     if (run->stream == NULL) return DROVE_OK;
-    const double left =
-        memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+    double left = memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+    if (run->window_bytes > 0) left = (double)run->window_bytes;
     const drove_stream_start start = {.like = run->train,
                                       .memory = left,
                                       .target_shift = run->target_shift,
@@ -303,7 +304,7 @@ drove_status drove__disk_begin(drove_run *run)
     drove__stream_facts(run->stream, &facts);
     drove__run_say(run,
                    "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
-                   "epoch, %.0f MiB of memory for two windows",
+                   "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
                    facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
     return DROVE_OK;
