@@ -29,6 +29,7 @@ static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memo
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
 static const double PIECES_IN_MEMORY = 24.0;
 static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
+static const double BLOCKS_IN_MEMORY = 512.0, LEAST_BLOCK = 4 << 10, MOST_BLOCK = 1 << 20;
 static const size_t MOST_TEST_ROWS = 50000;
 
 static double memory_of(const drove_options *opt)
@@ -125,7 +126,10 @@ static size_t piece_bytes(double memory)
 static drove_status write_cache(drove_run *run, const char *data, const cache *c, double memory)
 {
     const uint64_t begun_ns = drove__now_ns();
-    const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory), .source = c->source};
+    const double block = fmin(fmax(memory / BLOCKS_IN_MEMORY, LEAST_BLOCK), MOST_BLOCK);
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
+                                      .block_bytes = (size_t)block,
+                                      .source = c->source};
     drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
                    c->path);
     (void)unlink(c->path);
@@ -292,7 +296,8 @@ drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
     if (run->stream == NULL) return DROVE_OK;
-    double left = memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+    double left =
+        memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
     if (run->window_bytes > 0) left = (double)run->window_bytes;
     const drove_stream_start start = {.like = run->train,
                                       .memory = left,

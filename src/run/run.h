@@ -102,7 +102,7 @@ struct drove_run {
     drove_data            *train, *test;         /* test may be NULL */
     drove_data            *validation;           /* held out of train; NULL: none */
     drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
-    uint64_t               window_bytes; /* ?window= of it; 0: by --memory */
+    uint64_t               window_bytes;  /* ?window= of it; 0: by --memory */
     drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */
     size_t                 n_train_whole; /* rows of train, of all ranks together */
     double                *target_mean;   /* of train (measure.h); NULL: with --shard own */

@@ -49,7 +49,8 @@ struct drove_stream {
     _Atomic uint64_t n_seeks;
     drove_status status; /* of reading, with its text */
     char error[DROVE_ERROR_TEXT_SIZE];
-    uint64_t read_bytes, read_ns;
+    uint64_t n_windows_read, read_ns, wait_ns;
+    double read_bytes;
 };
 
 /* ---- reading ---- */
@@ -72,7 +73,7 @@ static bool is_unwanted(drove_stream *s, uint64_t seek)
 }
 
 /* Without the lock: nobody reads a half whose window is not there. */
-static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek)
+static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek, double *bytes)
 {
     const drove_windows *w = &s->windows;
     const unsigned side = window % N_WINDOWS;
@@ -88,6 +89,9 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek)
         DROVE_TRY(s->blocks->ops->read(s->blocks, block, s->data->storage, &to));
     }
     scale_targets(s, first, to.row - first);
+    *bytes = drove__blocks_bytes(s->blocks, (double)(to.row - first),
+                                 (double)(to.stored - s->stored[side]),
+                                 (double)(to.label - s->label[side]));
     return DROVE_OK;
 }
 
@@ -106,7 +110,8 @@ static void read_next(drove_stream *s)
     s->skip = 0;
     pthread_mutex_unlock(&s->lock);
     uint64_t begin = drove__clock_now(s->clock);
-    drove_status status = read_window(s, window, seek);
+    double bytes = 0;
+    drove_status status = read_window(s, window, seek, &bytes);
     uint64_t spent = drove__clock_now(s->clock) - begin;
     pthread_mutex_lock(&s->lock);
     s->read_ns += spent;
@@ -115,7 +120,8 @@ static void read_next(drove_stream *s)
         s->status = status;
         drove__error_copy(s->error);
     } else {
-        s->read_bytes += (uint64_t)(s->window_bytes / N_WINDOWS);
+        s->read_bytes += bytes;
+        s->n_windows_read++;
         /* Release: the rows are read before a worker that sees this reads them. */
         atomic_store_explicit(&h->there, window, memory_order_release);
     }
@@ -153,9 +159,11 @@ drove_status drove__stream_wait(drove_stream *s, uint64_t window)
     if (drove__stream_has(s, window)) return DROVE_OK;
     drove_status status = DROVE_OK;
     char error[DROVE_ERROR_TEXT_SIZE];
+    const uint64_t begin = drove__clock_now(s->clock);
     pthread_mutex_lock(&s->lock);
     while (!drove__stream_has(s, window) && s->status == DROVE_OK)
         (void)s->clock->cond_wait(s->clock->context, &s->ready, &s->lock, UINT64_MAX);
+    s->wait_ns += drove__clock_now(s->clock) - begin;
     if (!drove__stream_has(s, window)) {
         status = s->status;
         memcpy(error, s->error, sizeof error);
@@ -236,8 +244,10 @@ void drove__stream_facts(drove_stream *s, drove_stream_facts *out)
                                 .n_windows = s->windows.n_windows,
                                 .file_bytes = (double)s->blocks->size_bytes,
                                 .window_bytes = s->window_bytes,
+                                .n_windows_read = s->n_windows_read,
                                 .read_bytes = s->read_bytes,
-                                .read_ns = s->read_ns};
+                                .read_ns = s->read_ns,
+                                .wait_ns = s->wait_ns};
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -72,8 +72,9 @@ void drove__stream_cancel(drove_stream *s, drove_status status);
 typedef struct drove_stream_facts {
     uint64_t n_blocks, n_windows;
     double   file_bytes, window_bytes; /* of both windows */
-    uint64_t read_bytes;               /* so far */
-    uint64_t read_ns;                  /* spent reading, by its thread */
+    uint64_t n_windows_read;           /* so far */
+    double   read_bytes;               /* in them, as they lie in memory */
+    uint64_t read_ns, wait_ns;         /* of its thread, reading; of workers, waiting for windows */
 } drove_stream_facts;
 void drove__stream_facts(drove_stream *s, drove_stream_facts *out);
 
