@@ -119,6 +119,7 @@ drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void 
         ssize_t n = pread(b->fd, to + done, size_bytes - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", b->path);
+        if (n == 0) DROVE_TRY(drove__blocks_check_identity(b)); /* what it is now may say why */
         if (n == 0)
             return drove__fail(DROVE_E_DATA, "%s: expected %zu bytes at byte %llu, found %zu",
                                b->path, size_bytes, (unsigned long long)offset, done);

@@ -363,6 +363,7 @@ static drove_status check_hash(const reading *r)
     const rows_block *block = &r->f->block[r->block];
     if (r->hash == block->hash && (r->s->value == NULL || r->value_hash == block->value_hash))
         return DROVE_OK;
+    DROVE_TRY(drove__blocks_check_identity(r->b)); /* it may have changed while it was read */
     return drove__fail(DROVE_E_DATA,
                        "%s: damaged: block %zu at byte %llu has another hash than it should have",
                        r->b->path, r->block, (unsigned long long)block->offset);

@@ -211,7 +211,7 @@ static drove_status end_block(drove_rows_writer *w)
         const buffer *part = &w->part[i];
         uint64_t *sum = i == DROVE_ROWS_VALUE ? &value_hash : &hash;
         if (part->n > 0) *sum = drove__hash(*sum, part->bytes, part->n);
-        DROVE_TRY(write_padded(w, part->bytes, part->n));
+        if (part->n > 0) DROVE_TRY(write_padded(w, part->bytes, part->n));
         w->part[i].n = 0;
     }
     hash_as_text(hash, text);

@@ -124,7 +124,8 @@ static void samples_are_spread(void **state)
     fprintf(f, "at,y\n");
     for (int i = 0; i < 20000; i++) fprintf(f, "%d.5,%d\n", i, i % 2);
     fclose(f);
-    assert_int_equal(drove__pieces_sample("table:pieces_sorted.csv?label=y", 8000, &data), DROVE_OK);
+    assert_int_equal(drove__pieces_sample("table:pieces_sorted.csv?label=y", 8000, &data),
+                     DROVE_OK);
     for (size_t i = 0; i < data->n_rows; i++) {
         double at = (double)value_at(data, i, 0);
         least = at < least ? at : least;
