@@ -245,8 +245,8 @@ drove_status drove__data_derive(const drove_data *data, size_t n_features, drove
 
 /* Views that were read by blocks (data/blocks.h) as drove_data_open would have opened them: scaled
  * and cut as the spec says, statistics from `train`.  test: as for drove_data_open; of "split" the
- * held-out data are `held`, taken over if *test_out is set.  Without that, `held`, which may be NULL,
- * is only scaled alike.  Errors: those of drove_data_open. */
+ * held-out data are `held`, taken over if *test_out is set.  Without that, `held`, which may be
+ * NULL, is only scaled alike.  Errors: those of drove_data_open. */
 drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
                                      drove_data *train, drove_data *held, drove_data **test_out);
 

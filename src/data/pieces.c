@@ -79,7 +79,7 @@ static drove_status make_room(reading *r, size_t wanted)
 /* Until `wanted` bytes are there behind the head, or the file ends. */
 static drove_status fill(reading *r, size_t wanted)
 {
-    DROVE_TRY(make_room(r, r->n_head + wanted));
+    DROVE_TRY(make_room(r, r->n_head + wanted + 1)); /* a zero ends it */
     while (!r->is_over && r->n < wanted) {
         size_t n;
         DROVE_TRY(
@@ -88,6 +88,7 @@ static drove_status fill(reading *r, size_t wanted)
         r->n += n;
         r->n_bytes += n;
     }
+    r->text[r->n_head + r->n] = '\0';
     return DROVE_OK;
 }
 

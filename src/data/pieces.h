@@ -1,17 +1,17 @@
-/* data/pieces.h - text files and generated data that are larger than memory: piece after piece into
- * rows:FILE.
+/* data/pieces.h - text files and generated data that are larger than memory: piece after piece
+ * into rows:FILE.
  *
  * What needs all rows follows from a sample of them: the columns of a table, their categories and
- * fill values, what kind of target there is.  Classes, features and numbers of LIBSVM data come from
- * all rows.
+ * fill values, what kind of target there is.  Classes, features and numbers of LIBSVM data come
+ * from all rows.
  */
 #ifndef DROVE_DATA_PIECES_H
 #define DROVE_DATA_PIECES_H
 
 #include "data/data.h"
 
-/* Whether data of this spec can be read so: text in libsvm or table, and rows that are generated one
- * by one.  *bytes: about what all of them take in memory. */
+/* Whether data of this spec can be read so: text in libsvm or table, and rows that are generated
+ * one by one.  *bytes: about what all of them take in memory. */
 bool drove__pieces_can(const char *spec, double *bytes);
 
 typedef struct drove_pieces_options {

@@ -152,7 +152,8 @@ static drove_status read_map(drove_blocks *b, rows_file *f, const json_t *map)
     return DROVE_OK;
 }
 
-/* One block's entry: [offset, pairs, labels, "hash", "hash of the values"]; it must lie before the description. */
+/* One block's entry: [offset, pairs, labels, "hash", "hash of the values"]; it must lie before the
+ * description. */
 static drove_status read_block_entry(drove_blocks *b, rows_file *f, const json_t *entry, size_t i)
 {
     drove_rows_layout lay;
@@ -276,7 +277,8 @@ static drove_status read_section(reading *r, drove_rows_section section, void *i
     return DROVE_OK;
 }
 
-/* A section of n + 1 starts, counted from 0 to n_all, becomes those of the storage, from base on. */
+/* A section of n + 1 starts, counted from 0 to n_all, becomes those of the storage, from base on.
+ */
 static drove_status read_starts(reading *r, drove_rows_section section, uint64_t *start,
                                 uint64_t n_all, uint64_t base)
 {

@@ -37,8 +37,8 @@ typedef struct drove_windows_options {
 
 void drove__windows_init(drove_windows *w, const drove_windows_options *opt);
 
-/* The number in the file of the i-th whole block of those that are held out, i < n_held; or of those
- * that are trained, in no particular order, i < n_whole. */
+/* The number in the file of the i-th whole block of those that are held out, i < n_held; or of
+ * those that are trained, in no particular order, i < n_whole. */
 uint64_t drove__windows_held(const drove_windows *w, uint64_t i);
 uint64_t drove__windows_trained(const drove_windows *w, uint64_t i);
 

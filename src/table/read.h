@@ -75,9 +75,10 @@ typedef struct drove_table {
     drove_column_count *count; /* [n_columns] */
 } drove_table;
 
-/* piece: of the file, with its header; NULL: all of it.  first_names: NULL, or names (of a label, of another table's columns); a first record that holds
- * one of them is a header.  The caller calls drove__table_fini even after a failure.
- * Errors: those of drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
+/* piece: of the file, with its header; NULL: all of it.  first_names: NULL, or names (of a label,
+ * of another table's columns); a first record that holds one of them is a header.  The caller
+ * calls drove__table_fini even after a failure. Errors: those of drove__content_load, DROVE_E_DATA
+ * (no row, a line that is too long). */
 drove_status drove__table_open(const char *path, char separator, drove_header header,
                                const char *const *first_names, size_t n_first_names,
                                const drove_piece *piece, drove_table *out);

@@ -1,6 +1,6 @@
-/* tests/stress/test_stream.c - workers that train on windows while the next one is read: each row of
- * the file once an epoch, always whole, whatever the pace of the workers, after stops and from the
- * middle of a window; and a file that changes ends it for all of them.
+/* tests/stress/test_stream.c - workers that train on windows while the next one is read: each row
+ * of the file once an epoch, always whole, whatever the pace of the workers, after stops and from
+ * the middle of a window; and a file that changes ends it for all of them.
  *
  * Row i of the file holds i in each of its features, so that a row of another window shows.
  */

@@ -1,5 +1,5 @@
-/* rows:FILE: what was written comes back, read whole or by blocks, for every kind of data; damage, a
- * cut and a change of the file are found. */
+/* rows:FILE: what was written comes back, read whole or by blocks, for every kind of data; damage,
+ * a cut and a change of the file are found. */
 #include "support.h"
 
 #include "data/blocks.h"
