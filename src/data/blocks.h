@@ -32,6 +32,8 @@ typedef struct drove_blocks_ops {
      * (also: the file has changed). */
     drove_status (*read)(const drove_blocks *b, size_t block, drove_storage *into,
                          drove_place_in *to);
+    /* The block will be read soon: the system may begin.  NULL: nothing to do. */
+    void (*expect)(const drove_blocks *b, size_t block);
     void (*close)(drove_blocks *b); /* what impl holds */
 } drove_blocks_ops;
 

@@ -392,9 +392,18 @@ static drove_status read_block(const drove_blocks *b, size_t block, drove_storag
     return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, to);
 }
 
+static void expect_block(const drove_blocks *b, size_t block)
+{
+    const rows_file *f = b->impl;
+    uint64_t end = block + 1 < b->n_blocks ? f->block[block + 1].offset : f->end;
+    (void)posix_fadvise(b->fd, (off_t)f->block[block].offset, (off_t)(end - f->block[block].offset),
+                        POSIX_FADV_WILLNEED);
+}
+
 /* ---- opening ---- */
 
-static const drove_blocks_ops ops = {.name = "rows", .read = read_block, .close = close_file};
+static const drove_blocks_ops ops = {
+    .name = "rows", .read = read_block, .expect = expect_block, .close = close_file};
 
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
 {

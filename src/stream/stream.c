@@ -17,7 +17,8 @@ enum {
     SAMPLE_BLOCKS = 64, /* so that rows in some order do not deceive */
     SAMPLE_PART = 10,   /* of the file's blocks at most one in so many */
     SAMPLE_ROWS = 1 << 16,
-    MEMORY_PART = 16 /* of the memory at most one in so many bytes */
+    MEMORY_PART = 16, /* of the memory at most one in so many bytes */
+    BLOCKS_AHEAD = 8  /* that the system is told of before they are read */
 };
 #define NO_WINDOW UINT64_MAX
 
@@ -72,6 +73,14 @@ static bool is_unwanted(drove_stream *s, uint64_t seek)
     return atomic_load_explicit(&s->n_seeks, memory_order_relaxed) != seek;
 }
 
+static void expect(const drove_stream *s, const drove_permutation *order, uint64_t window,
+                   uint64_t i)
+{
+    if (s->blocks->ops->expect != NULL)
+        s->blocks->ops->expect(s->blocks,
+                               (size_t)drove__windows_block(&s->windows, order, window, i));
+}
+
 /* Without the lock: nobody reads a half whose window is not there. */
 static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek, double *bytes)
 {
@@ -84,8 +93,10 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek,
     const size_t first = to.row;
     drove_permutation order;
     drove__windows_permute(w, window, &order);
+    for (uint64_t i = 0; i < n && i < BLOCKS_AHEAD; i++) expect(s, &order, window, i);
     for (uint64_t i = 0; i < n && !is_unwanted(s, seek); i++) {
         size_t block = (size_t)drove__windows_block(w, &order, window, i);
+        if (i + BLOCKS_AHEAD < n) expect(s, &order, window, i + BLOCKS_AHEAD);
         DROVE_TRY(s->blocks->ops->read(s->blocks, block, s->data->storage, &to));
     }
     scale_targets(s, first, to.row - first);
