@@ -78,15 +78,6 @@ static drove_status check_options(const drove_run *run)
     return DROVE_OK;
 }
 
-/* ---- opening ---- */
-
-static bool is_larger(const drove_blocks *b, double memory)
-{
-    double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
-    double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
-    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
-}
-
 /* ---- text, through a file of rows in the cache ---- */
 
 typedef struct cache {
@@ -184,11 +175,22 @@ static drove_status use_cache(drove_run *run, char *data, size_t size, double me
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
     drove_status status = find_text(data, memory, c, &text);
-    if (text != NULL && !is_cached(c)) status = write_cache(run, text, c, memory);
+    if (text != NULL) status = check_options(run);
+    if (text != NULL && status == DROVE_OK && !is_cached(c))
+        status = write_cache(run, text, c, memory);
     if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
     free(text);
     free(c);
     return status;
+}
+
+/* ---- opening ---- */
+
+static bool is_larger(const drove_blocks *b, double memory)
+{
+    double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
+    double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
+    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
 }
 
 /* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
@@ -222,12 +224,8 @@ static size_t count_held(const drove_run *run, bool splits)
 }
 
 /* Of "split" the test data are all that is held out, unless a part of that is to judge by. */
-static drove_status divide_held(drove_run *run, bool splits, size_t n_judging)
+static drove_status divide_held(drove_run *run, size_t n_judging)
 {
-    if (!splits) {
-        run->kept = NULL;
-        return DROVE_OK;
-    }
     if (n_judging == 0 || run->test->n_rows < 2) return DROVE_OK;
     size_t n = run->test->n_rows / 2 < n_judging ? run->test->n_rows / 2 : n_judging;
     return drove__data_hold_out(run->test, n, run->opt.seed, &run->kept);
@@ -241,7 +239,7 @@ static drove_status open_parts(drove_run *run, const char *data, const char *tes
     drove_status status =
         drove__data_finish_open(data, test, run->opt.seed, run->train, held, &run->test);
     if (run->test != held) run->kept = held;
-    if (status == DROVE_OK && splits) status = divide_held(run, splits, count_held(run, false));
+    if (status == DROVE_OK && splits) status = divide_held(run, count_held(run, false));
     run->n_train_whole = (size_t)drove__stream_rows(run->stream);
     return status;
 }
