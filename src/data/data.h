@@ -32,8 +32,10 @@ typedef enum drove_scaling {
 /* Filled by a reader.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc; the
  * last view releases them.  n_rows is below 2^32. */
 typedef struct drove_storage {
-    size_t              n_rows, n_features;
-    size_t              n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
+    size_t n_rows, n_features;
+    size_t n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
+    /* stored numbers of the longest sparse row that can come to be in it; 0: that of its rows */
+    size_t              longest_row;
     drove_x_kind        x_kind;
     uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
     float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
@@ -268,5 +270,7 @@ void drove__storage_keep_targets(drove_storage *storage, const drove_shard *shar
 /* Checks for every format, after reading: finite values, labels in range, sizes.  Names `where` in
  * errors. */
 drove_status drove__storage_check(const drove_storage *storage, const char *where);
+/* The same of all but the rows. */
+drove_status drove__storage_check_description(const drove_storage *storage, const char *where);
 
 #endif
