@@ -22,12 +22,16 @@ typedef drove_status opener(const drove_spec *spec, drove_blocks **out);
 static const struct {
     const char *format;
     opener *open;
-} openers[] = {{"rows", drove__rows_open}};
+    bool (*can)(const drove_spec *spec); /* NULL: any of its files */
+} openers[] = {{"rows", drove__rows_open, NULL},
+               {"quant", drove__quant_open, drove__quant_can_open}};
 
 static opener *find_opener(const drove_spec *spec)
 {
-    for (size_t i = 0; i < DROVE_COUNT(openers); i++)
-        if (strcmp(openers[i].format, spec->name) == 0) return openers[i].open;
+    for (size_t i = 0; i < DROVE_COUNT(openers); i++) {
+        if (strcmp(openers[i].format, spec->name) != 0) continue;
+        return openers[i].can == NULL || openers[i].can(spec) ? openers[i].open : NULL;
+    }
     return NULL;
 }
 
@@ -45,9 +49,17 @@ drove_status drove__blocks_open(const char *text, drove_blocks **out)
     drove_status status =
         open != NULL && spec.n_args == 1
             ? open(&spec, out)
-            : drove__fail(DROVE_E_ARG, "%s: expected rows:FILE, which is read by blocks", text);
+            : drove__fail(DROVE_E_ARG,
+                          "%s: expected rows:FILE or quant:FILE, not compressed and without "
+                          "?from, which are read by blocks",
+                          text);
     drove__spec_fini(&spec);
     return status;
+}
+
+drove_status drove__blocks_prefer_floats(drove_blocks *b)
+{
+    return b->ops->prefer_floats != NULL ? b->ops->prefer_floats(b) : DROVE_OK;
 }
 
 /* ---- the file ---- */
@@ -130,6 +142,13 @@ drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void 
 
 /* ---- memory ---- */
 
+static double quant_bytes(const drove_quant *q, double n_rows, double n_stored)
+{
+    if (q->index_bits == 0) return n_rows * (double)q->row_bytes;
+    return n_rows * sizeof *q->row_start +
+           n_stored * (double)(drove__number_size(q->number) + q->index_bits / 8);
+}
+
 double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored, double n_labels)
 {
     const drove_storage *s = b->shape;
@@ -139,6 +158,7 @@ double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored
     if (s->x_kind == DROVE_X_F32) bytes = n_rows * n_features * sizeof(float);
     if (s->x_kind == DROVE_X_CSR)
         bytes = n_rows * sizeof(uint64_t) + n_stored * (s->value != NULL ? 8.0 : 4.0);
+    if (s->x_kind == DROVE_X_QUANT) bytes = quant_bytes(s->quant, n_rows, n_stored);
     if (s->y_kind == DROVE_Y_CLASS) bytes += n_rows * sizeof(int32_t);
     if (s->y_kind == DROVE_Y_VALUE)
         bytes += n_rows * (double)drove__storage_n_values(s) * sizeof(float);
@@ -147,10 +167,48 @@ double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored
     return bytes + (s->weight != NULL ? n_rows * sizeof(float) : 0);
 }
 
+/* An array like that of another storage, or NULL. */
+static drove_status copy_scale(const float *from, size_t n, float **out)
+{
+    if (from == NULL) return DROVE_OK;
+    *out = drove__alloc(n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("scaling", n * sizeof **out);
+    memcpy(*out, from, n * sizeof **out);
+    return DROVE_OK;
+}
+
+/* n_bridges and n_clamped are those of the whole file, n_stored is the room. */
+static drove_status allocate_quant(const drove_storage *shape, size_t n_rows, uint64_t n_stored,
+                                   drove_storage *s)
+{
+    const drove_quant *like = shape->quant;
+    drove_quant *q = s->quant = calloc(1, sizeof *q);
+    if (q == NULL) return drove__fail_nomem("quantised data", sizeof *q);
+    *q = *like;
+    q->n_rows = n_rows;
+    q->n_stored = n_stored;
+    q->n_users = 1;
+    s->scaling = shape->scaling;
+    DROVE_TRY(copy_scale(shape->shift, s->n_features, &s->shift));
+    DROVE_TRY(copy_scale(shape->factor, s->n_features, &s->factor));
+    if (q->index_bits == 0) {
+        q->value = drove__alloc(n_rows, q->row_bytes);
+        return q->value != NULL ? DROVE_OK
+                                : drove__fail_nomem("quantised data", n_rows * q->row_bytes);
+    }
+    q->row_start = drove__alloc(n_rows + 1, sizeof *q->row_start);
+    q->value = drove__alloc((size_t)n_stored, drove__number_size(q->number));
+    q->index = drove__alloc((size_t)n_stored, q->index_bits / 8);
+    return q->row_start != NULL && q->value != NULL && q->index != NULL
+               ? DROVE_OK
+               : drove__fail_nomem("quantised data", (size_t)n_stored);
+}
+
 static drove_status allocate_examples(const drove_storage *shape, size_t n_rows, uint64_t n_stored,
                                       drove_storage *s)
 {
     size_t n;
+    if (s->x_kind == DROVE_X_QUANT) return allocate_quant(shape, n_rows, n_stored, s);
     if (s->x_kind == DROVE_X_CSR) {
         s->row_start = calloc(n_rows + 1, sizeof *s->row_start);
         s->index = drove__grow(NULL, (size_t)n_stored, sizeof *s->index);
@@ -195,6 +253,7 @@ drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_
     DROVE_TRY(drove__storage_create(&s));
     drove_status status = drove__storage_describe(b->shape, s);
     s->n_rows = n_rows;
+    s->longest_row = b->shape->longest_row;
     if (status == DROVE_OK) status = allocate_examples(b->shape, n_rows, n_stored, s);
     if (status == DROVE_OK) status = allocate_targets(b->shape, n_rows, n_labels, s);
     if (status != DROVE_OK) {
@@ -277,6 +336,9 @@ static bool has_good_target(const drove_storage *s, size_t row)
 drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage *s, size_t first,
                                       size_t n, drove_place_in *to)
 {
+    const drove_quant_span span = {
+        .first = to->row, .n = n, .shown = first, .n_features = s->n_features, .where = b->path};
+    if (s->x_kind == DROVE_X_QUANT) DROVE_TRY(drove__quant_check_rows(s->quant, &span));
     if (s->x_kind == DROVE_X_CSR) DROVE_TRY(check_sparse(b, s, first, n, to));
     DROVE_TRY(check_numbers(b, s, first, n, to));
     for (size_t i = 0; i < n; i++)
@@ -284,6 +346,8 @@ drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage
             return fail_row(b, first + i, "its target or weight is out of range");
     to->row += n;
     if (s->x_kind == DROVE_X_CSR) to->stored = s->row_start[to->row];
+    if (s->x_kind == DROVE_X_QUANT && s->quant->index_bits != 0)
+        to->stored = s->quant->row_start[to->row];
     if (s->y_kind == DROVE_Y_LABELS) to->label = s->label_start[to->row];
     return DROVE_OK;
 }

@@ -34,7 +34,8 @@ typedef struct drove_blocks_ops {
                          drove_place_in *to);
     /* The block will be read soon: the system may begin.  NULL: nothing to do. */
     void (*expect)(const drove_blocks *b, size_t block);
-    void (*close)(drove_blocks *b); /* what impl holds */
+    drove_status (*prefer_floats)(drove_blocks *b); /* NULL: there is no choice */
+    void (*close)(drove_blocks *b);                 /* what impl holds */
 } drove_blocks_ops;
 
 struct drove_blocks {
@@ -51,11 +52,15 @@ struct drove_blocks {
     uint64_t               *first_label;  /* [n_blocks + 1] labels before it; NULL: no lists */
 };
 
-/* The blocks of the file that a spec names.  Only rows and quant are read so: drove__blocks_can.
- * Errors: those of the format. */
+/* The blocks of the file that a spec names.  Only rows and quant are read so, and quant neither if
+ * it is compressed nor with ?from: drove__blocks_can.  Errors: those of the format. */
 drove_status drove__blocks_open(const char *spec, drove_blocks **out);
 bool         drove__blocks_can(const drove_spec *spec);
 void         drove__blocks_close(drove_blocks *b); /* NULL accepted */
+
+/* Before any row is read: of a quantised file that holds floats as they are, unscaled, rows become
+ * DROVE_X_F32 or DROVE_X_CSR, which engines of floats read faster.  Errors: DROVE_E_NOMEM. */
+drove_status drove__blocks_prefer_floats(drove_blocks *b);
 
 static inline size_t drove__blocks_rows(const drove_blocks *b, size_t block)
 {
@@ -98,5 +103,6 @@ drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage
 /* rows_blocks.c, quant_blocks.c.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out);
 drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out);
+bool         drove__quant_can_open(const drove_spec *spec);
 
 #endif

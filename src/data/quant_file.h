@@ -18,6 +18,7 @@
 #define DROVE_DATA_QUANT_FILE_H
 
 #include "base/safetensors.h"
+#include "data/blocks.h"
 #include "data/quant.h"
 
 #define DROVE_QUANT_FORMAT   "drove-quant-1"
@@ -67,6 +68,10 @@ drove_status drove__quant_count(const drove_quant_file *f, const char *key, uint
                                 uint64_t *out);
 drove_status drove__quant_word(const drove_quant_file *f, const char *key, const char *const *words,
                                size_t n, size_t *out);
+
+/* drove__quant_open with blocks of about so many bytes. */
+drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes,
+                                      drove_blocks **out);
 
 /* ---- the format's row ---- */
 

@@ -195,8 +195,8 @@ static bool is_larger(const drove_blocks *b, double memory)
 
 /* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
  * bytes of both windows, which asks for that whatever the memory; else 0. */
-static drove_status open_blocks(const char *data, double memory, drove_blocks **out,
-                                uint64_t *window)
+static drove_status open_blocks(const drove_options *opt, const char *data, double memory,
+                                drove_blocks **out, uint64_t *window)
 {
     drove_spec spec = {0};
     char *text;
@@ -210,10 +210,12 @@ static drove_status open_blocks(const char *data, double memory, drove_blocks **
     drove__spec_fini(&spec);
     if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
     free(text);
-    if (*out == NULL || *window > 0 || is_larger(*out, memory)) return status;
+    if (*out == NULL) return status;
+    if (!drove__resolve_is_low(opt)) status = drove__blocks_prefer_floats(*out);
+    if (status == DROVE_OK && (*window > 0 || is_larger(*out, memory))) return DROVE_OK;
     drove__blocks_close(*out);
     *out = NULL;
-    return DROVE_OK;
+    return status;
 }
 
 static size_t count_held(const drove_run *run, bool splits)
@@ -249,7 +251,7 @@ drove_status drove__disk_open(drove_run *run, char *data, size_t size, const cha
     drove_blocks *blocks;
     const double memory = memory_of(&run->opt);
     DROVE_TRY(use_cache(run, data, size, memory));
-    DROVE_TRY(open_blocks(data, memory, &blocks, &run->window_bytes));
+    DROVE_TRY(open_blocks(&run->opt, data, memory, &blocks, &run->window_bytes));
     if (blocks == NULL) return DROVE_OK;
     drove_status status = check_options(run);
     if (status != DROVE_OK) {
