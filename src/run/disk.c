@@ -61,7 +61,16 @@ static drove_status refuse(const char *option, const char *value, const char *ex
                        option, value, expected);
 }
 
-static drove_status check_options(const drove_run *run)
+/* Low precision trains on the file's own numbers, and auto is the windows' order for it too. */
+static drove_status check_low(const drove_options *o, bool is_quantised)
+{
+    if (!is_quantised)
+        return refuse("precision", o->precision, "data quantised before (drove data convert)");
+    if (strcmp(o->order, "auto") == 0 || strcmp(o->order, "shuffle") == 0) return DROVE_OK;
+    return refuse("order", o->order, "shuffle");
+}
+
+static drove_status check_options(const drove_run *run, bool is_quantised)
 {
     const drove_options *o = &run->opt;
     const drove_plan *plan = &run->plan;
@@ -71,9 +80,9 @@ static drove_status check_options(const drove_run *run)
     if (plan->source->counts_rows)
         return refuse("strategy", plan->spec, "one whose workers take batches themselves");
     if (strcmp(o->shard, "own") == 0) return refuse("shard", o->shard, "whole");
-    if (drove__resolve_is_low(o)) return refuse("precision", o->precision, "none");
     if (o->features[0] != '\0') return refuse("features", o->features, "none");
     if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
+    if (drove__resolve_is_low(o)) return check_low(o, is_quantised);
     if (drove__resolve_order(o) != DROVE_ORDER_SHUFFLE) return refuse("order", o->order, "shuffle");
     return DROVE_OK;
 }
@@ -175,7 +184,7 @@ static drove_status use_cache(drove_run *run, char *data, size_t size, double me
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
     drove_status status = find_text(data, memory, c, &text);
-    if (text != NULL) status = check_options(run);
+    if (text != NULL) status = check_options(run, false);
     if (text != NULL && status == DROVE_OK && !is_cached(c))
         status = write_cache(run, text, c, memory);
     if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
@@ -253,7 +262,7 @@ drove_status drove__disk_open(drove_run *run, char *data, size_t size, const cha
     DROVE_TRY(use_cache(run, data, size, memory));
     DROVE_TRY(open_blocks(&run->opt, data, memory, &blocks, &run->window_bytes));
     if (blocks == NULL) return DROVE_OK;
-    drove_status status = check_options(run);
+    drove_status status = check_options(run, blocks->shape->x_kind == DROVE_X_QUANT);
     if (status != DROVE_OK) {
         drove__blocks_close(blocks);
         return status;

@@ -109,6 +109,7 @@ static drove_status setup_precision(drove_run *run, const float *theta)
     drove_prepare_options opt = {.model = run->model,
                                  .kernels = &run->kernels,
                                  .data = run->train,
+                                 .n_rows = run->stream != NULL ? run->n_train_whole : 0,
                                  .theta = theta,
                                  .precision = run->opt.precision,
                                  .rounding = run->opt.rounding,
@@ -119,7 +120,8 @@ static drove_status setup_precision(drove_run *run, const float *theta)
                                  .seed = run->opt.seed,
                                  .reorder = drove__resolve_order(&run->opt) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
-    return loop->core_ops->prepare(&opt, &loop->shared);
+    DROVE_TRY(loop->core_ops->prepare(&opt, &loop->shared));
+    return run->stream != NULL ? loop->core_ops->follow(loop->shared, loop->train) : DROVE_OK;
 }
 
 /* Where the parameters differ from the strategy's vector: as floats, or with statistics. */

@@ -47,7 +47,8 @@ static size_t task_rows(const drove_run *run)
     drove_data_describe(run->train, &facts);
     double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
     const drove_turn_limits limits = {.numbers = per_row,
-                                      .n_rows = run->train->n_rows,
+                                      .n_rows = run->stream != NULL ? run->n_train_whole
+                                                                    : run->train->n_rows,
                                       .each = loop->update_rows,
                                       .most_steps = loop->sync->most_steps};
     return drove__linear_turn_rows(&limits);
