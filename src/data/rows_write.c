@@ -182,7 +182,7 @@ static drove_status write_padded(drove_rows_writer *w, const void *bytes, size_t
 {
     static const char zeros[ALIGNMENT];
     size_t padding = (ALIGNMENT - size_bytes % ALIGNMENT) % ALIGNMENT;
-    DROVE_TRY(drove__writer_write(w->file, bytes, size_bytes));
+    if (size_bytes > 0) DROVE_TRY(drove__writer_write(w->file, bytes, size_bytes));
     w->offset += size_bytes + padding;
     return drove__writer_write(w->file, zeros, padding);
 }
