@@ -82,12 +82,27 @@ static bool check(const cli_args *args)
                       CLI_COUNT(parts));
 }
 
+/* Whether the data are converted without being held in memory. */
+static bool is_large(const cli_args *args)
+{
+    return strcmp(cli_args_get(args, "part", "all"), "all") == 0 &&
+           drove_data_is_large(args->word[1], args->word[2]);
+}
+
 int cli_data(const cli_args *args)
 {
     drove_data *data = NULL;
     if (!check(args)) return CLI_WRONG;
     bool is_info = strcmp(args->word[0], "info") == 0;
-    drove_status status = open_part(args, &data);
+    drove_status status = DROVE_OK;
+    if (!is_info && is_large(args)) {
+        char spec[CLI_SPEC_SIZE];
+        status =
+            drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec, sizeof spec);
+        if (status == DROVE_OK) status = drove_data_convert_large(spec, args->word[2]);
+        return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    }
+    status = open_part(args, &data);
     if (status != DROVE_OK) return cli_library_error(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);
     else if (cli_args_has(args, "json")) print_json(data, args->word[1]);

@@ -84,6 +84,14 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream);
  * DROVE_E_EXISTS, DROVE_E_IO. */
 drove_status drove_data_convert(const drove_data *data, const char *to);
 
+/* The same for data that need not fit into memory: `from` is read in pieces of a few MiB and
+ * written to a new file in the format rows.  Text (libsvm, table) and synth:logistic can be read
+ * so.  What needs all rows of a table (categories, fill values) comes from a sample of them.
+ * Errors: also DROVE_E_UNSUPPORTED (another format). */
+drove_status drove_data_convert_large(const char *from, const char *to);
+/* Whether it can, and that takes less than an eighth of the memory that is free. */
+int drove_data_is_large(const char *from, const char *to);
+
 #ifdef __cplusplus
 }
 #endif

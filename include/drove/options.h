@@ -62,6 +62,7 @@ typedef struct drove_options {
     char partition[DROVE_TEXT_SIZE]; /* groups of cores, "auto"; "" = none */
     char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */
     char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
+    char memory[DROVE_TEXT_SIZE];    /* most bytes of the run, "1GiB"; "" = what is free */
     /* run */
     char     defaults[DROVE_TEXT_SIZE]; /* "auto" or "classic" */
     char     until[DROVE_TEXT_SIZE];    /* "auto", "loss=5%,epochs=10" */

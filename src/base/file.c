@@ -37,6 +37,8 @@ struct drove_reader {
     bool is_gzip;      /* stream is initialised; also for a section that is deflated    */
     bool is_inflating; /* inside a gzip member                                          */
     bool is_section;
+    const char *piece;      /* text in memory instead of fd ...                             */
+    size_t piece_left;      /* ... that is not read yet                                     */
     uint64_t disk_left;     /* section: packed bytes not read yet                        */
     uint64_t content_left;  /* section: bytes of content not read from it yet            */
     uint32_t crc, want_crc; /* section: CRC-32 so far, and of the whole content         */
@@ -62,6 +64,14 @@ struct drove_reader {
 static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
     ssize_t n;
+    if (r->piece != NULL) {
+        *n_read = size_bytes < r->piece_left ? size_bytes : r->piece_left;
+        memcpy(into, r->piece, *n_read);
+        r->piece += *n_read;
+        r->piece_left -= *n_read;
+        r->disk_ended = *n_read == 0;
+        return DROVE_OK;
+    }
     if (r->is_section && size_bytes > r->disk_left) size_bytes = (size_t)r->disk_left;
     do {
         n = read(r->fd, into, size_bytes);
@@ -340,6 +350,28 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     if (status != DROVE_OK) {
         drove__reader_close(r);
         return status;
+    }
+    *out = r;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_open_piece(const char *path, const drove_piece *piece,
+                                      drove_reader **out)
+{
+    *out = NULL;
+    if (piece == NULL) return drove__reader_open(path, out);
+    drove_reader *r = calloc(1, sizeof *r);
+    if (r == NULL) return drove__fail_nomem(path, sizeof *r);
+    r->fd = -1;
+    r->path = strdup(path);
+    r->content = malloc(BUFFER_BYTES + 1);
+    r->piece = piece->text;
+    r->piece_left = piece->n;
+    r->most_bytes = piece->n;
+    r->line_number = piece->first_line - 1;
+    if (r->path == NULL || r->content == NULL) {
+        drove__reader_close(r);
+        return drove__fail_nomem(path, BUFFER_BYTES);
     }
     *out = r;
     return DROVE_OK;

@@ -21,6 +21,18 @@ typedef struct drove_reader drove_reader;
 drove_status drove__reader_open(const char *path, drove_reader **out);
 void         drove__reader_close(drove_reader *r);
 
+/* A part of a text file in memory: whole lines. */
+typedef struct drove_piece {
+    const char *text; /* [n] borrowed */
+    size_t      n;
+    uint64_t    first_line; /* in the file, of its first line, from 1 */
+} drove_piece;
+
+/* Reads a piece as if it were the file `path`; lines count from piece->first_line.  piece NULL:
+ * drove__reader_open. */
+drove_status drove__reader_open_piece(const char *path, const drove_piece *piece,
+                                      drove_reader **out);
+
 /* A part of a file with content of its own: a member of a ZIP archive (base/zip.h). */
 typedef struct drove_section {
     const char *name;         /* for errors: "FILE:NAME"                       */

@@ -162,6 +162,9 @@ typedef struct loading {
     uint64_t data_most; /* bytes that can follow the header      */
     size_t *begin;      /* [n_tensors] offsets in the file       */
     size_t *end;
+    bool is_some; /* only tensors called name[n_names] */
+    const char *const *name;
+    size_t n_names;
     drove_safetensors st;
 } loading;
 
@@ -318,7 +321,8 @@ static drove_status read_descriptions(loading *l, const json_t *header)
     l->begin = calloc(n + 1, sizeof *l->begin);
     l->end = calloc(n + 1, sizeof *l->end);
     l->st.tensor = calloc(n + 1, sizeof *l->st.tensor);
-    if (l->begin == NULL || l->end == NULL || l->st.tensor == NULL) {
+    l->st.offset = calloc(n + 1, sizeof *l->st.offset);
+    if (l->begin == NULL || l->end == NULL || l->st.tensor == NULL || l->st.offset == NULL) {
         return drove__fail_nomem(l->path, n * sizeof *l->st.tensor);
     }
     if (pairs != NULL) DROVE_TRY(read_metadata(l, pairs));
@@ -350,8 +354,15 @@ static size_t pad_to_line(size_t size_bytes)
     return (size_bytes + DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
 }
 
-/* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for all,
- * padded. */
+static bool is_wanted(const loading *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_names; i++)
+        if (strcmp(l->name[i], name) == 0) return true;
+    return !l->is_some;
+}
+
+/* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for those
+ * that are loaded, padded. */
 static drove_status check_spans(const loading *l, const span *spans, size_t *size_bytes)
 {
     size_t expected = 0;
@@ -365,7 +376,7 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
                                l->path, name, expected, spans[i].begin);
         }
         expected = spans[i].end;
-        *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
+        if (is_wanted(l, name)) *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
     }
     return DROVE_OK;
 }
@@ -375,8 +386,14 @@ static drove_status read_spans(loading *l, const span *spans)
     size_t at = 0;
     for (size_t i = 0; i < l->st.n_tensors; i++) {
         size_t size_bytes = spans[i].end - spans[i].begin;
+        drove_tensor *t = &l->st.tensor[spans[i].tensor];
+        l->st.offset[spans[i].tensor] = LENGTH_BYTES + l->header_bytes + spans[i].begin;
+        if (!is_wanted(l, t->name)) {
+            DROVE_TRY(drove__reader_skip(l->reader, size_bytes));
+            continue;
+        }
         DROVE_TRY(drove__reader_read(l->reader, l->st.data + at, size_bytes));
-        l->st.tensor[spans[i].tensor].bytes = l->st.data + at;
+        t->bytes = l->st.data + at;
         at += pad_to_line(size_bytes);
     }
     char byte;
@@ -406,22 +423,41 @@ static drove_status read_data(loading *l)
     return status;
 }
 
+static drove_status check_plain(const loading *l)
+{
+    if (!l->is_some || drove__reader_plain_bytes(l->reader) != UINT64_MAX) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a regular file that is not compressed", l->path);
+}
+
+static drove_status load(loading *l, drove_safetensors *out)
+{
+    json_t *header = NULL;
+    memset(out, 0, sizeof *out);
+    DROVE_TRY(drove__reader_open(l->path, &l->reader));
+    drove_status status = check_plain(l);
+    if (status == DROVE_OK) status = read_header(l, &header);
+    if (status == DROVE_OK) status = read_descriptions(l, header);
+    if (status == DROVE_OK) status = read_data(l);
+    if (status == DROVE_OK) *out = l->st;
+    else drove__safetensors_fini(&l->st);
+    json_decref(header);
+    free(l->begin);
+    free(l->end);
+    drove__reader_close(l->reader);
+    return status;
+}
+
 drove_status drove__safetensors_load(const char *path, drove_safetensors *out)
 {
     loading l = {.path = path};
-    json_t *header = NULL;
-    memset(out, 0, sizeof *out);
-    DROVE_TRY(drove__reader_open(path, &l.reader));
-    drove_status status = read_header(&l, &header);
-    if (status == DROVE_OK) status = read_descriptions(&l, header);
-    if (status == DROVE_OK) status = read_data(&l);
-    if (status == DROVE_OK) *out = l.st;
-    else drove__safetensors_fini(&l.st);
-    json_decref(header);
-    free(l.begin);
-    free(l.end);
-    drove__reader_close(l.reader);
-    return status;
+    return load(&l, out);
+}
+
+drove_status drove__safetensors_open(const char *path, const char *const *name, size_t n_names,
+                                     drove_safetensors *out)
+{
+    loading l = {.path = path, .is_some = true, .name = name, .n_names = n_names};
+    return load(&l, out);
 }
 
 void drove__safetensors_fini(drove_safetensors *st)
@@ -434,6 +470,7 @@ void drove__safetensors_fini(drove_safetensors *st)
     free(st->meta_key);
     free(st->meta_value);
     free(st->tensor);
+    free(st->offset);
     drove__free(st->data);
     memset(st, 0, sizeof *st);
 }
@@ -476,6 +513,6 @@ drove_status drove__safetensors_want(const drove_safetensors *st, const char *na
                            "tensor \"%s\": expected %zu elements of type %s, found %zu of %s", name,
                            n, type_facts[type].name, n_found, type_facts[t->type].name);
     }
-    *bytes = t->bytes;
+    if (bytes != NULL) *bytes = t->bytes;
     return DROVE_OK;
 }

@@ -3,7 +3,7 @@
  *
  * Writing is atomic (base/file.h).  Reading checks every size against the file before it is used:
  * header length, offsets inside the file, no overlap, no hole, shape x type = bytes.  A file may be
- * gzip-compressed.
+ * gzip-compressed, unless its tensors are read by their offsets.
  */
 #ifndef DROVE_BASE_SAFETENSORS_H
 #define DROVE_BASE_SAFETENSORS_H
@@ -44,6 +44,7 @@ typedef struct drove_safetensors {
     drove_tensor *tensor; /* [n_tensors], in the header's order          */
     size_t        n_meta; /* "__metadata__": string to string            */
     char        **meta_key, **meta_value;
+    uint64_t     *offset; /* [n_tensors] of their bytes in the file, as it is uncompressed */
 } drove_safetensors;
 
 /* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give
@@ -53,6 +54,10 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
                                       size_t n_tensors, const char *const *meta);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */
 drove_status drove__safetensors_load(const char *path, drove_safetensors *out);
+/* The same, but only the tensors called name[n_names] are loaded, those of them that there are;
+ * `bytes` of the others is NULL.  Errors: also DROVE_E_DATA (a compressed file, or a pipe). */
+drove_status drove__safetensors_open(const char *path, const char *const *name, size_t n_names,
+                                     drove_safetensors *out);
 void         drove__safetensors_fini(drove_safetensors *st);
 
 /* Bytes of a tensor that was loaded. */
@@ -60,8 +65,8 @@ size_t drove__tensor_bytes(const drove_tensor *tensor);
 
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name);
 const char *drove__safetensors_meta(const drove_safetensors *st, const char *key); /* or NULL */
-/* The tensor, with this type and exactly n elements.  Errors: DROVE_E_DATA (absent, other type,
- * other size). */
+/* The tensor, with this type and exactly n elements.  bytes may be NULL.  Errors: DROVE_E_DATA
+ * (absent, other type, other size). */
 drove_status drove__safetensors_want(const drove_safetensors *st, const char *name,
                                      drove_tensor_type type, size_t n, const void **bytes);
 

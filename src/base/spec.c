@@ -92,6 +92,17 @@ static drove_status parse_keys(const char *text, char *rest, drove_spec *spec)
     return DROVE_OK;
 }
 
+void drove__spec_of_path(const char *name, const char *path, char *into, size_t size)
+{
+    size_t n = (size_t)snprintf(into, size, "%s:", name);
+    for (; *path != '\0' && n + 4 < size; path++) {
+        if (strchr("?,&%+", *path) != NULL)
+            n += (size_t)sprintf(into + n, "%%%02X", (unsigned)*path);
+        else into[n++] = *path;
+    }
+    if (n < size) into[n] = '\0';
+}
+
 drove_status drove__spec_parse(const char *text, drove_spec *out)
 {
     drove_spec spec = {.text = strdup(text)};

@@ -17,6 +17,8 @@
 
 enum { DROVE_SPEC_MAX_ARGS = 64, DROVE_SPEC_MAX_KEYS = 16 };
 
+struct drove_piece; /* base/file.h */
+
 typedef struct drove_spec {
     char       *text; /* one allocation that the pointers below point into */
     const char *name;
@@ -24,12 +26,17 @@ typedef struct drove_spec {
     const char *arg[DROVE_SPEC_MAX_ARGS];
     const char *key[DROVE_SPEC_MAX_KEYS];
     const char *value[DROVE_SPEC_MAX_KEYS];
+    /* what of the file arg[0] is meant, for readers of text; NULL: all.  Borrowed */
+    const struct drove_piece *piece;
 } drove_spec;
 
 /* Errors: DROVE_E_ARG (empty name, argument or key, "key" without "=", repeated key, too many
  * parts, '%' without two hexadecimal digits), DROVE_E_NOMEM. */
 drove_status drove__spec_parse(const char *text, drove_spec *out);
 void         drove__spec_fini(drove_spec *spec); /* accepts a zeroed spec */
+
+/* The spec name:path, with %XX for what a path may not hold.  Cut at size. */
+void drove__spec_of_path(const char *name, const char *path, char *into, size_t size);
 
 /* Value of a key, or fallback. */
 const char *drove__spec_get(const drove_spec *spec, const char *key, const char *fallback);

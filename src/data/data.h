@@ -32,8 +32,10 @@ typedef enum drove_scaling {
 /* Filled by a reader.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc; the
  * last view releases them.  n_rows is below 2^32. */
 typedef struct drove_storage {
-    size_t              n_rows, n_features;
-    size_t              n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
+    size_t n_rows, n_features;
+    size_t n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
+    /* stored numbers of the longest sparse row that can come to be in it; 0: that of its rows */
+    size_t              longest_row;
     drove_x_kind        x_kind;
     uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
     float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
@@ -167,9 +169,12 @@ typedef struct drove_format_ops {
     /* With has_test: whether this data set has a test part of its own.  NULL: each has. */
     bool (*finds_test)(const drove_spec *spec);
     /* ?label=none: rows without targets, to predict; `drove predict` reads them so */
-    bool          reads_unlabelled;
-    bool          resizes; /* ?size=HxW and ?channels=C: test images take those of training    */
-    bool          reads_shards; /* keeps only the shard's rows in memory                          */
+    bool reads_unlabelled;
+    bool resizes;      /* ?size=HxW and ?channels=C: test images take those of training    */
+    bool reads_shards; /* keeps only the shard's rows in memory                          */
+    bool takes_first;  /* ?n= and ?first=: any of its rows can be made by themselves */
+    bool reads_pieces; /* heeds spec->piece: text of which every line is a row, or a record */
+    bool holds_all;    /* also weights and several values; data of a schema with it */
     drove_scaling default_scaling;
     drove_status (*write)(const drove_data *data,
                           const drove_spec *to); /* NULL: cannot be written  */
@@ -183,6 +188,10 @@ void drove__storage_release(drove_storage *storage); /* drops one reference; NUL
 /* Appends a remark to storage->notes ("; " between two); drops what does not fit. */
 void drove__storage_note(drove_storage *storage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Gives an empty storage all that describes the data of another one, whatever rows it has.  Errors:
+ * DROVE_E_NOMEM. */
+drove_status drove__storage_describe(const drove_storage *from, drove_storage *to);
 
 /* Gives the n_rows rows of a storage no target: one class for all.  Errors: DROVE_E_NOMEM. */
 drove_status drove__storage_set_unlabelled(drove_storage *storage);
@@ -236,6 +245,13 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out);
 drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
 
+/* Views that were read by blocks (data/blocks.h) as drove_data_open would have opened them: scaled
+ * and cut as the spec says, statistics from `train`.  test: as for drove_data_open; of "split" the
+ * held-out data are `held`, taken over if *test_out is set.  Without that, `held`, which may be
+ * NULL, is only scaled alike.  Errors: those of drove_data_open. */
+drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
+                                     drove_data *train, drove_data *held, drove_data **test_out);
+
 /* As drove_data_open, but the training data are one shard of the rows.  *n_rows_whole: the rows of
  * all shards together with the remainder.  Scaling and classes are those of all rows.  Formats that
  * read shards keep only the shard in memory, except for a split of its rows and for a scaling that
@@ -254,5 +270,7 @@ void drove__storage_keep_targets(drove_storage *storage, const drove_shard *shar
 /* Checks for every format, after reading: finite values, labels in range, sizes.  Names `where` in
  * errors. */
 drove_status drove__storage_check(const drove_storage *storage, const char *where);
+/* The same of all but the rows. */
+drove_status drove__storage_check_description(const drove_storage *storage, const char *where);
 
 #endif

@@ -24,6 +24,22 @@ static drove_status copy_names(const drove_storage *from, drove_storage *to)
     return DROVE_OK;
 }
 
+drove_status drove__storage_describe(const drove_storage *from, drove_storage *to)
+{
+    to->n_features = from->n_features;
+    to->x_kind = from->x_kind;
+    to->y_kind = from->y_kind;
+    to->n_classes = from->n_classes;
+    to->n_values = from->n_values;
+    to->channels = from->channels;
+    to->height = from->height;
+    to->width = from->width;
+    to->index_base = from->index_base;
+    to->schema = drove__schema_retain(from->schema);
+    memcpy(to->notes, from->notes, sizeof to->notes);
+    return copy_names(from, to);
+}
+
 /* A view of a storage without rows, with the description of `from`. */
 static drove_status create_empty(const drove_data *from, drove_data **out)
 {
@@ -33,20 +49,9 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
     drove_status status = drove__storage_create(&data->storage);
     if (status == DROVE_OK) {
         drove_storage *to = data->storage;
-        to->n_features = s->n_features;
-        to->x_kind = s->x_kind != DROVE_X_QUANT    ? s->x_kind
-                     : drove__storage_is_sparse(s) ? DROVE_X_CSR
-                                                   : DROVE_X_F32;
-        to->y_kind = s->y_kind;
-        to->n_classes = s->n_classes;
-        to->n_values = s->n_values;
-        to->channels = s->channels;
-        to->height = s->height;
-        to->width = s->width;
-        to->index_base = s->index_base;
-        to->schema = drove__schema_retain(s->schema);
-        memcpy(to->notes, s->notes, sizeof to->notes);
-        status = copy_names(s, to);
+        status = drove__storage_describe(s, to);
+        if (s->x_kind == DROVE_X_QUANT)
+            to->x_kind = drove__storage_is_sparse(s) ? DROVE_X_CSR : DROVE_X_F32;
         if (status == DROVE_OK) status = drove__weights_copy(from, data);
     }
     if (status != DROVE_OK) {

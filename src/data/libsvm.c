@@ -214,7 +214,7 @@ static drove_status read_libsvm(const drove_spec *spec, int part, const drove_sh
 {
     libsvm_file f = {.shard = shard};
     (void)part;
-    drove_status status = drove__reader_open(spec->arg[0], &f.reader);
+    drove_status status = drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
     if (status == DROVE_OK) status = read_options(spec, &f);
@@ -328,5 +328,6 @@ const drove_format_ops drove__format_libsvm = {
     .read = read_libsvm,
     .reads_shards = true,
     .write = write_libsvm,
+    .reads_pieces = true,
     .default_scaling = DROVE_SCALE_NONE,
 };

@@ -448,6 +448,39 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     return DROVE_OK;
 }
 
+static drove_status finish_open(source *from, const char *test, uint64_t seed, drove_data *train,
+                                drove_data *held, drove_data **test_out)
+{
+    const bool is_split = test != NULL && strcmp(test, "split") == 0;
+    train->scaling = from->scaling;
+    if (!from->has_scale && train->storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
+    DROVE_TRY(read_augment(from, train->storage, seed, &train->augment));
+    if (!is_split) DROVE_TRY(hold_out(from, test, seed, train, test_out));
+    DROVE_TRY(drove__weights_normalise(train));
+    DROVE_TRY(drove__scale_fit(train));
+    if (*test_out != NULL) DROVE_TRY(drove__scale_copy(train, *test_out));
+    if (held != NULL) {
+        held->augment = train->augment;
+        DROVE_TRY(drove__scale_copy(train, held));
+    }
+    if (is_split) *test_out = held;
+    return DROVE_OK;
+}
+
+drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
+                                     drove_data *train, drove_data *held, drove_data **test_out)
+{
+    source from;
+    *test_out = NULL;
+    drove_status status = parse_source(spec, &from);
+    if (status == DROVE_OK) status = finish_open(&from, test, seed, train, held, test_out);
+    drove__spec_fini(&from.spec);
+    if (status == DROVE_OK || *test_out == held) return status;
+    drove_data_destroy(*test_out);
+    *test_out = NULL;
+    return status;
+}
+
 drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
                                    drove_data **out)
 {
@@ -474,14 +507,15 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
     if (status == DROVE_OK && target.format->write == NULL) {
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "%s: data cannot be written in this format; expected libsvm, csv, "
-                             "npy, idx or quant",
+                             "npy, idx, quant or rows",
                              target.format->name);
     }
-    if (status == DROVE_OK && data->storage->weight != NULL) {
+    if (status == DROVE_OK && data->storage->weight != NULL && !target.format->holds_all) {
         status = drove__fail(DROVE_E_UNSUPPORTED, "no format holds weights: expected data to be "
                                                   "converted without ?weights=");
     }
-    if (status == DROVE_OK && drove__storage_n_values(data->storage) > 1) {
+    if (status == DROVE_OK && drove__storage_n_values(data->storage) > 1 &&
+        !target.format->holds_all) {
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "no format but a table holds several values of an example");
     }

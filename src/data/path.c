@@ -65,8 +65,8 @@ static bool has_table_ending(const char *path, size_t n)
 static const struct {
     const char *ending, *format;
 } binary_endings[] = {
-    {".npz", "npz"},        {".tar", "webdataset"},     {".tar.gz", "webdataset"},
-    {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
+    {".rows", "rows"},         {".npz", "npz"},        {".tar", "webdataset"},
+    {".tar.gz", "webdataset"}, {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
 };
 
 /* The format of files with this ending; NULL: none of them. */
@@ -107,6 +107,7 @@ static const char *format_of_content(const char *path)
     if (drove__reader_read_some(reader, head, sizeof head - 1, &n) != DROVE_OK) n = 0;
     drove__reader_close(reader);
     if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) return "npz";
+    if (n >= 12 && memcmp(head, "drove-rows-1", 12) == 0) return "rows";
     if (n >= TAR_MAGIC + 5 && memcmp(head + TAR_MAGIC, "ustar", 5) == 0) return "webdataset";
     head[n] = '\0';
     head[strcspn(head, "\n")] = '\0';

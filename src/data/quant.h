@@ -88,6 +88,16 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
  * checked before.  Names `where` in errors (DROVE_E_DATA). */
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where);
 
+/* Its parts: the scale; numbers and features of some rows, whose starts ascend. */
+typedef struct drove_quant_span {
+    size_t      first, n; /* rows of the set */
+    size_t      shown;    /* what `first` is called in errors, from 0 */
+    size_t      n_features;
+    const char *where;
+} drove_quant_span;
+drove_status drove__quant_check_scale(const drove_quant *q, const char *where);
+drove_status drove__quant_check_rows(const drove_quant *q, const drove_quant_span *span);
+
 /* ---- quant_random.c ---- */
 
 /* A set of n_rows examples with random numbers, uniform over the format (floats: over [-1, 1)), for

@@ -133,7 +133,7 @@ drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other)
                        strcmp(other, "from") == 0 ? "written" : "read");
 }
 
-static const char *const keys[] = {"precision", "range", "from", NULL};
+static const char *const keys[] = {"precision", "range", "from", "window", NULL};
 
 const drove_format_ops drove__format_quant = {
     .name = "quant",

@@ -1,5 +1,5 @@
 /* data/quant_file.h - the file of a quantised data set, quant:FILE: the format shared by its writer
- * (quant_write.c) and its reader (quant_read.c).
+ * (quant_write.c) and its readers: quant_read.c whole, quant_blocks.c by blocks.
  *
  * A safetensors file (base/safetensors.h).  Tensors, in this order, as far as they apply:
  *
@@ -18,6 +18,7 @@
 #define DROVE_DATA_QUANT_FILE_H
 
 #include "base/safetensors.h"
+#include "data/blocks.h"
 #include "data/quant.h"
 
 #define DROVE_QUANT_FORMAT   "drove-quant-1"
@@ -41,6 +42,38 @@ drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drov
 /* Errors: DROVE_E_ARG for ?scale, and for the key `other`, which applies only in the other
  * direction (reading, writing). */
 drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other);
+
+/* ---- a file that is read: quant_header.c ---- */
+
+typedef struct drove_quant_file {
+    const char       *path;
+    drove_safetensors file;
+    drove_storage    *s; /* the caller's to release, also after a failure; owns q */
+    drove_quant      *q;
+} drove_quant_file;
+
+/* Loads all tensors, or those that describe the rows alone: f->path is set, the rest is zero.
+ * Errors: those of drove__safetensors_load and _open. */
+drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole);
+/* Errors: DROVE_E_DATA: it is another kind of file. */
+drove_status drove__quant_file_check(const drove_quant_file *f);
+/* Checks it and reads all of s and q but their arrays of rows.  The tensors of these have the right
+ * types and sizes then, except `label`, which is not checked.  Errors: DROVE_E_DATA, DROVE_E_ARG
+ * (?precision), DROVE_E_NOMEM. */
+drove_status drove__quant_file_describe(drove_quant_file *f, const drove_spec *spec);
+
+/* Metadata; errors: DROVE_E_DATA (absent, not such text). */
+drove_status drove__quant_meta(const drove_quant_file *f, const char *key, const char **out);
+drove_status drove__quant_count(const drove_quant_file *f, const char *key, uint64_t most,
+                                uint64_t *out);
+drove_status drove__quant_word(const drove_quant_file *f, const char *key, const char *const *words,
+                               size_t n, size_t *out);
+
+/* drove__quant_open with blocks of about so many bytes. */
+drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes,
+                                      drove_blocks **out);
+
+/* ---- the format's row ---- */
 
 drove_status drove__quant_read(const drove_spec *spec, int part, const drove_shard *shard,
                                drove_storage **out);

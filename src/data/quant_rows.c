@@ -193,58 +193,84 @@ static bool has_bad_number(const drove_quant *q, const void *value, size_t n)
     return (bad8 | bad16 | bad32) != 0;
 }
 
-static drove_status check_dense(const drove_quant *q, const char *where)
+static drove_status fail_number(const char *where, size_t row)
 {
-    size_t used = q->n_features * drove__number_size(q->number);
-    for (size_t row = 0; row < q->n_rows; row++) {
-        const char *value = (const char *)q->value + row * q->row_bytes;
+    return drove__fail(DROVE_E_DATA, "%s: row %zu: a number is outside its format", where, row + 1);
+}
+
+static drove_status check_dense(const drove_quant *q, const drove_quant_span *span)
+{
+    const size_t used = q->n_features * drove__number_size(q->number);
+    for (size_t i = 0; i < span->n; i++) {
+        const char *value = (const char *)q->value + (span->first + i) * q->row_bytes;
         bool is_bad = has_bad_number(q, value, q->n_features);
         for (size_t at = used; at < q->row_bytes; at++) is_bad |= value[at] != 0;
-        if (!is_bad) continue;
-        return drove__fail(DROVE_E_DATA, "%s: row %zu: a number is outside its format", where,
-                           row + 1);
+        if (is_bad) return fail_number(span->where, span->shown + i);
     }
     return DROVE_OK;
 }
 
-static drove_status check_pairs(const drove_quant *q, size_t row, size_t n_features,
-                                const char *where)
+static drove_status check_pairs(const drove_quant *q, size_t row, const drove_quant_span *span)
 {
+    const size_t shown = span->shown + (row - span->first) + 1;
     uint32_t most = drove__index_most(q->index_bits);
     uint64_t first = q->row_start[row], place = 0;
     for (uint64_t at = first; at < q->row_start[row + 1]; at++) {
         uint64_t last = place, step = index_at(q, at);
         place = most > 0 ? place + step : step;
-        if (place >= n_features) {
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %llu is not below %zu", where,
-                               row + 1, (unsigned long long)place, n_features);
+        if (place >= span->n_features) {
+            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %llu is not below %zu",
+                               span->where, shown, (unsigned long long)place, span->n_features);
         }
         if (at > first && place <= last) {
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend", where,
-                               row + 1);
+            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
+                               span->where, shown);
         }
     }
     return DROVE_OK;
 }
 
-static drove_status check_sparse(const drove_quant *q, size_t n_features, const char *where)
+static drove_status check_sparse(const drove_quant *q, const drove_quant_span *span)
+{
+    const size_t size_bytes = drove__number_size(q->number);
+    for (size_t i = 0; i < span->n; i++) {
+        const size_t row = span->first + i;
+        const uint64_t begin = q->row_start[row];
+        DROVE_TRY(check_pairs(q, row, span));
+        if (has_bad_number(q, (const char *)q->value + begin * size_bytes,
+                           (size_t)(q->row_start[row + 1] - begin)))
+            return fail_number(span->where, span->shown + i);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__quant_check_scale(const drove_quant *q, const char *where)
+{
+    float most = q->number == DROVE_F32 ? 1.0f : (float)drove__number_most(q->number);
+    bool is_good = isfinite(q->scale * most) && q->scale >= FLT_MIN;
+    if (is_good && (q->number != DROVE_F32 || q->scale == 1)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a scale for %s, found %g", where,
+                       drove__quant_name(q->number, q->index_bits), (double)q->scale);
+}
+
+drove_status drove__quant_check_rows(const drove_quant *q, const drove_quant_span *span)
+{
+    return q->index_bits == 0 ? check_dense(q, span) : check_sparse(q, span);
+}
+
+static drove_status check_starts(const drove_quant *q, const char *where)
 {
     bool is_bad = q->row_start[0] != 0 || q->row_start[q->n_rows] != q->n_stored;
     for (size_t row = 0; row < q->n_rows; row++)
         is_bad |= q->row_start[row] > q->row_start[row + 1];
-    if (is_bad) return drove__fail(DROVE_E_DATA, "%s: the starts of the rows do not ascend", where);
-    for (size_t row = 0; row < q->n_rows; row++) DROVE_TRY(check_pairs(q, row, n_features, where));
-    if (!has_bad_number(q, q->value, (size_t)q->n_stored)) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: a number is outside its format", where);
+    if (!is_bad) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: the starts of the rows do not ascend", where);
 }
 
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where)
 {
-    float most = q->number == DROVE_F32 ? 1.0f : (float)drove__number_most(q->number);
-    bool is_good = isfinite(q->scale * most) && q->scale >= FLT_MIN;
-    if (!is_good || (q->number == DROVE_F32 && q->scale != 1)) {
-        return drove__fail(DROVE_E_DATA, "%s: expected a scale for %s, found %g", where,
-                           drove__quant_name(q->number, q->index_bits), (double)q->scale);
-    }
-    return q->index_bits == 0 ? check_dense(q, where) : check_sparse(q, n_features, where);
+    const drove_quant_span all = {.n = q->n_rows, .n_features = n_features, .where = where};
+    DROVE_TRY(drove__quant_check_scale(q, where));
+    if (q->index_bits != 0) DROVE_TRY(check_starts(q, where));
+    return drove__quant_check_rows(q, &all);
 }

@@ -242,7 +242,7 @@ static drove_status check_weights(const drove_storage *s, const char *where)
     return DROVE_OK;
 }
 
-drove_status drove__storage_check(const drove_storage *storage, const char *where)
+drove_status drove__storage_check_description(const drove_storage *storage, const char *where)
 {
     if (storage->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: holds no example", where);
     if (storage->n_rows > UINT32_MAX) {
@@ -251,8 +251,13 @@ drove_status drove__storage_check(const drove_storage *storage, const char *wher
     }
     if (storage->n_features == 0)
         return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
+    return check_names(storage, where);
+}
+
+drove_status drove__storage_check(const drove_storage *storage, const char *where)
+{
+    DROVE_TRY(drove__storage_check_description(storage, where));
     DROVE_TRY(check_x(storage, where));
-    DROVE_TRY(check_names(storage, where));
     DROVE_TRY(check_weights(storage, where));
     return check_y(storage, where);
 }

@@ -3,7 +3,8 @@
  *
  * The true model w and the examples x are uniform in [-1, 1]^d; an example is of class +1 with
  * probability 1 / (1 + exp(-w x)).  ?density=p keeps each element of an example with probability p;
- * the others are zeros and are not stored.  Row i depends only on (seed, d, density, i).
+ * the others are zeros and are not stored.  Row i depends only on (seed, d, density, i);
+ * ?first=i begins with it.
  */
 #include "data/synth.h"
 #include "data/text.h"
@@ -18,7 +19,7 @@
 #define MODEL_STREAM UINT64_MAX /* rows use streams 0 .. n-1 */
 
 typedef struct logistic_model {
-    uint64_t n, d, seed;
+    uint64_t n, first, d, seed;
     double density;                                  /* (0, 1]; 1 = dense */
     float *w;                                        /* [d]               */
     size_t n_stored, index_capacity, value_capacity; /* sparse */
@@ -73,7 +74,7 @@ static drove_status draw_rows(logistic_model *m, drove_storage *s)
     for (uint64_t f = 0; f < m->d; f++) m->w[f] = uniform(&rng);
     if (s->x_kind == DROVE_X_CSR) s->row_start[0] = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
-        drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, i);
+        drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, m->first + i);
         if (s->x_kind == DROVE_X_F32) {
             draw_dense_row(m, &rng, s->x_f32 + i * s->n_features, &s->y_class[i]);
         } else {
@@ -103,6 +104,7 @@ static drove_status read_logistic(const drove_spec *spec, int part, const drove_
     (void)shard;
     DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &m.n));
     DROVE_TRY(drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &m.d));
+    DROVE_TRY(drove__spec_u64(spec, "first", 0, (uint64_t)1 << 40, &m.first));
     DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &m.seed));
     DROVE_TRY(drove__spec_real(spec, "density", 1e-9, 1.0, &m.density));
     double expected = (double)m.n * (double)m.d * m.density;
@@ -122,7 +124,7 @@ static drove_status read_logistic(const drove_spec *spec, int part, const drove_
     return status;
 }
 
-static const char *const keys[] = {"n", "d", "density", "seed", NULL};
+static const char *const keys[] = {"n", "d", "density", "seed", "first", NULL};
 
 const drove_format_ops drove__format_synth_logistic = {
     .name = "synth:logistic",
@@ -133,5 +135,6 @@ const drove_format_ops drove__format_synth_logistic = {
     .most_args = 1,
     .keys = keys,
     .read = read_logistic,
+    .takes_first = true,
     .default_scaling = DROVE_SCALE_NONE,
 };

@@ -47,6 +47,7 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
     static const char *const words[] = {"auto", "yes", "no"};
     unsigned header = DROVE_HEADER_AUTO;
     *opt = (drove_table_options){.path = spec->arg[0],
+                                 .piece = spec->piece,
                                  .label = drove__spec_get(spec, "label", NULL),
                                  .weights = drove__spec_get(spec, "weights", NULL),
                                  .ignore = drove__spec_get(spec, "ignore", NULL),
@@ -386,5 +387,6 @@ const drove_format_ops drove__format_table = {
     .keys = keys,
     .read = read_table,
     .read_like = read_like,
+    .reads_pieces = true,
     .default_scaling = DROVE_SCALE_STANDARD,
 };

@@ -129,7 +129,8 @@ typedef void drove_device_copy_fn(void *context, const drove_device_copy *copy);
 typedef struct drove_prepare_options { /* borrowed until dismiss, except the texts */
     const drove_model  *model;
     const drovek_table *kernels;
-    const drove_data   *data; /* the training set */
+    const drove_data   *data;   /* the training set, or a sample of it: then follow comes next */
+    size_t              n_rows; /* of the training set; 0: those of data */
     /* [n_params] where training starts; prepare reads it to find a range */
     const float *theta;
     const char  *precision, *rounding;
@@ -158,7 +159,7 @@ typedef struct drove_steps {        /* made by one call of steps */
 /* Capabilities beyond begin and finish.  The runner asks for these, never for a name.
  *   FUSED      steps: plain SGD straight into shared floats, without a gradient vector
  *   TYPED      the shared parameters are words in the engine's own number format: prepare ...
- *              set_range; steps goes straight into them; there are no gradients
+ *              follow; steps goes straight into them; there are no gradients
  *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... copies
  *   TEAM       n_threads of the options may be above 1
  *   STATISTICS batch normalisation's population statistics */
@@ -265,6 +266,9 @@ typedef struct drove_engine_ops {
     /* The range that a saved run had found, before any step; ignored by floats.  Errors:
      * DROVE_E_ARG. */
     drove_status (*set_range)(drove_engine_shared *shared, double range);
+    /* Rows are numbers of these data from now on: quantised like those of prepare, and other rows
+     * whenever no batch of them is computed.  Before any engine is made; the data outlive it. */
+    drove_status (*follow)(drove_engine_shared *shared, const drove_data *data);
 } drove_engine_ops;
 
 /* A batch at once: begin, then finish, which delivers all slices. */

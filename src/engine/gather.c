@@ -117,6 +117,7 @@ size_t drove__gather_longest(const drove_data *data)
 {
     const drove_storage *s = data->storage;
     if (!drove__storage_is_sparse(s)) return 0;
+    if (s->longest_row > 0) return s->longest_row;
     const uint64_t *row_start = s->x_kind == DROVE_X_QUANT ? s->quant->row_start : s->row_start;
     uint64_t longest = 0;
     for (size_t i = 0; i < data->n_rows; i++) {

@@ -8,9 +8,52 @@ static drove_batch rows_of(drove_worker *w, unsigned buffer, const drove_task *t
     return batch;
 }
 
+/* ---- windows of data that are read from disk ---- */
+
+static void say_trained(drove_worker *w)
+{
+    drove__stream_done(w->loop->stream, w->window, w->n_trained);
+    w->n_trained = 0;
+}
+
+/* The batch in hand is trained. */
+static void end_batch(drove_worker *w)
+{
+    if (w->loop->stream == NULL || !w->is_training) return;
+    w->is_training = false;
+    w->n_trained++;
+}
+
+/* A batch with this number comes next: before anything is waited for, what is trained is said. */
+static void begin_batch(drove_worker *w, uint64_t number)
+{
+    if (w->loop->stream == NULL) return;
+    uint64_t window = drove__order_window(&w->loop->order, number);
+    if (window != w->window && w->n_trained > 0) say_trained(w);
+    w->window = window;
+    w->is_training = true;
+}
+
+void drove__batches_end(drove_worker *w)
+{
+    end_batch(w);
+    if (w->n_trained > 0) say_trained(w);
+}
+
+/* Until the rows of the batch are in memory; that is part of loading it. */
+static drove_status wait_for_rows(drove_worker *w)
+{
+    drove_loop *loop = w->loop;
+    if (loop->stream == NULL || drove__stream_has(loop->stream, w->window)) return DROVE_OK;
+    uint64_t begin = drove__clock_now(loop->clock);
+    drove_status status = drove__stream_wait(loop->stream, w->window);
+    w->trace.phase_ns[DROVE_PHASE_LOAD] += drove__clock_now(loop->clock) - begin;
+    return status;
+}
+
 /* ---- without a loader ---- */
 
-static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch)
+static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch, drove_status *status)
 {
     drove_source *from = w->loop->source;
     if (w->n_ahead > 0) {
@@ -20,10 +63,12 @@ static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch)
         /* its rows are there: drove__batches_stage wrote them */
         *batch = (drove_batch){.data = w->data, .row = w->row[w->in_hand], .number = task->number};
         batch->n_rows = w->staged_rows;
-        return true;
+    } else {
+        if (!from->ops->next(from, w->index, true, task)) return false;
+        *batch = rows_of(w, w->in_hand, task);
     }
-    if (!from->ops->next(from, w->index, true, task)) return false;
-    *batch = rows_of(w, w->in_hand, task);
+    begin_batch(w, task->number);
+    *status = wait_for_rows(w);
     return true;
 }
 
@@ -36,6 +81,10 @@ void drove__batches_stage(drove_worker *w)
     const drove_batch batch = rows_of(w, 1 - w->in_hand, &w->ahead[0]);
     w->n_ahead = 1;
     w->staged_rows = batch.n_rows;
+    drove_stream *stream = w->loop->stream;
+    if (stream != NULL &&
+        !drove__stream_has(stream, drove__order_window(&w->loop->order, batch.number)))
+        return;                                    /* it is copied at begin then */
     (void)w->engine_ops->stage(w->engine, &batch); /* what fails here fails again at begin */
 }
 
@@ -60,6 +109,7 @@ static bool next_loaded(drove_worker *w, drove_task *task, drove_batch *batch, d
     drove_load_times times;
     drove__loader_done(w->loader, w->index);
     ask_ahead(w);
+    if (w->n_ahead > 0) begin_batch(w, w->ahead[0].number);
     if (!drove__loader_take(w->loader, w->index, batch, &times, status)) return false;
     *task = w->ahead[0];
     w->ahead[0] = w->ahead[1];
@@ -78,5 +128,7 @@ bool drove__batches_next(drove_worker *w, drove_task *task, drove_batch *batch,
                          drove_status *status)
 {
     *status = DROVE_OK;
-    return w->loader != NULL ? next_loaded(w, task, batch, status) : next_plain(w, task, batch);
+    end_batch(w);
+    return w->loader != NULL ? next_loaded(w, task, batch, status)
+                             : next_plain(w, task, batch, status);
 }

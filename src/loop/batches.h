@@ -4,6 +4,9 @@
  * A worker takes at most one task before its time.  Every task that was taken is trained before the
  * worker parks, also after a halt, so the source's counter is the number of batches trained.
  *
+ * Of data that are read from disk, the worker waits for the window of its next batch, and says how
+ * many batches of a window it has trained when it comes to another window, and before it parks.
+ *
  * Threads: the worker's own.
  */
 #ifndef DROVE_LOOP_BATCHES_H
@@ -14,6 +17,8 @@
 /* false: none until the next open.  A batch that could not be loaded is *status, with its text. */
 bool drove__batches_next(drove_worker *w, drove_task *task, drove_batch *batch,
                          drove_status *status);
+/* No further batch is asked for before the worker parks. */
+void drove__batches_end(drove_worker *w);
 /* While the device computes: the batch after this one, if it can be known now, begins to be copied.
  * Does nothing for other engines. */
 void drove__batches_stage(drove_worker *w);

@@ -53,12 +53,22 @@ struct drove_loader {
 
 /* ---- loading ---- */
 
+/* Rows that are read from disk may have to be waited for.  Batches that were asked for before are
+ * loaded, or being loaded by somebody else, so what the reader waits for goes on. */
+static drove_status wait_for_rows(const drove_loader *l, const drove_batch *b)
+{
+    if (l->opt.stream == NULL) return DROVE_OK;
+    return drove__stream_wait(l->opt.stream, drove__order_window(l->opt.order, b->number));
+}
+
 /* On the thread that made the slot LOADING. */
-static void load(slot *s)
+static void load(const drove_loader *l, slot *s)
 {
     drove_target *target = &s->loaded.target;
     const drove_batch *b = &s->batch;
-    s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
+    s->status = wait_for_rows(l, b);
+    if (s->status == DROVE_OK)
+        s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
     if (s->status != DROVE_OK) {
         drove__error_copy(s->error);
         return;
@@ -71,7 +81,7 @@ static void load_unlocked(drove_loader *l, slot *s)
 {
     pthread_mutex_unlock(&l->lock);
     s->times = (drove_load_times){.begin_ns = drove__clock_now(l->opt.clock)};
-    load(s);
+    load(l, s);
     s->times.end_ns = drove__clock_now(l->opt.clock);
     pthread_mutex_lock(&l->lock);
     l->busy_ns += s->times.end_ns - s->times.begin_ns;

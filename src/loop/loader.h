@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "loop/order.h"
+#include "stream/stream.h"
 
 #include <stdbool.h>
 
@@ -27,6 +29,8 @@ typedef struct drove_loader_options {
     unsigned            n_workers;
     unsigned            n_threads; /* 0: the workers load for themselves */
     const drove_clock  *clock;     /* borrowed */
+    drove_stream       *stream;    /* that the data are windows of; NULL: they are in memory ... */
+    const drove_order  *order;     /* ... and the windows of batches.  Borrowed */
 } drove_loader_options;
 
 typedef struct drove_load_times { /* of one batch */

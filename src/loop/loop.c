@@ -21,6 +21,7 @@ void drove__worker_fail(drove_worker *w, drove_status status)
     drove__worker_keep_error(w, status);
     atomic_store(&w->loop->halted, 1);
     drove__loop_halt(w->loop);
+    if (w->loop->stream != NULL) drove__stream_cancel(w->loop->stream, status);
     if (s->ops->stop != NULL) s->ops->stop(w->loop->sync);
 }
 

@@ -28,6 +28,7 @@
 #include "plan/plan.h"
 #include "strategy/source.h"
 #include "strategy/strategy.h"
+#include "stream/stream.h"
 #include "trace/spans.h"
 #include "trace/trace.h"
 
@@ -60,6 +61,9 @@ struct drove_worker {
     float                   *grad;        /* [n_params]; NULL where the strategy lends one */
     uint32_t                *row[2];      /* [max_rows] of the batch in hand and the one ahead */
     drove_loader            *loader;      /* NULL: its engine gathers batches itself */
+    uint64_t                 window;      /* of the stream, of batches ... */
+    uint64_t                 n_trained;   /* ... that are trained and not yet said to be */
+    bool                     is_training; /* the batch in hand is of that window too */
     drove_task               ahead[2];    /* tasks taken from the source before their time */
     unsigned                 n_ahead, in_hand; /* of ahead; row[in_hand] is the batch in hand's */
     size_t                   staged_rows;      /* examples of ahead[0], staged */
@@ -98,10 +102,12 @@ struct drove_loop {
     const drovek_table     *kernels;
     const drove_model      *model;
     const drove_data       *train;
+    const drove_data       *sample; /* train, or, of data on disk, examples in memory */
     const drove_optim      *optim;
     drove_sync             *sync;
     drove_source           *source;
     drove_order             order;
+    drove_stream           *stream; /* that train's rows are windows of; NULL: all are in memory */
     const drove_engine_ops *core_ops; /* engine of workers on cores */
     drove_engine_shared    *shared;   /* TYPED: of all its engines; NULL: floats */
     drove_loader           *loader;   /* of threads; NULL: none, or each process has its own */

@@ -19,6 +19,20 @@ void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard)
     o->per_epoch = (o->shard_rows + o->batch - 1) / o->batch * n_shards;
 }
 
+void drove__order_read_windows(drove_order *o, const drove_windows *windows)
+{
+    o->windows = windows;
+    o->n_rows = windows->n_rows;
+    if (o->batch > o->n_rows) o->batch = o->n_rows;
+    o->per_epoch = drove__windows_batches(windows, o->batch);
+}
+
+uint64_t drove__order_window(const drove_order *o, uint64_t number)
+{
+    uint64_t first;
+    return drove__windows_find(o->windows, o->batch, number, &first);
+}
+
 void drove__order_cursor_init(drove_order_cursor *cursor)
 {
     cursor->epoch = UINT64_MAX;
@@ -75,10 +89,26 @@ static void neighbours(const drove_order *o, drove_order_cursor *cursor, uint64_
     for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * o->batch + i);
 }
 
+static size_t rows_of_window(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
+                             uint32_t *row)
+{
+    const drove_windows *w = o->windows;
+    uint64_t first, window = drove__windows_find(w, o->batch, number, &first);
+    uint64_t n_rows = drove__windows_rows(w, window), n = n_rows - first;
+    if (n > o->batch) n = o->batch;
+    permute(o, cursor, window, n_rows);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t place = drove__permutation_at(&cursor->permutation, first + i);
+        row[i] = (uint32_t)drove__windows_row(w, window, place);
+    }
+    return (size_t)n;
+}
+
 /* Rows of a whole batch. */
 static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
                             uint32_t *row)
 {
+    if (o->windows != NULL) return rows_of_window(o, cursor, number, row);
     if (o->n_shards > 0) return rows_of_shard(o, cursor, number, row);
     uint64_t epoch = number / o->per_epoch;
     uint64_t first = (number % o->per_epoch) * o->batch;
@@ -110,6 +140,9 @@ size_t drove__order_rows(const drove_order *o, drove_order_cursor *cursor, const
 
 uint64_t drove__order_examples(const drove_order *o, uint64_t number)
 {
+    if (o->windows != NULL)
+        return number / o->per_epoch * o->n_rows +
+               drove__windows_examples(o->windows, o->batch, number % o->per_epoch);
     if (o->n_shards > 0) {
         uint64_t begun = number % o->per_epoch, round = begun / o->n_shards;
         uint64_t done = shard_examples(o, round), next = shard_examples(o, round + 1);

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "data/shard.h"
+#include "stream/windows.h"
 #include "strategy/source.h"
 
 typedef enum drove_order_kind {
@@ -33,12 +34,15 @@ typedef struct drove_order {
     unsigned n_shards;
     uint64_t shard_rows;
     bool     holds_shard;
+    /* of data that are read from disk: rows are those of its windows in memory; NULL: all data are
+     * there */
+    const drove_windows *windows;
 } drove_order;
 
 /* What one worker remembers between two batches. */
 typedef struct drove_order_cursor {
     drove_permutation permutation;
-    uint64_t          epoch; /* of the permutation; ~0: none yet */
+    uint64_t          epoch; /* of the permutation, or the window; ~0: none yet */
 } drove_order_cursor;
 
 drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed,
@@ -46,10 +50,15 @@ drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed,
 /* Batch k takes examples of part k mod n_shards, a random part (data/shard.h). */
 void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard);
 
+/* Rows of windows, in the order of windows; after begin of the stream that they belong to. */
+void drove__order_read_windows(drove_order *o, const drove_windows *windows);
+
 void drove__order_cursor_init(drove_order_cursor *cursor);
 /* Rows of the task's examples into row[]; returns how many. */
 size_t drove__order_rows(const drove_order *o, drove_order_cursor *cursor, const drove_task *task,
                          uint32_t *row);
+/* The window of a batch. */
+uint64_t drove__order_window(const drove_order *o, uint64_t number);
 /* Examples in all batches below `number`, and the same in epochs. */
 uint64_t drove__order_examples(const drove_order *o, uint64_t number);
 double   drove__order_epochs(const drove_order *o, uint64_t number);

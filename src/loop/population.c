@@ -16,12 +16,12 @@ enum { MOST_BATCHES = 16 };
 static drove_status add_statistics(drove_loop *loop, const drove_engine_ops *ops, drove_engine *e,
                                    uint32_t *row)
 {
-    const size_t n_rows = loop->train->n_rows, batch = loop->update_rows;
+    const size_t n_rows = loop->sample->n_rows, batch = loop->update_rows;
     size_t n = n_rows / batch < MOST_BATCHES ? n_rows / batch : MOST_BATCHES;
     for (size_t i = 0; i < n; i++) {
         for (size_t r = 0; r < batch; r++)
             row[r] = (uint32_t)((uint64_t)(i * batch + r) * n_rows / (n * batch));
-        const drove_batch at = {.data = loop->train, .row = row, .n_rows = batch, .number = i};
+        const drove_batch at = {.data = loop->sample, .row = row, .n_rows = batch, .number = i};
         DROVE_TRY(ops->statistics(e, loop->statistics, &at, 1.0f / (float)n, loop->statistics));
     }
     return DROVE_OK;
@@ -38,7 +38,7 @@ static drove_status compute_here(drove_loop *loop)
 {
     const drove_engine_options opt = {.model = loop->model,
                                       .kernels = loop->kernels,
-                                      .data = loop->train,
+                                      .data = loop->sample,
                                       .max_rows = loop->update_rows,
                                       .seed = loop->seed};
     drove_engine *e = NULL;

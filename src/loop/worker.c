@@ -208,6 +208,7 @@ static void train(drove_worker *w)
             loop->source->ops->halt(loop->source);
     }
     if (status == DROVE_OK && !atomic_load(&w->is_lost)) status = drove__step_settle(w);
+    drove__batches_end(w);
     if (status != DROVE_OK) give_up(w, status);
     uint64_t spent = drove__clock_now(loop->clock) - started, named = named_ns(w) - before;
     w->trace.phase_ns[DROVE_PHASE_OTHER] += spent > named ? spent - named : 0;

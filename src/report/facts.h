@@ -82,6 +82,13 @@ typedef struct drove_loader_facts {
     double   hidden; /* of busy_s, 0 to 1 */
 } drove_loader_facts;
 
+typedef struct drove_disk_facts { /* training data that stay on disk */
+    bool     is_there;
+    uint64_t n_blocks, n_windows, n_windows_read;
+    double   window_bytes; /* memory of two windows */
+    double   read_bytes, read_s, wait_s;
+} drove_disk_facts;
+
 typedef struct drove_communication_facts { /* workers that exchange parameters */
     bool        is_there;
     const char *transport;
@@ -219,6 +226,7 @@ typedef struct drove_facts {
     drove_mark_facts      mark[DROVE_FACTS_MOST_MARKS];
     drove_precision_facts precision;
     drove_loader_facts    loader;
+    drove_disk_facts      disk;
     drove_partition_facts partition;
     drove_tuning_facts    tuning;
     drove_search_facts    search;

@@ -81,6 +81,15 @@ static json_t *loader_json(const drove_loader_facts *l)
                      "hidden", drove__json_real(l->hidden));
 }
 
+static json_t *disk_json(const drove_disk_facts *d)
+{
+    if (!d->is_there) return json_null();
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "blocks", (json_int_t)d->n_blocks,
+                     "windows", (json_int_t)d->n_windows, "windows_read",
+                     (json_int_t)d->n_windows_read, "window_bytes", d->window_bytes, "read_bytes",
+                     d->read_bytes, "read_s", d->read_s, "wait_s", d->wait_s);
+}
+
 static json_t *partition_json(const drove_partition_facts *p)
 {
     if (p->n == 0) return json_null();
@@ -206,6 +215,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     json_object_set_new(object, "updates_to", marks_json(f, MARK_UPDATES));
     json_object_set_new(object, "epochs_to", marks_json(f, MARK_EPOCHS));
     json_object_set_new(object, "loader", loader_json(&f->loader));
+    json_object_set_new(object, "disk", disk_json(&f->disk));
     json_object_set_new(object, "features",
                         f->features[0] != '\0' ? json_string(f->features) : json_null());
     json_object_set_new(object, "isa", json_string(f->isa));

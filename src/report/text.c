@@ -99,6 +99,17 @@ static void print_loader(const drove_loader_facts *l, FILE *stream)
             100.0 * l->hidden);
 }
 
+static void print_disk(const drove_disk_facts *d, FILE *stream)
+{
+    if (!d->is_there) return;
+    fprintf(
+        stream,
+        "  from disk   %.3g GiB in %llu windows of %.3g MiB, read in %.2f s; the workers waited "
+        "%.2f s\n",
+        d->read_bytes / (1 << 30), (unsigned long long)d->n_windows_read,
+        d->window_bytes / 2 / (1 << 20), d->read_s, d->wait_s);
+}
+
 static void print_partition(const drove_partition_facts *p, FILE *stream)
 {
     if (p->n == 0) return;
@@ -145,6 +156,7 @@ static void print_speed(const drove_facts *f, FILE *stream)
     print_step(&total, stream);
     drove__report_communication_print(f, stream);
     print_loader(&f->loader, stream);
+    print_disk(&f->disk, stream);
     print_partition(&f->partition, stream);
     if (strcmp(f->opt->prefetch, "on") != 0) {
         fprintf(stream, "  prefetch    %s asked; the processor's prefetchers: %s\n",

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "model/loss.h"
+#include "run/disk.h"
 #include "run/exchange.h"
 #include "run/trials.h"
 #include "run/ranks.h"
@@ -20,7 +21,7 @@ static const double WANTED_UPDATES = 100000.0, LEAST_EPOCHS = 10.0, MOST_EPOCHS 
 static const double WANTED_BLIND_UPDATES = 3000.0, MOST_BLIND_EPOCHS = 200.0;
 static const double LEAST_EVALUATION_UPDATES = 100.0, MOST_EVALUATION_UPDATES = 5000.0;
 static const double BLIND_EVALUATIONS = 10.0; /* that decide nothing */
-enum { LEAST_VALIDATION_ROWS = 20, MOST_VALIDATION_ROWS = 10000, PATIENCE = 4 };
+enum { LEAST_VALIDATION_ROWS = 20, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
 static const double MARGIN_STEP = 0.3;
 
@@ -73,8 +74,9 @@ static void choose_until(drove_run *run)
         snprintf(until, DROVE_TEXT_SIZE, DROVE_UNTIL_CLASSIC);
         return;
     }
-    if (n_held > MOST_VALIDATION_ROWS) n_held = MOST_VALIDATION_ROWS;
-    double wanted = wide_updates(run);
+    if (n_held > DROVE_MOST_VALIDATION_ROWS) n_held = DROVE_MOST_VALIDATION_ROWS;
+    if (run->stream != NULL) n_held = drove__disk_held_rows(run);
+    double wanted = run->stream == NULL ? wide_updates(run) : 0.0; /* of all examples in memory */
     if (n_held < LEAST_VALIDATION_ROWS || wanted > 0.0 || drove__ranks_hold_shards(run)) {
         if (wanted == 0.0) wanted = WANTED_BLIND_UPDATES;
         double epochs =
@@ -88,11 +90,28 @@ static void choose_until(drove_run *run)
              epochs);
 }
 
+/* Of data on disk: what is held out already, or a part of it. */
+static drove_status take_kept(drove_run *run, double wanted)
+{
+    const size_t n = drove__disk_held_rows(run);
+    if (n < 2)
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected more --memory, which holds no examples "
+                           "besides those that are trained on");
+    if (wanted >= (double)n) {
+        run->validation = run->kept;
+        run->kept = NULL;
+        return DROVE_OK;
+    }
+    return drove__data_hold_out(run->kept, wanted < 1.0 ? 1 : (size_t)wanted, run->opt.seed,
+                                &run->validation);
+}
+
 /* Moves the examples that --until validation names. */
 static drove_status hold_out(drove_run *run)
 {
     const drove_until *u = &run->until;
-    const size_t n = run->train->n_rows;
+    const size_t n = run->stream != NULL ? run->n_train_whole : run->train->n_rows;
     double wanted = u->validation_is_part ? round(u->validation * (double)n) : u->validation;
     if (u->validation == 0.0) return DROVE_OK;
     if (drove__ranks_hold_shards(run))
@@ -105,6 +124,7 @@ static drove_status hold_out(drove_run *run)
                            "--until validation: expected fewer than the %zu training examples, "
                            "found %.0f",
                            n, wanted);
+    if (run->stream != NULL) return take_kept(run, wanted);
     DROVE_TRY(drove__data_hold_out(run->train, (size_t)wanted, run->opt.seed, &run->validation));
     run->n_train_whole = run->train->n_rows;
     return DROVE_OK;

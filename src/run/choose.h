@@ -10,6 +10,8 @@
 
 #include "run/run.h"
 
+enum { DROVE_MOST_VALIDATION_ROWS = 10000 };
+
 /* Before the data are opened: the inputs' scaling, and whether the run chooses. */
 void drove__choose_begin(drove_run *run);
 /* The data are there: batch, budget, evaluations; moves the validation examples out of run->train.

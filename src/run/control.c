@@ -289,6 +289,8 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     bool halted = false;
     from->train_ns = st->train_ns;
     from->ops->open(from, limit, most_updates(run));
+    if (run->stream != NULL)
+        drove__stream_seek(run->stream, run->loop->order.batch, atomic_load(&from->next));
     run->theta_is_current = false;
     host->ops->go(host, DROVE_DO_TRAIN);
     for (;;) {

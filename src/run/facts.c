@@ -233,7 +233,7 @@ static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
                                   .seconds = p->seconds};
     for (unsigned i = 0; i < p->n; i++) {
         const drove_rival *r = &p->rival[i];
-        const drove_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;
+        const drove_probe_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;
         out->rival[i] =
             (drove_rival_facts){.strategy = r->strategy,
                                 .n_threads = r->n_threads,
@@ -318,6 +318,21 @@ static void fill_precision(const drove_run *run, drove_precision_facts *out)
                                    .bridges = f.bridges,
                                    .bytes_per_example = f.bytes_per_example};
     snprintf(out->name, sizeof out->name, "%s", f.precision);
+}
+
+static void fill_disk(const drove_run *run, drove_disk_facts *out)
+{
+    drove_stream_facts f;
+    if (run->stream == NULL) return;
+    drove__stream_facts(run->stream, &f);
+    *out = (drove_disk_facts){.is_there = true,
+                              .n_blocks = f.n_blocks,
+                              .n_windows = f.n_windows,
+                              .n_windows_read = f.n_windows_read,
+                              .window_bytes = f.window_bytes,
+                              .read_bytes = f.read_bytes,
+                              .read_s = (double)f.read_ns * 1e-9,
+                              .wait_s = (double)f.wait_ns * 1e-9};
 }
 
 /* Of this process: the times of an earlier one of a continued run are not known. */
@@ -457,6 +472,7 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
     fill_marks(run, f);
     fill_precision(run, &f->precision);
     fill_loader(run, &f->loader);
+    fill_disk(run, &f->disk);
     fill_partition(&run->plan.partition, &f->partition);
     fill_tuning(run, &f->tuning);
     DROVE_TRY(fill_replicas(run, &f->replicas));

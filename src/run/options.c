@@ -153,6 +153,10 @@ static const drove_option_info table[] = {
              "as fit the fast memory, or one for each rank"},
     {WHERE(isa), LOCAL, .group = machine, TEXT, .default_text = "auto", .value_name = "NAME",
      .empty_word = "auto", .words = "auto", .list = "tiers", .help = "highest kernel tier to use"},
+    {WHERE(memory), LOCAL, .group = machine, TEXT, .default_text = "auto", .value_name = "BYTES",
+     .empty_word = "auto", .words = "auto",
+     .help = "most memory of the run, such as 1GiB; larger data are read from disk while they are "
+             "trained on; auto = most of what is free"},
     {WHERE(prefetch), LOCAL, .group = machine, TEXT, .default_text = "on", .value_name = "WORD",
      .words = "on hardware hints off",
      .help = "on: the processor's prefetchers and the kernels' hints; hardware: no hints; hints: "

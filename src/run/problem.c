@@ -6,6 +6,7 @@
 #include "base/spec.h"
 #include "data/weights.h"
 #include "model/loss.h"
+#include "run/disk.h"
 #include "run/measure.h"
 #include "run/ranks.h"
 #include "run/registry.h"
@@ -24,10 +25,8 @@ drove_status drove__problem_check_target(const drove_run *run)
                        run->opt.data);
 }
 
-enum { SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
-
 /* The spec of the training data, with the scaling that the run chooses where it is not given. */
-static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE])
+static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC_SIZE])
 {
     drove_spec spec;
     DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
@@ -39,7 +38,8 @@ static drove_status complete_spec(const drove_options *opt, char into[SPEC_SIZE]
     drove__spec_fini(&spec);
     size_t n = strlen(into);
     if (is_open)
-        snprintf(into + n, SPEC_SIZE - n, "%sscale=auto", strchr(into, '?') != NULL ? "&" : "?");
+        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
+                 strchr(into, '?') != NULL ? "&" : "?");
     return DROVE_OK;
 }
 
@@ -55,15 +55,21 @@ static drove_status check_classes(const drove_options *opt, const drove_data *tr
                        opt->data, drove__class_text(s, 0, class), s->n_rows);
 }
 
-/* The data of the options with --label as a key; test "" or "split" as they are. */
-drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
-                                 drove_data **train, drove_data **test_out, size_t *n_rows_whole)
+drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+                                  char test[DROVE_SPEC_WITH_LABEL_SIZE])
 {
-    char data[SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
     bool is_named = is_spec && drove__data_takes_label(opt->test);
     DROVE_TRY(complete_spec(opt, data));
-    DROVE_TRY(drove_data_set_label(opt->test, is_named ? opt->label : "", test, sizeof test));
+    return drove_data_set_label(opt->test, is_named ? opt->label : "", test,
+                                DROVE_SPEC_WITH_LABEL_SIZE);
+}
+
+drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
+                                 drove_data **train, drove_data **test_out, size_t *n_rows_whole)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove__problem_specs(opt, data, test));
     DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole));
     return check_classes(opt, *train);
 }
@@ -94,6 +100,16 @@ static drove_status find_target_mean(drove_run *run)
     return DROVE_OK;
 }
 
+static drove_status open_data(drove_run *run)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    const drove_shard shard = drove__ranks_shard(run);
+    DROVE_TRY(drove__problem_specs(&run->opt, data, test));
+    DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
+    if (run->stream != NULL) return check_classes(&run->opt, run->train);
+    return drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
+}
+
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(drove_run *run)
 {
@@ -104,9 +120,7 @@ drove_status drove__problem_open(drove_run *run)
         return find_target_mean(run);
     }
     drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
-    const drove_shard shard = drove__ranks_shard(run);
-    drove_status status =
-        drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
+    drove_status status = open_data(run);
     drove__topo_spread_memory(run->topo, NULL, 0);
     run->beginning.data_ns = drove__now_ns() - begun_ns;
     if (status == DROVE_OK) status = weigh_classes(run);

@@ -11,6 +11,7 @@
  *   ranks.h      the ranks of a job: joining, agreeing, parking, state
  *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
+ *   disk.h       training data larger than memory
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
  *   use.c        saved models             predictions.h  their formats
@@ -105,9 +106,12 @@ struct drove_run {
     bool                   borrows_shared;       /* loop->shared is that of another run */
     drove_data            *train, *test;         /* test may be NULL */
     drove_data            *validation;           /* held out of train; NULL: none */
-    size_t                 n_train_whole;        /* rows of train, of all ranks together */
-    double                *target_mean;          /* of train (measure.h); NULL: with --shard own */
-    drove_features_options features;             /* as settled; ops NULL: the model sees the data */
+    drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
+    uint64_t               window_bytes;  /* ?window= of it; 0: by --memory */
+    drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */
+    size_t                 n_train_whole; /* rows of train, of all ranks together */
+    double                *target_mean;   /* of train (measure.h); NULL: with --shard own */
+    drove_features_options features;      /* as settled; ops NULL: the model sees the data */
     drove_data            *input; /* outline of the data before the features; NULL without */
     drove_model           *model;
     drove_optim           *optim;
@@ -143,6 +147,7 @@ struct drove_run {
 
 /* --data with --label and --weights as keys. */
 enum { DROVE_SPEC_WITH_LABEL_SIZE = 7 * DROVE_TEXT_SIZE + 32 };
+enum { DROVE_SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=auto */
 
 /* ---- setup.c ---- */
 
@@ -161,6 +166,10 @@ void drove__run_teardown(drove_run *run, drove_status status);
  * drove__data_open_shard. */
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
                                  drove_data **train, drove_data **test, size_t *n_rows_whole);
+/* The specs of both: --data with --label and --weights as keys and the scaling that the run chooses
+ * where it is not given; --test, "" or "split" as they are.  Errors: DROVE_E_ARG. */
+drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+                                  char test[DROVE_SPEC_WITH_LABEL_SIZE]);
 /* run->train and run->test.  Errors: those of drove__data_open_shard. */
 drove_status drove__problem_open(drove_run *run);
 /* Errors: DROVE_E_ARG: a target that such data cannot reach. */
@@ -174,6 +183,8 @@ drove_status drove__run_features(drove_run *run);
 /* The model is there, the workers are not.  Errors: DROVE_E_ARG: more memory than there is, with
  * the need and what there is. */
 drove_status drove__run_check_memory(const drove_run *run);
+/* Bytes that the model, its copies and the workers' outputs take. */
+double drove__run_need_bytes(const drove_run *run);
 /* Examples of an update, and of an evaluation's chunk: functions of model and --batch, so that sums
  * do not depend on the workers; of a network with images, whole batches, for which its convolutions
  * are prepared. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/weights.h"
+#include "run/disk.h"
 #include "run/run.h"
 #include "table/schema.h"
 
@@ -263,7 +264,10 @@ static drove_status read_encoding(search *s, encoding *e)
     snprintf(opt.data, sizeof opt.data, "%s", e->spec);
     bool is_first = e == &s->encoding[0]; /* what is wrong with the test data is said at once */
     if (strcmp(opt.test, "split") != 0 && !is_first) opt.test[0] = '\0';
-    drove_status status = drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole);
+    s->n_rows_whole = MOST_ROWS_ON_ALL + 1; /* of data larger than memory: more than that */
+    drove_status status = drove__disk_read_some(&opt, &e->data);
+    if (status == DROVE_OK && e->data == NULL)
+        status = drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole);
     drove_data_destroy(test);
     DROVE_TRY(status);
     DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */

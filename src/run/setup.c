@@ -11,6 +11,7 @@
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "run/choose.h"
+#include "run/disk.h"
 #include "run/exchange.h"
 #include "run/outname.h"
 #include "run/output.h"
@@ -108,6 +109,7 @@ drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
     drove_prepare_options opt = {.model = run->model,
                                  .kernels = &run->kernels,
                                  .data = run->train,
+                                 .n_rows = run->stream != NULL ? run->n_train_whole : 0,
                                  .theta = theta,
                                  .precision = run->opt.precision,
                                  .rounding = run->opt.rounding,
@@ -119,6 +121,14 @@ drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
                                  .reorder = drove__resolve_order(&run->opt) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
     return loop->core_ops->prepare(&opt, &loop->shared);
+}
+
+/* Prepared from a sample, trained on the windows of what is on disk. */
+static drove_status follow_windows(drove_run *run)
+{
+    drove_loop *loop = run->loop;
+    if (run->stream == NULL || loop->shared == NULL) return DROVE_OK;
+    return loop->core_ops->follow(loop->shared, loop->train);
 }
 
 /* Where the parameters differ from the strategy's vector: as floats, or with statistics. */
@@ -427,7 +437,7 @@ static void fill_loop(drove_run *run)
     loop->topo = run->topo;
     loop->kernels = &run->kernels;
     loop->model = run->model;
-    loop->train = run->train;
+    loop->train = loop->sample = run->train;
     loop->batch = run->opt.batch;
     loop->update_rows = drove__update_rows(run);
     loop->score_rows = drove__score_rows(run->model, loop->update_rows);
@@ -439,10 +449,12 @@ static drove_status setup_objects(drove_run *run, const float *theta)
 {
     DROVE_TRY(setup_partition(run));
     fill_loop(run);
+    DROVE_TRY(drove__disk_begin(run));
     DROVE_TRY(drove__run_make_workers(run));
     DROVE_TRY(setup_slices(run));
     DROVE_TRY(setup_spans(run));
     DROVE_TRY(drove__run_prepare_precision(run, theta));
+    DROVE_TRY(follow_windows(run));
     DROVE_TRY(setup_theta(run));
     DROVE_TRY(setup_optim(run));
     DROVE_TRY(setup_transport(run));
@@ -520,6 +532,8 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__free(run->target_shift);
     drove__free(run->target_scale);
     drove_data_destroy(run->validation);
+    drove_data_destroy(run->kept);
+    drove__stream_destroy(run->stream);
     drove_data_destroy(run->input);
     free(run->place);
     free(run->logged_busy_ns);

@@ -57,17 +57,32 @@ static drove_status check_chain(const drove_run *run, double there)
 
 /* Of vectors like theta: the start, the best and one of the strategy's; each worker's gradient,
  * replica and centre, or gradient alone; and each worker's outputs. */
+static double count_bytes(const drove_run *run, double *n_copies, double *outputs)
+{
+    const drove_model *model = run->model;
+    const size_t rows = drove__update_rows(run);
+    const double workers = workers_here(run);
+    const drove_pass_options pass = {
+        .model = model, .rows = rows, .max_rows = drove__score_rows(model, rows), .trains = true};
+    *n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
+    *outputs = (double)drove__pass_bytes(&pass);
+    return (double)model->n_params * sizeof(float) * *n_copies + *outputs * workers;
+}
+
+double drove__run_need_bytes(const drove_run *run)
+{
+    double n_copies, outputs;
+    return count_bytes(run, &n_copies, &outputs);
+}
+
 drove_status drove__run_check_memory(const drove_run *run)
 {
     const drove_model *model = run->model;
-    const double vector = (double)model->n_params * sizeof(float);
+    const double vector = (double)model->n_params * sizeof(float), workers = workers_here(run);
     const size_t rows = drove__update_rows(run);
+    double n_copies, outputs;
     if (model->is_chain) return check_chain(run, (double)drove__memory_available());
-    const double workers = workers_here(run), n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
-    const drove_pass_options pass = {
-        .model = model, .rows = rows, .max_rows = drove__score_rows(model, rows), .trains = true};
-    double outputs = (double)drove__pass_bytes(&pass);
-    double need = vector * n_copies + outputs * workers;
+    double need = count_bytes(run, &n_copies, &outputs);
     double there = (double)drove__memory_available();
     if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(

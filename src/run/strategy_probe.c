@@ -75,7 +75,7 @@ static double examples_to(const drove_rival *r, double loss_first, double level)
 {
     double n0 = 0.0, loss0 = loss_first;
     for (unsigned i = 0; i < r->n_pieces; i++) {
-        const drove_piece *p = &r->piece[i];
+        const drove_probe_piece *p = &r->piece[i];
         double n = (double)p->n_examples;
         if (p->loss <= level) return between(n0, loss0, n, p->loss, level);
         if (!isfinite(p->loss)) return INFINITY;
@@ -95,7 +95,7 @@ static double best_loss(const drove_rival *r, double loss_first)
 /* Examples of a second in piece i alone. */
 static double speed(const drove_rival *r, unsigned i)
 {
-    const drove_piece none = {0}, *at = &r->piece[i], *before = i > 0 ? at - 1 : &none;
+    const drove_probe_piece none = {0}, *at = &r->piece[i], *before = i > 0 ? at - 1 : &none;
     return (double)(at->n_examples - before->n_examples) / (at->train_s - before->train_s);
 }
 
@@ -303,7 +303,7 @@ static void drop(contest *c, unsigned i)
 static void train_piece(contest *c, unsigned i, double train_s)
 {
     drove_rival *r = &c->out->rival[i];
-    drove_piece *piece = &r->piece[r->n_pieces];
+    drove_probe_piece *piece = &r->piece[r->n_pieces];
     drove_run *run = c->entrant[i];
     drove_status status = drove__run_piece(run, train_s, c->n_sample, &piece->loss);
     if (status != DROVE_OK) {

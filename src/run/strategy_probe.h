@@ -27,17 +27,17 @@ typedef struct drove_run drove_run;
 
 enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 5 };
 
-typedef struct drove_piece { /* sums since the first parameters */
+typedef struct drove_probe_piece { /* sums since the first parameters */
     double   train_s, loss;  /* loss infinite: it was not finite */
     uint64_t n_examples;
-} drove_piece;
+} drove_probe_piece;
 
 typedef struct drove_rival {
     const char *strategy; /* spec */
     unsigned    n_threads;
     double      rate;     /* drove__strategy_probe_rate; NaN: not measured */
     unsigned    n_pieces; /* 0: it does not run here, or there was no time */
-    drove_piece piece[DROVE_MOST_PIECES];
+    drove_probe_piece piece[DROVE_MOST_PIECES];
 } drove_rival;
 
 typedef enum drove_strategy_reason {

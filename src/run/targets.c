@@ -92,8 +92,11 @@ drove_status drove__targets_standardise(drove_run *run)
     }
     if (n == 1) run->loss_scale = run->target_scale[0] * run->target_scale[0];
     change(s, n, run->target_shift, run->target_scale); /* the validation examples lie there too */
-    if (run->test != NULL && run->test->storage != s)
-        change(run->test->storage, n, run->target_shift, run->target_scale);
+    drove_storage *const of_test = run->test != NULL ? run->test->storage : s;
+    drove_storage *const of_validation = run->validation != NULL ? run->validation->storage : s;
+    if (of_test != s) change(of_test, n, run->target_shift, run->target_scale);
+    if (of_validation != s && of_validation != of_test)
+        change(of_validation, n, run->target_shift, run->target_scale);
     return DROVE_OK;
 }
 

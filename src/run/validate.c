@@ -187,6 +187,12 @@ static drove_status check_precision(const drove_options *o)
     return drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK;
 }
 
+static drove_status check_memory(const char *text)
+{
+    uint64_t unused;
+    return text[0] == '\0' ? DROVE_OK : drove__parse_bytes("--memory", text, &unused);
+}
+
 /* Each option is inside the range of its table row: the caller may have written into the struct. */
 static drove_status check_ranges(const drove_options *o)
 {
@@ -230,6 +236,7 @@ drove_status drove_options_validate(const drove_options *o)
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     DROVE_TRY(check_precision(o));
     DROVE_TRY(check_isa(o->isa));
+    DROVE_TRY(check_memory(o->memory));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
     DROVE_TRY(check_word(o, "metrics", "--metrics"));
     DROVE_TRY(check_word(o, "defaults", "--defaults"));

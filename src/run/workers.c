@@ -6,6 +6,7 @@
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/worker.h"
+#include "run/disk.h"
 #include "run/ranks.h"
 
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static size_t task_rows(const drove_run *run)
     drove_data_describe(run->train, &facts);
     double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
     const drove_turn_limits limits = {.numbers = per_row,
-                                      .n_rows = run->train->n_rows,
+                                      .n_rows = run->stream != NULL ? run->n_train_whole
+                                                                    : run->train->n_rows,
                                       .each = loop->update_rows,
                                       .most_steps = loop->sync->most_steps};
     return drove__linear_turn_rows(&limits);
@@ -59,6 +61,7 @@ static drove_status make_order(drove_run *run)
     bool is_split = strcmp(run->opt.shard, "own") == 0;
     loop->order = drove__order_make(run->n_train_whole, task_rows(run), run->opt.seed,
                                     drove__resolve_order(&run->opt));
+    if (run->stream != NULL) return drove__disk_order(run);
     if (!is_split) return DROVE_OK;
     if (run->plan.source->counts_rows)
         return drove__fail(DROVE_E_ARG,
@@ -133,12 +136,14 @@ static drove_status make_loaders(drove_run *run)
     loop->loads = true;
     loop->n_loaders = n;
     if (run->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
-    const drove_loader_options opt = {.data = run->train,
+    const drove_loader_options opt = {.data = loop->train,
                                       .kernels = &run->kernels,
                                       .max_rows = most_loaded(run),
                                       .n_workers = run->plan.n_workers,
                                       .n_threads = n,
-                                      .clock = loop->clock};
+                                      .clock = loop->clock,
+                                      .stream = loop->stream,
+                                      .order = &loop->order};
     return drove__loader_create(&opt, &loop->loader);
 }
 

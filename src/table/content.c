@@ -265,6 +265,22 @@ drove_status drove__content_load(const char *path, unsigned n_threads, drove_con
     return status;
 }
 
+drove_status drove__content_of_piece(const char *path, const drove_piece *piece, drove_content *out)
+{
+    growing g = {.used = piece->n, .capacity = piece->n + 1};
+    *out = (drove_content){0};
+    g.memory = drove__alloc(g.capacity, 1); /* zeroed, so strspn stops */
+    if (g.memory == NULL) return drove__fail_nomem(path, piece->n);
+    memcpy(g.memory, piece->text, piece->n);
+    facts known;
+    drove_status status = work_on_pieces(NULL, &g, drove__table_threads(), &known);
+    if (status == DROVE_OK) status = understand(&g, &known, path, out);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__free(g.memory);
+    *out = (drove_content){0};
+    return status;
+}
+
 void drove__content_fini(drove_content *content)
 {
     drove__free(content->memory);

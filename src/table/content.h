@@ -2,6 +2,7 @@
 #ifndef DROVE_TABLE_CONTENT_H
 #define DROVE_TABLE_CONTENT_H
 
+#include "base/file.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -19,6 +20,9 @@ typedef struct drove_content {
  * than the memory of this machine, shorter than when it was opened), those of
  * drove__reader_open. */
 drove_status drove__content_load(const char *path, unsigned n_threads, drove_content *out);
+/* The same of a piece in memory, which is copied. */
+drove_status drove__content_of_piece(const char *path, const drove_piece *piece,
+                                     drove_content *out);
 void         drove__content_fini(drove_content *content);
 
 bool drove__is_utf8(const char *text, size_t size_bytes);

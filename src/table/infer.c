@@ -534,8 +534,8 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     char *copy = strdup(opt->label != NULL ? opt->label : "");
     if (copy == NULL) return drove__fail_nomem("table", strlen(opt->label));
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
-    drove_status status =
-        drove__table_open(opt->path, opt->separator, opt->header, name, n_names, &out->table);
+    drove_status status = drove__table_open(opt->path, opt->separator, opt->header, name, n_names,
+                                            opt->piece, &out->table);
     if (status == DROVE_OK) status = learn(&l);
     free(copy);
     free(l.sample);

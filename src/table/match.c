@@ -262,7 +262,7 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
     if (header == DROVE_HEADER_AUTO && !schema->has_header) header = DROVE_HEADER_NO;
     drove_status status =
         drove__table_open(opt->path, opt->separator, header, name,
-                          schema->has_header ? schema->n_columns : 0, &out->table);
+                          schema->has_header ? schema->n_columns : 0, opt->piece, &out->table);
     free(name);
     if (status != DROVE_OK) return status;
     out->schema = drove__schema_retain(schema);

@@ -63,7 +63,7 @@ static drove_status read_names(drove_table *t, drove_header header, const char *
 
 uint64_t drove__table_line(const drove_table *t, const char *at)
 {
-    uint64_t line = 1;
+    uint64_t line = t->first_line;
     for (const char *c = t->content.text; c < at; c++) line += *c == t->dialect.line_end;
     return line;
 }
@@ -172,13 +172,15 @@ static drove_status cut_blocks(drove_table *t, const char *rows)
 
 drove_status drove__table_open(const char *path, char separator, drove_header header,
                                const char *const *first_names, size_t n_first_names,
-                               drove_table *out)
+                               const drove_piece *piece, drove_table *out)
 {
     const char *rows;
-    *out = (drove_table){.n_threads = drove__table_threads()};
+    *out = (drove_table){.n_threads = drove__table_threads(),
+                         .first_line = piece != NULL ? piece->first_line : 1};
     out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
     if (out->path == NULL) return drove__fail_nomem(path, strlen(path));
-    DROVE_TRY(drove__content_load(path, out->n_threads, &out->content));
+    DROVE_TRY(piece != NULL ? drove__content_of_piece(path, piece, &out->content)
+                            : drove__content_load(path, out->n_threads, &out->content));
     out->dialect = drove__detect_dialect(&out->content, separator);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
     DROVE_TRY(cut_blocks(out, rows));

@@ -58,6 +58,7 @@ typedef struct drove_table_block {
 typedef struct drove_table {
     char              *path; /* for messages */
     drove_content      content;
+    uint64_t           first_line; /* of the content in the file */
     drove_dialect      dialect;
     bool               has_header;
     size_t             n_columns;
@@ -74,12 +75,13 @@ typedef struct drove_table {
     drove_column_count *count; /* [n_columns] */
 } drove_table;
 
-/* first_names: NULL, or names (of a label, of another table's columns); a first record that holds
- * one of them is a header.  The caller calls drove__table_fini even after a failure.
- * Errors: those of drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
+/* piece: of the file, with its header; NULL: all of it.  first_names: NULL, or names (of a label,
+ * of another table's columns); a first record that holds one of them is a header.  The caller
+ * calls drove__table_fini even after a failure. Errors: those of drove__content_load, DROVE_E_DATA
+ * (no row, a line that is too long). */
 drove_status drove__table_open(const char *path, char separator, drove_header header,
                                const char *const *first_names, size_t n_first_names,
-                               drove_table *out);
+                               const drove_piece *piece, drove_table *out);
 void         drove__table_fini(drove_table *table);
 
 /* Errors: DROVE_E_DATA (a record with more or fewer cells than columns, a broken quote: file, line,

@@ -7,11 +7,41 @@
 
 enum { METADATA_MOST = 64 };
 
+static bool read_blocks(const drove_blocks *b)
+{
+    drove_storage *s;
+    drove_place_in to = {0};
+    const uint64_t n_stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
+    const uint64_t n_labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
+    if (drove__blocks_storage(b, b->n_rows, n_stored, n_labels, &s) != DROVE_OK) return false;
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < b->n_blocks && status == DROVE_OK; i++)
+        status = b->ops->read(b, i, s, &to);
+    drove__storage_release(s);
+    return status == DROVE_OK;
+}
+
+/* Whether the file is accepted when it is read by blocks. */
+static bool try_blocks(const char *text, bool as_floats)
+{
+    drove_spec spec;
+    drove_blocks *b;
+    if (drove__spec_parse(text, &spec) != DROVE_OK) return false;
+    bool is_good = drove__quant_open_blocks(&spec, 64, &b) == DROVE_OK;
+    drove__spec_fini(&spec);
+    if (!is_good) return false;
+    is_good = (!as_floats || drove__blocks_prefer_floats(b) == DROVE_OK) && read_blocks(b);
+    drove__blocks_close(b);
+    return is_good;
+}
+
 /* What can be done with a quantised data set. */
 static void use(const char *spec)
 {
     drove_data *train, *held_out;
     drove_quant *q;
+    const bool by_blocks = try_blocks(spec, false), as_floats = try_blocks(spec, true);
+    if (by_blocks != as_floats) abort();
     if (!fuzz_try(spec, NULL, &train, &held_out)) return;
     fuzz_look(train);
     const drove_quant *from = train->storage->quant;

@@ -148,9 +148,7 @@ static const drove_layout *layout(const drove_engine_shared *p)
 static void facts(const drove_engine_shared *p, drove_engine_facts *out)
 {
     const drove_quant *q = p->quant;
-    double numbers =
-        q->index_bits == 0 ? (double)q->n_features : (double)q->n_stored / (double)q->n_rows;
-    double bytes = numbers * (double)(drove__number_size(q->number) + q->index_bits / 8);
+    double bytes = p->stored_per_row * (double)(drove__number_size(q->number) + q->index_bits / 8);
     *out = (drove_engine_facts){.model_range = p->model_range,
                                 .data_scale = (double)q->scale,
                                 .data_clamped = q->n_clamped,
@@ -170,6 +168,7 @@ const drove_engine_ops drove__engine_linear = {
     .finish = finish,
     .steps = drove__linear_steps,
     .prepare = drove__linear_prepare,
+    .follow = drove__linear_follow,
     .dismiss = drove__linear_dismiss,
     .n_words = n_words,
     .layout = layout,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -121,16 +122,10 @@ static drove_status draw_order(drove_engine_shared *p)
 
 static drove_status copy_targets(drove_engine_shared *p)
 {
-    const drove_storage *s = p->data->storage;
     if (p->short_loss == DROVE_LONG_LOSS) return DROVE_OK;
     p->y = drove__alloc(p->data->n_rows, sizeof *p->y);
     if (p->y == NULL) return drove__fail_nomem("targets", p->data->n_rows * sizeof *p->y);
-    for (size_t i = 0; i < p->data->n_rows; i++) {
-        size_t row = drove__data_row(p->data, p->order != NULL ? p->order[i] : i);
-        p->y[i] = s->y_kind == DROVE_Y_VALUE ? s->y_value[row]
-                  : s->y_class[row] == 1     ? 1.0f
-                                             : -1.0f;
-    }
+    for (size_t i = 0; i < p->data->n_rows; i++) p->y[i] = drove__linear_target(p, i);
     return DROVE_OK;
 }
 
@@ -140,16 +135,15 @@ static drove_status copy_weights(drove_engine_shared *p)
     if (p->short_loss == DROVE_LONG_LOSS || !drove__data_is_weighted(p->data)) return DROVE_OK;
     p->weight = drove__alloc(n, sizeof *p->weight);
     if (p->weight == NULL) return drove__fail_nomem("weights", n * sizeof *p->weight);
-    for (size_t i = 0; i < n; i++) {
-        size_t row = drove__data_row(p->data, p->order != NULL ? p->order[i] : i);
-        p->weight[i] = drove__data_loss_weight(p->data, row);
-    }
+    for (size_t i = 0; i < n; i++) p->weight[i] = drove__linear_weight(p, i);
     return DROVE_OK;
 }
 
-static void find_longest(drove_engine_shared *p)
+static void measure_rows(drove_engine_shared *p)
 {
     const drove_quant *q = p->quant;
+    p->stored_per_row =
+        q->index_bits == 0 ? (double)q->n_features : (double)q->n_stored / (double)q->n_rows;
     p->longest_row = q->index_bits == 0 ? q->n_features : 0;
     for (size_t i = 0; q->index_bits != 0 && i < q->n_rows; i++) {
         size_t length = (size_t)(q->row_start[i + 1] - q->row_start[i]);
@@ -165,7 +159,7 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
                                .order = p->order};
     drove_status status = drove__quant_create(p->data, &opt, &p->quant);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision %s", p->precision.text);
-    find_longest(p);
+    measure_rows(p);
     DROVE_TRY(copy_targets(p));
     return copy_weights(p);
 }
@@ -229,6 +223,7 @@ drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engin
     p->n_features = opt->model->n_inputs;
     p->n_outputs = opt->model->n_outputs;
     p->weight_decay = opt->weight_decay;
+    p->n_rows = opt->n_rows > 0 ? opt->n_rows : opt->data->n_rows;
     p->each = opt->each > 0 ? opt->each : 1;
     p->seed = opt->seed;
     p->hints = opt->hints;
@@ -238,6 +233,24 @@ drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engin
         return status;
     }
     *out = p;
+    return DROVE_OK;
+}
+
+drove_status drove__linear_follow(drove_engine_shared *p, const drove_data *data)
+{
+    const drove_quant_options opt = {.number = p->precision.data,
+                                     .index_bits = p->precision.index_bits,
+                                     .scale = p->quant->scale};
+    drove_quant *q;
+    assert(data->storage->x_kind == DROVE_X_QUANT && data->row == NULL && p->order == NULL);
+    DROVE_TRY(drove__quant_create(data, &opt, &q));
+    drove__quant_release(p->quant);
+    drove__free(p->y);
+    drove__free(p->weight);
+    p->y = p->weight = NULL;
+    p->quant = q;
+    p->data = data;
+    if (data->storage->longest_row > p->longest_row) p->longest_row = data->storage->longest_row;
     return DROVE_OK;
 }
 

@@ -1,5 +1,6 @@
-/* engine/linear/problem.h - what the workers of one low-precision run share and never change: the
- * quantised examples, their targets, the model's formats and scales, and where its numbers lie.
+/* engine/linear/problem.h - what workers of one low-precision run share: quantised examples, their
+ * targets, the formats and scales of the model, and where its numbers lie.  None of it changes but
+ * rows that are read from disk, which come and go in windows (stream/stream.h).
  *
  * The shared vector: words[n_words], laid out for C outputs and n features as
  *
@@ -42,17 +43,35 @@ struct drove_engine_shared {
     size_t           each; /* examples of an update */
     uint64_t         seed;
     bool             hints;
-    size_t           longest_row; /* stored numbers */
+    size_t           n_rows;         /* of an epoch */
+    size_t           longest_row;    /* stored numbers */
+    double           stored_per_row; /* the same, mean */
     drove_short_loss short_loss;
-    float           *y;      /* [n_rows] short losses: +1 or -1, or the value; else NULL */
-    float           *weight; /* [n_rows] short losses of weighted examples; else NULL */
-    uint32_t        *order;  /* [n_rows] row of the view; NULL: as it stands */
+    /* Of short losses, copied where the rows never change; NULL: read where they stand. */
+    float    *y;      /* [n_rows] +1 or -1, or the value */
+    float    *weight; /* [n_rows] of weighted examples */
+    uint32_t *order;  /* [n_rows] row of the view; NULL: as it stands */
 };
+
+/* Target and weight of a row of short losses, where they stand. */
+static inline float drove__linear_target(const drove_engine_shared *p, size_t row)
+{
+    const drove_storage *s = p->data->storage;
+    const size_t         at = drove__data_row(p->data, p->order != NULL ? p->order[row] : row);
+    if (s->y_kind == DROVE_Y_VALUE) return s->y_value[at];
+    return s->y_class[at] == 1 ? 1.0f : -1.0f;
+}
+static inline float drove__linear_weight(const drove_engine_shared *p, size_t row)
+{
+    const size_t at = drove__data_row(p->data, p->order != NULL ? p->order[row] : row);
+    return drove__data_loss_weight(p->data, at);
+}
 
 extern const drove_engine_ops drove__engine_linear;
 
 /* problem.c */
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
+drove_status drove__linear_follow(drove_engine_shared *p, const drove_data *data);
 void         drove__linear_dismiss(drove_engine_shared *p);
 void         drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
                                 uint32_t *words);

@@ -1,9 +1,10 @@
 /* engine/linear/range.c - how large parameters become, found out by a short training run in floats.
  *
- * The quantised examples are walked once in order (PILOT_NUMBERS of their numbers at most) by one
- * worker with a float model, from where the run starts; the range is RANGE_MARGIN times the largest
- * magnitude of any weight at the end, or the largest at the start if that is more.  Later epochs
- * move weights further, but ever more slowly; what still does not fit is saturated and counted.
+ * As many quantised examples as an epoch has are walked in order (PILOT_NUMBERS of their numbers at
+ * most; those of a sample several times) by one worker with a float model, from where the run
+ * starts; the range is RANGE_MARGIN times the largest magnitude of any weight at the end, or the
+ * largest at the start if that is more.  Later epochs move weights further, but ever more slowly;
+ * what still does not fit is saturated and counted.
  */
 #include "base/mem.h"
 #include "engine/linear/problem.h"
@@ -19,17 +20,15 @@ static const size_t PILOT_NUMBERS = (size_t)1 << 27, CALL_ROWS = 64;
 static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t *words, double eta,
                          uint32_t *row, size_t call_rows)
 {
-    size_t per_row = p->quant->index_bits == 0
-                         ? p->n_features
-                         : (size_t)(p->quant->n_stored / p->quant->n_rows) + 1;
+    size_t per_row = p->quant->index_bits == 0 ? p->n_features : (size_t)p->stored_per_row + 1;
     size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
     const drove_params live = {.words = words};
-    if (n > p->quant->n_rows) n = p->quant->n_rows;
+    if (n > p->n_rows) n = p->n_rows;
     for (size_t first = 0; first < n; first += call_rows) {
         drove_batch batch = {.data = p->data, .row = row};
         drove_steps made;
         for (size_t i = first; i < n && i < first + call_rows; i++)
-            row[batch.n_rows++] = (uint32_t)i;
+            row[batch.n_rows++] = (uint32_t)(i % p->data->n_rows);
         DROVE_TRY(drove__engine_linear.steps(e, &live, &batch, (float)eta, &made));
         if (!made.is_finite) break;
     }

@@ -43,6 +43,11 @@ static void expect_refused(const char *header, size_t n_data, const char *part)
     assert_error_has(FILE_NAME);
     assert_error_has(part);
     expect_empty(&st);
+    /* without its tensors no less */
+    if (drove__safetensors_open(FILE_NAME, NULL, 0, &st) != DROVE_E_DATA)
+        fail_msg("%s: opened", header);
+    assert_error_has(part);
+    expect_empty(&st);
 }
 
 /* ---- what is right ---- */
@@ -187,6 +192,44 @@ static void test_nothing_in_it(void **state)
     write_file("{}", 0);
     assert_ok(drove__safetensors_load(FILE_NAME, &st));
     drove__safetensors_fini(&st);
+}
+
+/* Some tensors are loaded, the others can be read where they lie. */
+static void test_some_of_it(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"b", "absent"};
+    const drove_tensor tensor[] = {{"a",
+                                    DROVE_T_U8,
+                                    1,
+                                    {70},
+                                    "0123456789012345678901234567890123"
+                                    "456789012345678901234567890123456789"},
+                                   {"b", DROVE_T_U8, 1, {5}, "hello"},
+                                   {"c", DROVE_T_U8, 1, {0}, NULL},
+                                   {"d", DROVE_T_U8, 1, {3}, "end"}};
+    drove_safetensors st;
+    size_t n;
+    assert_ok(drove__safetensors_write(FILE_NAME, tensor, 4, NULL));
+    assert_ok(drove__safetensors_open(FILE_NAME, names, 2, &st));
+    char *file = read_bytes(FILE_NAME, &n);
+    assert_int_equal(st.n_tensors, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const size_t size_bytes = drove__tensor_bytes(&st.tensor[i]);
+        assert_string_equal(st.tensor[i].name, tensor[i].name);
+        assert_int_equal(size_bytes, tensor[i].shape[0]);
+        assert_true(st.offset[i] + size_bytes <= n);
+        if (size_bytes > 0) assert_memory_equal(file + st.offset[i], tensor[i].bytes, size_bytes);
+        if (i != 1) assert_null(st.tensor[i].bytes);
+    }
+    assert_memory_equal(st.tensor[1].bytes, "hello", 5);
+    assert_ok(drove__safetensors_want(&st, "a", DROVE_T_U8, 70, NULL));
+    drove__safetensors_fini(&st);
+    write_bytes(FILE_NAME, file, n - 1);
+    assert_fails(drove__safetensors_open(FILE_NAME, names, 2, &st), DROVE_E_DATA, "cannot hold");
+    write_gzip(FILE_NAME, (unsigned char *)file, n, 1);
+    assert_fails(drove__safetensors_open(FILE_NAME, names, 2, &st), DROVE_E_DATA, "compressed");
+    free(file);
 }
 
 /* ---- what a writer must refuse ---- */
@@ -460,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_written_by_hand),
         cmocka_unit_test(test_round_trip_of_every_type),
         cmocka_unit_test(test_nothing_in_it),
+        cmocka_unit_test(test_some_of_it),
         cmocka_unit_test(test_write_refuses),
         cmocka_unit_test(test_wrong_descriptions),
         cmocka_unit_test(test_wrong_sizes),

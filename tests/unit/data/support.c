@@ -141,7 +141,8 @@ const char *class_of(const drove_data *data, size_t i)
 float target_of(const drove_data *data, size_t i)
 {
     assert_int_equal(data->storage->y_kind, DROVE_Y_VALUE);
-    return data->storage->y_value[drove__data_row(data, i)];
+    return data->storage
+        ->y_value[drove__data_row(data, i) * drove__storage_n_values(data->storage)];
 }
 
 static void expect_same_target(const drove_data *a, const drove_data *b, size_t i)

@@ -22,7 +22,7 @@ static drove_rival rival(unsigned n_threads, double per_s, double factor, unsign
     drove_rival r = {.strategy = "any", .n_threads = n_threads, .n_pieces = n_pieces, .rate = NAN};
     for (unsigned i = 0; i < n_pieces; i++) {
         double train_s = 0.01 * (double)(1u << i);
-        r.piece[i] = (drove_piece){.train_s = train_s,
+        r.piece[i] = (drove_probe_piece){.train_s = train_s,
                                    .n_examples = (uint64_t)(per_s * train_s),
                                    .loss = loss_after(per_s * train_s, factor)};
     }

@@ -1,0 +1,605 @@
+/* data/pieces.c - see pieces.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pread, memrchr */
+#endif
+#include "data/pieces.h"
+
+#include "base/available.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/export.h"
+#include "data/formats.h"
+#include "data/labels.h"
+#include "data/rows_file.h"
+#include "table/schema.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SPANS = 16 }; /* of a sample, spread over the file */
+#define CONVERT_BYTES    ((size_t)16 << 20)
+#define PIECE_MOST_BYTES ((size_t)256 << 20)
+
+typedef struct names { /* of classes or labels, in the order in which they were met */
+    char **text;       /* [n] */
+    size_t n, capacity;
+    uint32_t *order; /* [n] by the texts, to find one */
+} names;
+
+typedef struct reading {
+    const drove_pieces_options *opt;
+    drove_spec spec; /* with the keys that pieces need */
+    const drove_format_ops *format;
+    drove_reader *reader;
+    char *text;    /* [capacity] head, and then what was read and not yet given out */
+    size_t n_head; /* bytes of the header, which each piece begins with */
+    size_t n, capacity;
+    size_t n_given; /* bytes of the piece that was given out last, head not counted */
+    uint64_t line;  /* of the text behind the head */
+    bool is_over;
+    drove_storage *shape; /* of the sample; grows into that of all rows */
+    bool finds_base, has_zero;
+    names names;
+    drove_rows_writer *writer;
+    uint64_t n_bytes;
+} reading;
+
+/* ---- pieces of the file ---- */
+
+/* Behind the last line end that is outside quotes; 0: there is none. */
+static size_t find_cut(const reading *r, const char *text, size_t n)
+{
+    bool has_quotes = r->format->read_like != NULL && memchr(text, '"', n) != NULL;
+    const char *last = memrchr(text, '\n', n);
+    if (last == NULL) return 0;
+    if (!has_quotes) return (size_t)(last - text) + 1;
+    size_t cut = 0;
+    bool is_inside = false;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"') is_inside = !is_inside;
+        else if (text[i] == '\n' && !is_inside) cut = i + 1;
+    }
+    return cut;
+}
+
+static drove_status make_room(reading *r, size_t wanted)
+{
+    if (wanted <= r->capacity) return DROVE_OK;
+    char *text = drove__grow(r->text, wanted, 1);
+    if (text == NULL) return drove__fail_nomem("a piece of a file", wanted);
+    r->text = text;
+    r->capacity = wanted;
+    return DROVE_OK;
+}
+
+/* Until `wanted` bytes are there behind the head, or the file ends. */
+static drove_status fill(reading *r, size_t wanted)
+{
+    DROVE_TRY(make_room(r, r->n_head + wanted + 1)); /* a zero ends it */
+    while (!r->is_over && r->n < wanted) {
+        size_t n;
+        DROVE_TRY(
+            drove__reader_read_some(r->reader, r->text + r->n_head + r->n, wanted - r->n, &n));
+        r->is_over = n == 0;
+        r->n += n;
+        r->n_bytes += n;
+    }
+    r->text[r->n_head + r->n] = '\0';
+    return DROVE_OK;
+}
+
+static uint64_t count_lines(const char *text, size_t n)
+{
+    uint64_t lines = 0;
+    const char *end = text + n;
+    while ((text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        lines++;
+        text++;
+    }
+    return lines;
+}
+
+/* *found false: the file is at its end. */
+static drove_status next_piece(reading *r, drove_piece *out, bool *found)
+{
+    char *begin = r->text + r->n_head;
+    size_t cut = 0;
+    if (r->n_given > 0) {
+        r->line += count_lines(begin, r->n_given);
+        memmove(begin, begin + r->n_given, r->n - r->n_given);
+        r->n -= r->n_given;
+        r->n_given = 0;
+    }
+    for (size_t wanted = r->opt->piece_bytes; cut == 0; wanted *= 2) {
+        if (wanted > PIECE_MOST_BYTES && wanted > r->opt->piece_bytes)
+            return drove__fail(DROVE_E_DATA,
+                               "%s:%llu: expected lines of at most %zu bytes, found more (a quote "
+                               "that is never closed?)",
+                               drove__reader_path(r->reader), (unsigned long long)r->line,
+                               PIECE_MOST_BYTES);
+        DROVE_TRY(fill(r, wanted));
+        cut = r->is_over ? r->n : find_cut(r, r->text + r->n_head, r->n);
+        if (r->is_over) break;
+    }
+    r->n_given = cut;
+    *found = cut > 0 && strspn(r->text + r->n_head, " \t\r\n") < cut;
+    *out = (drove_piece){.text = r->text,
+                         .n = r->n_head + cut,
+                         .first_line = r->line - (r->n_head > 0 && r->line > 1)};
+    return DROVE_OK;
+}
+
+/* ---- the sample ---- */
+
+/* Lines of a plain file from several places behind the first piece, appended at *n of text[]. */
+static void add_spans(const char *path, char *text, size_t *n, size_t span_bytes)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        for (off_t i = 1; i < SPANS; i++) {
+            char *to = text + *n;
+            ssize_t got = pread(fd, to, span_bytes, about.st_size / SPANS * i);
+            char *first = got > 0 ? memchr(to, '\n', (size_t)got) : NULL;
+            char *last = got > 0 ? memrchr(to, '\n', (size_t)got) : NULL;
+            if (first == NULL || last == first) continue;
+            memmove(to, first + 1, (size_t)(last - first));
+            *n += (size_t)(last - first);
+        }
+    }
+    close(fd);
+}
+
+/* Where the file is plain and large, lines from all of it; else the first ones. */
+static drove_status make_sample(reading *r, drove_piece *out, char **text)
+{
+    const size_t span = r->opt->piece_bytes / SPANS;
+    drove_piece first;
+    bool found;
+    DROVE_TRY(next_piece(r, &first, &found));
+    r->n_given = 0; /* it comes again */
+    *text = drove__grow(NULL, first.n + SPANS * span, 1);
+    if (*text == NULL) return drove__fail_nomem("a sample of a file", first.n + SPANS * span);
+    memcpy(*text, first.text, first.n);
+    *out = (drove_piece){.text = *text, .n = first.n, .first_line = 1};
+    bool is_plain = drove__reader_plain_bytes(r->reader) != UINT64_MAX;
+    bool may_span = is_plain && !r->is_over && memchr(first.text, '"', first.n) == NULL;
+    if (!may_span) return DROVE_OK;
+    size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
+    out->n = cut > 0 ? cut : first.n;
+    if (cut > 0) add_spans(r->spec.arg[0], *text, &out->n, span);
+    return DROVE_OK;
+}
+
+static void add_key(reading *r, const char *key, const char *value)
+{
+    drove_spec *spec = &r->spec;
+    if (spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL) return;
+    spec->key[spec->n_keys] = key;
+    spec->value[spec->n_keys++] = value;
+}
+
+/* A key that may be there already. */
+static void set_key(reading *r, const char *key, const char *value)
+{
+    for (unsigned i = 0; i < r->spec.n_keys; i++)
+        if (strcmp(r->spec.key[i], key) == 0) r->spec.value[i] = value;
+    add_key(r, key, value);
+}
+
+/* The header, which each piece then begins with. */
+static drove_status keep_head(reading *r)
+{
+    const size_t n = strcspn(r->text, "\n") + 1;
+    if (r->shape->schema == NULL || !r->shape->schema->has_header || n > r->n) return DROVE_OK;
+    r->n_head = n;
+    r->n -= n;
+    r->line = 2;
+    return DROVE_OK;
+}
+
+static drove_status read_sample(reading *r, drove_storage **out)
+{
+    drove_piece piece;
+    char *text = NULL;
+    drove_status status = make_sample(r, &piece, &text);
+    if (status == DROVE_OK) {
+        r->spec.piece = &piece;
+        status = r->format->read(&r->spec, 0, NULL, out);
+        r->spec.piece = NULL;
+    }
+    free(text);
+    return status;
+}
+
+static drove_status learn(reading *r)
+{
+    drove_storage *sample = NULL;
+    drove_status status = read_sample(r, &sample);
+    if (status == DROVE_OK) status = drove__storage_create(&r->shape);
+    if (status == DROVE_OK) status = drove__storage_describe(sample, r->shape);
+    drove__storage_release(sample);
+    DROVE_TRY(status);
+    add_key(r, "target", drove__target_name(r->shape->y_kind));
+    if (strcmp(r->spec.name, "libsvm") == 0 && drove__spec_get(&r->spec, "base", NULL) == NULL) {
+        r->finds_base = true;
+        add_key(r, "base", "0");
+    }
+    r->shape->n_features = r->finds_base ? 0 : r->shape->n_features;
+    return keep_head(r);
+}
+
+/* ---- classes ---- */
+
+static int compare_with(const names *all, size_t i, const char *text)
+{
+    return strcmp(all->text[all->order[i]], text);
+}
+
+/* The number of a class, given to it when it is met first. */
+static drove_status number_of(names *all, const char *text, uint32_t *out)
+{
+    size_t low = 0, high = all->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (compare_with(all, middle, text) < 0) low = middle + 1;
+        else high = middle;
+    }
+    if (low < all->n && compare_with(all, low, text) == 0) {
+        *out = all->order[low];
+        return DROVE_OK;
+    }
+    if (all->n == all->capacity) {
+        size_t wanted = 2 * all->capacity + 16;
+        char **grown = drove__grow(all->text, wanted, sizeof *grown);
+        if (grown != NULL) all->text = grown;
+        uint32_t *order = drove__grow(all->order, wanted, sizeof *order);
+        if (order != NULL) all->order = order;
+        if (grown == NULL || order == NULL) return drove__fail_nomem("classes", wanted);
+        all->capacity = wanted;
+    }
+    all->text[all->n] = strdup(text);
+    if (all->text[all->n] == NULL) return drove__fail_nomem("classes", strlen(text));
+    memmove(all->order + low + 1, all->order + low, (all->n - low) * sizeof *all->order);
+    all->order[low] = (uint32_t)all->n;
+    *out = (uint32_t)all->n++;
+    return DROVE_OK;
+}
+
+/* map[n_classes] of a piece; several columns of labels are the same in all pieces. */
+static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **map)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    *map = NULL;
+    if (s->y_kind == DROVE_Y_VALUE) return DROVE_OK;
+    *map = drove__grow(NULL, s->n_classes, sizeof **map);
+    if (*map == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof **map);
+    for (size_t i = 0; i < s->n_classes; i++)
+        DROVE_TRY(number_of(&r->names, drove__class_text(s, i, number), &(*map)[i]));
+    return DROVE_OK;
+}
+
+typedef struct class_name {
+    const char *text;
+    double number;
+    bool is_number;
+    uint32_t met;
+} class_name;
+
+static int compare_classes(const void *a, const void *b)
+{
+    const class_name *x = a, *y = b;
+    if (x->is_number && y->is_number) return x->number < y->number ? -1 : x->number > y->number;
+    return strcmp(x->text, y->text);
+}
+
+/* The classes of all rows in the order of data/labels.h; map[met] = class. */
+static drove_status settle_classes(reading *r, uint32_t *map)
+{
+    drove_storage *s = r->shape;
+    const size_t n = r->names.n;
+    class_name *all = drove__grow(NULL, n, sizeof *all);
+    bool all_numbers = true, are_counts = true;
+    if (all == NULL) return drove__fail_nomem("classes", n * sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (class_name){.text = r->names.text[i], .met = (uint32_t)i};
+        all[i].is_number = drove__label_number(all[i].text, strlen(all[i].text), &all[i].number);
+        all_numbers = all_numbers && all[i].is_number;
+    }
+    for (size_t i = 0; i < n; i++) all[i].is_number = all_numbers;
+    bool are_columns = s->y_kind == DROVE_Y_LABELS && s->schema != NULL; /* in their order */
+    if (!are_columns) qsort(all, n, sizeof *all, compare_classes);
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) free(s->class_name[i]);
+    free(s->class_name);
+    s->n_classes = n;
+    s->class_name = calloc(n, sizeof *s->class_name);
+    drove_status status = s->class_name != NULL ? DROVE_OK : drove__fail_nomem("classes", n);
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        char number[DROVE_CLASS_TEXT_SIZE];
+        map[all[i].met] = (uint32_t)i;
+        snprintf(number, sizeof number, "%zu", i);
+        are_counts = are_counts && strcmp(number, all[i].text) == 0;
+        s->class_name[i] = strdup(all[i].text);
+        if (s->class_name[i] == NULL) status = drove__fail_nomem("classes", n);
+    }
+    for (size_t i = 0; status == DROVE_OK && are_counts && i < n; i++) free(s->class_name[i]);
+    if (status == DROVE_OK && are_counts) {
+        free(s->class_name);
+        s->class_name = NULL;
+    }
+    free(all);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static void find_features(reading *r, const drove_storage *s)
+{
+    if (!r->finds_base) return;
+    if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
+    for (size_t i = 0; i < s->n_rows && !r->has_zero; i++)
+        r->has_zero = s->row_start[i] < s->row_start[i + 1] && s->index[s->row_start[i]] == 0;
+}
+
+static drove_status write_piece(reading *r, const drove_piece *piece)
+{
+    drove_storage *s = NULL;
+    uint32_t *map = NULL;
+    r->spec.piece = piece;
+    drove_status status = r->shape->schema != NULL
+                              ? r->format->read_like(&r->spec, r->shape, true, &s)
+                              : r->format->read(&r->spec, 0, NULL, &s);
+    r->spec.piece = NULL;
+    if (status != DROVE_OK)
+        return drove__fail_in(status, "rows from line %llu on", (unsigned long long)r->line);
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
+    find_features(r, s);
+    status = map_classes(r, s, &map);
+    if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, map);
+    free(map);
+    drove__storage_release(s);
+    return status;
+}
+
+static drove_status write_pieces(reading *r)
+{
+    while (true) {
+        drove_piece piece;
+        bool found;
+        DROVE_TRY(next_piece(r, &piece, &found));
+        if (!found) return DROVE_OK;
+        DROVE_TRY(write_piece(r, &piece));
+        if (r->opt->progress != NULL) r->opt->progress(r->opt->context, r->n_bytes);
+    }
+}
+
+static drove_status commit(reading *r)
+{
+    drove_storage *s = r->shape;
+    uint32_t *map = NULL;
+    bool has_classes = s->y_kind != DROVE_Y_VALUE;
+    bool is_shifted = r->finds_base && !r->has_zero && s->n_features > 1;
+    if (has_classes) {
+        map = drove__grow(NULL, r->names.n, sizeof *map);
+        if (map == NULL) return drove__fail_nomem("classes", r->names.n * sizeof *map);
+        drove_status status = settle_classes(r, map);
+        if (status != DROVE_OK) {
+            free(map);
+            return status;
+        }
+    }
+    if (r->finds_base) s->index_base = is_shifted;
+    s->n_features -= is_shifted;
+    const drove_rows_end end = {.shape = s,
+                                .map = map,
+                                .n_map = r->names.n,
+                                .index_shift = is_shifted,
+                                .source = r->opt->source};
+    drove_status status = drove__rows_commit(r->writer, &end);
+    r->writer = NULL;
+    free(map);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static drove_status open_reading(const char *text, reading *r)
+{
+    char *expanded;
+    DROVE_TRY(drove__data_expand(text, &expanded));
+    drove_status status = drove__spec_parse(expanded, &r->spec);
+    free(expanded);
+    DROVE_TRY(status);
+    DROVE_TRY(drove__format_find(&r->spec, &r->format));
+    DROVE_TRY(drove__format_check(r->format, &r->spec));
+    return DROVE_OK;
+}
+
+static bool is_compressed(const char *path)
+{
+    size_t n = strlen(path);
+    return (n > 3 && strcmp(path + n - 3, ".gz") == 0) ||
+           (n > 4 && strcmp(path + n - 4, ".zst") == 0);
+}
+
+/* A number of text takes about as many bytes as in memory. */
+static bool measure_text(const char *path, double *bytes)
+{
+    enum { INFLATED = 4 }; /* bytes of text of a compressed one */
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    *bytes = (double)about.st_size * (is_compressed(path) ? INFLATED : 1);
+    return true;
+}
+
+/* Rows, and bytes of a row, of generated data. */
+static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
+{
+    uint64_t d = 100;
+    double density = 1;
+    *n = 10000;
+    if (drove__spec_u64(spec, "n", 1, UINT32_MAX, n) != DROVE_OK ||
+        drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &d) != DROVE_OK ||
+        drove__spec_real(spec, "density", 1e-9, 1.0, &density) != DROVE_OK)
+        return false;
+    *each = (density < 1 ? 8.0 : 4.0) * density * (double)d + 4.0;
+    return true;
+}
+
+bool drove__pieces_can(const char *text, double *bytes)
+{
+    reading r = {0};
+    bool can = open_reading(text, &r) == DROVE_OK;
+    if (can && r.format->takes_first) {
+        uint64_t n;
+        double each;
+        can = measure_generated(&r.spec, &n, &each);
+        if (can) *bytes = (double)n * each;
+    } else {
+        can = can && r.format->reads_pieces && measure_text(r.spec.arg[0], bytes);
+    }
+    drove__spec_fini(&r.spec);
+    return can;
+}
+
+/* ---- generated rows ---- */
+
+static drove_status write_some(reading *r, uint64_t first, uint64_t n)
+{
+    char number[2][24];
+    drove_storage *s;
+    snprintf(number[0], sizeof number[0], "%llu", (unsigned long long)n);
+    snprintf(number[1], sizeof number[1], "%llu", (unsigned long long)first);
+    set_key(r, "n", number[0]);
+    set_key(r, "first", number[1]);
+    DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
+    drove_status status = drove__rows_append(r->writer, &view, NULL);
+    if (status == DROVE_OK && r->shape == NULL) {
+        status = drove__storage_create(&r->shape);
+        if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);
+    }
+    drove__storage_release(s);
+    return status;
+}
+
+static drove_status write_generated(reading *r, const char *path)
+{
+    uint64_t n, first = 0;
+    double each;
+    if (!measure_generated(&r->spec, &n, &each) ||
+        drove__spec_u64(&r->spec, "first", 0, (uint64_t)1 << 40, &first) != DROVE_OK)
+        return DROVE_E_ARG;
+    double rows = (double)r->opt->piece_bytes / each;
+    const uint64_t most = rows > 1 ? (uint64_t)rows : 1;
+    DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
+    for (uint64_t at = 0; at < n; at += most) {
+        DROVE_TRY(write_some(r, first + at, n - at < most ? n - at : most));
+        if (r->opt->progress != NULL)
+            r->opt->progress(r->opt->context, (uint64_t)((double)at * each));
+    }
+    const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
+    drove_status status = drove__rows_commit(r->writer, &end);
+    r->writer = NULL;
+    return status;
+}
+
+static void fini(reading *r)
+{
+    for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
+    free(r->names.text);
+    free(r->names.order);
+    free(r->text);
+    drove__rows_abort(r->writer);
+    drove__storage_release(r->shape);
+    drove__reader_close(r->reader);
+    drove__spec_fini(&r->spec);
+}
+
+drove_status drove__pieces_sample(const char *spec, size_t piece_bytes, drove_data **out)
+{
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes};
+    reading r = {.opt = &opt, .line = 1};
+    drove_storage *s = NULL;
+    *out = NULL;
+    drove_status status = open_reading(spec, &r);
+    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
+    if (status == DROVE_OK) status = read_sample(&r, &s);
+    if (status == DROVE_OK) {
+        *out = calloc(1, sizeof **out);
+        if (*out == NULL) status = drove__fail_nomem("data set", sizeof **out);
+    }
+    fini(&r);
+    if (status != DROVE_OK) {
+        drove__storage_release(s);
+        return status;
+    }
+    (*out)->storage = s;
+    (*out)->n_rows = s->n_rows;
+    return DROVE_OK;
+}
+
+drove_status drove__pieces_write(const char *spec, const char *path,
+                                 const drove_pieces_options *opt)
+{
+    reading r = {.opt = opt, .line = 1};
+    drove_status status = open_reading(spec, &r);
+    if (status == DROVE_OK && r.format->takes_first) {
+        status = write_generated(&r, path);
+        fini(&r);
+        return status;
+    }
+    if (status == DROVE_OK && !r.format->reads_pieces)
+        status =
+            drove__fail(DROVE_E_UNSUPPORTED,
+                        "%s: expected libsvm or a table, which are read in pieces", r.format->name);
+    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
+    if (status == DROVE_OK) status = learn(&r);
+    if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);
+    if (status == DROVE_OK) status = write_pieces(&r);
+    if (status == DROVE_OK) status = commit(&r);
+    fini(&r);
+    return status;
+}
+
+/* ---- for programs ---- */
+
+static bool names_rows(const char *to, drove_spec *spec)
+{
+    return drove__spec_parse(to, spec) == DROVE_OK && strcmp(spec->name, "rows") == 0 &&
+           spec->n_args == 1;
+}
+
+int drove_data_is_large(const char *from, const char *to)
+{
+    drove_spec spec = {0};
+    double bytes;
+    bool is_large = names_rows(to, &spec) && drove__pieces_can(from, &bytes) &&
+                    bytes > (double)drove__memory_available() / 8;
+    drove__spec_fini(&spec);
+    return is_large;
+}
+
+drove_status drove_data_convert_large(const char *from, const char *to)
+{
+    drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
+    drove_spec spec = {0};
+    uint64_t block = 0;
+    bool scaled;
+    drove_status status =
+        names_rows(to, &spec)
+            ? drove__export_begin(&spec, &scaled)
+            : drove__fail(DROVE_E_UNSUPPORTED, "%s: expected rows:FILE, which is written in pieces",
+                          to);
+    const char *text = drove__spec_get(&spec, "block", NULL);
+    if (status == DROVE_OK && text != NULL) status = drove__parse_bytes("rows?block", text, &block);
+    opt.block_bytes = (size_t)block;
+    if (status == DROVE_OK) status = drove__pieces_write(from, spec.arg[0], &opt);
+    drove__spec_fini(&spec);
+    return status;
+}

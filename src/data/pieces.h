@@ -1,0 +1,35 @@
+/* data/pieces.h - text files and generated data that are larger than memory: piece after piece
+ * into rows:FILE.
+ *
+ * What needs all rows follows from a sample of them: the columns of a table, their categories and
+ * fill values, what kind of target there is.  Classes, features and numbers of LIBSVM data come
+ * from all rows.
+ */
+#ifndef DROVE_DATA_PIECES_H
+#define DROVE_DATA_PIECES_H
+
+#include "data/data.h"
+
+/* Whether data of this spec can be read so: text in libsvm or table, and rows that are generated
+ * one by one.  *bytes: about what all of them take in memory. */
+bool drove__pieces_can(const char *spec, double *bytes);
+
+typedef struct drove_pieces_options {
+    size_t      piece_bytes; /* of text; a few times that is held in memory */
+    size_t      block_bytes; /* of the file that is written; 0: usual */
+    const char *source;      /* for the file that is written (data/rows_file.h); NULL: none */
+    /* Bytes of text read so far; NULL: nobody asks */
+    void (*progress)(void *context, uint64_t n_bytes);
+    void *context;
+} drove_pieces_options;
+
+/* The sample alone, as data in memory that are not scaled; the caller owns *out.  Errors: those of
+ * the format. */
+drove_status drove__pieces_sample(const char *spec, size_t piece_bytes, drove_data **out);
+
+/* Writes the data of a spec to a file in the format rows.  Errors: those of the format, with the
+ * lines of the piece; DROVE_E_DATA (a line longer than 256 MiB); those of writing. */
+drove_status drove__pieces_write(const char *spec, const char *path,
+                                 const drove_pieces_options *opt);
+
+#endif

@@ -1,0 +1,475 @@
+/* data/rows_blocks.c - reads rows:FILE, by blocks or whole; the format is in data/rows_file.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* posix_fadvise */
+#endif
+#include "data/rows_file.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "table/schema.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    END_BYTES = 3 * 8 + DROVE_ROWS_MAGIC_SIZE,
+    DESCRIPTION_MOST = 1 << 30,
+    NAMES_MOST = 1 << 24
+};
+
+typedef struct rows_block {
+    uint64_t offset, hash, value_hash;
+} rows_block;
+
+typedef struct rows_file { /* impl */
+    rows_block *block;     /* [n_blocks] */
+    uint32_t *map;         /* [n_map] class of each number; NULL: the same */
+    size_t n_map;
+    uint32_t index_shift;
+    char *source;
+    uint64_t end; /* of the last block */
+} rows_file;
+
+static void close_file(drove_blocks *b)
+{
+    rows_file *f = b->impl;
+    free(f->block);
+    free(f->map);
+    free(f->source);
+    free(f);
+}
+
+/* ---- the description ---- */
+
+static drove_status want_count(const json_t *o, const char *key, uint64_t most, uint64_t *out)
+{
+    const json_t *value = json_object_get(o, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > most)
+        return drove__fail(DROVE_E_DATA,
+                           "its description: expected \"%s\" as a number from 0 to %llu", key,
+                           (unsigned long long)most);
+    *out = (uint64_t)json_integer_value(value);
+    return DROVE_OK;
+}
+
+static drove_status want_size(const json_t *o, const char *key, uint64_t most, size_t *out)
+{
+    uint64_t n;
+    DROVE_TRY(want_count(o, key, most, &n));
+    *out = (size_t)n;
+    return DROVE_OK;
+}
+
+static drove_status want_word(const json_t *o, const char *key, const char *const *words,
+                              size_t n_words, unsigned *out)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    for (unsigned i = 0; text != NULL && i < n_words; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "its description: expected \"%s\" as %s .. %s", key, words[0],
+                       words[n_words - 1]);
+}
+
+/* A marker of one element: in a shape it says that such an array is there. */
+static drove_status mark(float **array)
+{
+    *array = malloc(sizeof **array);
+    return *array != NULL ? DROVE_OK : drove__fail_nomem("a description of rows", sizeof **array);
+}
+
+static drove_status read_shape(drove_blocks *b, const json_t *o)
+{
+    static const char *const kinds[] = {"u8", "f32", "sparse"};
+    static const char *const targets[] = {"class", "value", "labels"};
+    drove_storage *s = b->shape;
+    unsigned kind, target;
+    DROVE_TRY(want_word(o, "x", kinds, DROVE_COUNT(kinds), &kind));
+    DROVE_TRY(want_word(o, "target", targets, DROVE_COUNT(targets), &target));
+    s->x_kind = (drove_x_kind)kind;
+    s->y_kind = (drove_y_kind)target;
+    DROVE_TRY(want_size(o, "rows", UINT32_MAX, &b->n_rows));
+    DROVE_TRY(want_size(o, "block_rows", UINT32_MAX, &b->block_rows));
+    DROVE_TRY(want_size(o, "features", UINT32_MAX, &s->n_features));
+    DROVE_TRY(want_size(o, "classes", NAMES_MOST, &s->n_classes));
+    DROVE_TRY(want_size(o, "values_per_row", UINT16_MAX, &s->n_values));
+    DROVE_TRY(want_size(o, "channels", UINT16_MAX, &s->channels));
+    DROVE_TRY(want_size(o, "height", UINT16_MAX, &s->height));
+    DROVE_TRY(want_size(o, "width", UINT16_MAX, &s->width));
+    s->index_base = json_integer_value(json_object_get(o, "index_base")) == 1   ? 1
+                    : json_integer_value(json_object_get(o, "index_base")) == 0 ? 0
+                                                                                : -1;
+    if (b->n_rows == 0 || b->block_rows == 0 || s->n_features == 0)
+        return drove__fail(DROVE_E_DATA, "its description: expected rows, rows of a block and "
+                                         "features above 0");
+    if (s->channels != 0 && s->channels * s->height * s->width != s->n_features)
+        return drove__fail(DROVE_E_DATA, "its description: expected images of %zu features",
+                           s->n_features);
+    if (kind == DROVE_X_CSR && !json_is_true(json_object_get(o, "all_one")))
+        DROVE_TRY(mark(&s->value));
+    if (json_is_true(json_object_get(o, "weights"))) DROVE_TRY(mark(&s->weight));
+    const char *notes = json_string_value(json_object_get(o, "notes"));
+    if (notes != NULL && *notes != '\0') drove__storage_note(s, "%s", notes);
+    return DROVE_OK;
+}
+
+static drove_status read_names(drove_blocks *b, const json_t *names)
+{
+    drove_storage *s = b->shape;
+    const size_t n = drove__storage_n_names(s);
+    if (names == NULL) return DROVE_OK;
+    if (!json_is_array(names) || json_array_size(names) != n)
+        return drove__fail(DROVE_E_DATA, "its description: expected %zu names", n);
+    s->class_name = calloc(n, sizeof *s->class_name);
+    if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        s->class_name[i] = strdup(name != NULL ? name : "");
+        if (s->class_name[i] == NULL) return drove__fail_nomem("class names", n);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_map(drove_blocks *b, rows_file *f, const json_t *map)
+{
+    if (map == NULL) return DROVE_OK;
+    f->n_map = json_array_size(map);
+    f->map = drove__grow(NULL, f->n_map, sizeof *f->map);
+    if (f->map == NULL) return drove__fail_nomem("classes", f->n_map * sizeof *f->map);
+    for (size_t i = 0; i < f->n_map; i++) {
+        json_int_t class = json_integer_value(json_array_get(map, i));
+        if (class < 0 || (uint64_t) class >= b->shape->n_classes)
+            return drove__fail(DROVE_E_DATA, "its description: expected classes below %zu",
+                               b->shape->n_classes);
+        f->map[i] = (uint32_t) class;
+    }
+    return DROVE_OK;
+}
+
+/* One block's entry: [offset, pairs, labels, "hash", "hash of the values"]; it must lie before the
+ * description. */
+static drove_status read_block_entry(drove_blocks *b, rows_file *f, const json_t *entry, size_t i)
+{
+    drove_rows_layout lay;
+    const json_int_t offset = json_integer_value(json_array_get(entry, 0));
+    const json_int_t stored = json_integer_value(json_array_get(entry, 1));
+    const json_int_t labels = json_integer_value(json_array_get(entry, 2));
+    const char *hash = json_string_value(json_array_get(entry, 3));
+    const char *value_hash = json_string_value(json_array_get(entry, 4));
+    bool is_good = hash != NULL && value_hash != NULL && offset >= DROVE_ROWS_MAGIC_SIZE &&
+                   stored >= 0 && labels >= 0 && (uint64_t)offset <= f->end;
+    is_good = is_good &&
+              drove__rows_lay_out(b->shape, drove__blocks_rows(b, i), (uint64_t)stored,
+                                  (uint64_t)labels, &lay) &&
+              lay.size_bytes <= f->end - (uint64_t)offset;
+    if (!is_good)
+        return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
+    f->block[i] = (rows_block){.offset = (uint64_t)offset,
+                               .hash = strtoull(hash, NULL, 16),
+                               .value_hash = strtoull(value_hash, NULL, 16)};
+    if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + (uint64_t)stored;
+    if (b->first_label != NULL) b->first_label[i + 1] = b->first_label[i] + (uint64_t)labels;
+    return DROVE_OK;
+}
+
+static drove_status read_blocks(drove_blocks *b, rows_file *f, const json_t *blocks)
+{
+    b->n_blocks = (b->n_rows + b->block_rows - 1) / b->block_rows;
+    if (!json_is_array(blocks) || json_array_size(blocks) != b->n_blocks)
+        return drove__fail(DROVE_E_DATA, "its description: expected %zu blocks, found %zu",
+                           b->n_blocks, json_array_size(blocks));
+    const size_t n = b->n_blocks + 1;
+    f->block = calloc(n, sizeof *f->block);
+    if (b->shape->x_kind == DROVE_X_CSR) b->first_stored = calloc(n, sizeof *b->first_stored);
+    if (b->shape->y_kind == DROVE_Y_LABELS) b->first_label = calloc(n, sizeof *b->first_label);
+    if (f->block == NULL || (b->shape->x_kind == DROVE_X_CSR && b->first_stored == NULL) ||
+        (b->shape->y_kind == DROVE_Y_LABELS && b->first_label == NULL))
+        return drove__fail_nomem("blocks", n * sizeof *f->block);
+    for (size_t i = 0; i < b->n_blocks; i++)
+        DROVE_TRY(read_block_entry(b, f, json_array_get(blocks, i), i));
+    return DROVE_OK;
+}
+
+static drove_status read_json(drove_blocks *b, rows_file *f, const json_t *o)
+{
+    const char *schema = json_string_value(json_object_get(o, "schema"));
+    const char *source = json_string_value(json_object_get(o, "source"));
+    uint64_t shift;
+    DROVE_TRY(read_shape(b, o));
+    DROVE_TRY(read_names(b, json_object_get(o, "names")));
+    DROVE_TRY(read_map(b, f, json_object_get(o, "class_map")));
+    DROVE_TRY(want_count(o, "index_shift", 1, &shift));
+    f->index_shift = (uint32_t)shift;
+    f->source = strdup(source != NULL ? source : "");
+    if (f->source == NULL) return drove__fail_nomem("a description of rows", 1);
+    if (schema != NULL) DROVE_TRY(drove__schema_from_json(schema, &b->shape->schema));
+    if (b->shape->schema != NULL) b->shape->schema->n_rows = b->n_rows;
+    if (b->shape->schema != NULL && b->shape->schema->n_features != b->shape->n_features)
+        return drove__fail(DROVE_E_DATA, "its description: expected a schema of %zu features",
+                           b->shape->n_features);
+    return read_blocks(b, f, json_object_get(o, "blocks"));
+}
+
+static drove_status read_description(drove_blocks *b, rows_file *f)
+{
+    char head[DROVE_ROWS_MAGIC_SIZE], end[END_BYTES];
+    uint64_t facts[3];
+    if (b->size_bytes < DROVE_ROWS_MAGIC_SIZE + END_BYTES)
+        return drove__fail(DROVE_E_DATA, "expected a file of rows, found one of %lld bytes",
+                           (long long)b->size_bytes);
+    const uint64_t size = (uint64_t)b->size_bytes;
+    DROVE_TRY(drove__blocks_read_at(b, 0, head, sizeof head));
+    if (memcmp(head, DROVE_ROWS_MAGIC, sizeof head) != 0)
+        return drove__fail(DROVE_E_DATA, "expected a file of rows (drove data convert makes one), "
+                                         "found another");
+    DROVE_TRY(drove__blocks_read_at(b, size - END_BYTES, end, sizeof end));
+    if (memcmp(end + sizeof facts, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE) != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "expected a whole file of rows, found one without its end");
+    memcpy(facts, end, sizeof facts);
+    if (facts[0] > size - END_BYTES || facts[1] != size - END_BYTES - facts[0] ||
+        facts[1] > DESCRIPTION_MOST)
+        return drove__fail(DROVE_E_DATA, "expected a description before byte %llu, found none",
+                           (unsigned long long)(size - END_BYTES));
+    f->end = facts[0];
+    char *text = malloc((size_t)facts[1] + 1);
+    if (text == NULL) return drove__fail_nomem("a description of rows", (size_t)facts[1]);
+    drove_status status = drove__blocks_read_at(b, facts[0], text, (size_t)facts[1]);
+    if (status == DROVE_OK && drove__hash(0, text, (size_t)facts[1]) != facts[2])
+        status = drove__fail(DROVE_E_DATA, "damaged: its description has another hash than it "
+                                           "should have");
+    json_error_t error;
+    json_t *o = status == DROVE_OK ? json_loadb(text, (size_t)facts[1], 0, &error) : NULL;
+    if (status == DROVE_OK)
+        status = o != NULL ? read_json(b, f, o)
+                           : drove__fail(DROVE_E_DATA, "its description: %s", error.text);
+    json_decref(o);
+    free(text);
+    return status;
+}
+
+/* ---- rows ---- */
+
+typedef struct reading { /* rows of one block into a storage */
+    const drove_blocks *b;
+    const rows_file *f;
+    size_t block, n;
+    drove_storage *s;
+    const drove_place_in *to;
+    drove_rows_layout lay;
+    uint64_t hash, value_hash; /* of what was read, in the order of the sections */
+} reading;
+
+static drove_status read_section(reading *r, drove_rows_section section, void *into)
+{
+    const size_t n = (size_t)r->lay.bytes[section];
+    if (n == 0) return DROVE_OK;
+    uint64_t at = r->f->block[r->block].offset + r->lay.at[section];
+    DROVE_TRY(drove__blocks_read_at(r->b, at, into, n));
+    uint64_t *sum = section == DROVE_ROWS_VALUE ? &r->value_hash : &r->hash;
+    *sum = drove__hash(*sum, into, n);
+    return DROVE_OK;
+}
+
+/* A section of n + 1 starts, counted from 0 to n_all, becomes those of the storage, from base on.
+ */
+static drove_status read_starts(reading *r, drove_rows_section section, uint64_t *start,
+                                uint64_t n_all, uint64_t base)
+{
+    const size_t n = r->n;
+    DROVE_TRY(read_section(r, section, start));
+    bool is_good = start[0] == 0 && start[n] == n_all;
+    for (size_t i = 0; i < n; i++) is_good = is_good && start[i] <= start[i + 1];
+    for (size_t i = 0; i <= n; i++) start[i] = is_good ? start[i] + base : base;
+    if (is_good) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: block %zu: the starts of its rows do not ascend",
+                       r->b->path, r->block);
+}
+
+static drove_status read_sparse(reading *r)
+{
+    drove_storage *s = r->s;
+    const drove_place_in *to = r->to;
+    const uint64_t n = drove__blocks_stored(r->b, r->block);
+    uint32_t *index = s->index + to->stored;
+    DROVE_TRY(read_starts(r, DROVE_ROWS_START, s->row_start + to->row, n, to->stored));
+    DROVE_TRY(read_section(r, DROVE_ROWS_INDEX, index));
+    for (uint64_t k = 0; k < n && r->f->index_shift > 0; k++)
+        index[k] -= r->f->index_shift; /* 0 becomes too large, which the check finds */
+    return s->value == NULL ? DROVE_OK : read_section(r, DROVE_ROWS_VALUE, s->value + to->stored);
+}
+
+static drove_status read_examples(reading *r)
+{
+    drove_storage *s = r->s;
+    if (s->x_kind == DROVE_X_CSR) return read_sparse(r);
+    const size_t at = r->to->row * s->n_features;
+    return read_section(r, DROVE_ROWS_X,
+                        s->x_kind == DROVE_X_U8 ? (void *)(s->x_u8 + at) : (void *)(s->x_f32 + at));
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static drove_status fail_class(const reading *r)
+{
+    return drove__fail(DROVE_E_DATA, "%s: block %zu: expected classes below %zu", r->b->path,
+                       r->block, r->f->n_map);
+}
+
+static drove_status read_lists(reading *r)
+{
+    drove_storage *s = r->s;
+    uint64_t *start = s->label_start + r->to->row;
+    DROVE_TRY(read_starts(r, DROVE_ROWS_TARGET, start, drove__blocks_labels(r->b, r->block),
+                          r->to->label));
+    DROVE_TRY(read_section(r, DROVE_ROWS_LABEL, s->label + r->to->label));
+    if (r->f->map == NULL) return DROVE_OK;
+    for (uint64_t k = start[0]; k < start[r->n]; k++) {
+        if (s->label[k] >= r->f->n_map) return fail_class(r);
+        s->label[k] = r->f->map[s->label[k]];
+    }
+    for (size_t i = 0; i < r->n; i++)
+        qsort(s->label + start[i], (size_t)(start[i + 1] - start[i]), sizeof *s->label,
+              compare_labels);
+    return DROVE_OK;
+}
+
+static drove_status read_targets(reading *r)
+{
+    drove_storage *s = r->s;
+    if (s->y_kind == DROVE_Y_LABELS) return read_lists(r);
+    if (s->y_kind == DROVE_Y_VALUE)
+        return read_section(r, DROVE_ROWS_TARGET,
+                            s->y_value + r->to->row * drove__storage_n_values(s));
+    int32_t *y = s->y_class + r->to->row;
+    DROVE_TRY(read_section(r, DROVE_ROWS_TARGET, y));
+    for (size_t i = 0; r->f->map != NULL && i < r->n; i++) {
+        if (y[i] < 0 || (size_t)y[i] >= r->f->n_map) return fail_class(r);
+        y[i] = (int32_t)r->f->map[y[i]];
+    }
+    return DROVE_OK;
+}
+
+static drove_status check_hash(const reading *r)
+{
+    const rows_block *block = &r->f->block[r->block];
+    if (r->hash == block->hash && (r->s->value == NULL || r->value_hash == block->value_hash))
+        return DROVE_OK;
+    DROVE_TRY(drove__blocks_check_identity(r->b)); /* it may have changed while it was read */
+    return drove__fail(DROVE_E_DATA,
+                       "%s: damaged: block %zu at byte %llu has another hash than it should have",
+                       r->b->path, r->block, (unsigned long long)block->offset);
+}
+
+static drove_status read_block(const drove_blocks *b, size_t block, drove_storage *into,
+                               drove_place_in *to)
+{
+    reading r = {.b = b,
+                 .f = b->impl,
+                 .block = block,
+                 .n = drove__blocks_rows(b, block),
+                 .s = into,
+                 .to = to};
+    (void)drove__rows_lay_out(b->shape, r.n, drove__blocks_stored(b, block),
+                              drove__blocks_labels(b, block),
+                              &r.lay); /* it could when the file was opened */
+    DROVE_TRY(drove__blocks_check_identity(b));
+    DROVE_TRY(read_examples(&r));
+    DROVE_TRY(read_targets(&r));
+    if (into->weight != NULL)
+        DROVE_TRY(read_section(&r, DROVE_ROWS_WEIGHT, into->weight + to->row));
+    DROVE_TRY(check_hash(&r));
+    return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, to);
+}
+
+static void expect_block(const drove_blocks *b, size_t block)
+{
+    const rows_file *f = b->impl;
+    uint64_t end = block + 1 < b->n_blocks ? f->block[block + 1].offset : f->end;
+    (void)posix_fadvise(b->fd, (off_t)f->block[block].offset, (off_t)(end - f->block[block].offset),
+                        POSIX_FADV_WILLNEED);
+}
+
+/* ---- opening ---- */
+
+static const drove_blocks_ops ops = {
+    .name = "rows", .read = read_block, .expect = expect_block, .close = close_file};
+
+drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
+{
+    drove_blocks *b;
+    *out = NULL;
+    DROVE_TRY(drove__blocks_create(spec->arg[0], &ops, &b));
+    drove_status status = DROVE_OK;
+    b->impl = calloc(1, sizeof(rows_file));
+    if (b->impl == NULL) status = drove__fail_nomem(spec->arg[0], sizeof(rows_file));
+    if (status == DROVE_OK) {
+        status = read_description(b, b->impl);
+        if (status != DROVE_OK) drove__fail_in(status, "%s", spec->arg[0]);
+    }
+    if (status != DROVE_OK) {
+        drove__blocks_close(b);
+        return status;
+    }
+    *out = b;
+    return DROVE_OK;
+}
+
+const char *drove__rows_source(const drove_blocks *b)
+{
+    return ((const rows_file *)b->impl)->source;
+}
+
+/* ---- whole ---- */
+
+static drove_status read_whole(drove_blocks *b, drove_storage **out)
+{
+    drove_place_in to = {0};
+    const uint64_t n_stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
+    const uint64_t n_labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
+    (void)posix_fadvise(b->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    DROVE_TRY(drove__blocks_storage(b, b->n_rows, n_stored, n_labels, out));
+    for (size_t i = 0; i < b->n_blocks; i++) DROVE_TRY(b->ops->read(b, i, *out, &to));
+    return drove__storage_check(*out, b->path);
+}
+
+drove_status drove__rows_read(const drove_spec *spec, int part, const drove_shard *shard,
+                              drove_storage **out)
+{
+    drove_blocks *b;
+    (void)part, (void)shard;
+    *out = NULL;
+    DROVE_TRY(drove__rows_open(spec, &b));
+    drove_status status = read_whole(b, out);
+    drove__blocks_close(b);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__storage_release(*out);
+    *out = NULL;
+    return status;
+}
+
+static const char *const keys[] = {"block", "window", "scaled", NULL};
+
+const drove_format_ops drove__format_rows = {
+    .name = "rows",
+    .help = "rows in blocks as they lie in memory, for data larger than it (--memory)",
+    .source = "drove's own",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = drove__rows_read,
+    .write = drove__rows_write,
+    .holds_all = true,
+    .default_scaling = DROVE_SCALE_NONE,
+};

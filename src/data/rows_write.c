@@ -1,0 +1,361 @@
+/* data/rows_write.c - writes rows:FILE, block by block; the format is in data/rows_file.h. */
+#include "data/rows_file.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "data/export.h"
+#include "table/schema.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 20, BLOCK_ROWS_MOST = 1 << 16, ALIGNMENT = 64, HASH_TEXT_SIZE = 17 };
+
+typedef struct buffer { /* bytes of one array of the block that is being filled */
+    char *bytes;
+    size_t n, capacity;
+} buffer;
+
+struct drove_rows_writer {
+    drove_writer *file;
+    size_t block_bytes;
+    uint64_t offset; /* in the file */
+    bool has_shape;
+    drove_storage like; /* kinds and sizes of the first view; owns nothing */
+    size_t block_rows;
+    buffer part[DROVE_ROWS_SECTIONS];
+    uint64_t n_rows, n_stored, n_labels; /* of the block */
+    uint64_t n_written;                  /* rows of the blocks before it */
+    bool has_values;                     /* some value is not 1 */
+    json_t *blocks;
+};
+
+bool drove__rows_lay_out(const drove_storage *s, uint64_t n_rows, uint64_t n_stored,
+                         uint64_t n_labels, drove_rows_layout *out)
+{
+    const bool is_sparse = s->x_kind == DROVE_X_CSR, has_lists = s->y_kind == DROVE_Y_LABELS;
+    const uint64_t each = s->y_kind == DROVE_Y_VALUE ? drove__storage_n_values(s) : 1;
+    const uint64_t count[DROVE_ROWS_SECTIONS] = {
+        is_sparse ? 0 : n_rows,
+        is_sparse ? n_rows + 1 : 0,
+        n_stored,
+        n_stored,
+        has_lists ? n_rows + 1 : n_rows,
+        n_labels,
+        s->weight != NULL ? n_rows : 0,
+    };
+    const uint64_t size[DROVE_ROWS_SECTIONS] = {
+        s->x_kind == DROVE_X_U8 ? s->n_features : s->n_features * sizeof(float),
+        sizeof(uint64_t),
+        sizeof(uint32_t),
+        sizeof(float),
+        has_lists ? sizeof(uint64_t) : each * sizeof(float),
+        sizeof(uint32_t),
+        sizeof(float),
+    };
+    *out = (drove_rows_layout){0};
+    for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) {
+        uint64_t bytes;
+        if (__builtin_mul_overflow(count[i], size[i], &bytes) || bytes > INT64_MAX / 16)
+            return false;
+        out->at[i] = out->size_bytes;
+        out->bytes[i] = bytes;
+        out->size_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return out->size_bytes <= INT64_MAX / 2;
+}
+
+drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows_writer **out)
+{
+    *out = NULL;
+    drove_rows_writer *w = calloc(1, sizeof *w);
+    if (w == NULL) return drove__fail_nomem(path, sizeof *w);
+    w->block_bytes = block_bytes > 0 ? block_bytes : BLOCK_BYTES;
+    w->blocks = json_array();
+    drove_status status =
+        w->blocks != NULL ? drove__writer_create(path, &w->file) : drove__fail_nomem(path, 1);
+    if (status == DROVE_OK)
+        status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
+    if (status != DROVE_OK) {
+        drove__rows_abort(w);
+        return status;
+    }
+    w->offset = DROVE_ROWS_MAGIC_SIZE;
+    *out = w;
+    return DROVE_OK;
+}
+
+static void free_writer(drove_rows_writer *w)
+{
+    for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) free(w->part[i].bytes);
+    json_decref(w->blocks);
+    free(w);
+}
+
+void drove__rows_abort(drove_rows_writer *w)
+{
+    if (w == NULL) return;
+    drove__writer_abort(w->file);
+    free_writer(w);
+}
+
+/* ---- rows into the block ---- */
+
+/* Room for size_bytes more; NULL: no memory. */
+static void *extend(buffer *b, size_t size_bytes)
+{
+    if (b->capacity - b->n < size_bytes) {
+        size_t wanted = 2 * (b->n + size_bytes) + 4096;
+        char *bytes = realloc(b->bytes, wanted);
+        if (bytes == NULL) return NULL;
+        b->bytes = bytes;
+        b->capacity = wanted;
+    }
+    b->n += size_bytes;
+    return b->bytes + b->n - size_bytes;
+}
+
+static drove_status put(buffer *b, const void *bytes, size_t size_bytes)
+{
+    void *into = extend(b, size_bytes);
+    if (into == NULL) return drove__fail_nomem("a block of rows", b->n + size_bytes);
+    if (size_bytes > 0) memcpy(into, bytes, size_bytes);
+    return DROVE_OK;
+}
+
+static drove_status put_sparse(drove_rows_writer *w, const drove_storage *s, size_t row)
+{
+    const uint64_t first = s->row_start[row], n = s->row_start[row + 1] - first;
+    DROVE_TRY(put(&w->part[DROVE_ROWS_START], &w->n_stored, sizeof w->n_stored));
+    DROVE_TRY(put(&w->part[DROVE_ROWS_INDEX], s->index + first, (size_t)n * sizeof *s->index));
+    float *value = extend(&w->part[DROVE_ROWS_VALUE], (size_t)n * sizeof *value);
+    if (value == NULL) return drove__fail_nomem("a block of rows", (size_t)n * sizeof *value);
+    if (s->value != NULL && n > 0) memcpy(value, s->value + first, (size_t)n * sizeof *value);
+    for (uint64_t i = 0; i < n; i++) {
+        if (s->value == NULL) value[i] = 1.0f;
+        w->has_values = w->has_values || value[i] != 1.0f;
+    }
+    w->n_stored += n;
+    return DROVE_OK;
+}
+
+static drove_status put_target(drove_rows_writer *w, const drove_storage *s, size_t row,
+                               const uint32_t *map)
+{
+    buffer *to = &w->part[DROVE_ROWS_TARGET];
+    const size_t n_values = drove__storage_n_values(s);
+    if (s->y_kind == DROVE_Y_VALUE)
+        return put(to, s->y_value + row * n_values, n_values * sizeof *s->y_value);
+    if (s->y_kind == DROVE_Y_CLASS) {
+        int32_t class = map != NULL ? (int32_t)map[s->y_class[row]] : s->y_class[row];
+        return put(to, &class, sizeof class);
+    }
+    DROVE_TRY(put(to, &w->n_labels, sizeof w->n_labels));
+    for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++, w->n_labels++) {
+        uint32_t label = map != NULL ? map[s->label[k]] : s->label[k];
+        DROVE_TRY(put(&w->part[DROVE_ROWS_LABEL], &label, sizeof label));
+    }
+    return DROVE_OK;
+}
+
+static drove_status put_row(drove_rows_writer *w, const drove_storage *s, size_t row,
+                            const uint32_t *map)
+{
+    const size_t n = s->n_features;
+    if (s->x_kind == DROVE_X_CSR) DROVE_TRY(put_sparse(w, s, row));
+    if (s->x_kind == DROVE_X_U8) DROVE_TRY(put(&w->part[DROVE_ROWS_X], s->x_u8 + row * n, n));
+    if (s->x_kind == DROVE_X_F32)
+        DROVE_TRY(put(&w->part[DROVE_ROWS_X], s->x_f32 + row * n, n * sizeof *s->x_f32));
+    if (s->weight != NULL)
+        DROVE_TRY(put(&w->part[DROVE_ROWS_WEIGHT], s->weight + row, sizeof *s->weight));
+    DROVE_TRY(put_target(w, s, row, map));
+    w->n_rows++;
+    return DROVE_OK;
+}
+
+/* ---- blocks ---- */
+
+static drove_status write_padded(drove_rows_writer *w, const void *bytes, size_t size_bytes)
+{
+    static const char zeros[ALIGNMENT];
+    size_t padding = (ALIGNMENT - size_bytes % ALIGNMENT) % ALIGNMENT;
+    if (size_bytes > 0) DROVE_TRY(drove__writer_write(w->file, bytes, size_bytes));
+    w->offset += size_bytes + padding;
+    return drove__writer_write(w->file, zeros, padding);
+}
+
+static void hash_as_text(uint64_t hash, char into[HASH_TEXT_SIZE])
+{
+    snprintf(into, HASH_TEXT_SIZE, "%016llx", (unsigned long long)hash);
+}
+
+static drove_status end_block(drove_rows_writer *w)
+{
+    char text[HASH_TEXT_SIZE], value_text[HASH_TEXT_SIZE];
+    uint64_t hash = 0, value_hash = 0;
+    if (w->like.x_kind == DROVE_X_CSR)
+        DROVE_TRY(put(&w->part[DROVE_ROWS_START], &w->n_stored, sizeof w->n_stored));
+    if (w->like.y_kind == DROVE_Y_LABELS)
+        DROVE_TRY(put(&w->part[DROVE_ROWS_TARGET], &w->n_labels, sizeof w->n_labels));
+    if (w->offset % ALIGNMENT != 0) {
+        static const char zeros[ALIGNMENT];
+        size_t padding = ALIGNMENT - w->offset % ALIGNMENT;
+        DROVE_TRY(drove__writer_write(w->file, zeros, padding));
+        w->offset += padding;
+    }
+    const uint64_t offset = w->offset;
+    for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) {
+        const buffer *part = &w->part[i];
+        uint64_t *sum = i == DROVE_ROWS_VALUE ? &value_hash : &hash;
+        if (part->n > 0) *sum = drove__hash(*sum, part->bytes, part->n);
+        if (part->n > 0) DROVE_TRY(write_padded(w, part->bytes, part->n));
+        w->part[i].n = 0;
+    }
+    hash_as_text(hash, text);
+    hash_as_text(value_hash, value_text);
+    json_array_append_new(w->blocks,
+                          json_pack("[I,I,I,s,s]", (json_int_t)offset, (json_int_t)w->n_stored,
+                                    (json_int_t)w->n_labels, text, value_text));
+    w->n_written += w->n_rows;
+    w->n_rows = w->n_stored = w->n_labels = 0;
+    return DROVE_OK;
+}
+
+/* By the first view: which arrays there are, and how many rows a block has. */
+static void settle(drove_rows_writer *w, const drove_data *view)
+{
+    const drove_storage *s = view->storage;
+    drove_data_facts facts;
+    drove_data_describe(view, &facts);
+    double per_row = (double)s->n_features * (s->x_kind == DROVE_X_U8 ? 1 : sizeof(float));
+    if (s->x_kind == DROVE_X_CSR)
+        per_row = 16 + 8.0 * (double)facts.n_stored / (double)view->n_rows;
+    double rows = (double)w->block_bytes / (per_row + sizeof(float));
+    w->block_rows = rows < 1 ? 1 : rows > BLOCK_ROWS_MOST ? BLOCK_ROWS_MOST : (size_t)rows;
+    w->like = (drove_storage){.x_kind = s->x_kind,
+                              .y_kind = s->y_kind,
+                              .n_values = s->n_values,
+                              .n_features = s->n_features,
+                              .weight = s->weight};
+    w->has_shape = true;
+}
+
+drove_status drove__rows_append(drove_rows_writer *w, const drove_data *view, const uint32_t *map)
+{
+    const drove_storage *s = view->storage;
+    if (s->x_kind == DROVE_X_QUANT)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "rows: expected data that are not quantised (quant:FILE holds those)");
+    if (!w->has_shape) settle(w, view);
+    if (s->x_kind != w->like.x_kind || s->y_kind != w->like.y_kind ||
+        (s->weight == NULL) != (w->like.weight == NULL))
+        return drove__fail(DROVE_E_SHAPE, "rows: expected %s rows as before, found %s",
+                           drove__target_name(w->like.y_kind), drove__target_name(s->y_kind));
+    for (size_t i = 0; i < view->n_rows; i++) {
+        DROVE_TRY(put_row(w, s, drove__data_row(view, i), map));
+        if (w->n_rows == w->block_rows) DROVE_TRY(end_block(w));
+    }
+    return DROVE_OK;
+}
+
+/* ---- the description ---- */
+
+static json_t *names_as_json(const drove_storage *s)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < drove__storage_n_names(s); i++)
+        json_array_append_new(names, json_string(s->class_name[i]));
+    return names;
+}
+
+static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, const char *schema)
+{
+    static const char *const kinds[] = {"u8", "f32", "sparse", "quant"};
+    const drove_storage *s = end->shape;
+    json_t *o = json_object();
+    const struct {
+        const char *key;
+        size_t n;
+    } counts[] = {{"rows", (size_t)w->n_written},
+                  {"features", s->n_features},
+                  {"block_rows", w->block_rows},
+                  {"classes", s->n_classes},
+                  {"values_per_row", s->n_values},
+                  {"channels", s->channels},
+                  {"height", s->height},
+                  {"width", s->width},
+                  {"index_shift", end->index_shift}};
+    json_object_set_new(o, "x", json_string(kinds[w->like.x_kind]));
+    json_object_set_new(o, "target", json_string(drove__target_name(s->y_kind)));
+    for (size_t i = 0; i < DROVE_COUNT(counts); i++)
+        json_object_set_new(o, counts[i].key, json_integer((json_int_t)counts[i].n));
+    json_object_set_new(o, "index_base", json_integer(s->index_base));
+    json_object_set_new(o, "all_one", json_boolean(!w->has_values));
+    json_object_set_new(o, "weights", json_boolean(w->like.weight != NULL));
+    json_object_set_new(o, "notes", json_string(s->notes));
+    json_object_set_new(o, "source", json_string(end->source != NULL ? end->source : ""));
+    if (s->class_name != NULL) json_object_set_new(o, "names", names_as_json(s));
+    if (schema != NULL) json_object_set_new(o, "schema", json_string(schema));
+    if (end->map != NULL) {
+        json_t *map = json_array();
+        for (size_t i = 0; i < end->n_map; i++)
+            json_array_append_new(map, json_integer(end->map[i]));
+        json_object_set_new(o, "class_map", map);
+    }
+    json_object_set(o, "blocks", w->blocks);
+    return o;
+}
+
+static drove_status write_end(drove_rows_writer *w, const drove_rows_end *end)
+{
+    char *schema = NULL;
+    if (end->shape->schema != NULL) DROVE_TRY(drove__schema_to_json(end->shape->schema, &schema));
+    json_t *description = describe(w, end, schema);
+    char *text = description != NULL ? json_dumps(description, JSON_COMPACT) : NULL;
+    json_decref(description);
+    free(schema);
+    if (text == NULL) return drove__fail_nomem("the description of rows", 1);
+    uint64_t bytes = strlen(text);
+    const uint64_t facts[3] = {w->offset, bytes, drove__hash(0, text, (size_t)bytes)};
+    drove_status status = drove__writer_write(w->file, text, (size_t)bytes);
+    free(text);
+    if (status == DROVE_OK) status = drove__writer_write(w->file, facts, sizeof facts);
+    if (status == DROVE_OK)
+        status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
+    return status;
+}
+
+drove_status drove__rows_commit(drove_rows_writer *w, const drove_rows_end *end)
+{
+    drove_status status = w->n_rows > 0 ? end_block(w) : DROVE_OK;
+    if (status == DROVE_OK && w->n_written == 0)
+        status = drove__fail(DROVE_E_DATA, "rows: expected at least one row, found none");
+    if (status == DROVE_OK) status = write_end(w, end);
+    if (status == DROVE_OK) status = drove__writer_commit(w->file);
+    else drove__writer_abort(w->file);
+    free_writer(w);
+    return status;
+}
+
+/* ---- the format's writer ---- */
+
+drove_status drove__rows_write(const drove_data *data, const drove_spec *to)
+{
+    drove_rows_writer *w;
+    bool scaled;
+    uint64_t block_bytes = 0;
+    const char *block = drove__spec_get(to, "block", NULL);
+    DROVE_TRY(drove__export_begin(to, &scaled));
+    if (block != NULL) DROVE_TRY(drove__parse_bytes("rows?block", block, &block_bytes));
+    if (scaled)
+        return drove__fail(DROVE_E_UNSUPPORTED, "rows: holds unscaled values; expected no ?scaled");
+    DROVE_TRY(drove__rows_create(to->arg[0], (size_t)block_bytes, &w));
+    drove_status status = drove__rows_append(w, data, NULL);
+    const drove_rows_end end = {.shape = data->storage};
+    if (status == DROVE_OK) return drove__rows_commit(w, &end);
+    drove__rows_abort(w);
+    return status;
+}

@@ -1,0 +1,332 @@
+/* run/disk.c - see disk.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "run/disk.h"
+
+#include "base/available.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/spec.h"
+#include "data/formats.h"
+#include "data/pieces.h"
+#include "data/rows_file.h"
+#include "data/scale.h"
+#include "run/choose.h"
+#include "run/ranks.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const double PART_OF_FREE = 0.8;       /* of the memory, without --memory */
+static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memory stay on disk */
+static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
+static const double PIECES_IN_MEMORY = 24.0;
+static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
+static const double BLOCKS_IN_MEMORY = 512.0, LEAST_BLOCK = 4 << 10, MOST_BLOCK = 1 << 20;
+static const size_t MOST_TEST_ROWS = 50000;
+
+static double memory_of(const drove_options *opt)
+{
+    uint64_t bytes = 0;
+    if (opt->memory[0] == '\0') return PART_OF_FREE * (double)drove__memory_available();
+    (void)drove__parse_bytes("--memory", opt->memory, &bytes); /* validated */
+    return (double)bytes;
+}
+
+/* Bytes of this process in memory now. */
+static double resident_bytes(void)
+{
+    unsigned long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) return 0;
+    if (fscanf(file, "%lu %lu", &total, &resident) != 2) resident = 0;
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- what needs all data in memory ---- */
+
+static drove_status refuse(const char *option, const char *value, const char *expected)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--%s %s: expected %s, as the training data are larger than --memory and "
+                       "stay on disk",
+                       option, value, expected);
+}
+
+/* Low precision trains on the file's own numbers, and auto is the windows' order for it too. */
+static drove_status check_low(const drove_options *o, bool is_quantised)
+{
+    if (!is_quantised)
+        return refuse("precision", o->precision, "data quantised before (drove data convert)");
+    if (strcmp(o->order, "auto") == 0 || strcmp(o->order, "shuffle") == 0) return DROVE_OK;
+    return refuse("order", o->order, "shuffle");
+}
+
+static drove_status check_options(const drove_run *run, bool is_quantised)
+{
+    const drove_options *o = &run->opt;
+    const drove_plan *plan = &run->plan;
+    if (plan->host == DROVE_HOST_RANKS)
+        return refuse("strategy", plan->spec, "the workers of one process, not ranks");
+    if (plan->host == DROVE_HOST_PROCS) return refuse("workers", o->workers, "threads");
+    if (plan->source->counts_rows)
+        return refuse("strategy", plan->spec, "one whose workers take batches themselves");
+    if (strcmp(o->shard, "own") == 0) return refuse("shard", o->shard, "whole");
+    if (o->features[0] != '\0') return refuse("features", o->features, "none");
+    if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
+    if (drove__resolve_is_low(o)) return check_low(o, is_quantised);
+    if (drove__resolve_order(o) != DROVE_ORDER_SHUFFLE) return refuse("order", o->order, "shuffle");
+    return DROVE_OK;
+}
+
+/* ---- text, through a file of rows in the cache ---- */
+
+typedef struct cache {
+    char path[PATH_MAX];
+    char source[2 * DROVE_TEXT_SIZE]; /* what it is made from: spec, size and time of the file */
+} cache;
+
+/* A cache of another file, or of a file that has changed, has another name. */
+static bool name_cache(const char *data, const struct stat *file, cache *c)
+{
+    char folder[PATH_MAX - 64];
+    if (!drove__cache_folder(folder, sizeof folder)) return false;
+    snprintf(c->source, sizeof c->source, "%s %lld %lld.%09ld", data, (long long)file->st_size,
+             (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec);
+    snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    return true;
+}
+
+/* Whether the file is the one that this cache would be. */
+static bool is_cached(const cache *c)
+{
+    drove_blocks *b;
+    char spec[PATH_MAX + 8];
+    drove__spec_of_path("rows", c->path, spec, sizeof spec);
+    if (access(c->path, R_OK) != 0 || drove__blocks_open(spec, &b) != DROVE_OK) return false;
+    bool is_same = strcmp(drove__rows_source(b), c->source) == 0;
+    drove__blocks_close(b);
+    return is_same;
+}
+
+static size_t piece_bytes(double memory)
+{
+    return (size_t)fmin(fmax(memory / PIECES_IN_MEMORY, LEAST_PIECE), MOST_PIECE);
+}
+
+static drove_status write_cache(drove_run *run, const char *data, const cache *c, double memory)
+{
+    const uint64_t begun_ns = drove__now_ns();
+    const double block = fmin(fmax(memory / BLOCKS_IN_MEMORY, LEAST_BLOCK), MOST_BLOCK);
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
+                                      .block_bytes = (size_t)block,
+                                      .source = c->source};
+    drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
+                   c->path);
+    (void)unlink(c->path);
+    DROVE_TRY(drove__pieces_write(data, c->path, &opt));
+    (void)malloc_trim(0); /* so that what was needed for it counts no more */
+    drove__run_say(run, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    return DROVE_OK;
+}
+
+/* The scaling is that of the data's own format. */
+static drove_status spec_of_cache(const char *data, const cache *c, char *into, size_t size)
+{
+    drove_spec spec;
+    const drove_format_ops *format;
+    DROVE_TRY(drove__spec_parse(data, &spec));
+    drove_status status = drove__format_find(&spec, &format);
+    if (status == DROVE_OK) {
+        const char *usual = drove__scaling_name(format->default_scaling);
+        drove__spec_of_path("rows", c->path, into, size);
+        size_t n = strlen(into);
+        snprintf(into + n, size - n, "?scale=%s", drove__spec_get(&spec, "scale", usual));
+    }
+    drove__spec_fini(&spec);
+    return status;
+}
+
+/* The data's spec in full where they are text whose rows are larger than the memory, else NULL; the
+ * caller frees it.  c may be NULL. */
+static drove_status find_text(const char *data, double memory, cache *c, char **out)
+{
+    drove_spec spec = {0};
+    struct stat about = {0}; /* of generated data: no file */
+    double bytes;
+    *out = NULL;
+    DROVE_TRY(drove__data_expand(data, out));
+    drove_status status = drove__spec_parse(*out, &spec);
+    bool is_text =
+        status == DROVE_OK && drove__pieces_can(*out, &bytes) && bytes > PART_IN_MEMORY * memory;
+    if (is_text) (void)stat(spec.arg[0], &about);
+    is_text = is_text && (c == NULL || name_cache(*out, &about, c));
+    drove__spec_fini(&spec);
+    if (is_text) return DROVE_OK;
+    free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
+static drove_status use_cache(drove_run *run, char *data, size_t size, double memory)
+{
+    char *text;
+    cache *c = calloc(1, sizeof *c);
+    if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
+    drove_status status = find_text(data, memory, c, &text);
+    if (text != NULL) status = check_options(run, false);
+    if (text != NULL && status == DROVE_OK && !is_cached(c))
+        status = write_cache(run, text, c, memory);
+    if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
+    free(text);
+    free(c);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static bool is_larger(const drove_blocks *b, double memory)
+{
+    double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
+    double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
+    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
+}
+
+/* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
+ * bytes of both windows, which asks for that whatever the memory; else 0. */
+static drove_status open_blocks(const drove_options *opt, const char *data, double memory,
+                                drove_blocks **out, uint64_t *window)
+{
+    drove_spec spec = {0};
+    char *text;
+    *out = NULL;
+    *window = 0;
+    DROVE_TRY(drove__data_expand(data, &text));
+    drove_status status = drove__spec_parse(text, &spec);
+    bool can = status == DROVE_OK && drove__blocks_can(&spec);
+    const char *bytes = can ? drove__spec_get(&spec, "window", NULL) : NULL;
+    if (bytes != NULL) status = drove__parse_bytes("?window", bytes, window);
+    drove__spec_fini(&spec);
+    if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
+    free(text);
+    if (*out == NULL) return status;
+    if (!drove__resolve_is_low(opt)) status = drove__blocks_prefer_floats(*out);
+    if (status == DROVE_OK && (*window > 0 || is_larger(*out, memory))) return DROVE_OK;
+    drove__blocks_close(*out);
+    *out = NULL;
+    return status;
+}
+
+static size_t count_held(const drove_run *run, bool splits)
+{
+    size_t n = splits ? MOST_TEST_ROWS : 0;
+    bool judges = run->is_tuned || strstr(run->opt.until, "validation") != NULL;
+    return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
+}
+
+/* Of "split" the test data are all that is held out, unless a part of that is to judge by. */
+static drove_status divide_held(drove_run *run, size_t n_judging)
+{
+    if (n_judging == 0 || run->test->n_rows < 2) return DROVE_OK;
+    size_t n = run->test->n_rows / 2 < n_judging ? run->test->n_rows / 2 : n_judging;
+    return drove__data_hold_out(run->test, n, run->opt.seed, &run->kept);
+}
+
+static drove_status open_parts(drove_run *run, const char *data, const char *test)
+{
+    const bool splits = strcmp(test, "split") == 0;
+    drove_data *held = drove__stream_take_held(run->stream);
+    run->train = drove__stream_take_sample(run->stream);
+    drove_status status =
+        drove__data_finish_open(data, test, run->opt.seed, run->train, held, &run->test);
+    if (run->test != held) run->kept = held;
+    if (status == DROVE_OK && splits) status = divide_held(run, count_held(run, false));
+    run->n_train_whole = (size_t)drove__stream_rows(run->stream);
+    return status;
+}
+
+drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test)
+{
+    drove_blocks *blocks;
+    const double memory = memory_of(&run->opt);
+    DROVE_TRY(use_cache(run, data, size, memory));
+    DROVE_TRY(open_blocks(&run->opt, data, memory, &blocks, &run->window_bytes));
+    if (blocks == NULL) return DROVE_OK;
+    drove_status status = check_options(run, blocks->shape->x_kind == DROVE_X_QUANT);
+    if (status != DROVE_OK) {
+        drove__blocks_close(blocks);
+        return status;
+    }
+    const drove_stream_options opt = {.blocks = blocks,
+                                      .seed = run->opt.seed,
+                                      .memory = (uint64_t)memory,
+                                      .held_rows = count_held(run, strcmp(test, "split") == 0),
+                                      .clock = &drove__clock_real};
+    DROVE_TRY(drove__stream_open(&opt, &run->stream));
+    return open_parts(run, data, test);
+}
+
+drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
+    drove_data *none;
+    *out = NULL;
+    DROVE_TRY(drove__problem_specs(opt, data, test));
+    DROVE_TRY(find_text(data, memory_of(opt), NULL, &text));
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove__pieces_sample(text, piece_bytes(memory_of(opt)), out);
+    if (status == DROVE_OK)
+        status = drove__data_finish_open(text, "", opt->seed, *out, NULL, &none);
+    free(text);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove_data_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+size_t drove__disk_held_rows(const drove_run *run)
+{
+    return run->kept != NULL ? run->kept->n_rows : 0;
+}
+
+/* ---- the windows ---- */
+
+drove_status drove__disk_begin(drove_run *run)
+{
+    drove_stream_facts facts;
+    if (run->stream == NULL) return DROVE_OK;
+    double left =
+        memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+    if (run->window_bytes > 0) left = (double)run->window_bytes;
+    const drove_stream_start start = {.like = run->train,
+                                      .memory = left,
+                                      .target_shift = run->target_shift,
+                                      .target_scale = run->target_scale};
+    DROVE_TRY(drove__stream_begin(run->stream, &start));
+    run->loop->stream = run->stream;
+    run->loop->train = drove__stream_data(run->stream);
+    drove__stream_facts(run->stream, &facts);
+    drove__run_say(run,
+                   "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
+                   "epoch, %.3g MiB of memory for two windows",
+                   (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
+                   facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
+    return DROVE_OK;
+}
+
+drove_status drove__disk_order(drove_run *run)
+{
+    if (run->stream == NULL) return DROVE_OK;
+    drove__order_read_windows(&run->loop->order, drove__stream_windows(run->stream));
+    return DROVE_OK;
+}

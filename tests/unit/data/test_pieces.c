@@ -1,0 +1,148 @@
+/* Text and generated data read in pieces: the same rows, features and classes as read whole. */
+#include "support.h"
+
+#include "data/pieces.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME "test_pieces.rows"
+
+static void write_pieces(const char *spec, size_t piece_bytes)
+{
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes, .block_bytes = 700};
+    (void)unlink(FILE_NAME);
+    if (drove__pieces_write(spec, FILE_NAME, &opt) != DROVE_OK)
+        fail_msg("%s: %s", spec, drove_error_text());
+}
+
+static void compare(const char *spec, size_t piece_bytes)
+{
+    write_pieces(spec, piece_bytes);
+    drove_data *whole = open_data(spec), *rows = open_data("rows:" FILE_NAME);
+    assert_int_equal(whole->storage->n_features, rows->storage->n_features);
+    assert_int_equal(whole->storage->n_classes, rows->storage->n_classes);
+    assert_int_equal(whole->storage->index_base, rows->storage->index_base);
+    for (size_t i = 0; i < whole->storage->n_classes; i++) {
+        char a[DROVE_CLASS_TEXT_SIZE], b[DROVE_CLASS_TEXT_SIZE];
+        assert_string_equal(drove__class_text(whole->storage, i, a),
+                            drove__class_text(rows->storage, i, b));
+    }
+    expect_same(whole, rows);
+    drove_data_destroy(whole);
+    drove_data_destroy(rows);
+}
+
+/* Classes that only late rows have, a feature number that only the last row has. */
+static void libsvm_is_the_same(void **state)
+{
+    (void)state;
+    FILE *from_1 = fopen("pieces_1.svm", "w"), *from_0 = fopen("pieces_0.svm", "w");
+    FILE *lists = fopen("pieces_lists.svm", "w"), *values = fopen("pieces_values.svm", "w");
+    for (int i = 0; i < 900; i++) {
+        int class = i < 500 ? 10 - i % 2 : i % 5;
+        fprintf(from_1, "%d %d:%g 30:1\n", class, 1 + i % 20, i * 0.5 + 0.25);
+        fprintf(from_0, "%d %d:%g 30:1\n", class, i == 800 ? 0 : 1 + i % 20, i * 0.5 + 0.25);
+        fprintf(lists, "%d,%d %d:1\n", i % 3, 3 + (i > 600) * (i % 4), 1 + i % 20);
+        fprintf(values, "%g %d:1\n", i * 0.37, 1 + i % 20);
+    }
+    fprintf(from_1, "9 77:1\n");
+    fclose(from_1);
+    fclose(from_0);
+    fclose(lists);
+    fclose(values);
+    static const size_t sizes[] = {200, 1000, 5000, 1 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        compare("libsvm:pieces_1.svm", sizes[i]);
+        compare("libsvm:pieces_0.svm", sizes[i]);
+        compare("libsvm:pieces_0.svm?base=0", sizes[i]);
+        compare("libsvm:pieces_lists.svm", sizes[i]);
+        compare("libsvm:pieces_values.svm", sizes[i]);
+    }
+}
+
+/* quoted: cells over several lines. */
+static void write_table(const char *path, bool quoted, bool header)
+{
+    FILE *f = fopen(path, "w");
+    if (header) fprintf(f, "size,color,made,note,price\n");
+    for (int i = 0; i < 900; i++) {
+        static const char *const colors[] = {"red", "green", "blue"};
+        fprintf(f, "%d,%s,2024-03-%02d,%s,%s\n", (i * 7) % 100, colors[i * 31 % 3], 1 + i % 28,
+                quoted && i % 4 == 0 ? "\"two\nlines, \"\"quoted\"\"\"" : "plain",
+                i % 7 < 3 ? "high" : "low");
+    }
+    fclose(f);
+}
+
+static void tables_are_the_same(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {6000, 16000, 1 << 20};
+    write_table("pieces_plain.csv", false, true);
+    write_table("pieces_quoted.csv", true, true);
+    write_table("pieces_headless.csv", false, false);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        compare("table:pieces_plain.csv?label=price", sizes[i]);
+        compare("table:pieces_quoted.csv?label=price", sizes[i]);
+        compare("table:pieces_headless.csv?label=5", sizes[i]);
+    }
+}
+
+/* A row that is no row, far behind the sample, is named by its line of the file. */
+static void errors_name_lines_of_the_file(void **state)
+{
+    (void)state;
+    FILE *f = fopen("pieces_bad.csv", "w");
+    fprintf(f, "a,b,y\n");
+    for (int i = 2; i < 3000; i++) fprintf(f, i == 2500 ? "1,2\n" : "%d,2,%d\n", i, i % 2);
+    fclose(f);
+    const drove_pieces_options opt = {.piece_bytes = 4000};
+    (void)unlink(FILE_NAME);
+    assert_int_equal(drove__pieces_write("table:pieces_bad.csv?label=y", FILE_NAME, &opt),
+                     DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "pieces_bad.csv:2500:"));
+    assert_int_not_equal(access(FILE_NAME, F_OK), 0); /* whole, or not at all */
+}
+
+static void generated_rows_are_the_same(void **state)
+{
+    (void)state;
+    compare("synth:logistic?n=1000&d=9&seed=4", 2000);
+    compare("synth:logistic?n=1000&d=90&density=0.1&seed=4", 2000);
+    compare("synth:logistic?n=100&first=900&d=9&seed=4", 2000);
+}
+
+/* The sample comes from all of a file, not from its beginning alone. */
+static void samples_are_spread(void **state)
+{
+    (void)state;
+    drove_data *data;
+    double least = 1e9, most = 0;
+    FILE *f = fopen("pieces_sorted.csv", "w");
+    fprintf(f, "at,y\n");
+    for (int i = 0; i < 20000; i++) fprintf(f, "%d.5,%d\n", i, i % 2);
+    fclose(f);
+    assert_int_equal(drove__pieces_sample("table:pieces_sorted.csv?label=y", 8000, &data),
+                     DROVE_OK);
+    for (size_t i = 0; i < data->n_rows; i++) {
+        double at = (double)value_at(data, i, 0);
+        least = at < least ? at : least;
+        most = at > most ? at : most;
+    }
+    assert_true(data->n_rows < 2000 && least < 100 && most > 18000);
+    drove_data_destroy(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(libsvm_is_the_same),
+        cmocka_unit_test(tables_are_the_same),
+        cmocka_unit_test(errors_name_lines_of_the_file),
+        cmocka_unit_test(generated_rows_are_the_same),
+        cmocka_unit_test(samples_are_spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

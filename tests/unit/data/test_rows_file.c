@@ -1,0 +1,170 @@
+/* rows:FILE: what was written comes back, read whole or by blocks, for every kind of data; damage,
+ * a cut and a change of the file are found. */
+#include "support.h"
+
+#include "data/blocks.h"
+#include "data/rows_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME "test_rows.rows"
+
+static void write_inputs(void)
+{
+    FILE *csv = fopen("rows_table.csv", "w"), *lists = fopen("rows_lists.svm", "w");
+    FILE *ones = fopen("rows_ones.svm", "w"), *values = fopen("rows_values.svm", "w");
+    fprintf(csv, "size,color,weight,price,kind\n");
+    for (int i = 0; i < 200; i++) {
+        fprintf(csv, "%d,%s,%d,%g,%s\n", i % 17, i % 3 ? "red" : "blue", 1 + i % 2, i * 0.25,
+                i % 5 ? "no" : "yes");
+        fprintf(lists, "%s%d %d:%g %d:1\n", i % 3 ? "7," : "", i % 4, 1 + i % 9, i * 0.5 + 0.25,
+                11 + i % 3);
+        fprintf(ones, "%d %d:1 %d:1\n", i % 2 ? 1 : -1, 1 + i % 9, 11 + i % 3);
+        fprintf(values, "%g %d:%g\n", i * 0.37 + 0.01, 1 + i % 9, i * 0.5 + 0.25);
+    }
+    fclose(csv);
+    fclose(lists);
+    fclose(ones);
+    fclose(values);
+}
+
+static const char *const specs[] = {
+    "synth:digits?n=300",
+    "synth:logistic?n=500&d=7",
+    "synth:logistic?n=500&d=50&density=0.1",
+    "libsvm:rows_ones.svm",
+    "libsvm:rows_values.svm?target=value",
+    "libsvm:rows_lists.svm?target=labels",
+    "table:rows_table.csv?label=kind",
+    "table:rows_table.csv?label=kind&weights=weight",
+    "table:rows_table.csv?label=price+size",
+};
+
+static void write_rows(const char *spec, const char *block)
+{
+    char to[128];
+    drove_data *data = open_data(spec);
+    (void)unlink(FILE_NAME);
+    snprintf(to, sizeof to, "rows:" FILE_NAME "?block=%s", block);
+    if (drove_data_convert(data, to) != DROVE_OK) fail_msg("%s: %s", spec, drove_error_text());
+    drove_data_destroy(data);
+}
+
+static void everything_comes_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        write_rows(specs[i], i % 2 ? "1" : "2KiB"); /* one row a block, and several */
+        drove_data *before = open_data(specs[i]), *after = open_data("rows:" FILE_NAME);
+        expect_same(before, after);
+        const drove_storage *a = before->storage, *b = after->storage;
+        assert_int_equal(a->x_kind, b->x_kind);
+        assert_int_equal(a->channels, b->channels);
+        assert_int_equal(a->index_base, b->index_base);
+        assert_int_equal(a->value == NULL, b->value == NULL);
+        assert_int_equal(a->schema == NULL, b->schema == NULL);
+        assert_int_equal(a->weight == NULL, b->weight == NULL);
+        for (size_t k = 0; a->weight != NULL && k < a->n_rows; k++)
+            assert_true(a->weight[k] == b->weight[k]);
+        for (size_t k = 0; a->n_values > 1 && k < a->n_rows * a->n_values; k++)
+            assert_true(a->y_value[k] == b->y_value[k]);
+        drove_data_destroy(before);
+        drove_data_destroy(after);
+    }
+}
+
+/* Blocks in any order, behind one another: each lies where it was put. */
+static void blocks_come_in_any_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        drove_blocks *b;
+        drove_storage *s;
+        drove_place_in to = {0};
+        write_rows(specs[i], "512");
+        drove_data *whole = open_data("rows:" FILE_NAME);
+        assert_int_equal(drove__blocks_open("rows:" FILE_NAME, &b), DROVE_OK);
+        uint64_t stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
+        uint64_t labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
+        assert_int_equal(drove__blocks_storage(b, b->n_rows, stored, labels, &s), DROVE_OK);
+        uint32_t *row = malloc(b->n_rows * sizeof *row), *at = row;
+        for (size_t k = b->n_blocks; k-- > 0;) {
+            for (size_t r = 0; r < drove__blocks_rows(b, k); r++)
+                *at++ = (uint32_t)(k * b->block_rows + r);
+            if (b->ops->read(b, k, s, &to) != DROVE_OK) fail_msg("%s", drove_error_text());
+        }
+        assert_int_equal(to.row, b->n_rows);
+        drove_data view = *whole, found = {.storage = s, .n_rows = b->n_rows};
+        view.row = row;
+        expect_same(&view, &found);
+        free(row);
+        drove__storage_release(s);
+        drove__blocks_close(b);
+        drove_data_destroy(whole);
+    }
+}
+
+static void damage_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        size_t n;
+        write_rows(specs[i], "512");
+        char *good = read_file(FILE_NAME, &n);
+        for (size_t at = 0; at < n; at += 1 + n / 41) {
+            bool is_padding = good[at] == 0; /* between arrays: nobody reads those bytes */
+            char kept = good[at];
+            good[at] = (char)(good[at] ^ 0x41);
+            write_file(FILE_NAME, good, n);
+            drove_data *data = NULL;
+            drove_status status = drove_data_open("rows:" FILE_NAME, NULL, 1, &data, NULL);
+            if (status == DROVE_OK && !is_padding) fail_msg("%s: byte %zu", specs[i], at);
+            if (status != DROVE_OK) assert_non_null(strstr(drove_error_text(), FILE_NAME));
+            drove_data_destroy(data);
+            good[at] = kept;
+        }
+        for (size_t length = 0; length < n; length += 1 + n / 11) {
+            write_file(FILE_NAME, good, length);
+            expect_refusal("rows:" FILE_NAME, NULL, DROVE_E_DATA, FILE_NAME, NULL);
+        }
+        free(good);
+    }
+}
+
+static void a_changed_file_is_no_longer_read(void **state)
+{
+    (void)state;
+    drove_blocks *b;
+    drove_storage *s;
+    drove_place_in to = {0};
+    write_rows("synth:logistic?n=500&d=7", "512");
+    assert_int_equal(drove__blocks_open("rows:" FILE_NAME, &b), DROVE_OK);
+    assert_int_equal(drove__blocks_storage(b, b->n_rows, 0, 0, &s), DROVE_OK);
+    assert_int_equal(b->ops->read(b, 0, s, &to), DROVE_OK);
+    assert_int_equal(truncate(FILE_NAME, b->size_bytes / 2), 0);
+    assert_int_equal(b->ops->read(b, 1, s, &to), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "has changed"));
+    drove__storage_release(s);
+    drove__blocks_close(b);
+}
+
+static int make_inputs(void **state)
+{
+    (void)state;
+    write_inputs();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(blocks_come_in_any_order),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_changed_file_is_no_longer_read),
+    };
+    return cmocka_run_group_tests(tests, make_inputs, NULL);
+}
