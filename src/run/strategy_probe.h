@@ -28,15 +28,15 @@ typedef struct drove_run drove_run;
 enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 5 };
 
 typedef struct drove_probe_piece { /* sums since the first parameters */
-    double   train_s, loss;  /* loss infinite: it was not finite */
+    double   train_s, loss;        /* loss infinite: it was not finite */
     uint64_t n_examples;
 } drove_probe_piece;
 
 typedef struct drove_rival {
-    const char *strategy; /* spec */
-    unsigned    n_threads;
-    double      rate;     /* drove__strategy_probe_rate; NaN: not measured */
-    unsigned    n_pieces; /* 0: it does not run here, or there was no time */
+    const char       *strategy; /* spec */
+    unsigned          n_threads;
+    double            rate;     /* drove__strategy_probe_rate; NaN: not measured */
+    unsigned          n_pieces; /* 0: it does not run here, or there was no time */
     drove_probe_piece piece[DROVE_MOST_PIECES];
 } drove_rival;
 

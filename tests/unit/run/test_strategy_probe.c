@@ -23,8 +23,8 @@ static drove_rival rival(unsigned n_threads, double per_s, double factor, unsign
     for (unsigned i = 0; i < n_pieces; i++) {
         double train_s = 0.01 * (double)(1u << i);
         r.piece[i] = (drove_probe_piece){.train_s = train_s,
-                                   .n_examples = (uint64_t)(per_s * train_s),
-                                   .loss = loss_after(per_s * train_s, factor)};
+                                         .n_examples = (uint64_t)(per_s * train_s),
+                                         .loss = loss_after(per_s * train_s, factor)};
     }
     return r;
 }

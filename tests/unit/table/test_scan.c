@@ -219,7 +219,8 @@ static void test_blocks(void **state)
         if (has_quote) memcpy(text, "\"\",,c\n", 6);
         drove_table t;
         write_bytes("many", text, n);
-        assert_int_equal(drove__table_open("many", 0, DROVE_HEADER_YES, NULL, 0, NULL, &t), DROVE_OK);
+        assert_int_equal(drove__table_open("many", 0, DROVE_HEADER_YES, NULL, 0, NULL, &t),
+                         DROVE_OK);
         assert_int_equal(t.content.has_quote, has_quote);
         assert_int_equal(t.n_rows, ROWS);
         assert_true(t.n_blocks > 4);
