@@ -172,7 +172,7 @@ static drove_status find_label_column(csv_file *f, const drove_line *line, bool 
     } else if (strcmp(f->label_name, "first") == 0) {
         f->label_column = 0;
     } else if (strspn(f->label_name, "0123456789") == strlen(f->label_name)) {
-        DROVE_TRY(drove__parse_u64("csv?label", f->label_name, 1, f->n_columns, &number));
+        DROVE_TRY(drove__parse_u64("label", f->label_name, 1, f->n_columns, &number));
         f->label_column = (size_t)number - 1;
     } else {
         *by_name = true;
@@ -207,7 +207,7 @@ static drove_status examine_first_line(csv_file *f, const drove_line *line, bool
     if (by_name && f->header == 2) {
         return drove__fail(
             DROVE_E_ARG,
-            "csv?label: expected last, first or a number where there is no header, found "
+            "label: expected last, first or a number where there is no header, found "
             "\"%s\"",
             f->label_name);
     }
@@ -338,8 +338,7 @@ static drove_status read_options(const drove_spec *spec, csv_file *f)
         f->separator = ",;\t "[choice];
     }
     if (*f->label_name == '\0')
-        return drove__fail(DROVE_E_ARG,
-                           "csv?label: expected last, first, none, a number or a name");
+        return drove__fail(DROVE_E_ARG, "label: expected last, first, none, a number or a name");
     return DROVE_OK;
 }
 

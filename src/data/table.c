@@ -63,7 +63,7 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
     DROVE_TRY(drove__spec_u64(spec, "bins", 0, DROVE_BINS_MOST, &opt->bins));
     opt->header = (drove_header)header;
     if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "table?hash: expected a power of two, found %llu",
+    return drove__fail(DROVE_E_ARG, "hash: expected a power of two, found %llu",
                        (unsigned long long)opt->hash);
 }
 

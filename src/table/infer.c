@@ -49,9 +49,8 @@ static drove_status give_label(void *context, size_t column)
     drove_known_table *known = l->known;
     if (l->role[column] == ROLE_LABEL)
         return drove__fail(DROVE_E_ARG,
-                           "table?label: expected each column once, found \"%.80s\" "
-                           "twice",
-                           l->table->name[column]);
+                           "label: expected each column of %s once, found \"%.80s\" twice",
+                           l->table->path, l->table->name[column]);
     l->role[column] = ROLE_LABEL;
     known->label[known->n_labels++] = column;
     return DROVE_OK;
@@ -82,8 +81,8 @@ static drove_status find_weights(learner *l)
     DROVE_TRY(drove__table_find(l->table, "weights", name, strlen(name), &column));
     if (l->role[column] == ROLE_LABEL)
         return drove__fail(DROVE_E_ARG,
-                           "table?weights: expected another column than the label, found \"%.80s\"",
-                           name);
+                           "weights: expected another column than the label of %s, found \"%.80s\"",
+                           l->table->path, name);
     l->role[column] = ROLE_WEIGHT;
     l->known->weight = column;
     return DROVE_OK;
@@ -107,7 +106,7 @@ static drove_status read_types(learner *l)
         }
         if (choice == DROVE_COUNT(words))
             return drove__fail(DROVE_E_ARG,
-                               "table?types: expected COLUMN:number, boolean, date, category, text "
+                               "types: expected COLUMN:number, boolean, date, category, text "
                                "or id, joined by +, found \"%.*s\"",
                                (int)(length < 80 ? length : 80), item);
         DROVE_TRY(drove__table_find(l->table, "types", item, n_name - 1, &column));

@@ -122,9 +122,9 @@ static drove_status scan_weights(drove_known_table *known, const drove_sample *s
     if (column->scan == DROVE_SCAN_NUMBER) return DROVE_OK;
     if (column->scan != DROVE_SCAN_SKIP)
         return drove__fail(DROVE_E_ARG,
-                           "table?weights: expected a column of numbers that is not the label, "
+                           "weights: expected a column of numbers that is not the label of %s, "
                            "found \"%.80s\"",
-                           t->name[known->weight]);
+                           t->path, t->name[known->weight]);
     column->scan = DROVE_SCAN_NUMBER;
     column->form = drove__sample_form(&sample[known->weight], t->dialect.separator, has_comma);
     column->slot = t->n_slots++;

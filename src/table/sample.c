@@ -147,16 +147,14 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
     snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 60 ? length : 60), word);
     const char *near = drove__nearest(wanted, (const char *const *)t->name, n);
     if (near != NULL) {
-        return drove__fail(DROVE_E_ARG,
-                           "table?%s: %s has no column \"%s\"; did you mean \"%.80s\"?", key,
+        return drove__fail(DROVE_E_ARG, "%s: %s has no column \"%s\"; did you mean \"%.80s\"?", key,
                            t->path, wanted, near);
     }
-    return drove__fail(
-        DROVE_E_ARG,
-        "table?%s: expected a column of %s, from \"%.40s\" to \"%.40s\" or 1 to %zu, "
-        "found \"%s\"%s",
-        key, t->path, t->name[0], t->name[t->n_columns - 1], t->n_columns, wanted,
-        t->has_header ? "" : " (no header was found; ?header=yes)");
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected a column of %s, from \"%.40s\" to \"%.40s\" or 1 to %zu, "
+                       "found \"%s\"%s",
+                       key, t->path, t->name[0], t->name[t->n_columns - 1], t->n_columns, wanted,
+                       t->has_header ? "" : " (no header was found; ?header=yes)");
 }
 
 drove_status drove__table_find(const drove_table *t, const char *key, const char *word,

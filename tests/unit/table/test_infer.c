@@ -231,19 +231,20 @@ static void test_wrong_options(void **state)
     (void)state;
     write_text("opt", "name,age,sex\nann,31,f\nbob,4,m\n");
     drove_table_options opt = options_of("opt", "sexx");
-    expect_refusal(&opt, DROVE_E_ARG, "table?label", "did you mean \"sex\"", NULL);
+    expect_refusal(&opt, DROVE_E_ARG, "label: opt has no column \"sexx\"; did you mean \"sex\"",
+                   NULL);
     opt.label = "17";
     expect_refusal(&opt, DROVE_E_ARG, "1 to 3", "\"17\"", NULL);
     opt.label = "sex+sex";
     expect_refusal(&opt, DROVE_E_ARG, "twice", NULL);
     opt = options_of("opt", "sex");
     opt.ignore = "height";
-    expect_refusal(&opt, DROVE_E_ARG, "table?ignore", NULL);
+    expect_refusal(&opt, DROVE_E_ARG, "ignore: expected a column of opt", NULL);
     opt = options_of("opt", "sex");
     opt.types = "age:colour";
-    expect_refusal(&opt, DROVE_E_ARG, "table?types", "age:colour", NULL);
+    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", "age:colour", NULL);
     opt.types = "age";
-    expect_refusal(&opt, DROVE_E_ARG, "table?types", NULL);
+    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", NULL);
     opt = options_of("opt", "sex");
     opt.ignore = "name+age";
     expect_refusal(&opt, DROVE_E_DATA, "column to learn from", NULL);
