@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/data.h"
+#include "model/model.h"
 #include "report/json.h"
 #include "run/resolve.h"
 #include "study/child.h"
@@ -48,7 +49,8 @@ struct drove_tune_result {
 };
 
 typedef struct tuner {
-    const drove_tune_options *opt;
+    drove_tune_options own;
+    const drove_tune_options *opt; /* &own */
     drove_space space;
     const drove_metric_row *metric;
     drove_trials_bench *bench;
@@ -277,6 +279,12 @@ static drove_status look_at_data(tuner *t)
                            &t->space);
     drove_data_destroy(data);
     return status;
+}
+
+/* A search compares models itself: its trials do not do so again, as --model auto does. */
+static void name_model(drove_options *run)
+{
+    if (run->model[0] == '\0') snprintf(run->model, sizeof run->model, "%s", DROVE_MODEL_USUAL);
 }
 
 static drove_status check(const drove_tune_options *opt)
@@ -564,7 +572,9 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     drove_status status =
         t != NULL && result != NULL ? DROVE_OK : drove__fail_nomem("search", sizeof *t);
     if (status == DROVE_OK) {
-        t->opt = options;
+        t->own = *options;
+        t->opt = &t->own;
+        name_model(&t->own.run);
         status = prepare(t);
     }
     if (status == DROVE_OK) status = search(t);

@@ -44,6 +44,10 @@ PY
 run_for 0 eval found/best/model.safetensors --data new.csv --json
 run_for 0 train found/best.yaml --out none --quiet --defaults auto
 
+# Trials compare no models: the search does.
+grep -q '"model": "mlp:128,128,128"' found/trials/1/out.json || fail "the defaults: $(cat found/trials/1/out.json)"
+if grep -l '^drove: model: ' found/trials/*/err.txt; then fail "a trial compared models"; fi
+
 # The same command runs no trial twice, and a larger budget adds trials.
 cp found/trials.jsonl before.jsonl
 run_for 0 tune $common --budget trials=12 --out found --json
