@@ -1,5 +1,5 @@
 # What a person with a file meets first: a folder with a name, few lines, a summary that leads with the result, the
-# folder as a model, a reader that goes away.
+# folder as a model, a reader that goes away.  The runs name a model: test_model_auto compares them.
 # ctest: timeout=240
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -14,21 +14,21 @@ awk 'BEGIN {
 { head -n 1 points.train.csv; tail -n 100 points.train.csv; } >points.test.csv
 
 # ---- the folder ----
-run_for 0 train points.train.csv --label kind --until epochs=5 --threads 1
+run_for 0 train points.train.csv --label kind --model mlp:16 --until epochs=5 --threads 1
 [ -f points-1/model.safetensors ] || fail "expected points-1: $(ls)"
 grep -q '^  files in points-1:$' out.txt || fail "expected the folder in the summary: $(cat out.txt)"
 cp -r points-1 before
-run_for 0 train points.train.csv --label kind --until epochs=5 --threads 1 --json
+run_for 0 train points.train.csv --label kind --model mlp:16 --until epochs=5 --threads 1 --json
 grep -q '"out": "points-2"' out.txt || fail "expected the folder in the object: $(cat out.txt)"
 diff -r before points-1 || fail "the first run's folder has changed"
 : >points-3 # a file in the way
-run_for 0 train points.train.csv --label kind --until epochs=1 --threads 1 --quiet
+run_for 0 train points.train.csv --label kind --model mlp:16 --until epochs=1 --threads 1 --quiet
 [ -d points-4 ] && [ -f points-3 ] || fail "expected points-4 beside a file points-3: $(ls)"
 
 # Runs that begin together take a folder each.
 pids=
 for _ in 1 2 3; do
-    "$DROVE" train points.train.csv --label kind --until epochs=1 --threads 1 --quiet &
+    "$DROVE" train points.train.csv --label kind --model mlp:16 --until epochs=1 --threads 1 --quiet &
     pids="$pids $!"
 done
 for pid in $pids; do wait "$pid"; done
@@ -36,8 +36,8 @@ for i in 5 6 7; do [ -f points-$i/model.safetensors ] || fail "expected a folder
 
 # Nothing is written where that is asked for, and none is left by a run that cannot start.
 mkdir empty && cd empty
-run_for 0 train ../points.train.csv --label kind --until epochs=1 --threads 1 --out none --quiet
-defaults=classic run_for 0 train ../points.train.csv --label kind --until epochs=1 --threads 1 --quiet
+run_for 0 train ../points.train.csv --label kind --model mlp:16 --until epochs=1 --threads 1 --out none --quiet
+defaults=classic run_for 0 train ../points.train.csv --label kind --model mlp:16 --until epochs=1 --threads 1 --quiet
 run_for 2 train ../points.train.csv --label knd --until epochs=1 --threads 1
 rm -f out.txt err.txt
 [ -z "$(ls)" ] || fail "expected no files: $(ls)"
@@ -45,20 +45,20 @@ cd ..
 if [ "$(id -u)" != 0 ]; then
     mkdir closed && chmod a-w closed && cd closed
     status=0
-    "$DROVE" train ../points.train.csv --label kind --until epochs=1 2>../err.txt >../out.txt || status=$?
+    "$DROVE" train ../points.train.csv --label kind --model mlp:16 --until epochs=1 2>../err.txt >../out.txt || status=$?
     cd .. && [ "$status" != 0 ] || fail "expected a folder that cannot be written to be refused"
     grep -q -- 'cannot make folder points-1 .*--out none' err.txt || fail "expected a way out: $(cat err.txt)"
 fi
 
 # ---- few lines, and all of them in the log ----
-run_for 0 train points.train.csv --label kind --until updates=40 --eval-every 0.1 --threads 1 --out log
+run_for 0 train points.train.csv --label kind --model mlp:16 --until updates=40 --eval-every 0.1 --threads 1 --out log
 [ "$(grep -c '^epoch ' err.txt)" -le 4 ] || fail "expected at most a line a second: $(cat err.txt)"
 grep '^epoch ' err.txt | tail -n 1 | grep -q '^epoch 3.[0-9]* ' || fail "expected the last evaluation: $(cat err.txt)"
 [ "$(wc -l <log/log.jsonl)" -ge 30 ] || fail "expected every evaluation in the log: $(wc -l <log/log.jsonl)"
 
 # ---- the summary: what was asked for, then how it was done ----
-run_for 0 train points.train.csv --label kind --test points.test.csv --until epochs=30 --threads 2 --strategy hogwild \
-    --out races
+run_for 0 train points.train.csv --label kind --model mlp:16 --test points.test.csv --until epochs=30 --threads 2 \
+    --strategy hogwild --out races
 order=$(grep -oE '^  (loss|held-out|constant|files|chosen|repeatable|speed) ' out.txt | tr -s ' \n' ' ')
 [ "$order" = " loss held-out constant files chosen repeatable speed " ] ||
     fail "summary in the order $order: $(cat out.txt)"
@@ -69,7 +69,7 @@ if grep -q 'no better than a constant guess' out.txt; then fail "a model that ha
 for how in '--threads 1' '--strategy sync --threads 2'; do
     for i in 1 2; do
         # shellcheck disable=SC2086
-        run_for 0 train points.train.csv --label kind $how --until validation=40,epochs=20 --out "again-$i"
+        run_for 0 train points.train.csv --label kind --model mlp:16 $how --until validation=40,epochs=20 --out "again-$i"
         if grep -q '^  repeatable' out.txt; then fail "$how is repeatable: $(cat out.txt)"; fi
     done
     cmp again-1/model.safetensors again-2/model.safetensors || fail "$how: two runs, two models"
@@ -81,7 +81,7 @@ awk 'BEGIN {
     print "a,kind"
     for (i = 0; i < 300; i++) print rand() "," (rand() < 0.7 ? "x" : "y")
 }' >noise.csv
-run_for 0 train noise.csv --label kind --lr 1e-6 --until updates=1 --threads 1 --out none
+run_for 0 train noise.csv --label kind --model mlp:16 --lr 1e-6 --until updates=1 --threads 1 --out none
 grep -q '^  The model is no better than a constant guess: always x\.$' out.txt ||
     fail "expected the truth: $(cat out.txt)"
 
@@ -124,7 +124,7 @@ $("$DROVE" train --help=all | awk '
     END { flush() }')
 OPTIONS
 [ "$n_flags" -ge 40 ] || fail "expected every option with its default, found $n_flags"
-run_for 0 train points.train.csv --label=kind --lr=auto --until=epochs=1 --threads=1 --out=none
+run_for 0 train points.train.csv --label=kind --model mlp:16 --lr=auto --until=epochs=1 --threads=1 --out=none
 
 # ---- a reader that goes away ----
 for command in "predict points-1 --data big.csv" "list" "list strategies" "list rules --json" "--help" \
