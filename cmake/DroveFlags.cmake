@@ -21,10 +21,16 @@ if(DROVE_WERROR)
 endif()
 
 # For the files of an ISA tier: leaves out the checks of each pointer, since AddressSanitizer finds wild accesses there.
-# With them these files, the slowest to compile, take half as long again.
+# With them these files, the slowest to compile, take half as long again.  Their local arrays are registers if they are
+# not checked either: products are then 30 times as fast.
 set(drove_sanitize_lanes "")
 if(DROVE_SANITIZE STREQUAL "address")
-  set(drove_sanitize_lanes -fno-sanitize=null,alignment,object-size,pointer-overflow)
+  set(drove_sanitize_lanes -O2 -fno-sanitize=null,alignment,object-size,pointer-overflow)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    list(APPEND drove_sanitize_lanes --param=asan-stack=0)
+  else()
+    list(APPEND drove_sanitize_lanes -mllvm -asan-stack=0)
+  endif()
   set(drove_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_compile_options(drove_flags INTERFACE -O1 -g1 ${drove_sanitize})
   target_link_options(drove_flags INTERFACE ${drove_sanitize})
