@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { T = 3, N = 20000, STEPS = 200, KILLS = 12 };
+enum { T = 3, N = DROVE_TSAN ? 4000 : 20000, STEPS = 200, KILLS = 12 };
 
 static float ones[N];
 

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+enum { EXAMPLES = 2 * 128 }; /* of a run */
+
 static void set(drove_options *opt, const char *name, const char *value)
 {
     if (drove_options_set(opt, name, value) != DROVE_OK) fail_msg("%s", drove_error_text());
@@ -23,7 +25,7 @@ static drove_options many_workers(const char *strategy)
 {
     drove_options opt = drove_options_default();
     set(&opt, "defaults", "classic");
-    set(&opt, "data", "synth:logistic?n=256&d=24&density=1");
+    set(&opt, "data", "synth:logistic?n=128&d=24&density=1");
     set(&opt, "test", "");
     set(&opt, "model", "mlp:16");
     set(&opt, "threads", "4");
@@ -40,8 +42,8 @@ static void expect_examples(const drove_options *opt, unsigned n_over)
     drove_result *result;
     if (drove_train(opt, NULL, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
     drove_result_final(result, &end);
-    if (drove_result_outcome(result) != DROVE_FINISHED || end.examples < 512 ||
-        end.examples > 512 + n_over)
+    if (drove_result_outcome(result) != DROVE_FINISHED || end.examples < EXAMPLES ||
+        end.examples > EXAMPLES + n_over)
         fail_msg("%s, rule %s: %s", opt->strategy, opt->rule, drove_result_json(result));
     drove_result_destroy(result);
 }
@@ -62,40 +64,46 @@ static bool suits(const drove_sync_ops *ops, const char *rule, const char *place
     return is_rule && strcmp(place, refused) != 0;
 }
 
-static void run_variant(const drove_sync_ops *ops, const char *variant, const char *batch)
+static const char *const batches[] = {"1", "8"};
+
+/* `first` is the batch of the first run, and each further run has the other one of the two. */
+static void run_variant(const drove_sync_ops *ops, const char *variant, size_t first)
 {
     static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam", "cocob"};
     static const char *const places[] = {"shared", "worker"};
     drove_options opt = many_workers(variant);
-    set(&opt, "batch", batch);
+    set(&opt, "batch", batches[first]);
     expect_every_example(&opt);
-    set(&opt, "data", "synth:logistic?n=256&d=300&density=0.02");
+    set(&opt, "batch", batches[!first]);
+    set(&opt, "data", "synth:logistic?n=128&d=300&density=0.02");
     expect_every_example(&opt);
     if (strstr(variant, ":live") != NULL) return; /* plain steps only */
     for (size_t i = 0; i < 2 * DROVE_COUNT(rules); i++) {
         if (!suits(ops, rules[i / 2], places[i % 2])) continue;
         opt = many_workers(variant);
-        set(&opt, "batch", batch);
+        set(&opt, "batch", batches[(i / 2 + i + first) % 2]);
         set(&opt, "rule", rules[i / 2]);
         set(&opt, "rule-state", places[i % 2]);
         expect_every_example(&opt);
     }
     opt = many_workers(variant);
-    set(&opt, "batch", batch);
+    set(&opt, "batch", batches[first]);
     set(&opt, "weight-decay", "0.001");
     set(&opt, "clip", "1");
     set(&opt, "schedule", "staleness");
     expect_every_example(&opt);
 }
 
+/* In the long tests each of these runs has both batches. */
 static void every_strategy_trains_with_every_rule(void **state)
 {
     (void)state;
-    static const char *const batches[] = {"1", "8"};
+    const bool is_long = getenv("DROVE_TEST_LONG") != NULL;
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
         const drove_sync_ops *ops = drove__strategies[s];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {
-            for (size_t b = 0; b < 2; b++) run_variant(ops, ops->variants[v], batches[b]);
+            run_variant(ops, ops->variants[v], (s + v) % 2);
+            if (is_long) run_variant(ops, ops->variants[v], (s + v + 1) % 2);
         }
     }
 }

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 /* ThreadSanitizer makes a step some twenty times slower. */
-#define STEPS_DIVISOR (DROVE_TSAN ? 20u : 1u)
+#define STEPS_DIVISOR (DROVE_TSAN ? 40u : 1u)
 
 enum { MOST_WORKERS = 16 };
 
