@@ -43,11 +43,25 @@ static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC
     return DROVE_OK;
 }
 
+/* A single value in all rows; several values to an example are left alone. */
+static drove_status check_values(const drove_options *opt, const drove_storage *s)
+{
+    if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2)
+        return DROVE_OK;
+    for (size_t i = 1; i < s->n_rows; i++)
+        if (s->y_value[i] != s->y_value[0]) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "--data %s: expected labels of at least two values, found %g in all %zu "
+                       "rows (--label names another column)",
+                       opt->data, (double)s->y_value[0], s->n_rows);
+}
+
 /* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
-static drove_status check_classes(const drove_options *opt, const drove_data *train)
+static drove_status check_labels(const drove_options *opt, const drove_data *train, bool is_part)
 {
     const drove_storage *s = train->storage;
     char class[DROVE_CLASS_TEXT_SIZE];
+    if (!is_part) DROVE_TRY(check_values(opt, s)); /* another part may have other values */
     if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
                        "--data %s: expected labels of at least two classes, found %.60s in all %zu "
@@ -71,7 +85,7 @@ drove_status drove__problem_read(const drove_options *opt, const drove_shard *sh
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     DROVE_TRY(drove__problem_specs(opt, data, test));
     DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole));
-    return check_classes(opt, *train);
+    return check_labels(opt, *train, drove__shard_is_part(shard));
 }
 
 /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
@@ -106,7 +120,7 @@ static drove_status open_data(drove_run *run)
     const drove_shard shard = drove__ranks_shard(run);
     DROVE_TRY(drove__problem_specs(&run->opt, data, test));
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
-    if (run->stream != NULL) return check_classes(&run->opt, run->train);
+    if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
     return drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
 }
 

@@ -34,6 +34,8 @@ enum {
 static const double WANTED_UPDATES = 15000.0, LEAST_EPOCHS = 12.0, MOST_EPOCHS = 300.0;
 static const double TOLERANCE = 0.005;
 static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
+/* Products with the first layer's weights in all forward passes of a candidate: seconds. */
+static const double MOST_PRODUCTS = 1e10;
 
 /* ---- candidates ---- */
 
@@ -301,6 +303,28 @@ static const char *model_of(const candidate *c, const drove_data *data)
     return c->width == 0 && !has_values ? "logistic" : c->model;
 }
 
+/* Of a trial run of one of the candidates; less for very wide tables. */
+static double epochs_of(const search *s, const candidate *c, const drove_data *data)
+{
+    const drove_search *out = s->out;
+    const drove_storage *storage = data->storage;
+    double n_train = (double)(out->n_rows - out->n_held);
+    double n_updates = ceil(n_train / (double)drove__resolve_batch(&s->run->opt));
+    double wanted = fmin(fmax(ceil(WANTED_UPDATES / n_updates), LEAST_EPOCHS), MOST_EPOCHS);
+    double per_row = storage->x_kind == DROVE_X_CSR
+                         ? (double)storage->row_start[storage->n_rows] / (double)storage->n_rows
+                         : (double)storage->n_features;
+    double products = per_row * fmax(c->width, 1.0) * n_train * out->n_divisions;
+    return fmin(wanted, floor(MOST_PRODUCTS / products));
+}
+
+/* All but the first must be trained for long enough. */
+static bool is_affordable(const search *s, const candidate *c, const encoding *e)
+{
+    if ((uint64_t)c->width * e->data->storage->n_features > MOST_WEIGHTS) return false;
+    return c == &candidates[0] || epochs_of(s, c, e->data) >= LEAST_EPOCHS;
+}
+
 static drove_status list_candidates(search *s)
 {
     drove_search *out = s->out;
@@ -309,7 +333,7 @@ static drove_status list_candidates(search *s)
         encoding *e;
         char bins[24] = "";
         DROVE_TRY(find_encoding(s, c, &e));
-        if (e == NULL || (uint64_t)c->width * e->data->storage->n_features > MOST_WEIGHTS) continue;
+        if (e == NULL || !is_affordable(s, c, e)) continue;
         if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
         drove_candidate_result *r = &out->candidate[out->n];
         snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
@@ -336,9 +360,7 @@ static void trial_options(const search *s, unsigned i, unsigned division, drove_
 {
     const drove_options *opt = &s->run->opt;
     const candidate *c = s->of[i];
-    uint64_t batch = drove__resolve_batch(opt);
-    double n_updates = ceil((double)(s->out->n_rows - s->out->n_held) / (double)batch);
-    double epochs = fmin(fmax(ceil(WANTED_UPDATES / n_updates), LEAST_EPOCHS), MOST_EPOCHS);
+    double epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
     *out = *opt;
     snprintf(out->model, sizeof out->model, "%s", model_of(c, s->sees[i]->data));
     snprintf(out->until, sizeof out->until, "validation=%zu,patience=%d,epochs=%.0f",
