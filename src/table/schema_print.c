@@ -90,7 +90,9 @@ static bool list_type(const drove_schema *schema, drove_column_type type, char *
         const drove_column *c = &schema->column[i];
         if (c->type != type) continue;
         if (n == 0) append(text, size, "%s:", drove__column_type_name(type));
-        if (n < NAMES_MOST) append(text, size, "%s %.40s", n > 0 ? "," : "", c->name);
+        const bool is_empty = type == DROVE_COLUMN_CONSTANT && c->n_distinct == 0;
+        if (n < NAMES_MOST)
+            append(text, size, "%s %.40s%s", n > 0 ? "," : "", c->name, is_empty ? " (empty)" : "");
         n++;
         n_missing += c->has_missing;
         n_features += c->n_features;

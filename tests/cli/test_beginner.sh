@@ -73,7 +73,7 @@ awk 'BEGIN {
         print r % 2 ? "big" : "small"
     }
 }' >wide.csv
-run_for 0 train wide.csv --label kind --until epochs=1 --out none
+run_for 0 train wide.csv --label kind --until epochs=1 --threads 1 --out none
 grep -q 'table: 10001 columns, 40 rows' err.txt || fail "wide.csv: $(cat err.txt)"
 
 # ---- cells ----
@@ -82,7 +82,8 @@ run_for 0 predict m --data unseen.csv
 grep -q 'colour": 80 cells with a value that the training data do not have count as missing ("green")' err.txt ||
     fail "unseen.csv: $(cat err.txt)"
 awk -F, 'BEGIN { OFS = "," } NR > 1 { $2 = "" } { print }' good.csv >hole.csv
-run_for 0 train hole.csv --label kind --until epochs=1 --out none
+run_for 0 train hole.csv --label kind --model logistic --until epochs=1 --out none
+grep -q 'constant: b (empty) (left out)' err.txt || fail "an empty column: $(cat err.txt)"
 run_for 0 eval m --data hole.csv
 grep -q 'column "b": all 120 cells are missing' err.txt || fail "hole.csv: $(cat err.txt)"
 run_for 0 eval m --data good.csv
@@ -92,6 +93,8 @@ if grep -q missing err.txt; then fail "good.csv has all its cells: $(cat err.txt
 grep -v small good.csv >same.csv
 wrong 'same.csv: expected labels of at least two classes, found big in all [0-9]* rows' \
     train same.csv --label kind --test none --quiet
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $4 = "3.5" } { print }' good.csv >level.csv
+wrong 'level.csv: expected labels of at least two values, found 3.5 in all 120 rows' train level.csv --label kind
 awk -F, 'BEGIN { OFS = "," } NR > 1 { $4 = "" } { print }' good.csv >nothing.csv
 wrong 'nothing.csv: expected labels in column "kind", found none' train nothing.csv --label kind
 sed 's/small/tiny/' good.csv >other.csv
