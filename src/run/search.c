@@ -29,13 +29,14 @@ enum {
     MOST_KEY_VALUES = 4096,
     LEAST_KEY_VALUES = 100, /* of a column of whole numbers */
     MOST_WEIGHTS = 1 << 22,
+    MOST_FEATURES_PER_ROW = 10, /* the first candidate has any number */
     MOST_ENCODINGS = 8
 };
 static const double WANTED_UPDATES = 15000.0, LEAST_EPOCHS = 12.0, MOST_EPOCHS = 300.0;
 static const double TOLERANCE = 0.005;
 static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
 /* Products with the first layer's weights in all forward passes of a candidate: seconds. */
-static const double MOST_PRODUCTS = 1e10;
+static const double MOST_PRODUCTS = 2e10;
 
 /* ---- candidates ---- */
 
@@ -318,11 +319,14 @@ static double epochs_of(const search *s, const candidate *c, const drove_data *d
     return fmin(wanted, floor(MOST_PRODUCTS / products));
 }
 
-/* All but the first must be trained for long enough. */
+/* All but the first need enough rows for their weights, and time to be trained for long enough. */
 static bool is_affordable(const search *s, const candidate *c, const encoding *e)
 {
-    if ((uint64_t)c->width * e->data->storage->n_features > MOST_WEIGHTS) return false;
-    return c == &candidates[0] || epochs_of(s, c, e->data) >= LEAST_EPOCHS;
+    uint64_t n_features = e->data->storage->n_features;
+    if (c == &candidates[0]) return true;
+    if (n_features > (uint64_t)MOST_FEATURES_PER_ROW * s->out->n_rows) return false;
+    if (c->width * n_features > MOST_WEIGHTS) return false;
+    return epochs_of(s, c, e->data) >= LEAST_EPOCHS;
 }
 
 static drove_status list_candidates(search *s)
