@@ -58,7 +58,9 @@ static drove_status read_in_order(drove_reader *r, const char *path, growing *g)
     while (true) {
         size_t n;
         if (g->used == g->capacity) DROVE_TRY(grow(g, path, drove__reader_plain_bytes(r)));
-        DROVE_TRY(drove__reader_read_some(r, g->memory + g->used, g->capacity - g->used, &n));
+        size_t room = g->capacity - g->used;
+        if (!is_checked && room > DROVE_RECORD_MOST_BYTES) room = DROVE_RECORD_MOST_BYTES;
+        DROVE_TRY(drove__reader_read_some(r, g->memory + g->used, room, &n));
         if (n == 0) return DROVE_OK;
         g->used += n;
         if (is_checked || g->used <= DROVE_RECORD_MOST_BYTES) continue;

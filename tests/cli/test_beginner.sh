@@ -47,6 +47,15 @@ refused 'long.csv:51: expected records of at most' long.csv
 head -c 100000000 /dev/zero | tr '\0' 7 >line.csv
 refused 'line.csv: expected lines of at most' line.csv
 rm long.csv line.csv
+# A line of 1 GB is not read to its end.
+truncate -s 1G line.csv
+if [ -z "$DROVE_SANITIZE" ] && command -v python3 >/dev/null; then
+    peak=$(python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$DROVE" train line.csv --label kind)
+    [ "$peak" -lt 300000 ] || fail "a line of 1 GB took $peak KiB"
+fi
+rm line.csv
 
 # ---- columns ----
 wrong 'good.csv has no column "knid"; did you mean "kind"' train good.csv --label knid
@@ -55,6 +64,11 @@ cut -d, -f1,3,4 good.csv >less.csv
 wrong 'less.csv: expected the columns of the training data; 1 missing: "b"' eval m --data less.csv
 wrong 'less.csv: expected the columns of the training data; 1 missing: "b"' \
     train good.csv --label kind --test less.csv --quiet
+sed '1s/colour/color/' good.csv >renamed.csv
+wrong 'renamed.csv: expected the columns of the training data; 1 missing: "colour"' predict m --data renamed.csv
+sed '1s/$/,more/; 2,$s/$/,1/' good.csv >more.csv
+run_for 0 eval m --data more.csv
+grep -q '1 column of no use to the model left out ("more")' err.txt || fail "more.csv: $(cat err.txt)"
 cut -d, -f1-3 good.csv >unlabelled.csv
 wrong 'unlabelled.csv: expected the label column "kind", found none' eval m --data unlabelled.csv
 run_for 0 predict m --data unlabelled.csv
