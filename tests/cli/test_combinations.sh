@@ -1,6 +1,6 @@
 # Every cell of `drove list combinations` that runs is run, and every other is refused with its reason.
-# Columns that are slow to start, with a launcher or with OpenCL, take turns: each strategy has one of three, and only in
-# the long tests all of them.
+# Columns that are slow to start, with a launcher or with OpenCL, take turns: each strategy has one of three, and in the
+# long tests all of them.
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

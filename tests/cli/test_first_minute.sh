@@ -45,7 +45,8 @@ cd ..
 if [ "$(id -u)" != 0 ]; then
     mkdir closed && chmod a-w closed && cd closed
     status=0
-    "$DROVE" train ../points.train.csv --label kind --model mlp:16 --until epochs=1 2>../err.txt >../out.txt || status=$?
+    "$DROVE" train ../points.train.csv --label kind --model mlp:16 --until epochs=1 2>../err.txt >../out.txt ||
+        status=$?
     cd .. && [ "$status" != 0 ] || fail "expected a folder that cannot be written to be refused"
     grep -q -- 'cannot make folder points-1 .*--out none' err.txt || fail "expected a way out: $(cat err.txt)"
 fi
@@ -69,7 +70,8 @@ if grep -q 'no better than a constant guess' out.txt; then fail "a model that ha
 for how in '--threads 1' '--strategy sync --threads 2'; do
     for i in 1 2; do
         # shellcheck disable=SC2086
-        run_for 0 train points.train.csv --label kind --model mlp:16 $how --until validation=40,epochs=20 --out "again-$i"
+        run_for 0 train points.train.csv --label kind --model mlp:16 $how --until validation=40,epochs=20 \
+            --out "again-$i"
         if grep -q '^  repeatable' out.txt; then fail "$how is repeatable: $(cat out.txt)"; fi
     done
     cmp again-1/model.safetensors again-2/model.safetensors || fail "$how: two runs, two models"

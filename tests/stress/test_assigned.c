@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/racy.h"
 #include "base/rng.h"
 #include "coord/assigned.h"
 
