@@ -82,13 +82,14 @@ awk 'BEGIN {
     srand(2)
     for (i = 0; i < 10000; i++) printf "c%d,", i
     print "kind"
-    for (r = 0; r < 40; r++) {
+    for (r = 0; r < 60; r++) {
         for (i = 0; i < 10000; i++) printf "%d,", 10 * rand()
         print r % 2 ? "big" : "small"
     }
 }' >wide.csv
 run_for 0 train wide.csv --label kind --until epochs=1 --threads 1 --out none
-grep -q 'table: 10001 columns, 40 rows' err.txt || fail "wide.csv: $(cat err.txt)"
+grep -q 'table: 10001 columns, 60 rows' err.txt || fail "wide.csv: $(cat err.txt)"
+grep -q 'compared: logistic [0-9.]*$' err.txt || fail "expected no network of 10,000 columns: $(cat err.txt)"
 
 # ---- cells ----
 sed 's/red/green/' good.csv >unseen.csv
