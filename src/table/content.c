@@ -147,6 +147,21 @@ static drove_status work_on_pieces(const drove_reader *reader, const growing *g,
     return p.status == DROVE_OK ? DROVE_OK : drove__fail(p.status, "%s", p.error);
 }
 
+/* Of a file with more than DROVE_RECORD_MOST_BYTES: the first line, before all is read. */
+static drove_status check_beginning(const drove_reader *r, const char *path, const growing *g)
+{
+    growing first = {.memory = g->memory};
+    while (first.used < DROVE_RECORD_MOST_BYTES) {
+        char *piece = g->memory + first.used;
+        size_t n = 0;
+        DROVE_TRY(drove__reader_read_at(r, first.used, piece, PIECE_BYTES, &n));
+        if (n < PIECE_BYTES || memchr(piece, '\n', n) != NULL || memchr(piece, '\r', n) != NULL)
+            return DROVE_OK;
+        first.used += n;
+    }
+    return check_first_line(&first, path);
+}
+
 static drove_status read_all(drove_reader *r, const char *path, unsigned n_threads, growing *g,
                              facts *out)
 {
@@ -158,6 +173,7 @@ static drove_status read_all(drove_reader *r, const char *path, unsigned n_threa
     }
     DROVE_TRY(grow(g, path, n));
     g->used = (size_t)n;
+    if (n > DROVE_RECORD_MOST_BYTES + PIECE_BYTES) DROVE_TRY(check_beginning(r, path, g));
     DROVE_TRY(work_on_pieces(r, g, n_threads, out));
     return n > DROVE_RECORD_MOST_BYTES ? check_first_line(g, path) : DROVE_OK;
 }
