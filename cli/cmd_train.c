@@ -97,15 +97,27 @@ static void announce_example(const drove_options *options)
     fputc('\n', stderr);
 }
 
+/* The examples that a run judges itself by stay held out when it goes on with another end. */
+static void keep_validation(const char *before, drove_options *options)
+{
+    char until[DROVE_TEXT_SIZE];
+    const char *held = strstr(before, "validation=");
+    if (held == NULL || strstr(options->until, "validation=") != NULL) return;
+    int n = snprintf(until, sizeof until, "%.*s,%s", (int)strcspn(held, ","), held, options->until);
+    if (n > 0 && (size_t)n < sizeof until) memcpy(options->until, until, (size_t)n + 1);
+}
+
 /* Defaults, then the resumed run's, then the file's (or the example's, or the data alone), then the
  * flags. */
 static drove_status gather_options(const cli_args *args, drove_options *options)
 {
     const char *resume = cli_args_get(args, "resume", NULL);
+    char before[DROVE_TEXT_SIZE] = ""; /* --until of the resumed run */
     *options = drove_options_default();
     drove_status status = set_program_defaults(options);
     if (status == DROVE_OK && resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
         status = drove_options_resume(options, resume);
+        memcpy(before, options->until, sizeof before);
     }
     if (status == DROVE_OK && args->n_words > 0) {
         status = drove_data_is_named(args->word[0])
@@ -114,6 +126,7 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
     }
     if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
+    if (status == DROVE_OK) keep_validation(before, options);
     if (status == DROVE_OK) status = drove_options_validate(options);
     return status;
 }

@@ -28,7 +28,7 @@ void drove__report_search_print(const drove_search_facts *s, FILE *stream)
 {
     if (s->n == 0) return;
     const drove_candidate_facts *c = &s->candidate[s->chosen];
-    fprintf(stream, "  model       %s, the choice among %u", c->name, s->n);
-    if (c->n_tried > 0) fprintf(stream, ": loss %.4g of held-out examples", c->loss);
-    fprintf(stream, "; in %.1f s\n", s->seconds);
+    if (c->n_tried == 0) return; /* nothing was compared */
+    fprintf(stream, "  model       %s, the choice among %u; in %.1f s\n", c->name, s->n,
+            s->seconds);
 }

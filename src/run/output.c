@@ -87,22 +87,30 @@ static drove_status make_numbered(drove_run *run)
     return DROVE_OK;
 }
 
-static drove_status make_folder(drove_run *run)
+drove_status drove__output_check(const drove_options *opt)
 {
-    const char *folder = run->opt.out;
+    const char *folder = opt->out;
     struct stat info;
-    if (run->out_is_auto) return make_numbered(run);
-    if (mkdir(folder, 0777) == 0) return DROVE_OK;
-    if (errno != EEXIST) return fail_folder(run, errno);
-    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
+    if (*folder == '\0' || strcmp(folder, "auto") == 0 || stat(folder, &info) != 0) return DROVE_OK;
+    if (!S_ISDIR(info.st_mode)) {
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
     }
-    if (run->opt.resume[0] == '\0' && has_entries(folder)) {
+    if (opt->resume[0] == '\0' && has_entries(folder)) {
         return drove__fail(
             DROVE_E_EXISTS,
             "--out: expected a new or empty folder, found %s with files in it (--resume goes on)",
             folder);
     }
+    return DROVE_OK;
+}
+
+static drove_status make_folder(drove_run *run)
+{
+    const char *folder = run->opt.out;
+    if (run->out_is_auto) return make_numbered(run);
+    if (mkdir(folder, 0777) == 0) return DROVE_OK;
+    if (errno != EEXIST) return fail_folder(run, errno);
+    DROVE_TRY(drove__output_check(&run->opt));
     if (run->opt.resume[0] != '\0') remove_leftovers(folder);
     return DROVE_OK;
 }

@@ -31,6 +31,7 @@ typedef struct drove_search { /* n 0: nothing was compared */
     size_t                 n_rows, n_held; /* of each division */
     double                 lr;             /* of a run of the length found; 0: by trials as ever */
     double                 seconds;
+    bool                   is_standardised; /* losses are of targets with deviation 1 */
     drove_candidate_result candidate[DROVE_MOST_CANDIDATES];
 } drove_search;
 

@@ -24,7 +24,7 @@ if [ -n "$DROVE_SANITIZE" ] && [ -z "${DROVE_TEST_LONG-}" ]; then exit 0; fi # t
 # A label that follows from nothing is as good as guessed.
 awk 'BEGIN { srand(7); print "x,y"; for (i = 0; i < 300; i++) print rand() "," (rand() < 0.5) }' >noise.csv
 run_for 0 train noise.csv --label y --threads 1
-grep -q 'model: no candidate is better than the constant guess' err.txt || fail "noise: $(cat err.txt)"
+grep -q 'model: no candidate is at least 1 % better than a constant guess' err.txt || fail "noise: $(cat err.txt)"
 
 # An exclusive or: no linear model does better than a guess; a network is right up to the noise of 5 %.
 awk 'BEGIN { srand(5); print "x,z,y"
@@ -34,7 +34,7 @@ awk 'BEGIN { srand(5); print "x,z,y"
     } }' >xor.csv
 run_for 0 train xor.csv --label y --threads 1 --json --out first
 cp out.txt first.json
-grep -q 'model: mlp:.* chosen, loss .* (constant guess 0.69' err.txt || fail "expected a network: $(cat err.txt)"
+grep -q 'model: mlp:.* chosen: loss .*, a constant guess 0.69' err.txt || fail "expected a network: $(cat err.txt)"
 grep -q 'model: no candidate' err.txt && fail "a network is better than a guess: $(cat err.txt)"
 awk -v a="$(number test_accuracy out.txt)" 'BEGIN { exit !(a > 0.8) }' || fail "accuracy: $(cat out.txt)"
 for file in first/run.json first/summary.json; do
@@ -69,6 +69,14 @@ grep -q '"chosen": "' out.txt || fail "auto of digits: $(cat out.txt)"
 head -n 20 xor.csv >few.csv
 run_for 0 train few.csv --label y --test none --threads 1 --until epochs=1 --json
 grep -q '"model": "logistic"' out.txt || fail "few rows: $(cat out.txt)"
+grep -q 'model: logistic: fewer than 40 rows, so no models were compared' err.txt || fail "few rows: $(cat err.txt)"
+# A folder that is in use is refused before anything is compared.
+run train xor.csv --label y --threads 1 --out first
+[ "$status" = 2 ] && ! grep -q comparing err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
+# A longer run goes on with the same examples held out.
+awk 'BEGIN { srand(6); print "x,z,y"; for (i = 0; i < 4000; i++) { x = rand(); z = rand(); print x "," z "," (x > z) } }' >more.csv
+run_for 0 train more.csv --label y --threads 1 --model logistic --out on
+run_for 0 train --resume on --until epochs=200
 status=0
 "$DROVE" train --data - --label y --model auto <xor.csv >out.txt 2>err.txt || status=$?
 [ "$status" = 2 ] && grep -q 'model auto: expected data that can be read more than once' err.txt ||
