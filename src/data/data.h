@@ -59,6 +59,7 @@ typedef struct drove_storage {
      * [n_values] */
     char **class_name;
     size_t channels, height, width; /* of images; 0 = not images                              */
+    bool   has_feature_0;           /* LIBSVM: number 0 occurs, be it with the value 0 */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
     /* of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names */
     char                *row_names;

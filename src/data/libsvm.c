@@ -145,6 +145,7 @@ static void finish_indices(libsvm_file *f)
     drove_storage *s = f->storage;
     uint64_t base = f->base_given ? f->base : f->has_zero ? 0 : 1;
     s->index_base = (int)base;
+    s->has_feature_0 = f->has_zero;
     if (base == 1) {
         for (size_t i = 0; i < f->n_stored; i++) s->index[i]--;
     }

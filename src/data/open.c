@@ -8,6 +8,7 @@
 #include "data/match.h"
 #include "data/scale.h"
 #include "data/weights.h"
+#include "table/schema.h"
 
 #include <float.h>
 #include <math.h>
@@ -240,6 +241,22 @@ static void add_shape(source *from, const drove_storage *like)
     add_key(from, "channels", from->channels);
 }
 
+/* Rows made from a table, which must be encoded as the training data are. */
+static drove_status read_rows_like(const source *from, const drove_storage *like,
+                                   drove_storage **out)
+{
+    DROVE_TRY(from->format->read(&from->spec, from->part, NULL, out));
+    if ((*out)->schema != NULL && drove__schema_equal(like->schema, (*out)->schema))
+        return DROVE_OK;
+    drove__storage_release(*out);
+    *out = NULL;
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: expected rows of a table with the columns, categories and fill values "
+                       "of the training data, found others (the table itself is matched by the "
+                       "names of its columns)",
+                       from->spec.arg[0]);
+}
+
 /* Reads test data with the properties found in the training data. */
 static drove_status read_test(source *from, const drove_data *train, bool use_labels,
                               drove_storage **out)
@@ -257,6 +274,7 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     if (from->format->resizes && s->channels > 0) add_shape(from, s);
     if (s->schema != NULL && from->format->read_like != NULL)
         return from->format->read_like(&from->spec, s, use_labels, out);
+    if (s->schema != NULL && from->format->holds_all) return read_rows_like(from, s, out);
     if (s->schema != NULL)
         return drove__fail(DROVE_E_SHAPE,
                            "%s: expected a table, like the training data, so that columns can be "

@@ -14,6 +14,7 @@
 #include "table/schema.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 enum { SPANS = 16 }; /* of a sample, spread over the file */
+#define MEASURED_BYTES   ((size_t)256 << 10)
 #define CONVERT_BYTES    ((size_t)16 << 20)
 #define PIECE_MOST_BYTES ((size_t)256 << 20)
 
@@ -46,22 +48,38 @@ typedef struct reading {
     names names;
     drove_rows_writer *writer;
     uint64_t n_bytes;
+    size_t sample_bytes; /* of text */
+    uint64_t n_declared; /* ?features= of LIBSVM data; 0: not given */
+    bool has_beyond;     /* a number is n_declared: right only where they begin at 1 */
+    bool counts_classes; /* classes of the sample are whole numbers, which nobody asked for */
+    char number[2][24];  /* values of keys */
 } reading;
 
 /* ---- pieces of the file ---- */
 
+/* Whether a quote at text[i] opens a cell: only blanks stand between it and a separator, a line end
+ * or the begin.  So the table's reader has it (table/scan.h). */
+static bool opens_cell(const char *text, size_t i)
+{
+    while (i > 0 && text[i - 1] == ' ') i--;
+    return i == 0 || strchr(",;\t|\n\r", text[i - 1]) != NULL;
+}
+
 /* Behind the last line end that is outside quotes; 0: there is none. */
 static size_t find_cut(const reading *r, const char *text, size_t n)
 {
-    bool has_quotes = r->format->read_like != NULL && memchr(text, '"', n) != NULL;
-    const char *last = memrchr(text, '\n', n);
+    const char end = memchr(text, '\n', n) != NULL ? '\n' : '\r';
+    const bool has_quotes = r->format->read_like != NULL && memchr(text, '"', n) != NULL;
+    const char *last = memrchr(text, end, n);
     if (last == NULL) return 0;
     if (!has_quotes) return (size_t)(last - text) + 1;
     size_t cut = 0;
     bool is_inside = false;
     for (size_t i = 0; i < n; i++) {
-        if (text[i] == '"') is_inside = !is_inside;
-        else if (text[i] == '\n' && !is_inside) cut = i + 1;
+        if (text[i] == end && !is_inside) cut = i + 1;
+        if (text[i] != '"') continue;
+        if (is_inside && i + 1 < n && text[i + 1] == '"') i++; /* "" is one quote */
+        else if (is_inside || opens_cell(text, i)) is_inside = !is_inside;
     }
     return cut;
 }
@@ -147,7 +165,8 @@ static void add_spans(const char *path, char *text, size_t *n, size_t span_bytes
             ssize_t got = pread(fd, to, span_bytes, about.st_size / SPANS * i);
             char *first = got > 0 ? memchr(to, '\n', (size_t)got) : NULL;
             char *last = got > 0 ? memrchr(to, '\n', (size_t)got) : NULL;
-            if (first == NULL || last == first) continue;
+            bool has_quotes = got > 0 && memchr(to, '"', (size_t)got) != NULL;
+            if (first == NULL || last == first || has_quotes) continue;
             memmove(to, first + 1, (size_t)(last - first));
             *n += (size_t)(last - first);
         }
@@ -176,26 +195,34 @@ static drove_status make_sample(reading *r, drove_piece *out, char **text)
     return DROVE_OK;
 }
 
-static void add_key(reading *r, const char *key, const char *value)
+/* A key that may be there already. */
+static drove_status set_key(reading *r, const char *key, const char *value)
 {
     drove_spec *spec = &r->spec;
-    if (spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL) return;
+    for (unsigned i = 0; i < spec->n_keys; i++) {
+        if (strcmp(spec->key[i], key) != 0) continue;
+        spec->value[i] = value;
+        return DROVE_OK;
+    }
+    if (spec->n_keys == DROVE_SPEC_MAX_KEYS)
+        return drove__fail(DROVE_E_ARG, "%s: expected fewer than %d keys", spec->name,
+                           DROVE_SPEC_MAX_KEYS);
     spec->key[spec->n_keys] = key;
     spec->value[spec->n_keys++] = value;
+    return DROVE_OK;
 }
 
-/* A key that may be there already. */
-static void set_key(reading *r, const char *key, const char *value)
+static drove_status set_number(reading *r, unsigned i, const char *key, uint64_t number)
 {
-    for (unsigned i = 0; i < r->spec.n_keys; i++)
-        if (strcmp(r->spec.key[i], key) == 0) r->spec.value[i] = value;
-    add_key(r, key, value);
+    snprintf(r->number[i], sizeof r->number[i], "%llu", (unsigned long long)number);
+    return set_key(r, key, r->number[i]);
 }
 
 /* The header, which each piece then begins with. */
 static drove_status keep_head(reading *r)
 {
-    const size_t n = strcspn(r->text, "\n") + 1;
+    size_t n = strcspn(r->text, "\r\n");
+    n += strncmp(r->text + n, "\r\n", 2) == 0 ? 2 : 1;
     if (r->shape->schema == NULL || !r->shape->schema->has_header || n > r->n) return DROVE_OK;
     r->n_head = n;
     r->n -= n;
@@ -212,9 +239,26 @@ static drove_status read_sample(reading *r, drove_storage **out)
         r->spec.piece = &piece;
         status = r->format->read(&r->spec, 0, NULL, out);
         r->spec.piece = NULL;
+        r->sample_bytes = piece.n;
+        if (status != DROVE_OK) drove__fail_in(status, "in a sample of its lines");
     }
     free(text);
     return status;
+}
+
+static bool is_count(const char *text)
+{
+    double number;
+    return drove__label_number(text, strlen(text), &number) && number == floor(number);
+}
+
+/* Classes that are whole numbers: later rows may show that they are values. */
+static bool has_counts(const drove_storage *s)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    for (size_t i = 0; s->y_kind == DROVE_Y_CLASS && i < s->n_classes; i++)
+        if (!is_count(drove__class_text(s, i, number))) return false;
+    return s->y_kind == DROVE_Y_CLASS;
 }
 
 static drove_status learn(reading *r)
@@ -225,10 +269,13 @@ static drove_status learn(reading *r)
     if (status == DROVE_OK) status = drove__storage_describe(sample, r->shape);
     drove__storage_release(sample);
     DROVE_TRY(status);
-    add_key(r, "target", drove__target_name(r->shape->y_kind));
+    r->counts_classes = drove__spec_get(&r->spec, "target", NULL) == NULL && has_counts(r->shape);
+    DROVE_TRY(set_key(r, "target", drove__target_name(r->shape->y_kind)));
     if (strcmp(r->spec.name, "libsvm") == 0 && drove__spec_get(&r->spec, "base", NULL) == NULL) {
         r->finds_base = true;
-        add_key(r, "base", "0");
+        DROVE_TRY(drove__spec_u64(&r->spec, "features", 1, UINT32_MAX, &r->n_declared));
+        DROVE_TRY(set_key(r, "base", "0"));
+        if (r->n_declared > 0) DROVE_TRY(set_number(r, 0, "features", r->n_declared + 1));
     }
     r->shape->n_features = r->finds_base ? 0 : r->shape->n_features;
     return keep_head(r);
@@ -279,8 +326,16 @@ static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **m
     if (s->y_kind == DROVE_Y_VALUE) return DROVE_OK;
     *map = drove__grow(NULL, s->n_classes, sizeof **map);
     if (*map == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof **map);
-    for (size_t i = 0; i < s->n_classes; i++)
-        DROVE_TRY(number_of(&r->names, drove__class_text(s, i, number), &(*map)[i]));
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const char *name = drove__class_text(s, i, number);
+        if (r->counts_classes && !is_count(name))
+            return drove__fail(DROVE_E_DATA,
+                               "%s: in the lines from %llu on: expected whole numbers as labels, "
+                               "as in the sample, found \"%.40s\" (?target=value reads all as "
+                               "values, ?target=class as classes)",
+                               drove__reader_path(r->reader), (unsigned long long)r->line, name);
+        DROVE_TRY(number_of(&r->names, name, &(*map)[i]));
+    }
     return DROVE_OK;
 }
 
@@ -342,8 +397,10 @@ static void find_features(reading *r, const drove_storage *s)
 {
     if (!r->finds_base) return;
     if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
-    for (size_t i = 0; i < s->n_rows && !r->has_zero; i++)
-        r->has_zero = s->row_start[i] < s->row_start[i + 1] && s->index[s->row_start[i]] == 0;
+    r->has_zero = r->has_zero || s->has_feature_0;
+    for (size_t i = 0; i < s->n_rows && r->n_declared > 0 && !r->has_beyond; i++)
+        r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
+                        s->index[s->row_start[i + 1] - 1] == r->n_declared;
 }
 
 static drove_status write_piece(reading *r, const drove_piece *piece)
@@ -378,12 +435,27 @@ static drove_status write_pieces(reading *r)
     }
 }
 
+static drove_status settle_features(reading *r, bool is_shifted)
+{
+    drove_storage *s = r->shape;
+    if (r->finds_base) s->index_base = is_shifted;
+    s->n_features -= is_shifted;
+    if (r->n_declared == 0) return DROVE_OK;
+    s->n_features = (size_t)r->n_declared;
+    if (is_shifted || !r->has_beyond) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
+                       drove__reader_path(r->reader), (unsigned long long)r->n_declared - 1,
+                       (unsigned long long)r->n_declared, (unsigned long long)r->n_declared);
+}
+
 static drove_status commit(reading *r)
 {
     drove_storage *s = r->shape;
     uint32_t *map = NULL;
     bool has_classes = s->y_kind != DROVE_Y_VALUE;
     bool is_shifted = r->finds_base && !r->has_zero && s->n_features > 1;
+    DROVE_TRY(settle_features(r, is_shifted));
     if (has_classes) {
         map = drove__grow(NULL, r->names.n, sizeof *map);
         if (map == NULL) return drove__fail_nomem("classes", r->names.n * sizeof *map);
@@ -393,8 +465,6 @@ static drove_status commit(reading *r)
             return status;
         }
     }
-    if (r->finds_base) s->index_base = is_shifted;
-    s->n_features -= is_shifted;
     const drove_rows_end end = {.shape = s,
                                 .map = map,
                                 .n_map = r->names.n,
@@ -420,6 +490,43 @@ static drove_status open_reading(const char *text, reading *r)
     return DROVE_OK;
 }
 
+static void fini(reading *r)
+{
+    for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
+    free(r->names.text);
+    free(r->names.order);
+    free(r->text);
+    drove__rows_abort(r->writer);
+    drove__storage_release(r->shape);
+    drove__reader_close(r->reader);
+    drove__spec_fini(&r->spec);
+}
+
+/* The sample of a file; *text: its bytes. */
+static drove_status read_some(const char *spec, size_t piece_bytes, drove_data **out, size_t *text)
+{
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes};
+    reading r = {.opt = &opt, .line = 1};
+    drove_storage *s = NULL;
+    *out = NULL;
+    drove_status status = open_reading(spec, &r);
+    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
+    if (status == DROVE_OK) status = read_sample(&r, &s);
+    if (status == DROVE_OK) {
+        *out = calloc(1, sizeof **out);
+        if (*out == NULL) status = drove__fail_nomem("data set", sizeof **out);
+    }
+    *text = r.sample_bytes;
+    fini(&r);
+    if (status != DROVE_OK) {
+        drove__storage_release(s);
+        return status;
+    }
+    (*out)->storage = s;
+    (*out)->n_rows = s->n_rows;
+    return DROVE_OK;
+}
+
 static bool is_compressed(const char *path)
 {
     size_t n = strlen(path);
@@ -427,13 +534,27 @@ static bool is_compressed(const char *path)
            (n > 4 && strcmp(path + n - 4, ".zst") == 0);
 }
 
-/* A number of text takes about as many bytes as in memory. */
-static bool measure_text(const char *path, double *bytes)
+/* Bytes in memory of a byte of text, by the first lines; at least 1. */
+static double measure_sample(const char *spec)
 {
-    enum { INFLATED = 4 }; /* bytes of text of a compressed one */
+    drove_data *data;
+    drove_data_facts facts;
+    size_t text;
+    if (read_some(spec, MEASURED_BYTES, &data, &text) != DROVE_OK) return 1; /* it is said later */
+    drove_data_describe(data, &facts);
+    drove_data_destroy(data);
+    return fmax((double)facts.memory_bytes / (double)text, 1.0);
+}
+
+/* No more is found out than whether it may be above the limit. */
+static bool measure_text(const char *spec, const char *path, double limit, double *bytes)
+{
+    enum { INFLATED = 4 };   /* bytes of text of a compressed one */
+    enum { WIDENED = 1024 }; /* most bytes in memory of a byte of text */
     struct stat about;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
     *bytes = (double)about.st_size * (is_compressed(path) ? INFLATED : 1);
+    if (*bytes <= limit && *bytes * WIDENED > limit) *bytes *= measure_sample(spec);
     return true;
 }
 
@@ -451,7 +572,7 @@ static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
     return true;
 }
 
-bool drove__pieces_can(const char *text, double *bytes)
+bool drove__pieces_can(const char *text, double limit, double *bytes)
 {
     reading r = {0};
     bool can = open_reading(text, &r) == DROVE_OK;
@@ -461,7 +582,7 @@ bool drove__pieces_can(const char *text, double *bytes)
         can = measure_generated(&r.spec, &n, &each);
         if (can) *bytes = (double)n * each;
     } else {
-        can = can && r.format->reads_pieces && measure_text(r.spec.arg[0], bytes);
+        can = can && r.format->reads_pieces && measure_text(text, r.spec.arg[0], limit, bytes);
     }
     drove__spec_fini(&r.spec);
     return can;
@@ -471,12 +592,9 @@ bool drove__pieces_can(const char *text, double *bytes)
 
 static drove_status write_some(reading *r, uint64_t first, uint64_t n)
 {
-    char number[2][24];
     drove_storage *s;
-    snprintf(number[0], sizeof number[0], "%llu", (unsigned long long)n);
-    snprintf(number[1], sizeof number[1], "%llu", (unsigned long long)first);
-    set_key(r, "n", number[0]);
-    set_key(r, "first", number[1]);
+    DROVE_TRY(set_number(r, 0, "n", n));
+    DROVE_TRY(set_number(r, 1, "first", first));
     DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
     const drove_data view = {.storage = s, .n_rows = s->n_rows};
     drove_status status = drove__rows_append(r->writer, &view, NULL);
@@ -509,39 +627,10 @@ static drove_status write_generated(reading *r, const char *path)
     return status;
 }
 
-static void fini(reading *r)
-{
-    for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
-    free(r->names.text);
-    free(r->names.order);
-    free(r->text);
-    drove__rows_abort(r->writer);
-    drove__storage_release(r->shape);
-    drove__reader_close(r->reader);
-    drove__spec_fini(&r->spec);
-}
-
 drove_status drove__pieces_sample(const char *spec, size_t piece_bytes, drove_data **out)
 {
-    const drove_pieces_options opt = {.piece_bytes = piece_bytes};
-    reading r = {.opt = &opt, .line = 1};
-    drove_storage *s = NULL;
-    *out = NULL;
-    drove_status status = open_reading(spec, &r);
-    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
-    if (status == DROVE_OK) status = read_sample(&r, &s);
-    if (status == DROVE_OK) {
-        *out = calloc(1, sizeof **out);
-        if (*out == NULL) status = drove__fail_nomem("data set", sizeof **out);
-    }
-    fini(&r);
-    if (status != DROVE_OK) {
-        drove__storage_release(s);
-        return status;
-    }
-    (*out)->storage = s;
-    (*out)->n_rows = s->n_rows;
-    return DROVE_OK;
+    size_t text;
+    return read_some(spec, piece_bytes, out, &text);
 }
 
 drove_status drove__pieces_write(const char *spec, const char *path,
@@ -579,8 +668,9 @@ int drove_data_is_large(const char *from, const char *to)
 {
     drove_spec spec = {0};
     double bytes;
-    bool is_large = names_rows(to, &spec) && drove__pieces_can(from, &bytes) &&
-                    bytes > (double)drove__memory_available() / 8;
+    const double limit = (double)drove__memory_available() / 8;
+    bool is_large =
+        names_rows(to, &spec) && drove__pieces_can(from, limit, &bytes) && bytes > limit;
     drove__spec_fini(&spec);
     return is_large;
 }

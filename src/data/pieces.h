@@ -11,14 +11,15 @@
 #include "data/data.h"
 
 /* Whether data of this spec can be read so: text in libsvm or table, and rows that are generated
- * one by one.  *bytes: about what all of them take in memory. */
-bool drove__pieces_can(const char *spec, double *bytes);
+ * one by one.  *bytes: about what all of them take in memory; of text
+ * not more exactly than whether that is above the limit. */
+bool drove__pieces_can(const char *spec, double limit, double *bytes);
 
 typedef struct drove_pieces_options {
     size_t      piece_bytes; /* of text; a few times that is held in memory */
     size_t      block_bytes; /* of the file that is written; 0: usual */
     const char *source;      /* for the file that is written (data/rows_file.h); NULL: none */
-    /* Bytes of text read so far; NULL: nobody asks */
+    /* Bytes of text read so far; NULL: no reports */
     void (*progress)(void *context, uint64_t n_bytes);
     void *context;
 } drove_pieces_options;

@@ -99,6 +99,8 @@ static drove_status read_shape(drove_blocks *b, const json_t *o)
     DROVE_TRY(want_size(o, "features", UINT32_MAX, &s->n_features));
     DROVE_TRY(want_size(o, "classes", NAMES_MOST, &s->n_classes));
     DROVE_TRY(want_size(o, "values_per_row", UINT16_MAX, &s->n_values));
+    if (s->y_kind != DROVE_Y_VALUE && s->n_values > 1)
+        return drove__fail(DROVE_E_DATA, "its description: expected one value of a row of classes");
     DROVE_TRY(want_size(o, "channels", UINT16_MAX, &s->channels));
     DROVE_TRY(want_size(o, "height", UINT16_MAX, &s->height));
     DROVE_TRY(want_size(o, "width", UINT16_MAX, &s->width));
@@ -130,7 +132,9 @@ static drove_status read_names(drove_blocks *b, const json_t *names)
     if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        s->class_name[i] = strdup(name != NULL ? name : "");
+        if (name == NULL)
+            return drove__fail(DROVE_E_DATA, "its description: expected names as texts");
+        s->class_name[i] = strdup(name);
         if (s->class_name[i] == NULL) return drove__fail_nomem("class names", n);
     }
     return DROVE_OK;
@@ -139,6 +143,8 @@ static drove_status read_names(drove_blocks *b, const json_t *names)
 static drove_status read_map(drove_blocks *b, rows_file *f, const json_t *map)
 {
     if (map == NULL) return DROVE_OK;
+    if (!json_is_array(map))
+        return drove__fail(DROVE_E_DATA, "its description: expected \"class_map\" as a list");
     f->n_map = json_array_size(map);
     f->map = drove__grow(NULL, f->n_map, sizeof *f->map);
     if (f->map == NULL) return drove__fail_nomem("classes", f->n_map * sizeof *f->map);
@@ -170,6 +176,9 @@ static drove_status read_block_entry(drove_blocks *b, rows_file *f, const json_t
               lay.size_bytes <= f->end - (uint64_t)offset;
     if (!is_good)
         return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
+    if (i > 0 && (uint64_t)offset <= f->block[i - 1].offset)
+        return drove__fail(DROVE_E_DATA, "its description: block %zu is not behind the one before",
+                           i);
     f->block[i] = (rows_block){.offset = (uint64_t)offset,
                                .hash = strtoull(hash, NULL, 16),
                                .value_hash = strtoull(value_hash, NULL, 16)};
@@ -415,6 +424,9 @@ drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
     if (b->impl == NULL) status = drove__fail_nomem(spec->arg[0], sizeof(rows_file));
     if (status == DROVE_OK) {
         status = read_description(b, b->impl);
+        b->shape->n_rows = b->n_rows;
+        if (status == DROVE_OK)
+            status = drove__storage_check_description(b->shape, "its description");
         if (status != DROVE_OK) drove__fail_in(status, "%s", spec->arg[0]);
     }
     if (status != DROVE_OK) {

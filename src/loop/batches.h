@@ -17,7 +17,7 @@
 /* false: none until the next open.  A batch that could not be loaded is *status, with its text. */
 bool drove__batches_next(drove_worker *w, drove_task *task, drove_batch *batch,
                          drove_status *status);
-/* No further batch is asked for before the worker parks. */
+/* The engine has read the batch in hand, or the worker parks. */
 void drove__batches_end(drove_worker *w);
 /* While the device computes: the batch after this one, if it can be known now, begins to be copied.
  * Does nothing for other engines. */

@@ -330,6 +330,8 @@ static drove_status step_published(drove_worker *w, const drove_task *task,
     const float *theta =
         w->is_resident ? NULL : drove__optim_theta(loop->optim, &w->optim, view.vector);
     drove_status status = compute(w, batch, theta, &c, &done);
+    /* Others may wait for a window that this batch holds back, before they meet this worker. */
+    if (loop->stream != NULL) drove__batches_end(w);
     t[2] = now(w);
     if (status == DROVE_OK && !is_sliced)
         drove__optim_prepare(loop->optim, &w->optim, view.vector, grad.value, grad.span,

@@ -15,9 +15,12 @@
 #include "run/choose.h"
 #include "run/ranks.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,9 @@ static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memo
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
 static const double PIECES_IN_MEMORY = 24.0;
 static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
-static const double BLOCKS_IN_MEMORY = 512.0, LEAST_BLOCK = 4 << 10, MOST_BLOCK = 1 << 20;
+static const double BLOCKS_IN_MEMORY = 512.0, MOST_BLOCKS = 50000.0;
+static const double LEAST_BLOCK = 4 << 10, MOST_BLOCK = 8 << 20;
+enum { READER = 1 };
 static const size_t MOST_TEST_ROWS = 50000;
 
 static double memory_of(const drove_options *opt)
@@ -56,8 +61,8 @@ static double resident_bytes(void)
 static drove_status refuse(const char *option, const char *value, const char *expected)
 {
     return drove__fail(DROVE_E_ARG,
-                       "--%s %s: expected %s, as the training data are larger than --memory and "
-                       "stay on disk",
+                       "--%s %s: expected %s, as the training data stay on disk (--memory, "
+                       "?window)",
                        option, value, expected);
 }
 
@@ -91,19 +96,51 @@ static drove_status check_options(const drove_run *run, bool is_quantised)
 
 typedef struct cache {
     char path[PATH_MAX];
-    char source[2 * DROVE_TEXT_SIZE]; /* what it is made from: spec, size and time of the file */
+    char source[DROVE_SPEC_SIZE + 512]; /* what it is made from: spec, file, size, time ... */
+    size_t block_bytes;
 } cache;
 
+/* A power of two, so that nearly the same memory finds the same cache. */
+static size_t round_down(double bytes, double least, double most)
+{
+    return (size_t)exp2(floor(log2(fmin(fmax(bytes, least), most))));
+}
+
+static size_t piece_bytes(double memory)
+{
+    return round_down(memory / PIECES_IN_MEMORY, LEAST_PIECE, MOST_PIECE);
+}
+
+/* Not too many: each takes some hundred bytes of memory to describe. */
+static size_t block_bytes(double memory, double text_bytes)
+{
+    double block = fmax(memory / BLOCKS_IN_MEMORY, text_bytes / MOST_BLOCKS);
+    return round_down(block, LEAST_BLOCK, MOST_BLOCK);
+}
+
 /* A cache of another file, or of a file that has changed, has another name. */
-static bool name_cache(const char *data, const struct stat *file, cache *c)
+static drove_status name_cache(const drove_options *opt, const char *data, const char *path,
+                               double memory, cache *c)
 {
     char folder[PATH_MAX - 64];
-    if (!drove__cache_folder(folder, sizeof folder)) return false;
-    snprintf(c->source, sizeof c->source, "%s %lld %lld.%09ld", data, (long long)file->st_size,
-             (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec);
+    struct stat file = {0}; /* of generated data: no file */
+    if (!drove__cache_folder(folder, sizeof folder))
+        return drove__fail(DROVE_E_FILE,
+                           "--memory %s: expected a folder for a file of rows, "
+                           "$XDG_CACHE_HOME/drove or ~/.cache/drove, found none that can be "
+                           "written (drove data convert DATA rows:FILE writes them elsewhere)",
+                           opt->memory[0] != '\0' ? opt->memory : "auto");
+    (void)stat(path, &file);
+    /* READER: another number where a change of the readers changes what a text means */
+    snprintf(c->source, sizeof c->source, "%d %s %llu:%llu %lld %lld.%09ld %lld.%09ld %zu %zu",
+             READER, data, (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+             (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+             (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec, piece_bytes(memory),
+             block_bytes(memory, (double)file.st_size));
     snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
              (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
-    return true;
+    c->block_bytes = block_bytes(memory, (double)file.st_size);
+    return DROVE_OK;
 }
 
 /* Whether the file is the one that this cache would be. */
@@ -118,21 +155,33 @@ static bool is_cached(const cache *c)
     return is_same;
 }
 
-static size_t piece_bytes(double memory)
+/* PATH.tmp.PROCESS.N of processes that were ended while they wrote. */
+static void remove_leftovers(const char *path)
 {
-    return (size_t)fmin(fmax(memory / PIECES_IN_MEMORY, LEAST_PIECE), MOST_PIECE);
+    char folder[PATH_MAX], prefix[NAME_MAX + 1];
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    snprintf(prefix, sizeof prefix, "%s.tmp.", name);
+    DIR *all = opendir(folder);
+    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) continue;
+        long process = strtol(e->d_name + strlen(prefix), NULL, 10);
+        if (process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH)
+            (void)unlinkat(dirfd(all), e->d_name, 0);
+    }
+    if (all != NULL) closedir(all);
 }
 
 static drove_status write_cache(drove_run *run, const char *data, const cache *c, double memory)
 {
     const uint64_t begun_ns = drove__now_ns();
-    const double block = fmin(fmax(memory / BLOCKS_IN_MEMORY, LEAST_BLOCK), MOST_BLOCK);
     const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
-                                      .block_bytes = (size_t)block,
+                                      .block_bytes = c->block_bytes,
                                       .source = c->source};
     drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
                    c->path);
     (void)unlink(c->path);
+    remove_leftovers(c->path);
     DROVE_TRY(drove__pieces_write(data, c->path, &opt));
     (void)malloc_trim(0); /* so that what was needed for it counts no more */
     drove__run_say(run, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
@@ -157,23 +206,24 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
 }
 
 /* The data's spec in full where they are text whose rows are larger than the memory, else NULL; the
- * caller frees it.  c may be NULL. */
-static drove_status find_text(const char *data, double memory, cache *c, char **out)
+ * caller frees it. */
+static drove_status find_text(const char *data, double memory, char **out)
 {
-    drove_spec spec = {0};
-    struct stat about = {0}; /* of generated data: no file */
     double bytes;
-    *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
-    drove_status status = drove__spec_parse(*out, &spec);
-    bool is_text =
-        status == DROVE_OK && drove__pieces_can(*out, &bytes) && bytes > PART_IN_MEMORY * memory;
-    if (is_text) (void)stat(spec.arg[0], &about);
-    is_text = is_text && (c == NULL || name_cache(*out, &about, c));
-    drove__spec_fini(&spec);
-    if (is_text) return DROVE_OK;
+    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, &bytes) && bytes > PART_IN_MEMORY * memory)
+        return DROVE_OK;
     free(*out);
     *out = NULL;
+    return DROVE_OK;
+}
+
+static drove_status find_cache(const drove_options *opt, const char *text, double memory, cache *c)
+{
+    drove_spec spec = {0};
+    drove_status status = drove__spec_parse(text, &spec);
+    if (status == DROVE_OK) status = name_cache(opt, text, spec.arg[0], memory, c);
+    drove__spec_fini(&spec);
     return status;
 }
 
@@ -183,8 +233,9 @@ static drove_status use_cache(drove_run *run, char *data, size_t size, double me
     char *text;
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
-    drove_status status = find_text(data, memory, c, &text);
-    if (text != NULL) status = check_options(run, false);
+    drove_status status = find_text(data, memory, &text);
+    if (text != NULL) status = find_cache(&run->opt, text, memory, c);
+    if (text != NULL && status == DROVE_OK) status = check_options(run, false);
     if (text != NULL && status == DROVE_OK && !is_cached(c))
         status = write_cache(run, text, c, memory);
     if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
@@ -276,17 +327,38 @@ drove_status drove__disk_open(drove_run *run, char *data, size_t size, const cha
     return open_parts(run, data, test);
 }
 
+/* Of a file that is read by blocks: some of them; *out NULL: the data fit into memory. */
+static drove_status sample_blocks(const drove_options *opt, const char *data, drove_data **out)
+{
+    drove_blocks *blocks;
+    uint64_t window;
+    *out = NULL;
+    DROVE_TRY(open_blocks(opt, data, memory_of(opt), &blocks, &window));
+    if (blocks == NULL) return DROVE_OK;
+    const drove_stream_options stream = {.blocks = blocks,
+                                         .seed = opt->seed,
+                                         .memory = (uint64_t)memory_of(opt),
+                                         .clock = &drove__clock_real};
+    drove_stream *s;
+    DROVE_TRY(drove__stream_open(&stream, &s));
+    *out = drove__stream_take_sample(s);
+    drove__stream_destroy(s);
+    return DROVE_OK;
+}
+
 drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
     drove_data *none;
     *out = NULL;
     DROVE_TRY(drove__problem_specs(opt, data, test));
-    DROVE_TRY(find_text(data, memory_of(opt), NULL, &text));
-    if (text == NULL) return DROVE_OK;
-    drove_status status = drove__pieces_sample(text, piece_bytes(memory_of(opt)), out);
-    if (status == DROVE_OK)
-        status = drove__data_finish_open(text, "", opt->seed, *out, NULL, &none);
+    DROVE_TRY(find_text(data, memory_of(opt), &text));
+    drove_status status = text != NULL
+                              ? drove__pieces_sample(text, piece_bytes(memory_of(opt)), out)
+                              : sample_blocks(opt, data, out);
+    if (status == DROVE_OK && *out != NULL)
+        status =
+            drove__data_finish_open(text != NULL ? text : data, "", opt->seed, *out, NULL, &none);
     free(text);
     if (status == DROVE_OK) return DROVE_OK;
     drove_data_destroy(*out);
@@ -301,6 +373,22 @@ size_t drove__disk_held_rows(const drove_run *run)
 
 /* ---- the windows ---- */
 
+static drove_status check_room(const drove_run *run, double left)
+{
+    const double mib = 1 << 20, least = drove__stream_least_bytes(run->stream);
+    if (left >= least) return DROVE_OK;
+    if (run->window_bytes > 0)
+        return drove__fail(DROVE_E_ARG, "?window=%llu: expected at least %.0f bytes, two blocks",
+                           (unsigned long long)run->window_bytes, ceil(least));
+    const double other = memory_of(&run->opt) - left;
+    return drove__fail(DROVE_E_ARG,
+                       "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
+                       "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
+                       run->opt.memory[0] != '\0' ? run->opt.memory : "auto",
+                       ceil((other + least) / mib), other / mib, least / mib,
+                       memory_of(&run->opt) / mib);
+}
+
 drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
@@ -308,6 +396,7 @@ drove_status drove__disk_begin(drove_run *run)
     double left =
         memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
     if (run->window_bytes > 0) left = (double)run->window_bytes;
+    DROVE_TRY(check_room(run, left));
     const drove_stream_start start = {.like = run->train,
                                       .memory = left,
                                       .target_shift = run->target_shift,
@@ -327,6 +416,17 @@ drove_status drove__disk_begin(drove_run *run)
 drove_status drove__disk_order(drove_run *run)
 {
     if (run->stream == NULL) return DROVE_OK;
-    drove__order_read_windows(&run->loop->order, drove__stream_windows(run->stream));
+    const drove_windows *w = drove__stream_windows(run->stream);
+    drove__order_read_windows(&run->loop->order, w);
+    /* Workers that wait for each other must not be three windows apart. */
+    const uint64_t batch = run->loop->order.batch, least = 2 * (uint64_t)run->plan.n_workers;
+    const uint64_t n = drove__windows_rows(w, 0) / batch;
+    if (n < least)
+        return drove__fail(DROVE_E_ARG,
+                           "--memory: expected windows of at least %llu batches of %llu examples, "
+                           "two for each worker, found room for %llu (more memory, a larger "
+                           "?window=, or a smaller --batch)",
+                           (unsigned long long)least, (unsigned long long)batch,
+                           (unsigned long long)n);
     return DROVE_OK;
 }

@@ -9,9 +9,9 @@
 
 #include "run/run.h"
 
-/* Opens the data of these specs so if --memory asks for it: run->stream is set then, and
- * run->train, run->test and run->kept.  Text is written to a file of rows in the cache first, whose
- * spec then is data[size].  Errors: those of drove__stream_open; DROVE_E_ARG (options
+/* Opens the data for reading from disk if they are larger than --memory: run->stream is set then,
+ * and run->train, run->test and run->kept.  Text is written to a file of rows in the cache first,
+ * whose spec then is data[size].  Errors: those of drove__stream_open; DROVE_E_ARG (options
  * that need all data in memory). */
 drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test);
 

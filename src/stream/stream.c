@@ -14,7 +14,7 @@
 enum {
     N_WINDOWS = 2,
     LEAST_BLOCKS = 4,   /* whole ones, to hold some out and have two windows */
-    SAMPLE_BLOCKS = 64, /* so that rows in some order do not deceive */
+    SAMPLE_BLOCKS = 64, /* enough places that sorted rows do not bias the sample */
     SAMPLE_PART = 10,   /* of the file's blocks at most one in so many */
     SAMPLE_ROWS = 1 << 16,
     MEMORY_PART = 16, /* of the memory at most one in so many bytes */
@@ -45,8 +45,8 @@ struct drove_stream {
     pthread_t thread;
     uint64_t batch;      /* 0: nothing is to be read yet */
     uint64_t next, skip; /* the window to read next, and batches of it that were trained before */
-    /* Of the seeks so far.  Also read without the lock: a reading that nobody wants any more is
-     * given up, which only saves time, so relaxed does. */
+    /* Of the seeks so far.  Also read without the lock, relaxed: no other data depends on it; it
+     * only ends a reading early. */
     _Atomic uint64_t n_seeks;
     drove_status status; /* of reading, with its text */
     char error[DROVE_ERROR_TEXT_SIZE];
@@ -111,7 +111,7 @@ static uint64_t count_batches(const drove_stream *s, uint64_t window)
     return (drove__windows_rows(&s->windows, window) + s->batch - 1) / s->batch;
 }
 
-/* Comes and goes with the lock held. */
+/* Called and left with the lock held. */
 static void read_next(drove_stream *s)
 {
     const uint64_t window = s->next++, seek = atomic_load(&s->n_seeks);
@@ -327,8 +327,8 @@ static drove_status open_parts(drove_stream *s, const drove_stream_options *opt)
     uint64_t n_held = 0;
     if (n < LEAST_BLOCKS)
         return drove__fail(DROVE_E_SHAPE,
-                           "%s: expected at least %d blocks of %zu rows to read by blocks, found "
-                           "%llu (drove data convert writes others: ?block=BYTES)",
+                           "%s: expected at least %d whole blocks of %zu rows to read from disk, "
+                           "found %llu (of rows:FILE a smaller ?block=BYTES gives more)",
                            s->blocks->path, LEAST_BLOCKS, s->blocks->block_rows,
                            (unsigned long long)n);
     if (opt->held_rows > 0) n_held = choose_blocks(s, opt->memory, opt->held_rows, n);
@@ -422,12 +422,12 @@ static drove_status allocate(drove_stream *s, double memory, const uint64_t *sto
                              const uint64_t *label)
 {
     uint64_t least = 1, most = s->windows.n_whole;
-    if (bytes_of(s, 1, stored, label) > memory)
-        return drove__fail(DROVE_E_ARG,
-                           "--memory: expected room for two blocks of %s beside the model and the "
-                           "samples, %.1f MiB, found %.1f MiB",
-                           s->blocks->path, bytes_of(s, 1, stored, label) / (1 << 20),
-                           memory / (1 << 20));
+    /* the rows of both windows have numbers of 32 bits */
+    const uint64_t numbers = (UINT32_MAX / N_WINDOWS - s->windows.short_rows - 1);
+    if (most > numbers / s->blocks->block_rows) most = numbers / s->blocks->block_rows;
+    if (most < 1 || bytes_of(s, 1, stored, label) > memory)
+        return drove__fail(DROVE_E_ARG, "%s: expected room for two blocks, found %.0f bytes",
+                           s->blocks->path, memory);
     while (least < most) { /* least fits */
         uint64_t middle = least + (most - least + 1) / 2;
         if (bytes_of(s, middle, stored, label) <= memory) least = middle;
@@ -441,6 +441,19 @@ static drove_status allocate(drove_stream *s, double memory, const uint64_t *sto
     s->window_bytes = bytes_of(s, w->per_window, stored, label);
     return drove__blocks_storage(s->blocks, (size_t)(N_WINDOWS * w->window_rows),
                                  N_WINDOWS * stored[n], N_WINDOWS * label[n], &s->data->storage);
+}
+
+double drove__stream_least_bytes(const drove_stream *s)
+{
+    uint64_t *stored = NULL, *label = NULL;
+    double bytes = 0;
+    const drove_blocks *b = s->blocks;
+    if (sum_largest(b->first_stored, b->n_blocks, &stored) == DROVE_OK &&
+        sum_largest(b->first_label, b->n_blocks, &label) == DROVE_OK)
+        bytes = bytes_of(s, 1, stored, label);
+    free(stored);
+    free(label);
+    return bytes;
 }
 
 static drove_status make_data(drove_stream *s, const drove_stream_start *start)

@@ -31,7 +31,7 @@ typedef struct drove_stream_options {
     const drove_clock *clock;
 } drove_stream_options;
 
-/* Errors: DROVE_E_SHAPE (less than two blocks to train on), DROVE_E_NOMEM, those of reading. */
+/* Errors: DROVE_E_SHAPE (fewer than four whole blocks), DROVE_E_NOMEM, those of reading. */
 drove_status drove__stream_open(const drove_stream_options *opt, drove_stream **out);
 void         drove__stream_destroy(drove_stream *s); /* NULL accepted */
 
@@ -49,8 +49,11 @@ typedef struct drove_stream_start {
         *target_scale; /* [n_values] of values; NULL: as they are.  Borrowed */
 } drove_stream_start;
 
-/* Makes the windows and starts the thread.  Errors: DROVE_E_ARG (not memory for two windows of one
- * block each: how much it takes), DROVE_E_NOMEM, DROVE_E_SYSTEM. */
+/* What two windows of one block each take. */
+double drove__stream_least_bytes(const drove_stream *s);
+
+/* Makes the windows and starts the thread.  Errors: DROVE_E_ARG (memory for less than that),
+ * DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__stream_begin(drove_stream *s, const drove_stream_start *start);
 
 /* After begin; both belong to the stream. */
@@ -60,7 +63,7 @@ const drove_windows *drove__stream_windows(const drove_stream *s);
 /* Batches of this size will be trained from `number` on. */
 void drove__stream_seek(drove_stream *s, uint64_t batch, uint64_t number);
 
-/* Until the window is in memory.  Errors: those of reading; that of a cancel. */
+/* Waits until the window is in memory.  Errors: those of reading; that of a cancel. */
 drove_status drove__stream_wait(drove_stream *s, uint64_t window);
 bool         drove__stream_has(drove_stream *s, uint64_t window);
 /* So many batches of the window are trained; none of its rows is read for them any more. */

@@ -44,6 +44,15 @@ done
 run_for 0 train --data 'rows:d.rows?window=800KiB' --model mlp:16 --strategy hogwild --workers cpu:0+fake --until epochs=1 --lr 0.05 --quiet
 run_for 0 train --data 'rows:d.rows?window=800KiB&crop=24x24' --model mlp:16 --loaders 1 --threads 1 --until epochs=1 --lr 0.05 --quiet
 
+# Workers that meet, with windows of few batches: nobody waits for a window that another one holds back.
+for strategy in sync local easgd-sync3 allreduce softsync ssp:1; do
+    timeout -s KILL 60 "$DROVE" train --defaults classic --data 'rows:train.rows?window=60KiB' --test none --model logistic --lr 0.01 \
+        --batch 20 --strategy $strategy --threads 3 --until epochs=20 --out none --quiet >out.txt 2>err.txt ||
+        fail "$strategy with small windows: status $?: $(cat err.txt)"
+done
+run train --data 'rows:train.rows?window=60KiB' --test none --model logistic --lr 0.1 --batch 400 --threads 3 --strategy sync
+[ "$status" = 2 ] && grep -q 'expected windows of at least 6 batches of 400 examples' err.txt || fail "$status: $(cat err.txt)"
+
 # ---- --resume ----
 # In the middle of a window: bit for bit what one run gives.
 common="--model logistic --threads 1 --lr 0.1 --batch 8 --test none --quiet"
@@ -59,13 +68,23 @@ awk 'BEGIN { srand(4); print "a,b,c,y"
         print a "," b "," (i % 3 ? "red" : "blue") "," (a - b + (i % 3 ? 0.3 : 0) > 0.2 ? "yes" : "no") } }' >t.csv
 # The process itself takes more than that: it says so, with what it needs.
 run train --defaults auto --data t.csv --label y --memory 1MiB --model logistic --out none --until epochs=3
-[ "$status" = 2 ] && grep -q -e '--memory: expected room for two blocks of' err.txt || fail "$status: $(cat err.txt)"
+[ "$status" = 2 ] && grep -q -e '--memory 1MiB: expected at least [0-9]* MiB: [0-9]* MiB for the program' err.txt || fail "$status: $(cat err.txt)"
 [ "$(ls cache/drove/*.rows | wc -l)" = 1 ] || fail "expected one file in the cache: $(ls cache/drove)"
 cached=$(ls cache/drove/*.rows)
 run_for 0 data info "rows:$cached"
 grep -q '^rows      60000' out.txt || fail "$(cat out.txt)"
 run_for 0 train --data "rows:$cached?window=200KiB&scale=standard" --model logistic --lr 0.1 --until epochs=2 --threads 1 --out text --json
 awk -v a="$(number test_accuracy out.txt)" 'BEGIN { exit !(a > 0.95) }' || fail "text: $(number test_accuracy out.txt)"
+# Rows made from a table are data to test on where they are encoded alike.
+run_for 0 eval text --data "rows:$cached"
+# Another file of the same name, size and time has a cache of its own.
+mkdir -p a b
+for f in a b; do awk -v f=$f 'BEGIN { print "x,y"; for (i = 0; i < 90000; i++) print (i + (f == "b")) % 10 "," i % 2 }' >$f/t.csv; touch -d 2024-01-01 $f/t.csv; done
+for f in a b; do (cd $f && run train --defaults auto --data t.csv --label y --memory 1MiB --model logistic --out none); done
+[ "$(ls cache/drove/*.rows | wc -l)" = 3 ] || fail "expected a cache for each file: $(ls cache/drove)"
+# Nowhere to write it.
+XDG_CACHE_HOME=/dev/null run train --defaults auto --data t.csv --label y --memory 1MiB --model logistic --out none
+[ "$status" = 2 ] && grep -q 'expected a folder for a file of rows' err.txt || fail "$status: $(cat err.txt)"
 # The model knows the columns by name.
 printf 'c,b,a\nred,0.9,0.05\nblue,0.1,0.95\n' >new.csv
 run_for 0 predict text --data new.csv
@@ -88,7 +107,7 @@ refuses() {
     run train --data 'rows:train.rows?window=60KiB' --model logistic --lr 0.1 --until epochs=1 --quiet $1
     [ "$status" = 2 ] && grep -q -e "$2" err.txt || fail "$1: $status: $(cat err.txt)"
 }
-refuses '--shard own --threads 2' 'shard own: expected whole, as the training data are larger than --memory'
+refuses '--shard own --threads 2' 'shard own: expected whole, as the training data stay on disk'
 refuses '--order random' 'order random: expected shuffle'
 refuses '--features rff:64' 'features rff:64: expected none'
 refuses '--strategy hogbatch --threads 2' 'expected one whose workers take batches themselves'
@@ -96,4 +115,4 @@ refuses '--strategy hogwild --workers 2' 'threads'
 refuses '--memory 5m' '\-\-memory: expected a whole number with an optional KiB, MiB or GiB'
 run_for 0 data convert 'synth:logistic?n=90&d=20' 'rows:few.rows?block=8KiB'
 run train --data 'rows:few.rows?window=60KiB' --model logistic
-[ "$status" = 2 ] && grep -q 'expected at least 4 blocks of' err.txt || fail "$status: $(cat err.txt)"
+[ "$status" = 2 ] && grep -q 'expected at least 4 whole blocks of' err.txt || fail "$status: $(cat err.txt)"

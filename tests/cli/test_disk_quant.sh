@@ -46,9 +46,8 @@ grep -q '"precision": "D8i16M16"' disk.json || fail "$(cat disk.json)"
 make "$dense" D16 160000
 options="--model logistic --lr 0.1 --until epochs=1 --threads 1"
 run train --data quant:D16 $options --quiet --memory 1MiB
-[ "$status" = 2 ] && grep -q -e '--memory: expected room for two blocks of' err.txt || fail "$status: $(cat err.txt)"
-memory=$(sed -n 's/.*samples, \([0-9.]*\) MiB, found -\([0-9.]*\) MiB.*/\1 \2/p' err.txt |
-    awk '{ printf "%d", 1.15 * ($1 + $2 + 3) }')
+[ "$status" = 2 ] && grep -q -e '--memory 1MiB: expected at least' err.txt || fail "$status: $(cat err.txt)"
+memory=$(sed -n 's/.*expected at least \([0-9]*\) MiB.*/\1/p' err.txt | awk '{ printf "%d", 1.15 * ($1 + 3) }')
 if [ $((memory * 1024 * 6 / 10)) -lt $(($(wc -c <D16) / 1024)) ]; then
     run_for 0 train --data quant:D16 $options --memory "${memory}MiB" --json
     grep -q 'read from disk while they are trained on' err.txt || fail "--memory ${memory}MiB: $(cat err.txt)"

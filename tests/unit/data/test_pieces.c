@@ -90,6 +90,70 @@ static void tables_are_the_same(void **state)
     }
 }
 
+/* Quotes inside a cell open nothing; line ends may be CR; quoted cells may come late. */
+static void odd_texts_are_the_same(void **state)
+{
+    (void)state;
+    FILE *inside = fopen("pieces_inside.csv", "w"), *cr = fopen("pieces_cr.csv", "w");
+    FILE *late = fopen("pieces_late.csv", "w");
+    fprintf(inside, "size,note,y\n");
+    fprintf(cr, "size,note,y\r");
+    fprintf(late, "size,note,y\n");
+    for (int i = 0; i < 900; i++) {
+        const char *note = i == 5 ? "it is 5\" long" : i % 3 == 0 ? "\"two\nlines\"" : "one";
+        fprintf(inside, "%d.5,%s,%d\n", i % 50, note, i % 2);
+        fprintf(cr, "%d.5,%s,%d\r", i % 50, i % 3 == 0 ? "some" : "one", i % 2);
+        fprintf(late, "%d.5,%s,%d\n", i % 50, i < 300 || i % 3 ? "one" : "\"two\nlines\"", i % 2);
+    }
+    fclose(inside);
+    fclose(cr);
+    fclose(late);
+    compare("table:pieces_inside.csv?label=y", 4000);
+    compare("table:pieces_cr.csv?label=y", 4000);
+    /* the sample has no such cell, so it counts as missing; but every row is there */
+    write_pieces("table:pieces_late.csv?label=y", 3000);
+    drove_data *rows = open_data("rows:" FILE_NAME);
+    assert_int_equal(rows->n_rows, 900);
+    drove_data_destroy(rows);
+}
+
+/* ?features= with numbers from 1 and from 0; a 0 that is not stored. */
+static void declared_features_are_the_same(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"1 1:2 30:1\n0 2:1\n", "1 0:2 29:1\n0 2:1\n",
+                                       "1 0:0 3:1\n0 29:1\n"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        FILE *f = fopen("pieces_few.svm", "w");
+        for (int k = 0; k < 100; k++) fputs(k == 50 ? text[i] : "1 5:1\n", f);
+        fclose(f);
+        compare("libsvm:pieces_few.svm?features=30", 100);
+        compare("libsvm:pieces_few.svm", 100);
+    }
+    FILE *f = fopen("pieces_few.svm", "w");
+    for (int k = 0; k < 100; k++) fputs(k == 50 ? "1 0:1 30:1\n" : "1 5:1\n", f);
+    fclose(f);
+    const drove_pieces_options opt = {.piece_bytes = 100};
+    (void)unlink(FILE_NAME);
+    assert_int_equal(drove__pieces_write("libsvm:pieces_few.svm?features=30", FILE_NAME, &opt),
+                     DROVE_E_DATA);
+}
+
+/* What the sample takes for classes, later rows may show to be values. */
+static void late_values_are_told(void **state)
+{
+    (void)state;
+    FILE *f = fopen("pieces_kind.csv", "w");
+    fprintf(f, "x,y\n");
+    for (int i = 0; i < 2000; i++) fprintf(f, i == 1711 ? "1,0.25\n" : "%d,%d\n", i % 7, i % 3);
+    fclose(f);
+    const drove_pieces_options opt = {.piece_bytes = 1000};
+    (void)unlink(FILE_NAME);
+    assert_int_equal(drove__pieces_write("table:pieces_kind.csv?label=y", FILE_NAME, &opt),
+                     DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "expected whole numbers as labels"));
+}
+
 /* A row that is no row, far behind the sample, is named by its line of the file. */
 static void errors_name_lines_of_the_file(void **state)
 {
@@ -140,6 +204,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libsvm_is_the_same),
         cmocka_unit_test(tables_are_the_same),
+        cmocka_unit_test(odd_texts_are_the_same),
+        cmocka_unit_test(declared_features_are_the_same),
+        cmocka_unit_test(late_values_are_told),
         cmocka_unit_test(errors_name_lines_of_the_file),
         cmocka_unit_test(generated_rows_are_the_same),
         cmocka_unit_test(samples_are_spread),
