@@ -187,7 +187,8 @@ static drove_status make_sample(reading *r, drove_piece *out, char **text)
     memcpy(*text, first.text, first.n);
     *out = (drove_piece){.text = *text, .n = first.n, .first_line = 1};
     bool is_plain = drove__reader_plain_bytes(r->reader) != UINT64_MAX;
-    bool may_span = is_plain && !r->is_over && memchr(first.text, '"', first.n) == NULL;
+    bool may_span = is_plain && !r->is_over && memchr(first.text, '"', first.n) == NULL &&
+                    memchr(first.text, '\n', first.n) != NULL;
     if (!may_span) return DROVE_OK;
     size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
     out->n = cut > 0 ? cut : first.n;
