@@ -42,12 +42,13 @@ def drop_from_cache(path):
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def train(drove, path, test, model, batch, memory=None, limit=None):
+def train(drove, path, test, model, batch, memory=None, limit=None, cached=False):
     command = [drove, "train", "--data", f"rows:{path}", "--test", f"rows:{test}", "--model", model, "--lr", "0.05",
                "--batch", str(batch), "--strategy", "hogwild", "--until", "epochs=1", "--out", "none", "--quiet", "--json"]
     if memory is not None:
         command += ["--memory", f"{memory}MiB"]
-    drop_from_cache(path)
+    if not cached:
+        drop_from_cache(path)
 
     def restrict():
         if limit is not None:
@@ -87,6 +88,7 @@ def main():
     parser.add_argument("--models", default="logistic,mlp:64")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--limit", type=int, help="bytes of address space for one more run of the long file")
+    parser.add_argument("--short", action="store_true", help="leave out the long file")
     args = parser.parse_args()
     long, short, test = (os.path.join(args.folder, name) for name in ("long.rows", "short.rows", "test.rows"))
     make(args.drove, long, args.rows)
@@ -99,12 +101,15 @@ def main():
     for model in args.models.split(","):
         pairs = []
         for _ in range(args.pairs):
-            pairs.append((train(args.drove, short, test, model, args.batch),
+            memory = train(args.drove, short, test, model, args.batch)
+            pairs.append((memory, train(args.drove, short, test, model, args.batch, memory=few, cached=True),
                           train(args.drove, short, test, model, args.batch, memory=few)))
-        large = train(args.drove, long, test, model, args.batch, memory=1024)
-        ratio = statistics.median(disk["rate"] / memory["rate"] for memory, disk in pairs)
-        print(f"\n{model}, batch {args.batch}: disk / memory {ratio:.3f} (median of {args.pairs})")
-        rows = [("memory", p[0]) for p in pairs] + [("disk", p[1]) for p in pairs] + [("large", large)]
+        ratios = [statistics.median(p[i]["rate"] / p[0]["rate"] for p in pairs) for i in (1, 2)]
+        print(f"\n{model}, batch {args.batch}: cached / memory {ratios[0]:.3f}, disk / memory {ratios[1]:.3f} "
+              f"(medians of {args.pairs})")
+        rows = [(name, p[i]) for i, name in enumerate(("memory", "cached", "disk")) for p in pairs]
+        if not args.short:
+            rows.append(("large", train(args.drove, long, test, model, args.batch, memory=1024)))
         if args.limit:
             rows.append(("limited", train(args.drove, long, test, model, args.batch, memory=1024, limit=args.limit)))
         for name, r in rows:
