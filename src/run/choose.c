@@ -209,7 +209,7 @@ static drove_status take_first(drove_run *run)
 {
     if (run->ranks.n <= 1) return DROVE_OK;
     drove_trials *all = calloc(run->ranks.n, sizeof *all);
-    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof *all);
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", run->ranks.n * sizeof *all);
     drove_status status =
         run->transport->ops->gather(run->transport, &run->trials, sizeof run->trials, all);
     if (status == DROVE_OK) run->trials = all[0];
@@ -274,12 +274,12 @@ void drove__choose_say(const drove_run *run)
 {
     const drove_trials *r = &run->trials;
     const drove_strategy_probe *p = &run->strategy_probe;
-    char how[128] = "the usual one, without trials";
+    char how[128] = "the rule's default: too few updates for trials";
     if (p->reason == DROVE_STRATEGY_PROBED)
         drove__run_say(run, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
                        run->plan.spec, run->plan.n_workers, p->seconds);
     if (!run->is_tuned) return;
-    if (run->search.lr > 0.0) snprintf(how, sizeof how, "that of the chosen model's trial runs");
+    if (run->search.lr > 0.0) snprintf(how, sizeof how, "from the chosen model's trial runs");
     if (r->is_of_margin) snprintf(how, sizeof how, "by the margin and the length of the rows");
     if (r->n_trials > 0)
         snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,

@@ -174,7 +174,7 @@ drove_status drove__ranks_agree(drove_run *run, drove_status status)
     if (n <= 1) return status;
     if (status != DROVE_OK) drove__error_copy(mine.text);
     verdict *all = calloc(n, sizeof *all);
-    if (all == NULL) return drove__fail_nomem("what ranks say", n * sizeof *all);
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", n * sizeof *all);
     drove_status done = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
     for (unsigned i = 0; i < n && done == DROVE_OK; i++) {
         if (all[i].status == DROVE_OK) continue;
@@ -300,7 +300,8 @@ static drove_status refuse_few(const drove_run *run)
 static drove_status take_over_out(drove_run *run)
 {
     char *all = calloc(run->ranks.n, sizeof run->opt.out);
-    if (all == NULL) return drove__fail_nomem("what ranks say", run->ranks.n * sizeof run->opt.out);
+    if (all == NULL)
+        return drove__fail_nomem("messages of the ranks", run->ranks.n * sizeof run->opt.out);
     drove_status status =
         run->transport->ops->gather(run->transport, run->opt.out, sizeof run->opt.out, all);
     if (status == DROVE_OK) snprintf(run->opt.out, sizeof run->opt.out, "%s", all);
@@ -316,7 +317,7 @@ drove_status drove__ranks_compare(drove_run *run, const float *theta)
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {
-        status = drove__fail_nomem("what ranks say", (n + 1) * sizeof *all);
+        status = drove__fail_nomem("messages of the ranks", (n + 1) * sizeof *all);
     } else {
         add_all(mine, run, theta);
         status = run->transport->ops->gather(run->transport, mine, sizeof *mine, all);

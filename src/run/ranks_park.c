@@ -110,7 +110,7 @@ drove_status drove__ranks_parked(drove_run *run)
            *mine = drove__alloc(p->n_here, sizeof *mine);
     drove_status status = DROVE_OK;
     if (all == NULL || mine == NULL)
-        status = drove__fail_nomem("what ranks say", p->n_workers * sizeof *all);
+        status = drove__fail_nomem("messages of the ranks", p->n_workers * sizeof *all);
     for (unsigned i = 0; i < p->n_here && status == DROVE_OK; i++)
         mine[i] = tell(run, p->first_here + i);
     if (status == DROVE_OK) status = t->ops->gather(t, mine, p->n_here * sizeof *mine, all);

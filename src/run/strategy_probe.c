@@ -107,7 +107,7 @@ static int compare_reals(const void *a, const void *b)
 
 /* Of two measures the smaller: the lower median of the ratios of pieces that were trained one after
  * the other, and the ratio of the fastest pieces, which other work on the machine disturbs least.
- * The first piece meets cold caches: it counts alone only. */
+ * The first piece meets cold caches: it counts only if there is no other. */
 static double speed_ratio(const drove_rival *one, const drove_rival *other)
 {
     double ratio[DROVE_MOST_PIECES], fastest_one = 0.0, fastest_other = 0.0;
@@ -371,7 +371,7 @@ static void hold_contest(contest *c)
 
 /* ---- the run ---- */
 
-/* Has the run a choice?  What is given keeps its meaning. */
+/* True if the strategy may be chosen: nothing on the command line fixes it. */
 static bool is_open(const drove_run *run)
 {
     const drove_options *o = &run->opt;

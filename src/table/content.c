@@ -178,7 +178,7 @@ static drove_status read_all(drove_reader *r, const char *path, unsigned n_threa
     return n > DROVE_RECORD_MOST_BYTES ? check_first_line(g, path) : DROVE_OK;
 }
 
-/* ---- what it is ---- */
+/* ---- encoding ---- */
 
 static drove_status refuse_binary(const growing *g, const facts *known, const char *path)
 {
