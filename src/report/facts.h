@@ -170,6 +170,7 @@ typedef struct drove_rival_facts { /* a strategy that --strategy auto has tried 
     const char *strategy;
     unsigned    n_threads;
     double      rate; /* progress per second, that of one thread being 1; NaN: not measured */
+    bool        is_measured;                   /* often enough to be chosen */
     double      train_s, examples_per_s, loss; /* of its pieces of training */
 } drove_rival_facts;
 
@@ -177,7 +178,8 @@ typedef struct drove_strategy_facts { /* --strategy auto; how NULL: nothing was 
     const char       *how;            /* "probe", "short", "skipped" */
     unsigned          n_allowed;      /* threads */
     unsigned          n, chosen;
-    double            seconds;
+    double            seconds;                        /* of the probe */
+    double            margin;                         /* the least rate that beats one thread */
     drove_rival_facts rival[DROVE_FACTS_MOST_RIVALS]; /* the first: one thread */
 } drove_strategy_facts;
 

@@ -34,16 +34,32 @@ static const drove_rival_facts *runner_up(const drove_strategy_facts *s)
     return best;
 }
 
-static void print_probe(const drove_strategy_facts *s, FILE *stream)
+/* Two decimals, rounded down: a rate below the margin does not look like it. */
+static double rounded(double rate)
+{
+    return floor(rate * 100.0 + 1e-6) / 100.0;
+}
+
+/* Why one thread was kept. */
+static void print_runner_up(const drove_strategy_facts *s, FILE *stream)
 {
     const drove_rival_facts *other = runner_up(s);
+    if (other == NULL) {
+        fputs("no other was measured", stream);
+        return;
+    }
+    fprintf(stream, "%s on %u threads: %.2f times its rate, ", other->strategy, other->n_threads,
+            rounded(other->rate));
+    if (other->is_measured) fprintf(stream, "%.2f is needed", s->margin);
+    else fputs("measured too few times", stream);
+}
+
+static void print_probe(const drove_strategy_facts *s, FILE *stream)
+{
     if (s->chosen > 0)
-        fprintf(stream, "%.1f times the rate of one thread", s->rival[s->chosen].rate);
-    else if (other != NULL)
-        fprintf(stream, "%s with %u had %.1f times its rate", other->strategy, other->n_threads,
-                other->rate);
-    else fputs("no other was measured", stream);
-    fprintf(stream, " in a probe of %.1f s)\n", s->seconds);
+        fprintf(stream, "%.2f times the rate of one thread", rounded(s->rival[s->chosen].rate));
+    else print_runner_up(s, stream);
+    fprintf(stream, "; a probe of %.1f s)\n", s->seconds);
 }
 
 void drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream)

@@ -230,7 +230,8 @@ static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
                                   .n_allowed = p->n_allowed,
                                   .n = p->n,
                                   .chosen = p->chosen,
-                                  .seconds = p->seconds};
+                                  .seconds = p->seconds,
+                                  .margin = drove__strategy_probe_margin};
     for (unsigned i = 0; i < p->n; i++) {
         const drove_rival *r = &p->rival[i];
         const drove_probe_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;
@@ -238,6 +239,7 @@ static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
             (drove_rival_facts){.strategy = r->strategy,
                                 .n_threads = r->n_threads,
                                 .rate = r->rate,
+                                .is_measured = drove__strategy_probe_is_measured(r),
                                 .train_s = last != NULL ? last->train_s : NAN,
                                 .examples_per_s =
                                     last != NULL ? (double)last->n_examples / last->train_s : NAN,

@@ -45,7 +45,8 @@ enum { LEAST_PIECES = 4, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
 
 /* Rates within a tenth of each other are alike. */
-static const double MARGIN = 1.1, TIE = 0.9;
+static const double TIE = 0.9;
+const double drove__strategy_probe_margin = 1.1;
 /* After so many pieces: a candidate with a smaller rate than `least` is out, and one with `clear`
  * ends the probe.  After the last nothing is open: near a tie there is little to gain. */
 static const struct {
@@ -135,7 +136,7 @@ double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *oth
 
 /* ---- the choice ---- */
 
-static bool is_measured(const drove_rival *r)
+bool drove__strategy_probe_is_measured(const drove_rival *r)
 {
     return r->n_pieces >= LEAST_PIECES && isfinite(r->rate);
 }
@@ -144,16 +145,17 @@ static double best_rate(const drove_strategy_probe *p)
 {
     double best = 0.0;
     for (unsigned i = 1; i < p->n; i++)
-        if (is_measured(&p->rival[i])) best = fmax(best, p->rival[i].rate);
+        if (drove__strategy_probe_is_measured(&p->rival[i])) best = fmax(best, p->rival[i].rate);
     return best;
 }
 
 unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
 {
     double best = best_rate(p);
-    if (best < MARGIN) return 0;
+    if (best < drove__strategy_probe_margin) return 0;
     for (unsigned i = 1; i < p->n; i++)
-        if (is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best) return i;
+        if (drove__strategy_probe_is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best)
+            return i;
     return 0;
 }
 

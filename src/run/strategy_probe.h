@@ -66,8 +66,12 @@ double drove__strategy_probe_budget(double run_s);
  * or `one` has made no progress. */
 double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
                                   double loss_first);
-/* The choice: the fewest threads whose rate is about the best; rival 0 unless another is clearly
- * faster and was measured often enough. */
+/* Whether it was measured often enough to be chosen. */
+bool drove__strategy_probe_is_measured(const drove_rival *rival);
+/* The least rate that beats one thread. */
+extern const double drove__strategy_probe_margin;
+/* The choice: the fewest threads whose rate is about the best; rival 0 unless another is measured
+ * and has at least that rate. */
 unsigned drove__strategy_probe_choose(const drove_strategy_probe *probe);
 /* Is rival i, not 0, so slow that it need not go on?  Is one so fast that the probe may end? */
 bool drove__strategy_probe_is_out(const drove_strategy_probe *probe, unsigned i);

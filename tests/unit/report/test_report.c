@@ -123,14 +123,15 @@ static void a_choice_of_strategy(void **state)
 {
     fixture *x = *state;
     drove_strategy_facts *s = &x->facts.strategy_choice;
-    *s =
-        (drove_strategy_facts){.how = "probe", .n_allowed = 4, .n = 3, .chosen = 1, .seconds = 0.8};
+    *s = (drove_strategy_facts){
+        .how = "probe", .n_allowed = 4, .n = 3, .chosen = 1, .seconds = 0.8, .margin = 1.1};
     s->rival[0] = (drove_rival_facts){.strategy = "sequential", .n_threads = 1, .rate = 1.0};
     s->rival[1] = (drove_rival_facts){.strategy = "hogwild", .n_threads = 2, .rate = 1.62};
     s->rival[2] = (drove_rival_facts){.strategy = "sync", .n_threads = 4, .rate = NAN};
     char *text = text_of(&x->facts);
-    assert_non_null(strstr(text, "  strategy    hogwild, 2 of 4 threads (1.6 times the rate of one "
-                                 "thread in a probe of 0.8 s)\n"));
+    assert_non_null(strstr(text,
+                           "  strategy    hogwild, 2 of 4 threads (1.62 times the rate of one "
+                           "thread; a probe of 0.8 s)\n"));
     free(text);
     json_t *object = json_of(&x->facts), *c = json_object_get(object, "strategy_choice");
     assert_string_equal(json_string_value(json_object_get(c, "chosen")), "hogwild");
@@ -140,10 +141,17 @@ static void a_choice_of_strategy(void **state)
     assert_true(json_is_null(json_object_get(last, "rate")));
     json_decref(object);
     s->chosen = 0;
-    s->rival[1].rate = 0.44;
+    s->rival[1].rate = 1.0999; /* not 1.10, which is enough */
+    s->rival[1].is_measured = true;
     text = text_of(&x->facts);
-    assert_non_null(strstr(text, "  strategy    sequential, 1 of 4 threads (hogwild with 2 had 0.4 "
-                                 "times its rate in a probe of 0.8 s)\n"));
+    assert_non_null(strstr(text, "  strategy    sequential, 1 of 4 threads (hogwild on 2 threads: "
+                                 "1.09 times its rate, 1.10 is needed; a probe of 0.8 s)\n"));
+    free(text);
+    s->rival[1].rate = 1.3;
+    s->rival[1].is_measured = false;
+    text = text_of(&x->facts);
+    assert_non_null(strstr(text, "(hogwild on 2 threads: 1.30 times its rate, measured too few "
+                                 "times; a probe of 0.8 s)\n"));
     free(text);
     s->how = "short";
     text = text_of(&x->facts);
