@@ -270,8 +270,8 @@ static void print_calibration(const drove_metrics *m, FILE *stream)
     }
     fprintf(stream, "\ncalibration error %.4f", m->calibration_error);
     if (worst != NULL) {
-        fprintf(stream, "; most of it where the probability is about %.2f: true of %.2f",
-                worst->mean, worst->observed);
+        fprintf(stream, "; largest part: predicted about %.2f, observed %.2f", worst->mean,
+                worst->observed);
     }
     fputc('\n', stream);
 }

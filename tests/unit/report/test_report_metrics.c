@@ -118,8 +118,8 @@ static void classes_for_people(void **state)
                         "cat            3        1\n"
                         "a \"dog\"        0        4\n"
                         "\n"
-                        "calibration error 0.2500; most of it where the probability is about 0.05: "
-                        "true of 0.30\n");
+                        "calibration error 0.2500; largest part: predicted about 0.05, observed "
+                        "0.30\n");
     free(text);
 }
 
