@@ -168,10 +168,10 @@ static const drove_option_info table[] = {
              "published rule, step size 0.01, batch 32, 10 epochs, inputs as they are"},
     {WHERE(until), COMMON, .group = run, TEXT, .default_text = "auto", .value_name = "CONDITIONS",
      .words = "auto loss= accuracy= validation= patience= epochs= seconds= updates=",
-     .help =
-         "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60, updates=1000, "
-         "validation=10% (of the training examples, held out to judge by); comma = whichever "
-         "comes first; auto = until the validation loss stalls, or with a given --lr epochs=10"},
+     .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60 (of training; "
+             "reading and evaluations come on top), updates=1000, validation=10% (of the training "
+             "examples, held out to judge by); comma = whichever comes first; auto = until the "
+             "validation loss stalls, or with a given --lr epochs=10"},
     {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
      .help =
