@@ -17,10 +17,18 @@ static const char *const example[][2] = {
 
 /* The first evaluation is done: from now on there is something to save. */
 static volatile sig_atomic_t run_has_begun;
+static volatile sig_atomic_t is_first_rank;
 
 static void on_begin(void)
 {
     run_has_begun = 1;
+}
+
+static void say_by_signal(void)
+{
+    static const char text[] = "drove: interrupted before training began; nothing is saved\n";
+    ssize_t unused = is_first_rank ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
+    (void)unused;
 }
 
 /* The first signal lets the run end in order, the second leaves at once; so does the first while
@@ -30,6 +38,7 @@ static void on_signal(int signal_number)
     static volatile sig_atomic_t n_signals;
     if (++n_signals > 1 || !run_has_begun) {
         cli_progress_clear_by_signal();
+        if (!run_has_begun) say_by_signal();
         _exit(128 + signal_number);
     }
     drove_train_interrupt(signal_number);
@@ -38,6 +47,7 @@ static void on_signal(int signal_number)
 static void catch_signals(void)
 {
     struct sigaction action;
+    is_first_rank = drove_launched_rank() == 0;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;

@@ -93,3 +93,25 @@ status=0
 wait $pid || status=$?
 [ "$status" = 143 ] || fail "SIGTERM at the start: expected 143, found $status"
 [ "$SECONDS" -le 10 ] || fail "SIGTERM at the start: left after $SECONDS s"
+wanted='drove: interrupted before training began; nothing is saved'
+[ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGTERM at the start: $(cat err.txt)"
+
+# The same while models are compared.
+awk 'BEGIN {
+    srand(1)
+    for (j = 0; j < 20; j++) printf "c%d,", j
+    print "kind"
+    for (i = 0; i < 20000; i++) {
+        for (j = 0; j < 20; j++) printf "%.3f,", rand()
+        print rand() < 0.5 ? "big" : "small"
+    }
+}' >noise.csv
+"$DROVE" train noise.csv --label kind --out compared >out.txt 2>err.txt &
+pid=$!
+sleep 0.5
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ "$status" = 130 ] || fail "SIGINT during the comparison: expected 130, found $status"
+[ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGINT during the comparison: $(cat err.txt)"
+[ ! -e compared ] || fail "SIGINT during the comparison: nothing was to be saved"
