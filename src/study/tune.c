@@ -502,23 +502,29 @@ static void print_run(const json_t *summary, const char *folder, FILE *stream)
     fputc('\n', stream);
 }
 
-static drove_status make_text(const tuner *t, candidate *const *order, const char *folder,
-                              const json_t *summary, char **out)
+static void print_best(const tuner *t, candidate *const *order, FILE *stream)
 {
     char text[512];
-    size_t size;
-    FILE *stream = open_memstream(out, &size);
-    if (stream == NULL) return drove__fail_nomem("report", SHOWN * sizeof text);
     drove__point_text(&order[0]->point, text, sizeof text);
     fprintf(stream, "Best of %llu trials in %.1f s: %s %.6g, of the defaults %.6g: %s\n",
             (unsigned long long)drove__trials_count(t->bench), drove__trials_seconds(t->bench),
             t->metric->key, order[0]->score, t->candidate[0].score, text);
     print_table(t, order, stream);
+}
+
+static drove_status make_text(const tuner *t, candidate *const *order, const char *folder,
+                              const json_t *summary, char **out)
+{
+    size_t size;
+    FILE *stream = open_memstream(out, &size);
+    if (stream == NULL) return drove__fail_nomem("report", SHOWN * sizeof(candidate));
+    if (order[0]->epochs > 0.0) print_best(t, order, stream);
+    else fputs("No trial has finished.\n", stream);
     if (summary != NULL) print_run(summary, folder, stream);
     fprintf(stream, "  trials      %s/trials.jsonl\n", t->folder);
     if (drove__trials_signal(t->bench) != 0)
         fprintf(stream, "  interrupted: the same command with --out %s goes on\n", t->folder);
-    return fclose(stream) == 0 ? DROVE_OK : drove__fail_nomem("report", sizeof text);
+    return fclose(stream) == 0 ? DROVE_OK : drove__fail_nomem("report", SHOWN * sizeof(candidate));
 }
 
 static drove_status conclude(const tuner *t, drove_tune_result *result)

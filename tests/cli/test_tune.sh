@@ -99,6 +99,17 @@ wait $pid || status=$?
 [ "$status" = 143 ] || fail "expected status 143, found $status: $(cat err.txt)"
 grep -q 'interrupted: the same command with --out stopped goes on' out.txt || fail "report: $(cat out.txt)"
 
+# Ended before any trial has, it shows no result.
+"$DROVE" tune $common --epochs 1e6 --out none-done >out.txt 2>err.txt &
+pid=$!
+for i in $(seq 600); do [ -e none-done/trials.jsonl ] && break || sleep 0.05; done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ "$status" = 130 ] || fail "expected status 130, found $status: $(cat err.txt)"
+grep -q '^No trial has finished\.$' out.txt || fail "no trial: $(cat out.txt)"
+if grep -q 'nan\|Best of' out.txt; then fail "no trial: $(cat out.txt)"; fi
+
 # A space of one's own, cross-validation, two trials at a time, and a trial that fails is a result.
 cat >space.yaml <<'YAML'
 model: [logistic, "mlp:8"]
