@@ -374,8 +374,8 @@ static void name_range(double least, double most, char into[RANGE_SIZE])
              high);
 }
 
-drove_status drove__parse_real(const char *what, const char *text, double least, double most,
-                               double *out)
+drove_status drove__parse_real_or(const char *what, const char *text, const char *words,
+                                  double least, double most, double *out)
 {
     decimal d;
     const char *end = text + strlen(text);
@@ -391,5 +391,12 @@ drove_status drove__parse_real(const char *what, const char *text, double least,
     }
     char range[RANGE_SIZE];
     name_range(least, most, range);
-    return drove__fail(DROVE_E_ARG, "%s: expected a number%s, found \"%s\"", what, range, text);
+    return drove__fail(DROVE_E_ARG, "%s: expected %sa number%s, found \"%s\"", what, words, range,
+                       text);
+}
+
+drove_status drove__parse_real(const char *what, const char *text, double least, double most,
+                               double *out)
+{
+    return drove__parse_real_or(what, text, "", least, most, out);
 }

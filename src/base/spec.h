@@ -64,6 +64,9 @@ drove_status drove__spec_check(const drove_spec *spec, unsigned most_args,
  * an error, most = 1 - DBL_EPSILON / 2 "below 1". */
 drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most,
                               uint64_t *out);
+/* words: what else the caller takes, such as "auto or ", for the error. */
+drove_status drove__parse_real_or(const char *what, const char *text, const char *words,
+                                  double least, double most, double *out);
 drove_status drove__parse_real(const char *what, const char *text, double least, double most,
                                double *out);
 /* Bytes, at least 1: "4096", "64MiB", "1GiB". */

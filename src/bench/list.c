@@ -42,11 +42,32 @@ static bool kind_at(size_t i, drove_named *out)
     return true;
 }
 
+/* A word that leaves the choice among a kind's entries to the run. */
+static const struct {
+    const char *kind;
+    drove_named entry;
+} choices[] = {
+    {"strategies",
+     {"auto", "the fastest here by a short probe, on one thread or more (drove train)", ""}},
+};
+
+/* The choice comes after the last entry. */
+static bool choice_at(const char *kind, size_t i, drove_named *out)
+{
+    drove_named last;
+    for (size_t c = 0; c < DROVE_COUNT(choices); c++) {
+        if (strcmp(choices[c].kind, kind) != 0) continue;
+        *out = choices[c].entry;
+        return i > 0 && drove__registry_at(kind, i - 1, &last);
+    }
+    return false;
+}
+
 static bool entry_at(const char *kind, size_t i, drove_named *out)
 {
     if (kind == NULL) return kind_at(i, out);
     if (strcmp(kind, own[0].name) == 0) return bench_at(i, out);
-    return drove__registry_at(kind, i, out);
+    return drove__registry_at(kind, i, out) || choice_at(kind, i, out);
 }
 
 static drove_status check_kind(const char *kind)

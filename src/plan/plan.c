@@ -43,7 +43,7 @@ drove_status drove__plan_strategy(const drove_plan_tables *tables, const char *n
                                   const drove_sync_ops **out)
 {
     enum { MOST = 64 };
-    const char *names[MOST];
+    const char *names[MOST + 1];
     size_t n = 0;
     for (; n < MOST && tables->strategies[n] != NULL; n++) {
         names[n] = tables->strategies[n]->name;
@@ -51,6 +51,9 @@ drove_status drove__plan_strategy(const drove_plan_tables *tables, const char *n
         *out = tables->strategies[n];
         return DROVE_OK;
     }
+    if (strcmp(name, "auto") == 0)
+        return drove__fail(DROVE_E_ARG, "strategy: expected auto without arguments and keys");
+    names[n++] = "auto";
     return drove__fail_unknown("strategy", name, names, n);
 }
 

@@ -273,6 +273,14 @@ static drove_status set_text(char *field, const drove_option_info *info, const c
     return DROVE_OK;
 }
 
+static drove_status set_real(double *field, const drove_option_info *info, const char *value)
+{
+    char flag[DROVE_FLAG_SIZE], words[64] = "";
+    if (info->empty_word != NULL) snprintf(words, sizeof words, "%s or ", info->empty_word);
+    return drove__parse_real_or(drove_flag_text(info->name, flag), value, words, info->least,
+                                info->most, field);
+}
+
 static drove_status set_value(drove_options *options, const drove_option_info *info,
                               const char *value)
 {
@@ -285,8 +293,7 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
             *(double *)field = 0.0;
             return DROVE_OK;
         }
-        return drove__parse_real(drove_flag_text(info->name, flag), value, info->least, info->most,
-                                 field);
+        return set_real(field, info, value);
     case DROVE_OPTION_COUNT:
         if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
             *(uint64_t *)field = 0;
