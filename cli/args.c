@@ -154,6 +154,25 @@ static bool find_flag(const cli_command *command, const char *given, size_t n, k
 
 /* ---- parsing ---- */
 
+/* -o, or -out with one dash too few. */
+static void unknown_short(cli_args *args, const char *given)
+{
+    static const char *const of_letter[] = {"batch", "data", "json", "label",
+                                            "model", "out",  "quiet"};
+    const cli_command *command = args->command;
+    const char *word = given + 1;
+    known_flag flag;
+    for (size_t i = 0; i < CLI_COUNT(of_letter) && given[2] == '\0'; i++)
+        if (of_letter[i][0] == given[1]) word = of_letter[i];
+    size_t n = strcspn(word, "=");
+    if (n > 1 && find_flag(command, word, n, &flag))
+        refuse(args, "%s: unknown option \"%s\"; did you mean \"--%.*s\"?", command->name, given,
+               (int)n, word);
+    else
+        refuse(args, "%s: unknown option \"%s\"; drove %s --help%s lists all", command->name, given,
+               command->name, command->shows_options ? " all" : "");
+}
+
 /* --help, --help all, --help=all; value NULL: none. */
 static bool parse_help(const char *value, cli_args *args)
 {
@@ -205,6 +224,10 @@ static bool check_words(cli_args *args)
                args->word[c->most_words], c->name, c->usage);
         return false;
     }
+    if (args->n_words == 0 && c->expects != NULL) {
+        refuse(args, "%s: expected %s; usage: drove %s %s", c->name, c->expects, c->name, c->usage);
+        return false;
+    }
     if (args->n_words < c->least_words) {
         refuse(args, "%s: expected %zu argument%s, found %zu; usage: drove %s %s", c->name,
                c->least_words, c->least_words == 1 ? "" : "s", args->n_words, c->name, c->usage);
@@ -238,8 +261,7 @@ bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args 
         } else if (!flags_ended && strncmp(argument, "--", 2) == 0) {
             good = parse_flag(argc, argv, &i, out);
         } else if (!flags_ended && argument[0] == '-' && argument[1] != '\0') {
-            refuse(out, "%s: unknown option \"%s\"; drove %s --help%s lists all", command->name,
-                   argument, command->name, command->shows_options ? " all" : "");
+            unknown_short(out, argument);
             good = false;
         } else {
             out->word[out->n_words++] = argument;

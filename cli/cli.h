@@ -37,9 +37,10 @@ typedef struct cli_command {
     const char     *list;    /* registry of what it may be: "kinds" = the kinds; NULL          */
     const cli_flag *flag;
     size_t          n_flags;
-    bool   takes_options; /* every option of a run is a flag of this command                */
-    bool   shows_options; /* ... and stands in its help                                     */
-    size_t least_words, most_words;
+    bool        takes_options; /* every option of a run is a flag of this command                */
+    bool        shows_options; /* ... and stands in its help                                     */
+    const char *expects; /* what an error says where there is no argument; NULL: their number   */
+    size_t      least_words, most_words;
     int (*run)(const cli_args *args); /* returns the exit status; an error is already printed   */
     /* Instead of it, where the arguments are wrong; NULL: the text is printed. */
     int (*refuse)(const char *why);

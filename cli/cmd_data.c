@@ -78,6 +78,11 @@ static bool check(const cli_args *args)
                   args->n_words == 2 ? "" : "s");
         return false;
     }
+    if (!is_info && strchr(args->word[2], ':') == NULL) {
+        cli_error(CLI_WRONG, "%s: expected FORMAT:FILE, such as csv:%s", args->word[2],
+                  args->word[2]);
+        return false;
+    }
     return check_word("--part", cli_args_get(args, "part", "all"), "all, train or test", parts,
                       CLI_COUNT(parts));
 }

@@ -48,6 +48,12 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *path,
     const char *data = cli_args_get(args, "data", NULL);
     char labelled[CLI_SPEC_SIZE];
     *use = (drove_use_options){.model = path, .data = spec, .message = on_message};
+    if (args->n_words > 1 && data != NULL) {
+        cli_error(CLI_WRONG, "%s: expected DATA or --data SPEC, found %s and --data %s",
+                  args->command->name, args->word[1], data);
+        return false;
+    }
+    if (args->n_words > 1) data = args->word[1];
     if (data == NULL) {
         cli_error(CLI_WRONG, "%s: expected --data SPEC, found none", args->command->name);
         return false;

@@ -230,26 +230,29 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_tune},
     {.name = "eval",
-     .usage = "MODEL --data SPEC [--json]",
+     .usage = "MODEL DATA|--data SPEC [--json]",
      .help = "how good a saved model is",
      .details = "Computes loss and metrics of a saved model on a data set, beside those of a\n"
                 "constant guess: accuracy, balanced accuracy, log loss, AUC, F1, confusion and\n"
                 "calibration of classes; RMSE, MAE and R2 of values; F1 of label sets.\n"
-                "MODEL is a saved model (.safetensors) or the folder of a run.\n",
+                "MODEL is a saved model (.safetensors) or the folder of a run.  DATA, such as\n"
+                "new.csv, stands for --data DATA.\n",
      FLAGS(eval_flags),
+     .expects = "MODEL, the folder of a run",
      .least_words = 1,
-     .most_words = 1,
+     .most_words = 2,
      .run = cli_eval},
     {.name = "predict",
-     .usage = "MODEL --data SPEC [--format WORD] [--out FILE]",
+     .usage = "MODEL DATA|--data SPEC [--format WORD] [--out FILE]",
      .help = "predictions of a saved model",
      .details = "Writes a prediction for every example, in order: as CSV with a header, the label\n"
                 "and p_NAME, the probability of each class; of regression the value; of images\n"
                 "first their file.  MODEL is a saved model (.safetensors) or the folder of a\n"
-                "run.\n",
+                "run.  DATA, such as new.csv, stands for --data DATA.\n",
      FLAGS(predict_flags),
+     .expects = "MODEL, the folder of a run",
      .least_words = 1,
-     .most_words = 1,
+     .most_words = 2,
      .run = cli_predict},
     {.name = "data",
      .usage = "info|convert SPEC [TO]",

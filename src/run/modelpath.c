@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 
+#include <drove/data.h>
 #include <drove/train.h>
 
 #include <stdio.h>
@@ -43,6 +44,12 @@ drove_status drove_model_find(const char *path, char *into, size_t size)
                            "%s: expected a saved model or the folder of a run, found a folder "
                            "without model.safetensors",
                            path);
+    if (*name == '\0' && access(path, F_OK) == 0 && drove_data_is_named(path))
+        return drove__fail(
+            DROVE_E_FILE,
+            "%s: expected a saved model (.safetensors) or the folder of a run, found "
+            "a data set",
+            path);
     size_t n = strlen(path);
     const char *slash = *name == '\0' || (n > 0 && path[n - 1] == '/') ? "" : "/";
     int used = snprintf(into, size, "%s%s%s", path, slash, name);

@@ -83,6 +83,20 @@ static drove_status read_document(runfile *f, const char *path)
     return drove__yaml_finish(f->yaml);
 }
 
+/* The header of a table: columns with a mark between them, and no option. */
+static bool is_like_table(const char *text)
+{
+    size_t n = strcspn(text, "\r\n"), mark = strcspn(text, ",;\t");
+    return mark < n && strcspn(text, ":#{[") > n;
+}
+
+static drove_status fail_as_table(drove_status status, const char *path)
+{
+    char why[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(why);
+    return drove__fail(status, "%s; a data file without .csv: --data %s", why, path);
+}
+
 drove_status drove_options_load(drove_options *options, const char *path)
 {
     char *text = NULL;
@@ -96,6 +110,7 @@ drove_status drove_options_load(drove_options *options, const char *path)
     }
     if (status == DROVE_OK) status = read_document(f, path);
     if (status == DROVE_OK) *options = f->options;
+    else if (text != NULL && is_like_table(text)) status = fail_as_table(status, path);
     drove__yaml_close(f->yaml);
     free(text);
     free(f);

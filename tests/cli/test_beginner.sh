@@ -41,6 +41,30 @@ wrong 'folder: expected no column as label' train folder --label kind --out none
 wrong 'expected a file that exists or a format of .drove list data., found "absent"' predict m --data absent
 wrong 'a folder without model.safetensors' predict folder --data good.csv
 
+# ---- words in the wrong place ----
+wrong 'good.csv: expected a saved model (.safetensors) or the folder of a run, found a data set' \
+    predict good.csv --data good.csv
+wrong 'good.csv: expected a saved model' eval good.csv m
+cp good.csv good
+wrong 'good:1:1: .*; a data file without .csv: --data good$' train good
+run_for 0 train --data good --label kind --model logistic --until epochs=1 --out none --quiet
+printf 'epochs: 3\n' >bad.yaml
+wrong 'bad.yaml:1:1: unknown option' train bad.yaml
+if grep -q 'data file' err.txt; then fail "a run file is no table: $(cat err.txt)"; fi
+run_for 0 predict m --data good.csv
+cp out.txt with_flag.txt
+run_for 0 predict m good.csv
+cmp out.txt with_flag.txt || fail "predict m good.csv: not as with --data"
+run_for 0 eval m good.csv
+grep -q '^data      good.csv, 120 examples' out.txt || fail "eval m good.csv: $(cat out.txt)"
+run_for 0 train - --label kind --until epochs=1 --out none <good.csv
+grep -q 'model: mlp:128,128,128 (a pipe cannot be read twice, so no models were compared)$' err.txt ||
+    fail "a pipe: $(cat err.txt)"
+run_for 0 train - --label kind --model logistic --until epochs=1 --out none <good.csv
+if grep -q 'a pipe' err.txt; then fail "a given model: $(cat err.txt)"; fi
+run_for 0 list strategies
+grep -q '^auto  ' out.txt || fail "list strategies: expected auto"
+
 # One line of 100 MB, as a cell, as a header and behind a quote: refused after 64 MiB, however long it goes on.
 { head -n 50 good.csv; printf '1,2,'; head -c 100000000 /dev/zero | tr '\0' z; printf ',big\n'; } >long.csv
 refused 'long.csv:51: expected records of at most' long.csv
