@@ -94,6 +94,8 @@ void cli_help_command(const cli_command *command, bool wants_all, FILE *stream);
 
 /* json.c */
 void cli_json_string(const char *text, FILE *stream);
+/* Lines for people; control characters other than their ends as \xNN. */
+void cli_print_plain(const char *text, FILE *stream);
 void cli_json_real(double value, FILE *stream); /* null where it is not finite */
 
 /* commands */

@@ -1,11 +1,15 @@
 /* cli/cmd_data.c - drove data info and drove data convert. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static void print_json(const drove_data *data, const char *spec)
+static drove_status print_json(const drove_data *data, const char *spec)
 {
     drove_data_facts f;
+    char *columns;
+    drove_status status = drove_data_columns_json(data, &columns);
+    if (status != DROVE_OK) return status;
     drove_data_describe(data, &f);
     fputs("{\"data\": ", stdout);
     cli_json_string(spec, stdout);
@@ -23,7 +27,21 @@ static void print_json(const drove_data *data, const char *spec)
     cli_json_string(f.scale, stdout);
     fputs(", \"notes\": ", stdout);
     cli_json_string(f.notes, stdout);
-    fputs("}\n", stdout);
+    printf(", \"columns\": %s}\n", columns);
+    free(columns);
+    return DROVE_OK;
+}
+
+static drove_status print_text(const drove_data *data)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (stream == NULL) return drove_data_print_info(data, stdout);
+    drove_status status = drove_data_print_info(data, stream);
+    if (fclose(stream) == 0 && status == DROVE_OK) cli_print_plain(text, stdout);
+    free(text);
+    return status;
 }
 
 /* The part of the data set that the flags name; the caller destroys it. */
@@ -110,8 +128,8 @@ int cli_data(const cli_args *args)
     status = open_part(args, &data);
     if (status != DROVE_OK) return cli_library_error(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);
-    else if (cli_args_has(args, "json")) print_json(data, args->word[1]);
-    else status = drove_data_print_info(data, stdout);
+    else if (cli_args_has(args, "json")) status = print_json(data, args->word[1]);
+    else status = print_text(data);
     drove_data_destroy(data);
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

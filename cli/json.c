@@ -1,4 +1,5 @@
-/* cli/json.c - the little JSON that the program writes by itself. */
+/* cli/json.c - the little JSON that the program writes by itself, and text without control
+ * characters. */
 #include "cli.h"
 
 #include <math.h>
@@ -13,6 +14,21 @@ void cli_json_string(const char *text, FILE *stream)
         else fputc(byte, stream);
     }
     fputc('"', stream);
+}
+
+void cli_print_plain(const char *text, FILE *stream)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
+        bool is_control = (byte < 0x20 && byte != '\n') || byte == 0x7f;
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) { /* U+0080 to U+009F */
+            is_control = true;
+            byte = next;
+            c++;
+        }
+        if (is_control) fprintf(stream, "\\x%02x", byte);
+        else fputc(byte, stream);
+    }
 }
 
 void cli_json_real(double value, FILE *stream)

@@ -73,6 +73,12 @@ typedef struct drove_data_facts {
 /* strings live as long as data */
 void drove_data_describe(const drove_data *data, drove_data_facts *out);
 
+/* *out: a JSON array of the columns of a table, {"name", "type", "distinct", "missing",
+ * "features"}; "distinct" null where it was not counted, and no less than it says where the values
+ * were too many to count; [] for data that are no table.  Freed by the caller.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drove_data_columns_json(const drove_data *data, char **out);
+
 /* Writes a description for people to stream: rows, features, storage, value range, class counts,
  * notes; of a table also its columns. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);

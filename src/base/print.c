@@ -1,8 +1,9 @@
-/* base/print.c - nine digits by one product and one division by ten for each digit. */
+/* base/print.c - see print.h.  Nine digits by one product and one division by ten for each. */
 #include "base/print.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DIGITS = 9 };
@@ -93,4 +94,29 @@ size_t drove__print_float(float value, char into[DROVE_PRINT_FLOAT_SIZE])
     split(fabs((double)value), &d);
     at = d.exponent < -4 || d.exponent >= DIGITS ? put_exponent(at, &d) : put_fixed(at, &d);
     return (size_t)(at - into);
+}
+
+/* Bytes of the control character at c; 0: another one. */
+static int control_bytes(const unsigned char *c)
+{
+    if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) return 2;
+    return c[0] < 0x20 || c[0] == 0x7f ? 1 : 0;
+}
+
+char *drove__print_plain(const char *text, char *into, size_t size)
+{
+    enum { ESCAPE = 4 }; /* bytes of \xNN */
+    const unsigned char *c = (const unsigned char *)text;
+    size_t used = 0;
+    while (*c != '\0') {
+        int n = control_bytes(c);
+        size_t n_out = n > 0 ? ESCAPE : 1;
+        if (used + n_out >= size) break;
+        if (n > 0) snprintf(into + used, ESCAPE + 1, "\\x%02x", (unsigned)c[n - 1]);
+        else into[used] = (char)*c;
+        used += n_out;
+        c += n > 0 ? n : 1;
+    }
+    into[used] = '\0';
+    return into;
 }

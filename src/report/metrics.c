@@ -1,5 +1,6 @@
 /* report/metrics.c - the metrics of a model on a data set: one JSON object, tables for people, and
  * the lines of a run's summary. */
+#include "base/print.h"
 #include "report/json.h"
 #include "report/report.h"
 #include "report/sections.h"
@@ -14,6 +15,7 @@ enum {
     MOST_PRINTED_CLASSES = 30, /* of the table of classes */
     MOST_CONFUSED_CLASSES = 12,
     NAME_WIDTH = 20,
+    NAME_SIZE = 64,
     COLUMN_WIDTH = 8
 };
 
@@ -201,9 +203,10 @@ static void print_verdict(const drove_metrics *m, const char *indent, FILE *stre
 /* Widest name, at most NAME_WIDTH. */
 static int name_width(const drove_metrics *m)
 {
+    char name[NAME_SIZE];
     size_t width = strlen("class");
     for (size_t k = 0; k < m->n_classes; k++) {
-        size_t length = strlen(m->per_class[k].name);
+        size_t length = strlen(drove__print_plain(m->per_class[k].name, name, sizeof name));
         if (length > width) width = length;
     }
     return width < NAME_WIDTH ? (int)width : NAME_WIDTH;
@@ -211,6 +214,7 @@ static int name_width(const drove_metrics *m)
 
 static void print_classes(const drove_metrics *m, FILE *stream)
 {
+    char name[NAME_SIZE];
     const int width = name_width(m);
     if (m->n_classes > MOST_PRINTED_CLASSES) {
         fprintf(stream, "\n%zu %s: --json has the figures of each\n", m->n_classes,
@@ -221,36 +225,42 @@ static void print_classes(const drove_metrics *m, FILE *stream)
             m->kind == DROVE_METRICS_LABELS ? "label" : "class");
     for (size_t k = 0; k < m->n_classes; k++) {
         const drove_metrics_class *c = &m->per_class[k];
-        fprintf(stream, "%-*.*s  %9.4f %9.4f %9.4f %9.10g\n", width, width, c->name, c->precision,
-                c->recall, c->f1, c->support);
+        fprintf(stream, "%-*.*s  %9.4f %9.4f %9.4f %9.10g\n", width, width,
+                drove__print_plain(c->name, name, sizeof name), c->precision, c->recall, c->f1,
+                c->support);
     }
 }
 
 static void print_values(const drove_metrics *m, FILE *stream)
 {
+    char name[NAME_SIZE];
     int width = 5;
     for (size_t k = 0; k < m->n_values; k++) {
-        int length = (int)strnlen(m->per_value[k].name, NAME_WIDTH);
+        drove__print_plain(m->per_value[k].name, name, sizeof name);
+        int length = (int)strnlen(name, NAME_WIDTH);
         if (length > width) width = length;
     }
     fprintf(stream, "\n%-*s        RMSE       MAE        R2\n", width, "value");
     for (size_t k = 0; k < m->n_values; k++) {
         const drove_metrics_value *v = &m->per_value[k];
-        fprintf(stream, "%-*.*s  %10.4g %9.4g %9.4f\n", width, width, v->name, v->rmse, v->mae,
-                v->r2);
+        fprintf(stream, "%-*.*s  %10.4g %9.4g %9.4f\n", width, width,
+                drove__print_plain(v->name, name, sizeof name), v->rmse, v->mae, v->r2);
     }
 }
 
 static void print_confusion(const drove_metrics *m, FILE *stream)
 {
+    char name[NAME_SIZE];
     const int width = name_width(m);
     if (m->confusion == NULL || m->n_classes > MOST_CONFUSED_CLASSES) return;
     fprintf(stream, "\nconfusion: rows are true classes, columns predicted ones\n%-*s", width, "");
     for (size_t k = 0; k < m->n_classes; k++)
-        fprintf(stream, " %*.*s", COLUMN_WIDTH, COLUMN_WIDTH, m->per_class[k].name);
+        fprintf(stream, " %*.*s", COLUMN_WIDTH, COLUMN_WIDTH,
+                drove__print_plain(m->per_class[k].name, name, sizeof name));
     fputc('\n', stream);
     for (size_t i = 0; i < m->n_classes; i++) {
-        fprintf(stream, "%-*.*s", width, width, m->per_class[i].name);
+        fprintf(stream, "%-*.*s", width, width,
+                drove__print_plain(m->per_class[i].name, name, sizeof name));
         for (size_t k = 0; k < m->n_classes; k++)
             fprintf(stream, " %*.10g", COLUMN_WIDTH, m->confusion[i * m->n_classes + k]);
         fputc('\n', stream);

@@ -1,6 +1,7 @@
 /* run/train.c - from options to objects to a result: drove_train. */
 #include "run/run.h"
 
+#include "base/print.h"
 #include "report/report.h"
 #include "run/control.h"
 #include "run/facts.h"
@@ -23,13 +24,13 @@ struct drove_result {
 
 void drove__run_say(const drove_run *run, const char *format, ...)
 {
-    char line[DROVE_TEXT_SIZE];
+    char line[DROVE_TEXT_SIZE], plain[DROVE_TEXT_SIZE];
     va_list arguments;
     if (run->cb.message == NULL || run->ranks.rank != 0) return;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    run->cb.message(run->cb.context, line);
+    run->cb.message(run->cb.context, drove__print_plain(line, plain, sizeof plain));
 }
 
 static drove_run *alloc_run(const drove_options *options)

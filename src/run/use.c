@@ -5,6 +5,7 @@
  */
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "model/loss.h"
 #include "run/measure.h"
 #include "run/predictions.h"
@@ -85,12 +86,14 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     const char *cap = use->isa != NULL && use->isa[0] != '\0' ? use->isa : NULL;
     drove_storage storage;
     drove_data like;
+    char notes[2048];
     DROVE_TRY(drovek_select(&u->kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__modelfile_load(use->model, &u->file));
     describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     if (use->message != NULL && u->data->storage->notes[0] != '\0')
-        use->message(use->context, u->data->storage->notes);
+        use->message(use->context,
+                     drove__print_plain(u->data->storage->notes, notes, sizeof notes));
     DROVE_TRY(map_features(u));
     return plan_inference(u, use);
 }

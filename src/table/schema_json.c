@@ -72,6 +72,27 @@ drove_status drove__schema_to_json(const drove_schema *schema, char **out)
     return *out != NULL ? DROVE_OK : drove__fail_nomem("table", 0);
 }
 
+/* ---- for programs ---- */
+
+drove_status drove__schema_columns_json(const drove_schema *schema, char **out)
+{
+    json_t *columns = json_array();
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        bool is_counted = c->n_distinct > 0 || c->type == DROVE_COLUMN_CONSTANT;
+        json_array_append_new(
+            columns,
+            json_pack("{s:s, s:s, s:o, s:I, s:I}", "name", c->name, "type",
+                      drove__column_type_name(c->type), "distinct",
+                      is_counted ? json_integer((json_int_t)c->n_distinct) : json_null(), "missing",
+                      (json_int_t)c->n_missing, "features", (json_int_t)c->n_features));
+    }
+    bool is_whole = json_array_size(columns) == schema->n_columns;
+    *out = is_whole ? json_dumps(columns, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(columns);
+    return *out != NULL ? DROVE_OK : drove__fail_nomem("table", 0);
+}
+
 /* ---- reading ---- */
 
 static drove_status fail(const char *column, const char *expected)

@@ -1,10 +1,12 @@
 /* table/schema_print.c - the understood table, for people. */
 #include "table/schema.h"
 
+#include "base/print.h"
+
 #include <stdarg.h>
 #include <string.h>
 
-enum { NAME_WIDTH_MOST = 32 };
+enum { NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
 
 static void describe_features(const drove_column *c, char *into, size_t size)
 {
@@ -40,9 +42,11 @@ static int count_characters(const char *text, int *n_bytes)
 
 void drove__schema_print(const drove_schema *schema, FILE *stream)
 {
+    char name[NAME_SIZE], examples[2 * DROVE_EXAMPLES_SIZE];
     int width = 6, n_bytes;
     for (size_t i = 0; i < schema->n_columns; i++) {
-        int n = count_characters(schema->column[i].name, &n_bytes);
+        drove__print_plain(schema->column[i].name, name, sizeof name);
+        int n = count_characters(name, &n_bytes);
         if (n > width) width = n;
     }
     fprintf(stream, "%-*s  %-19s  %8s  %8s  %-14s  %s\n", width, "column", "type", "distinct",
@@ -55,9 +59,10 @@ void drove__schema_print(const drove_schema *schema, FILE *stream)
                  (unsigned long long)c->n_distinct);
         if (c->n_distinct == 0 && c->type != DROVE_COLUMN_CONSTANT) /* not counted */
             snprintf(distinct, sizeof distinct, "-");
-        int n = count_characters(c->name, &n_bytes);
-        fprintf(stream, "%.*s%*s  %-19s  %8s  %8llu  %-14s  %s\n", n_bytes, c->name, width - n, "",
-                type_text(c), distinct, (unsigned long long)c->n_missing, features, c->examples);
+        drove__print_plain(c->examples, examples, sizeof examples);
+        int n = count_characters(drove__print_plain(c->name, name, sizeof name), &n_bytes);
+        fprintf(stream, "%.*s%*s  %-19s  %8s  %8llu  %-14s  %s\n", n_bytes, name, width - n, "",
+                type_text(c), distinct, (unsigned long long)c->n_missing, features, examples);
     }
 }
 

@@ -139,3 +139,25 @@ wrong 'nothing.csv: expected labels in column "kind", found none' train nothing.
 sed 's/small/tiny/' good.csv >other.csv
 wrong 'other.csv: row [0-9]*: expected one of the training data.s 2 classes (big .. small), found "tiny"' \
     eval m --data other.csv
+
+# ---- control characters: shown, never sent to the terminal ----
+escape=$(printf '\033')[31m
+sed "s/big/b${escape}ig/; s/red/r${escape}ed/" good.csv >coloured.csv
+clean() {
+    local controls
+    controls=$(printf '[\001-\010\013-\037\177]')
+    if LC_ALL=C grep -q "$controls" out.txt err.txt; then fail "$*: $(cat -v out.txt err.txt)"; fi
+}
+shown() { grep -qF "$1" out.txt || fail "expected $1: $(cat out.txt)"; }
+run_for 0 data info coloured.csv --label kind
+clean data info
+shown '\x1b[31mig'
+run_for 0 train coloured.csv --label kind --model logistic --until epochs=1 --threads 1 --out coloured
+clean train
+run_for 0 eval coloured --data coloured.csv
+clean eval
+shown '\x1b[31mig'
+escape=$(printf '\033')
+sed "s/r$escape.31med/${escape}new/" coloured.csv >unseen_coloured.csv
+run_for 0 predict coloured --data unseen_coloured.csv --out predictions.csv
+grep -qF '("\x1bnew")' err.txt || fail "unseen: $(cat -v err.txt)"

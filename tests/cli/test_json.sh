@@ -23,7 +23,14 @@ done
 run_for 0 info --json
 holds dict version processor n_cores isa gemm_source engines workers
 run_for 0 data info 'synth:digits?n=50' --json
-holds dict n_rows n_features n_classes storage target scale notes
+holds dict n_rows n_features n_classes storage target scale notes columns
+grep -q '"columns": \[\]' out.txt || fail "no table has columns: $(cat out.txt)"
+printf 'a,b,colour,kind\n1,1,red,x\n2,,blue,y\n3,3,red,x\n4,5,blue,y\n' >table.csv
+run_for 0 data info table.csv --label kind --json
+column() { grep -qF "$1" out.txt || fail "expected $1: $(cat out.txt)"; }
+column '{"name":"b","type":"number","distinct":3,"missing":1,"features":2}'
+column '{"name":"colour","type":"category","distinct":2,"missing":0,"features":2}'
+column '{"name":"kind","type":"label","distinct":null,"missing":0,"features":0}]}'
 
 run_for 0 dmgc D8M8 --json
 holds dict signature terms possibly_sparse synchronous family systems prediction reason

@@ -66,11 +66,47 @@ static void they_read_back_as_they_were(void **state)
     }
 }
 
+static void control_characters_are_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *plain;
+    } cases[] = {{"", ""},
+                 {"plain \xc3\xa9 \xe2\x82\xac", "plain \xc3\xa9 \xe2\x82\xac"},
+                 {"\x1b[31m", "\\x1b[31m"},
+                 {"a\r\nb\t\x7f", "a\\x0d\\x0ab\\x09\\x7f"},
+                 {"\xc2\x9bm", "\\x9bm"},
+                 {"\xc2\xa0\xc2", "\xc2\xa0\xc2"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char into[64];
+        assert_string_equal(drove__print_plain(cases[i].text, into, sizeof into), cases[i].plain);
+    }
+}
+
+/* Cut at the size, but not within an escape. */
+static void plain_text_keeps_to_its_size(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"",       "a",       "a",        "a",       "a",
+                                           "a\\x1b", "a\\x1bb", "a\\x1bbc", "a\\x1bbc"};
+    for (size_t size = 1; size <= sizeof expected / sizeof *expected; size++) {
+        char into[16];
+        memset(into, '#', sizeof into);
+        assert_string_equal(drove__print_plain("a\x1b"
+                                               "bc",
+                                               into, size),
+                            expected[size - 1]);
+        assert_int_equal(into[size], '#');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_form_is_that_of_printf),
         cmocka_unit_test(they_read_back_as_they_were),
+        cmocka_unit_test(control_characters_are_shown),
+        cmocka_unit_test(plain_text_keeps_to_its_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
