@@ -261,8 +261,7 @@ static const cli_command commands[] = {
                 "libsvm:FILE, csv:FILE, npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training\n"
                 "sees it, or quant:FILE?precision=D8i16, 8 or 16-bit numbers (D8, D16, D32f;\n"
                 "sparse data with i8, i16 or i32), or rows:FILE, for data larger than memory.\n"
-                "quant:FILE?from=SPEC checks that FILE was\n"
-                "made from SPEC.\n",
+                "quant:FILE?from=SPEC checks that FILE was made from SPEC.\n",
      .words = "info convert",
      FLAGS(data_flags),
      .least_words = 2,

@@ -496,7 +496,7 @@ static void say(const drove_run *run)
             all, *fewer != '\0' ? "; dropped early: " : "", fewer);
     if (best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
         drove__run_say(run, "model: no candidate is at least 1 %% better than a constant guess: "
-                            "these columns may say nothing about the label");
+                            "these columns say little about the label");
 }
 
 static drove_status search_all(search *s)
