@@ -249,6 +249,9 @@ bool drove__registry_kind(size_t i, drove_named *out)
 bool drove__registry_at(const char *kind, size_t i, drove_named *out)
 {
     const struct kind *k = find_kind(kind);
+    drove_named before; /* an entry behind the end may not be asked for */
+    for (size_t n = 0; k != NULL && n < i; n++)
+        if (!k->at(n, &before)) return false;
     return k != NULL && k->at(i, out);
 }
 
