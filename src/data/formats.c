@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -78,4 +79,15 @@ drove_status drove__format_check(const drove_format_ops *format, const drove_spe
     if (spec->n_args >= format->least_args && spec->n_args <= format->most_args) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name,
                        spec->name, format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
+}
+
+drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out)
+{
+    char *expanded;
+    DROVE_TRY(drove__data_expand(text, &expanded));
+    drove_status status = drove__spec_parse(expanded, spec);
+    free(expanded);
+    DROVE_TRY(status);
+    DROVE_TRY(drove__format_find(spec, out));
+    return drove__format_check(*out, spec);
 }

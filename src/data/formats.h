@@ -10,4 +10,8 @@ drove_status drove__format_find(const drove_spec *spec, const drove_format_ops *
 /* Checks the number of arguments and the names of keys.  Errors: DROVE_E_ARG. */
 drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec);
 
+/* The spec of a text, and its format, both checked.  The caller calls drove__spec_fini on *spec,
+ * zeroed before, even after a failure.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
+drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out);
+
 #endif

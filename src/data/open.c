@@ -48,14 +48,8 @@ static drove_status read_common_keys(source *from)
 /* The caller calls drove__spec_fini on *from even after a failure. */
 static drove_status parse_source(const char *text, source *from)
 {
-    char *spec;
     memset(from, 0, sizeof *from);
-    DROVE_TRY(drove__data_expand(text, &spec));
-    drove_status status = drove__spec_parse(spec, &from->spec);
-    free(spec);
-    DROVE_TRY(status);
-    DROVE_TRY(drove__format_find(&from->spec, &from->format));
-    DROVE_TRY(drove__format_check(from->format, &from->spec));
+    DROVE_TRY(drove__format_parse(text, &from->spec, &from->format));
     return read_common_keys(from);
 }
 

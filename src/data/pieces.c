@@ -47,7 +47,6 @@ typedef struct reading {
     bool finds_base, has_zero;
     names names;
     drove_rows_writer *writer;
-    uint64_t n_bytes;
     size_t sample_bytes; /* of text */
     uint64_t n_declared; /* ?features= of LIBSVM data; 0: not given */
     bool has_beyond;     /* a number is n_declared: right only where they begin at 1 */
@@ -104,7 +103,6 @@ static drove_status fill(reading *r, size_t wanted)
             drove__reader_read_some(r->reader, r->text + r->n_head + r->n, wanted - r->n, &n));
         r->is_over = n == 0;
         r->n += n;
-        r->n_bytes += n;
     }
     r->text[r->n_head + r->n] = '\0';
     return DROVE_OK;
@@ -432,7 +430,6 @@ static drove_status write_pieces(reading *r)
         DROVE_TRY(next_piece(r, &piece, &found));
         if (!found) return DROVE_OK;
         DROVE_TRY(write_piece(r, &piece));
-        if (r->opt->progress != NULL) r->opt->progress(r->opt->context, r->n_bytes);
     }
 }
 
@@ -479,18 +476,6 @@ static drove_status commit(reading *r)
 
 /* ---- the file ---- */
 
-static drove_status open_reading(const char *text, reading *r)
-{
-    char *expanded;
-    DROVE_TRY(drove__data_expand(text, &expanded));
-    drove_status status = drove__spec_parse(expanded, &r->spec);
-    free(expanded);
-    DROVE_TRY(status);
-    DROVE_TRY(drove__format_find(&r->spec, &r->format));
-    DROVE_TRY(drove__format_check(r->format, &r->spec));
-    return DROVE_OK;
-}
-
 static void fini(reading *r)
 {
     for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
@@ -510,7 +495,7 @@ static drove_status read_some(const char *spec, size_t piece_bytes, drove_data *
     reading r = {.opt = &opt, .line = 1};
     drove_storage *s = NULL;
     *out = NULL;
-    drove_status status = open_reading(spec, &r);
+    drove_status status = drove__format_parse(spec, &r.spec, &r.format);
     if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
     if (status == DROVE_OK) status = read_sample(&r, &s);
     if (status == DROVE_OK) {
@@ -576,7 +561,7 @@ static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
 bool drove__pieces_can(const char *text, double limit, double *bytes)
 {
     reading r = {0};
-    bool can = open_reading(text, &r) == DROVE_OK;
+    bool can = drove__format_parse(text, &r.spec, &r.format) == DROVE_OK;
     if (can && r.format->takes_first) {
         uint64_t n;
         double each;
@@ -619,8 +604,6 @@ static drove_status write_generated(reading *r, const char *path)
     DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
     for (uint64_t at = 0; at < n; at += most) {
         DROVE_TRY(write_some(r, first + at, n - at < most ? n - at : most));
-        if (r->opt->progress != NULL)
-            r->opt->progress(r->opt->context, (uint64_t)((double)at * each));
     }
     const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
     drove_status status = drove__rows_commit(r->writer, &end);
@@ -638,7 +621,7 @@ drove_status drove__pieces_write(const char *spec, const char *path,
                                  const drove_pieces_options *opt)
 {
     reading r = {.opt = opt, .line = 1};
-    drove_status status = open_reading(spec, &r);
+    drove_status status = drove__format_parse(spec, &r.spec, &r.format);
     if (status == DROVE_OK && r.format->takes_first) {
         status = write_generated(&r, path);
         fini(&r);

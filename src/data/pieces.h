@@ -19,9 +19,6 @@ typedef struct drove_pieces_options {
     size_t      piece_bytes; /* of text; a few times that is held in memory */
     size_t      block_bytes; /* of the file that is written; 0: usual */
     const char *source;      /* for the file that is written (data/rows_file.h); NULL: none */
-    /* Bytes of text read so far; NULL: no reports */
-    void (*progress)(void *context, uint64_t n_bytes);
-    void *context;
 } drove_pieces_options;
 
 /* The sample alone, as data in memory that are not scaled; the caller owns *out.  Errors: those of

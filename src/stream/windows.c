@@ -111,9 +111,3 @@ uint64_t drove__windows_find(const drove_windows *w, uint64_t batch, uint64_t nu
     *first = (inside - window * batches_of(w, batch, 0)) * batch;
     return number / per_epoch * w->n_windows + window;
 }
-
-uint64_t drove__windows_first(const drove_windows *w, uint64_t batch, uint64_t window)
-{
-    return window / w->n_windows * drove__windows_batches(w, batch) +
-           window % w->n_windows * batches_of(w, batch, 0);
-}

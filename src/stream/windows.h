@@ -67,7 +67,5 @@ uint64_t drove__windows_examples(const drove_windows *w, uint64_t batch, uint64_
 /* The window of a batch, counted through the run; *first: its first place there. */
 uint64_t drove__windows_find(const drove_windows *w, uint64_t batch, uint64_t number,
                              uint64_t *first);
-/* The number of the first batch of a window. */
-uint64_t drove__windows_first(const drove_windows *w, uint64_t batch, uint64_t window);
 
 #endif
