@@ -427,7 +427,7 @@ drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss)
 
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss)
 {
-    run->until.seconds = train_s;
+    run->until.seconds = seconds(run->standing.train_ns) + train_s;
     DROVE_TRY(train_until(run, UINT64_MAX / 2));
     DROVE_TRY(check_source(run));
     if (run->loop->sync->ops->parked != NULL)

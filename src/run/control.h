@@ -11,7 +11,7 @@ drove_status drove__run_control(drove_run *run);
 /* For runs that are compared.  Mean loss of n_rows training examples, evenly spread, at the present
  * parameters; infinity: it is not finite.  Errors: as above. */
 drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss);
-/* Trains until the training clock shows train_s, then the same. */
+/* Trains for train_s more seconds, then the same. */
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss);
 
 #endif

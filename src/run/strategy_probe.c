@@ -54,8 +54,8 @@ static const struct {
 } after[DROVE_MOST_PIECES + 1] = {
     {0.0, INFINITY}, {0.0, INFINITY}, {0.0, INFINITY}, {0.6, INFINITY}, {0.9, 1.25}, {1.1, 1.1},
 };
-/* Of the loss that both have lost: the last bit of it is noise. */
-static const double LEVEL = 0.95;
+/* Examples for the same loss that differ by no more are alike: a sample's loss is noisy. */
+static const double NOISE = 1.05;
 
 double drove__strategy_probe_budget(double run_s)
 {
@@ -64,26 +64,17 @@ double drove__strategy_probe_budget(double run_s)
 
 /* ---- rates ---- */
 
-/* Where between two pieces the loss was: it falls about with the logarithm of the examples. */
-static double between(double n0, double loss0, double n1, double loss1, double level)
+static int compare_reals(const void *a, const void *b)
 {
-    double part = (loss0 - level) / (loss0 - loss1);
-    return n0 > 0.0 ? n0 * pow(n1 / n0, part) : n1 * part;
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
-/* Examples until the loss was at `level` for the first time; infinity: never. */
-static double examples_to(const drove_rival *r, double loss_first, double level)
+/* The lower one of an even number; sorts them. */
+static double median(double *value, unsigned n)
 {
-    double n0 = 0.0, loss0 = loss_first;
-    for (unsigned i = 0; i < r->n_pieces; i++) {
-        const drove_probe_piece *p = &r->piece[i];
-        double n = (double)p->n_examples;
-        if (p->loss <= level) return between(n0, loss0, n, p->loss, level);
-        if (!isfinite(p->loss)) return INFINITY;
-        n0 = n;
-        loss0 = p->loss;
-    }
-    return INFINITY;
+    qsort(value, n, sizeof *value, compare_reals);
+    return value[(n - 1) / 2];
 }
 
 static double best_loss(const drove_rival *r, double loss_first)
@@ -93,17 +84,60 @@ static double best_loss(const drove_rival *r, double loss_first)
     return best;
 }
 
+/* Examples until the loss was at `level` for the first time, between two pieces, where it falls
+ * about with the logarithm of the examples; NaN: before the first piece's end or not yet. */
+static double examples_to(const drove_rival *r, double level)
+{
+    if (r->n_pieces == 0 || r->piece[0].loss < level) return NAN;
+    for (unsigned i = 0; i < r->n_pieces; i++) {
+        const drove_probe_piece *at = &r->piece[i], *before = i > 0 ? at - 1 : at;
+        if (at->loss > level) continue;
+        double n0 = (double)before->n_examples, n1 = (double)at->n_examples;
+        if (at->loss == before->loss) return n1;
+        return n0 * pow(n1 / n0, (before->loss - level) / (before->loss - at->loss));
+    }
+    return NAN;
+}
+
+/* Examples from the first loss to `level`, were the whole way as steep as to the first piece below
+ * it: too many for the first piece of a usual curve, which falls fastest at its start. */
+static double examples_from_start(const drove_rival *r, double loss_first, double level)
+{
+    for (unsigned i = 0; i < r->n_pieces; i++)
+        if (r->piece[i].loss <= level)
+            return (double)r->piece[i].n_examples * (loss_first - level) /
+                   (loss_first - r->piece[i].loss);
+    return INFINITY;
+}
+
+/* The part of `other`'s examples that `one` needs for the same loss: the median over the losses of
+ * the pieces of both that the other one has passed between two pieces.  The way to a first piece is
+ * not known well enough, and counts only if the curves share nothing else. */
+static double progress_ratio(const drove_rival *one, const drove_rival *other, double loss_first)
+{
+    double ratio[2 * DROVE_MOST_PIECES];
+    unsigned n = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        const drove_rival *from = side == 0 ? one : other;
+        for (unsigned i = 0; i < from->n_pieces; i++) {
+            double level = from->piece[i].loss;
+            double part = examples_to(one, level) / examples_to(other, level);
+            if (isfinite(part)) ratio[n++] = part;
+        }
+    }
+    if (n > 0) return median(ratio, n);
+    double best = best_loss(one, loss_first);
+    if (other->piece[0].loss <= best) return 1.0;
+    double level = fmax(best, best_loss(other, loss_first));
+    return examples_from_start(one, loss_first, level) /
+           examples_from_start(other, loss_first, level);
+}
+
 /* Examples of a second in piece i alone. */
 static double speed(const drove_rival *r, unsigned i)
 {
     const drove_probe_piece none = {0}, *at = &r->piece[i], *before = i > 0 ? at - 1 : &none;
     return (double)(at->n_examples - before->n_examples) / (at->train_s - before->train_s);
-}
-
-static int compare_reals(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 /* Of two measures the smaller: the lower median of the ratios of pieces that were trained one after
@@ -118,8 +152,7 @@ static double speed_ratio(const drove_rival *one, const drove_rival *other)
         fastest_other = fmax(fastest_other, speed(other, i));
         ratio[n++] = speed(other, i) / speed(one, i);
     }
-    qsort(ratio, n, sizeof *ratio, compare_reals);
-    return fmin(ratio[(n - 1) / 2], fastest_other / fastest_one);
+    return fmin(median(ratio, n), fastest_other / fastest_one);
 }
 
 double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
@@ -129,8 +162,7 @@ double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *oth
     double loss_one = best_loss(one, loss_first), loss_other = best_loss(other, loss_first);
     if (!(loss_one < loss_first)) return NAN;
     if (!(loss_other < loss_first) || !isfinite(other->piece[other->n_pieces - 1].loss)) return 0.0;
-    double level = loss_first - LEVEL * (loss_first - fmax(loss_one, loss_other));
-    double progress = examples_to(one, loss_first, level) / examples_to(other, loss_first, level);
+    double progress = NOISE * progress_ratio(one, other, loss_first);
     return fmin(progress, 1.0) * speed_ratio(one, other);
 }
 
@@ -301,7 +333,7 @@ static void drop(contest *c, unsigned i)
     c->entrant[i] = NULL;
 }
 
-/* The next piece of rival i, up to train_s of training. */
+/* The next piece of rival i: train_s more of training. */
 static void train_piece(contest *c, unsigned i, double train_s)
 {
     drove_rival *r = &c->out->rival[i];
@@ -357,7 +389,7 @@ static void do_rounds(contest *c)
         goes_on = do_round(c, train_s);
         correct_budget(c);
         if (elapsed(c) + 2.0 * c->round_s > c->budget_s) return;
-        train_s *= 2.0;
+        if (k > 0) train_s *= 2.0; /* so the whole of it doubles */
     }
 }
 

@@ -68,6 +68,32 @@ static void cold_caches_and_a_disturbance(void **state)
     assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
 }
 
+/* A loss that falls fast at first, as most do, and a first piece that lasted longer than asked, as
+ * it does where a thread waits for a core: as many steps are worth as much. */
+static void a_long_first_piece_costs_nothing(void **state)
+{
+    (void)state;
+    drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.5e5, 1.0, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        other.piece[i].train_s += 0.02;
+        other.piece[i].n_examples += 3000;
+        one.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)one.piece[i].n_examples / 100.0);
+        other.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)other.piece[i].n_examples / 100.0);
+    }
+    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
+    assert_true(fabs(rate - 1.5) < 0.05);
+}
+
+/* Curves that share no loss behind their first pieces. */
+static void curves_far_apart(void **state)
+{
+    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 3), far = rival(2, 1e5, 50.0, 3);
+    assert_true(drove__strategy_probe_rate(&one, &far, FIRST) < 0.1);
+    const drove_rival quick = rival(2, 1e7, 1.0, 3);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &quick, FIRST) - 100.0) < 1.0);
+}
+
 static void losses_that_say_nothing(void **state)
 {
     (void)state;
@@ -155,6 +181,8 @@ int main(void)
         cmocka_unit_test(steps_alone_do_not_win),
         cmocka_unit_test(a_lucky_loss_does_not_win),
         cmocka_unit_test(cold_caches_and_a_disturbance),
+        cmocka_unit_test(a_long_first_piece_costs_nothing),
+        cmocka_unit_test(curves_far_apart),
         cmocka_unit_test(losses_that_say_nothing),
         cmocka_unit_test(fewer_threads_where_it_is_a_tie),
         cmocka_unit_test(what_was_hardly_measured_does_not_win),
