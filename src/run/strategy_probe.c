@@ -29,19 +29,20 @@ static const candidate candidates[] = {
     {.strategy = "hogwild", .threads = HALF, .least = 4},
     {.strategy = "hogwild", .threads = ALL, .least = 2},
     {.strategy = "replicas?merge=sum", .threads = ALL, .least = 2},
-    {.strategy = "sync", .threads = ALL, .least = 2},
+    {.strategy = "sync", .threads = ALL, .least = 4},
 };
 
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
-static const double LEAST_RUN_S = 2.0;                     /* of training, by counts */
+static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
 /* A run that may end sooner is taken to last so much of its budget. */
 static const double TARGET_PART = 0.1, PATIENCE_PART = 0.2, USUAL_EPOCHS = 10.0;
-/* One core by counts: an example, and a multiply-add of dense and of sparse data. */
-static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9;
+/* One core by counts: an example, and a multiply-add of dense and of sparse data and of a network. */
+static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9, NETWORK_S = 3e-11;
 
-static const double FIRST_PIECE_PART = 0.001, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
-static const double FIRST_UPDATES = 50.0;
-enum { LEAST_PIECES = 4, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
+/* The first piece, of the budget of each rival; not less than the system takes to give all threads
+ * a core. */
+static const double FIRST_PIECE_PART = 1.0 / 24.0, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
+enum { LEAST_PIECES = 3, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
 
 /* Rates within a tenth of each other are alike. */
@@ -52,7 +53,7 @@ const double drove__strategy_probe_margin = 1.1;
 static const struct {
     double least, clear;
 } after[DROVE_MOST_PIECES + 1] = {
-    {0.0, INFINITY}, {0.0, INFINITY}, {0.0, INFINITY}, {0.6, INFINITY}, {0.9, 1.25}, {1.1, 1.1},
+    {0.0, INFINITY}, {0.0, INFINITY}, {0.4, INFINITY}, {0.6, 1.25}, {0.9, 1.2}, {1.1, 1.1},
 };
 /* Examples for the same loss that differ by no more are alike: a sample's loss is noisy. */
 static const double NOISE = 1.05;
@@ -225,9 +226,11 @@ static double expected_seconds(const drove_run *run, double example_s)
 static drove_status seconds_by_counts(const drove_run *run, double *out)
 {
     double work, rows = (double)drove__update_rows(run);
-    bool is_sparse = drove__storage_is_sparse(run->train->storage);
+    double each = drove__storage_is_sparse(run->train->storage) ? SPARSE_S
+                  : run->model->n_layers > 1                    ? NETWORK_S
+                                                                : DENSE_S;
     DROVE_TRY(drove__trials_step_work(run, &work));
-    *out = EXAMPLE_S + work / rows * (is_sparse ? SPARSE_S : DENSE_S);
+    *out = EXAMPLE_S + work / rows * each;
     return DROVE_OK;
 }
 
@@ -282,12 +285,9 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
     out->eval_every = 1.0;
 }
 
-/* Enough for some updates, if the budget allows the pieces that make a choice. */
 static double first_piece(const contest *c)
 {
-    double piece_s = FIRST_PIECE_PART / PROBE_PART * c->budget_s;
-    double update_s = (double)drove__update_rows(c->run) * c->example_s;
-    piece_s = fmax(piece_s, fmin(FIRST_UPDATES * update_s, c->budget_s / (16.0 * c->out->n)));
+    double piece_s = FIRST_PIECE_PART * c->budget_s / c->out->n;
     return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
 }
 
@@ -388,8 +388,9 @@ static void do_rounds(contest *c)
     for (unsigned k = 0; k < DROVE_MOST_PIECES && goes_on; k++) {
         goes_on = do_round(c, train_s);
         correct_budget(c);
-        if (elapsed(c) + 2.0 * c->round_s > c->budget_s) return;
-        if (k > 0) train_s *= 2.0; /* so the whole of it doubles */
+        const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
+        if (elapsed(c) + growth * c->round_s > c->budget_s) return;
+        train_s *= growth;
     }
 }
 

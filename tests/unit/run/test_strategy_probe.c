@@ -137,7 +137,7 @@ static void what_was_hardly_measured_does_not_win(void **state)
     const double rates[] = {3.0, NAN};
     drove_strategy_probe p = of_rates(rates, 2);
     assert_int_equal(drove__strategy_probe_choose(&p), 1);
-    p.rival[1].n_pieces = 3;
+    p.rival[1].n_pieces = 2;
     assert_int_equal(drove__strategy_probe_choose(&p), 0);
     assert_false(drove__strategy_probe_is_clear(&p));
 }
@@ -151,7 +151,7 @@ static void when_the_probe_may_end(void **state)
         bool is_clear, is_out[5]; /* of the rates above */
     } expected[] = {
         {2, false, {false, false, false, false, false}},
-        {3, false, {false, false, false, true, false}},
+        {3, true, {false, false, false, true, false}},
         {4, true, {false, false, false, true, false}},
         {5, true, {false, true, false, true, false}},
     };
@@ -162,7 +162,7 @@ static void when_the_probe_may_end(void **state)
         for (unsigned i = 0; i < 5; i++)
             assert_int_equal(drove__strategy_probe_is_out(&p, i + 1), expected[k].is_out[i]);
         p.rival[1].rate = 1.0;
-        assert_int_equal(drove__strategy_probe_is_clear(&p), expected[k].n_pieces == 5);
+        assert_int_equal(drove__strategy_probe_is_clear(&p), expected[k].n_pieces >= 4); /* 1.2 */
     }
 }
 
