@@ -44,6 +44,17 @@ static bool is_wide(const drove_run *run)
     return drove__storage_is_sparse(s) && s->n_features >= WIDE_FEATURES;
 }
 
+/* A linear model is better at texts than the usual network, and trains in a fraction of its time
+ * (docs/results/defaults.md, sector). */
+void drove__choose_model(drove_run *run)
+{
+    if (!run->model_is_auto || !run->is_tuned || run->opt.features[0] != '\0' || !is_wide(run))
+        return;
+    bool is_value = run->train->storage->y_kind == DROVE_Y_VALUE;
+    snprintf(run->opt.model, sizeof run->opt.model, is_value ? "linear" : "logistic");
+    drove__run_say(run, "model: %s (wide sparse data; --model names another)", run->opt.model);
+}
+
 /* Updates of a linear model of wide sparse data, which gains more from all rows than from an early
  * end; 0: this is none.  Hinges are done sooner: a row beyond its margin changes nothing. */
 static double wide_updates(const drove_run *run)

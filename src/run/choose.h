@@ -14,6 +14,8 @@ enum { DROVE_MOST_VALIDATION_ROWS = 10000 };
 
 /* Before the data are opened: the inputs' scaling, and whether the run chooses. */
 void drove__choose_begin(drove_run *run);
+/* The model of --model default, where no models are compared, now that the data are known. */
+void drove__choose_model(drove_run *run);
 /* The data are there: batch, budget, evaluations; moves the validation examples out of run->train.
  * Errors: DROVE_E_ARG (--until validation: too many rows, or ranks with parts of their own). */
 drove_status drove__choose_lengths(drove_run *run);

@@ -92,6 +92,7 @@ struct drove_run {
     bool            lr_is_auto;    /* --lr was not given */
     bool            out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
     bool            state_is_auto; /* --rule-state was not given */
+    bool            model_is_auto; /* --model was not given, and no models are compared */
     bool            is_tuned;      /* what was not given is chosen: choose.h */
     double          lr_base;       /* of --lr auto: one worker's step size; 0: not known */
     drove_trials    trials;        /* of step sizes */

@@ -539,6 +539,7 @@ static drove_status settle_default(drove_run *run)
     bool searches = is_table && is_file && run->ranks.n == 1 && run->opt.resume[0] == '\0' &&
                     run->opt.features[0] == '\0' && drove__resolve_is_tuned(&run->opt);
     snprintf(run->opt.model, sizeof run->opt.model, "%s", searches ? "auto" : DROVE_MODEL_USUAL);
+    run->model_is_auto = !searches;
     if (is_table && !is_file && run->opt.resume[0] == '\0')
         drove__run_say(run, "model: %s (a pipe cannot be read twice, so no models were compared)",
                        run->opt.model);

@@ -390,6 +390,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(place_workers(run));
     DROVE_TRY(drove__problem_open(run));
     DROVE_TRY(drove__run_features(run));
+    drove__choose_model(run);
     DROVE_TRY(drove__choose_lengths(run));
     DROVE_TRY(drove__problem_check_target(run));
     DROVE_TRY(drove__problem_model(run, theta));

@@ -36,7 +36,7 @@ static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any r
 static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
 /* A run that may end sooner is taken to last so much of its budget. */
 static const double TARGET_PART = 0.1, PATIENCE_PART = 0.2, USUAL_EPOCHS = 10.0;
-/* One core by counts: an example, and a multiply-add of dense and of sparse data and of a network. */
+/* One core by counts: an example, and a multiply-add of dense and sparse data and of a network. */
 static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9, NETWORK_S = 3e-11;
 
 /* The first piece, of the budget of each rival; not less than the system takes to give all threads

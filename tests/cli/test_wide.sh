@@ -35,6 +35,18 @@ assert abs(svm["lr"] - 0.3 * 32 / 4) < 1e-5, svm["lr"]
 assert len(logistic["tuning"]["trials"]) > 0
 END
 
+# ---- no model named: a linear one; over narrow data and with a step size the usual network ----
+run_for 0 train --data libsvm:train.libsvm --test libsvm:test.libsvm --threads 1 --out none --quiet --json
+python3 -c "
+import json
+auto, named = json.load(open('out.txt')), json.load(open('logistic.json'))
+assert auto['model'] == 'logistic' and auto['loss'] == named['loss'] and auto['epochs'] == named['epochs'], auto" ||
+    fail "no model: expected the run of logistic"
+run_for 0 train --data libsvm:train.libsvm --test none --threads 1 --out none --until epochs=1
+grep -q "model: logistic (wide sparse data" err.txt || fail "no model: expected a line about it, found $(cat err.txt)"
+run_for 0 train --data libsvm:train.libsvm --test none --threads 1 --lr 0.01 --out none --quiet --json --until epochs=1 --defaults classic
+grep -q '"model": "mlp:128,128,128"' out.txt || fail "--defaults classic: expected the usual network, found $(cat out.txt)"
+
 # ---- two classes keep their trials; narrow data keep their validation examples ----
 sed 's/^[0-9]*/&#/; s/^\([0-9]*[02468]\)#/1/; s/^[0-9]*#/0/' train.libsvm >two.libsvm
 run_for 0 train --data libsvm:two.libsvm --test none --model svm --threads 1 --out none --quiet --json
