@@ -1,6 +1,7 @@
 /* data/info.c - facts of a data set, and its description for people. */
 #include "data/data.h"
 
+#include "base/print.h"
 #include "data/quant.h"
 #include "data/scale.h"
 #include "table/schema.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES_SHOWN = 20 };
+enum { CLASSES_SHOWN = 20, CLASS_SIZE = 256 };
 
 /* ---- facts ---- */
 
@@ -167,7 +168,7 @@ static int compare_counts(const void *a, const void *b)
  * frequent. */
 static void print_counts(const drove_storage *s, class_count *count, FILE *stream)
 {
-    char number[DROVE_CLASS_TEXT_SIZE];
+    char number[DROVE_CLASS_TEXT_SIZE], plain[CLASS_SIZE];
     size_t n = s->n_classes;
     const char *what = s->y_kind == DROVE_Y_LABELS ? "labels" : "classes";
     bool all = n <= CLASSES_SHOWN;
@@ -178,8 +179,9 @@ static void print_counts(const drove_storage *s, class_count *count, FILE *strea
             fprintf(stream, " ...");
             i = n - CLASSES_SHOWN / 2;
         }
+        const char *name = drove__class_text(s, count[i].class, number);
         fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",",
-                drove__class_text(s, count[i].class, number), count[i].n);
+                drove__print_plain(name, plain, sizeof plain), count[i].n);
     }
     putc('\n', stream);
 }
@@ -221,15 +223,17 @@ static void print_value(const drove_data *data, size_t which, FILE *stream)
     const drove_storage *s = data->storage;
     value_range range = {0};
     double squares = 0;
+    char name[CLASS_SIZE] = "";
     for (size_t i = 0; i < data->n_rows; i++) see(&range, value_of(data, i, which));
     double mean = range.sum / (double)range.n;
     for (size_t i = 0; i < data->n_rows; i++) {
         double off = value_of(data, i, which) - mean;
         squares += off * off;
     }
+    if (s->class_name != NULL) drove__print_plain(s->class_name[which], name, sizeof name);
     fprintf(stream, "target    value%s%.60s, %g to %g, mean %.6g, deviation %.6g\n",
-            s->class_name != NULL ? " " : "", s->class_name != NULL ? s->class_name[which] : "",
-            range.least, range.most, mean, sqrt(squares / (double)range.n));
+            *name != '\0' ? " " : "", name, range.least, range.most, mean,
+            sqrt(squares / (double)range.n));
 }
 
 static void print_values(const drove_data *data, FILE *stream)
@@ -267,7 +271,10 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
     if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
     else DROVE_TRY(print_classes(data, stream));
     print_weights(data, stream);
-    if (facts.notes[0] != '\0') fprintf(stream, "notes     %s\n", facts.notes);
+    if (facts.notes[0] != '\0') {
+        char notes[2 * sizeof data->storage->notes];
+        fprintf(stream, "notes     %s\n", drove__print_plain(facts.notes, notes, sizeof notes));
+    }
     if (data->storage->schema == NULL) return DROVE_OK;
     putc('\n', stream);
     drove__schema_print(data->storage->schema, stream);

@@ -38,9 +38,9 @@ static bool needs_quotes(const char *text)
 }
 
 /* prefix + text as a CSV field, in memory of malloc; NULL: there is none. */
-static char *field(const char *prefix, const char *text, bool is_csv)
+static char *field(const char *prefix, const char *text)
 {
-    bool quotes = is_csv && needs_quotes(text);
+    bool quotes = needs_quotes(text);
     char *out = drove__grow(NULL, strlen(prefix) + 2 * strlen(text) + 3, 1), *at = out;
     if (out == NULL) return NULL;
     if (quotes) *at++ = '"';
@@ -54,13 +54,23 @@ static char *field(const char *prefix, const char *text, bool is_csv)
     return out;
 }
 
+/* A name in one line, in memory of malloc; NULL: there is none. */
+static char *plain_field(const char *name)
+{
+    enum { ESCAPE = 4 }; /* bytes of \xNN */
+    size_t size = ESCAPE * strlen(name) + 1;
+    char *out = drove__grow(NULL, size, 1);
+    return out != NULL ? drove__print_plain(name, out, size) : NULL;
+}
+
 /* The field of a class or label. */
 static char *class_field(const writer *w, const char *prefix, size_t class)
 {
+    const bool is_csv = w->what->format == DROVE_PREDICT_CSV;
     char number[32];
     snprintf(number, sizeof number, "%zu", class);
     const char *name = w->what->class_name != NULL ? w->what->class_name[class] : number;
-    return field(prefix, name, w->what->format == DROVE_PREDICT_CSV);
+    return is_csv ? field(prefix, name) : plain_field(name);
 }
 
 static drove_status make_names(writer *w)
@@ -141,7 +151,7 @@ static drove_status put_line(drove_infer_text *to, const writer *w, const float 
 static drove_status put_file(drove_infer_text *to, const drove_data *files, size_t i)
 {
     const drove_storage *s = files->storage;
-    char *name = field("", s->row_names + s->row_name_at[drove__data_row(files, i)], true);
+    char *name = field("", s->row_names + s->row_name_at[drove__data_row(files, i)]);
     if (name == NULL) return drove__fail_nomem("names of files", 1);
     drove_status status = put_text(to, name);
     free(name);

@@ -152,6 +152,15 @@ shown() { grep -qF "$1" out.txt || fail "expected $1: $(cat out.txt)"; }
 run_for 0 data info coloured.csv --label kind
 clean data info
 shown '\x1b[31mig'
+printf 'x,kind,size\n' >lines.csv
+for i in 1 2 3 4; do printf '%d,"big\nclass",1\n%d,"small\tone",2\n' $i $((9 - i)) >>lines.csv; done
+run_for 0 data info lines.csv --label kind
+clean data info lines.csv
+shown 'classes   2: big\x0aclass (4), small\x09one (4)'
+run_for 0 train lines.csv --label kind --model logistic --until epochs=1 --threads 1 --quiet --out lines
+run_for 0 predict lines --data lines.csv --format lines
+clean predict
+[ "$(wc -l <out.txt)" = 8 ] || fail "expected a line for each row: $(cat out.txt)"
 run_for 0 train coloured.csv --label kind --model logistic --until epochs=1 --threads 1 --out coloured
 clean train
 run_for 0 eval coloured --data coloured.csv
