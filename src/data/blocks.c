@@ -187,7 +187,7 @@ static drove_status allocate_quant(const drove_storage *shape, size_t n_rows, ui
     *q = *like;
     q->n_rows = n_rows;
     q->n_stored = n_stored;
-    q->n_users = 1;
+    atomic_init(&q->n_users, 1);
     s->scaling = shape->scaling;
     DROVE_TRY(copy_scale(shape->shift, s->n_features, &s->shift));
     DROVE_TRY(copy_scale(shape->factor, s->n_features, &s->factor));

@@ -13,6 +13,7 @@
 #include "data/augment.h"
 #include "data/shard.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 typedef enum drove_x_kind { DROVE_X_U8, DROVE_X_F32, DROVE_X_CSR, DROVE_X_QUANT } drove_x_kind;
@@ -66,7 +67,7 @@ typedef struct drove_storage {
     size_t              *row_name_at; /* [n_rows]                                                 */
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
     char                 notes[1024];
-    unsigned             n_views; /* reference count; atomic access only                     */
+    atomic_uint          n_views; /* reference count                                         */
 } drove_storage;
 
 typedef enum drove_rows_of { DROVE_ROWS_ALL, DROVE_ROWS_TRAIN, DROVE_ROWS_TEST } drove_rows_of;

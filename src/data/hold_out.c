@@ -40,7 +40,7 @@ static drove_status view_again(const drove_data *data, drove_data **out)
     if (view == NULL) return drove__fail_nomem("data set", sizeof *view);
     view->storage = data->storage;
     /* Relaxed: `data` holds a reference already, so the count cannot reach 0 meanwhile. */
-    __atomic_add_fetch(&view->storage->n_views, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&view->storage->n_views, 1, memory_order_relaxed);
     view->augment = data->augment;
     drove_status status = drove__scale_copy(data, view);
     if (status == DROVE_OK) status = drove__weights_copy(data, view);

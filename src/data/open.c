@@ -162,7 +162,7 @@ static drove_status split_view(const drove_spec *spec, drove_data *train, uint64
     DROVE_TRY(find_held(spec, n, &held));
     n_test = held.end - held.first;
     /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
-    __atomic_add_fetch(&train->storage->n_views, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&train->storage->n_views, 1, memory_order_relaxed);
     DROVE_TRY(create_view(train->storage, &test));
     train->row = drove__grow(NULL, n - n_test, sizeof *train->row);
     test->row = drove__grow(NULL, n_test, sizeof *test->row);

@@ -313,7 +313,7 @@ static drove_status take_quantised(const source *from, const drove_quant_options
     DROVE_TRY(check_format(q, opt));
     if (from->order == NULL && from->data->row == NULL) {
         /* Relaxed: the storage holds a reference, so the count cannot reach 0 meanwhile. */
-        __atomic_add_fetch(&q->n_users, 1, __ATOMIC_RELAXED);
+        atomic_fetch_add_explicit(&q->n_users, 1, memory_order_relaxed);
         *out = q;
         return DROVE_OK;
     }
@@ -338,7 +338,7 @@ drove_status drove__quant_create(const drove_data *data, const drove_quant_optio
     q->index_bits = opt->index_bits;
     q->n_rows = data->n_rows;
     q->n_features = data->storage->n_features;
-    q->n_users = 1;
+    atomic_init(&q->n_users, 1);
     drove_status status = choose_scale(&from, opt, q);
     if (status == DROVE_OK)
         status = is_sparse(&from) ? fill_sparse(&from, q) : fill_dense(&from, q);
@@ -354,7 +354,7 @@ void drove__quant_release(drove_quant *q)
 {
     if (q == NULL) return;
     /* Release: this user's reads are done.  Acquire, by the last user: so are all others' reads. */
-    if (__atomic_sub_fetch(&q->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (atomic_fetch_sub_explicit(&q->n_users, 1, memory_order_acq_rel) > 1) return;
     if (q->block != NULL) {
         drove__free(q->block);
     } else {

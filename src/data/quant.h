@@ -21,13 +21,13 @@ typedef struct drove_quant {
     /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  An index is a
      * feature (32 bits) or a difference (8, 16 bits: kernel/linear.h, drovek_pairs); a gap that
      * does not fit is bridged by pairs of the largest difference and value 0. */
-    uint64_t *row_start;
-    void     *index;
-    uint64_t  n_stored; /* pairs, bridges included */
-    uint64_t  n_bridges;
-    uint64_t  n_clamped; /* values beyond the format's range under the given scale */
-    void     *block;     /* not NULL: one allocation that holds the three arrays */
-    unsigned  n_users;   /* reference count; atomic access only */
+    uint64_t   *row_start;
+    void       *index;
+    uint64_t    n_stored; /* pairs, bridges included */
+    uint64_t    n_bridges;
+    uint64_t    n_clamped; /* values beyond the format's range under the given scale */
+    void       *block;     /* not NULL: one allocation that holds the three arrays */
+    atomic_uint n_users;   /* reference count */
 } drove_quant;
 
 typedef struct drove_quant_options {

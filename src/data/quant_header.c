@@ -226,7 +226,7 @@ drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole)
     f->s->x_kind = DROVE_X_QUANT;
     f->s->quant = f->q = calloc(1, sizeof *f->q);
     if (f->q == NULL) return drove__fail_nomem("quantised data", sizeof *f->q);
-    f->q->n_users = 1;
+    atomic_init(&f->q->n_users, 1);
     return is_whole ? drove__safetensors_load(f->path, &f->file)
                     : drove__safetensors_open(f->path, small, DROVE_COUNT(small), &f->file);
 }

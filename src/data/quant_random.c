@@ -181,7 +181,7 @@ drove_status drove__quant_random(const drove_quant_shape *shape, drove_quant **o
     q->index_bits = shape->index_bits;
     q->n_rows = shape->n_rows;
     q->n_features = shape->n_features;
-    q->n_users = 1;
+    atomic_init(&q->n_users, 1);
     q->scale = most > 0 ? 1.0f / (float)most : 1.0f;
     drove_status status = shape->index_bits == 0 ? fill_dense(q, shape->seed)
                                                  : fill_sparse(q, shape->n_stored, shape->seed);

@@ -17,7 +17,7 @@ drove_status drove__storage_create(drove_storage **out)
     *out = NULL;
     drove_storage *storage = calloc(1, sizeof *storage);
     if (storage == NULL) return drove__fail_nomem("data set", sizeof *storage);
-    storage->n_views = 1;
+    atomic_init(&storage->n_views, 1);
     storage->index_base = -1;
     *out = storage;
     return DROVE_OK;
@@ -27,7 +27,7 @@ void drove__storage_release(drove_storage *storage)
 {
     if (storage == NULL) return;
     /* Release: this view's reads are done.  Acquire, by the last view: so are all others' reads. */
-    if (__atomic_sub_fetch(&storage->n_views, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (atomic_fetch_sub_explicit(&storage->n_views, 1, memory_order_acq_rel) > 1) return;
     drove__free(storage->x_u8);
     drove__free(storage->x_f32);
     free(storage->row_start);

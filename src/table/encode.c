@@ -8,6 +8,7 @@
 #include "table/parallel.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,8 @@ typedef struct encoding {
     size_t n_columns;
     size_t *place; /* [n_rows] where a row goes, or NO_ROW; NULL: to its own number */
     drove_encoded *out;
-    sparse_block *sparse; /* [n_blocks]; NULL: dense */
-    bool has_failed;      /* not enough memory */
+    sparse_block *sparse;   /* [n_blocks]; NULL: dense */
+    atomic_bool has_failed; /* not enough memory */
 } encoding;
 
 typedef struct sink { /* one row */
@@ -61,7 +62,8 @@ static void put(sink *s, size_t feature, float value)
         float *grown = drove__grow(b->value, wanted, sizeof *grown);
         if (grown != NULL) b->value = grown;
         if (index == NULL || grown == NULL) {
-            __atomic_store_n(&s->e->has_failed, true, __ATOMIC_RELAXED); /* joining orders it */
+            /* relaxed: joining orders it */
+            atomic_store_explicit(&s->e->has_failed, true, memory_order_relaxed);
             return;
         }
         b->capacity = wanted;
@@ -310,7 +312,8 @@ static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
     }
     DROVE_TRY(allocate(e, n_kept));
     drove__table_run(t->n_threads, t->n_blocks, encode_block, e);
-    if (e->has_failed) return drove__fail_nomem("sparse rows", sizeof(float));
+    if (atomic_load_explicit(&e->has_failed, memory_order_relaxed))
+        return drove__fail_nomem("sparse rows", sizeof(float));
     return e->sparse != NULL ? join_blocks(e, n_kept) : DROVE_OK;
 }
 

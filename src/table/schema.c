@@ -23,7 +23,7 @@ drove_status drove__schema_create(size_t n_columns, drove_schema **out)
     *out = NULL;
     drove_schema *schema = calloc(1, sizeof *schema);
     if (schema == NULL) return drove__fail_nomem("table", sizeof *schema);
-    schema->n_users = 1;
+    atomic_init(&schema->n_users, 1);
     schema->column = calloc(n_columns > 0 ? n_columns : 1, sizeof *schema->column);
     if (schema->column == NULL) {
         drove__schema_release(schema);
@@ -37,7 +37,7 @@ drove_status drove__schema_create(size_t n_columns, drove_schema **out)
 drove_schema *drove__schema_retain(drove_schema *schema)
 {
     /* Relaxed: the caller holds a reference already, so the count cannot reach 0 meanwhile. */
-    if (schema != NULL) __atomic_add_fetch(&schema->n_users, 1, __ATOMIC_RELAXED);
+    if (schema != NULL) atomic_fetch_add_explicit(&schema->n_users, 1, memory_order_relaxed);
     return schema;
 }
 
@@ -45,7 +45,7 @@ void drove__schema_release(drove_schema *schema)
 {
     if (schema == NULL) return;
     /* Release: this user's reads are done.  Acquire, by the last user: so are all others' reads. */
-    if (__atomic_sub_fetch(&schema->n_users, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (atomic_fetch_sub_explicit(&schema->n_users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; i < schema->n_columns; i++) {
         drove_column *c = &schema->column[i];
         for (size_t k = 0; c->value != NULL && k < c->n_values; k++) free(c->value[k]);

@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,7 +74,7 @@ typedef struct drove_schema {
     size_t        n_columns, n_features;
     drove_column *column;  /* [n_columns] in the order of the training file */
     uint64_t      n_rows;  /* for people, as above */
-    unsigned      n_users; /* reference count; atomic access only */
+    atomic_uint   n_users; /* reference count */
 } drove_schema;
 
 /* n_columns zeroed columns, one reference.  Errors: DROVE_E_NOMEM. */

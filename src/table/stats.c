@@ -6,6 +6,7 @@
 #include "table/parallel.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct counting {
     const drove_table *table;
     const drove_scan_column **of_slot; /* [n_slots] */
     drove_slot_stats *stats;
-    bool has_failed;
+    atomic_bool has_failed;
 } counting;
 
 static void add_distinct(value_set *set, drove_slot_stats *stats, uint32_t key)
@@ -96,7 +97,8 @@ static void see_group(void *context, size_t group, unsigned thread)
     value_set *set = calloc(end - first, sizeof *set);
     (void)thread;
     if (set == NULL) {
-        __atomic_store_n(&c->has_failed, true, __ATOMIC_RELAXED); /* joining orders it */
+        /* relaxed: joining orders it */
+        atomic_store_explicit(&c->has_failed, true, memory_order_relaxed);
         return;
     }
     for (size_t slot = first; slot < end; slot++)
@@ -125,7 +127,9 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
     memset(stats, 0, t->n_slots * sizeof *stats);
     drove__table_run(t->n_threads, (t->n_slots + GROUP - 1) / GROUP, see_group, &c);
     free(c.of_slot);
-    return c.has_failed ? drove__fail_nomem("columns", sizeof(value_set) * GROUP) : DROVE_OK;
+    return atomic_load_explicit(&c.has_failed, memory_order_relaxed)
+               ? drove__fail_nomem("columns", sizeof(value_set) * GROUP)
+               : DROVE_OK;
 }
 
 /* ---- sorting ---- */

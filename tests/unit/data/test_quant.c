@@ -458,7 +458,7 @@ static void test_large(void **state)
     drove_data *d = random_dense(DROVE_X_U8, 5000, 900);
     drove_quant *q = create(d, DROVE_I8, 0, 0, NULL);
     assert_int_equal((uintptr_t)q->value % (2u << 20), 0);
-    __atomic_add_fetch(&q->n_users, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&q->n_users, 1, memory_order_relaxed);
     drove__quant_release(q);
     assert_int_equal(q->n_users, 1);
     check_dense(d, q, NULL);

@@ -115,7 +115,7 @@ static void make_windows(rig *r)
     drove_quant *q = calloc(1, sizeof *q);
     *q = *all;
     q->n_rows = WINDOW_ROWS;
-    q->n_users = 1;
+    atomic_init(&q->n_users, 1);
     q->row_start = drove__alloc(WINDOW_ROWS + 1, sizeof *q->row_start);
     if (q->index_bits == 0) {
         q->value = drove__alloc(WINDOW_ROWS, q->row_bytes);
