@@ -114,8 +114,11 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
 {
     const drove_known_table *known = &f->known;
     float number;
-    bool is_plain = !known->label_is_number || known->label_form == DROVE_FORM_POINT;
-    if (!is_plain && drove__cell_number(known->label_form, cell->text, cell->length, &number))
+    const drove_amount_style *style = &known->label_style;
+    bool is_written_plain = style->form == DROVE_FORM_POINT && style->unit == 0 &&
+                            !(cell->length > 0 && *cell->text == '(');
+    bool is_plain = !known->label_is_number || is_written_plain;
+    if (!is_plain && drove__cell_amount(style, cell->text, cell->length, &number))
         return drove__labels_add_number(f->labels, (double)number);
     return add_text(f, cell);
 }
@@ -144,8 +147,8 @@ static bool read_value(const table_file *f, size_t row, size_t k, float *out)
 {
     const drove_table *t = &f->known.table;
     const drove_cell *cell = label_cell(f, row, k);
-    drove_number_form form = t->column[f->known.label[k]].form;
-    return drove__cell_number(form, cell->text, cell->length, out) && isfinite(*out);
+    const drove_amount_style *style = &t->column[f->known.label[k]].style;
+    return drove__cell_amount(style, cell->text, cell->length, out) && isfinite(*out);
 }
 
 static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected)

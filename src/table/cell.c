@@ -160,6 +160,14 @@ static bool take_digits(const char **at, const char *end, int n, unsigned least,
     return value >= least && value <= most;
 }
 
+/* One or two digits. */
+static bool take_short(const char **at, const char *end, unsigned least, unsigned most,
+                       unsigned *out)
+{
+    bool has_two = end - *at >= 2 && is_digit((*at)[1]);
+    return take_digits(at, end, has_two ? 2 : 1, least, most, out);
+}
+
 static bool take_char(const char **at, const char *end, char c)
 {
     if (*at == end || **at != c) return false;
@@ -183,19 +191,32 @@ static bool take_offset(const char **at, const char *end, int *minutes)
     return *at == end;
 }
 
-/* "hh:mm", ":ss", ".fraction" and the offset. */
+/* " AM" or " pm" after an hour of 1 to 12; without it the hour stays. */
+static bool take_half(const char **at, const char *end, unsigned *hour)
+{
+    const char *c = *at;
+    while (c < end && *c == ' ') c++;
+    if (end - c < 2 || (c[1] | 0x20) != 'm') return true;
+    bool is_pm = (*c | 0x20) == 'p';
+    if ((!is_pm && (*c | 0x20) != 'a') || *hour < 1 || *hour > 12) return false;
+    *hour = *hour % 12 + (is_pm ? 12 : 0);
+    *at = c + 2;
+    return true;
+}
+
+/* "hh:mm", ":ss", ".fraction", AM or PM, and the offset. */
 static bool take_time(const char **at, const char *end, int *minutes)
 {
     unsigned hour, minute, second;
     int offset;
-    if (!take_digits(at, end, 2, 0, 23, &hour) || !take_char(at, end, ':')) return false;
+    if (!take_short(at, end, 0, 23, &hour) || !take_char(at, end, ':')) return false;
     if (!take_digits(at, end, 2, 0, 59, &minute)) return false;
     if (take_char(at, end, ':')) {
         if (!take_digits(at, end, 2, 0, 60, &second)) return false;
         if (take_char(at, end, '.'))
             while (*at < end && is_digit(**at)) ++*at;
     }
-    if (!take_offset(at, end, &offset)) return false;
+    if (!take_half(at, end, &hour) || !take_offset(at, end, &offset)) return false;
     *minutes = (int)(hour * 60 + minute) - offset;
     return true;
 }
@@ -207,21 +228,72 @@ static unsigned days_in_month(unsigned year, unsigned month)
     return days[month - 1] + (month == 2 && is_leap ? 1u : 0u);
 }
 
-bool drove__cell_date(const char *text, size_t length, int32_t *minutes, bool *has_time)
+typedef struct day { /* of the calendar */
+    unsigned year, month, day;
+} day;
+
+static bool is_joint(char c)
+{
+    return c == '-' || c == '/' || c == '.';
+}
+
+static bool take_ymd(const char **at, const char *end, day *d)
+{
+    if (!take_digits(at, end, 4, 0, 9999, &d->year) || *at == end || !is_joint(**at)) return false;
+    const char joint = **at;
+    const bool is_short = joint != '-';
+    ++*at;
+    if (!(is_short ? take_short(at, end, 1, 12, &d->month)
+                   : take_digits(at, end, 2, 1, 12, &d->month)))
+        return false;
+    if (!take_char(at, end, joint)) return false;
+    return is_short ? take_short(at, end, 1, 31, &d->day) : take_digits(at, end, 2, 1, 31, &d->day);
+}
+
+/* Four digits, or two, as strptime reads them. */
+static bool take_year(const char **at, const char *end, unsigned *year, bool *is_short)
+{
+    *is_short = end - *at < 4 || !is_digit((*at)[2]);
+    if (!*is_short) return take_digits(at, end, 4, 0, 9999, year);
+    if (!take_digits(at, end, 2, 0, 99, year)) return false;
+    *year += *year < 69 ? 2000 : 1900;
+    return true;
+}
+
+/* day/month/year, or month/day/year. */
+static bool take_year_last(const char **at, const char *end, bool is_day_first, day *d)
+{
+    const char *first = *at;
+    bool is_short_year;
+    unsigned part[2];
+    if (!take_short(at, end, 1, 31, &part[0]) || *at == end || !is_joint(**at)) return false;
+    const char joint = **at;
+    ++*at;
+    if (!take_short(at, end, 1, 31, &part[1]) || !take_char(at, end, joint)) return false;
+    const bool is_full = *at - first == 6; /* dd/mm/ */
+    if (!take_year(at, end, &d->year, &is_short_year)) return false;
+    if (!is_full && (joint == '-' || (joint == '.' && is_short_year))) return false;
+    d->day = part[is_day_first ? 0 : 1];
+    d->month = part[is_day_first ? 1 : 0];
+    return d->month <= 12;
+}
+
+bool drove__cell_date(drove_date_order order, const char *text, size_t length, int32_t *minutes,
+                      bool *has_time)
 {
     const char *at = text, *end = text + length;
-    unsigned year, month, day;
     int time = 0;
-    if (!take_digits(&at, end, 4, 0, 9999, &year) || !take_char(&at, end, '-')) return false;
-    if (!take_digits(&at, end, 2, 1, 12, &month) || !take_char(&at, end, '-')) return false;
-    if (!take_digits(&at, end, 2, 1, days_in_month(year, month), &day)) return false;
+    day d;
+    bool is_day = order == DROVE_DATE_YMD ? take_ymd(&at, end, &d)
+                                          : take_year_last(&at, end, order == DROVE_DATE_DMY, &d);
+    if (!is_day || d.day > days_in_month(d.year, d.month)) return false;
     bool is_timed = at < end;
     if (is_timed) {
         if (*at != 'T' && *at != 't' && *at != ' ') return false;
         at++;
         if (!take_time(&at, end, &time)) return false;
     }
-    int64_t total = days_of(year, month, day) * 1440 + time;
+    int64_t total = days_of(d.year, d.month, d.day) * 1440 + time;
     if (total <= INT32_MIN || total > INT32_MAX) return false; /* years before -2114, after 6053 */
     *minutes = (int32_t)total;
     *has_time = is_timed;

@@ -30,9 +30,21 @@ bool drove__cell_is_integer(const char *text, size_t length);
 /* true/false, yes/no, t/f, y/n in upper or lower case, 1/0 (also 1.0): 1 or 0. */
 bool drove__cell_boolean(const char *text, size_t length, float *out);
 
-/* YYYY-MM-DD, also with Thh:mm, :ss and fractions (dropped), and Z or an offset from UTC; T may be
- * a blank.  *minutes since 1970-01-01T00:00 UTC. */
-bool drove__cell_date(const char *text, size_t length, int32_t *minutes, bool *has_time);
+/* The order of a date's parts: 2020-12-31 (also with / or .), 31/12/2020, 12/31/2020. */
+typedef enum drove_date_order {
+    DROVE_DATE_YMD,
+    DROVE_DATE_DMY,
+    DROVE_DATE_MDY,
+    DROVE_N_DATE_ORDERS
+} drove_date_order;
+
+/* A date whose parts are joined by -, / or ., and stand in this order; also with Thh:mm, :ss and
+ * fractions (dropped), AM or PM, Z or an offset from UTC; T may be a blank.  Of YMD the year has
+ * four digits; of the others it may have two: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068.
+ * With -, month and day have two digits each; with a year of two digits after ., too.
+ * *minutes since 1970-01-01T00:00 UTC. */
+bool drove__cell_date(drove_date_order order, const char *text, size_t length, int32_t *minutes,
+                      bool *has_time);
 
 typedef struct drove_date {
     int      year;

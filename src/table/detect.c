@@ -2,7 +2,7 @@
 #include "table/detect.h"
 
 #include "base/mem.h"
-#include "table/cell.h"
+#include "table/amount.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,34 @@ static bool is_value(const drove_cell *cell)
         if (drove__cell_number((drove_number_form)form, cell->text, cell->length, &number))
             return true;
     }
-    return drove__cell_date(cell->text, cell->length, &minutes, &has_time);
+    return drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &minutes, &has_time);
+}
+
+/* An amount or a date that may also be a name, such as 25% of a quartile or 1/22/20 of a day. */
+static bool is_special(const drove_cell *cell)
+{
+    const drove_amount amount = drove__amount_of(cell->text, cell->length);
+    const drove_cell bare = {.text = amount.text, .length = amount.length};
+    int32_t minutes;
+    bool has_time;
+    return is_value(&bare) ||
+           drove__cell_date(DROVE_DATE_DMY, cell->text, cell->length, &minutes, &has_time) ||
+           drove__cell_date(DROVE_DATE_MDY, cell->text, cell->length, &minutes, &has_time);
+}
+
+/* Whether such a cell stands above another. */
+static bool has_special_pair(const drove_dialect *d, const char *first, const char *first_end,
+                             const char *rows, const char *end)
+{
+    const char *second, *second_end;
+    drove_cell a, b;
+    bool more = drove__record_next(d, &rows, end, &second, &second_end);
+    while (more) {
+        more = drove__cell_next(d, &first, first_end, &a);
+        more = drove__cell_next(d, &second, second_end, &b) && more;
+        if (!is_value(&b) && is_special(&a) && is_special(&b)) return true;
+    }
+    return false;
 }
 
 /* Whether a cell of the first record stands in the same column of another. */
@@ -108,7 +135,8 @@ bool drove__detect_header(const drove_content *content, const drove_dialect *d)
         if (is_value(&cell)) return false;
         has_name = has_name || cell.length > 0;
     }
-    return has_name && !recurs(content, d, start, end, at);
+    return has_name && !has_special_pair(d, start, end, at, content->end) &&
+           !recurs(content, d, start, end, at);
 }
 
 bool drove__detect_row_names(const drove_dialect *d, const char *rows, const char *end,

@@ -28,8 +28,10 @@ typedef struct learner {
     role *role;
     drove_column_type *forced;
     drove_slot_stats *stats; /* [n_slots] */
-    role next_role;          /* for the columns of a list */
+    bool *was_turned; /* [n_columns] dates read again with day and month the other way round */
+    role next_role;   /* for the columns of a list */
     drove_column_type next_type;
+    drove_date_order *order; /* [n_columns] that types= gives; DROVE_N_DATE_ORDERS: by the cells */
 } learner;
 
 /* ---- roles ---- */
@@ -91,8 +93,10 @@ static drove_status find_weights(learner *l)
 /* "age:number+zip:category" */
 static drove_status read_types(learner *l)
 {
-    static const char *const words[] = {"number", "boolean", "date", "category", "text", "id"};
+    static const char *const words[] = {"number", "boolean",  "date", "dmy",
+                                        "mdy",    "category", "text", "id"};
     static const drove_column_type types[] = {DROVE_COLUMN_NUMBER, DROVE_COLUMN_BOOLEAN,
+                                              DROVE_COLUMN_DATE,   DROVE_COLUMN_DATE,
                                               DROVE_COLUMN_DATE,   DROVE_COLUMN_CATEGORY,
                                               DROVE_COLUMN_TEXT,   DROVE_COLUMN_ID};
     for (const char *item = l->opt->types;; item++) {
@@ -106,13 +110,14 @@ static drove_status read_types(learner *l)
         }
         if (choice == DROVE_COUNT(words))
             return drove__fail(DROVE_E_ARG,
-                               "types: expected COLUMN:number, boolean, date, category, text "
-                               "or id, joined by +, found \"%.*s\"",
+                               "types: expected COLUMN:number, boolean, date, dmy, mdy, category, "
+                               "text or id, joined by +, found \"%.*s\"",
                                (int)(length < 80 ? length : 80), item);
         DROVE_TRY(drove__table_find(l->table, "types", item, n_name - 1, &column));
         l->next_role = types[choice] == DROVE_COLUMN_ID ? ROLE_UNUSED : ROLE_FORCED;
         l->next_type = types[choice];
         DROVE_TRY(give_role(l, column));
+        (void)drove__date_order_find(words[choice], &l->order[column]);
         item += length;
         if (*item == '\0') return DROVE_OK;
     }
@@ -188,12 +193,23 @@ static drove_scan scan_of_forced(drove_column_type type)
 static drove_scan scan_of_sample(const drove_sample *s, const drove_scan_column *column,
                                  const char *name)
 {
-    if (s->n_form[column->form] == s->n_present) {
+    if (s->n_form[column->style.form] == s->n_present) {
         bool is_integer = s->n_integer == s->n_present && s->n_present > 0;
         bool is_code = s->n_padded > 0 || is_id_name(name) || is_code_name(name);
         return is_integer && is_code ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
     }
-    return s->n_date == s->n_present ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
+    return s->n_date[column->order] == s->n_present ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
+}
+
+/* The order of most dates; where day and month are open: the usual one beside a slash, or not. */
+static drove_date_order order_of_sample(const drove_sample *s)
+{
+    const size_t *n = s->n_date;
+    if (n[DROVE_DATE_YMD] >= n[DROVE_DATE_DMY] && n[DROVE_DATE_YMD] >= n[DROVE_DATE_MDY])
+        return DROVE_DATE_YMD;
+    if (n[DROVE_DATE_DMY] != n[DROVE_DATE_MDY])
+        return n[DROVE_DATE_DMY] > n[DROVE_DATE_MDY] ? DROVE_DATE_DMY : DROVE_DATE_MDY;
+    return s->has_slash ? DROVE_DATE_MDY : DROVE_DATE_DMY;
 }
 
 static void choose_scans(learner *l, bool has_comma)
@@ -202,7 +218,9 @@ static void choose_scans(learner *l, bool has_comma)
     for (size_t i = 0; i < t->n_columns; i++) {
         drove_scan_column *column = &t->column[i];
         const drove_sample *s = &l->sample[i];
-        column->form = drove__sample_form(s, t->dialect.separator, has_comma);
+        column->style = drove__sample_style(s, t->dialect.separator, has_comma);
+        column->style.is_unit_optional = l->role[i] == ROLE_FORCED;
+        column->order = l->order[i] != DROVE_N_DATE_ORDERS ? l->order[i] : order_of_sample(s);
         if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(s, column, t->name[i]);
         if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
@@ -214,39 +232,101 @@ static void choose_scans(learner *l, bool has_comma)
         const drove_sample *s = &l->sample[l->known->label[i]];
         column->scan = DROVE_SCAN_LABEL;
         column->slot = i;
-        l->known->label_form = column->form;
-        l->known->label_is_number = s->n_present > 0 && s->n_form[column->form] == s->n_present;
+        l->known->label_style = column->style;
+        l->known->label_is_number =
+            s->n_present > 0 && s->n_form[column->style.form] == s->n_present;
     }
 }
 
-/* Reads all cells; a column whose type does not hold is read again, as text. */
+/* Whether the sample leaves open if the day comes first or the month. */
+static bool is_order_open(const learner *l, size_t column)
+{
+    const drove_sample *s = &l->sample[column];
+    return l->table->column[column].scan == DROVE_SCAN_DATE &&
+           l->table->column[column].order != DROVE_DATE_YMD &&
+           l->order[column] == DROVE_N_DATE_ORDERS &&
+           s->n_date[DROVE_DATE_DMY] == s->n_date[DROVE_DATE_MDY];
+}
+
+/* "number", "number with %", "date". */
+static const char *describe_cell(const drove_scan_column *column, char *into, size_t size)
+{
+    const char *unit = drove__unit_text(column->style.unit);
+    if (column->scan == DROVE_SCAN_DATE) return "date";
+    if (unit == NULL) return "number";
+    snprintf(into, size, "number with %s", unit);
+    return into;
+}
+
+static void note_widened(learner *l, size_t i)
+{
+    const drove_scan_column *column = &l->table->column[i];
+    char cell[32];
+    drove__known_note(l->known,
+                      "column \"%.40s\": read as text, since row %llu holds no %s "
+                      "(?types=%.40s:%s makes such cells missing)",
+                      l->table->name[i], (unsigned long long)l->table->count[i].first_bad + 1,
+                      describe_cell(column, cell, sizeof cell), l->table->name[i],
+                      column->scan == DROVE_SCAN_DATE ? "date" : "number");
+}
+
+static void note_forced(learner *l, size_t i)
+{
+    drove__known_note(l->known, "column \"%.40s\": %llu cells are no %s and count as missing",
+                      l->table->name[i], (unsigned long long)l->table->count[i].n_bad,
+                      drove__column_type_name(l->forced[i]));
+}
+
+/* Whether a column that was read is to be read again: with day and month the other way round, or
+ * as text. */
+static bool widen(learner *l, size_t i)
+{
+    drove_scan_column *column = &l->table->column[i];
+    column->is_done = true;
+    if (l->table->count[i].n_bad == 0) return false;
+    if (is_order_open(l, i) && !l->was_turned[i]) {
+        column->order = column->order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY;
+        l->was_turned[i] = true;
+    } else if (l->role[i] == ROLE_AUTO) {
+        note_widened(l, i);
+        column->scan = DROVE_SCAN_TEXT;
+    } else {
+        if (l->role[i] == ROLE_FORCED) note_forced(l, i);
+        return false;
+    }
+    column->is_done = false;
+    return true;
+}
+
+/* No cell of the whole file says whether the day comes first or the month. */
+static void note_order(learner *l, size_t i)
+{
+    const drove_scan_column *column = &l->table->column[i];
+    const bool is_day_first = column->order == DROVE_DATE_DMY;
+    if (!is_order_open(l, i) || l->table->count[i].is_ordered) return;
+    drove__known_note(l->known,
+                      "column \"%.40s\": day or month may come first; read as %s "
+                      "(?types=%.40s:%s reads the %s first)",
+                      l->table->name[i], is_day_first ? "day first" : "month first",
+                      l->table->name[i], is_day_first ? "mdy" : "dmy",
+                      is_day_first ? "month" : "day");
+}
+
+/* Reads all cells; a column whose type does not hold is read again. */
 static drove_status scan_and_widen(learner *l)
 {
     drove_table *t = l->table;
-    bool is_again = false;
-    DROVE_TRY(drove__table_scan(t));
-    for (size_t i = 0; i < t->n_columns; i++) {
-        drove_scan_column *column = &t->column[i];
-        const drove_column_count *count = &t->count[i];
-        column->is_done = true;
-        if (l->role[i] == ROLE_FORCED && count->n_bad > 0) {
-            drove__known_note(l->known,
-                              "column \"%.40s\": %llu cells are no %s and count as missing",
-                              t->name[i], (unsigned long long)count->n_bad,
-                              drove__column_type_name(l->forced[i]));
+    bool is_again = true;
+    while (is_again) {
+        is_again = false;
+        DROVE_TRY(drove__table_scan(t));
+        for (size_t i = 0; i < t->n_columns; i++) {
+            if (t->column[i].is_done) continue;
+            if (widen(l, i)) is_again = true;
         }
-        if (l->role[i] != ROLE_AUTO || count->n_bad == 0) continue;
-        drove__known_note(l->known,
-                          "column \"%.40s\": read as text, since row %llu holds no %s "
-                          "(?types=%.40s:%s makes such cells missing)",
-                          t->name[i], (unsigned long long)count->first_bad + 1,
-                          column->scan == DROVE_SCAN_DATE ? "date" : "number", t->name[i],
-                          column->scan == DROVE_SCAN_DATE ? "date" : "number");
-        column->scan = DROVE_SCAN_TEXT;
-        column->is_done = false;
-        is_again = true;
     }
-    return is_again ? drove__table_scan(t) : DROVE_OK;
+    for (size_t i = 0; i < t->n_columns; i++) note_order(l, i);
+    return DROVE_OK;
 }
 
 /* ---- texts ---- */
@@ -363,7 +443,9 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     if (l->role[column] == ROLE_FORCED) return l->forced[column];
     if (s->n == 0 || (s->n_distinct == 1 && s->n == t->n_rows)) return DROVE_COLUMN_CONSTANT;
     if (is_date) return DROVE_COLUMN_DATE;
-    if (s->n_distinct == 2 && s->least == 0 && s->most == 1) return DROVE_COLUMN_BOOLEAN;
+    const bool has_unit = t->column[column].style.unit != 0;
+    if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
+        return DROVE_COLUMN_BOOLEAN;
     if (s->is_consecutive && s->n == t->n_rows && s->n >= ID_LEAST_ROWS) return DROVE_COLUMN_ID;
     return DROVE_COLUMN_NUMBER;
 }
@@ -393,6 +475,8 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     if (c->is_distinct_least) c->n_distinct = DROVE_DISTINCT_MOST;
     c->has_missing = c->n_missing > 0;
     c->has_time = t->count[column].has_time;
+    if (c->type == DROVE_COLUMN_NUMBER) c->unit = t->column[column].style.unit;
+    if (c->type == DROVE_COLUMN_DATE) c->order = t->column[column].order;
     if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;
     if (c->has_missing) DROVE_TRY(drove__table_median(t, &t->column[column], &median));
     if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = median > 0.5 ? 1.0f : 0.0f;
@@ -495,8 +579,12 @@ static drove_status learn(learner *l)
     l->sample = calloc(t->n_columns, sizeof *l->sample);
     l->role = calloc(t->n_columns, sizeof *l->role);
     l->forced = calloc(t->n_columns, sizeof *l->forced);
-    if (l->sample == NULL || l->role == NULL || l->forced == NULL)
+    l->order = calloc(t->n_columns, sizeof *l->order);
+    l->was_turned = calloc(t->n_columns, sizeof *l->was_turned);
+    if (l->sample == NULL || l->role == NULL || l->forced == NULL || l->order == NULL ||
+        l->was_turned == NULL)
         return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
+    for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
     drove__known_note_file(l->known, l->opt->separator == 0);
     DROVE_TRY(give_roles(l));
     drove__table_sample(t, l->sample, &has_comma);
@@ -540,6 +628,8 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     free(l.sample);
     free(l.role);
     free(l.forced);
+    free(l.order);
+    free(l.was_turned);
     free(l.stats);
     return status;
 }

@@ -126,7 +126,7 @@ static drove_status scan_weights(drove_known_table *known, const drove_sample *s
                            "found \"%.80s\"",
                            t->path, t->name[known->weight]);
     column->scan = DROVE_SCAN_NUMBER;
-    column->form = drove__sample_form(&sample[known->weight], t->dialect.separator, has_comma);
+    column->style = drove__sample_style(&sample[known->weight], t->dialect.separator, has_comma);
     column->slot = t->n_slots++;
     return DROVE_OK;
 }
@@ -158,7 +158,11 @@ static drove_status choose_scans(drove_known_table *known)
         if (!drove__column_is_used(c)) continue;
         drove_scan_column *column = &t->column[from];
         column->scan = scan_of(c);
-        column->form = drove__sample_form(&sample[from], t->dialect.separator, has_comma);
+        column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
+        column->style.unit = c->unit;
+        column->style.is_unit_optional = true;
+        column->order = c->order;
+        column->takes_ymd = true;
         column->slot = t->n_slots++;
     }
     t->n_labels = known->n_labels;
@@ -166,10 +170,11 @@ static drove_status choose_scans(drove_known_table *known)
         size_t from = known->label[i];
         const drove_sample *s = &sample[from];
         t->column[from].scan = DROVE_SCAN_LABEL;
-        t->column[from].form = drove__sample_form(s, t->dialect.separator, has_comma);
+        t->column[from].style = drove__sample_style(s, t->dialect.separator, has_comma);
         t->column[from].slot = i;
-        known->label_form = drove__sample_form(s, t->dialect.separator, has_comma);
-        known->label_is_number = s->n_present > 0 && s->n_form[known->label_form] == s->n_present;
+        known->label_style = t->column[from].style;
+        known->label_is_number =
+            s->n_present > 0 && s->n_form[known->label_style.form] == s->n_present;
     }
     drove_status status = scan_weights(known, sample, has_comma);
     free(sample);

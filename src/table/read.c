@@ -112,22 +112,34 @@ static uint32_t missing_raw(drove_scan scan)
     return scan == DROVE_SCAN_TEXT || scan == DROVE_SCAN_WORDS ? 0 : drove__raw_of_float(NAN);
 }
 
+static bool read_date(const drove_scan_column *column, drove_column_count *count,
+                      const drove_cell *cell, uint32_t *raw)
+{
+    const drove_date_order order = column->order;
+    int32_t minutes, other;
+    bool has_time = false, ignored;
+    bool is_good = drove__cell_date(order, cell->text, cell->length, &minutes, &has_time);
+    if (is_good && order != DROVE_DATE_YMD && !count->is_ordered)
+        count->is_ordered =
+            !drove__cell_date(order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY, cell->text,
+                              cell->length, &other, &ignored);
+    if (!is_good && column->takes_ymd)
+        is_good = drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &minutes, &has_time);
+    if (!is_good) return false;
+    count->has_time = count->has_time || has_time;
+    *raw = (uint32_t)minutes;
+    return true;
+}
+
 /* A number, truth value or date; false: it is none. */
 static bool read_value(const drove_scan_column *column, drove_column_count *count,
                        const drove_cell *cell, uint32_t *raw)
 {
     float value;
-    int32_t minutes;
-    bool has_time = false;
-    if (column->scan == DROVE_SCAN_DATE) {
-        if (!drove__cell_date(cell->text, cell->length, &minutes, &has_time)) return false;
-        count->has_time = count->has_time || has_time;
-        *raw = (uint32_t)minutes;
-        return true;
-    }
+    if (column->scan == DROVE_SCAN_DATE) return read_date(column, count, cell, raw);
     bool is_good = column->scan == DROVE_SCAN_BOOLEAN
                        ? drove__cell_boolean(cell->text, cell->length, &value)
-                       : drove__cell_number(column->form, cell->text, cell->length, &value);
+                       : drove__cell_amount(&column->style, cell->text, cell->length, &value);
     if (is_good) *raw = drove__raw_of_float(value);
     return is_good;
 }
@@ -193,6 +205,13 @@ static inline bool read_plain_number(char separator, const char **at, const char
     return true;
 }
 
+/* Whether most cells are plain numbers, for which there is a faster way. */
+static inline bool is_plain(const drove_scan_column *column)
+{
+    return column->scan == DROVE_SCAN_NUMBER && column->style.form == DROVE_FORM_POINT &&
+           (column->style.unit == 0 || column->style.is_unit_optional) && !column->is_done;
+}
+
 static drove_status read_record(const drove_table *t, worker *w, const place *at, const char *end)
 {
     const char *c = at->start;
@@ -202,8 +221,7 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
     for (size_t i = 0; i < n; i++) {
         const drove_scan_column *column = &t->column[i];
         bool is_last = i + 1 == n, more;
-        if (column->scan == DROVE_SCAN_NUMBER && column->form == DROVE_FORM_POINT && is_strict &&
-            !column->is_done && c < end &&
+        if (is_strict && is_plain(column) && c < end &&
             read_plain_number(separator, &c, end, at->raw + column->slot)) {
             more = c < end;
             c += more;
@@ -259,6 +277,7 @@ static drove_status merge_counts(drove_table *t, const worker *w)
             to->first_bad = from->first_bad;
         to->n_bad += from->n_bad;
         to->has_time = to->has_time || from->has_time;
+        to->is_ordered = to->is_ordered || from->is_ordered;
         DROVE_TRY(drove__dictionary_merge(&to->dictionary, &from->dictionary));
     }
     return DROVE_OK;

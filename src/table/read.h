@@ -14,6 +14,7 @@
 #ifndef DROVE_TABLE_READ_H
 #define DROVE_TABLE_READ_H
 
+#include "table/amount.h"
 #include "table/cell.h"
 #include "table/content.h"
 #include "table/detect.h"
@@ -33,10 +34,12 @@ typedef enum drove_scan {
 } drove_scan;
 
 typedef struct drove_scan_column {
-    drove_scan        scan;
-    drove_number_form form;
-    bool              is_done; /* an earlier scan has read it */
-    size_t            slot;
+    drove_scan         scan;
+    drove_amount_style style;     /* NUMBER */
+    drove_date_order   order;     /* DATE */
+    bool               takes_ymd; /* DATE of further data: also with the year first */
+    bool               is_done;   /* an earlier scan has read it */
+    size_t             slot;
 } drove_scan_column;
 
 typedef struct drove_column_count { /* of one scan */
@@ -44,6 +47,7 @@ typedef struct drove_column_count { /* of one scan */
     uint64_t         n_bad;     /* cells that are no number, date or truth value: read as missing */
     uint64_t         first_bad; /* row of the first, from 0; UINT64_MAX: none  */
     bool             has_time;
+    bool             is_ordered; /* DATE: some cell has only one of DMY and MDY */
     drove_dictionary dictionary; /* TEXT */
 } drove_column_count;
 

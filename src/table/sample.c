@@ -48,19 +48,36 @@ static void show(drove_sample *s, const drove_cell *cell)
 static void look_at_number(drove_sample *s, const drove_cell *cell)
 {
     float number;
-    bool is_plain = drove__cell_number(DROVE_FORM_POINT, cell->text, cell->length, &number);
-    bool has_point = is_plain && memchr(cell->text, '.', cell->length) != NULL;
+    bool is_form[DROVE_N_FORMS], is_any = false, is_first = true;
+    const drove_amount a = drove__amount_of(cell->text, cell->length);
+    bool is_plain = drove__cell_number(DROVE_FORM_POINT, a.text, a.length, &number);
+    bool has_point = is_plain && memchr(a.text, '.', a.length) != NULL;
     for (int form = 0; form < DROVE_N_FORMS; form++) {
         bool is_implied = is_plain && (form <= DROVE_FORM_POINT_GROUPS || !has_point);
-        s->n_form[form] += is_implied || drove__cell_number((drove_number_form)form, cell->text,
-                                                            cell->length, &number);
+        is_form[form] =
+            is_implied || drove__cell_number((drove_number_form)form, a.text, a.length, &number);
+        is_any = is_any || is_form[form];
+        is_first = is_first && s->n_form[form] == 0;
+    }
+    if (is_any && is_first) s->unit = a.unit;
+    for (int form = 0; form < DROVE_N_FORMS && a.unit == s->unit; form++)
+        s->n_form[form] += is_form[form];
+}
+
+static void look_at_date(drove_sample *s, const drove_cell *cell)
+{
+    int32_t minutes;
+    bool has_time;
+    for (int i = 0; i < DROVE_N_DATE_ORDERS; i++) {
+        if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &minutes, &has_time))
+            continue;
+        s->n_date[i]++;
+        s->has_slash = s->has_slash || memchr(cell->text, '/', cell->length) != NULL;
     }
 }
 
 static void look_at_cell(drove_sample *s, const drove_cell *cell)
 {
-    int32_t minutes;
-    bool has_time;
     if (drove__cell_is_missing(cell->text, cell->length) ||
         drove__cell_is_infinite(cell->text, cell->length)) {
         s->n_missing++;
@@ -72,7 +89,7 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
         s->n_integer++;
         s->n_padded += cell->length > 1 && cell->text[0] == '0';
     }
-    s->n_date += drove__cell_date(cell->text, cell->length, &minutes, &has_time);
+    look_at_date(s, cell);
     s->n_words += count_words(cell);
     if (s->n_present <= 100) show(s, cell);
 }
@@ -116,19 +133,21 @@ void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_c
     *has_comma = t->dialect.separator != ',' && n_comma > n_point;
 }
 
-drove_number_form drove__sample_form(const drove_sample *sample, char separator, bool has_comma)
+drove_amount_style drove__sample_style(const drove_sample *sample, char separator, bool has_comma)
 {
     static const drove_number_form orders[2][DROVE_N_FORMS] = {
         {DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS, DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS},
         {DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS, DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS}};
     const drove_number_form *order = orders[has_comma];
-    size_t n_forms = separator == ',' ? 2 : DROVE_N_FORMS; /* then a comma is no decimal point */
-    if (sample->n_integer == sample->n_present) return DROVE_FORM_POINT;
-    drove_number_form best = order[0];
+    /* Between commas "1,5" may be a list; an amount is a number. */
+    size_t n_forms = separator == ',' && sample->unit == 0 ? 2 : DROVE_N_FORMS;
+    drove_amount_style style = {.form = DROVE_FORM_POINT, .unit = sample->unit};
+    if (sample->n_integer == sample->n_present) return style;
+    style.form = order[0];
     for (size_t i = 1; i < n_forms; i++) {
-        if (sample->n_form[order[i]] > sample->n_form[best]) best = order[i];
+        if (sample->n_form[order[i]] > sample->n_form[style.form]) style.form = order[i];
     }
-    return best;
+    return style;
 }
 
 /* ---- names in options ---- */

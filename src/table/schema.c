@@ -73,6 +73,29 @@ bool drove__column_type_find(const char *word, drove_column_type *out)
     return false;
 }
 
+const char *drove__column_notation(const drove_column *column)
+{
+    if (column->type == DROVE_COLUMN_NUMBER) return drove__unit_text(column->unit);
+    return column->type == DROVE_COLUMN_DATE ? drove__date_order_name(column->order) : NULL;
+}
+
+static const char *const order_names[DROVE_N_DATE_ORDERS] = {NULL, "dmy", "mdy"};
+
+const char *drove__date_order_name(drove_date_order order)
+{
+    return order_names[order];
+}
+
+bool drove__date_order_find(const char *word, drove_date_order *out)
+{
+    for (int i = DROVE_DATE_DMY; i < DROVE_N_DATE_ORDERS; i++) {
+        if (strcmp(order_names[i], word) != 0) continue;
+        *out = (drove_date_order)i;
+        return true;
+    }
+    return false;
+}
+
 bool drove__column_is_used(const drove_column *column)
 {
     return column->type < DROVE_COLUMN_LABEL;
@@ -169,6 +192,7 @@ static bool same_column(const drove_column *a, const drove_column *b)
     if (a->type != b->type || strcmp(a->name, b->name) != 0) return false;
     if (!drove__column_is_used(a)) return true;
     if (a->has_missing != b->has_missing || a->has_time != b->has_time) return false;
+    if (a->order != b->order || a->unit != b->unit) return false;
     if (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes) return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;

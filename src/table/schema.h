@@ -20,6 +20,7 @@
 #define DROVE_TABLE_SCHEMA_H
 
 #include "base/status.h"
+#include "table/amount.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -51,6 +52,8 @@ typedef struct drove_column {
     drove_column_type type;
     bool              has_missing;  /* one more feature, the last: the cell is missing        */
     bool              has_time;     /* of a date                                              */
+    drove_date_order  order;        /* of a date: how it is written                           */
+    drove_unit        unit;         /* of a number: how it is written; 0: without one         */
     float             fill;         /* number, boolean: for a missing cell                    */
     int32_t           fill_minutes; /* date                                                  */
     double            centre;       /* number, date in days: subtracted; 0 in a dense schema      */
@@ -90,6 +93,12 @@ const char *drove__column_type_name(drove_column_type type);
 bool        drove__column_type_find(const char *word, drove_column_type *out);
 bool        drove__column_is_used(const drove_column *column); /* has features */
 
+/* How the cells of a column are written, where that is not the usual way: "%", "$", "dmy"; NULL. */
+const char *drove__column_notation(const drove_column *column);
+/* "dmy", "mdy"; NULL: the usual order, year first.  And back: false for an unknown word. */
+const char *drove__date_order_name(drove_date_order order);
+bool        drove__date_order_find(const char *word, drove_date_order *out);
+
 /* The column of this name, or NULL. */
 const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length);
 
@@ -109,7 +118,7 @@ drove_status drove__schema_to_json(const drove_schema *schema, char **out);
 /* Errors: DROVE_E_DATA (what was expected), DROVE_E_NOMEM. */
 drove_status drove__schema_from_json(const char *text, drove_schema **out);
 
-/* An array of {name, type, distinct, missing, features}, for people's programs; distinct null: not
+/* An array of {name, type, as, distinct, missing, features}, for people's programs; distinct null: not
  * counted.  *out from malloc.  Errors: DROVE_E_NOMEM. */
 drove_status drove__schema_columns_json(const drove_schema *schema, char **out);
 

@@ -6,6 +6,7 @@
  *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
  *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
  *     {"name": "born", "type": "date", "missing": false, "fill": 5000, "time": false, "centre": 0},
+ *     {"name": "fee", "type": "number", "missing": false, "fill": 0, "centre": 0, "as": "$"},
  *     {"name": "survived", "type": "label"}]}
  */
 #include "table/schema.h"
@@ -52,6 +53,8 @@ static json_t *column_as_json(const drove_column *c)
     if (is_date) json_object_set_new(o, "time", json_boolean(c->has_time));
     if (is_date || c->type == DROVE_COLUMN_NUMBER)
         json_object_set_new(o, "centre", json_real(c->centre));
+    if (drove__column_notation(c) != NULL)
+        json_object_set_new(o, "as", json_string(drove__column_notation(c)));
     if (c->n_bins > 0) json_object_set_new(o, "edges", edges_as_json(c));
     if (c->type == DROVE_COLUMN_CATEGORY) json_object_set_new(o, "values", values_as_json(c));
     if (c->n_hash > 0) json_object_set_new(o, "size", json_integer(c->n_hash));
@@ -82,8 +85,8 @@ drove_status drove__schema_columns_json(const drove_schema *schema, char **out)
         bool is_counted = c->n_distinct > 0 || c->type == DROVE_COLUMN_CONSTANT;
         json_array_append_new(
             columns,
-            json_pack("{s:s, s:s, s:o, s:I, s:I}", "name", c->name, "type",
-                      drove__column_type_name(c->type), "distinct",
+            json_pack("{s:s, s:s, s:s?, s:o, s:I, s:I}", "name", c->name, "type",
+                      drove__column_type_name(c->type), "as", drove__column_notation(c), "distinct",
                       is_counted ? json_integer((json_int_t)c->n_distinct) : json_null(), "missing",
                       (json_int_t)c->n_missing, "features", (json_int_t)c->n_features));
     }
@@ -160,6 +163,18 @@ static drove_status read_edges(const json_t *o, drove_column *c)
     return DROVE_OK;
 }
 
+/* "as" of a number or a date may be missing: the usual notation. */
+static drove_status read_notation(const json_t *o, drove_column *c)
+{
+    const json_t *value = json_object_get(o, "as");
+    const char *text = json_string_value(value);
+    if (value == NULL) return DROVE_OK;
+    bool is_known =
+        text != NULL && (c->type == DROVE_COLUMN_DATE ? drove__date_order_find(text, &c->order)
+                                                      : drove__unit_find(text, &c->unit));
+    return is_known ? DROVE_OK : fail(c->name, "a unit, dmy or mdy as \"as\"");
+}
+
 static drove_status read_column(const json_t *o, drove_column *c)
 {
     const char *name = json_string_value(json_object_get(o, "name"));
@@ -183,6 +198,7 @@ static drove_status read_column(const json_t *o, drove_column *c)
         if (!isfinite(c->fill)) return fail(name, "a finite float as \"fill\"");
     }
     if (c->type == DROVE_COLUMN_NUMBER) DROVE_TRY(read_edges(o, c));
+    if (c->type != DROVE_COLUMN_BOOLEAN) DROVE_TRY(read_notation(o, c));
     return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);
 }
 

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
+enum { TYPE_SIZE = 32, TYPE_WIDTH = 19, NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
 
 static void describe_features(const drove_column *c, char *into, size_t size)
 {
@@ -16,15 +16,24 @@ static void describe_features(const drove_column *c, char *into, size_t size)
     else snprintf(into, size, "%zu%s", n, indicator);
 }
 
-static const char *type_text(const drove_column *c)
+static const char *type_text(const drove_column *c, char into[TYPE_SIZE])
 {
     switch (c->type) {
+    case DROVE_COLUMN_NUMBER:
+        if (c->unit == 0) break;
+        snprintf(into, TYPE_SIZE, "number, %s", drove__unit_text(c->unit));
+        return into;
+    case DROVE_COLUMN_DATE:
+        if (c->order == DROVE_DATE_DMY) return "date, day first";
+        if (c->order == DROVE_DATE_MDY) return "date, month first";
+        break;
     case DROVE_COLUMN_ID: return "id, left out";
     case DROVE_COLUMN_CONSTANT: return "constant, left out";
     case DROVE_COLUMN_FREE_TEXT: return "free text, left out";
     case DROVE_COLUMN_HASHED: return "category, hashed";
-    default: return drove__column_type_name(c->type);
+    default: break;
     }
+    return drove__column_type_name(c->type);
 }
 
 /* Characters of a text in UTF-8, up to NAME_WIDTH_MOST, and their bytes. */
@@ -53,7 +62,9 @@ void drove__schema_print(const drove_schema *schema, FILE *stream)
             "missing", "features", "examples");
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
-        char features[40], distinct[32];
+        char features[40], distinct[32], type[TYPE_SIZE];
+        const char *type_shown = type_text(c, type);
+        int n_type, type_width = count_characters(type_shown, &n_type);
         describe_features(c, features, sizeof features);
         snprintf(distinct, sizeof distinct, "%s%llu", c->is_distinct_least ? ">" : "",
                  (unsigned long long)c->n_distinct);
@@ -61,8 +72,9 @@ void drove__schema_print(const drove_schema *schema, FILE *stream)
             snprintf(distinct, sizeof distinct, "-");
         drove__print_plain(c->examples, examples, sizeof examples);
         int n = count_characters(drove__print_plain(c->name, name, sizeof name), &n_bytes);
-        fprintf(stream, "%.*s%*s  %-19s  %8s  %8llu  %-14s  %s\n", n_bytes, name, width - n, "",
-                type_text(c), distinct, (unsigned long long)c->n_missing, features, examples);
+        fprintf(stream, "%.*s%*s  %s%*s  %8s  %8llu  %-14s  %s\n", n_bytes, name, width - n, "",
+                type_shown, TYPE_WIDTH - type_width, "", distinct, (unsigned long long)c->n_missing,
+                features, examples);
     }
 }
 

@@ -24,7 +24,7 @@ typedef struct drove_table_options {
     const char *weights; /* also none; NULL: none; to match: that of the schema */
     const char *ignore;  /* columns to leave out */
     const char *columns; /* columns to use, and no others */
-    const char *types;   /* "age:number+zip:category" */
+    const char *types;   /* "age:number+zip:category+born:dmy" */
     const char *text;    /* columns whose words are hashed */
     uint64_t    onehot;  /* most values of a category that is not hashed */
     uint64_t    hash;    /* features of a hashed column: a power of two */
@@ -32,15 +32,15 @@ typedef struct drove_table_options {
 } drove_table_options;
 
 typedef struct drove_known_table {
-    drove_table       table;
-    drove_schema     *schema; /* one reference */
-    size_t           *source; /* [schema->n_columns] column of the table, or SIZE_MAX: not needed */
-    size_t            n_labels;
-    size_t           *label;      /* [n_labels] columns of the table */
-    size_t            weight;     /* column of the table, or SIZE_MAX: rows have no weights */
-    drove_number_form label_form; /* of a single label that is a number */
-    bool              label_is_number;
-    char              notes[DROVE_TABLE_NOTES_SIZE]; /* remarks, joined by "; " */
+    drove_table   table;
+    drove_schema *schema; /* one reference */
+    size_t       *source; /* [schema->n_columns] column of the table, or SIZE_MAX: not needed */
+    size_t        n_labels;
+    size_t       *label;            /* [n_labels] columns of the table */
+    size_t        weight;           /* column of the table, or SIZE_MAX: rows have no weights */
+    drove_amount_style label_style; /* of a single label that is a number */
+    bool               label_is_number;
+    char               notes[DROVE_TABLE_NOTES_SIZE]; /* remarks, joined by "; " */
 } drove_known_table;
 
 /* The caller calls drove__known_table_fini even after a failure.  Errors: those of
@@ -85,17 +85,20 @@ void drove__known_note_file(drove_known_table *known, bool is_auto_separator);
 
 /* What the cells of a column look like in some of the first and of later rows. */
 typedef struct drove_sample {
-    size_t n_present, n_missing;
-    size_t n_form[DROVE_N_FORMS]; /* numbers in each form                              */
-    size_t n_integer, n_padded;   /* integers; those with leading zeros, such as 007   */
-    size_t n_date, n_words;
-    char   examples[DROVE_EXAMPLES_SIZE];
+    size_t     n_present, n_missing;
+    size_t     n_form[DROVE_N_FORMS];       /* numbers in each form, with the unit `unit`        */
+    drove_unit unit;                        /* of the first number                               */
+    size_t     n_integer, n_padded;         /* integers; those with leading zeros, such as 007   */
+    size_t     n_date[DROVE_N_DATE_ORDERS]; /* in each order */
+    bool       has_slash;                   /* a date with a slash */
+    size_t     n_words;
+    char       examples[DROVE_EXAMPLES_SIZE];
 } drove_sample;
 
 /* sample[n_columns].  *has_comma: most numbers with a fraction have a decimal comma. */
 void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_comma);
-/* The form in which most cells are numbers; of equal ones the likelier. */
-drove_number_form drove__sample_form(const drove_sample *sample, char separator, bool has_comma);
+/* The unit, and the form in which most cells are numbers; of equal ones the likelier. */
+drove_amount_style drove__sample_style(const drove_sample *sample, char separator, bool has_comma);
 
 /* Numbers of the slots of a scanned table: stats[n_slots]. */
 typedef struct drove_slot_stats {

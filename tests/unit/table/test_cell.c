@@ -82,7 +82,8 @@ static void test_booleans(void **state)
 static int32_t minutes_of(const char *text, bool *has_time)
 {
     int32_t minutes = 0;
-    if (!drove__cell_date(text, strlen(text), &minutes, has_time)) fail_msg("%s is no date", text);
+    if (!drove__cell_date(DROVE_DATE_YMD, text, strlen(text), &minutes, has_time))
+        fail_msg("%s is no date", text);
     return minutes;
 }
 
@@ -105,7 +106,8 @@ static void test_dates(void **state)
     assert_int_equal(minutes_of("1970-01-01T02:00+02:00", &has_time), 0);
     assert_int_equal(minutes_of("1970-01-01T02:00-0130", &has_time), 210);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        assert_false(drove__cell_date(none[i], strlen(none[i]), &minutes, &has_time));
+        assert_false(
+            drove__cell_date(DROVE_DATE_YMD, none[i], strlen(none[i]), &minutes, &has_time));
 }
 
 /* Every day of 200 years: back to the same date, weekdays in turn. */
