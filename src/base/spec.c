@@ -73,8 +73,9 @@ static drove_status parse_keys(const char *text, char *rest, drove_spec *spec)
         char *key = next_part(&rest, '&');
         char *value = strchr(key, '=');
         if (value == NULL || value == key) {
-            return drove__fail(DROVE_E_ARG, "%s: expected key=value after '%c', found \"%s\"", text,
-                               spec->n_keys == 0 ? '?' : '&', key);
+            return drove__fail(DROVE_E_ARG, "%s: expected key=value after '%c', found \"%s\"%s",
+                               text, spec->n_keys == 0 ? '?' : '&', key,
+                               spec->n_keys == 0 ? "" : " (write %26 for '&' in a value)");
         }
         *value++ = '\0';
         DROVE_TRY(decode(key, text));
@@ -101,6 +102,21 @@ void drove__spec_of_path(const char *name, const char *path, char *into, size_t 
         else into[n++] = *path;
     }
     if (n < size) into[n] = '\0';
+}
+
+char *drove__spec_escape(const char *value, char *into, size_t size)
+{
+    size_t n = 0;
+    for (; *value != '\0'; value++) {
+        const bool is_special = *value == '&' || *value == '%';
+        const size_t n_out = is_special ? 3 : 1;
+        if (n + n_out >= size) break;
+        if (is_special) snprintf(into + n, n_out + 1, "%%%02X", (unsigned)*value);
+        else into[n] = *value;
+        n += n_out;
+    }
+    into[n] = '\0';
+    return into;
 }
 
 drove_status drove__spec_parse(const char *text, drove_spec *out)

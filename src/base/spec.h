@@ -38,6 +38,10 @@ void         drove__spec_fini(drove_spec *spec); /* accepts a zeroed spec */
 /* The spec name:path, with %XX for what a path may not hold.  Cut at size. */
 void drove__spec_of_path(const char *name, const char *path, char *into, size_t size);
 
+/* The value of a key with %XX for what it may not hold.  Cut at size, not within an escape; returns
+ * into. */
+char *drove__spec_escape(const char *value, char *into, size_t size);
+
 /* Value of a key, or fallback. */
 const char *drove__spec_get(const drove_spec *spec, const char *key, const char *fallback);
 

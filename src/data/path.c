@@ -212,12 +212,7 @@ static drove_status set_key(const char *spec, const char *key, const char *value
     if (*value == '\0') return DROVE_OK;
     at +=
         (size_t)snprintf(into + at, size - at, "%c%s=", strchr(spec, '?') == NULL ? '?' : '&', key);
-    for (const char *c = value; *c != '\0'; c++) {
-        bool is_special = *c == '&' || *c == '%';
-        if (is_special) at += (size_t)snprintf(into + at, 4, "%%%02X", (unsigned)*c);
-        else into[at++] = *c;
-    }
-    into[at] = '\0';
+    drove__spec_escape(value, into + at, size - at);
     return DROVE_OK;
 }
 

@@ -166,7 +166,7 @@ static bool has_key(const char *spec, const char *key)
  * nothing, each value much. */
 static bool is_key(const drove_column *c, uint64_t n_rows)
 {
-    if (strpbrk(c->name, "+&%?:") != NULL || c->n_distinct < 2) return false;
+    if (c->n_distinct < 2) return false;
     if (c->type == DROVE_COLUMN_ID)
         return c->n_distinct <= MOST_KEY_VALUES && 5 * c->n_distinct <= 4 * n_rows;
     return c->type == DROVE_COLUMN_NUMBER && c->is_whole && !c->is_distinct_least &&
@@ -179,8 +179,10 @@ static bool list_keys(const drove_schema *schema, char *into, size_t size)
     size_t used = 0;
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
+        char name[DROVE_TEXT_SIZE];
         if (!is_key(c, schema->n_rows)) continue;
-        int n = snprintf(into + used, size - used, "%s%s:category", used > 0 ? "+" : "", c->name);
+        int n = snprintf(into + used, size - used, "%s%s:category", used > 0 ? "+" : "",
+                         drove__spec_escape(c->name, name, sizeof name));
         if (n < 0 || (size_t)n >= size - used) return false;
         used += (size_t)n;
     }

@@ -15,6 +15,7 @@
 
 enum {
     ID_LEAST_ROWS = 20,    /* fewer different values are no ids                                  */
+    NAME_SHOWN = 120,      /* bytes of a name in a remark that shows how to write it */
     KEY_LEAST_REPEATS = 10 /* rows of each value of a column called id that is a category        */
 };
 
@@ -90,7 +91,7 @@ static drove_status find_weights(learner *l)
     return DROVE_OK;
 }
 
-/* "age:number+zip:category" */
+/* "age:number+zip:category"; a name may itself hold a plus or a colon. */
 static drove_status read_types(learner *l)
 {
     static const char *const words[] = {"number", "boolean",  "date", "dmy",
@@ -100,10 +101,11 @@ static drove_status read_types(learner *l)
                                               DROVE_COLUMN_DATE,   DROVE_COLUMN_CATEGORY,
                                               DROVE_COLUMN_TEXT,   DROVE_COLUMN_ID};
     for (const char *item = l->opt->types;; item++) {
-        size_t length = strcspn(item, "+"), n_name = length, column;
+        size_t n_name = drove__table_word(l->table, item, ":"), length, column;
         char word[16] = "";
         unsigned choice = DROVE_COUNT(words);
-        while (n_name > 0 && item[n_name - 1] != ':') n_name--;
+        length = n_name + strcspn(item + n_name, "+");
+        n_name = item[n_name] == ':' ? n_name + 1 : 0;
         snprintf(word, sizeof word, "%.*s", (int)(length - n_name), item + n_name);
         for (unsigned i = 0; i < DROVE_COUNT(words) && n_name > 0; i++) {
             if (strcmp(words[i], word) == 0) choice = i;
@@ -261,12 +263,13 @@ static const char *describe_cell(const drove_scan_column *column, char *into, si
 static void note_widened(learner *l, size_t i)
 {
     const drove_scan_column *column = &l->table->column[i];
-    char cell[32];
+    char cell[32], key[NAME_SHOWN];
     drove__known_note(l->known,
                       "column \"%.40s\": read as text, since row %llu holds no %s "
-                      "(?types=%.40s:%s makes such cells missing)",
+                      "(?types=%s:%s makes such cells missing)",
                       l->table->name[i], (unsigned long long)l->table->count[i].first_bad + 1,
-                      describe_cell(column, cell, sizeof cell), l->table->name[i],
+                      describe_cell(column, cell, sizeof cell),
+                      drove__spec_escape(l->table->name[i], key, sizeof key),
                       column->scan == DROVE_SCAN_DATE ? "date" : "number");
 }
 
@@ -302,14 +305,15 @@ static bool widen(learner *l, size_t i)
 static void note_order(learner *l, size_t i)
 {
     const drove_scan_column *column = &l->table->column[i];
+    char key[NAME_SHOWN];
     const bool is_day_first = column->order == DROVE_DATE_DMY;
     if (!is_order_open(l, i) || l->table->count[i].is_ordered) return;
     drove__known_note(l->known,
                       "column \"%.40s\": day or month may come first; read as %s "
-                      "(?types=%.40s:%s reads the %s first)",
+                      "(?types=%s:%s reads the %s first)",
                       l->table->name[i], is_day_first ? "day first" : "month first",
-                      l->table->name[i], is_day_first ? "mdy" : "dmy",
-                      is_day_first ? "month" : "day");
+                      drove__spec_escape(l->table->name[i], key, sizeof key),
+                      is_day_first ? "mdy" : "dmy", is_day_first ? "month" : "day");
 }
 
 /* Reads all cells; a column whose type does not hold is read again. */

@@ -194,26 +194,23 @@ drove_status drove__table_find(const drove_table *t, const char *key, const char
     return fail_unknown(t, key, word, length);
 }
 
-/* Length of the first name of a list, which ends before a plus, or before a comma that is not part
- * of a name. */
-static size_t list_word(const drove_table *t, const char *list)
+size_t drove__table_word(const drove_table *t, const char *list, const char *stops)
 {
-    size_t length = strcspn(list, "+");
+    size_t longest = 0;
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (same_text(t->name[i], list, length)) return length;
+        const size_t n = strlen(t->name[i]);
+        if (n <= longest || strncmp(t->name[i], list, n) != 0) continue;
+        if (list[n] == '\0' || strchr(stops, list[n]) != NULL) longest = n;
     }
-    return strcspn(list, "+,");
+    return longest > 0 ? longest : strcspn(list, stops);
 }
 
 drove_status drove__table_list(const drove_table *t, const char *key, const char *list,
                                drove_each_column *each, void *context)
 {
     size_t column;
-    for (size_t i = 0; i < t->n_columns; i++) {
-        if (strcmp(t->name[i], list) == 0) return each(context, i);
-    }
     for (const char *word = list;; word++) {
-        size_t length = list_word(t, word);
+        size_t length = drove__table_word(t, word, "+,");
         DROVE_TRY(drove__table_find(t, key, word, length, &column));
         DROVE_TRY(each(context, column));
         word += length;

@@ -72,7 +72,11 @@ drove_status drove__table_encode(drove_known_table *known, const bool *keep, siz
 drove_status drove__table_find(const drove_table *t, const char *key, const char *word,
                                size_t length, size_t *out);
 
-/* Calls each(context, column) for the columns of a list; the whole list may be one name. */
+/* Length of the first name of a list, which ends before one of `stops` or with the list: of the
+ * columns' names the longest, which may itself hold such characters. */
+size_t drove__table_word(const drove_table *t, const char *list, const char *stops);
+
+/* Calls each(context, column) for the columns of a list. */
 typedef drove_status drove_each_column(void *context, size_t column);
 drove_status         drove__table_list(const drove_table *t, const char *key, const char *list,
                                        drove_each_column *each, void *context);

@@ -90,6 +90,44 @@ wrong 'cannot be opened\|no such file' train absent.csv
 wrong '--label: expected --data with columns' train --data synth:digits --label x
 wrong 'the table that this model was trained on' train moved.csv --label alive --model run/model.safetensors --test none --quiet
 
+# Names that hold the characters of lists and specs.
+printf 'a+b,R&D,5%%,y\n1,2,3,0\n3,1,6,1\n4,5,1,1\n' >odd.csv
+run_for 0 data info 'odd.csv?label=R%26D&ignore=5%25'
+grep -q '^R&D  *label' out.txt && grep -q '^5%  *ignored' out.txt || fail "odd names: $(cat out.txt)"
+run_for 0 data info 'odd.csv?types=a+b:category+y:category' --label '5%'
+for line in '^a+b  *category' '^y  *category' '^5%  *label'; do
+    grep -q "$line" out.txt || fail "odd names: expected $line: $(cat out.txt)"
+done
+wrong 'write %26' data info 'odd.csv?ignore=R&D'
+wrong 'write %25' data info 'odd.csv?ignore=5%'
+
+# Amounts and dates as people write them: the same model as from plain ones.
+awk 'BEGIN {
+    srand(5)
+    print "rate,price,born,y" >"plain.csv"; print "rate,price,born,y" >"written.csv"
+    for (i = 0; i < 300; i++) {
+        rate = int(1000 * rand()) / 10; price = int(900 * rand()) + 1000
+        d = 1 + int(28 * rand()); m = 1 + int(12 * rand())
+        y = rate > 50 ? "yes" : "no"
+        printf "%s,%d.50,2020-%02d-%02d,%s\n", rate, price, m, d, y >"plain.csv"
+        printf "%s %%,\"$%d,%03d.50\",", rate, int(price / 1000), price % 1000 >"written.csv"
+        printf "%02d/%02d/2020,%s\n", d, m, y >"written.csv"
+    }
+}'
+for table in plain written; do
+    run_for 0 train $table.csv --label y --model logistic --threads 1 --until epochs=3 --quiet --test none \
+        --out of_$table
+done
+for table in plain written; do
+    run_for 0 predict of_written/model.safetensors --data $table.csv --out by_written.csv
+    run_for 0 predict of_plain/model.safetensors --data plain.csv --out by_plain.csv
+    cmp -s by_written.csv by_plain.csv || fail "$table.csv: expected the predictions of the plain table"
+done
+run_for 0 data info written.csv --label y
+for line in '^rate  *number, %' '^price  *number, \$' '^born  *date, day first'; do
+    grep -q "$line" out.txt || fail "data info: expected $line: $(cat out.txt)"
+done
+
 # The real tables, where they are: every one loads and trains.
 folder=${DROVE_TEST_DATA:-$DROVE_SOURCE_DIR/../shared/data}/tables
 if [ ! -r "$folder/titanic.train.csv" ]; then

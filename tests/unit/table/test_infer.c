@@ -226,6 +226,40 @@ static void test_options(void **state)
     drove__known_table_fini(&known);
 }
 
+/* Names that hold the characters of lists and specs. */
+static void test_odd_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a+b", "c,d", "e:f", "R&D", "5%", "g?h=i", "a"};
+    enum { NAMES = sizeof names / sizeof *names };
+    drove_known_table known;
+    write_text("odd", "a+b,\"c,d\",e:f,R&D,5%,g?h=i,a,y\n1,2,3,4,5,6,7,0\n3,4,6,1,2,8,9,1\n"
+                      "4,5,1,2,9,3,4,1\n");
+    for (unsigned i = 0; i < NAMES; i++) {
+        char types[64];
+        drove_table_options opt = options_of("odd", "y");
+        opt.ignore = names[i];
+        learn(&opt, &known);
+        assert_int_equal(column_of(&known, names[i])->type, DROVE_COLUMN_IGNORED);
+        assert_int_equal(known.schema->n_features, NAMES - 1);
+        drove__known_table_fini(&known);
+        opt = options_of("odd", names[i]);
+        snprintf(types, sizeof types, "y:category+%s:category", names[(i + 1) % NAMES]);
+        opt.types = types;
+        learn(&opt, &known);
+        assert_int_equal(column_of(&known, names[i])->type, DROVE_COLUMN_LABEL);
+        assert_int_equal(column_of(&known, names[(i + 1) % NAMES])->type, DROVE_COLUMN_CATEGORY);
+        assert_int_equal(column_of(&known, "y")->type, DROVE_COLUMN_CATEGORY);
+        drove__known_table_fini(&known);
+    }
+    drove_table_options opt = options_of("odd", "y");
+    opt.columns = "a+a+b+c,d,e:f";
+    learn(&opt, &known);
+    assert_int_equal(known.schema->n_features, 4);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("odd"), 0);
+}
+
 static void test_wrong_options(void **state)
 {
     (void)state;
@@ -292,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_widening),
         cmocka_unit_test(test_options),   cmocka_unit_test(test_wrong_options),
-        cmocka_unit_test(test_row_names), cmocka_unit_test(test_wide)};
+        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_row_names),
+        cmocka_unit_test(test_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
