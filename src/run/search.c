@@ -5,6 +5,7 @@
 #include "base/spec.h"
 #include "data/weights.h"
 #include "run/disk.h"
+#include "run/progress.h"
 #include "run/run.h"
 #include "table/schema.h"
 
@@ -394,7 +395,8 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     drove_trial_result trial;
     trial_options(s, i, division, &opt);
     DROVE_TRY(drove__run_trial(&opt, s->sees[i]->data, &trial));
-    *is_interrupted = trial.outcome == DROVE_INTERRUPTED;
+    /* also between two trials */
+    *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->run) != 0;
     if (*is_interrupted) return DROVE_OK;
     double epochs = isfinite(trial.best_epochs) ? trial.best_epochs : 1.0;
     double n = r->n_tried++;
@@ -419,15 +421,21 @@ static drove_status compare(search *s)
 {
     drove_search *out = s->out;
     bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
+    drove_candidate_result whole[DROVE_MOST_CANDIDATES]; /* over the divisions that all have */
     if (out->n > 1)
         drove__run_say(s->run, "model: comparing %u candidates on %zu rows (--model names one)",
                        out->n, out->n_rows);
     for (unsigned i = 0; i < out->n; i++) goes_on[i] = true;
     for (unsigned d = 0; d < out->n_divisions && !is_interrupted; d++) {
+        memcpy(whole, out->candidate, sizeof whole);
         for (unsigned i = 0; i < out->n && d == ALL_DIVISIONS; i++)
             goes_on[i] = i == 0 || is_finalist(out, i); /* the simplest is cheap */
         for (unsigned i = 0; i < out->n && !is_interrupted; i++)
             if (goes_on[i]) DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
+        if (!is_interrupted) continue;
+        memcpy(out->candidate, whole, sizeof whole); /* a division of some would favour them */
+        out->n_divisions = d;
+        out->is_interrupted = true;
     }
     out->chosen = drove__search_choose(out, TOLERANCE);
     return DROVE_OK;
@@ -478,6 +486,15 @@ static void say(const drove_run *run)
     const drove_candidate_result *best = &s->candidate[s->chosen];
     bool has_values = best->constant_loss == best->constant_loss && run->search.is_standardised;
     char all[700], fewer[700];
+    if (s->is_interrupted)
+        drove__run_say(run,
+                       "model: comparison interrupted after %u division%s; an unfinished one "
+                       "does not count",
+                       s->n_divisions, s->n_divisions == 1 ? "" : "s");
+    if (best->n_tried == 0 && s->is_interrupted) {
+        drove__run_say(run, "model: %s, the simplest", best->name);
+        return;
+    }
     if (best->n_tried == 0) {
         drove__run_say(run, "model: %s: fewer than %d rows, so no models were compared", best->name,
                        LEAST_ROWS);

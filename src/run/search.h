@@ -32,6 +32,7 @@ typedef struct drove_search { /* n 0: nothing was compared */
     double                 lr;             /* of a run of the length found; 0: by trials as ever */
     double                 seconds;
     bool                   is_standardised; /* losses are of targets with deviation 1 */
+    bool                   is_interrupted;  /* n_divisions are those that were finished */
     drove_candidate_result candidate[DROVE_MOST_CANDIDATES];
 } drove_search;
 
@@ -47,5 +48,9 @@ double drove__search_constant(const drove_run *run);
  * data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto beside ranks,
  * or of data that cannot be read twice). */
 drove_status drove__search_model(drove_run *run);
+
+/* With --resume: the record of the search that chose the model, from run.json; unreadable, it is
+ * left out, which is said.  Errors: DROVE_E_NOMEM. */
+drove_status drove__search_load(drove_run *run);
 
 #endif
