@@ -160,6 +160,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     drove_status status = drove__ranks_join(run);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__output_check(&run->opt);
     if (status == DROVE_OK) status = drove__search_model(run);
+    if (status == DROVE_OK) status = drove__search_load(run);
     if (status == DROVE_OK) status = drove__run_setup(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
