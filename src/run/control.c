@@ -441,6 +441,10 @@ drove_status drove__run_control(drove_run *run)
     if (run->standing.n_evaluations == 0) {
         DROVE_TRY(evaluate_or_save(run));
         DROVE_TRY(drove__stopping_evaluated(run, &evaluated));
+    } else if (run_is_over(run)) {
+        drove__run_say_nothing_to_do(run);
+    } else {
+        drove__run_say_no_steps(run);
     }
     while (!run_is_over(run)) {
         DROVE_TRY(train_until(run, next_stop(run)));

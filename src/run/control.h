@@ -14,4 +14,11 @@ drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss)
 /* Trains for train_s more seconds, then the same. */
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss);
 
+/* ---- resumed.c: of a run that goes on ---- */
+
+/* It is over as it is: why, and what would train on. */
+void drove__run_say_nothing_to_do(const drove_run *run);
+/* Its schedule has come to its end, so that its steps are next to nothing: what gives it others. */
+void drove__run_say_no_steps(const drove_run *run);
+
 #endif

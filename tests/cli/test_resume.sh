@@ -1,0 +1,86 @@
+# drove train --resume: what it says of a run that is over, or whose steps have come to an end; what it keeps.
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+awk 'BEGIN {
+    srand(7); print "a,b,c,y"
+    for (i = 0; i < 240; i++) { a = rand(); b = rand(); c = rand(); print a "," b "," c "," (a * b + c > 0.8) + 0 }
+}' >table.csv
+field() { # FILE KEY...: the value of a key in an object of JSON
+    python3 -c 'import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2:]: value = value[key]
+print(json.dumps(value, sort_keys=True))' "$@"
+}
+said() { grep -qF -- "$1" err.txt || fail "expected \"$1\": $(cat err.txt)"; }
+not_said() { if grep -qF -- "$1" err.txt; then fail "not expected: \"$1\": $(cat err.txt)"; fi; }
+
+# Over: which condition, and what trains on.
+begin() { # OPTION...: a run of its own in the folder "run"
+    rm -rf run
+    run_for 0 train table.csv --label y --test none --model logistic --threads 1 --lr 0.1 --quiet --out run "$@"
+}
+begin --until epochs=3
+cp run/model.safetensors before.safetensors
+run_for 0 train --resume run
+said '--resume: nothing to do: 3 epochs are done (--until epochs=3); to train on: --until epochs=6'
+not_said '--schedule'
+cmp run/model.safetensors before.safetensors || fail "nothing to do: expected the same model"
+run_for 0 train --resume run --until epochs=6
+not_said 'nothing to do'
+not_said 'step size'
+begin --until updates=20
+run_for 0 train --resume run
+said 'nothing to do: 20 updates are done (--until updates=20)'
+begin --until loss=90%,epochs=50
+run_for 0 train --resume run
+said 'nothing to do: the target is reached'
+
+# A schedule at its end: the steps are nothing, which is said with what gives others.
+for schedule in cosine linear; do
+    begin --until epochs=3 --schedule $schedule:3
+    run_for 0 train --resume run
+    said "to train on: --until epochs=6 --schedule $schedule:6"
+    cp run/model.safetensors before.safetensors
+    cp -r run other
+    run_for 0 train --resume run --until epochs=6
+    said "--resume: the step size is 0 from here on (--schedule $schedule:3)"
+    said "--schedule $schedule:6 gives it steps again"
+    cmp -s run/model.safetensors before.safetensors || fail "$schedule: expected steps of 0"
+    run_for 0 train --resume other --until epochs=6 --schedule $schedule:6
+    not_said 'step size'
+    if cmp -s other/model.safetensors before.safetensors; then fail "$schedule:6: expected steps"; fi
+    rm -rf other
+done
+begin --until epochs=3 --schedule exponential:0.05
+run_for 0 train --resume run --until epochs=4
+said '--schedule constant gives it steps again'
+begin --until epochs=3 --schedule cosine:3?floor=0.1
+run_for 0 train --resume run --until epochs=6
+not_said 'step size'
+
+# The record of the search that chose the model.
+defaults=auto run_for 0 train table.csv --label y --model auto --threads 1 --quiet --out searched
+search=$(field searched/run.json model_search)
+[ "$search" != null ] || fail "expected a record of the search: $(cat searched/run.json)"
+summary=$(field searched/summary.json model_search) # of fewer digits
+defaults=auto run_for 0 train --quiet --resume searched --until epochs=100
+kept() { # FILE RECORD
+    [ "$(field searched/"$1" model_search)" = "$2" ] || fail "$1: $(field searched/"$1" model_search)"
+}
+kept run.json "$search"
+kept summary.json "$summary"
+defaults=auto run_for 0 train --quiet --resume searched --until epochs=102
+kept summary.json "$summary"
+
+# A record that is not what a run writes is left out.
+for change in '"divisions": -1' '"examples": "many"' '"chosen": "another"' '"compared": []'; do
+    cp -r searched broken
+    python3 -c 'import json, sys
+run = json.load(open("broken/run.json"))
+run["model_search"].update(json.loads("{" + sys.argv[1] + "}"))
+json.dump(run, open("broken/run.json", "w"))' "$change"
+    defaults=auto run_for 0 train --resume broken --until epochs=103
+    said '"model_search" is not what a run writes, and is left out'
+    [ "$(field broken/run.json model_search)" = null ] || fail "$change: expected null"
+    rm -rf broken
+done
