@@ -107,7 +107,7 @@ static void announce_example(const drove_options *options)
     fputc('\n', stderr);
 }
 
-/* The examples that a run judges itself by stay held out when it goes on with another end. */
+/* The validation examples stay the same when a run goes on with another end. */
 static void keep_validation(const char *before, drove_options *options)
 {
     char until[DROVE_TEXT_SIZE];

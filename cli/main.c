@@ -26,7 +26,7 @@ static const cli_flag tune_flags[] = {
     {.name = "folds",
      .value_name = "N",
      .default_text = "1",
-     .help = "1: a fifth of the data is held out; more: the longest trials are scored by "
+     .help = "1: a fifth of the data is for validation; more: the longest trials are scored by "
              "cross-validation with so many parts"},
     {.name = "metric",
      .value_name = "NAME",
@@ -220,7 +220,7 @@ static const cli_command commands[] = {
     {.name = "tune",
      .usage = "DATA [--label COLUMN] [--budget SPEC] [--option value ...]",
      .help = "search for better settings of a model",
-     .details = "Tries settings on a held-out part of the training data, drops the worse ones\n"
+     .details = "Tries settings on a validation part of the training data, drops the worse ones\n"
                 "early (successive halving), and trains with the best on all of them.  Options\n"
                 "of drove train that are given are not searched; --test is for the last run\n"
                 "alone.  --out [tune] gets best/ (the model), best.yaml (a run file) and\n"

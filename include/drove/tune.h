@@ -27,7 +27,7 @@ typedef struct drove_tune_options {
     double      seconds; /* budget; 0 = none */
     uint64_t    trials;  /* budget; 0 = none */
     double      epochs;  /* of the longest trials; 0 = 27 */
-    /* 0 or 1 = one held-out part of a fifth; else the longest trials are scored by cross-validation
+    /* 0 or 1 = a fifth for validation; else the longest trials are scored by cross-validation
      * with so many parts */
     uint64_t folds;
     uint64_t jobs;                                    /* trials at a time; 0 = 1 */
@@ -46,7 +46,7 @@ typedef struct drove_tune_result drove_tune_result;
 
 /* Searches by successive halving (Jamieson, Talwalkar, AISTATS 2016) in brackets of nine drawn
  * settings: nine runs of a ninth of .epochs, the best three for a third, the best one to the end.
- * The defaults take part, so the result is not worse than they are on the held-out part.  Then
+ * The defaults take part, so the result is not worse than they are on the validation part.  Then
  * trains with the best settings on all training data, into OUT/best.
  *
  * Every trial is a process of its own and a line of OUT/trials.jsonl.  Called again with the same

@@ -20,7 +20,7 @@ json_t *drove__report_search_json(const drove_search_facts *s)
         json_array_append_new(list, candidate_json(&s->candidate[i]));
     return json_pack("{s:s, s:o, s:i, s:I, s:I, s:o}", "chosen", s->candidate[s->chosen].name,
                      "compared", list, "divisions", (int)s->n_divisions, "examples",
-                     (json_int_t)s->n_rows, "held_out", (json_int_t)s->n_held, "seconds",
+                     (json_int_t)s->n_rows, "validation_examples", (json_int_t)s->n_held, "seconds",
                      drove__json_real(s->seconds));
 }
 

@@ -50,7 +50,7 @@ static const drove_option_info table[] = {
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
     {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "default",
      .value_name = "SPEC", .list = "models", .empty_word = "default", .words = "default auto",
-     .help = "model; auto = the best of several by training examples held out; default = auto for "
+     .help = "model; auto = the best of several by validation examples; default = auto for "
              "tables, linear or logistic for wide sparse data, else mlp:128,128,128; a .yaml or "
              ".prototxt file that describes one; or a .safetensors file or the folder of a run to "
              "go on from"},
@@ -171,7 +171,7 @@ static const drove_option_info table[] = {
      .words = "auto loss= accuracy= validation= patience= epochs= seconds= updates=",
      .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60 (of training; "
              "reading and evaluations come on top), updates=1000, validation=10% (of the training "
-             "examples, held out to judge by); comma = whichever comes first; auto = until the "
+             "examples, to judge the run by); comma = whichever comes first; auto = until the "
              "validation loss stalls, or with a given --lr epochs=10"},
     {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",

@@ -106,7 +106,7 @@ struct drove_run {
     const drove_data      *given;                /* of a trial run: its data; else NULL */
     bool                   borrows_shared;       /* loop->shared is that of another run */
     drove_data            *train, *test;         /* test may be NULL */
-    drove_data            *validation;           /* held out of train; NULL: none */
+    drove_data            *validation;           /* taken from train; NULL: none */
     drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
     uint64_t               window_bytes;  /* ?window= of it; 0: by --memory */
     drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */

@@ -503,8 +503,8 @@ static void say(const drove_run *run)
     list_losses(s, best->n_tried, true, all, sizeof all);
     list_losses(s, best->n_tried, false, fewer, sizeof fewer);
     drove__run_say(run,
-                   "model: %s chosen: loss %.4g%s, a constant guess %.4g (%zu of %zu examples held "
-                   "out%s; %.1f s)",
+                   "model: %s chosen: loss %.4g%s, a constant guess %.4g (%zu of %zu examples for "
+                   "validation%s; %.1f s)",
                    best->name, best->loss, has_values ? " of standardised values" : "",
                    best->constant_loss, s->n_held, s->n_rows,
                    s->n_divisions > 1 ? ", in several ways" : "", s->seconds);

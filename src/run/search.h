@@ -1,4 +1,4 @@
-/* run/search.h - --model auto: the best of several models, by training examples held out.
+/* run/search.h - --model auto: the best of several models, by validation examples.
  *
  * Each candidate, a row of the table in search.c, is a model, an encoding of the table's columns
  * and a weight decay.  It is trained by a run of its own on a part of the training data, with the

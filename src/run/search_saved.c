@@ -49,7 +49,7 @@ static bool read_search(const json_t *o, drove_search *out)
     if (n == 0 || n > DROVE_MOST_CANDIDATES || chosen == NULL) return false;
     if (!read_count(o, "divisions", UINT16_MAX, &n_divisions)) return false;
     if (!read_count(o, "examples", INT64_MAX, &n_rows)) return false;
-    if (!read_count(o, "held_out", n_rows, &n_held)) return false;
+    if (!read_count(o, "validation_examples", n_rows, &n_held)) return false;
     if (!read_real(o, "seconds", &out->seconds)) return false;
     for (unsigned i = 0; i < n; i++) {
         if (!read_candidate(json_array_get(list, i), &out->candidate[i])) return false;

@@ -360,16 +360,17 @@ static drove_status check_workers(const drove_run *run, uint64_t n_saved)
                        run->plan.source->counts_rows ? "threads in all " : "", run->plan.n_workers);
 }
 
-/* --until may have changed what is held out of them. */
+/* --until may have changed which of them are for validation. */
 static drove_status check_examples(const drove_run *run, uint64_t n_saved)
 {
     if (n_saved == run->n_train_whole) return DROVE_OK;
     if (run->stream != NULL)
-        return drove__fail(DROVE_E_ARG,
-                           "--memory: expected as much as the run to be continued had, since it "
-                           "held out other examples: %llu training examples without them, found "
-                           "%zu",
-                           (unsigned long long)n_saved, run->n_train_whole);
+        return drove__fail(
+            DROVE_E_ARG,
+            "--memory: expected as much as the run to be continued had, since it "
+            "took other examples for testing and validation: %llu training examples without them, found "
+            "%zu",
+            (unsigned long long)n_saved, run->n_train_whole);
     return drove__fail(DROVE_E_ARG,
                        "--until: expected the same validation examples as in the run to be "
                        "continued, %llu training examples without them, found %zu",

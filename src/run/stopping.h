@@ -1,7 +1,7 @@
 /* run/stopping.h - what a run does about its losses: cuts of the step size, stepping back, and the
  * best parameters.
  *
- * With --until validation= the losses are those of examples held out of the training data, else
+ * With --until validation= the losses are those of the validation examples, else
  * those of the training data; test data decide nothing here.
  *
  *   plateau   (--schedule plateau) no better loss for so many evaluations: back to the best

@@ -15,7 +15,7 @@ typedef struct drove_until {
     bool   loss_is_relative;
     /* NaN: no target; of the test data, or of the training data without any */
     double accuracy;
-    /* examples held out of the training data to judge by, or with validation_is_part a part of
+    /* validation examples, taken from the training data to judge by, or with validation_is_part a part of
      * them; 0: none */
     double validation;
     bool   validation_is_part;

@@ -1,4 +1,4 @@
-# --model auto: the best of several models by training examples held out; the default of tables.
+# --model auto: the best of several models by validation examples; the default of tables.
 # ctest: timeout=300
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -73,7 +73,7 @@ grep -q 'model: logistic: fewer than 40 rows, so no models were compared' err.tx
 # A folder that is in use is refused before anything is compared.
 run train xor.csv --label y --threads 1 --out first
 [ "$status" = 2 ] && ! grep -q comparing err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
-# A longer run goes on with the same examples held out.
+# A longer run goes on with the same validation examples.
 awk 'BEGIN { srand(6); print "x,z,y"; for (i = 0; i < 4000; i++) { x = rand(); z = rand(); print x "," z "," (x > z) } }' >more.csv
 run_for 0 train more.csv --label y --threads 1 --model logistic --out on
 run_for 0 train --resume on --until epochs=200
