@@ -42,7 +42,9 @@ PY
 
 # The run file gives the model again, and the model is used as any other.
 run_for 0 eval found/best/model.safetensors --data new.csv --json
-run_for 0 train found/best.yaml --out none --quiet --defaults auto
+# The run file trains to the same model.
+run_for 0 train found/best.yaml --out again --quiet --defaults auto
+cmp again/model.safetensors found/best/model.safetensors || fail "best.yaml: expected the model of found/best"
 
 # Trials compare no models: the search does.
 grep -q '"model": "mlp:128,128,128"' found/trials/1/out.json || fail "the defaults: $(cat found/trials/1/out.json)"
