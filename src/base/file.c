@@ -24,7 +24,7 @@
 #endif
 
 #define BUFFER_BYTES    ((size_t)256 << 10)
-#define LINE_MOST_BYTES ((size_t)256 << 20)
+#define LINE_MOST_BYTES ((size_t)64 << 20)
 #define GZIP_MOST_RATIO 1100u
 
 /* zlib: largest window, with gzip's header and check, or with neither */
@@ -554,11 +554,11 @@ static drove_status append_to_line(drove_reader *r, const char *bytes, size_t si
 {
     size_t needed = *length + size_bytes + 1;
     if (needed > LINE_MOST_BYTES + 1) {
-        return drove__fail(DROVE_E_DATA, "%s: line %llu is longer than %zu bytes", r->path,
-                           (unsigned long long)r->line_number + 1, LINE_MOST_BYTES);
+        return drove__fail(DROVE_E_DATA, "%s:%llu: expected lines of at most %zu bytes, found more",
+                           r->path, (unsigned long long)r->line_number + 1, LINE_MOST_BYTES);
     }
     if (needed > r->line_capacity) {
-        size_t capacity = 2 * needed;
+        size_t capacity = needed <= LINE_MOST_BYTES / 2 ? 2 * needed : LINE_MOST_BYTES + 1;
         char *line = realloc(r->line, capacity);
         if (line == NULL) return drove__fail_nomem(r->path, capacity);
         r->line = line;

@@ -67,7 +67,7 @@ drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes);
 
 /* Next line without its "\n" or "\r\n"; *line is NUL-terminated, owned by the reader, valid until
  * the next call, and NULL at the end of the file.  *length excludes the NUL (a line may hold NUL
- * bytes: compare with strlen).  Errors: DROVE_E_DATA (a line above 256 MiB), DROVE_E_NOMEM,
+ * bytes: compare with strlen).  Errors: DROVE_E_DATA (a line above 64 MiB), DROVE_E_NOMEM,
  * DROVE_E_IO. */
 drove_status drove__reader_line(drove_reader *r, char **line, size_t *length);
 

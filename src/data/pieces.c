@@ -24,7 +24,7 @@
 enum { SPANS = 16 }; /* of a sample, spread over the file */
 #define MEASURED_BYTES   ((size_t)256 << 10)
 #define CONVERT_BYTES    ((size_t)16 << 20)
-#define PIECE_MOST_BYTES ((size_t)256 << 20)
+#define PIECE_MOST_BYTES ((size_t)64 << 20)
 
 typedef struct names { /* of classes or labels, in the order in which they were met */
     char **text;       /* [n] */

@@ -26,7 +26,7 @@ typedef struct drove_pieces_options {
 drove_status drove__pieces_sample(const char *spec, size_t piece_bytes, drove_data **out);
 
 /* Writes the data of a spec to a file in the format rows.  Errors: those of the format, with the
- * lines of the piece; DROVE_E_DATA (a line longer than 256 MiB); those of writing. */
+ * lines of the piece; DROVE_E_DATA (a line longer than 64 MiB); those of writing. */
 drove_status drove__pieces_write(const char *spec, const char *path,
                                  const drove_pieces_options *opt);
 

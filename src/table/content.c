@@ -9,15 +9,19 @@
 #include "base/available.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "table/detect.h"
 #include "table/parallel.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_BYTES ((size_t)1 << 20)
 #define PIECE_BYTES ((size_t)1 << 20)
+#define WATCH_BYTES ((size_t)16 << 20)
+#define WAVE_PIECES ((size_t)128)
 #define LARGE_BYTES ((uint64_t)4 << 20) /* smaller files are read by one thread */
 
 /* ---- reading ---- */
@@ -44,28 +48,57 @@ static drove_status grow(growing *g, const char *path, uint64_t plain_bytes)
     return DROVE_OK;
 }
 
-static drove_status check_first_line(const growing *g, const char *path)
+typedef struct watch { /* over the records of a text that grows */
+    drove_dialect dialect;
+    size_t record; /* where the last record begins that has been seen */
+    size_t next; /* bytes at which to look again; 0: DROVE_RECORD_MOST_BYTES, for the first time */
+} watch;
+
+/* From 1, of a byte. */
+static uint64_t line_of(const char *text, size_t at)
 {
-    if (memchr(g->memory, '\n', g->used) != NULL || memchr(g->memory, '\r', g->used) != NULL)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected lines of at most %zu bytes, found more", path,
+    uint64_t line = 1;
+    for (size_t i = 0; i < at; i++) line += text[i] == '\n';
+    return line;
+}
+
+static drove_status fail_record(const growing *g, const char *path, size_t record)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "%s:%llu: expected records of at most %zu bytes, found more (a quote that "
+                       "is never closed?)",
+                       path, (unsigned long long)line_of(g->memory, record),
                        DROVE_RECORD_MOST_BYTES);
+}
+
+/* Refuses a record that is too long once so much of it is there. */
+static drove_status watch_records(watch *w, const growing *g, const char *path)
+{
+    const drove_content content = {.text = g->memory, .end = g->memory + g->used};
+    const char *start, *end;
+    if (g->used <= DROVE_RECORD_MOST_BYTES || g->used < w->next) return DROVE_OK;
+    if (w->next == 0) w->dialect = drove__detect_dialect(&content, 0);
+    const char *at = g->memory + w->record;
+    while (drove__record_next(&w->dialect, &at, content.end, &start, &end)) {
+        w->record = (size_t)(start - g->memory);
+        if ((size_t)(end - start) > DROVE_RECORD_MOST_BYTES) return fail_record(g, path, w->record);
+    }
+    w->next = g->used + WATCH_BYTES;
+    return DROVE_OK;
 }
 
 static drove_status read_in_order(drove_reader *r, const char *path, growing *g)
 {
-    bool is_checked = false;
+    watch w = {0};
     while (true) {
         size_t n;
         if (g->used == g->capacity) DROVE_TRY(grow(g, path, drove__reader_plain_bytes(r)));
         size_t room = g->capacity - g->used;
-        if (!is_checked && room > DROVE_RECORD_MOST_BYTES) room = DROVE_RECORD_MOST_BYTES;
+        if (room > WATCH_BYTES) room = WATCH_BYTES;
         DROVE_TRY(drove__reader_read_some(r, g->memory + g->used, room, &n));
         if (n == 0) return DROVE_OK;
         g->used += n;
-        if (is_checked || g->used <= DROVE_RECORD_MOST_BYTES) continue;
-        DROVE_TRY(check_first_line(g, path));
-        is_checked = true;
+        DROVE_TRY(watch_records(&w, g, path));
     }
 }
 
@@ -73,13 +106,17 @@ static drove_status read_in_order(drove_reader *r, const char *path, growing *g)
 
 typedef struct facts {                  /* of a piece, then of all */
     bool has_zero, has_quote, has_high; /* a byte 0, '"', above 127 */
+    /* of a piece, bytes before its first line end and behind its last; all: it has none */
+    size_t n_before, n_behind;
 } facts;
 
 typedef struct pieces {
     const drove_reader *reader; /* NULL: the bytes are in memory */
+    const char *path;           /* for messages */
     char *memory;
     size_t size_bytes;
     facts *facts; /* [n_pieces] */
+    size_t first_piece;
     atomic_bool has_failed;
     drove_status status; /* of the first that failed; its thread alone writes it and the text */
     char error[DROVE_ERROR_TEXT_SIZE];
@@ -107,9 +144,29 @@ static drove_status read_piece(const pieces *p, size_t first, size_t n)
                        drove__reader_path(p->reader), p->size_bytes, first + n_read);
 }
 
+static bool is_line_end(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static size_t count_before(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !is_line_end(text[i])) i++;
+    return i;
+}
+
+static size_t count_behind(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !is_line_end(text[n - 1 - i])) i++;
+    return i;
+}
+
 static void work_on_piece(void *context, size_t item, unsigned thread)
 {
     pieces *p = context;
+    item += p->first_piece;
     size_t first = item * PIECE_BYTES, n = p->size_bytes - first;
     char *text = p->memory + first;
     (void)thread;
@@ -123,21 +180,52 @@ static void work_on_piece(void *context, size_t item, unsigned thread)
         drove__error_copy(p->error);
         return;
     }
-    p->facts[item] = (facts){.has_zero = memchr(text, '\0', n) != NULL,
+    p->facts[item] = (facts){.n_before = count_before(text, n),
+                             .n_behind = count_behind(text, n),
+                             .has_zero = memchr(text, '\0', n) != NULL,
                              .has_quote = memchr(text, '"', n) != NULL,
                              .has_high = skip_ascii(text, 0, n) < n};
 }
 
-/* Reads g->used bytes unless reader is NULL, and looks at them. */
-static drove_status work_on_pieces(const drove_reader *reader, const growing *g, unsigned n_threads,
-                                   facts *out)
+static void refuse_line(pieces *p, size_t first_byte)
+{
+    p->status = DROVE_E_DATA;
+    snprintf(p->error, sizeof p->error, "%s:%llu: expected lines of at most %zu bytes, found more",
+             p->path, (unsigned long long)line_of(p->memory, first_byte), DROVE_RECORD_MOST_BYTES);
+}
+
+/* Refuses a line of some pieces that is too long for a record; *n_line: bytes of the last one. */
+static void check_lines(pieces *p, size_t n_pieces, size_t *n_line)
+{
+    for (size_t i = p->first_piece; i < p->first_piece + n_pieces; i++) {
+        const facts *f = &p->facts[i];
+        size_t left = p->size_bytes - i * PIECE_BYTES, n = left < PIECE_BYTES ? left : PIECE_BYTES;
+        *n_line += f->n_before;
+        if (*n_line > DROVE_RECORD_MOST_BYTES) {
+            refuse_line(p, i * PIECE_BYTES + f->n_before - *n_line);
+            return;
+        }
+        if (f->n_before < n) *n_line = f->n_behind;
+    }
+}
+
+/* Reads g->used bytes unless reader is NULL, and looks at them, some pieces after the others so
+ * that a line without an end is found before all of a file is in memory. */
+static drove_status work_on_pieces(const drove_reader *reader, const char *path, const growing *g,
+                                   unsigned n_threads, facts *out)
 {
     size_t n_pieces = (g->used + PIECE_BYTES - 1) / PIECE_BYTES;
-    pieces p = {.reader = reader, .memory = g->memory, .size_bytes = g->used};
+    pieces p = {.reader = reader, .path = path, .memory = g->memory, .size_bytes = g->used};
     *out = (facts){0};
     p.facts = calloc(n_pieces + 1, sizeof *p.facts);
     if (p.facts == NULL) return drove__fail_nomem("pieces of a table", n_pieces * sizeof *p.facts);
-    drove__table_run(n_threads, n_pieces, work_on_piece, &p);
+    for (size_t n_line = 0; p.first_piece < n_pieces && p.status == DROVE_OK;
+         p.first_piece += WAVE_PIECES) {
+        size_t n = n_pieces - p.first_piece;
+        if (n > WAVE_PIECES) n = WAVE_PIECES;
+        drove__table_run(n_threads, n, work_on_piece, &p);
+        if (p.status == DROVE_OK) check_lines(&p, n, &n_line);
+    }
     for (size_t i = 0; i < n_pieces; i++) {
         out->has_zero = out->has_zero || p.facts[i].has_zero;
         out->has_quote = out->has_quote || p.facts[i].has_quote;
@@ -147,21 +235,6 @@ static drove_status work_on_pieces(const drove_reader *reader, const growing *g,
     return p.status == DROVE_OK ? DROVE_OK : drove__fail(p.status, "%s", p.error);
 }
 
-/* Of a file with more than DROVE_RECORD_MOST_BYTES: the first line, before all is read. */
-static drove_status check_beginning(const drove_reader *r, const char *path, const growing *g)
-{
-    growing first = {.memory = g->memory};
-    while (first.used < DROVE_RECORD_MOST_BYTES) {
-        char *piece = g->memory + first.used;
-        size_t n = 0;
-        DROVE_TRY(drove__reader_read_at(r, first.used, piece, PIECE_BYTES, &n));
-        if (n < PIECE_BYTES || memchr(piece, '\n', n) != NULL || memchr(piece, '\r', n) != NULL)
-            return DROVE_OK;
-        first.used += n;
-    }
-    return check_first_line(&first, path);
-}
-
 static drove_status read_all(drove_reader *r, const char *path, unsigned n_threads, growing *g,
                              facts *out)
 {
@@ -169,13 +242,11 @@ static drove_status read_all(drove_reader *r, const char *path, unsigned n_threa
     if (!drove__reader_is_regular(r) || n < LARGE_BYTES || n >= SIZE_MAX / 2) {
         DROVE_TRY(read_in_order(r, path, g));
         if (g->used == g->capacity) DROVE_TRY(grow(g, path, UINT64_MAX));
-        return work_on_pieces(NULL, g, n_threads, out);
+        return work_on_pieces(NULL, path, g, n_threads, out);
     }
     DROVE_TRY(grow(g, path, n));
     g->used = (size_t)n;
-    if (n > DROVE_RECORD_MOST_BYTES + PIECE_BYTES) DROVE_TRY(check_beginning(r, path, g));
-    DROVE_TRY(work_on_pieces(r, g, n_threads, out));
-    return n > DROVE_RECORD_MOST_BYTES ? check_first_line(g, path) : DROVE_OK;
+    return work_on_pieces(r, path, g, n_threads, out);
 }
 
 /* ---- encoding ---- */
@@ -291,7 +362,7 @@ drove_status drove__content_of_piece(const char *path, const drove_piece *piece,
     if (g.memory == NULL) return drove__fail_nomem(path, piece->n);
     memcpy(g.memory, piece->text, piece->n);
     facts known;
-    drove_status status = work_on_pieces(NULL, &g, drove__table_threads(), &known);
+    drove_status status = work_on_pieces(NULL, path, &g, drove__table_threads(), &known);
     if (status == DROVE_OK) status = understand(&g, &known, path, out);
     if (status == DROVE_OK) return DROVE_OK;
     drove__free(g.memory);

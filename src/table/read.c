@@ -192,6 +192,16 @@ static drove_status fail_quote(const drove_table *t, const place *at, size_t col
                        (unsigned long long)at->row + 1, t->name[column]);
 }
 
+static drove_status fail_length(const drove_table *t, const place *at, size_t column, size_t length)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "%s:%llu: row %llu: column \"%.80s\": expected cells of at most %zu bytes, "
+                       "found %zu",
+                       t->path, (unsigned long long)drove__table_line(t, at->start),
+                       (unsigned long long)at->row + 1, t->name[column], DROVE_CELL_MOST_BYTES,
+                       length);
+}
+
 /* A number in the plain form that ends at a separator: most cells of most tables. */
 static inline bool read_plain_number(char separator, const char **at, const char *end,
                                      uint32_t *raw)
@@ -229,6 +239,7 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
             drove_cell cell;
             more = drove__cell_next(&t->dialect, &c, end, &cell);
             if (cell.is_broken) return fail_quote(t, at, i);
+            if (cell.length > DROVE_CELL_MOST_BYTES) return fail_length(t, at, i, cell.length);
             if (column->scan != DROVE_SCAN_SKIP && !column->is_done)
                 DROVE_TRY(read_cell(w, column, &w->count[i], at, &cell));
         }

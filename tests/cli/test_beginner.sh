@@ -67,9 +67,9 @@ grep -q '^auto  ' out.txt || fail "list strategies: expected auto"
 
 # One line of 100 MB, as a cell, as a header and behind a quote: refused after 64 MiB, however long it goes on.
 { head -n 50 good.csv; printf '1,2,'; head -c 100000000 /dev/zero | tr '\0' z; printf ',big\n'; } >long.csv
-refused 'long.csv:51: expected records of at most' long.csv
+refused 'long.csv:51: expected lines of at most' long.csv
 head -c 100000000 /dev/zero | tr '\0' 7 >line.csv
-refused 'line.csv: expected lines of at most' line.csv
+refused 'line.csv:1: expected lines of at most' line.csv
 rm long.csv line.csv
 # A line of 1 GB is not read to its end.
 truncate -s 1G line.csv

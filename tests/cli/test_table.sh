@@ -90,6 +90,15 @@ wrong 'cannot be opened\|no such file' train absent.csv
 wrong '--label: expected --data with columns' train --data synth:digits --label x
 wrong 'the table that this model was trained on' train moved.csv --label alive --model run/model.safetensors --test none --quiet
 
+# Streams whose row, cell or line does not end: refused when that much of it is there, in one line.
+endless() { # BEGIN BYTE: BEGIN, and then 100 MB
+    printf "$1"
+    head -c 100000000 /dev/zero | tr '\0' "$2" || true
+}
+wrong 'standard input:3: expected records of at most 67108864 bytes' data info - < <(endless 'a,b,y\n1,2,0\n3,4' x)
+wrong 'standard input:3: .*a quote that is never closed' data info - < <(endless 'a,b,y\n1,2,0\n3,"4' '\n')
+wrong 'standard input:2: expected lines of at most 67108864 bytes' data info libsvm:- < <(endless '1 1:2\n0 1:' 3)
+
 # Names that hold the characters of lists and specs.
 printf 'a+b,R&D,5%%,y\n1,2,3,0\n3,1,6,1\n4,5,1,1\n' >odd.csv
 run_for 0 data info 'odd.csv?label=R%26D&ignore=5%25'

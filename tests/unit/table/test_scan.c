@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 static const drove_dialect comma = {',', '\n'};
 
 /* All cells as "[a][b]/[c]": records end in '/'. */
@@ -254,9 +256,46 @@ static void test_long_line(void **state)
     write_bytes("quote", text, n);
     free(text);
     drove_table_options opt = options_of("quote", NULL);
-    expect_refusal(&opt, DROVE_E_DATA, "quote:2", "never closed", NULL);
+    expect_refusal(&opt, DROVE_E_DATA, "quote:3: expected lines of at most", NULL);
     assert_int_equal(remove("long"), 0);
     assert_int_equal(remove("quote"), 0);
+}
+
+/* Writes what `begin` says, then n bytes of lines of 64 KiB, of a stream that cannot be mapped. */
+static void write_stream(const char *path, const char *begin, size_t n, const char *end)
+{
+    enum { LINE = 1 << 16 };
+    static char line[LINE];
+    memset(line, 'x', LINE);
+    line[LINE - 1] = '\n';
+    gzFile file = gzopen(path, "wb1");
+    assert_non_null(file);
+    assert_true(gzputs(file, begin) > 0);
+    for (size_t written = 0; written < n; written += LINE)
+        assert_int_equal(gzwrite(file, line, LINE), LINE);
+    assert_true(gzputs(file, end) >= 0);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+/* A quote that is never closed is refused long before the stream ends, and a long cell, too. */
+static void test_long_cell(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_table_options opt = options_of("stream.gz", NULL);
+    write_stream("stream.gz", "a,b\n1,2\n3,\"4\n", 2 * DROVE_RECORD_MOST_BYTES, "");
+    expect_refusal(&opt, DROVE_E_DATA, "stream.gz:3: expected records of at most", "never closed",
+                   NULL);
+    write_stream("stream.gz", "a,b\n1,2\n3,\"", DROVE_CELL_MOST_BYTES, "x\"\n");
+    expect_refusal(&opt, DROVE_E_DATA,
+                   "stream.gz:3: row 2: column \"b\": expected cells of at most 16777216 bytes, "
+                   "found 16777217",
+                   NULL);
+    write_stream("stream.gz", "a,b\n1,2\n3,\"", DROVE_CELL_MOST_BYTES, "\"\n");
+    learn(&opt, &known);
+    assert_int_equal(known.table.n_rows, 2);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("stream.gz"), 0);
 }
 
 static void test_ragged(void **state)
@@ -282,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_records),       cmocka_unit_test(test_dialects),
         cmocka_unit_test(test_names),         cmocka_unit_test(test_content),
         cmocka_unit_test(test_large_content), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_long_line),     cmocka_unit_test(test_ragged)};
+        cmocka_unit_test(test_long_line),     cmocka_unit_test(test_long_cell),
+        cmocka_unit_test(test_ragged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
