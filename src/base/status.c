@@ -23,7 +23,9 @@ static void set_text(const char *format, va_list arguments)
         strcpy(text, "error text could not be formatted");
     }
     for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+        const unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
+        if (byte < 0x20 || byte == 0x7f) *c = '?';
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) *c = c[1] = '?'; /* U+0080 to U+009F */
     }
     memcpy(error_text, text, strlen(text) + 1);
 }

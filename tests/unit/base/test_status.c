@@ -43,6 +43,10 @@ static void test_is_one_line_and_cut(void **state)
     (void)state;
     drove__fail(DROVE_E_DATA, "found \"%s\"", "a\nb\tc\x1b[2J\x7f");
     assert_string_equal(drove_error_text(), "found \"a?b?c?[2J?\"");
+    drove__fail(DROVE_E_DATA, "found \"%s\"",
+                "a\xc2\x9b"
+                "2J\xc2\xa0\xc3\x9b");
+    assert_string_equal(drove_error_text(), "found \"a??2J\xc2\xa0\xc3\x9b\"");
     char text[3 * DROVE_ERROR_TEXT_SIZE];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
