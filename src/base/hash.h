@@ -10,4 +10,12 @@
  * 2^64.  The same on every machine; it is stored in files, so it never changes. */
 uint64_t drove__hash(uint64_t hash, const void *bytes, size_t size_bytes);
 
+/* The same of bytes that come one part after the other, each but the last a multiple of 32 long. */
+typedef struct drove_hashing {
+    uint64_t hash, size_bytes, lane[4];
+} drove_hashing;
+void     drove__hash_begin(drove_hashing *h, uint64_t hash);
+void     drove__hash_add(drove_hashing *h, const void *bytes, size_t size_bytes);
+uint64_t drove__hash_end(const drove_hashing *h);
+
 #endif

@@ -49,6 +49,23 @@ static void test_length_and_place(void **state)
     }
 }
 
+/* Bytes that come in parts have the same hash as all at once. */
+static void test_parts(void **state)
+{
+    (void)state;
+    unsigned char bytes[200];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(7 * i + 1);
+    for (size_t n = 0; n < sizeof bytes; n++) {
+        for (size_t first = 0; first <= n; first += 32) {
+            drove_hashing h;
+            drove__hash_begin(&h, n);
+            drove__hash_add(&h, bytes, first);
+            drove__hash_add(&h, bytes + first, n - first);
+            assert_int_equal(drove__hash_end(&h), drove__hash(n, bytes, n));
+        }
+    }
+}
+
 static void test_pinned(void **state)
 {
     (void)state;
@@ -62,6 +79,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_change_is_seen),
         cmocka_unit_test(test_length_and_place),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
