@@ -87,6 +87,14 @@ void drove__permutation_init(drove_permutation *p, uint64_t n, uint64_t seed, ui
     for (int i = 0; i < 4; i++) p->key[i] = drove__splitmix64(&state);
 }
 
+/* The function of a round; its low half counts. */
+static uint64_t scramble(uint64_t x)
+{
+    x *= DROVE_SPLITMIX_STEP;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    return x >> 32;
+}
+
 /* Permutes the numbers of 2 * half_bits bits, of which there are fewer than 4 n.  The rounds alone
  * are even permutations; the keyed shift before them makes odd ones as likely. */
 static uint64_t feistel(const drove_permutation *p, uint64_t i)
@@ -97,9 +105,7 @@ static uint64_t feistel(const drove_permutation *p, uint64_t i)
     uint64_t right = shifted & mask;
     unsigned n_rounds = p->half_bits <= SMALL_HALF_BITS ? ROUNDS_SMALL : ROUNDS;
     for (unsigned round = 0; round < n_rounds; round++) {
-        uint64_t f = (right + p->key[round & 3] + round) * DROVE_SPLITMIX_STEP;
-        f = (f ^ (f >> 32)) * 0xd6e8feb86659fd93u;
-        uint64_t next = left ^ ((f >> 32) & mask);
+        uint64_t next = left ^ (scramble(right + p->key[round & 3] + round) & mask);
         left = right;
         right = next;
     }
@@ -113,4 +119,54 @@ uint64_t drove__permutation_at(const drove_permutation *p, uint64_t i)
         i = feistel(p, i);
     } while (i >= p->n); /* terminates: the cycle of i contains i, which is < n */
     return i;
+}
+
+/* Several at a time: a round of one waits for its multiplications, those of the others fill the
+ * time. */
+enum { TOGETHER = 8 };
+
+static void feistel_together(const drove_permutation *p, const uint64_t i[TOGETHER],
+                             uint64_t out[TOGETHER])
+{
+    const uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
+    uint64_t left[TOGETHER], right[TOGETHER];
+    for (int k = 0; k < TOGETHER; k++) {
+        uint64_t shifted = i[k] + (p->key[0] >> 5);
+        left[k] = (shifted >> p->half_bits) & mask;
+        right[k] = shifted & mask;
+    }
+    unsigned n_rounds = p->half_bits <= SMALL_HALF_BITS ? ROUNDS_SMALL : ROUNDS;
+    for (unsigned round = 0; round < n_rounds; round++) {
+        const uint64_t key = p->key[round & 3] + round;
+        for (int k = 0; k < TOGETHER; k++) {
+            uint64_t next = left[k] ^ (scramble(right[k] + key) & mask);
+            left[k] = right[k];
+            right[k] = next;
+        }
+    }
+    for (int k = 0; k < TOGETHER; k++) out[k] = (left[k] << p->half_bits) | right[k];
+}
+
+void drove__permutation_run(const drove_permutation *p, uint64_t first, uint64_t n, uint64_t *out)
+{
+    uint64_t at[TOGETHER], to[TOGETHER], place[TOGETHER] = {0};
+    uint64_t next = 0;
+    unsigned n_walking = 0;
+    /* place[k] of out has walked to at[k]; each that arrives makes room for the next */
+    while (next < n || n_walking > 0) {
+        for (; n_walking < TOGETHER && next < n; n_walking++, next++) {
+            place[n_walking] = next;
+            at[n_walking] = first + next;
+        }
+        for (unsigned k = n_walking; k < TOGETHER; k++) at[k] = 0;
+        feistel_together(p, at, to);
+        unsigned left = 0;
+        for (unsigned k = 0; k < n_walking; k++) {
+            out[place[k]] = to[k]; /* until the last time */
+            at[left] = to[k];
+            place[left] = place[k];
+            left += to[k] >= p->n;
+        }
+        n_walking = left;
+    }
 }

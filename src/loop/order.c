@@ -1,6 +1,8 @@
 /* loop/order.c - the examples of a batch from its number. */
 #include "loop/order.h"
 
+enum { ROWS_AT_ONCE = 256 };
+
 drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed, drove_order_kind kind)
 {
     drove_order o = {
@@ -89,6 +91,18 @@ static void neighbours(const drove_order *o, drove_order_cursor *cursor, uint64_
     for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * o->batch + i);
 }
 
+/* row[k] = before + where first + k is mapped. */
+static void permute_rows(const drove_permutation *p, uint64_t first, size_t n, uint64_t before,
+                         uint32_t *row)
+{
+    uint64_t place[ROWS_AT_ONCE];
+    for (size_t done = 0; done < n; done += ROWS_AT_ONCE) {
+        const size_t some = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
+        drove__permutation_run(p, first + done, some, place);
+        for (size_t k = 0; k < some; k++) row[done + k] = (uint32_t)(before + place[k]);
+    }
+}
+
 static size_t rows_of_window(const drove_order *o, drove_order_cursor *cursor, uint64_t number,
                              uint32_t *row)
 {
@@ -97,10 +111,7 @@ static size_t rows_of_window(const drove_order *o, drove_order_cursor *cursor, u
     uint64_t n_rows = drove__windows_rows(w, window), n = n_rows - first;
     if (n > o->batch) n = o->batch;
     permute(o, cursor, window, n_rows);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t place = drove__permutation_at(&cursor->permutation, first + i);
-        row[i] = (uint32_t)drove__windows_row(w, window, place);
-    }
+    permute_rows(&cursor->permutation, first, (size_t)n, drove__windows_row(w, window, 0), row);
     return (size_t)n;
 }
 
@@ -124,8 +135,7 @@ static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, ui
         return n;
     }
     permute(o, cursor, epoch, o->n_rows);
-    for (size_t i = 0; i < n; i++)
-        row[i] = (uint32_t)drove__permutation_at(&cursor->permutation, first + i);
+    permute_rows(&cursor->permutation, first, n, 0, row);
     return n;
 }
 

@@ -219,6 +219,28 @@ static void test_is_a_permutation(void **state)
     free(seen);
 }
 
+/* Runs of any length, from anywhere, are what each of their numbers is mapped to. */
+static void test_runs(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1,     2,      7,
+                                     33,    257,    4097,
+                                     65536, 200000, ((uint64_t)1 << 40) + 7};
+    uint64_t to[300];
+    for (size_t k = 0; k < DROVE_COUNT(sizes); k++) {
+        drove_permutation p;
+        drove__permutation_init(&p, sizes[k], 5, k);
+        for (uint64_t n = 0; n <= 300 && n <= sizes[k]; n += 1 + n / 3) {
+            const uint64_t starts[] = {0, (sizes[k] - n) / 2, sizes[k] - n};
+            for (size_t s = 0; s < DROVE_COUNT(starts); s++) {
+                drove__permutation_run(&p, starts[s], n, to);
+                for (uint64_t i = 0; i < n; i++)
+                    assert_int_equal(to[i], drove__permutation_at(&p, starts[s] + i));
+            }
+        }
+    }
+}
+
 static int compare_u64(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -338,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_normal),
         cmocka_unit_test(test_is_a_permutation),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_huge_sets),
         cmocka_unit_test(test_every_small_permutation_is_as_likely),
         cmocka_unit_test(test_large_permutations_are_uniform),
