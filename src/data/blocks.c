@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { BLOCKS_AHEAD = 8 };
+
 typedef drove_status opener(const drove_spec *spec, drove_blocks **out);
 
 static const struct {
@@ -90,6 +92,8 @@ drove_status drove__blocks_create(const char *path, const drove_blocks_ops *ops,
     }
     b->size_bytes = about.st_size;
     b->changed = about.st_mtim;
+    b->n_ahead = BLOCKS_AHEAD;
+    b->row_multiple = 1;
     *out = b;
     return DROVE_OK;
 }
@@ -290,7 +294,7 @@ static drove_status check_sparse(const drove_blocks *b, const drove_storage *s, 
 }
 
 /* By the bits of the exponent, in integers, because that vectorises. */
-static bool is_finite(const float *x, size_t n)
+bool drove__floats_are_finite(const float *x, size_t n)
 {
     const uint32_t exponent = 0x7f800000u;
     uint32_t bad = 0;
@@ -313,7 +317,7 @@ static drove_status check_numbers(const drove_blocks *b, const drove_storage *s,
             x = s->value + s->row_start[row];
             length = (size_t)(s->row_start[row + 1] - s->row_start[row]);
         }
-        if (x != NULL && !is_finite(x, length))
+        if (x != NULL && !drove__floats_are_finite(x, length))
             return fail_row(b, first + i, "expected finite numbers, found another");
     }
     return DROVE_OK;
@@ -323,7 +327,8 @@ static bool has_good_target(const drove_storage *s, size_t row)
 {
     const size_t n_values = drove__storage_n_values(s);
     if (s->weight != NULL && !(isfinite(s->weight[row]) && s->weight[row] >= 0.0f)) return false;
-    if (s->y_kind == DROVE_Y_VALUE) return is_finite(s->y_value + row * n_values, n_values);
+    if (s->y_kind == DROVE_Y_VALUE)
+        return drove__floats_are_finite(s->y_value + row * n_values, n_values);
     if (s->y_kind == DROVE_Y_CLASS)
         return s->y_class[row] >= 0 && (size_t)s->y_class[row] < s->n_classes;
     for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) {
@@ -334,13 +339,13 @@ static bool has_good_target(const drove_storage *s, size_t row)
 }
 
 drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage *s, size_t first,
-                                      size_t n, drove_place_in *to)
+                                      size_t n, bool is_finite, drove_place_in *to)
 {
     const drove_quant_span span = {
         .first = to->row, .n = n, .shown = first, .n_features = s->n_features, .where = b->path};
     if (s->x_kind == DROVE_X_QUANT) DROVE_TRY(drove__quant_check_rows(s->quant, &span));
     if (s->x_kind == DROVE_X_CSR) DROVE_TRY(check_sparse(b, s, first, n, to));
-    DROVE_TRY(check_numbers(b, s, first, n, to));
+    if (!is_finite) DROVE_TRY(check_numbers(b, s, first, n, to));
     for (size_t i = 0; i < n; i++)
         if (!has_good_target(s, to->row + i))
             return fail_row(b, first + i, "its target or weight is out of range");

@@ -32,8 +32,13 @@ typedef struct drove_blocks_ops {
      * (also: the file has changed). */
     drove_status (*read)(const drove_blocks *b, size_t block, drove_storage *into,
                          drove_place_in *to);
-    /* The block will be read soon: the system may begin.  NULL: nothing to do. */
-    void (*expect)(const drove_blocks *b, size_t block);
+    /* The block will be read soon, into this place: the system may begin to, even to write there.
+     * is_late: somebody waits for it; it comes from the system's cache if it is there.  NULL:
+     * nothing to do. */
+    void (*expect)(const drove_blocks *b, size_t block, drove_storage *into,
+                   const drove_place_in *to, bool is_late);
+    /* Ends what was expected and not read: nothing is written any more.  NULL: nothing to do. */
+    void (*forget)(const drove_blocks *b);
     drove_status (*prefer_floats)(drove_blocks *b); /* NULL: there is no choice */
     void (*close)(drove_blocks *b);                 /* what impl holds */
 } drove_blocks_ops;
@@ -47,6 +52,8 @@ struct drove_blocks {
     struct timespec         changed;    /* ... and when it had been written last */
     drove_storage          *shape;      /* all that describes the data, without rows */
     size_t                  n_rows, n_blocks;
+    unsigned                n_ahead;      /* blocks to expect before they are read */
+    size_t                  row_multiple; /* memory for rows begins best at such a row */
     size_t                  block_rows;   /* of each block but the last */
     uint64_t               *first_stored; /* [n_blocks + 1] pairs before a block; NULL: dense */
     uint64_t               *first_label;  /* [n_blocks + 1] labels before it; NULL: no lists */
@@ -96,9 +103,11 @@ drove_status drove__blocks_check_identity(const drove_blocks *b);
 drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void *into,
                                    size_t size_bytes);
 /* Checks rows row .. row + n - 1 that were read into a storage whose n_rows need not be set, and
- * moves *to behind them.  first: number in the file of the first, for errors (DROVE_E_DATA). */
+ * moves *to behind them.  first: number in the file of the first, for errors (DROVE_E_DATA).
+ * is_finite: that their examples are is known. */
 drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage *s, size_t first,
-                                      size_t n, drove_place_in *to);
+                                      size_t n, bool is_finite, drove_place_in *to);
+bool         drove__floats_are_finite(const float *x, size_t n);
 
 /* rows_blocks.c, quant_blocks.c.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out);

@@ -4,8 +4,10 @@
 #endif
 #include "data/rows_file.h"
 
+#include "base/direct.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "data/ahead.h"
 #include "table/schema.h"
 
 #include <fcntl.h>
@@ -17,7 +19,8 @@
 enum {
     END_BYTES = 3 * 8 + DROVE_ROWS_MAGIC_SIZE,
     DESCRIPTION_MOST = 1 << 30,
-    NAMES_MOST = 1 << 24
+    NAMES_MOST = 1 << 24,
+    PART_BYTES = 16 << 10
 };
 
 typedef struct rows_block {
@@ -30,12 +33,14 @@ typedef struct rows_file { /* impl */
     size_t n_map;
     uint32_t index_shift;
     char *source;
-    uint64_t end; /* of the last block */
+    uint64_t end;       /* of the last block */
+    drove_ahead *ahead; /* NULL: blocks are read through the system's cache */
 } rows_file;
 
 static void close_file(drove_blocks *b)
 {
     rows_file *f = b->impl;
+    drove__ahead_close(f->ahead);
     free(f->block);
     free(f->map);
     free(f->source);
@@ -272,17 +277,45 @@ typedef struct reading { /* rows of one block into a storage */
     drove_storage *s;
     const drove_place_in *to;
     drove_rows_layout lay;
+    drove_ahead_bytes ahead;   /* bytes NULL: nothing was read ahead */
     uint64_t hash, value_hash; /* of what was read, in the order of the sections */
+    bool has_other;            /* a float of the examples is not finite */
 } reading;
+
+/* [n] of the block, which lie at its byte `at`. */
+static drove_status fetch(const reading *r, uint64_t at, void *into, size_t n)
+{
+    if (r->ahead.bytes == NULL)
+        return drove__blocks_read_at(r->b, r->f->block[r->block].offset + at, into, n);
+    if (at >= r->ahead.first) memcpy(into, r->ahead.bytes + (at - r->ahead.first), n);
+    return DROVE_OK;
+}
+
+/* Hashes floats and looks for one that is not finite, a part after the other: the second look finds
+ * them in the processor's cache. */
+static uint64_t look_through(reading *r, uint64_t hash, const void *bytes, size_t size_bytes)
+{
+    drove_hashing h;
+    drove__hash_begin(&h, hash);
+    for (size_t at = 0; at < size_bytes; at += PART_BYTES) {
+        const char *part = (const char *)bytes + at;
+        const size_t n = size_bytes - at < PART_BYTES ? size_bytes - at : PART_BYTES;
+        drove__hash_add(&h, part, n);
+        if (!drove__floats_are_finite((const float *)(const void *)part, n / sizeof(float)))
+            r->has_other = true;
+    }
+    return drove__hash_end(&h);
+}
 
 static drove_status read_section(reading *r, drove_rows_section section, void *into)
 {
     const size_t n = (size_t)r->lay.bytes[section];
     if (n == 0) return DROVE_OK;
-    uint64_t at = r->f->block[r->block].offset + r->lay.at[section];
-    DROVE_TRY(drove__blocks_read_at(r->b, at, into, n));
+    DROVE_TRY(fetch(r, r->lay.at[section], into, n));
     uint64_t *sum = section == DROVE_ROWS_VALUE ? &r->value_hash : &r->hash;
-    *sum = drove__hash(*sum, into, n);
+    bool is_float =
+        section == DROVE_ROWS_VALUE || (section == DROVE_ROWS_X && r->s->x_kind == DROVE_X_F32);
+    *sum = is_float ? look_through(r, *sum, into, n) : drove__hash(*sum, into, n);
     return DROVE_OK;
 }
 
@@ -380,6 +413,28 @@ static drove_status check_hash(const reading *r)
                        r->b->path, r->block, (unsigned long long)block->offset);
 }
 
+static void lay_out(const drove_blocks *b, size_t block, drove_rows_layout *lay)
+{
+    (void)drove__rows_lay_out(b->shape, drove__blocks_rows(b, block),
+                              drove__blocks_stored(b, block), drove__blocks_labels(b, block),
+                              lay); /* it could when the file was opened */
+}
+
+/* Where a block lies, and where its dense examples are wanted. */
+static drove_ahead_block place(const drove_blocks *b, size_t block, const drove_rows_layout *lay,
+                               const drove_storage *into, const drove_place_in *to)
+{
+    const rows_file *f = b->impl;
+    const uint64_t offset = f->block[block].offset;
+    drove_ahead_block at = {.number = block, .offset = offset, .size_bytes = lay->size_bytes};
+    if (at.size_bytes > f->end - offset) at.size_bytes = f->end - offset; /* the last's padding */
+    at.front_bytes = lay->bytes[DROVE_ROWS_X];
+    const size_t first = to->row * into->n_features;
+    if (into->x_kind == DROVE_X_U8) at.front = into->x_u8 + first;
+    if (into->x_kind == DROVE_X_F32) at.front = into->x_f32 + first;
+    return at;
+}
+
 static drove_status read_block(const drove_blocks *b, size_t block, drove_storage *into,
                                drove_place_in *to)
 {
@@ -389,30 +444,67 @@ static drove_status read_block(const drove_blocks *b, size_t block, drove_storag
                  .n = drove__blocks_rows(b, block),
                  .s = into,
                  .to = to};
-    (void)drove__rows_lay_out(b->shape, r.n, drove__blocks_stored(b, block),
-                              drove__blocks_labels(b, block),
-                              &r.lay); /* it could when the file was opened */
+    lay_out(b, block, &r.lay);
+    const drove_ahead_block at = place(b, block, &r.lay, into, to);
+    if (r.f->ahead != NULL) (void)drove__ahead_take(r.f->ahead, &at, &r.ahead);
     DROVE_TRY(drove__blocks_check_identity(b));
     DROVE_TRY(read_examples(&r));
     DROVE_TRY(read_targets(&r));
     if (into->weight != NULL)
         DROVE_TRY(read_section(&r, DROVE_ROWS_WEIGHT, into->weight + to->row));
     DROVE_TRY(check_hash(&r));
-    return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, to);
+    return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, !r.has_other, to);
 }
 
-static void expect_block(const drove_blocks *b, size_t block)
+/* Reads around the system's cache cost no copy.  But the cache is faster than a device: what it has
+ * is not read ahead when somebody waits. */
+static void expect_block(const drove_blocks *b, size_t block, drove_storage *into,
+                         const drove_place_in *to, bool is_late)
 {
     const rows_file *f = b->impl;
-    uint64_t end = block + 1 < b->n_blocks ? f->block[block + 1].offset : f->end;
-    (void)posix_fadvise(b->fd, (off_t)f->block[block].offset, (off_t)(end - f->block[block].offset),
-                        POSIX_FADV_WILLNEED);
+    drove_rows_layout lay;
+    lay_out(b, block, &lay);
+    const drove_ahead_block at = place(b, block, &lay, into, to);
+    if (f->ahead == NULL)
+        (void)posix_fadvise(b->fd, (off_t)at.offset, (off_t)at.size_bytes, POSIX_FADV_WILLNEED);
+    else if (!is_late || !drove__direct_is_cached(b->fd, at.offset + at.size_bytes / 2))
+        drove__ahead_begin(f->ahead, &at);
+}
+
+static void forget_blocks(const drove_blocks *b)
+{
+    const rows_file *f = b->impl;
+    if (f->ahead != NULL) drove__ahead_drop(f->ahead);
 }
 
 /* ---- opening ---- */
 
-static const drove_blocks_ops ops = {
-    .name = "rows", .read = read_block, .expect = expect_block, .close = close_file};
+static const drove_blocks_ops ops = {.name = "rows",
+                                     .read = read_block,
+                                     .expect = expect_block,
+                                     .forget = forget_blocks,
+                                     .close = close_file};
+
+/* Rows from which on dense examples in memory are aligned as reads need it; 1: not those of this
+ * file. */
+static size_t row_multiple(const drove_blocks *b, size_t alignment)
+{
+    drove_rows_layout lay;
+    size_t n = 1;
+    lay_out(b, 0, &lay);
+    const size_t bytes = (size_t)lay.bytes[DROVE_ROWS_X], each = bytes / drove__blocks_rows(b, 0);
+    if (bytes == 0 || bytes % alignment != 0) return 1;
+    while (n * each % alignment != 0) n *= 2;
+    return n;
+}
+
+static void prepare_ahead(drove_blocks *b, rows_file *f)
+{
+    f->ahead = drove__ahead_open(b->fd, f->end / b->n_blocks);
+    if (f->ahead == NULL) return;
+    b->n_ahead = drove__ahead_count(f->ahead);
+    b->row_multiple = row_multiple(b, drove__ahead_alignment(f->ahead));
+}
 
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
 {
@@ -427,7 +519,8 @@ drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
         b->shape->n_rows = b->n_rows;
         if (status == DROVE_OK)
             status = drove__storage_check_description(b->shape, "its description");
-        if (status != DROVE_OK) drove__fail_in(status, "%s", spec->arg[0]);
+        if (status == DROVE_OK) prepare_ahead(b, b->impl);
+        else drove__fail_in(status, "%s", spec->arg[0]);
     }
     if (status != DROVE_OK) {
         drove__blocks_close(b);

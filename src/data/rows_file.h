@@ -6,7 +6,8 @@
  *   a description in JSON
  *   its offset, its bytes, its hash (base/hash.h), 64 bits each; then the first 16 bytes again
  *
- * A block begins at a multiple of 64 bytes; its arrays, as far as they apply, each too:
+ * A block begins at a multiple of 64 bytes, of 4096 where blocks have 64 KiB; its arrays, as far as
+ * they apply, each at a multiple of 64:
  *
  *   x          dense: U8 or F32 [n][n_features]
  *   row_start  sparse: U64 [n + 1], from 0

@@ -12,7 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 20, BLOCK_ROWS_MOST = 1 << 16, ALIGNMENT = 64, HASH_TEXT_SIZE = 17 };
+enum {
+    BLOCK_BYTES = 1 << 20,
+    BLOCK_ROWS_MOST = 1 << 16,
+    ALIGNMENT = 64,
+    PAGE = 4096,
+    SECTOR = 512,
+    PAGED_BLOCK = 64 << 10, /* blocks of so many bytes begin at a page */
+    HASH_TEXT_SIZE = 17
+};
 
 typedef struct buffer { /* bytes of one array of the block that is being filled */
     char *bytes;
@@ -187,6 +195,16 @@ static drove_status write_padded(drove_rows_writer *w, const void *bytes, size_t
     return drove__writer_write(w->file, zeros, padding);
 }
 
+/* Before a block: reads around the system's cache begin at a page. */
+static drove_status pad_block(drove_rows_writer *w)
+{
+    static const char zeros[PAGE];
+    const size_t to = w->block_bytes >= PAGED_BLOCK ? PAGE : ALIGNMENT;
+    const size_t padding = (to - w->offset % to) % to;
+    w->offset += padding;
+    return padding > 0 ? drove__writer_write(w->file, zeros, padding) : DROVE_OK;
+}
+
 static void hash_as_text(uint64_t hash, char into[HASH_TEXT_SIZE])
 {
     snprintf(into, HASH_TEXT_SIZE, "%016llx", (unsigned long long)hash);
@@ -200,12 +218,7 @@ static drove_status end_block(drove_rows_writer *w)
         DROVE_TRY(put(&w->part[DROVE_ROWS_START], &w->n_stored, sizeof w->n_stored));
     if (w->like.y_kind == DROVE_Y_LABELS)
         DROVE_TRY(put(&w->part[DROVE_ROWS_TARGET], &w->n_labels, sizeof w->n_labels));
-    if (w->offset % ALIGNMENT != 0) {
-        static const char zeros[ALIGNMENT];
-        size_t padding = ALIGNMENT - w->offset % ALIGNMENT;
-        DROVE_TRY(drove__writer_write(w->file, zeros, padding));
-        w->offset += padding;
-    }
+    DROVE_TRY(pad_block(w));
     const uint64_t offset = w->offset;
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) {
         const buffer *part = &w->part[i];
@@ -224,6 +237,17 @@ static drove_status end_block(drove_rows_writer *w)
     return DROVE_OK;
 }
 
+/* Rather fewer dense rows, so that they fill pages or sectors and are read without a copy. */
+static size_t round_rows(size_t rows, size_t row_bytes)
+{
+    for (size_t to = PAGE; to >= SECTOR; to /= 8) {
+        size_t n = 1;
+        while (n * row_bytes % to != 0) n *= 2;
+        if (2 * n <= rows) return rows / n * n;
+    }
+    return rows;
+}
+
 /* By the first view: which arrays there are, and how many rows a block has. */
 static void settle(drove_rows_writer *w, const drove_data *view)
 {
@@ -235,6 +259,8 @@ static void settle(drove_rows_writer *w, const drove_data *view)
         per_row = 16 + 8.0 * (double)facts.n_stored / (double)view->n_rows;
     double rows = (double)w->block_bytes / (per_row + sizeof(float));
     w->block_rows = rows < 1 ? 1 : rows > BLOCK_ROWS_MOST ? BLOCK_ROWS_MOST : (size_t)rows;
+    if (s->x_kind != DROVE_X_CSR && w->block_bytes >= PAGED_BLOCK)
+        w->block_rows = round_rows(w->block_rows, (size_t)per_row);
     w->like = (drove_storage){.x_kind = s->x_kind,
                               .y_kind = s->y_kind,
                               .n_values = s->n_values,

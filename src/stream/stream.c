@@ -17,8 +17,7 @@ enum {
     SAMPLE_BLOCKS = 64, /* enough places that sorted rows do not bias the sample */
     SAMPLE_PART = 10,   /* of the file's blocks at most one in so many */
     SAMPLE_ROWS = 1 << 16,
-    MEMORY_PART = 16, /* of the memory at most one in so many bytes */
-    BLOCKS_AHEAD = 8  /* that the system is told of before they are read */
+    MEMORY_PART = 16 /* of the memory at most one in so many bytes */
 };
 #define NO_WINDOW UINT64_MAX
 
@@ -48,6 +47,9 @@ struct drove_stream {
     /* Of the seeks so far.  Also read without the lock, relaxed: no other data depends on it; it
      * only ends a reading early. */
     _Atomic uint64_t n_seeks;
+    /* Threads that wait for a window.  Also read without the lock, relaxed: it only chooses how
+     * blocks are read. */
+    _Atomic unsigned n_waiting;
     drove_status status; /* of reading, with its text */
     char error[DROVE_ERROR_TEXT_SIZE];
     uint64_t n_windows_read, read_ns, wait_ns;
@@ -73,12 +75,38 @@ static bool is_unwanted(drove_stream *s, uint64_t seek)
     return atomic_load_explicit(&s->n_seeks, memory_order_relaxed) != seek;
 }
 
-static void expect(const drove_stream *s, const drove_permutation *order, uint64_t window,
-                   uint64_t i)
+typedef struct reading { /* of a window */
+    uint64_t window, n_blocks;
+    drove_permutation order;
+    uint64_t n_expected;
+    drove_place_in expected; /* behind the blocks that are expected */
+} reading;
+
+/* So many of the window's blocks. */
+static void expect(drove_stream *s, reading *r, uint64_t n)
 {
-    if (s->blocks->ops->expect != NULL)
-        s->blocks->ops->expect(s->blocks,
-                               (size_t)drove__windows_block(&s->windows, order, window, i));
+    const drove_blocks *b = s->blocks;
+    for (; b->ops->expect != NULL && r->n_expected < n && r->n_expected < r->n_blocks;
+         r->n_expected++) {
+        size_t block =
+            (size_t)drove__windows_block(&s->windows, &r->order, r->window, r->n_expected);
+        bool is_late = atomic_load_explicit(&s->n_waiting, memory_order_relaxed) > 0;
+        b->ops->expect(b, block, s->data->storage, &r->expected, is_late);
+        r->expected.row += drove__blocks_rows(b, block);
+        r->expected.stored += drove__blocks_stored(b, block);
+        r->expected.label += drove__blocks_labels(b, block);
+    }
+}
+
+static drove_status read_blocks(drove_stream *s, reading *r, uint64_t seek, drove_place_in *to)
+{
+    const drove_blocks *b = s->blocks;
+    for (uint64_t i = 0; i < r->n_blocks && !is_unwanted(s, seek); i++) {
+        expect(s, r, i + b->n_ahead);
+        size_t block = (size_t)drove__windows_block(&s->windows, &r->order, r->window, i);
+        DROVE_TRY(b->ops->read(b, block, s->data->storage, to));
+    }
+    return DROVE_OK;
 }
 
 /* Without the lock: nobody reads a half whose window is not there. */
@@ -86,19 +114,15 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek,
 {
     const drove_windows *w = &s->windows;
     const unsigned side = window % N_WINDOWS;
-    const uint64_t n = drove__windows_blocks(w, window);
     drove_place_in to = {.row = (size_t)(side * w->window_rows),
                          .stored = s->stored[side],
                          .label = s->label[side]};
     const size_t first = to.row;
-    drove_permutation order;
-    drove__windows_permute(w, window, &order);
-    for (uint64_t i = 0; i < n && i < BLOCKS_AHEAD; i++) expect(s, &order, window, i);
-    for (uint64_t i = 0; i < n && !is_unwanted(s, seek); i++) {
-        size_t block = (size_t)drove__windows_block(w, &order, window, i);
-        if (i + BLOCKS_AHEAD < n) expect(s, &order, window, i + BLOCKS_AHEAD);
-        DROVE_TRY(s->blocks->ops->read(s->blocks, block, s->data->storage, &to));
-    }
+    reading r = {.window = window, .n_blocks = drove__windows_blocks(w, window), .expected = to};
+    drove__windows_permute(w, window, &r.order);
+    drove_status status = read_blocks(s, &r, seek, &to);
+    if (s->blocks->ops->forget != NULL) s->blocks->ops->forget(s->blocks);
+    DROVE_TRY(status);
     scale_targets(s, first, to.row - first);
     *bytes = drove__blocks_bytes(s->blocks, (double)(to.row - first),
                                  (double)(to.stored - s->stored[side]),
@@ -172,8 +196,10 @@ drove_status drove__stream_wait(drove_stream *s, uint64_t window)
     char error[DROVE_ERROR_TEXT_SIZE];
     const uint64_t begin = drove__clock_now(s->clock);
     pthread_mutex_lock(&s->lock);
+    atomic_fetch_add_explicit(&s->n_waiting, 1, memory_order_relaxed);
     while (!drove__stream_has(s, window) && s->status == DROVE_OK)
         (void)s->clock->cond_wait(s->clock->context, &s->ready, &s->lock, UINT64_MAX);
+    atomic_fetch_sub_explicit(&s->n_waiting, 1, memory_order_relaxed);
     s->wait_ns += drove__clock_now(s->clock) - begin;
     if (!drove__stream_has(s, window)) {
         status = s->status;
@@ -317,6 +343,7 @@ static void make_windows(drove_stream *s, uint64_t seed, uint64_t n_held, uint64
                                        .block_rows = s->blocks->block_rows,
                                        .n_held = n_held,
                                        .per_window = per_window,
+                                       .row_multiple = s->blocks->row_multiple,
                                        .seed = seed};
     drove__windows_init(&s->windows, &opt);
 }
@@ -414,7 +441,7 @@ static double bytes_of(const drove_stream *s, uint64_t per_window, const uint64_
 {
     const drove_blocks *b = s->blocks;
     uint64_t n = per_window + 1 < b->n_blocks ? per_window + 1 : b->n_blocks;
-    double rows = (double)(per_window * b->block_rows + s->windows.short_rows + 1);
+    double rows = (double)(per_window * b->block_rows + s->windows.short_rows + b->row_multiple);
     return N_WINDOWS * drove__blocks_bytes(b, rows, (double)stored[n], (double)label[n]);
 }
 
@@ -423,7 +450,8 @@ static drove_status allocate(drove_stream *s, double memory, const uint64_t *sto
 {
     uint64_t least = 1, most = s->windows.n_whole;
     /* the rows of both windows have numbers of 32 bits */
-    const uint64_t numbers = (UINT32_MAX / N_WINDOWS - s->windows.short_rows - 1);
+    const uint64_t numbers =
+        UINT32_MAX / N_WINDOWS - s->windows.short_rows - s->blocks->row_multiple;
     if (most > numbers / s->blocks->block_rows) most = numbers / s->blocks->block_rows;
     if (most < 1 || bytes_of(s, 1, stored, label) > memory)
         return drove__fail(DROVE_E_ARG, "%s: expected room for two blocks, found %.0f bytes",

@@ -29,6 +29,8 @@ void drove__windows_init(drove_windows *w, const drove_windows_options *opt)
     w->per_window = divide_up(w->n_whole, w->n_windows); /* windows of about the same size */
     w->n_windows = divide_up(w->n_whole, w->per_window);
     w->window_rows = w->per_window * w->block_rows + w->short_rows + 1;
+    if (opt->row_multiple > 0)
+        w->window_rows = divide_up(w->window_rows, opt->row_multiple) * opt->row_multiple;
     drove__permutation_init(&w->drawn, n_all, block_seed(w), DRAW);
 }
 

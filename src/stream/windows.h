@@ -23,7 +23,7 @@ typedef struct drove_windows {
     uint64_t short_rows;            /* of the short block of the file; 0: there is none */
     uint64_t n_held;                /* whole blocks that are not trained */
     uint64_t per_window, n_windows; /* whole blocks of a window; windows of an epoch */
-    uint64_t window_rows;           /* room for the rows of any window, and one */
+    uint64_t window_rows;           /* room for the rows of any window, and at least one */
     uint64_t seed;
     drove_permutation drawn; /* of all whole blocks: the last n_held are held out */
 } drove_windows;
@@ -32,6 +32,7 @@ typedef struct drove_windows_options {
     uint64_t n_rows, block_rows; /* of the file; at least one whole block, besides those held */
     uint64_t n_held;             /* whole blocks */
     uint64_t per_window;         /* whole blocks of a window; at least 1 */
+    uint64_t row_multiple;       /* of window_rows; 0: any */
     uint64_t seed;
 } drove_windows_options;
 

@@ -5,6 +5,7 @@
 #include "data/blocks.h"
 #include "data/rows_file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,92 @@ static void blocks_come_in_any_order(void **state)
     }
 }
 
+/* Blocks large enough to be read ahead, in an order that jumps, as training does: the same as read
+ * whole, whether somebody waits for them or not, and whatever was expected and given up. */
+static void blocks_are_read_ahead(void **state)
+{
+    (void)state;
+    static const char *const large[] = {"synth:logistic?n=30001&d=64", /* rows that fill pages */
+                                        "synth:logistic?n=30001&d=61",
+                                        "synth:logistic?n=20000&d=500&density=0.1"};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        drove_blocks *b;
+        drove_storage *s;
+        drove_place_in to = {0}, expected = {0};
+        write_rows(large[i], "64KiB");
+        drove_data *whole = open_data("rows:" FILE_NAME);
+        assert_int_equal(drove__blocks_open("rows:" FILE_NAME, &b), DROVE_OK);
+        assert_true(b->n_rows % b->block_rows > 0); /* the last is shorter */
+        uint64_t stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
+        assert_int_equal(drove__blocks_storage(b, b->n_rows, stored, 0, &s), DROVE_OK);
+        uint32_t *row = malloc(b->n_rows * sizeof *row), *at = row;
+        b->ops->expect(b, 1, s, &to, false);
+        b->ops->forget(b);
+        size_t n_expected = 0;
+        for (size_t k = 0; k < b->n_blocks; k++) {
+            const size_t last = b->n_blocks - 1;
+            for (; n_expected < k + b->n_ahead && n_expected <= last; n_expected++) {
+                size_t block = n_expected == last ? last : (n_expected * 7) % last;
+                b->ops->expect(b, block, s, &expected, k % 3 == 1);
+                expected.row += drove__blocks_rows(b, block);
+                expected.stored += drove__blocks_stored(b, block);
+            }
+            size_t block = k == last ? last : (k * 7) % last;
+            for (size_t r = 0; r < drove__blocks_rows(b, block); r++)
+                *at++ = (uint32_t)(block * b->block_rows + r);
+            if (b->ops->read(b, block, s, &to) != DROVE_OK) fail_msg("%s", drove_error_text());
+        }
+        assert_true((b->n_blocks - 1) % 7 != 0); /* each block came once */
+        drove_data view = *whole, found = {.storage = s, .n_rows = b->n_rows};
+        view.row = row;
+        expect_same(&view, &found);
+        free(row);
+        drove__storage_release(s);
+        drove__blocks_close(b);
+        drove_data_destroy(whole);
+    }
+}
+
+/* A number that is not finite, in a file whose hashes are right, is found in a block read ahead. */
+static void numbers_are_checked(void **state)
+{
+    (void)state;
+    enum { N = 4000, FEATURES = 32, BAD = 2777 };
+    float *x = calloc(N * FEATURES, sizeof *x);
+    int32_t *y = calloc(N, sizeof *y);
+    drove_storage s = {.n_rows = N,
+                       .n_features = FEATURES,
+                       .x_kind = DROVE_X_F32,
+                       .x_f32 = x,
+                       .n_classes = 2,
+                       .y_class = y};
+    const drove_data all = {.storage = &s, .n_rows = N};
+    const drove_rows_end end = {.shape = &s};
+    drove_rows_writer *w;
+    drove_blocks *b;
+    drove_storage *into;
+    drove_place_in to = {0};
+    x[BAD * FEATURES + 5] = (float)HUGE_VAL;
+    (void)unlink(FILE_NAME);
+    assert_int_equal(drove__rows_create(FILE_NAME, 64 << 10, &w), DROVE_OK);
+    assert_int_equal(drove__rows_append(w, &all, NULL), DROVE_OK);
+    assert_int_equal(drove__rows_commit(w, &end), DROVE_OK);
+    assert_int_equal(drove__blocks_open("rows:" FILE_NAME, &b), DROVE_OK);
+    assert_int_equal(drove__blocks_storage(b, N, 0, 0, &into), DROVE_OK);
+    for (size_t k = 0; k < b->n_blocks; k++) {
+        bool is_bad = k == BAD / b->block_rows;
+        to = (drove_place_in){.row = k * b->block_rows};
+        b->ops->expect(b, k, into, &to, false);
+        assert_int_equal(b->ops->read(b, k, into, &to), is_bad ? DROVE_E_DATA : DROVE_OK);
+        if (is_bad)
+            assert_non_null(strstr(drove_error_text(), "row 2778: expected finite numbers"));
+    }
+    drove__storage_release(into);
+    drove__blocks_close(b);
+    free(x);
+    free(y);
+}
+
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -161,10 +248,9 @@ static int make_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back),
-        cmocka_unit_test(blocks_come_in_any_order),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(a_changed_file_is_no_longer_read),
+        cmocka_unit_test(everything_comes_back), cmocka_unit_test(blocks_come_in_any_order),
+        cmocka_unit_test(blocks_are_read_ahead), cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(damage_is_found),       cmocka_unit_test(a_changed_file_is_no_longer_read),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
 }
