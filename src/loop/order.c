@@ -110,8 +110,18 @@ static size_t rows_of_window(const drove_order *o, drove_order_cursor *cursor, u
     uint64_t first, window = drove__windows_find(w, o->batch, number, &first);
     uint64_t n_rows = drove__windows_rows(w, window), n = n_rows - first;
     if (n > o->batch) n = o->batch;
+    const uint64_t before = drove__windows_row(w, window, 0);
+    if (o->kind == DROVE_ORDER_BLOCKS) {
+        const uint64_t n_whole = n_rows / o->batch;
+        if (first / o->batch < n_whole) {
+            permute(o, cursor, window, n_whole);
+            first = drove__permutation_at(&cursor->permutation, first / o->batch) * o->batch;
+        }
+        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(before + first + i);
+        return (size_t)n;
+    }
     permute(o, cursor, window, n_rows);
-    permute_rows(&cursor->permutation, first, (size_t)n, drove__windows_row(w, window, 0), row);
+    permute_rows(&cursor->permutation, first, (size_t)n, before, row);
     return (size_t)n;
 }
 

@@ -66,15 +66,6 @@ static drove_status refuse(const char *option, const char *value, const char *ex
                        option, value, expected);
 }
 
-/* Low precision trains on the file's own numbers, and auto is the windows' order for it too. */
-static drove_status check_low(const drove_options *o, bool is_quantised)
-{
-    if (!is_quantised)
-        return refuse("precision", o->precision, "data quantised before (drove data convert)");
-    if (strcmp(o->order, "auto") == 0 || strcmp(o->order, "shuffle") == 0) return DROVE_OK;
-    return refuse("order", o->order, "shuffle");
-}
-
 static drove_status check_options(const drove_run *run, bool is_quantised)
 {
     const drove_options *o = &run->opt;
@@ -87,8 +78,10 @@ static drove_status check_options(const drove_run *run, bool is_quantised)
     if (strcmp(o->shard, "own") == 0) return refuse("shard", o->shard, "whole");
     if (o->features[0] != '\0') return refuse("features", o->features, "none");
     if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
-    if (drove__resolve_is_low(o)) return check_low(o, is_quantised);
-    if (drove__resolve_order(o) != DROVE_ORDER_SHUFFLE) return refuse("order", o->order, "shuffle");
+    if (drove__resolve_is_low(o) && !is_quantised)
+        return refuse("precision", o->precision, "data quantised before (drove data convert)");
+    if (drove__resolve_order(o) == DROVE_ORDER_RANDOM)
+        return refuse("order", o->order, "shuffle or blocks");
     return DROVE_OK;
 }
 

@@ -35,6 +35,7 @@ for file in D8 D32f; do compare "$dense" $file 0.03 $floats; done
 for file in D8i16 D32fi32; do compare "$sparse" $file 0.03 $floats; done
 low='--lr 0.01 --batch 1'
 compare "$dense" D8 0.08 --precision D8M8 $low --threads 1
+compare "$dense" D8 0.08 --precision D8M8 $low --threads 1 --order shuffle
 compare "$dense" D8 0.05 --precision D8M16 $low --strategy hogwild --threads 2
 compare "$dense" D32f 0.03 --precision D32fM32f $low --threads 1
 compare "$sparse" D8i16 0.08 --precision D8i16M8 --lr 0.05 --batch 1 --threads 1
@@ -78,8 +79,7 @@ refuses() { # WORDS DATA OPTION...
 window='window=4100KiB'
 refuses 'expected D16, found D8' "quant:D8?$window" --precision D16M16
 refuses 'expected no index term' "quant:D8?$window" --precision D8i8M8
-refuses 'order blocks: expected shuffle' "quant:D8?$window" --precision D8M8 --order blocks
-refuses 'order random: expected shuffle' "quant:D8?$window" --precision D8M8 --order random
+refuses 'order random: expected shuffle or blocks' "quant:D8?$window" --precision D8M8 --order random
 refuses 'expected D8i8 (?precision), found D8i16' "quant:D8i16?$window&precision=D8[i8]"
 refuses 'scaled before' "quant:D8?$window&scale=unit"
 run_for 0 data convert "$dense&n=9000" 'rows:plain.rows?block=64KiB'

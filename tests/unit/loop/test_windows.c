@@ -49,13 +49,12 @@ static uint64_t row_in_file(const drove_windows *w, uint64_t window, uint64_t pl
            (at - block * w->block_rows);
 }
 
-static void every_row_once_an_epoch(void **state)
+static void expect_every_row(drove_order_kind kind)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(shapes); k++) {
         const shape *s = &shapes[k];
         const drove_windows w = make(s);
-        drove_order o = drove__order_make(s->rows, s->batch, 5, DROVE_ORDER_SHUFFLE);
+        drove_order o = drove__order_make(s->rows, s->batch, 5, kind);
         drove__order_read_windows(&o, &w);
         assert_int_equal(o.n_rows, s->rows - s->held * s->block);
         bool is_held[MOST_ROWS] = {false};
@@ -71,6 +70,8 @@ static void every_row_once_an_epoch(void **state)
                 const drove_task task = {.number = n};
                 size_t got = drove__order_rows(&o, &cursor, &task, row);
                 assert_in_range(got, 1, s->batch);
+                for (size_t i = 1; i < got && kind == DROVE_ORDER_BLOCKS; i++)
+                    assert_int_equal(row[i], row[0] + i);
                 for (size_t i = 0; i < got; i++)
                     seen[row_in_file(&w, drove__order_window(&o, n), row[i])]++;
                 assert_int_equal(drove__order_examples(&o, n) + got,
@@ -79,6 +80,13 @@ static void every_row_once_an_epoch(void **state)
             for (uint64_t r = 0; r < s->rows; r++) assert_int_equal(seen[r], !is_held[r]);
         }
     }
+}
+
+static void every_row_once_an_epoch(void **state)
+{
+    (void)state;
+    expect_every_row(DROVE_ORDER_SHUFFLE);
+    expect_every_row(DROVE_ORDER_BLOCKS);
 }
 
 static void batches_follow_windows(void **state)
