@@ -1,12 +1,14 @@
 /* base/writer.c - files that appear whole or not at all; declared in base/file.h.
  *
- * The content goes to NAME.tmp.PROCESS.COUNT in the folder of NAME.  Commit syncs it, renames it to
- * NAME and syncs the folder, so that after a power cut NAME is the old or the new file.  All writes
- * pass through put_bytes, which keeps the first error: an fprintf that failed long ago is still
- * reported with its reason.
+ * The content goes to a file without a name in the folder of NAME, which disappears with the
+ * process however that ends; commit syncs it and names it NAME.tmp.PROCESS.COUNT.  Where the file
+ * system has no such files it has that name from the start.  Commit then renames it to NAME and
+ * syncs the folder, so that after a power cut NAME is the old or the new file.  All writes pass
+ * through put_bytes, which keeps the first error: an fprintf that failed long ago is still reported
+ * with its reason.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* fopencookie */
+#define _GNU_SOURCE /* fopencookie, O_TMPFILE */
 #endif
 #include "base/file.h"
 
@@ -21,11 +23,14 @@
 
 #define STREAM_BUFFER_BYTES ((size_t)64 << 10)
 
-enum { NAME_TRIES = 100 };
+#define LINK_FORMAT "/proc/self/fd/%d"
+
+enum { NAME_TRIES = 100, NAME_EXTRA = 48, LINK_SIZE = 32 };
 
 struct drove_writer {
     char *path;
     char *temporary; /* NULL: path is a device or a pipe, written directly */
+    bool is_named;   /* there is a file of the name `temporary` */
     int fd;
     int error; /* errno of the first write that failed, or 0         */
     FILE *stream;
@@ -68,23 +73,65 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Creates a temporary file with a new name; skips leftovers of a killed process that had our
- * number. */
-static drove_status open_temporary(drove_writer *w)
+/* The folder of the file, to be freed; NULL: no memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+}
+
+/* A file without a name, which can get one through its descriptor; -1: not here. */
+static int open_unnamed(const char *path)
+{
+    char link[LINK_SIZE];
+    char *folder = folder_of(path);
+    int fd = folder != NULL ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    snprintf(link, sizeof link, LINK_FORMAT, fd);
+    if (fd < 0 || access(link, F_OK) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+/* Makes a file of the temporary name.  0, or an errno. */
+static int make_named(drove_writer *w)
+{
+    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return w->fd >= 0 ? 0 : errno;
+}
+
+/* Gives the content, which has no name, the temporary one.  0, or an errno. */
+static int link_content(drove_writer *w)
+{
+    char link[LINK_SIZE];
+    snprintf(link, sizeof link, LINK_FORMAT, w->fd);
+    return linkat(AT_FDCWD, link, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+/* By make_named or link_content, under a new name; skips leftovers of a killed process that had our
+ * number.  0, or an errno. */
+static int name_temporary(drove_writer *w, int (*make)(drove_writer *w))
 {
     static atomic_uint count;
-    size_t size_bytes = strlen(w->path) + 48;
-    w->temporary = malloc(size_bytes);
-    if (w->temporary == NULL) return drove__fail_nomem(w->path, size_bytes);
     int error = EEXIST;
     for (int i = 0; i < NAME_TRIES && error == EEXIST; i++) {
         /* relaxed: only the uniqueness of the number matters */
         unsigned number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
-        snprintf(w->temporary, size_bytes, "%s.tmp.%ld.%u", w->path, (long)getpid(), number);
-        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (w->fd >= 0) return DROVE_OK;
-        error = errno;
+        snprintf(w->temporary, strlen(w->path) + NAME_EXTRA, "%s.tmp.%ld.%u", w->path,
+                 (long)getpid(), number);
+        error = make(w);
     }
+    w->is_named = error == 0;
+    return error;
+}
+
+static drove_status open_temporary(drove_writer *w)
+{
+    w->temporary = malloc(strlen(w->path) + NAME_EXTRA);
+    if (w->temporary == NULL) return drove__fail_nomem(w->path, strlen(w->path) + NAME_EXTRA);
+    w->fd = open_unnamed(w->path);
+    int error = w->fd >= 0 ? 0 : name_temporary(w, make_named);
+    if (error == 0) return DROVE_OK;
     free(w->temporary);
     w->temporary = NULL;
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created", w->path);
@@ -151,10 +198,8 @@ drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size
  * done. */
 static drove_status sync_folder(const drove_writer *w)
 {
-    const char *slash = strrchr(w->path, '/');
-    size_t length = slash == NULL ? 0 : (size_t)(slash - w->path) + 1;
-    char *folder = slash == NULL ? strdup(".") : strndup(w->path, length);
-    if (folder == NULL) return drove__fail_nomem(w->path, length);
+    char *folder = folder_of(w->path);
+    if (folder == NULL) return drove__fail_nomem(w->path, strlen(w->path));
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int error = fd < 0 || fsync(fd) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
@@ -162,12 +207,14 @@ static drove_status sync_folder(const drove_writer *w)
     return error == 0 || error == EINVAL ? DROVE_OK : fail_to_write(w, error);
 }
 
-/* Syncs the content under the temporary name and closes fd. */
+/* Syncs the content, which then has the temporary name, and closes fd. */
 static drove_status finish_content(drove_writer *w)
 {
     int flushed = fflush(w->stream);
     if (w->error == 0 && (flushed != 0 || ferror(w->stream))) w->error = EIO;
     if (w->error == 0 && w->temporary != NULL && fsync(w->fd) != 0) w->error = errno;
+    if (w->error == 0 && w->temporary != NULL && !w->is_named)
+        w->error = name_temporary(w, link_content);
     if (close(w->fd) != 0 && w->error == 0) w->error = errno;
     w->fd = -1;
     return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
@@ -195,7 +242,7 @@ drove_status drove__writer_commit(drove_writer *w)
 void drove__writer_abort(drove_writer *w)
 {
     if (w == NULL) return;
-    if (w->temporary != NULL) unlink(w->temporary);
+    if (w->is_named) unlink(w->temporary);
     w->error = w->error != 0 ? w->error : ECANCELED; /* drops what the stream still buffers */
     free_writer(w);
 }

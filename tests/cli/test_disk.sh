@@ -82,6 +82,17 @@ mkdir -p a b
 for f in a b; do awk -v f=$f 'BEGIN { print "x,y"; for (i = 0; i < 90000; i++) print (i + (f == "b")) % 10 "," i % 2 }' >$f/t.csv; touch -d 2024-01-01 $f/t.csv; done
 for f in a b; do (cd $f && run train --defaults auto --data t.csv --label y --memory 1MiB --model logistic --out none); done
 [ "$(ls cache/drove/*.rows | wc -l)" = 3 ] || fail "expected a cache for each file: $(ls cache/drove)"
+# A run that is ended while it writes the cache leaves nothing of it, not even when it is killed.
+for signal in INT KILL; do
+    "$DROVE" train --defaults classic --data 'synth:logistic?n=100000000' --memory 64MiB --model logistic --lr 0.1 --out none >out.txt 2>err.txt &
+    job=$!
+    for _ in $(seq 300); do grep -q 'written to' err.txt && break; sleep 0.1; done
+    sleep 0.3
+    kill -s $signal $job
+    status=0 && wait $job || status=$?
+    [ "$status" -gt 128 ] || fail "SIG$signal: status $status: $(cat err.txt)"
+    [ "$(ls -A cache/drove | wc -l)" = 3 ] || fail "SIG$signal: $(ls -A cache/drove)"
+done
 # Nowhere to write it.
 XDG_CACHE_HOME=/dev/null run train --defaults auto --data t.csv --label y --memory 1MiB --model logistic --out none
 [ "$status" = 2 ] && grep -q 'expected a folder for a file of rows' err.txt || fail "$status: $(cat err.txt)"
