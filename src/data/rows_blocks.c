@@ -163,41 +163,45 @@ static drove_status read_map(drove_blocks *b, rows_file *f, const json_t *map)
     return DROVE_OK;
 }
 
-/* One block's entry: [offset, pairs, labels, "hash", "hash of the values"]; it must lie before the
- * description. */
-static drove_status read_block_entry(drove_blocks *b, rows_file *f, const json_t *entry, size_t i)
+/* A block must lie before the description, and behind the block before it. */
+static drove_status keep_entry(drove_blocks *b, rows_file *f, const drove_rows_entry *entry,
+                               size_t i)
 {
     drove_rows_layout lay;
-    const json_int_t offset = json_integer_value(json_array_get(entry, 0));
-    const json_int_t stored = json_integer_value(json_array_get(entry, 1));
-    const json_int_t labels = json_integer_value(json_array_get(entry, 2));
-    const char *hash = json_string_value(json_array_get(entry, 3));
-    const char *value_hash = json_string_value(json_array_get(entry, 4));
-    bool is_good = hash != NULL && value_hash != NULL && offset >= DROVE_ROWS_MAGIC_SIZE &&
-                   stored >= 0 && labels >= 0 && (uint64_t)offset <= f->end;
+    bool is_good = entry->offset >= DROVE_ROWS_MAGIC_SIZE && entry->offset <= f->end;
     is_good = is_good &&
-              drove__rows_lay_out(b->shape, drove__blocks_rows(b, i), (uint64_t)stored,
-                                  (uint64_t)labels, &lay) &&
-              lay.size_bytes <= f->end - (uint64_t)offset;
+              drove__rows_lay_out(b->shape, drove__blocks_rows(b, i), entry->n_stored,
+                                  entry->n_labels, &lay) &&
+              lay.size_bytes <= f->end - entry->offset;
     if (!is_good)
         return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
-    if (i > 0 && (uint64_t)offset <= f->block[i - 1].offset)
+    if (i > 0 && entry->offset <= f->block[i - 1].offset)
         return drove__fail(DROVE_E_DATA, "its description: block %zu is not behind the one before",
                            i);
-    f->block[i] = (rows_block){.offset = (uint64_t)offset,
-                               .hash = strtoull(hash, NULL, 16),
-                               .value_hash = strtoull(value_hash, NULL, 16)};
-    if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + (uint64_t)stored;
-    if (b->first_label != NULL) b->first_label[i + 1] = b->first_label[i] + (uint64_t)labels;
+    f->block[i] =
+        (rows_block){.offset = entry->offset, .hash = entry->hash, .value_hash = entry->value_hash};
+    if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + entry->n_stored;
+    if (b->first_label != NULL) b->first_label[i + 1] = b->first_label[i] + entry->n_labels;
     return DROVE_OK;
 }
 
-static drove_status read_blocks(drove_blocks *b, rows_file *f, const json_t *blocks)
+static drove_status read_list(drove_blocks *b, rows_file *f, drove_rows_list *list)
+{
+    drove_rows_entry entry;
+    size_t i = 0;
+    for (; i < b->n_blocks && drove__rows_list_next(list, &entry); i++)
+        DROVE_TRY(keep_entry(b, f, &entry, i));
+    if (i == b->n_blocks && drove__rows_list_is_over(list)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "its description: expected %zu blocks, found %s%zu",
+                       b->n_blocks, i == b->n_blocks ? "more than " : "", i);
+}
+
+static drove_status read_blocks(drove_blocks *b, rows_file *f, drove_rows_list *list)
 {
     b->n_blocks = (b->n_rows + b->block_rows - 1) / b->block_rows;
-    if (!json_is_array(blocks) || json_array_size(blocks) != b->n_blocks)
-        return drove__fail(DROVE_E_DATA, "its description: expected %zu blocks, found %zu",
-                           b->n_blocks, json_array_size(blocks));
+    if (b->n_blocks > (size_t)(list->end - list->begin))
+        return drove__fail(DROVE_E_DATA, "its description: expected %zu blocks, found fewer",
+                           b->n_blocks);
     const size_t n = b->n_blocks + 1;
     f->block = calloc(n, sizeof *f->block);
     if (b->shape->x_kind == DROVE_X_CSR) b->first_stored = calloc(n, sizeof *b->first_stored);
@@ -205,12 +209,10 @@ static drove_status read_blocks(drove_blocks *b, rows_file *f, const json_t *blo
     if (f->block == NULL || (b->shape->x_kind == DROVE_X_CSR && b->first_stored == NULL) ||
         (b->shape->y_kind == DROVE_Y_LABELS && b->first_label == NULL))
         return drove__fail_nomem("blocks", n * sizeof *f->block);
-    for (size_t i = 0; i < b->n_blocks; i++)
-        DROVE_TRY(read_block_entry(b, f, json_array_get(blocks, i), i));
-    return DROVE_OK;
+    return read_list(b, f, list);
 }
 
-static drove_status read_json(drove_blocks *b, rows_file *f, const json_t *o)
+static drove_status read_json(drove_blocks *b, rows_file *f, const json_t *o, drove_rows_list *list)
 {
     const char *schema = json_string_value(json_object_get(o, "schema"));
     const char *source = json_string_value(json_object_get(o, "source"));
@@ -227,7 +229,34 @@ static drove_status read_json(drove_blocks *b, rows_file *f, const json_t *o)
     if (b->shape->schema != NULL && b->shape->schema->n_features != b->shape->n_features)
         return drove__fail(DROVE_E_DATA, "its description: expected a schema of %zu features",
                            b->shape->n_features);
-    return read_blocks(b, f, json_object_get(o, "blocks"));
+    return read_blocks(b, f, list);
+}
+
+/* The tree of the description without its list of blocks. */
+static drove_status load_rest(const char *text, size_t n, const drove_rows_list *list, json_t **out)
+{
+    const size_t before = (size_t)(list->begin - text), after = n - (size_t)(list->end - text);
+    json_error_t error;
+    char *rest = malloc(before + 2 + after);
+    if (rest == NULL) return drove__fail_nomem("a description of rows", before + after);
+    memcpy(rest, text, before);
+    memcpy(rest + before, "[]", 2);
+    memcpy(rest + before + 2, list->end, after);
+    *out = json_loadb(rest, before + 2 + after, 0, &error);
+    free(rest);
+    return *out != NULL ? DROVE_OK : drove__fail(DROVE_E_DATA, "its description: %s", error.text);
+}
+
+static drove_status read_text(drove_blocks *b, rows_file *f, const char *text, size_t n)
+{
+    drove_rows_list list;
+    json_t *o;
+    if (!drove__rows_list_find(text, n, &list))
+        return drove__fail(DROVE_E_DATA, "its description: expected \"blocks\" as a list");
+    DROVE_TRY(load_rest(text, n, &list, &o));
+    drove_status status = read_json(b, f, o, &list);
+    json_decref(o);
+    return status;
 }
 
 static drove_status read_description(drove_blocks *b, rows_file *f)
@@ -258,12 +287,7 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
     if (status == DROVE_OK && drove__hash(0, text, (size_t)facts[1]) != facts[2])
         status = drove__fail(DROVE_E_DATA, "damaged: its description has another hash than it "
                                            "should have");
-    json_error_t error;
-    json_t *o = status == DROVE_OK ? json_loadb(text, (size_t)facts[1], 0, &error) : NULL;
-    if (status == DROVE_OK)
-        status = o != NULL ? read_json(b, f, o)
-                           : drove__fail(DROVE_E_DATA, "its description: %s", error.text);
-    json_decref(o);
+    if (status == DROVE_OK) status = read_text(b, f, text, (size_t)facts[1]);
     free(text);
     return status;
 }

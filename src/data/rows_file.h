@@ -76,6 +76,23 @@ void         drove__rows_abort(drove_rows_writer *w); /* NULL accepted */
 /* What a rows file was made from, borrowed from b; "" if it does not say. */
 const char *drove__rows_source(const drove_blocks *b);
 
+/* ---- the list of blocks in the description, scanned in place ---- */
+
+typedef struct drove_rows_entry {
+    uint64_t offset, n_stored, n_labels, hash, value_hash;
+} drove_rows_entry;
+
+typedef struct drove_rows_list {
+    const char *begin, *end; /* of its text, with both brackets */
+    const char *at;          /* the next entry */
+} drove_rows_list;
+
+/* In the text of a description.  false: there is none. */
+bool drove__rows_list_find(const char *text, size_t n, drove_rows_list *out);
+/* false: none follows here. */
+bool drove__rows_list_next(drove_rows_list *list, drove_rows_entry *out);
+bool drove__rows_list_is_over(const drove_rows_list *list);
+
 /* ---- the format's row ---- */
 
 drove_status drove__rows_read(const drove_spec *spec, int part, const drove_shard *shard,

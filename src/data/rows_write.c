@@ -19,7 +19,7 @@ enum {
     PAGE = 4096,
     SECTOR = 512,
     PAGED_BLOCK = 64 << 10, /* blocks of so many bytes begin at a page */
-    HASH_TEXT_SIZE = 17
+    ENTRY_TEXT_SIZE = 120
 };
 
 typedef struct buffer { /* bytes of one array of the block that is being filled */
@@ -38,7 +38,7 @@ struct drove_rows_writer {
     uint64_t n_rows, n_stored, n_labels; /* of the block */
     uint64_t n_written;                  /* rows of the blocks before it */
     bool has_values;                     /* some value is not 1 */
-    json_t *blocks;
+    buffer list;                         /* text of the list of blocks, without brackets */
 };
 
 bool drove__rows_lay_out(const drove_storage *s, uint64_t n_rows, uint64_t n_stored,
@@ -82,9 +82,7 @@ drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows
     drove_rows_writer *w = calloc(1, sizeof *w);
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->block_bytes = block_bytes > 0 ? block_bytes : BLOCK_BYTES;
-    w->blocks = json_array();
-    drove_status status =
-        w->blocks != NULL ? drove__writer_create(path, &w->file) : drove__fail_nomem(path, 1);
+    drove_status status = drove__writer_create(path, &w->file);
     if (status == DROVE_OK)
         status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
     if (status != DROVE_OK) {
@@ -99,7 +97,7 @@ drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows
 static void free_writer(drove_rows_writer *w)
 {
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) free(w->part[i].bytes);
-    json_decref(w->blocks);
+    free(w->list.bytes);
     free(w);
 }
 
@@ -205,14 +203,19 @@ static drove_status pad_block(drove_rows_writer *w)
     return padding > 0 ? drove__writer_write(w->file, zeros, padding) : DROVE_OK;
 }
 
-static void hash_as_text(uint64_t hash, char into[HASH_TEXT_SIZE])
+static drove_status put_entry(drove_rows_writer *w, uint64_t offset, uint64_t hash,
+                              uint64_t value_hash)
 {
-    snprintf(into, HASH_TEXT_SIZE, "%016llx", (unsigned long long)hash);
+    char text[ENTRY_TEXT_SIZE];
+    int n = snprintf(text, sizeof text, "%s[%llu,%llu,%llu,\"%016llx\",\"%016llx\"]",
+                     w->list.n > 0 ? "," : "", (unsigned long long)offset,
+                     (unsigned long long)w->n_stored, (unsigned long long)w->n_labels,
+                     (unsigned long long)hash, (unsigned long long)value_hash);
+    return put(&w->list, text, (size_t)n);
 }
 
 static drove_status end_block(drove_rows_writer *w)
 {
-    char text[HASH_TEXT_SIZE], value_text[HASH_TEXT_SIZE];
     uint64_t hash = 0, value_hash = 0;
     if (w->like.x_kind == DROVE_X_CSR)
         DROVE_TRY(put(&w->part[DROVE_ROWS_START], &w->n_stored, sizeof w->n_stored));
@@ -227,11 +230,7 @@ static drove_status end_block(drove_rows_writer *w)
         if (part->n > 0) DROVE_TRY(write_padded(w, part->bytes, part->n));
         w->part[i].n = 0;
     }
-    hash_as_text(hash, text);
-    hash_as_text(value_hash, value_text);
-    json_array_append_new(w->blocks,
-                          json_pack("[I,I,I,s,s]", (json_int_t)offset, (json_int_t)w->n_stored,
-                                    (json_int_t)w->n_labels, text, value_text));
+    DROVE_TRY(put_entry(w, offset, hash, value_hash));
     w->n_written += w->n_rows;
     w->n_rows = w->n_stored = w->n_labels = 0;
     return DROVE_OK;
@@ -331,23 +330,40 @@ static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, c
             json_array_append_new(map, json_integer(end->map[i]));
         json_object_set_new(o, "class_map", map);
     }
-    json_object_set(o, "blocks", w->blocks);
     return o;
+}
+
+/* The text of the description, which takes the list of blocks over. */
+static drove_status put_description(drove_rows_writer *w, const drove_rows_end *end,
+                                    const char *schema)
+{
+    static const char key[] = ",\"blocks\":[";
+    json_t *description = describe(w, end, schema);
+    char *rest = description != NULL ? json_dumps(description, JSON_COMPACT) : NULL;
+    json_decref(description);
+    if (rest == NULL) return drove__fail_nomem("the description of rows", 1);
+    const size_t n = strlen(rest) - 1, n_key = sizeof key - 1, n_list = w->list.n; /* no brace */
+    char *text = extend(&w->list, n + n_key + 2) != NULL ? w->list.bytes : NULL;
+    if (text != NULL) {
+        memmove(text + n + n_key, text, n_list);
+        memcpy(text, rest, n);
+        memcpy(text + n, key, n_key);
+        memcpy(text + n + n_key + n_list, "]}", 2);
+    }
+    free(rest);
+    return text != NULL ? DROVE_OK : drove__fail_nomem("the description of rows", n + n_list);
 }
 
 static drove_status write_end(drove_rows_writer *w, const drove_rows_end *end)
 {
     char *schema = NULL;
     if (end->shape->schema != NULL) DROVE_TRY(drove__schema_to_json(end->shape->schema, &schema));
-    json_t *description = describe(w, end, schema);
-    char *text = description != NULL ? json_dumps(description, JSON_COMPACT) : NULL;
-    json_decref(description);
+    drove_status status = put_description(w, end, schema);
     free(schema);
-    if (text == NULL) return drove__fail_nomem("the description of rows", 1);
-    uint64_t bytes = strlen(text);
-    const uint64_t facts[3] = {w->offset, bytes, drove__hash(0, text, (size_t)bytes)};
-    drove_status status = drove__writer_write(w->file, text, (size_t)bytes);
-    free(text);
+    DROVE_TRY(status);
+    const buffer *text = &w->list;
+    const uint64_t facts[3] = {w->offset, text->n, drove__hash(0, text->bytes, text->n)};
+    status = drove__writer_write(w->file, text->bytes, text->n);
     if (status == DROVE_OK) status = drove__writer_write(w->file, facts, sizeof facts);
     if (status == DROVE_OK)
         status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);

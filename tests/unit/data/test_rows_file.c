@@ -194,6 +194,60 @@ static void numbers_are_checked(void **state)
     free(y);
 }
 
+/* The list of blocks, wherever it stands and however it is spaced; else nothing of it is taken. */
+static void lists_are_scanned(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "{\"blocks\":[[16,3,0,\"0f\",\"a\"],"
+        "[18446744073709551615,0,7,\"ffffffffffffffff\",\"0\"]]}",
+        " { \"source\" : \"\\\"blocks\\\":[[1\" , \"x\":[\"blocks\",{\"blocks\":[]}], \"blocks\" : "
+        "[ [16, 3 ,0,\"0f\" , \"a\" ] , [18446744073709551615,0,7,\"ffffffffffffffff\",\"0\"] ] } ",
+    };
+    static const char *const none[] = {"",
+                                       "{",
+                                       "{}",
+                                       "{\"blocks\"",
+                                       "{\"blocks\":3}",
+                                       "{\"blocks\":[[1,2]",
+                                       "{\"a\":{\"blocks\":[]}}",
+                                       "[\"blocks\",[]]",
+                                       "{\"a\":\"blocks",
+                                       "{\"a\":[[[",
+                                       "{\"block\":[]}"};
+    static const char *const bad[] = {"[1,2,3,\"0\"]",
+                                      "[1,2,3,\"0\",\"g\"]",
+                                      "[1,2,3,\"0\",\"\"]",
+                                      "[-1,2,3,\"0\",\"0\"]",
+                                      "[18446744073709551616,2,3,\"0\",\"0\"]",
+                                      "[1,2,3,\"10000000000000000\",\"0\"]",
+                                      "[1,2,3,\"0\",\"0\",4]",
+                                      "[1,2,3,0,0]",
+                                      ",[1,2,3,\"0\",\"0\"]",
+                                      ""};
+    drove_rows_list list;
+    drove_rows_entry e;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(drove__rows_list_find(good[i], strlen(good[i]), &list));
+        assert_true(drove__rows_list_next(&list, &e));
+        assert_true(e.offset == 16 && e.n_stored == 3 && e.n_labels == 0);
+        assert_true(e.hash == 15 && e.value_hash == 10);
+        assert_false(drove__rows_list_is_over(&list));
+        assert_true(drove__rows_list_next(&list, &e));
+        assert_true(e.offset == UINT64_MAX && e.n_labels == 7 && e.hash == UINT64_MAX);
+        assert_true(drove__rows_list_is_over(&list));
+        assert_false(drove__rows_list_next(&list, &e));
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (drove__rows_list_find(none[i], strlen(none[i]), &list)) fail_msg("%s", none[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[128];
+        int n = snprintf(text, sizeof text, "{\"blocks\":[%s]}", bad[i]);
+        assert_true(drove__rows_list_find(text, (size_t)n, &list));
+        if (drove__rows_list_next(&list, &e)) fail_msg("%s", bad[i]);
+    }
+}
+
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -248,9 +302,13 @@ static int make_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back), cmocka_unit_test(blocks_come_in_any_order),
-        cmocka_unit_test(blocks_are_read_ahead), cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(damage_is_found),       cmocka_unit_test(a_changed_file_is_no_longer_read),
+        cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(blocks_come_in_any_order),
+        cmocka_unit_test(blocks_are_read_ahead),
+        cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(lists_are_scanned),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_changed_file_is_no_longer_read),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
 }
