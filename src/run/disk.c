@@ -104,7 +104,7 @@ static size_t piece_bytes(double memory)
     return round_down(memory / PIECES_IN_MEMORY, LEAST_PIECE, MOST_PIECE);
 }
 
-/* Not too many: each takes some hundred bytes of memory to describe. */
+/* Not too many: each takes up to 110 bytes of memory to describe, while the file is opened. */
 static size_t block_bytes(double memory, double text_bytes)
 {
     double block = fmax(memory / BLOCKS_IN_MEMORY, text_bytes / MOST_BLOCKS);
@@ -382,6 +382,20 @@ static drove_status check_room(const drove_run *run, double left)
                        memory_of(&run->opt) / mib);
 }
 
+/* Fewer examples than --until validation asks for are held out. */
+static void say_held(const drove_run *run)
+{
+    const drove_until *u = &run->until;
+    const size_t n = run->validation != NULL ? run->validation->n_rows : 0;
+    double wanted =
+        u->validation_is_part ? round(u->validation * (double)run->n_train_whole) : u->validation;
+    if (n > 0 && wanted > (double)n)
+        drove__run_say(run,
+                       "data: --until validation has %zu examples, not %.0f: no more of data on "
+                       "disk are held out for it (at most %d)",
+                       n, wanted, DROVE_MOST_VALIDATION_ROWS);
+}
+
 drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
@@ -403,6 +417,7 @@ drove_status drove__disk_begin(drove_run *run)
                    "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
                    facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
+    say_held(run);
     return DROVE_OK;
 }
 

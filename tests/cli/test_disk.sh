@@ -36,6 +36,16 @@ awk -v a="$(number test_accuracy out.txt)" 'BEGIN { exit !(a > 0.8) }' || fail "
 run_for 0 eval d --data 'synth:digits?n=500&seed=9'
 grep -q accuracy out.txt || fail "$(cat out.txt)"
 
+# Fewer examples to judge by than were asked for are said to be so.
+rm -f many.rows
+run_for 0 data convert 'synth:logistic?n=150000&d=4' 'rows:many.rows?block=16KiB'
+for part in 20% 500; do
+    run_for 0 train --data 'rows:many.rows?window=800KiB' --model logistic --lr 0.1 --until validation=$part,epochs=1 --out none --threads 1 --json
+    [ $part = 500 ] || grep -q 'until validation has [0-9]* examples, not [0-9]*: no more of data on disk are held out' err.txt || fail "$(cat err.txt)"
+    [ $part = 20% ] || ! grep -q 'until validation has' err.txt || fail "$(cat err.txt)"
+    [ $part = 20% ] || grep -q '"validation_examples": 500' out.txt || fail "$(cat out.txt)"
+done
+
 # Strategies whose workers step together, and a device.
 for strategy in sync leashed softsync easgd-async; do
     run_for 0 train --data 'rows:d.rows?window=800KiB' --model mlp:16 --strategy $strategy --threads 3 --until epochs=2 --lr 0.05 --quiet --json
