@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 2 }; /* slots of a desk: one in use, one ahead */
+enum { DEPTH = 2 }; /* slots of a worker: one in use, one ahead */
 
 /* EMPTY -> WANTED -> LOADING -> READY -> EMPTY; the first and the last step by the worker */
 typedef enum slot_state { SLOT_EMPTY, SLOT_WANTED, SLOT_LOADING, SLOT_READY } slot_state;
@@ -29,20 +29,20 @@ typedef struct slot {
 } slot;
 
 /* The worker's own but for the slots' states and `ready`. */
-typedef struct desk {
+typedef struct queue {
     slot slot[DEPTH];
     unsigned next;    /* slot of the batch that is taken next */
     unsigned n_asked; /* batches that were asked for and not yet taken */
     bool has_taken;   /* the slot before `next` is in use */
     uint64_t exposed_ns;
     pthread_cond_t ready;
-} DROVE_ALIGNED_CACHE_LINE desk;
+} DROVE_ALIGNED_CACHE_LINE queue;
 
 struct drove_loader {
     drove_loader_options opt;
     size_t n_inputs;
     unsigned depth; /* slots in use: nobody loads ahead where there are no threads */
-    desk *desk;     /* [n_workers] */
+    queue *queue;   /* [n_workers] */
     pthread_t *thread;
     unsigned n_started;
     pthread_mutex_t lock;  /* protects the four below and each slot's state and ticket */
@@ -89,15 +89,15 @@ static void load_unlocked(drove_loader *l, slot *s)
 }
 
 /* With the lock held: what was asked for first, and whose it is; NULL: nothing. */
-static slot *oldest_wanted(drove_loader *l, desk **of)
+static slot *oldest_wanted(drove_loader *l, queue **of)
 {
     slot *oldest = NULL;
     for (unsigned i = 0; i < l->opt.n_workers; i++) {
         for (unsigned k = 0; k < DEPTH; k++) {
-            slot *s = &l->desk[i].slot[k];
+            slot *s = &l->queue[i].slot[k];
             if (s->state != SLOT_WANTED || (oldest != NULL && oldest->ticket < s->ticket)) continue;
             oldest = s;
-            *of = &l->desk[i];
+            *of = &l->queue[i];
         }
     }
     return oldest;
@@ -113,7 +113,7 @@ static void wait_for(drove_loader *l, pthread_cond_t *cond)
 static void *loader_main(void *argument)
 {
     drove_loader *l = argument;
-    desk *of = NULL;
+    queue *of = NULL;
     drovek_thread_init();
     pthread_mutex_lock(&l->lock);
     while (!l->is_over) {
@@ -130,13 +130,13 @@ static void *loader_main(void *argument)
     return NULL;
 }
 
-/* ---- a worker at its desk ---- */
+/* ---- a worker and its queue ---- */
 
 drove_status drove__loader_join(drove_loader *l, unsigned worker)
 {
-    desk *d = &l->desk[worker];
+    queue *q = &l->queue[worker];
     for (unsigned k = 0; k < l->depth; k++) {
-        slot *s = &d->slot[k];
+        slot *s = &q->slot[k];
         s->row = drove__alloc(l->opt.max_rows, sizeof *s->row);
         if (s->row == NULL)
             return drove__fail_nomem("rows of a batch", l->opt.max_rows * sizeof *s->row);
@@ -149,9 +149,9 @@ drove_status drove__loader_join(drove_loader *l, unsigned worker)
 /* The slot after those that are taken and asked for. */
 static slot *free_slot(drove_loader *l, unsigned worker)
 {
-    desk *d = &l->desk[worker];
-    if (d->n_asked + d->has_taken == l->depth) return NULL;
-    return &d->slot[(d->next + d->n_asked) % l->depth];
+    queue *q = &l->queue[worker];
+    if (q->n_asked + q->has_taken == l->depth) return NULL;
+    return &q->slot[(q->next + q->n_asked) % l->depth];
 }
 
 uint32_t *drove__loader_rows(drove_loader *l, unsigned worker)
@@ -168,7 +168,7 @@ void drove__loader_ask(drove_loader *l, unsigned worker, uint64_t number, size_t
                              .n_rows = n_rows,
                              .number = number,
                              .loaded = &s->loaded};
-    l->desk[worker].n_asked++;
+    l->queue[worker].n_asked++;
     pthread_mutex_lock(&l->lock);
     s->ticket = l->n_tickets++;
     s->state = SLOT_WANTED;
@@ -179,9 +179,9 @@ void drove__loader_ask(drove_loader *l, unsigned worker, uint64_t number, size_t
 bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drove_load_times *times,
                         drove_status *status)
 {
-    desk *d = &l->desk[worker];
-    slot *s = &d->slot[d->next];
-    if (d->n_asked == 0) return false;
+    queue *q = &l->queue[worker];
+    slot *s = &q->slot[q->next];
+    if (q->n_asked == 0) return false;
     pthread_mutex_lock(&l->lock);
     if (s->state != SLOT_READY) {
         uint64_t begin = drove__clock_now(l->opt.clock);
@@ -189,14 +189,14 @@ bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drov
             s->state = SLOT_LOADING;
             load_unlocked(l, s);
         }
-        while (s->state != SLOT_READY) wait_for(l, &d->ready);
+        while (s->state != SLOT_READY) wait_for(l, &q->ready);
         s->times.exposed_ns = drove__clock_now(l->opt.clock) - begin;
-        d->exposed_ns += s->times.exposed_ns;
+        q->exposed_ns += s->times.exposed_ns;
     }
     pthread_mutex_unlock(&l->lock);
-    d->next = (d->next + 1) % l->depth;
-    d->n_asked--;
-    d->has_taken = true;
+    q->next = (q->next + 1) % l->depth;
+    q->n_asked--;
+    q->has_taken = true;
     *out = s->batch;
     *times = s->times;
     *status = s->status == DROVE_OK ? DROVE_OK : drove__fail(s->status, "%s", s->error);
@@ -205,18 +205,18 @@ bool drove__loader_take(drove_loader *l, unsigned worker, drove_batch *out, drov
 
 void drove__loader_done(drove_loader *l, unsigned worker)
 {
-    desk *d = &l->desk[worker];
-    if (!d->has_taken) return;
+    queue *q = &l->queue[worker];
+    if (!q->has_taken) return;
     pthread_mutex_lock(&l->lock);
-    d->slot[(d->next + l->depth - 1) % l->depth].state = SLOT_EMPTY;
+    q->slot[(q->next + l->depth - 1) % l->depth].state = SLOT_EMPTY;
     pthread_mutex_unlock(&l->lock);
-    d->has_taken = false;
+    q->has_taken = false;
 }
 
 double drove__loader_times(drove_loader *l, uint64_t *busy_ns, uint64_t *exposed_ns)
 {
     *exposed_ns = 0;
-    for (unsigned i = 0; i < l->opt.n_workers; i++) *exposed_ns += l->desk[i].exposed_ns;
+    for (unsigned i = 0; i < l->opt.n_workers; i++) *exposed_ns += l->queue[i].exposed_ns;
     pthread_mutex_lock(&l->lock);
     *busy_ns = l->busy_ns;
     pthread_mutex_unlock(&l->lock);
@@ -248,13 +248,13 @@ drove_status drove__loader_create(const drove_loader_options *opt, drove_loader 
     l->depth = opt->n_threads > 0 ? DEPTH : 1;
     pthread_mutex_init(&l->lock, NULL);
     drove__clock_cond_init(&l->wanted);
-    l->desk = drove__alloc(opt->n_workers, sizeof *l->desk);
+    l->queue = drove__alloc(opt->n_workers, sizeof *l->queue);
     l->thread = calloc(opt->n_threads + 1, sizeof *l->thread);
-    for (unsigned i = 0; l->desk != NULL && i < opt->n_workers; i++)
-        drove__clock_cond_init(&l->desk[i].ready);
-    drove_status status = l->desk != NULL && l->thread != NULL
+    for (unsigned i = 0; l->queue != NULL && i < opt->n_workers; i++)
+        drove__clock_cond_init(&l->queue[i].ready);
+    drove_status status = l->queue != NULL && l->thread != NULL
                               ? start_threads(l)
-                              : drove__fail_nomem("loaders", opt->n_workers * sizeof *l->desk);
+                              : drove__fail_nomem("loaders", opt->n_workers * sizeof *l->queue);
     if (status != DROVE_OK) {
         drove__loader_destroy(l);
         return status;
@@ -263,13 +263,13 @@ drove_status drove__loader_create(const drove_loader_options *opt, drove_loader 
     return DROVE_OK;
 }
 
-static void fini_desk(desk *d)
+static void fini_queue(queue *q)
 {
     for (unsigned k = 0; k < DEPTH; k++) {
-        drove__gather_fini(&d->slot[k].gather);
-        drove__free(d->slot[k].row);
+        drove__gather_fini(&q->slot[k].gather);
+        drove__free(q->slot[k].row);
     }
-    pthread_cond_destroy(&d->ready);
+    pthread_cond_destroy(&q->ready);
 }
 
 void drove__loader_destroy(drove_loader *l)
@@ -280,8 +280,8 @@ void drove__loader_destroy(drove_loader *l)
     pthread_cond_broadcast(&l->wanted);
     pthread_mutex_unlock(&l->lock);
     for (unsigned i = 0; i < l->n_started; i++) pthread_join(l->thread[i], NULL);
-    for (unsigned i = 0; l->desk != NULL && i < l->opt.n_workers; i++) fini_desk(&l->desk[i]);
-    drove__free(l->desk);
+    for (unsigned i = 0; l->queue != NULL && i < l->opt.n_workers; i++) fini_queue(&l->queue[i]);
+    drove__free(l->queue);
     free(l->thread);
     pthread_cond_destroy(&l->wanted);
     pthread_mutex_destroy(&l->lock);

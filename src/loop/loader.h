@@ -1,14 +1,14 @@
 /* loop/loader.h - batches that are loaded before they are wanted: gathered, widened, scaled, cut
  * and mirrored by threads of their own while the workers compute (double buffering).
  *
- * Each worker has a desk with two slots: the batch that it computes on, and the one that comes
+ * Each worker has a queue of two slots: the batch that it computes on, and the one that comes
  * next.  It asks for batches in the order in which it will take them; threads load what was asked
  * for, the oldest first.  A worker that comes for a batch that nobody has begun to load loads it
  * itself, so that too few threads, or none, cost time and nothing else.
  *
  * What a batch becomes depends on nothing but the batch (engine/gather.h), never on who loads it.
  *
- * Threads: docs/memory-model.md, A12.  A desk's functions are called by its worker alone.
+ * Threads: docs/memory-model.md, A12.  A queue's functions are called by its worker alone.
  */
 #ifndef DROVE_LOOP_LOADER_H
 #define DROVE_LOOP_LOADER_H
@@ -43,11 +43,11 @@ drove_status drove__loader_create(const drove_loader_options *opt, drove_loader 
 /* No worker is inside; NULL accepted. */
 void drove__loader_destroy(drove_loader *loader);
 
-/* By the worker's own thread, once, before all else: the memory of its desk, near it.  Errors:
+/* By the worker's own thread, once, before all else: the memory of its queue, near it.  Errors:
  * DROVE_E_NOMEM. */
 drove_status drove__loader_join(drove_loader *loader, unsigned worker);
 
-/* Where the rows[max_rows] of one more batch may be written; NULL: the desk is full. */
+/* Where the rows[max_rows] of one more batch may be written; NULL: the queue is full. */
 uint32_t *drove__loader_rows(drove_loader *loader, unsigned worker);
 /* The batch whose rows were written there is to be loaded. */
 void drove__loader_ask(drove_loader *loader, unsigned worker, uint64_t number, size_t n_rows);
