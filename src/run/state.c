@@ -202,7 +202,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (MOST_FIXED + 6) + 1];
+    const char *word[2 * (MOST_FIXED + 7) + 1];
     size_t n;
 } metadata;
 
@@ -249,7 +249,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
     if (run->ranks.rank != 0) return DROVE_OK;
     char values[MOST_FIXED][DROVE_TEXT_SIZE];
-    char range[40], turn[40];
+    char range[40], turn[40], window[40];
     metadata meta = {0};
     append(&meta, "format", STATE_FORMAT);
     size_t n_options, n_fixed = 0;
@@ -263,6 +263,11 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->loop->order.batch);
     append(&meta, "scale", drove__scaling_name(drove__data_scale(run->train).scaling));
     append(&meta, "turn_rows", turn);
+    if (run->stream != NULL) {
+        snprintf(window, sizeof window, "%llu",
+                 (unsigned long long)run->loop->order.windows->per_window);
+        append(&meta, "window_blocks", window);
+    }
     append(&meta, "workers", run->opt.workers);
     if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
     if (run->loop->shared != NULL) {
@@ -398,6 +403,31 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     return DROVE_OK;
 }
 
+/* Windows of data on disk follow from the memory, also from that which happens to be in use.  This
+ * goes on with the windows of now, where the examples of the epoch that are counted end: some come
+ * twice or not at all in this epoch. */
+static drove_status convert_windows(drove_run *run, const drove_safetensors *st, uint64_t rows,
+                                    uint64_t next)
+{
+    const drove_order *order = &run->loop->order;
+    const char *text = drove__safetensors_meta(st, "window_blocks");
+    uint64_t n_blocks = order->windows->per_window;
+    if (text != NULL) DROVE_TRY(drove__parse_u64("window_blocks", text, 1, UINT32_MAX, &n_blocks));
+    if (n_blocks == order->windows->per_window && rows == order->batch) return DROVE_OK;
+    const drove_windows then = drove__windows_with(order->windows, n_blocks);
+    const uint64_t per_epoch = drove__windows_batches(&then, rows);
+    const uint64_t examples = drove__windows_examples(&then, rows, next % per_epoch);
+    const uint64_t inside = drove__windows_reach(order->windows, order->batch, examples);
+    atomic_store(&run->loop->source->next, next / per_epoch * order->per_epoch + inside);
+    if (inside > 0)
+        drove__run_say(run,
+                       "data: windows of %llu blocks instead of %llu, by the memory: some "
+                       "examples of this epoch come twice or not at all",
+                       (unsigned long long)order->windows->per_window,
+                       (unsigned long long)n_blocks);
+    return DROVE_OK;
+}
+
 /* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
  * at the turn that the counted examples reach. */
 static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
@@ -407,6 +437,7 @@ static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
+    if (run->stream != NULL) return convert_windows(run, st, rows, next);
     if (rows == run->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
     uint64_t inside = next % per_epoch * rows / run->loop->order.batch;

@@ -34,6 +34,18 @@ void drove__windows_init(drove_windows *w, const drove_windows_options *opt)
     drove__permutation_init(&w->drawn, n_all, block_seed(w), DRAW);
 }
 
+drove_windows drove__windows_with(const drove_windows *w, uint64_t per_window)
+{
+    drove_windows other;
+    const drove_windows_options opt = {.n_rows = w->n_rows + w->n_held * w->block_rows,
+                                       .block_rows = w->block_rows,
+                                       .n_held = w->n_held,
+                                       .per_window = per_window,
+                                       .seed = w->seed};
+    drove__windows_init(&other, &opt);
+    return other;
+}
+
 uint64_t drove__windows_trained(const drove_windows *w, uint64_t i)
 {
     return drove__permutation_at(&w->drawn, i);
@@ -103,6 +115,14 @@ uint64_t drove__windows_examples(const drove_windows *w, uint64_t batch, uint64_
     uint64_t n = (n_batches - window * batches_of(w, batch, 0)) * batch;
     uint64_t rows = drove__windows_rows(w, window);
     return window * drove__windows_rows(w, 0) + (n < rows ? n : rows);
+}
+
+uint64_t drove__windows_reach(const drove_windows *w, uint64_t batch, uint64_t n_examples)
+{
+    const uint64_t each = drove__windows_rows(w, 0);
+    uint64_t window = n_examples / each;
+    if (window > w->n_windows - 1) window = w->n_windows - 1;
+    return window * batches_of(w, batch, 0) + (n_examples - window * each) / batch;
 }
 
 uint64_t drove__windows_find(const drove_windows *w, uint64_t batch, uint64_t number,

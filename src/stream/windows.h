@@ -37,6 +37,8 @@ typedef struct drove_windows_options {
 } drove_windows_options;
 
 void drove__windows_init(drove_windows *w, const drove_windows_options *opt);
+/* The windows of the same data with another number of whole blocks each. */
+drove_windows drove__windows_with(const drove_windows *w, uint64_t per_window);
 
 /* The number in the file of the i-th whole block of those that are held out, i < n_held; or of
  * those that are trained, in no particular order, i < n_whole. */
@@ -65,6 +67,8 @@ static inline uint64_t drove__windows_row(const drove_windows *w, uint64_t windo
 /* Batches of an epoch, examples in the first so many of them. */
 uint64_t drove__windows_batches(const drove_windows *w, uint64_t batch);
 uint64_t drove__windows_examples(const drove_windows *w, uint64_t batch, uint64_t n_batches);
+/* The last batch of an epoch before which there are no more examples than that. */
+uint64_t drove__windows_reach(const drove_windows *w, uint64_t batch, uint64_t n_examples);
 /* The window of a batch, counted through the run; *first: its first place there. */
 uint64_t drove__windows_find(const drove_windows *w, uint64_t batch, uint64_t number,
                              uint64_t *first);

@@ -112,6 +112,33 @@ static void batches_follow_windows(void **state)
     }
 }
 
+/* The batch that so many examples reach, in these windows and in others of the same data. */
+static void examples_reach_batches(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(shapes); k++) {
+        const shape *s = &shapes[k];
+        const drove_windows w = make(s);
+        const uint64_t n = drove__windows_batches(&w, s->batch);
+        for (uint64_t i = 0; i < n; i++)
+            assert_int_equal(
+                drove__windows_reach(&w, s->batch, drove__windows_examples(&w, s->batch, i)), i);
+        for (uint64_t per = 1; per <= w.n_whole; per++) {
+            const drove_windows other = drove__windows_with(&w, per);
+            const drove_windows again = drove__windows_with(&other, w.per_window);
+            assert_int_equal(again.n_windows, w.n_windows);
+            assert_int_equal(again.per_window, w.per_window);
+            assert_int_equal(other.n_rows, w.n_rows);
+            for (uint64_t examples = 0; examples <= w.n_rows; examples++) {
+                uint64_t at = drove__windows_reach(&other, s->batch, examples);
+                assert_true(at <= drove__windows_batches(&other, s->batch));
+                uint64_t before = drove__windows_examples(&other, s->batch, at);
+                assert_true(before <= examples && examples < before + s->batch);
+            }
+        }
+    }
+}
+
 static void epochs_differ(void **state)
 {
     (void)state;
@@ -130,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_once_an_epoch),
         cmocka_unit_test(batches_follow_windows),
+        cmocka_unit_test(examples_reach_batches),
         cmocka_unit_test(epochs_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
