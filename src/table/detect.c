@@ -102,25 +102,49 @@ static bool has_special_pair(const drove_dialect *d, const char *first, const ch
     return false;
 }
 
-/* Whether a cell of the first record stands in the same column of another. */
-static bool recurs(const drove_content *content, const drove_dialect *d, const char *first,
-                   const char *first_end, const char *rows)
+/* What the columns below a first record of words say of it. */
+typedef struct below {
+    bool recurs;     /* a word stands in the same column of another record   */
+    bool has_values; /* below a word are values alone, so the word is a name */
+} below;
+
+/* Adds one record to the counts of the columns. */
+static void look_below(const drove_dialect *d, const char *first, const char *first_end,
+                       const char *start, const char *end, size_t *n_values, size_t *n_words,
+                       bool *recurs)
+{
+    drove_cell name, cell;
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        more = drove__cell_next(d, &first, first_end, &name);
+        more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
+        if (drove__cell_is_missing(name.text, name.length)) {
+            n_words[i]++; /* this column says nothing */
+            continue;
+        }
+        *recurs |= name.length == cell.length && memcmp(name.text, cell.text, name.length) == 0;
+        if (drove__cell_is_missing(cell.text, cell.length)) continue;
+        if (is_value(&cell)) n_values[i]++;
+        else n_words[i]++;
+    }
+}
+
+/* Without memory for the counts: has_values is false. */
+static below compare_below(const drove_content *content, const drove_dialect *d, const char *first,
+                           const char *first_end, const char *rows)
 {
     const char *start, *end;
+    const size_t n = drove__record_count(d, first, first_end);
+    size_t *n_values = calloc(2 * n, sizeof *n_values);
+    below b = {false, false};
+    if (n_values == NULL) return b;
     for (size_t i = 0; i < RECORDS_SEEN; i++) {
-        const char *name_at = first;
-        drove_cell name, cell;
-        bool more = true;
-        if (!drove__record_next(d, &rows, content->end, &start, &end)) return false;
-        while (more) {
-            more = drove__cell_next(d, &name_at, first_end, &name);
-            more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
-            if (name.length > 0 && name.length == cell.length &&
-                memcmp(name.text, cell.text, name.length) == 0)
-                return true;
-        }
+        if (!drove__record_next(d, &rows, content->end, &start, &end)) break;
+        look_below(d, first, first_end, start, end, n_values, n_values + n, &b.recurs);
     }
-    return false;
+    for (size_t i = 0; i < n; i++) b.has_values |= n_values[i] > 0 && n_values[n + i] == 0;
+    free(n_values);
+    return b;
 }
 
 bool drove__detect_header(const drove_content *content, const drove_dialect *d)
@@ -135,8 +159,9 @@ bool drove__detect_header(const drove_content *content, const drove_dialect *d)
         if (is_value(&cell)) return false;
         has_name = has_name || cell.length > 0;
     }
-    return has_name && !has_special_pair(d, start, end, at, content->end) &&
-           !recurs(content, d, start, end, at);
+    if (!has_name || has_special_pair(d, start, end, at, content->end)) return false;
+    below b = compare_below(content, d, start, end, at);
+    return b.has_values || !b.recurs;
 }
 
 bool drove__detect_row_names(const drove_dialect *d, const char *rows, const char *end,

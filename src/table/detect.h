@@ -18,8 +18,8 @@ typedef enum drove_header { DROVE_HEADER_AUTO, DROVE_HEADER_YES, DROVE_HEADER_NO
 drove_dialect drove__detect_dialect(const drove_content *content, char separator);
 
 /* Whether the first record is a header: none of its cells is a number or a date, none that may also
- * be a name, such as 25%, stands above another one, and none is found again in its column among the
- * first records. */
+ * be a name, such as 25%, stands above another one, and one stands above numbers or dates alone, or
+ * none is found again in its column.  Of the first 100 records. */
 bool drove__detect_header(const drove_content *content, const drove_dialect *d);
 
 /* Whether the first records have exactly one cell more than the header: then the first column is

@@ -88,6 +88,10 @@ static void test_dialects(void **state)
     expect_dialect("red,big\nblue,small\nred,small\n", ',', '\n', false);
     expect_dialect("colour,size\nblue,small\nred,small\n", ',', '\n', true);
     expect_dialect("2020-01-01,x\n2020-01-02,y\n", ',', '\n', false);
+    expect_dialect("y,week\nn,0\ny,2\nn,NA\n", ',', '\n', true); /* y recurs, week is a name */
+    expect_dialect("hours,kids,married\n9,1,married\n7,0,single\n", ',', '\n', true);
+    expect_dialect("red,?\nblue,1\nred,2\n", ',', '\n', false); /* a missing cell is no name */
+    expect_dialect("red,big\nblue,1\nred,small\n", ',', '\n', false);
     drove_content content = content_of("a,b;c\n");
     assert_int_equal(drove__detect_dialect(&content, ',').separator, ',');
 }
