@@ -14,9 +14,11 @@
 #include <string.h>
 
 enum {
-    CLASSES_SURE = 20,    /* up to so many distinct whole numbers are always classes    */
-    CLASS_LEAST_ROWS = 3, /* more are classes only if each has at least so many rows    */
-    EXACT_DIGITS = 15     /* whole numbers of so many digits are exact in a double      */
+    CLASSES_SURE = 20,       /* up to so many distinct whole numbers are always classes    */
+    TABLE_CLASSES_SURE = 10, /* the same of a table, which rather has counts and years     */
+    CLASS_LEAST_ROWS = 3,    /* more are classes only if each has at least so many rows    */
+    CLASS_MOST_RATIO = 2,    /* largest to smallest of many classes in a table             */
+    EXACT_DIGITS = 15        /* whole numbers of so many digits are exact in a double      */
 };
 
 typedef struct entry { /* a label text */
@@ -228,10 +230,17 @@ static int compare_texts(const void *a, const void *b, void *arena)
 
 typedef struct summary { /* of all labels */
     entry *odd; /* the first that is not a number, else the first that is not whole, else NULL */
-    size_t n_classes;     /* if they were classes */
-    uint64_t fewest_rows; /* of a class           */
+    size_t n_classes;                /* if they were classes */
+    uint64_t fewest_rows, most_rows; /* of a class */
     bool all_numbers, all_whole;
+    bool counts_up; /* the numbers are 0, 1, 2 ... or 1, 2, 3 ... */
 } summary;
+
+static void count_class(summary *sum, uint64_t n_rows)
+{
+    if (n_rows < sum->fewest_rows) sum->fewest_rows = n_rows;
+    if (n_rows > sum->most_rows) sum->most_rows = n_rows;
+}
 
 /* Sorts the entries into order[n_entries] and gives each its class; equal numbers share one. */
 static void order_classes(drove_labels *labels, entry **order, summary *sum)
@@ -249,26 +258,39 @@ static void order_classes(drove_labels *labels, entry **order, summary *sum)
     qsort_r(order, labels->n_entries, sizeof(entry *),
             sum->all_numbers ? compare_numbers : compare_texts, labels->arena);
     uint64_t rows = 0;
+    sum->counts_up = order[0]->number == 0.0 || order[0]->number == 1.0;
     for (size_t i = 0; i < labels->n_entries; i++) {
         bool same = i > 0 && sum->all_numbers && order[i]->number == order[i - 1]->number;
         if (i > 0 && !same) {
-            if (rows < sum->fewest_rows) sum->fewest_rows = rows;
+            count_class(sum, rows);
             rows = 0;
             sum->n_classes++;
+            sum->counts_up &= order[i]->number == order[i - 1]->number + 1.0;
         }
         rows += order[i]->n_rows;
         order[i]->class = (uint32_t)sum->n_classes;
     }
-    if (rows < sum->fewest_rows) sum->fewest_rows = rows;
+    count_class(sum, rows);
     sum->n_classes++;
 }
 
-static drove_target choose_target(const drove_labels *labels, const summary *sum)
+/* Whether whole numbers of a table are the names of classes.  Many names count up, and about as
+ * many rows have each; an age, a year or a count does not look like that. */
+static bool are_names(const summary *sum)
+{
+    if (sum->n_classes <= TABLE_CLASSES_SURE) return true;
+    if (sum->fewest_rows < CLASS_LEAST_ROWS) return false;
+    return sum->n_classes <= CLASSES_SURE ||
+           (sum->counts_up && sum->most_rows <= CLASS_MOST_RATIO * sum->fewest_rows);
+}
+
+static drove_target choose_target(const drove_labels *labels, const summary *sum, bool is_table)
 {
     if (labels->has_several) return DROVE_TARGET_LABELS;
     if (!sum->all_numbers) return DROVE_TARGET_CLASS;
     if (!sum->all_whole) return DROVE_TARGET_VALUE;
     bool is_class = sum->n_classes <= CLASSES_SURE || sum->fewest_rows >= CLASS_LEAST_ROWS;
+    if (is_table) is_class = are_names(sum);
     return is_class ? DROVE_TARGET_CLASS : DROVE_TARGET_VALUE;
 }
 
@@ -421,12 +443,13 @@ static void note_choice(const summary *sum, drove_target target, drove_storage *
 }
 
 static drove_status finish_ordered(drove_labels *labels, entry **order, drove_target target,
-                                   uint64_t n_declared, const char *where, drove_storage *s)
+                                   uint64_t n_declared, bool is_table, const char *where,
+                                   drove_storage *s)
 {
     summary sum;
     order_classes(labels, order, &sum);
     if (target == DROVE_TARGET_AUTO) {
-        target = choose_target(labels, &sum);
+        target = choose_target(labels, &sum, is_table);
         if (n_declared > 0 && target == DROVE_TARGET_VALUE) target = DROVE_TARGET_CLASS;
         else note_choice(&sum, target, s);
     }
@@ -450,8 +473,9 @@ drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, 
     DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1u << 24, &n_declared));
     entry **order = drove__grow(NULL, labels->n_entries, sizeof *order);
     if (order == NULL) return drove__fail_nomem("labels", labels->n_entries * sizeof *order);
+    bool is_table = strcmp(spec->name, "table") == 0;
     drove_status status =
-        finish_ordered(labels, order, (drove_target)target, n_declared, where, storage);
+        finish_ordered(labels, order, (drove_target)target, n_declared, is_table, where, storage);
     free(order);
     return status;
 }

@@ -6,7 +6,9 @@
  *   - else a label that is not a number makes all of them classes;
  *   - else labels that are not all whole numbers are values;
  *   - else whole numbers are classes if there are at most 20 different ones, or if each occurs at
- *     least 3 times; otherwise they are values (an age, a count).
+ *     least 3 times; otherwise they are values (an age, a count);
+ *   - of a table, they are classes if there are at most 10; at most 20, each at least 3 times; or
+ *     more that count up from 0 or 1, the most frequent at most twice as often as the rarest.
  * Classes that are numbers are ordered by their value, else by their bytes.  "+1", "1" and "1.0"
  * are one class.
  */

@@ -6,6 +6,7 @@
 #include "data/labels.h"
 
 #include "base/mem.h"
+#include "table/cell.h"
 #include "table/table.h"
 
 #include <math.h>
@@ -69,6 +70,18 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
 
 /* ---- labels ---- */
 
+static bool has_label(const table_file *f, size_t row)
+{
+    const drove_table *t = &f->known.table;
+    bool is_word = t->n_labels == 1 && !f->known.label_is_number;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        const drove_cell *cell = &t->label[row * t->n_labels + k];
+        if (cell->length == 0) return false;
+        if (!is_word && drove__cell_is_none(cell->text, cell->length)) return false;
+    }
+    return true;
+}
+
 /* Rows without a label cannot be learned from, nor scored. */
 static drove_status keep_labelled(table_file *f)
 {
@@ -76,10 +89,7 @@ static drove_status keep_labelled(table_file *f)
     size_t n_without = 0;
     f->n_kept = t->n_rows;
     for (size_t row = 0; row < t->n_rows; row++) {
-        bool has_all = true;
-        for (size_t k = 0; k < t->n_labels; k++)
-            has_all = has_all && t->label[row * t->n_labels + k].length > 0;
-        if (has_all) continue;
+        if (has_label(f, row)) continue;
         if (f->keep == NULL) {
             f->keep = malloc(t->n_rows);
             if (f->keep == NULL) return drove__fail_nomem("rows", t->n_rows);
@@ -91,7 +101,9 @@ static drove_status keep_labelled(table_file *f)
     if (n_without == 0) return DROVE_OK;
     const char *name = t->name[f->known.label[0]];
     if (n_without == t->n_rows)
-        return drove__fail(DROVE_E_DATA, "%s: expected labels in column \"%.80s\", found none",
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected labels in column \"%.80s\", found none (--label names "
+                           "another column)",
                            t->path, name);
     f->n_kept -= n_without;
     drove__known_note(&f->known, "%zu row%s without a label in column \"%.40s\" left out",

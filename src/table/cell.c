@@ -14,6 +14,11 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+bool drove__cell_is_none(const char *text, size_t length)
+{
+    return length == 4 && memcmp(text, "None", 4) == 0;
+}
+
 bool drove__cell_is_missing(const char *text, size_t length)
 {
     static const char *const words[] = {"NA", "N/A", "nan", "NaN", "null", "NULL", "None"};

@@ -9,6 +9,9 @@
 /* Empty, NA, N/A, nan, NaN, null, NULL, None, ? or -. */
 bool drove__cell_is_missing(const char *text, size_t length);
 
+/* "None": missing, but among labels that are words the name of a class. */
+bool drove__cell_is_none(const char *text, size_t length);
+
 /* How the numbers of a column are written: 1234.5, 1,234.5, 1234,5 or 1.234,5. */
 typedef enum drove_number_form {
     DROVE_FORM_POINT,

@@ -154,6 +154,7 @@ static drove_status read_cell(worker *w, const drove_scan_column *column, drove_
     bool is_missing = drove__cell_is_missing(cell->text, cell->length);
     if (column->scan == DROVE_SCAN_LABEL) {
         at->label[column->slot] = *cell;
+        is_missing = is_missing && !drove__cell_is_none(cell->text, cell->length);
         if (is_missing) at->label[column->slot].length = 0;
         count->n_missing += is_missing;
         return DROVE_OK;

@@ -52,6 +52,65 @@ static void test_numeric_label(void **state)
     drove_data_destroy(d);
 }
 
+/* "None" is a class among words, and missing among numbers. */
+static void test_none(void **state)
+{
+    (void)state;
+    write_text("words.csv", "x,y\n1,None\n2,Some\n3,NA\n4,None\n");
+    drove_data *d = open_data("words.csv?label=y");
+    assert_int_equal(d->n_rows, 3);
+    assert_string_equal(class_of(d, 0), "None");
+    assert_string_equal(class_of(d, 1), "Some");
+    drove_data_destroy(d);
+    write_text("numbers.csv", "x,y\n1,None\n2,0.5\n3,NA\n4,1.5\n");
+    d = open_data("numbers.csv?label=y");
+    assert_int_equal(d->n_rows, 2);
+    assert_true(target_of(d, 0) == 0.5f);
+    drove_data_destroy(d);
+}
+
+/* Writes labels first to last, label i in n_rows(i) rows, and expects classes or values. */
+static void expect_kind(unsigned first, unsigned last, unsigned (*n_rows)(unsigned),
+                        drove_y_kind kind)
+{
+    FILE *file = fopen("whole.csv", "w");
+    assert_non_null(file);
+    fputs("x,y\n", file);
+    for (unsigned label = first; label <= last; label++)
+        for (unsigned i = 0; i < n_rows(label); i++)
+            fprintf(file, "%u.5,%u\n", label * 31 % 17 + i, label);
+    assert_int_equal(fclose(file), 0);
+    drove_data *d = open_data("table:whole.csv?label=y");
+    if (d->storage->y_kind != kind) fail_msg("labels %u to %u", first, last);
+    drove_data_destroy(d);
+}
+
+static unsigned one(unsigned label)
+{
+    return label > 0;
+}
+static unsigned five(unsigned label)
+{
+    return label >= 1 ? 5 : 6;
+}
+static unsigned falling(unsigned label)
+{
+    return 40 / (label + 1) + 3;
+}
+
+static void test_whole_numbers(void **state)
+{
+    (void)state;
+    expect_kind(1, 10, one, DROVE_Y_CLASS);
+    expect_kind(1, 11, one, DROVE_Y_VALUE);
+    expect_kind(1, 20, five, DROVE_Y_CLASS);
+    expect_kind(0, 9, falling, DROVE_Y_CLASS);
+    expect_kind(0, 99, five, DROVE_Y_CLASS);
+    expect_kind(1, 100, five, DROVE_Y_CLASS);
+    expect_kind(18, 60, five, DROVE_Y_VALUE);   /* ages */
+    expect_kind(0, 40, falling, DROVE_Y_VALUE); /* counts */
+}
+
 static void test_label_sets(void **state)
 {
     (void)state;
@@ -281,6 +340,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain),
                                        cmocka_unit_test(test_numeric_label),
+                                       cmocka_unit_test(test_none),
+                                       cmocka_unit_test(test_whole_numbers),
                                        cmocka_unit_test(test_label_sets),
                                        cmocka_unit_test(test_values),
                                        cmocka_unit_test(test_values_of_shards),
