@@ -21,9 +21,10 @@ bool drove__cell_is_none(const char *text, size_t length)
 
 bool drove__cell_is_missing(const char *text, size_t length)
 {
-    static const char *const words[] = {"NA", "N/A", "nan", "NaN", "null", "NULL", "None"};
+    static const char *const words[] = {"NA",   "N/A",  "n/a",  "nan",  "NaN",
+                                        "null", "NULL", "None", "#N/A", "<NA>"};
     if (length == 0) return true;
-    if (length == 1) return *text == '?' || *text == '-';
+    if (length == 1) return *text == '?' || *text == '-' || *text == '.';
     if (length > 4) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i]) == length && memcmp(words[i], text, length) == 0) return true;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Empty, NA, N/A, nan, NaN, null, NULL, None, ? or -. */
+/* Empty, NA, N/A, n/a, nan, NaN, null, NULL, None, #N/A, <NA>, ?, - or a point. */
 bool drove__cell_is_missing(const char *text, size_t length);
 
 /* "None": missing, but among labels that are words the name of a class. */

@@ -14,10 +14,14 @@
 #include <string.h>
 
 enum {
-    ID_LEAST_ROWS = 20,    /* fewer different values are no ids                                  */
-    NAME_SHOWN = 120,      /* bytes of a name in a remark that shows how to write it */
-    KEY_LEAST_REPEATS = 10 /* rows of each value of a column called id that is a category        */
+    ID_LEAST_ROWS = 20,     /* fewer different values are no ids                            */
+    NAME_SHOWN = 120,       /* bytes of a name in a remark that shows how to write it       */
+    MANY_VALUES = 64,       /* texts with more may be ids or free text                      */
+    KEY_LEAST_REPEATS = 10, /* rows of each value of a column called id that is a category  */
+    YEAR_LEAST = 1500,      /* numbers that count up between these are years, not ids       */
+    YEAR_MOST = 2200
 };
+static const double ID_LEAST_SHARE = 0.9; /* of different texts in an id's rows */
 
 typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_FORCED } role;
 
@@ -170,8 +174,17 @@ static bool ends_in_word(const char *name, const char *const *words, size_t n_wo
 
 static bool is_id_name(const char *name)
 {
-    static const char *const words[] = {"id", "uuid", "guid", "rowid", "unnamed: 0", "row names"};
+    static const char *const words[] = {"id",        "uuid",       "guid",
+                                        "rowid",     "unnamed: 0", "rownames",
+                                        "row names", "row_names",  "row.names"};
     return ends_in_word(name, words, DROVE_COUNT(words));
+}
+
+/* By its name, or first without a name, as R and pandas write the names of rows. */
+static bool is_id_column(const drove_table *t, size_t column)
+{
+    const char *name = t->name[column];
+    return is_id_name(name) || (t->has_header && column == 0 && strcmp(name, "column1") == 0);
 }
 
 static bool is_code_name(const char *name)
@@ -192,12 +205,12 @@ static drove_scan scan_of_forced(drove_column_type type)
     }
 }
 
-static drove_scan scan_of_sample(const drove_sample *s, const drove_scan_column *column,
-                                 const char *name)
+static drove_scan scan_of_sample(const drove_table *t, size_t i, const drove_sample *s)
 {
+    const drove_scan_column *column = &t->column[i];
     if (s->n_form[column->style.form] == s->n_present) {
         bool is_integer = s->n_integer == s->n_present && s->n_present > 0;
-        bool is_code = s->n_padded > 0 || is_id_name(name) || is_code_name(name);
+        bool is_code = s->n_padded > 0 || is_id_column(t, i) || is_code_name(t->name[i]);
         return is_integer && is_code ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
     }
     return s->n_date[column->order] == s->n_present ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
@@ -223,7 +236,7 @@ static void choose_scans(learner *l, bool has_comma)
         column->style = drove__sample_style(s, t->dialect.separator, has_comma);
         column->style.is_unit_optional = l->role[i] == ROLE_FORCED;
         column->order = l->order[i] != DROVE_N_DATE_ORDERS ? l->order[i] : order_of_sample(s);
-        if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(s, column, t->name[i]);
+        if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(t, i, s);
         if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
@@ -409,9 +422,12 @@ static drove_column_type type_of_text(const learner *l, size_t column, const dro
     if (c->n_distinct == 0 || (c->n_distinct == 1 && c->n_missing == 0))
         return DROVE_COLUMN_CONSTANT;
     if (is_boolean(&t->count[column].dictionary)) return DROVE_COLUMN_BOOLEAN;
-    if (is_many && s->n_words > 3 * s->n_present) return DROVE_COLUMN_FREE_TEXT;
-    bool is_unique = n_present >= ID_LEAST_ROWS && c->n_distinct >= n_present - n_present / 100;
-    bool is_key = is_id_name(c->name) && (is_many || n_present < KEY_LEAST_REPEATS * c->n_distinct);
+    bool has_many = c->n_distinct > MANY_VALUES;
+    if (has_many && s->n_words > 3 * s->n_present) return DROVE_COLUMN_FREE_TEXT;
+    bool is_unique =
+        n_present >= ID_LEAST_ROWS && (double)c->n_distinct >= ID_LEAST_SHARE * (double)n_present;
+    bool is_key =
+        is_id_column(t, column) && (has_many || n_present < KEY_LEAST_REPEATS * c->n_distinct);
     if (is_unique || is_key) return DROVE_COLUMN_ID;
     return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
 }
@@ -450,7 +466,9 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     const bool has_unit = t->column[column].style.unit != 0;
     if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
         return DROVE_COLUMN_BOOLEAN;
-    if (s->is_consecutive && s->n == t->n_rows && s->n >= ID_LEAST_ROWS) return DROVE_COLUMN_ID;
+    bool is_year = s->least >= YEAR_LEAST && s->most <= YEAR_MOST;
+    if (s->is_consecutive && !is_year && s->n == t->n_rows && s->n >= ID_LEAST_ROWS)
+        return DROVE_COLUMN_ID;
     return DROVE_COLUMN_NUMBER;
 }
 

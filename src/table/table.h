@@ -12,7 +12,7 @@
 #include "table/read.h"
 #include "table/schema.h"
 
-enum { DROVE_ONEHOT_DEFAULT = 64, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 1024 };
+enum { DROVE_ONEHOT_DEFAULT = 1024, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 1024 };
 
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {

@@ -14,9 +14,10 @@
 static void test_missing(void **state)
 {
     (void)state;
-    static const char *const missing[] = {"",     "NA",   "N/A",  "nan", "NaN",
-                                          "null", "NULL", "None", "?",   "-"};
-    static const char *const present[] = {"na", "none", "0", "--", "N", "nano", " ", "NAN"};
+    static const char *const missing[] = {"",     "NA", "N/A", "nan", "NaN", "null", "NULL",
+                                          "None", "?",  "-",   ".",   "n/a", "#N/A", "<NA>"};
+    static const char *const present[] = {"na",   "none", "0",   "--", "N",
+                                          "nano", " ",    "NAN", "..", "n.a"};
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
         assert_true(drove__cell_is_missing(missing[i], strlen(missing[i])));
     for (size_t i = 0; i < sizeof present / sizeof *present; i++)

@@ -131,6 +131,7 @@ static void test_sparse(void **state)
     drove_known_table known;
     drove_encoded x;
     drove_table_options opt = options_of("sparse", "y");
+    opt.onehot = 64;
     FILE *file = fopen("sparse", "w");
     assert_non_null(file);
     fputs("year,town,y\n", file);

@@ -93,6 +93,18 @@ static void all_different(unsigned row, char *into)
 {
     sprintf(into, "A/%u", row * 7919);
 }
+static void nearly_different(unsigned row, char *into)
+{
+    sprintf(into, "B/%u", row * 7919 % 370);
+}
+static void often_different(unsigned row, char *into)
+{
+    sprintf(into, "B/%u", row * 7919 % 340);
+}
+static void year(unsigned row, char *into)
+{
+    sprintf(into, "%u", row + 1620);
+}
 static void consecutive(unsigned row, char *into)
 {
     sprintf(into, "%u", row + 17);
@@ -138,9 +150,13 @@ static void test_types(void **state)
     expect_type("x", date, DROVE_COLUMN_DATE);
     expect_type("x", time_of_day, DROVE_COLUMN_DATE);
     expect_type("x", word, DROVE_COLUMN_CATEGORY);
-    expect_type("x", many_words, DROVE_COLUMN_HASHED);
+    expect_type("x", many_words, DROVE_COLUMN_CATEGORY);
     expect_type("x", all_different, DROVE_COLUMN_ID);
+    expect_type("x", nearly_different, DROVE_COLUMN_ID);
+    expect_type("x", often_different, DROVE_COLUMN_CATEGORY);
     expect_type("x", consecutive, DROVE_COLUMN_ID);
+    expect_type("x", year, DROVE_COLUMN_NUMBER);
+    expect_type("row.names", scattered, DROVE_COLUMN_ID);
     expect_type("id", scattered, DROVE_COLUMN_ID);
     expect_type("shop_id", small, DROVE_COLUMN_CATEGORY);
     expect_type("valid", scattered, DROVE_COLUMN_NUMBER); /* "id" is no word of it */
@@ -298,6 +314,24 @@ static void test_row_names(void **state)
     drove__known_table_fini(&known);
 }
 
+/* A first column without a name, as R and pandas write it, in an order of its own. */
+static void test_unnamed(void **state)
+{
+    (void)state;
+    drove_known_table known;
+    drove_table_options opt = options_of("unnamed", "y");
+    FILE *file = fopen("unnamed", "w");
+    assert_non_null(file);
+    fputs("\"\",\"x\",\"\",\"y\"\n", file);
+    for (unsigned row = 0; row < ROWS; row++)
+        fprintf(file, "\"%u\",%u,%u,%u\n", row * 7919 % 997, row % 7, row * 31 % 997, row % 2);
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "column1")->type, DROVE_COLUMN_ID);
+    assert_int_equal(column_of(&known, "column3")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
+}
+
 static void test_wide(void **state)
 {
     (void)state;
@@ -327,6 +361,6 @@ int main(void)
         cmocka_unit_test(test_types),     cmocka_unit_test(test_widening),
         cmocka_unit_test(test_options),   cmocka_unit_test(test_wrong_options),
         cmocka_unit_test(test_odd_names), cmocka_unit_test(test_row_names),
-        cmocka_unit_test(test_wide)};
+        cmocka_unit_test(test_wide),      cmocka_unit_test(test_unnamed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
