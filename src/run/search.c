@@ -29,6 +29,7 @@ enum {
     MOST_ROWS_ON_ALL = 3000, /* a smaller table is trained on all rows for the length found */
     MOST_KEY_VALUES = 4096,
     LEAST_KEY_VALUES = 100, /* of a column of whole numbers */
+    LEAST_ID_VALUES = 20,   /* of ids that may be numbers */
     MOST_WEIGHTS = 1 << 22,
     MOST_FEATURES_PER_ROW = 10, /* the first candidate has any number */
     MOST_ENCODINGS = 8
@@ -46,6 +47,7 @@ typedef struct candidate {
     unsigned width; /* units of its first layer; 0: linear */
     unsigned bins;  /* of number columns (table/schema.h) */
     bool keys;      /* columns of repeated keys are categories */
+    bool ids;       /* ids that are whole numbers are numbers: their order may be one in time */
     double decay;   /* --weight-decay, unless it is given */
 } candidate;
 
@@ -54,9 +56,11 @@ static const candidate candidates[] = {
     {.model = LINEAR},
     {.model = LINEAR, .bins = 16},
     {.model = LINEAR, .keys = true},
+    {.model = LINEAR, .ids = true},
     {.model = "mlp:64", .width = 64, .decay = 1e-3},
     {.model = "mlp:64", .width = 64, .bins = 32, .decay = 1e-3},
     {.model = "mlp:64", .width = 64, .keys = true},
+    {.model = "mlp:64", .width = 64, .ids = true, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .bins = 32, .decay = 1e-3},
     {.model = "mlp:128,128,128", .width = 128},
@@ -131,7 +135,7 @@ unsigned drove__search_choose(const drove_search *s, double tolerance)
 
 typedef struct encoding { /* the data as some candidates see them */
     unsigned bins;
-    bool keys;
+    bool keys, ids;
     char spec[DROVE_TEXT_SIZE]; /* --data that gives it */
     drove_data *data;           /* at most MOST_ROWS rows; targets standardised */
 } encoding;
@@ -174,16 +178,26 @@ static bool is_key(const drove_column *c, uint64_t n_rows)
            c->n_distinct >= LEAST_KEY_VALUES && 3 * c->n_distinct <= n_rows;
 }
 
-/* "nr:category+id:category"; false: there are none, or they are too many to name. */
-static bool list_keys(const drove_schema *schema, char *into, size_t size)
+static bool is_numbered(const drove_column *c, uint64_t n_rows)
+{
+    (void)n_rows;
+    return c->type == DROVE_COLUMN_ID && c->is_whole &&
+           c->n_distinct >= LEAST_ID_VALUES;
+}
+
+/* "nr:category+id:category" of the wanted columns; false: there are none, or they are too many to
+ * name. */
+static bool list_columns(const drove_schema *schema,
+                         bool (*is_wanted)(const drove_column *, uint64_t), const char *type,
+                         char *into, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         char name[DROVE_TEXT_SIZE];
-        if (!is_key(c, schema->n_rows)) continue;
-        int n = snprintf(into + used, size - used, "%s%s:category", used > 0 ? "+" : "",
-                         drove__spec_escape(c->name, name, sizeof name));
+        if (!is_wanted(c, schema->n_rows)) continue;
+        int n = snprintf(into + used, size - used, "%s%s:%s", used > 0 ? "+" : "",
+                         drove__spec_escape(c->name, name, sizeof name), type);
         if (n < 0 || (size_t)n >= size - used) return false;
         used += (size_t)n;
     }
@@ -204,19 +218,22 @@ static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEX
     const char *given = s->run->opt.data;
     const drove_data *plain = s->encoding[0].data;
     const drove_schema *schema = plain != NULL ? plain->storage->schema : NULL;
-    char keys[DROVE_TEXT_SIZE], number[24];
+    char types[DROVE_TEXT_SIZE], number[24];
     snprintf(spec, DROVE_TEXT_SIZE, "%s", given);
-    if (c->bins == 0 && !c->keys) return true;
+    if (c->bins == 0 && !c->keys && !c->ids) return true;
     if (schema == NULL || (c->bins > 0 && (has_key(given, "bins") || !has_numbers(schema))))
         return false;
     snprintf(number, sizeof number, "%u", c->bins);
     if (c->bins > 0 && !add_key(spec, "bins", number)) return false;
-    if (!c->keys) return true;
-    if (has_key(given, "types") || has_key(given, "onehot") || has_key(given, "columns") ||
-        !list_keys(schema, keys, sizeof keys))
+    if (!c->keys && !c->ids) return true;
+    if (has_key(given, "types") || has_key(given, "columns")) return false;
+    if (c->ids)
+        return list_columns(schema, is_numbered, "number", types, sizeof types) &&
+               add_key(spec, "types", types);
+    if (has_key(given, "onehot") || !list_columns(schema, is_key, "category", types, sizeof types))
         return false;
     snprintf(number, sizeof number, "%d", MOST_KEY_VALUES);
-    return add_key(spec, "types", keys) && add_key(spec, "onehot", number);
+    return add_key(spec, "types", types) && add_key(spec, "onehot", number);
 }
 
 /* Value k of each example becomes one with mean 0 and deviation 1. */
@@ -288,10 +305,11 @@ static drove_status find_encoding(search *s, const candidate *c, encoding **out)
     encoding *e = &s->encoding[s->n_encodings];
     *out = NULL;
     for (size_t i = 0; i < s->n_encodings; i++)
-        if (s->encoding[i].bins == c->bins && s->encoding[i].keys == c->keys)
+        if (s->encoding[i].bins == c->bins && s->encoding[i].keys == c->keys &&
+            s->encoding[i].ids == c->ids)
             *out = &s->encoding[i];
     if (*out != NULL || s->n_encodings == MOST_ENCODINGS) return DROVE_OK;
-    *e = (encoding){.bins = c->bins, .keys = c->keys};
+    *e = (encoding){.bins = c->bins, .keys = c->keys, .ids = c->ids};
     if (!encode_spec(s, c, e->spec)) return DROVE_OK;
     s->n_encodings++;
     DROVE_TRY(read_encoding(s, e));
@@ -344,7 +362,9 @@ static drove_status list_candidates(search *s)
         if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
         drove_candidate_result *r = &out->candidate[out->n];
         snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
-                 c->keys ? " keys" : "");
+                 c->keys  ? " keys"
+                 : c->ids ? " ids"
+                          : "");
         s->sees[out->n] = e;
         s->of[out->n++] = c;
     }
@@ -394,6 +414,7 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     drove_options opt;
     drove_trial_result trial;
     trial_options(s, i, division, &opt);
+    standardise_values(s->sees[i]->data); /* the run before used units of its own */
     DROVE_TRY(drove__run_trial(&opt, s->sees[i]->data, &trial));
     /* also between two trials */
     *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->run) != 0;

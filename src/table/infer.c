@@ -439,7 +439,9 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
     c->n_distinct = d->n;
     if (d->is_full)
         DROVE_TRY(drove__table_count_distinct(t, t->column[column].slot, &c->n_distinct));
+    const drove_sample *s = &l->sample[column];
     c->type = type_of_text(l, column, c, t->n_rows - c->n_missing);
+    c->is_whole = c->type == DROVE_COLUMN_ID && s->n_integer == s->n_present;
     c->has_missing = c->n_missing > 0;
     if (c->type == DROVE_COLUMN_HASHED) c->n_hash = (uint32_t)l->opt->hash;
     if (c->type == DROVE_COLUMN_CATEGORY) return set_values(c, d);
@@ -497,6 +499,7 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     if (c->is_distinct_least) c->n_distinct = DROVE_DISTINCT_MOST;
     c->has_missing = c->n_missing > 0;
     c->has_time = t->count[column].has_time;
+    c->is_whole = c->type == DROVE_COLUMN_ID;
     if (c->type == DROVE_COLUMN_NUMBER) c->unit = t->column[column].style.unit;
     if (c->type == DROVE_COLUMN_DATE) c->order = t->column[column].order;
     if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;

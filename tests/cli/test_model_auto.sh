@@ -56,6 +56,20 @@ grep -q 'types=who:category' keys/run.json || fail "expected the encoding in --d
 run_for 0 eval keys/model.safetensors --data keys.csv --label y
 run_for 0 predict keys/model.safetensors --data keys.csv
 
+# Candidates are compared in one unit, whatever runs came before: the same guess has the same loss on the same divisions.
+awk 'BEGIN { srand(9); print "x,z,y"; for (i = 0; i < 120; i++) { x = rand(); print x "," rand() "," exp(6 * x * rand()) } }' >tail.csv
+run_for 0 train tail.csv --label y --threads 1 --json
+tr -d '\n' <out.txt | grep -o '"divisions": [0-9]*,[^}]*"constant_loss": [0-9.]*' |
+    awk '{ n = $2 + 0; if (n in guess && (guess[n] - $NF) ^ 2 > 1e-10) exit 1; guess[n] = $NF; seen++ } END { if (seen < 5) exit 1 }' ||
+    fail "guesses: $(cat out.txt)"
+
+# An id in the order of time is a number to some candidates.
+awk 'BEGIN { srand(4); print "id,x,y"; for (i = 0; i < 200; i++) print 1000 + 7 * (i * 37 % 200) "," rand() "," i * 37 % 200 + 9 * rand() }' >ids.csv
+run_for 0 train ids.csv --label y --threads 1 --out ids
+grep -q 'model: .* ids chosen' err.txt || fail "expected ids: $(cat err.txt)"
+grep -q 'types=id:number' ids/run.json || fail "expected the encoding in --data: $(cat ids/run.json)"
+run_for 0 predict ids/model.safetensors --data ids.csv
+
 # What is not compared: a given model, the classic defaults, a given step size, a few rows, other formats, a pipe.
 for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do
     # shellcheck disable=SC2086
