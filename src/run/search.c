@@ -29,7 +29,7 @@ enum {
     MOST_ROWS_ON_ALL = 3000, /* a smaller table is trained on all rows for the length found */
     MOST_KEY_VALUES = 4096,
     LEAST_KEY_VALUES = 100, /* of a column of whole numbers */
-    LEAST_ID_VALUES = 20,   /* of ids that may be numbers */
+    LEAST_ID_VALUES = 20,   /* of ids and codes that may be numbers */
     MOST_WEIGHTS = 1 << 22,
     MOST_FEATURES_PER_ROW = 10, /* the first candidate has any number */
     MOST_ENCODINGS = 8
@@ -47,7 +47,7 @@ typedef struct candidate {
     unsigned width; /* units of its first layer; 0: linear */
     unsigned bins;  /* of number columns (table/schema.h) */
     bool keys;      /* columns of repeated keys are categories */
-    bool ids;       /* ids that are whole numbers are numbers: their order may be one in time */
+    bool ids;       /* whole-number ids and codes are numbers: their order may say something */
     double decay;   /* --weight-decay, unless it is given */
 } candidate;
 
@@ -181,8 +181,9 @@ static bool is_key(const drove_column *c, uint64_t n_rows)
 static bool is_numbered(const drove_column *c, uint64_t n_rows)
 {
     (void)n_rows;
-    return c->type == DROVE_COLUMN_ID && c->is_whole &&
-           c->n_distinct >= LEAST_ID_VALUES;
+    bool is_text = c->type == DROVE_COLUMN_ID || c->type == DROVE_COLUMN_CATEGORY ||
+                   c->type == DROVE_COLUMN_HASHED;
+    return is_text && c->is_whole && c->n_distinct >= LEAST_ID_VALUES;
 }
 
 /* "nr:category+id:category" of the wanted columns; false: there are none, or they are too many to

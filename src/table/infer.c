@@ -441,7 +441,7 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
         DROVE_TRY(drove__table_count_distinct(t, t->column[column].slot, &c->n_distinct));
     const drove_sample *s = &l->sample[column];
     c->type = type_of_text(l, column, c, t->n_rows - c->n_missing);
-    c->is_whole = c->type == DROVE_COLUMN_ID && s->n_integer == s->n_present;
+    c->is_whole = s->n_integer == s->n_present;
     c->has_missing = c->n_missing > 0;
     if (c->type == DROVE_COLUMN_HASHED) c->n_hash = (uint32_t)l->opt->hash;
     if (c->type == DROVE_COLUMN_CATEGORY) return set_values(c, d);

@@ -67,7 +67,7 @@ typedef struct drove_column {
     /* for people; of the training data, not in the model file */
     uint64_t n_missing, n_distinct;
     bool     is_distinct_least; /* n_distinct or more */
-    bool     is_whole;          /* number, id: those of the sample are integers */
+    bool     is_whole;          /* number, id, category: those of the sample are integers */
     char     examples[DROVE_EXAMPLES_SIZE];
 } drove_column;
 

@@ -70,6 +70,11 @@ grep -q 'model: .* ids chosen' err.txt || fail "expected ids: $(cat err.txt)"
 grep -q 'types=id:number' ids/run.json || fail "expected the encoding in --data: $(cat ids/run.json)"
 run_for 0 predict ids/model.safetensors --data ids.csv
 
+# So is a code: the numbers of places from the coast to the hills say more than the names.
+awk 'BEGIN { srand(3); print "zip,x,y"; for (i = 0; i < 200; i++) printf "%05d,%g,%g\n", 100 + i * 37 % 60, rand(), i * 37 % 60 + 9 * rand() }' >codes.csv
+run_for 0 train codes.csv --label y --threads 1 --out codes
+grep -q 'types=zip:number' codes/run.json || fail "expected the code as a number: $(cat err.txt)"
+
 # What is not compared: a given model, the classic defaults, a given step size, a few rows, other formats, a pipe.
 for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do
     # shellcheck disable=SC2086
