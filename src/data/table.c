@@ -135,6 +135,24 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
     return add_text(f, cell);
 }
 
+/* A name or a date is no class: a model of as many classes as rows learns nothing, for hours. */
+static drove_status check_classes(const table_file *f)
+{
+    enum { MANY = 100, LEAST_ROWS = 2 };
+    const drove_storage *s = f->storage;
+    const drove_table *t = &f->known.table;
+    bool is_asked = drove__spec_get(f->spec, "target", NULL) != NULL ||
+                    drove__spec_get(f->spec, "classes", NULL) != NULL;
+    if (f->like != NULL || is_asked || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
+        return DROVE_OK;
+    if (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: column \"%.80s\": expected classes with at least %d rows on average, "
+                       "found %zu different labels in %zu rows (--label names another column, "
+                       "?target=class takes them)",
+                       t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
+}
+
 static drove_status read_one_label(table_file *f)
 {
     const drove_table *t = &f->known.table;
@@ -145,7 +163,8 @@ static drove_status read_one_label(table_file *f)
         if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
         if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
     }
-    return drove__labels_finish(f->labels, f->spec, t->path, f->storage);
+    DROVE_TRY(drove__labels_finish(f->labels, f->spec, t->path, f->storage));
+    return check_classes(f);
 }
 
 /* ---- several columns ---- */

@@ -85,6 +85,22 @@ static void expect_kind(unsigned first, unsigned last, unsigned (*n_rows)(unsign
     drove_data_destroy(d);
 }
 
+/* Names are no classes, unless they are asked for. */
+static void test_names_as_label(void **state)
+{
+    (void)state;
+    FILE *file = fopen("names.csv", "w");
+    assert_non_null(file);
+    fputs("x,y\n", file);
+    for (unsigned i = 0; i < 400; i++) fprintf(file, "%u,name %u\n", i % 7, i * 31 % 202);
+    assert_int_equal(fclose(file), 0);
+    expect_refusal("names.csv?label=y", NULL, DROVE_E_DATA, "\"y\"", "found 202 different labels",
+                   "400 rows", NULL);
+    drove_data *d = open_data("table:names.csv?label=y&target=class");
+    assert_int_equal(d->storage->n_classes, 202);
+    drove_data_destroy(d);
+}
+
 static unsigned one(unsigned label)
 {
     return label > 0;
@@ -338,18 +354,13 @@ static void test_real_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain),
-                                       cmocka_unit_test(test_numeric_label),
-                                       cmocka_unit_test(test_none),
-                                       cmocka_unit_test(test_whole_numbers),
-                                       cmocka_unit_test(test_label_sets),
-                                       cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_values_of_shards),
-                                       cmocka_unit_test(test_by_name),
-                                       cmocka_unit_test(test_without_labels),
-                                       cmocka_unit_test(test_schema_follows),
-                                       cmocka_unit_test(test_paths),
-                                       cmocka_unit_test(test_wrong_keys),
-                                       cmocka_unit_test(test_real_tables)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),          cmocka_unit_test(test_numeric_label),
+        cmocka_unit_test(test_none),           cmocka_unit_test(test_names_as_label),
+        cmocka_unit_test(test_whole_numbers),  cmocka_unit_test(test_label_sets),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_values_of_shards),
+        cmocka_unit_test(test_by_name),        cmocka_unit_test(test_without_labels),
+        cmocka_unit_test(test_schema_follows), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_wrong_keys),     cmocka_unit_test(test_real_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
