@@ -135,7 +135,8 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
     return add_text(f, cell);
 }
 
-/* A name or a date is no class: a model of as many classes as rows learns nothing, for hours. */
+/* A name or a date is no class: a model of as many classes as rows learns nothing, for hours.  The
+ * last column, taken for the label because none was named, may be anything. */
 static drove_status check_classes(const table_file *f)
 {
     enum { MANY = 100, LEAST_ROWS = 2 };
@@ -143,7 +144,8 @@ static drove_status check_classes(const table_file *f)
     const drove_table *t = &f->known.table;
     bool is_asked = drove__spec_get(f->spec, "target", NULL) != NULL ||
                     drove__spec_get(f->spec, "classes", NULL) != NULL;
-    if (f->like != NULL || is_asked || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
+    bool is_named = drove__spec_get(f->spec, "label", NULL) != NULL;
+    if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
         return DROVE_OK;
     if (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,

@@ -99,6 +99,9 @@ static void test_names_as_label(void **state)
     drove_data *d = open_data("table:names.csv?label=y&target=class");
     assert_int_equal(d->storage->n_classes, 202);
     drove_data_destroy(d);
+    d = open_data("table:names.csv"); /* to look at */
+    assert_int_equal(d->storage->n_classes, 202);
+    drove_data_destroy(d);
 }
 
 static unsigned one(unsigned label)
