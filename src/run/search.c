@@ -22,9 +22,8 @@ enum {
     LEAST_ROWS = 40,   /* fewer: the first candidate, without a comparison */
     MOST_HELD_ROWS = 3000,
     WANTED_HELD_ROWS = 2000, /* of all divisions together */
-    MOST_DIVISIONS = 6,
-    PATIENCE = 3,      /* evaluations */
-    ALL_DIVISIONS = 2, /* tried by all candidates; then the better ones go on */
+    PATIENCE = 3,            /* evaluations */
+    ALL_DIVISIONS = 2,       /* tried by all candidates; then the better ones go on */
     MOST_FINALISTS = 5,
     MOST_ROWS_ON_ALL = 3000, /* a smaller table is trained on all rows for the length found */
     MOST_KEY_VALUES = 4096,
@@ -113,8 +112,23 @@ double drove__search_constant(const drove_run *run)
     return NAN;
 }
 
+/* Of the mean difference of two candidates' losses; 0: too few divisions, or losses that are not
+ * finite. */
+static double standard_error(const drove_candidate_result *a, const drove_candidate_result *b)
+{
+    const unsigned n = a->n_tried, least = 3;
+    double squares = 0.0;
+    for (unsigned i = 0; i < n; i++) {
+        double d = (a->loss_of[i] - b->loss_of[i]) - (a->loss - b->loss);
+        squares += d * d;
+    }
+    if (n < least || !isfinite(squares)) return 0.0;
+    return sqrt(squares / (double)(n - 1) / (double)n);
+}
+
 unsigned drove__search_choose(const drove_search *s, double tolerance)
 {
+    const drove_candidate_result *winner = NULL;
     double best = INFINITY;
     double constant = NAN;
     unsigned most = 0;
@@ -122,12 +136,17 @@ unsigned drove__search_choose(const drove_search *s, double tolerance)
         if (s->candidate[i].n_tried > most) most = s->candidate[i].n_tried;
     for (unsigned i = 0; i < s->n; i++) {
         if (s->candidate[i].n_tried != most) continue;
-        best = fmin(best, s->candidate[i].loss);
         constant = s->candidate[i].constant_loss;
+        if (!(s->candidate[i].loss < best)) continue;
+        winner = &s->candidate[i];
+        best = winner->loss;
     }
     double room = constant > best ? tolerance * (constant - best) : 0.0;
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->candidate[i].n_tried == most && s->candidate[i].loss <= best + room) return i;
+    for (unsigned i = 0; i < s->n && winner != NULL; i++) {
+        const drove_candidate_result *c = &s->candidate[i];
+        if (c->n_tried != most) continue;
+        if (c->loss <= best + fmax(room, standard_error(c, winner))) return i;
+    }
     return 0;
 }
 
@@ -380,7 +399,8 @@ static void plan_divisions(search *s)
     size_t divisions = held > 0 ? (WANTED_HELD_ROWS + held - 1) / held : 1;
     out->n_rows = n;
     out->n_held = held;
-    out->n_divisions = (unsigned)(divisions < MOST_DIVISIONS ? divisions : MOST_DIVISIONS);
+    out->n_divisions =
+        (unsigned)(divisions < DROVE_MOST_DIVISIONS ? divisions : DROVE_MOST_DIVISIONS);
 }
 
 /* What a trial run takes of the run's options: the problem and the method. */
@@ -421,6 +441,7 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->run) != 0;
     if (*is_interrupted) return DROVE_OK;
     double epochs = isfinite(trial.best_epochs) ? trial.best_epochs : 1.0;
+    r->loss_of[r->n_tried] = trial.best_loss;
     double n = r->n_tried++;
     r->loss = (r->loss * n + trial.best_loss) / (n + 1.0);
     r->constant_loss = (r->constant_loss * n + trial.constant_loss) / (n + 1.0);

@@ -16,13 +16,14 @@
 
 typedef struct drove_run drove_run;
 
-enum { DROVE_MOST_CANDIDATES = 24, DROVE_CANDIDATE_TEXT_SIZE = 64 };
+enum { DROVE_MOST_CANDIDATES = 24, DROVE_MOST_DIVISIONS = 6, DROVE_CANDIDATE_TEXT_SIZE = 64 };
 
 typedef struct drove_candidate_result {
     char name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
     /* means over the divisions it was tried on; constant: of guessing the mean, or the shares of
      * the classes; NaN for label sets */
     double   loss, constant_loss, epochs, log_lr;
+    double   loss_of[DROVE_MOST_DIVISIONS]; /* [n_tried] the best loss on each division */
     unsigned n_tried;
 } drove_candidate_result;
 
@@ -37,7 +38,10 @@ typedef struct drove_search { /* n 0: nothing was compared */
 } drove_search;
 
 /* The choice: the first candidate, simplest first, whose loss is within `tolerance` of the best's
- * progress from the constant guess.  Only those tried on most divisions count. */
+ * progress from the constant guess, or within a standard error of the best's: the deviation of
+ * their differences over at least three divisions, by the root of the number of divisions (Breiman
+ * et al., Classification and Regression Trees, 1984, section 3.4.3).  Only those tried on most
+ * divisions count. */
 unsigned drove__search_choose(const drove_search *search, double tolerance);
 
 /* Mean loss of a constant guess on the run's validation examples; NaN: none, or label sets. */
