@@ -200,7 +200,7 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
         if (!foreign_flag(args, given, n, next)) unknown_flag(args, given, n);
         return false;
     }
-    if (flag.value_name == NULL && value != NULL) {
+    if (flag.value_name == NULL && value != NULL && !flag.of_run) {
         refuse(args, "--%.*s: expected no value, found \"%s\"", (int)n, given, value);
         return false;
     }
@@ -211,8 +211,11 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
         }
         value = argv[++*at];
     }
-    args->option[args->n_options++] =
-        (cli_option){flag.name, value != NULL ? value : "", flag.of_run};
+    args->option[args->n_options++] = (cli_option){flag.name,
+                                                   value != NULL ? value
+                                                   : flag.of_run ? "yes"
+                                                                 : "",
+                                                   flag.of_run};
     return true;
 }
 

@@ -91,10 +91,17 @@ static void offer_flags(const cli_command *command, const char *begun)
 /* Is this a flag that takes the next word as its value? */
 static bool takes_value(const cli_command *command, const char *word)
 {
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
     if (strncmp(word, "--", 2) != 0 || strchr(word, '=') != NULL || word[2] == '\0') return false;
     for (size_t i = 0; i < command->n_flags; i++) {
         if (strcmp(command->flag[i].name, word + 2) == 0)
             return command->flag[i].value_name != NULL;
+    }
+    for (size_t i = 0; i < n_options; i++) {
+        char flag[DROVE_FLAG_SIZE];
+        if (strcmp(drove_flag_text(info[i].name, flag), word) == 0 && info[i].value_name == NULL)
+            return false;
     }
     return command->takes_options && strcmp(word, "--help") != 0;
 }

@@ -18,6 +18,7 @@ drove_require(jansson libjansson-dev)
 drove_require(libfyaml libfyaml-dev)
 drove_require(libprotobuf-c libprotobuf-c-dev)
 drove_require(zlib zlib1g-dev)
+drove_require(libxxhash libxxhash-dev)
 
 find_program(DROVE_PROTOC_C protoc-c)
 if(NOT DROVE_PROTOC_C)

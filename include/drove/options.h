@@ -70,10 +70,11 @@ typedef struct drove_options {
     uint64_t eval_examples;             /* training examples of an evaluation; 0 = all */
     char     metrics[DROVE_TEXT_SIZE];  /* of the summary: auto, none */
     uint64_t seed;
-    char     out[DROVE_TEXT_SIZE];      /* folder, "auto"; "" = no files */
-    char     resume[DROVE_TEXT_SIZE];   /* folder to continue in; "" = a new run */
-    char     timeline[DROVE_TEXT_SIZE]; /* file; "" = timeline.json in .out */
-    char save_every[DROVE_TEXT_SIZE];   /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
+    char     out[DROVE_TEXT_SIZE];          /* folder, "auto"; "" = no files */
+    char     resume[DROVE_TEXT_SIZE];       /* folder to continue in; "" = a new run */
+    char     data_changed[DROVE_TEXT_SIZE]; /* "yes": the data of --resume may be others */
+    char     timeline[DROVE_TEXT_SIZE];     /* file; "" = timeline.json in .out */
+    char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
 } drove_options;
 
 typedef enum drove_option_kind {
@@ -90,7 +91,7 @@ typedef struct drove_option_info {
     const char       *default_text; /* as typed on the command line */
     const char       *program_text; /* default of the program where it has its own; else NULL */
     double            least, most;  /* range of a number, inclusive */
-    const char       *value_name;   /* "SPEC", "N", "NUMBER", "DIR" */
+    const char *value_name; /* "SPEC", "N", "NUMBER", "DIR"; NULL: a switch, "yes" if it is given */
     const char *list; /* registry of its names ("strategies") for help and completion; NULL: none */
     /* word for the empty text ("auto", "none"); NULL: there is none */
     const char *empty_word;

@@ -97,6 +97,9 @@ typedef struct drove_writer drove_writer;
 drove_status drove__writer_create(const char *path, drove_writer **out);
 FILE *drove__writer_stream(drove_writer *w); /* for fprintf; its failures are reported by commit */
 drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size_bytes);
+/* Hands all that was written to the system.  *path: where it can be read until w is committed or
+ * aborted; NULL: the target is no regular file.  Errors: DROVE_E_IO. */
+drove_status drove__writer_flush(drove_writer *w, const char **path);
 /* Makes the file appear; frees w even on failure.
  * Errors: DROVE_E_IO (also a full disk). */
 drove_status drove__writer_commit(drove_writer *w);

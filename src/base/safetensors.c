@@ -5,13 +5,17 @@
  *               "data_offsets": [begin, end]}, ...}; blanks may follow
  *   the rest    the tensors; offsets count from here and leave no byte out
  *
+ * What we write has checksums (safetensors_sums.h); files without them are read too.
+ *
  * Files are not trusted: memory is allocated only after the file is known to be long enough to need
  * it, and every sum and product is checked for overflow.
  */
 #include "base/safetensors.h"
 
+#include "base/checksum.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/safetensors_sums.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,10 +27,11 @@
 #endif
 
 #define HEADER_MOST_BYTES ((uint64_t)100 << 20)
+#define PART_BYTES        ((size_t)256 << 10)
 
 enum { LENGTH_BYTES = 8, NAME_SHOWN = 64 };
 
-static const char metadata_name[] = "__metadata__";
+static const char metadata_name[] = DROVE_METADATA_NAME;
 
 static const struct type_facts {
     const char *name;
@@ -59,6 +64,12 @@ static drove_status fail_to_describe(const char *path, const char *what, const c
                        what, NAME_SHOWN, name);
 }
 
+static drove_status fail_to_list(const char *path, json_t *list)
+{
+    json_decref(list);
+    return drove__fail_nomem(path, 0);
+}
+
 /* Adds "name": {dtype, shape, data_offsets} and moves *offset past the tensor. */
 static drove_status describe_tensor(json_t *header, const char *path, const drove_tensor *t,
                                     size_t *offset)
@@ -73,12 +84,13 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
         return drove__fail(DROVE_E_ARG, "%s: tensor \"%s\" is too large", path, t->name);
     }
     json_t *shape = json_array();
-    for (unsigned i = 0; i < t->rank; i++) {
-        json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-    }
+    for (unsigned i = 0; i < t->rank; i++)
+        if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) != 0)
+            return fail_to_list(path, shape);
     json_t *description =
         json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_facts[t->type].name, "shape", shape,
                   "data_offsets", (json_int_t)*offset, (json_int_t)end);
+    if (description == NULL) return drove__fail_nomem(path, 0);
     if (json_object_set_new(header, t->name, description) != 0) {
         return fail_to_describe(path, "tensor", t->name);
     }
@@ -119,12 +131,29 @@ static drove_status write_all(drove_writer *w, const char *header, const drove_t
     return DROVE_OK;
 }
 
+/* Before the file takes its name: is what was written a file with these tensors? */
+static drove_status check_written(drove_writer *w, size_t n_tensors)
+{
+    const char *path;
+    drove_safetensors st;
+    DROVE_TRY(drove__writer_flush(w, &path));
+    if (path == NULL) return DROVE_OK; /* a pipe */
+    drove_status status = drove__safetensors_open(path, NULL, 0, &st);
+    if (status != DROVE_OK) return drove__fail_in(status, "reading what was written");
+    bool is_whole = st.n_tensors == n_tensors && st.is_checked;
+    drove__safetensors_fini(&st);
+    if (is_whole) return DROVE_OK;
+    return drove__fail(DROVE_E_IO, "%s: expected %zu tensors as they were written, found others",
+                       path, n_tensors);
+}
+
 static drove_status write_file(const char *path, const char *header, const drove_tensor *tensor,
                                size_t n_tensors)
 {
     drove_writer *w;
     DROVE_TRY(drove__writer_create(path, &w));
     drove_status status = write_all(w, header, tensor, n_tensors);
+    if (status == DROVE_OK) status = check_written(w, n_tensors);
     if (status == DROVE_OK) return drove__writer_commit(w);
     drove__writer_abort(w);
     return status;
@@ -142,6 +171,7 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
     for (size_t i = 0; i < n_tensors && status == DROVE_OK; i++) {
         status = describe_tensor(header, path, &tensor[i], &offset);
     }
+    if (status == DROVE_OK) status = drove__sums_add(header, path, tensor, n_tensors);
     if (status == DROVE_OK) {
         text = json_dumps(header, JSON_COMPACT);
         status =
@@ -165,6 +195,8 @@ typedef struct loading {
     bool is_some; /* only tensors called name[n_names] */
     const char *const *name;
     size_t n_names;
+    json_t *sums;        /* of the tensors' bytes; NULL: a file without checksums */
+    drove_checksum *sum; /* of the one that is read */
     drove_safetensors st;
 } loading;
 
@@ -381,6 +413,20 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
     return DROVE_OK;
 }
 
+/* A tensor's bytes, and whether they are those that were written: in parts, which are still in the
+ * cache when they are summed. */
+static drove_status read_tensor(loading *l, const char *name, char *into, size_t size_bytes)
+{
+    if (l->sums == NULL) return drove__reader_read(l->reader, into, size_bytes);
+    drove__checksum_reset(l->sum);
+    for (size_t done = 0; done < size_bytes; done += PART_BYTES) {
+        size_t n = size_bytes - done < PART_BYTES ? size_bytes - done : PART_BYTES;
+        DROVE_TRY(drove__reader_read(l->reader, into + done, n));
+        drove__checksum_add(l->sum, into + done, n);
+    }
+    return drove__sums_check(l->sums, l->path, name, drove__checksum_value(l->sum));
+}
+
 static drove_status read_spans(loading *l, const span *spans)
 {
     size_t at = 0;
@@ -392,7 +438,7 @@ static drove_status read_spans(loading *l, const span *spans)
             DROVE_TRY(drove__reader_skip(l->reader, size_bytes));
             continue;
         }
-        DROVE_TRY(drove__reader_read(l->reader, l->st.data + at, size_bytes));
+        DROVE_TRY(read_tensor(l, t->name, l->st.data + at, size_bytes));
         t->bytes = l->st.data + at;
         at += pad_to_line(size_bytes);
     }
@@ -436,11 +482,16 @@ static drove_status load(loading *l, drove_safetensors *out)
     DROVE_TRY(drove__reader_open(l->path, &l->reader));
     drove_status status = check_plain(l);
     if (status == DROVE_OK) status = read_header(l, &header);
+    if (status == DROVE_OK) status = drove__sums_take(header, l->path, &l->sums);
+    if (status == DROVE_OK) status = drove__checksum_begin(&l->sum);
+    l->st.is_checked = l->sums != NULL;
     if (status == DROVE_OK) status = read_descriptions(l, header);
     if (status == DROVE_OK) status = read_data(l);
     if (status == DROVE_OK) *out = l->st;
     else drove__safetensors_fini(&l->st);
     json_decref(header);
+    json_decref(l->sums);
+    drove__checksum_end(l->sum);
     free(l->begin);
     free(l->end);
     drove__reader_close(l->reader);

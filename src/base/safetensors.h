@@ -2,14 +2,17 @@
  * little-endian tensors.
  *
  * Writing is atomic (base/file.h).  Reading checks every size against the file before it is used:
- * header length, offsets inside the file, no overlap, no hole, shape x type = bytes.  A file may be
- * gzip-compressed, unless its tensors are read by their offsets.
+ * header length, offsets inside the file, no overlap, no hole, shape x type = bytes.  What was
+ * written here has checksums of the header and of each tensor: the header is checked, and every
+ * tensor that is loaded.  A file may be gzip-compressed, unless its tensors are read by their
+ * offsets.
  */
 #ifndef DROVE_BASE_SAFETENSORS_H
 #define DROVE_BASE_SAFETENSORS_H
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,12 +47,13 @@ typedef struct drove_safetensors {
     drove_tensor *tensor; /* [n_tensors], in the header's order          */
     size_t        n_meta; /* "__metadata__": string to string            */
     char        **meta_key, **meta_value;
-    uint64_t     *offset; /* [n_tensors] of their bytes in the file, as it is uncompressed */
+    bool          is_checked; /* it has checksums, and they are right */
+    uint64_t     *offset;     /* [n_tensors] of their bytes in the file, as it is uncompressed */
 } drove_safetensors;
 
 /* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give
- * the same bytes.  Errors: DROVE_E_ARG (a name empty, reserved or given twice, text that is not
- * UTF-8), DROVE_E_IO, DROVE_E_NOMEM. */
+ * the same bytes.  Before the file takes its name, its header is read again.  Errors: DROVE_E_ARG
+ * (a name empty, reserved or given twice, text that is not UTF-8), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor,
                                       size_t n_tensors, const char *const *meta);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */

@@ -194,6 +194,14 @@ drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size
     return fail_to_write(w, w->error != 0 ? w->error : EIO);
 }
 
+drove_status drove__writer_flush(drove_writer *w, const char **path)
+{
+    int flushed = fflush(w->stream);
+    *path = w->temporary;
+    if (w->error == 0 && (flushed != 0 || ferror(w->stream))) w->error = EIO;
+    return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
+}
+
 /* Makes the new name durable.  EINVAL: the file system cannot sync folders, and nothing can be
  * done. */
 static drove_status sync_folder(const drove_writer *w)
@@ -210,8 +218,8 @@ static drove_status sync_folder(const drove_writer *w)
 /* Syncs the content, which then has the temporary name, and closes fd. */
 static drove_status finish_content(drove_writer *w)
 {
-    int flushed = fflush(w->stream);
-    if (w->error == 0 && (flushed != 0 || ferror(w->stream))) w->error = EIO;
+    const char *temporary;
+    (void)drove__writer_flush(w, &temporary); /* w->error has what went wrong */
     if (w->error == 0 && w->temporary != NULL && fsync(w->fd) != 0) w->error = errno;
     if (w->error == 0 && w->temporary != NULL && !w->is_named)
         w->error = name_temporary(w, link_content);

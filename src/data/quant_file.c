@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "data/fingerprint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,45 +31,15 @@ void drove__quant_hash_text(uint64_t hash, char into[DROVE_QUANT_SUM_SIZE])
     snprintf(into, DROVE_QUANT_SUM_SIZE, "%016llx", (unsigned long long)hash);
 }
 
-static uint64_t hash_quantised_row(uint64_t hash, const drove_quant *q, size_t row)
-{
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    if (q->index_bits == 0)
-        return drove__hash(hash, (const char *)q->value + row * q->row_bytes, q->row_bytes);
-    size_t first = (size_t)q->row_start[row], n = (size_t)q->row_start[row + 1] - first;
-    hash = drove__hash(hash, (const char *)q->index + first * index_bytes, n * index_bytes);
-    return drove__hash(hash, (const char *)q->value + first * size_bytes, n * size_bytes);
-}
-
-static uint64_t hash_x(uint64_t hash, const drove_storage *s, size_t row)
-{
-    size_t n = s->n_features;
-    if (s->x_kind == DROVE_X_U8) return drove__hash(hash, s->x_u8 + row * n, n);
-    if (s->x_kind == DROVE_X_F32)
-        return drove__hash(hash, s->x_f32 + row * n, n * sizeof *s->x_f32);
-    if (s->x_kind == DROVE_X_QUANT) return hash_quantised_row(hash, s->quant, row);
-    size_t first = (size_t)s->row_start[row];
-    n = (size_t)s->row_start[row + 1] - first;
-    hash = drove__hash(hash, s->index + first, n * sizeof *s->index);
-    return s->value == NULL ? hash : drove__hash(hash, s->value + first, n * sizeof *s->value);
-}
-
-static uint64_t hash_y(uint64_t hash, const drove_storage *s, size_t row)
-{
-    if (s->y_kind == DROVE_Y_CLASS) return drove__hash(hash, s->y_class + row, sizeof *s->y_class);
-    if (s->y_kind == DROVE_Y_VALUE) return drove__hash(hash, s->y_value + row, sizeof *s->y_value);
-    size_t first = (size_t)s->label_start[row], n = (size_t)s->label_start[row + 1] - first;
-    return drove__hash(hash, s->label + first, n * sizeof *s->label);
-}
-
 uint64_t drove__quant_fingerprint(const drove_data *data)
 {
     const drove_storage *s = data->storage;
     const char *kind = drove__storage_name(s);
     uint64_t hash = drove__hash(0, kind, strlen(kind));
     for (size_t i = 0; i < data->n_rows; i++) {
-        size_t row = drove__data_row(data, i);
-        hash = hash_y(hash_x(hash, s, row), s, row);
+        drove_row_part part[DROVE_MOST_ROW_PARTS];
+        unsigned n = drove__row_parts(s, drove__data_row(data, i), part);
+        for (unsigned k = 0; k < n; k++) hash = drove__hash(hash, part[k].bytes, part[k].n);
     }
     for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
         hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]));

@@ -26,8 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL_FORMAT "drove-model-1"
-#define TARGET_MEAN  "target.mean"
+#define MODEL_FORMAT "drove-model-2"
+/* The same without checksums. */
+#define MODEL_FORMAT_1 "drove-model-1"
+#define TARGET_MEAN    "target.mean"
 
 /* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
@@ -109,10 +111,11 @@ static size_t list_target_mean(const drove_storage *s, const double *mean, drove
 static char *names_as_json(const drove_storage *storage)
 {
     json_t *names = json_array();
-    for (size_t i = 0; storage->class_name != NULL && i < drove__storage_n_names(storage); i++) {
-        json_array_append_new(names, json_string(storage->class_name[i]));
-    }
-    char *text = json_dumps(names, JSON_COMPACT);
+    bool is_whole = names != NULL;
+    size_t n = storage->class_name != NULL ? drove__storage_n_names(storage) : 0;
+    for (size_t i = 0; i < n && is_whole; i++)
+        is_whole = json_array_append_new(names, json_string(storage->class_name[i])) == 0;
+    char *text = is_whole ? json_dumps(names, JSON_COMPACT) : NULL;
     json_decref(names);
     return text;
 }
@@ -363,11 +366,26 @@ static drove_status read_parameters(const drove_safetensors *st, drove_modelfile
 static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n,
                                  float **out)
 {
-    if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
     float *values = drove__alloc(n, sizeof *values);
     if (values == NULL) return drove__fail_nomem("the model's scaling", n * sizeof *values);
     *out = values;
     return read_floats(st, name, n, values);
+}
+
+/* Both of them with every scaling, and none without. */
+static drove_status read_scalings(const drove_safetensors *st, drove_modelfile *file)
+{
+    static const char *const names[] = {"input.shift", "input.factor"};
+    float **const into[] = {&file->shift, &file->factor};
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        bool is_there = drove__safetensors_find(st, names[i]) != NULL;
+        if (is_there != (file->scaling != DROVE_SCALE_NONE))
+            return drove__fail(DROVE_E_DATA, "scale=%s: expected %s tensor \"%s\", found %s",
+                               drove__scaling_name(file->scaling), is_there ? "no" : "a", names[i],
+                               is_there ? "one" : "none");
+        if (is_there) DROVE_TRY(read_scaling(st, names[i], file->n_inputs, into[i]));
+    }
+    return DROVE_OK;
 }
 
 /* Classes, labels or values. */
@@ -439,17 +457,21 @@ static drove_status read_table(const drove_safetensors *st, drove_modelfile *fil
 static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *format = drove__safetensors_meta(st, "format");
-    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0) {
-        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found %s%s%s",
-                           MODEL_FORMAT, format ? "\"" : "", format ? format : "none",
-                           format ? "\"" : "");
+    bool is_new = format != NULL && strcmp(format, MODEL_FORMAT) == 0;
+    if (!is_new && (format == NULL || strcmp(format, MODEL_FORMAT_1) != 0)) {
+        return drove__fail(DROVE_E_DATA,
+                           "expected metadata format \"" MODEL_FORMAT "\" or \"" MODEL_FORMAT_1
+                           "\", found %s%s%s",
+                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
     }
+    if (is_new != st->is_checked)
+        return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
+                           is_new ? "its" : "no", is_new ? "none" : "some");
     DROVE_TRY(read_io(st, file));
     DROVE_TRY(read_table(st, file));
     DROVE_TRY(build_model(st, file));
     DROVE_TRY(read_parameters(st, file));
-    DROVE_TRY(read_scaling(st, "input.shift", file->n_inputs, &file->shift));
-    DROVE_TRY(read_scaling(st, "input.factor", file->n_inputs, &file->factor));
+    DROVE_TRY(read_scalings(st, file));
     DROVE_TRY(read_target_mean(st, file));
     return read_names(st, file);
 }

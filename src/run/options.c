@@ -193,6 +193,8 @@ static const drove_option_info table[] = {
              "people-1, with --defaults classic none; none = write nothing"},
     {WHERE(resume), COMMON, .group = run, TEXT, .default_text = "none", .value_name = "DIR",
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
+    {WHERE(data_changed), .group = run, TEXT, .default_text = "no", .words = "no yes",
+     .help = "with --resume: go on although the training data are not those of the saved run"},
     {WHERE(timeline), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help =

@@ -6,7 +6,7 @@
  */
 #include "run/output.h"
 
-#include "run/outname.h"
+#include "run/folder.h"
 #include "run/progress.h"
 #include "run/stopping.h"
 #include "run/targets.h"
@@ -15,12 +15,10 @@
 #include "report/report.h"
 #include "run/facts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* folder/name with text and a final newline, whole or not at all. */
@@ -40,80 +38,6 @@ static drove_status write_text(const char *folder, const char *name, const char 
 }
 
 /* ---- opening ---- */
-
-static bool has_entries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    bool found = false;
-    for (struct dirent *e; dir != NULL && !found && (e = readdir(dir)) != NULL;) {
-        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    }
-    if (dir != NULL) closedir(dir);
-    return found;
-}
-
-/* A killed run leaves the temporary file that it was writing; the run that goes on removes it. */
-static void remove_leftovers(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        if (strstr(e->d_name, ".safetensors.tmp.") == NULL &&
-            strstr(e->d_name, ".json.tmp.") == NULL && strstr(e->d_name, ".jsonl.tmp.") == NULL) {
-            continue;
-        }
-        char *path = drove__path_join(folder, e->d_name);
-        if (path != NULL) unlink(path);
-        free(path);
-    }
-    if (dir != NULL) closedir(dir);
-}
-
-static drove_status fail_folder(const drove_run *run, int error)
-{
-    return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
-                             run->opt.out,
-                             run->out_is_auto ? " (--out DIR names another, --out none writes "
-                                                "nothing)"
-                                              : "");
-}
-
-/* A folder of --out auto is new: where another run has just made it, the next number is taken. */
-static drove_status make_numbered(drove_run *run)
-{
-    while (mkdir(run->opt.out, 0777) != 0) {
-        if (errno != EEXIST) return fail_folder(run, errno);
-        DROVE_TRY(drove__outname_next(run));
-    }
-    return DROVE_OK;
-}
-
-drove_status drove__output_check(const drove_options *opt)
-{
-    const char *folder = opt->out;
-    struct stat info;
-    if (*folder == '\0' || strcmp(folder, "auto") == 0 || stat(folder, &info) != 0) return DROVE_OK;
-    if (!S_ISDIR(info.st_mode)) {
-        return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
-    }
-    if (opt->resume[0] == '\0' && has_entries(folder)) {
-        return drove__fail(
-            DROVE_E_EXISTS,
-            "--out: expected a new or empty folder, found %s with files in it (--resume goes on)",
-            folder);
-    }
-    return DROVE_OK;
-}
-
-static drove_status make_folder(drove_run *run)
-{
-    const char *folder = run->opt.out;
-    if (run->out_is_auto) return make_numbered(run);
-    if (mkdir(folder, 0777) == 0) return DROVE_OK;
-    if (errno != EEXIST) return fail_folder(run, errno);
-    DROVE_TRY(drove__output_check(&run->opt));
-    if (run->opt.resume[0] != '\0') remove_leftovers(folder);
-    return DROVE_OK;
-}
 
 static drove_status write_run_json(const drove_run *run)
 {
@@ -164,7 +88,7 @@ static drove_status trim_log(const drove_run *run, const char *path)
 drove_status drove__output_open(drove_run *run)
 {
     if (run->opt.out[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
-    DROVE_TRY(make_folder(run));
+    DROVE_TRY(drove__folder_open(run));
     DROVE_TRY(write_run_json(run));
     char *path = drove__path_join(run->opt.out, "log.jsonl");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
@@ -225,9 +149,10 @@ drove_status drove__output_save(drove_run *run)
     const float *theta = run->best;
     if (!drove__stopping_has_best(run)) DROVE_TRY(drove__run_theta(run, &theta));
     DROVE_TRY(save_model(run, "model.safetensors", theta));
-    char *path = drove__path_join(run->opt.out, "state.safetensors");
+    char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
-    drove_status status = drove__state_save(run, path);
+    drove_status status = drove__folder_keep_state(run);
+    if (status == DROVE_OK) status = drove__state_save(run, path);
     free(path);
     return status;
 }
@@ -257,6 +182,7 @@ void drove__output_close(drove_run *run)
     drove__events_close(run->events);
     run->log = NULL;
     run->events = NULL;
+    drove__folder_close(run);
 }
 
 drove_status drove_options_resume(drove_options *options, const char *folder)
@@ -296,6 +222,7 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     if (status != DROVE_OK) return status;
     snprintf(result.resume, sizeof result.resume, "%s", folder);
     snprintf(result.out, sizeof result.out, "%s", folder);
+    drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
     *options = result;
     return DROVE_OK;
 }

@@ -9,10 +9,8 @@
 #include "report/facts.h"
 #include "run/run.h"
 
-/* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also DROVE_E_EXISTS (the folder is in use). */
+/* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also those of folder.h. */
 drove_status drove__output_open(drove_run *run);
-/* Whether --out could be opened, before anything is computed.  Errors: DROVE_E_EXISTS. */
-drove_status drove__output_check(const drove_options *opt);
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
 drove_status drove__output_best(drove_run *run);
 drove_status drove__output_save(drove_run *run);

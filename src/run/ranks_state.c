@@ -169,7 +169,7 @@ drove_status drove__ranks_gather(const drove_run *run, drove_tensor *tensor, siz
 /* ---- resuming ---- */
 
 typedef struct outline {
-    uint64_t n_tensors, size_bytes, n_meta, meta_bytes;
+    uint64_t n_tensors, size_bytes, n_meta, meta_bytes, is_checked;
 } outline;
 
 /* Keys and values, each with its NUL. */
@@ -221,7 +221,8 @@ static drove_status place_tensors(drove_safetensors *st)
 /* The memory of what will be received. */
 static drove_status make_room(drove_safetensors *st, char **meta, const outline *o)
 {
-    *st = (drove_safetensors){.size_bytes = (size_t)o->size_bytes};
+    *st =
+        (drove_safetensors){.size_bytes = (size_t)o->size_bytes, .is_checked = o->is_checked != 0};
     st->data = drove__alloc((size_t)o->size_bytes, 1);
     st->tensor = calloc((size_t)o->n_tensors, sizeof *st->tensor);
     *meta = calloc((size_t)o->meta_bytes + 1, 1);
@@ -233,7 +234,10 @@ static drove_status make_room(drove_safetensors *st, char **meta, const outline 
 
 static drove_status send_all(const drove_run *run, const drove_safetensors *st)
 {
-    outline o = {.n_tensors = st->n_tensors, .size_bytes = st->size_bytes, .n_meta = st->n_meta};
+    outline o = {.n_tensors = st->n_tensors,
+                 .size_bytes = st->size_bytes,
+                 .n_meta = st->n_meta,
+                 .is_checked = st->is_checked};
     char *meta = pack_meta(st, &o.meta_bytes);
     drove_tensor *t = calloc(st->n_tensors, sizeof *t);
     drove_status status = meta == NULL || t == NULL

@@ -90,6 +90,7 @@ struct drove_run {
     drove_machine   machine;
     drove_plan      plan;
     bool            lr_is_auto;    /* --lr was not given */
+    int             out_lock;      /* folder.h: the descriptor that holds it, and 1; 0: none */
     bool            out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
     bool            state_is_auto; /* --rule-state was not given */
     bool            model_is_auto; /* --model was not given, and no models are compared */
@@ -237,6 +238,6 @@ void drove__run_prefetch_end(drove_run *run); /* puts them back as they were */
 /* ---- state.c ---- */
 
 drove_status drove__state_save(drove_run *run, const char *path);
-drove_status drove__state_load(drove_run *run, const char *path);
+drove_status drove__state_load(drove_run *run);
 
 #endif

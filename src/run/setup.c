@@ -14,6 +14,7 @@
 #include "run/disk.h"
 #include "run/exchange.h"
 #include "run/outname.h"
+#include "run/folder.h"
 #include "run/output.h"
 #include "run/ranks.h"
 #include "run/registry.h"
@@ -344,12 +345,7 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
 
 static drove_status setup_resume(drove_run *run)
 {
-    if (run->opt.resume[0] == '\0') return DROVE_OK;
-    char *path = drove__path_join(run->opt.resume, "state.safetensors");
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
-    drove_status status = drove__state_load(run, path);
-    free(path);
-    return status;
+    return run->opt.resume[0] == '\0' ? DROVE_OK : drove__state_load(run);
 }
 
 /* What is allocated in between is there for all processes of the run. */
@@ -382,6 +378,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     run->standing = unknown;
     DROVE_TRY(drove_options_validate(&run->opt));
     DROVE_TRY(drove__outname_choose(run));
+    if (run->opt.resume[0] != '\0' && run->ranks.rank == 0) DROVE_TRY(drove__folder_claim(run));
     run->loop->core_ops =
         drove__resolve_is_low(&run->opt) ? &drove__engine_linear : &drove__engine_host;
     drove__choose_begin(run);

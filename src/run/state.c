@@ -7,6 +7,10 @@
  * docs/formats.md.
  */
 #include "data/scale.h"
+#include "base/file.h"
+#include "data/fingerprint.h"
+#include "run/folder.h"
+#include "run/progress.h"
 #include "run/ranks.h"
 
 #include <assert.h>
@@ -14,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT "drove-state-5"
+#define STATE_FORMAT "drove-state-6"
+/* The same without checksums. */
+#define STATE_FORMAT_5 "drove-state-5"
 
 enum {
     N_COUNTERS = 8,
@@ -25,6 +31,7 @@ enum {
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
     MOST_FIXED = 24, /* options that the metadata name */
+    DATA_TEXT_SIZE = 128,
     MOST_STRATEGY_TENSORS = 16,
     STRATEGY_TENSORS_PER_WORKER = 4
 };
@@ -202,7 +209,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
 
 /* Keys and values, NULL behind the last: borrowed. */
 typedef struct metadata {
-    const char *word[2 * (MOST_FIXED + 7) + 1];
+    const char *word[2 * (MOST_FIXED + 8) + 1];
     size_t n;
 } metadata;
 
@@ -217,6 +224,17 @@ static void append(metadata *meta, const char *key, const char *value)
 static size_t most_kept(const drove_run *run)
 {
     return MOST_STRATEGY_TENSORS + (size_t)run->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
+}
+
+/* Which data they are: from disk the sample of them that there is has no fixed rows. */
+static drove_status describe_data(const drove_run *run, char text[DATA_TEXT_SIZE])
+{
+    const drove_storage *s = run->train->storage;
+    uint64_t sum = 0;
+    if (run->stream == NULL) DROVE_TRY(drove__data_fingerprint(run->train, &sum));
+    snprintf(text, DATA_TEXT_SIZE, "%zu rows, %zu features, %zu classes, checksum %016llx",
+             run->n_train_whole, s->n_features, s->n_classes, (unsigned long long)sum);
+    return DROVE_OK;
 }
 
 /* t: [most].  *memory: what came from other ranks. */
@@ -249,7 +267,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
     if (run->ranks.rank != 0) return DROVE_OK;
     char values[MOST_FIXED][DROVE_TEXT_SIZE];
-    char range[40], turn[40], window[40];
+    char range[40], turn[40], window[40], data[DATA_TEXT_SIZE];
     metadata meta = {0};
     append(&meta, "format", STATE_FORMAT);
     size_t n_options, n_fixed = 0;
@@ -269,6 +287,8 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         append(&meta, "window_blocks", window);
     }
     append(&meta, "workers", run->opt.workers);
+    DROVE_TRY(describe_data(run, data));
+    append(&meta, "train_data", data);
     if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
     if (run->loop->shared != NULL) {
         drove_engine_facts facts;
@@ -300,11 +320,16 @@ drove_status drove__state_save(drove_run *run, const char *path)
 static drove_status check_options(const drove_run *run, const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
-    if (format == NULL || strcmp(format, STATE_FORMAT) != 0) {
+    bool is_new = format != NULL && strcmp(format, STATE_FORMAT) == 0;
+    if (!is_new && (format == NULL || strcmp(format, STATE_FORMAT_5) != 0)) {
         return drove__fail(DROVE_E_DATA,
-                           "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
+                           "expected metadata format \"" STATE_FORMAT "\" or \"" STATE_FORMAT_5
+                           "\", found \"%s\"",
                            format != NULL ? format : "none");
     }
+    if (is_new != st->is_checked)
+        return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
+                           is_new ? "its" : "no", is_new ? "none" : "some");
     size_t n_options;
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; i < n_options; i++) {
@@ -336,6 +361,20 @@ static drove_status check_scale(const drove_run *run, const drove_safetensors *s
     return drove__fail(DROVE_E_ARG,
                        "--data %s: the run to be continued has ?scale=%s where this version takes "
                        "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
+                       run->opt.data, then, now);
+}
+
+/* The same names for the data may mean other data by now. */
+static drove_status check_data(const drove_run *run, const drove_safetensors *st)
+{
+    char now[DATA_TEXT_SIZE];
+    const char *then = drove__safetensors_meta(st, "train_data");
+    if (then == NULL || strcmp(run->opt.data_changed, "yes") == 0) return DROVE_OK;
+    DROVE_TRY(describe_data(run, now));
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: expected the training data of the run to be continued (%.127s), "
+                       "found others (%s); --data-changed goes on with them",
                        run->opt.data, then, now);
 }
 
@@ -488,6 +527,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(check_options(run, st));
     DROVE_TRY(check_scale(run, st));
     DROVE_TRY(check_graph(run, st));
+    DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_workers(run, counters[6]));
@@ -516,14 +556,36 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     return drove__sync_restore(run->loop->sync, counters[1], &vector, st);
 }
 
-drove_status drove__state_load(drove_run *run, const char *path)
+/* The last state, or the one before it if that is damaged or away: a message says so. */
+static drove_status load_file(drove_run *run, drove_safetensors *st)
+{
+    static const char *const names[] = {DROVE_STATE_NAME, DROVE_STATE_PREVIOUS_NAME};
+    char why[DROVE_ERROR_TEXT_SIZE] = "";
+    drove_status status = DROVE_OK, first = DROVE_OK;
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        char *path = drove__path_join(run->opt.resume, names[i]);
+        if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
+        status = drove__safetensors_load(path, st);
+        free(path);
+        if (status == DROVE_OK && i > 0)
+            drove__run_say(run, "--resume: %s; this goes on from the save before it, %s", why,
+                           names[i]);
+        if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
+        if (i > 0) break;
+        first = status;
+        drove__error_copy(why);
+    }
+    return drove__fail(first, "%s", why);
+}
+
+drove_status drove__state_load(drove_run *run)
 {
     drove_safetensors st;
     drove_status status = DROVE_OK;
-    if (run->ranks.rank == 0) status = drove__safetensors_load(path, &st);
+    if (run->ranks.rank == 0) status = load_file(run, &st);
     status = drove__ranks_share(run, status, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--resume");
     status = load_all(run, &st);
     drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--resume: %s", path);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--resume: %s", run->opt.resume);
 }

@@ -6,6 +6,7 @@
 #include "run/control.h"
 #include "run/facts.h"
 #include "run/final_metrics.h"
+#include "run/folder.h"
 #include "run/output.h"
 #include "run/progress.h"
 #include "run/ranks.h"
@@ -158,7 +159,8 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     run->interrupts_before = drove__run_interrupts();
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
-    if (status == DROVE_OK && run->ranks.n == 1) status = drove__output_check(&run->opt);
+    if (status == DROVE_OK && run->ranks.n == 1) drove__folder_begin_again(run);
+    if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_check(&run->opt);
     if (status == DROVE_OK) status = drove__search_model(run);
     if (status == DROVE_OK) status = drove__search_load(run);
     if (status == DROVE_OK) status = drove__run_setup(run);

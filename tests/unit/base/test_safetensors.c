@@ -115,14 +115,18 @@ static void test_written_by_hand(void **state)
         {"flag", DROVE_T_U8, 0, {0}, &flag},
     };
     static const char *const meta[] = {"k", "v\"", NULL};
-    static const char header[] = "{\"__metadata__\":{\"k\":\"v\\\"\"},"
+    /* sums of the bytes below and of the rest of the header, by a short Python program */
+    static const char header[] = "{\"__metadata__\":{\"k\":\"v\\\"\","
+                                 "\"checksums\":\"{\\\"flag\\\":\\\"4c5cca45d0f4811f\\\","
+                                 "\\\"w\\\":\\\"885d7b6569fc0a09\\\"}\","
+                                 "\"header_checksum\":\"fc3243ca8bf4948f\"},"
                                  "\"w\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]},"
                                  "\"flag\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[8,9]}}";
     assert_ok(drove__safetensors_write(FILE_NAME, tensor, 2, meta));
     size_t n;
     char *file = read_bytes(FILE_NAME, &n);
-    size_t n_header = (unsigned char)file[0];
-    assert_memory_equal(file + 1, "\0\0\0\0\0\0", 7);
+    size_t n_header = (unsigned char)file[0] + 256u * (unsigned char)file[1];
+    assert_memory_equal(file + 2, "\0\0\0\0\0", 6);
     assert_int_equal((8 + n_header) % 64, 0);
     assert_int_equal(n, 8 + n_header + 9);
     assert_memory_equal(file + 8, header, sizeof header - 1);
@@ -441,13 +445,72 @@ static void test_truncated_at_every_byte(void **state)
     free(file);
 }
 
+/* The same tensors in a file without checksums, as other programs write them. */
+static size_t make_plain_sample(void)
+{
+    write_file("{\"__metadata__\":{\"model\":\"mlp:2\",\"loss\":\"softmax\"},"
+               "\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+               "\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[24,27]},"
+               "\"z\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[27,27]}}  ",
+               27);
+    size_t n;
+    free(read_bytes(FILE_NAME, &n));
+    return n;
+}
+
+/* With checksums no flipped bit goes unnoticed, wherever it is. */
+static void test_every_flipped_bit(void **state)
+{
+    (void)state;
+    size_t n = make_sample();
+    char *file = read_bytes(FILE_NAME, NULL);
+    drove_safetensors st;
+    assert_ok(drove__safetensors_load(FILE_NAME, &st));
+    assert_true(st.is_checked && st.n_meta == 2);
+    drove__safetensors_fini(&st);
+    for (size_t bit = 0; bit < 8 * n; bit++) {
+        file[bit / 8] = (char)(file[bit / 8] ^ (1 << bit % 8));
+        write_bytes(FILE_NAME, file, n);
+        drove_status status = drove__safetensors_load(FILE_NAME, &st);
+        if (status == DROVE_OK && st.is_checked) fail_msg("bit %zu of %zu", bit, 8 * n);
+        if (status == DROVE_OK) fail_msg("bit %zu of %zu: no checksums any more", bit, 8 * n);
+        assert_int_equal(status, DROVE_E_DATA);
+        expect_empty(&st);
+        file[bit / 8] = (char)(file[bit / 8] ^ (1 << bit % 8));
+    }
+    free(file);
+}
+
+/* Which tensor it is, and that the others can be read. */
+static void test_damage_is_named(void **state)
+{
+    (void)state;
+    static const char *const b[] = {"b"}, *const w[] = {"w"};
+    size_t n = make_sample();
+    char *file = read_bytes(FILE_NAME, NULL);
+    drove_safetensors st;
+    file[n - 1] ^= 1;
+    write_bytes(FILE_NAME, file, n);
+    assert_fails(drove__safetensors_load(FILE_NAME, &st), DROVE_E_DATA,
+                 "tensor \"b\": expected checksum");
+    assert_fails(drove__safetensors_open(FILE_NAME, b, 1, &st), DROVE_E_DATA,
+                 "the file is damaged");
+    assert_ok(drove__safetensors_open(FILE_NAME, w, 1, &st));
+    drove__safetensors_fini(&st);
+    free(file);
+    static const float values[2] = {0};
+    static const drove_tensor tensor[] = {{"w", DROVE_T_F32, 1, {2}, values}};
+    static const char *const meta[] = {"checksums", "{}", NULL};
+    assert_fails(drove__safetensors_write(FILE_NAME, tensor, 1, meta), DROVE_E_ARG, "reserved");
+}
+
 /* Whatever is changed: loaded or refused, never anything else (the sanitizers watch). */
 static void test_changed_at_every_byte(void **state)
 {
     (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 9, DROVE_RNG_TEST, 0);
-    size_t n = make_sample();
+    size_t n = make_plain_sample();
     char *file = read_bytes(FILE_NAME, NULL);
     unsigned n_loaded = 0, n_refused = 0;
     for (size_t round = 0; round < 20 * n; round++) {
@@ -511,6 +574,8 @@ int main(void)
         cmocka_unit_test(test_wrong_header_length),
         cmocka_unit_test(test_wrong_gzip),
         cmocka_unit_test(test_truncated_at_every_byte),
+        cmocka_unit_test(test_every_flipped_bit),
+        cmocka_unit_test(test_damage_is_named),
         cmocka_unit_test(test_changed_at_every_byte),
         cmocka_unit_test(test_other_failures),
     };

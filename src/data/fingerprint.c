@@ -1,0 +1,103 @@
+/* data/fingerprint.c - see fingerprint.h. */
+#include "data/fingerprint.h"
+
+#include "base/checksum.h"
+#include "data/quant.h"
+#include "table/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned quantised_parts(const drove_quant *q, size_t row, drove_row_part *part)
+{
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    if (q->index_bits == 0) {
+        part[0] = (drove_row_part){(const char *)q->value + row * q->row_bytes, q->row_bytes};
+        return 1;
+    }
+    size_t first = (size_t)q->row_start[row], n = (size_t)q->row_start[row + 1] - first;
+    part[0] = (drove_row_part){(const char *)q->index + first * index_bytes, n * index_bytes};
+    part[1] = (drove_row_part){(const char *)q->value + first * size_bytes, n * size_bytes};
+    return 2;
+}
+
+static unsigned input_parts(const drove_storage *s, size_t row, drove_row_part *part)
+{
+    size_t n = s->n_features;
+    switch (s->x_kind) {
+    case DROVE_X_U8: part[0] = (drove_row_part){s->x_u8 + row * n, n}; return 1;
+    case DROVE_X_F32:
+        part[0] = (drove_row_part){s->x_f32 + row * n, n * sizeof *s->x_f32};
+        return 1;
+    case DROVE_X_QUANT: return quantised_parts(s->quant, row, part);
+    case DROVE_X_CSR: break;
+    }
+    size_t first = (size_t)s->row_start[row];
+    n = (size_t)s->row_start[row + 1] - first;
+    part[0] = (drove_row_part){s->index + first, n * sizeof *s->index};
+    if (s->value == NULL) return 1;
+    part[1] = (drove_row_part){s->value + first, n * sizeof *s->value};
+    return 2;
+}
+
+static drove_row_part target_part(const drove_storage *s, size_t row)
+{
+    size_t n = s->n_values > 1 ? s->n_values : 1;
+    switch (s->y_kind) {
+    case DROVE_Y_CLASS: return (drove_row_part){s->y_class + row, sizeof *s->y_class};
+    case DROVE_Y_VALUE:
+        return (drove_row_part){s->y_value + row * n, n * sizeof *s->y_value};
+    case DROVE_Y_LABELS: break;
+    }
+    size_t first = (size_t)s->label_start[row];
+    n = (size_t)s->label_start[row + 1] - first;
+    return (drove_row_part){s->label + first, n * sizeof *s->label};
+}
+
+unsigned drove__row_parts(const drove_storage *storage, size_t row,
+                          drove_row_part part[DROVE_MOST_ROW_PARTS])
+{
+    unsigned n = input_parts(storage, row, part);
+    part[n] = target_part(storage, row);
+    return n + 1;
+}
+
+static drove_status add_names(const drove_storage *s, drove_checksum *sum)
+{
+    char *columns;
+    for (size_t i = 0; s->class_name != NULL && i < drove__storage_n_names(s); i++)
+        drove__checksum_add(sum, s->class_name[i], strlen(s->class_name[i]) + 1);
+    if (s->schema == NULL) return DROVE_OK;
+    DROVE_TRY(drove__schema_to_json(s->schema, &columns));
+    drove__checksum_add(sum, columns, strlen(columns));
+    free(columns);
+    return DROVE_OK;
+}
+
+static void add_rows(const drove_data *data, drove_checksum *sum)
+{
+    const drove_storage *s = data->storage;
+    const size_t n = data->n_rows < DROVE_FINGERPRINT_ROWS ? data->n_rows : DROVE_FINGERPRINT_ROWS;
+    for (size_t i = 0; i < n; i++) {
+        drove_row_part part[DROVE_MOST_ROW_PARTS];
+        size_t at = (size_t)((double)i * (double)data->n_rows / (double)n);
+        size_t row = drove__data_row(data, at);
+        unsigned n_parts = drove__row_parts(s, row, part);
+        if (s->weight != NULL) drove__checksum_add(sum, &s->weight[row], sizeof *s->weight);
+        for (unsigned k = 0; k < n_parts; k++) {
+            drove__checksum_add(sum, &part[k].n, sizeof part[k].n);
+            if (part[k].n > 0) drove__checksum_add(sum, part[k].bytes, part[k].n);
+        }
+    }
+}
+
+drove_status drove__data_fingerprint(const drove_data *data, uint64_t *out)
+{
+    drove_checksum *sum;
+    DROVE_TRY(drove__checksum_begin(&sum));
+    drove_status status = add_names(data->storage, sum);
+    if (status == DROVE_OK) add_rows(data, sum);
+    *out = drove__checksum_value(sum);
+    drove__checksum_end(sum);
+    return status;
+}

@@ -1,0 +1,239 @@
+/* run/folder.c - see folder.h. */
+#include "run/folder.h"
+
+#include "run/outname.h"
+#include "run/progress.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- what lies in a folder ---- */
+
+typedef enum kind { FOREIGN, STATE, MODEL, RECORD, TEMPORARY } kind;
+
+/* The files of a run.  summary.json is none of a run that ended early: what it tells is kept. */
+static const struct {
+    const char *name;
+    bool is_beginning; /* of the name */
+    kind kind;
+} ours[] = {
+    {.name = DROVE_STATE_NAME, .kind = STATE},
+    {.name = DROVE_STATE_PREVIOUS_NAME, .kind = STATE},
+    {.name = "model.safetensors", .kind = MODEL},
+    {.name = "best.safetensors", .kind = MODEL},
+    {.name = "run.json", .kind = RECORD},
+    {.name = "log.jsonl", .kind = RECORD},
+    {.name = "events.out.tfevents.", .is_beginning = true, .kind = RECORD},
+};
+
+static const char temporary_mark[] = ".tmp.", earlier_mark[] = ".earlier.safetensors";
+
+static kind kind_of(const char *name)
+{
+    const char *mark = strstr(name, temporary_mark);
+    const size_t n = mark != NULL ? (size_t)(mark - name) : strlen(name);
+    static const char *const also[] = {"summary.json", "timeline.json"};
+    for (size_t i = 0; mark != NULL && i < DROVE_COUNT(also); i++)
+        if (strncmp(also[i], name, n) == 0 && also[i][n] == '\0') return TEMPORARY;
+    for (size_t i = 0; i < DROVE_COUNT(ours); i++) {
+        size_t n_ours = strlen(ours[i].name);
+        bool is_it = strncmp(ours[i].name, name, n_ours) == 0 && n >= n_ours &&
+                     (ours[i].is_beginning || n == n_ours);
+        if (is_it) return mark != NULL ? TEMPORARY : ours[i].kind;
+    }
+    size_t n_name = strlen(name), n_mark = strlen(earlier_mark);
+    bool is_earlier = n_name > n_mark && strcmp(name + n_name - n_mark, earlier_mark) == 0;
+    return is_earlier ? RECORD : FOREIGN;
+}
+
+typedef struct survey {
+    bool is_there, has_state, has_left; /* left: by a run without a state */
+    char foreign[256];                  /* a file that is none of a run's; "": none */
+} survey;
+
+static survey look(const char *folder)
+{
+    survey s = {0};
+    DIR *dir = opendir(folder);
+    s.is_there = dir != NULL;
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        kind k = kind_of(e->d_name);
+        if (k == FOREIGN) snprintf(s.foreign, sizeof s.foreign, "%s", e->d_name);
+        s.has_state = s.has_state || k == STATE;
+        s.has_left = s.has_left || k != FOREIGN;
+    }
+    if (dir != NULL) closedir(dir);
+    return s;
+}
+
+void drove__folder_begin_again(drove_run *run)
+{
+    drove_options *o = &run->opt;
+    if (o->resume[0] == '\0') return;
+    const survey s = look(o->resume);
+    if (s.has_state || !s.has_left || s.foreign[0] != '\0') return;
+    memcpy(o->out, o->resume, sizeof o->out);
+    memset(o->resume, 0, sizeof o->resume);
+}
+
+drove_status drove__folder_check(const drove_options *opt)
+{
+    const char *folder = opt->out;
+    struct stat info;
+    if (*folder == '\0' || strcmp(folder, "auto") == 0 || stat(folder, &info) != 0) return DROVE_OK;
+    if (!S_ISDIR(info.st_mode))
+        return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
+    if (opt->resume[0] != '\0') return DROVE_OK;
+    const survey s = look(folder);
+    if (s.has_state || s.foreign[0] != '\0')
+        return drove__fail(DROVE_E_EXISTS,
+                           "--out: expected a new or empty folder, found %s with %s in it%s",
+                           folder, s.has_state ? "a run" : s.foreign,
+                           s.has_state ? " (--resume goes on with it)" : "");
+    return DROVE_OK;
+}
+
+/* ---- the owner ---- */
+
+static drove_status fail_folder(const drove_run *run, int error)
+{
+    return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
+                             run->opt.out,
+                             run->out_is_auto ? " (--out DIR names another, --out none writes "
+                                                "nothing)"
+                                              : "");
+}
+
+drove_status drove__folder_claim(drove_run *run)
+{
+    if (run->opt.out[0] == '\0' || run->out_lock != 0) return DROVE_OK;
+    int fd = open(run->opt.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return drove__fail_errno(drove__open_status(errno), errno, "--out: cannot open folder %s",
+                                 run->opt.out);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        run->out_lock = fd + 1;
+        return DROVE_OK;
+    }
+    int error = errno;
+    close(fd);
+    if (error == EWOULDBLOCK)
+        return drove__fail(DROVE_E_EXISTS,
+                           "--out: expected a folder that no run is using, found %s in use",
+                           run->opt.out);
+    drove__run_say(run, "--out: %s: no locks in this file system (%s): use it for one run at a time",
+                   run->opt.out, strerror(error));
+    return DROVE_OK;
+}
+
+void drove__folder_close(drove_run *run)
+{
+    if (run->out_lock != 0) close(run->out_lock - 1);
+    run->out_lock = 0;
+}
+
+/* ---- what is left ---- */
+
+/* Folder/name1 to folder/name2; name2 NULL: away with it. */
+static void move(const char *folder, const char *from, const char *to)
+{
+    char *old = drove__path_join(folder, from);
+    char *new = to != NULL ? drove__path_join(folder, to) : NULL;
+    if (old != NULL && to == NULL) unlink(old);
+    if (old != NULL && new != NULL) (void)rename(old, new);
+    free(old);
+    free(new);
+}
+
+/* model.safetensors becomes model.earlier.safetensors. */
+static void put_aside(const char *folder, const char *name)
+{
+    char to[64];
+    snprintf(to, sizeof to, "%.*s%s", (int)strcspn(name, "."), name, earlier_mark);
+    move(folder, name, to);
+}
+
+/* A killed run leaves the temporary file that it was writing.  all: and whatever a run without a
+ * state had written, but for its models, which get other names. */
+static void remove_left(const char *folder, bool all)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        const char *mark = strstr(e->d_name, earlier_mark);
+        switch (kind_of(e->d_name)) {
+        case TEMPORARY: move(folder, e->d_name, NULL); break;
+        case RECORD:
+            if (all && mark == NULL) move(folder, e->d_name, NULL);
+            break;
+        case MODEL:
+            if (all) put_aside(folder, e->d_name);
+            break;
+        case STATE:
+        case FOREIGN: break;
+        }
+    }
+    if (dir != NULL) closedir(dir);
+}
+
+/* A folder of --out auto is new: where another run has just made it, the next number is taken. */
+static drove_status make_numbered(drove_run *run)
+{
+    while (mkdir(run->opt.out, 0777) != 0) {
+        if (errno != EEXIST) return fail_folder(run, errno);
+        DROVE_TRY(drove__outname_next(run));
+    }
+    return drove__folder_claim(run);
+}
+
+drove_status drove__folder_open(drove_run *run)
+{
+    const char *folder = run->opt.out;
+    if (run->out_is_auto) return make_numbered(run);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) return fail_folder(run, errno);
+    DROVE_TRY(drove__folder_check(&run->opt)); /* is it a folder? */
+    DROVE_TRY(drove__folder_claim(run));
+    DROVE_TRY(drove__folder_check(&run->opt)); /* another run may have used it meanwhile */
+    bool begins = run->opt.resume[0] == '\0';
+    if (begins && look(folder).has_left)
+        drove__run_say(run, "--out: %s holds a run without a state: it begins again", folder);
+    remove_left(folder, begins);
+    return DROVE_OK;
+}
+
+/* ---- states ---- */
+
+/* A second name for the file; where the file system has no such names, the only one for a while. */
+static bool name_again(const char *path, const char *again)
+{
+    char spare[PATH_MAX];
+    int n = snprintf(spare, sizeof spare, "%s%s%ld", again, temporary_mark, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof spare) return false;
+    (void)unlink(spare);
+    if (link(path, spare) != 0) return rename(path, again) == 0;
+    bool is_done = rename(spare, again) == 0;
+    (void)unlink(spare); /* two names of one file: rename has done nothing */
+    return is_done;
+}
+
+drove_status drove__folder_keep_state(const drove_run *run)
+{
+    char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
+    char *previous = drove__path_join(run->opt.out, DROVE_STATE_PREVIOUS_NAME);
+    drove_status status = DROVE_OK;
+    if (path == NULL || previous == NULL)
+        status = drove__fail_nomem("a path", sizeof run->opt.out);
+    else if (access(path, F_OK) == 0 && !name_again(path, previous))
+        status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be written", previous);
+    free(path);
+    free(previous);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* run/folder.h - the folder of --out: who owns it, and what earlier runs left in it.
+ *
+ * A run owns its folder by a lock on the folder itself (flock), which ends with its last process,
+ * however that ends; there is no lock file to be left behind.  Over NFS the lock holds between
+ * machines where the server has locks for folders; where a file system has none, the run says so.
+ *
+ * A folder with a state is a run that --resume goes on with.  One without is new, or was left by a
+ * run that ended before its first save: it can be used again, by the same command or by --resume.
+ *
+ * Threads: the caller's of drove_train, rank 0 alone.
+ */
+#ifndef DROVE_RUN_FOLDER_H
+#define DROVE_RUN_FOLDER_H
+
+#include "run/run.h"
+
+#define DROVE_STATE_NAME          "state.safetensors"
+#define DROVE_STATE_PREVIOUS_NAME "state.previous.safetensors"
+
+/* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file, another
+ * run's folder, or other files in it). */
+drove_status drove__folder_check(const drove_options *opt);
+/* --resume of a run that ended before its first save: becomes a new run into the same folder. */
+void drove__folder_begin_again(drove_run *run);
+/* Locks the folder of --resume, so that nothing of it is read while another run writes.  Errors:
+ * DROVE_E_EXISTS (another run is using it), DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove__folder_claim(drove_run *run);
+/* Makes and locks the folder, and takes away what a killed run left.  Errors: as of both. */
+drove_status drove__folder_open(drove_run *run);
+/* The last state becomes the previous one; both names have a state until the next is written.
+ * Errors: DROVE_E_IO. */
+drove_status drove__folder_keep_state(const drove_run *run);
+/* Gives the folder free. */
+void drove__folder_close(drove_run *run);
+
+#endif
