@@ -388,6 +388,9 @@ drove_status drove__parse_real_or(const char *what, const char *text, const char
             *out = value;
             return DROVE_OK;
         }
+        if (!isfinite(value))
+            return drove__fail(DROVE_E_ARG, "%s: expected %sa number up to %.4g, found \"%s\"",
+                               what, words, fmin(most, DBL_MAX), text);
     }
     char range[RANGE_SIZE];
     name_range(least, most, range);

@@ -45,8 +45,7 @@ static drove_row_part target_part(const drove_storage *s, size_t row)
     size_t n = s->n_values > 1 ? s->n_values : 1;
     switch (s->y_kind) {
     case DROVE_Y_CLASS: return (drove_row_part){s->y_class + row, sizeof *s->y_class};
-    case DROVE_Y_VALUE:
-        return (drove_row_part){s->y_value + row * n, n * sizeof *s->y_value};
+    case DROVE_Y_VALUE: return (drove_row_part){s->y_value + row * n, n * sizeof *s->y_value};
     case DROVE_Y_LABELS: break;
     }
     size_t first = (size_t)s->label_start[row];

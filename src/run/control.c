@@ -110,7 +110,8 @@ static drove_status keep_best(drove_run *run)
         st->patience_loss = loss;
         st->since_best = 0;
     }
-    if (!(loss < st->best_loss)) return DROVE_OK;
+    /* Where a signal came must not decide which parameters are the best. */
+    if (!(loss < st->best_loss) || run->outcome == DROVE_INTERRUPTED) return DROVE_OK;
     st->best_loss = loss;
     /* If nobody will ask for it, its pages stay untouched. */
     if (run->log == NULL && run->validation == NULL) return DROVE_OK;

@@ -130,7 +130,8 @@ drove_status drove__folder_claim(drove_run *run)
         return drove__fail(DROVE_E_EXISTS,
                            "--out: expected a folder that no run is using, found %s in use",
                            run->opt.out);
-    drove__run_say(run, "--out: %s: no locks in this file system (%s): use it for one run at a time",
+    drove__run_say(run,
+                   "--out: %s: no locks in this file system (%s): use it for one run at a time",
                    run->opt.out, strerror(error));
     return DROVE_OK;
 }
@@ -229,8 +230,7 @@ drove_status drove__folder_keep_state(const drove_run *run)
     char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
     char *previous = drove__path_join(run->opt.out, DROVE_STATE_PREVIOUS_NAME);
     drove_status status = DROVE_OK;
-    if (path == NULL || previous == NULL)
-        status = drove__fail_nomem("a path", sizeof run->opt.out);
+    if (path == NULL || previous == NULL) status = drove__fail_nomem("a path", sizeof run->opt.out);
     else if (access(path, F_OK) == 0 && !name_again(path, previous))
         status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be written", previous);
     free(path);

@@ -17,8 +17,8 @@
 #define DROVE_STATE_NAME          "state.safetensors"
 #define DROVE_STATE_PREVIOUS_NAME "state.previous.safetensors"
 
-/* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file, another
- * run's folder, or other files in it). */
+/* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
+ * another run's folder, or other files in it). */
 drove_status drove__folder_check(const drove_options *opt);
 /* --resume of a run that ended before its first save: becomes a new run into the same folder. */
 void drove__folder_begin_again(drove_run *run);

@@ -20,6 +20,7 @@
 #include "run/registry.h"
 #include "run/resolve.h"
 #include "run/until.h"
+#include "table/content.h"
 
 #include <drove/options.h>
 
@@ -214,12 +215,30 @@ static drove_status check_ranges(const drove_options *o)
     return DROVE_OK;
 }
 
+/* All options are written into run.json and the state, which hold UTF-8. */
+static drove_status check_texts(const drove_options *o)
+{
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
+        DROVE_TRY(drove_options_get(o, info[i].name, value, sizeof value));
+        if (drove__is_utf8(value, strlen(value))) continue;
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected text in UTF-8, which the files of a run are written in, "
+                           "found other bytes: \"%s\"",
+                           drove_flag_text(info[i].name, flag), value);
+    }
+    return DROVE_OK;
+}
+
 drove_status drove_options_validate(const drove_options *o)
 {
     drove_until until;
     drove_save_every save_every;
     bool unused_auto;
     unsigned unused_n;
+    DROVE_TRY(check_texts(o));
     DROVE_TRY(check_ranges(o));
     DROVE_TRY(check_data("--data", o->data));
     if (o->label[0] != '\0' && !drove__data_takes_label(o->data))

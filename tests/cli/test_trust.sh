@@ -116,6 +116,29 @@ wait $owner || true
 trap - EXIT
 run_for 0 train --resume busy --until updates=1 --quiet # the lock has ended with its owner
 
+# ---- what is best does not depend on where a run was interrupted ----
+long='synth:logistic?n=8000&d=100'
+train_long() {
+    run train --data "$long" --model logistic --threads 1 --lr 0.5 --defaults classic --until epochs=40 --out "$1" --quiet
+}
+train_long whole
+for i in 1 2 3 4; do
+    "$DROVE" train --data "$long" --model logistic --threads 1 --lr 0.5 --defaults classic --until epochs=40 --out parts$i --quiet &
+    part=$!
+    sleep "0.$((2 * i))"
+    kill -INT $part 2>/dev/null || true
+    wait $part || true
+    [ -s parts$i/run.json ] || continue # it had not begun
+    run_for 0 train --resume parts$i --defaults classic --until epochs=40 --quiet
+    cmp whole/best.safetensors parts$i/best.safetensors || fail "interrupted after 0.$((2 * i)) s: another best model"
+done
+
+# ---- what cannot be written into the files of a run is refused before anything is computed ----
+run_for 2 train --data "$set_of" --until epochs=1 --out "$(printf 'x\377')" --quiet
+grep -q -- '--out: expected text in UTF-8' err.txt || fail "$(cat err.txt)"
+run_for 2 train --lr 1e999
+grep -q -- '--lr: expected auto or a number up to 1.798e+308, found "1e999"' err.txt || fail "$(cat err.txt)"
+
 # ---- a run that was killed before its first save ----
 mkdir early && cp run/run.json run/best.safetensors early && : >early/log.jsonl && : >early/state.safetensors.tmp.1.1
 run_for 0 train --resume early --until epochs=1
