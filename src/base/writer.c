@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ struct drove_writer {
     char *temporary; /* NULL: path is a device or a pipe, written directly */
     bool is_named;   /* there is a file of the name `temporary` */
     int fd;
-    int error; /* errno of the first write that failed, or 0         */
+    int error;            /* errno of the first write that failed, or 0         */
+    char link[LINK_SIZE]; /* where the content can be read before it has a name */
     FILE *stream;
 };
 
@@ -78,6 +80,15 @@ static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+}
+
+/* Whether the temporary name may be given later: 0, or ENAMETOOLONG. */
+static int check_name(const drove_writer *w)
+{
+    struct stat about;
+    snprintf(w->temporary, strlen(w->path) + NAME_EXTRA, "%s.tmp.%ld.%u", w->path, (long)getpid(),
+             UINT_MAX);
+    return lstat(w->temporary, &about) != 0 && errno == ENAMETOOLONG ? ENAMETOOLONG : 0;
 }
 
 /* A file without a name, which can get one through its descriptor; -1: not here. */
@@ -129,8 +140,9 @@ static drove_status open_temporary(drove_writer *w)
 {
     w->temporary = malloc(strlen(w->path) + NAME_EXTRA);
     if (w->temporary == NULL) return drove__fail_nomem(w->path, strlen(w->path) + NAME_EXTRA);
-    w->fd = open_unnamed(w->path);
-    int error = w->fd >= 0 ? 0 : name_temporary(w, make_named);
+    int error = check_name(w);
+    if (error == 0) w->fd = open_unnamed(w->path);
+    if (error == 0 && w->fd < 0) error = name_temporary(w, make_named);
     if (error == 0) return DROVE_OK;
     free(w->temporary);
     w->temporary = NULL;
@@ -197,7 +209,8 @@ drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size
 drove_status drove__writer_flush(drove_writer *w, const char **path)
 {
     int flushed = fflush(w->stream);
-    *path = w->temporary;
+    snprintf(w->link, sizeof w->link, LINK_FORMAT, w->fd);
+    *path = w->temporary == NULL || w->is_named ? w->temporary : w->link;
     if (w->error == 0 && (flushed != 0 || ferror(w->stream))) w->error = EIO;
     return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
 }

@@ -15,8 +15,8 @@ typedef struct drove_until {
     bool   loss_is_relative;
     /* NaN: no target; of the test data, or of the training data without any */
     double accuracy;
-    /* validation examples, taken from the training data to judge by, or with validation_is_part a part of
-     * them; 0: none */
+    /* validation examples, taken from the training data to judge by, or with validation_is_part a
+     * part of them; 0: none */
     double validation;
     bool   validation_is_part;
     /* evaluations without a better validation (else test, else training) loss; 0: not asked */

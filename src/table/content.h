@@ -16,8 +16,8 @@ typedef struct drove_content {
 } drove_content;
 
 /* Reads a whole file (base/file.h: plain, gzip, "-"), a large plain one by n_threads.
- * Errors: DROVE_E_DATA (empty, binary, UTF-16, a line above DROVE_RECORD_MOST_BYTES, of a stream also
- * a record with quoted line ends, more
+ * Errors: DROVE_E_DATA (empty, binary, UTF-16, a line above DROVE_RECORD_MOST_BYTES, of a stream
+ * also a record with quoted line ends, more
  * than the memory of this machine, shorter than when it was opened), those of
  * drove__reader_open. */
 drove_status drove__content_load(const char *path, unsigned n_threads, drove_content *out);

@@ -118,8 +118,8 @@ drove_status drove__schema_to_json(const drove_schema *schema, char **out);
 /* Errors: DROVE_E_DATA (what was expected), DROVE_E_NOMEM. */
 drove_status drove__schema_from_json(const char *text, drove_schema **out);
 
-/* An array of {name, type, as, distinct, missing, features}, for people's programs; distinct null: not
- * counted.  *out from malloc.  Errors: DROVE_E_NOMEM. */
+/* An array of {name, type, as, distinct, missing, features}, for people's programs; distinct null:
+ * not counted.  *out from malloc.  Errors: DROVE_E_NOMEM. */
 drove_status drove__schema_columns_json(const drove_schema *schema, char **out);
 
 /* ---- schema_print.c ---- */
