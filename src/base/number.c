@@ -389,7 +389,8 @@ drove_status drove__parse_real_or(const char *what, const char *text, const char
             return DROVE_OK;
         }
         if (!isfinite(value))
-            return drove__fail(DROVE_E_ARG, "%s: expected %sa number up to %.4g, found \"%s\"",
+            return drove__fail(DROVE_E_ARG,
+                               "%s: expected %sa number of at most %.4g in size, found \"%s\"",
                                what, words, fmin(most, DBL_MAX), text);
     }
     char range[RANGE_SIZE];

@@ -1,5 +1,5 @@
-/* run/search_saved.c - the record of a model search, of a run that goes on: read back from run.json,
- * as report/search.c wrote it.  Declared in run/search.h. */
+/* run/search_saved.c - the record of a model search, of a run that goes on: read back from
+ * run.json, as report/search.c wrote it.  Declared in run/search.h. */
 #include "run/search.h"
 
 #include "base/file.h"

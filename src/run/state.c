@@ -411,9 +411,8 @@ static drove_status check_examples(const drove_run *run, uint64_t n_saved)
     if (run->stream != NULL)
         return drove__fail(
             DROVE_E_ARG,
-            "--memory: expected as much as the run to be continued had, since it "
-            "took other examples for testing and validation: %llu training examples without them, found "
-            "%zu",
+            "--memory: expected as much as the run to be continued had, since it took other "
+            "examples for testing and validation: %llu training examples without them, found %zu",
             (unsigned long long)n_saved, run->n_train_whole);
     return drove__fail(DROVE_E_ARG,
                        "--until: expected the same validation examples as in the run to be "

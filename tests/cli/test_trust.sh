@@ -137,7 +137,7 @@ done
 run_for 2 train --data "$set_of" --until epochs=1 --out "$(printf 'x\377')" --quiet
 grep -q -- '--out: expected text in UTF-8' err.txt || fail "$(cat err.txt)"
 run_for 2 train --lr 1e999
-grep -q -- '--lr: expected auto or a number up to 1.798e+308, found "1e999"' err.txt || fail "$(cat err.txt)"
+grep -q -- '--lr: expected auto or a number of at most 1.798e+308 in size, found "1e999"' err.txt || fail "$(cat err.txt)"
 
 # ---- a run that was killed before its first save ----
 mkdir early && cp run/run.json run/best.safetensors early && : >early/log.jsonl && : >early/state.safetensors.tmp.1.1

@@ -1,5 +1,5 @@
-/* tests/unit/table/test_amount.c - amounts with units and brackets, and dates in other orders: cells,
- * whole columns, further data. */
+/* Amounts with units and brackets, and dates in other orders: cells, whole columns, further
+ * data. */
 #include "support.h"
 
 #include "base/mem.h"
