@@ -17,6 +17,7 @@ typedef struct field { /* one run */
     size_t n;
     drove_span part[MOST_PARTS];
     bool delays;
+    bool own_eta; /* each device has a step size of its own */
     _Atomic unsigned n_failed, n_wrong, n_unequal;
 } field;
 
@@ -24,6 +25,11 @@ typedef struct field { /* one run */
 static float value_at(size_t i, unsigned worker, unsigned step)
 {
     return (float)((i * 7 + worker * 13 + step * 3) % 31) - 15.0f;
+}
+
+static float eta_of(const field *f, unsigned worker)
+{
+    return f->own_eta ? 1.0f + (float)worker : 1.0f;
 }
 
 static void split(field *f, size_t n, unsigned n_parts, uint64_t seed)
@@ -67,15 +73,15 @@ static drove_status one_step(rig *r, field *f, unsigned worker, unsigned step, d
         for (size_t i = p->offset; i < p->offset + p->length; i++) g[i] = value_at(i, worker, step);
         if (f->delays && drove__rng_below(rng, 4) == 0)
             rest_us((unsigned)drove__rng_below(rng, 200));
-        (void)s->ops->layer_ready(s, worker, p->offset, p->length, g, 1.0f);
+        (void)s->ops->layer_ready(s, worker, p->offset, p->length, g, eta_of(f, worker));
     }
     s->ops->release(s, worker);
-    const drove_step of = {.value = g, .eta = (float)s->n_workers};
+    const drove_step of = {.value = g, .eta = eta_of(f, worker) * (float)s->n_workers};
     return s->ops->publish(s, worker, &of, &info);
 }
 
-/* eta is 1 by layer_ready and T by publish (tree takes that one): either way theta falls by a
- * multiple of the sum. */
+/* eta is 1, or the device's own, by layer_ready, and T times that by publish (tree takes that one):
+ * either way theta falls by a multiple of the sum. */
 static void work(rig *r, unsigned worker, void *arg)
 {
     field *f = arg;
@@ -157,7 +163,8 @@ static void run_field(const char *variant, unsigned n_workers, field *f, drovek_
     open_rig(&r, f, variant, n_workers, add);
     run_workers(&r, work, f);
     /* The mean of T = 2, 4 or 8 is exact; of tree the step size is T. */
-    check(&r, f, is_tree(variant) ? 1.0 : 1.0 / n_workers);
+    double eta = f->own_eta ? (n_workers + 1) / 2.0 : 1.0; /* the mean */
+    check(&r, f, is_tree(variant) ? eta : eta / n_workers);
     rig_fini(&r);
 }
 
@@ -177,6 +184,19 @@ static void sums_are_exact(void **state)
     }
 }
 
+static void step_sizes_are_averaged(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        field f = {.n_steps = 6, .own_eta = true};
+        split(&f, 1000, 3, v);
+        run_field(variants[v], 4, &f, NULL);
+        assert_int_equal(f.n_failed, 0);
+        assert_int_equal(f.n_wrong, 0);
+        assert_int_equal(f.n_unequal, 0);
+    }
+}
+
 static void large_parts_in_many_chunks(void **state)
 {
     (void)state;
@@ -186,6 +206,48 @@ static void large_parts_in_many_chunks(void **state)
         run_field(variants[v], 4, &f, NULL);
         assert_int_equal(f.n_wrong, 0);
         assert_int_equal(f.n_unequal, 0);
+    }
+}
+
+/* ---- rules that look ahead ---- */
+
+enum { N_AHEAD = 96, AHEAD_WORKERS = 4, AHEAD_STEPS = 3 };
+
+/* The same gradient in every step, another one for each worker: 1 + w at every element. */
+static void work_ahead(rig *r, unsigned worker, void *arg)
+{
+    _Atomic unsigned *n_failed = arg;
+    float g[N_AHEAD];
+    for (unsigned i = 0; i < N_AHEAD; i++) g[i] = 1.0f + (float)worker;
+    for (unsigned step = 0; step < AHEAD_STEPS; step++)
+        if (take_step(r, worker, g, 0.5f, NULL, NULL) != DROVE_OK) atomic_fetch_add(n_failed, 1);
+}
+
+/* Nesterov's gradient is taken at theta + mu v: each worker needs v, not only theta.  With mu 1/2,
+ * eta 1/2 and the mean gradient 5/2 the velocity is -5/4, -15/8, -35/16: exact numbers. */
+static void workers_have_the_velocity(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"tree", "tree?links=nodes", "accumulate?order=pairs"};
+    for (size_t v = 0; v < DROVE_COUNT(rows); v++) {
+        rig r;
+        _Atomic unsigned n_failed = 0;
+        rig_init(&r, (rig_options){.variant = rows[v],
+                                   .rule = "nesterov:0.5",
+                                   .n = N_AHEAD,
+                                   .n_workers = AHEAD_WORKERS});
+        run_workers(&r, work_ahead, &n_failed);
+        assert_int_equal(n_failed, 0);
+        for (unsigned w = 0; w < AHEAD_WORKERS; w++) {
+            drove_view view;
+            assert_int_equal(r.sync->ops->acquire(r.sync, w, &view), DROVE_OK);
+            for (unsigned i = 0; i < N_AHEAD; i++) {
+                assert_true(view.vector[i] == -1.25f - 1.875f - 2.1875f);
+                assert_true(view.vector[N_AHEAD + i] == -2.1875f);
+            }
+            r.sync->ops->release(r.sync, w);
+        }
+        rig_fini(&r);
     }
 }
 
@@ -303,6 +365,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(step_sizes_are_averaged),
+        cmocka_unit_test(workers_have_the_velocity),
         cmocka_unit_test(large_parts_in_many_chunks),
         cmocka_unit_test(a_lost_addition_is_seen),
         cmocka_unit_test(leaves_are_added_in_the_order_given),

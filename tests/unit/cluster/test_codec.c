@@ -220,11 +220,50 @@ static void all_end_with_equal_bits_and_nothing_is_lost(void **state)
     }
 }
 
+/* Mean square distance from x of what the mean of these workers' codes stands for. */
+static double error_of_mean(unsigned bits, unsigned n_workers, const float *x, size_t n)
+{
+    float *decoded = drove__alloc(n, sizeof *decoded);
+    double *mean = drove__alloc(n, sizeof *mean), sum = 0.0;
+    for (unsigned w = 0; w < n_workers; w++) {
+        drove_codec *codec = open_codec(bits, n, n_workers, w);
+        drove__codec_decode(codec, decoded, drove__codec_encode(codec, x), n);
+        for (size_t i = 0; i < n; i++) mean[i] += (double)decoded[i] / n_workers;
+        drove__codec_destroy(codec);
+    }
+    for (size_t i = 0; i < n; i++) sum += (mean[i] - (double)x[i]) * (mean[i] - (double)x[i]);
+    drove__free(decoded);
+    drove__free(mean);
+    return sum / (double)n;
+}
+
+/* Workers that all send the same vector round it independently: the error of their mean has 1 / n
+ * of the variance of one. */
+static void workers_round_independently(void **state)
+{
+    (void)state;
+    enum { LENGTH = 8192, WORKERS = 8 };
+    static const unsigned format[] = {16, 8};
+    float *x = drove__alloc(LENGTH, sizeof *x);
+    drove_rng rng;
+    drove__rng_seed(&rng, 11, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < LENGTH; i++) x[i] = (float)drove__rng_normal(&rng);
+    for (size_t f = 0; f < DROVE_COUNT(format); f++) {
+        double one = error_of_mean(format[f], 1, x, LENGTH);
+        double all = error_of_mean(format[f], WORKERS, x, LENGTH);
+        assert_true(one > 0.0);
+        /* Each of 8192 terms is within 1.5 of its mean: five standard errors are below 0.1. */
+        assert_true(fabs(all / one * WORKERS - 1.0) < 0.15);
+    }
+    drove__free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signatures_have_a_communication_precision),
         cmocka_unit_test(slices_cover_the_vector_once),
+        cmocka_unit_test(workers_round_independently),
         cmocka_unit_test(all_end_with_equal_bits_and_nothing_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

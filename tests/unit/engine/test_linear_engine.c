@@ -474,6 +474,42 @@ static void integers_are_what_the_definition_says(void **state)
     assert_true(most_clamped > 0);
 }
 
+/* The reference's parameters are those that the engine has reached. */
+static void take_over(const rig *r, reference *f)
+{
+    const drove_layer *l = &r->model->layer[0];
+    for (size_t o = 0; o < n_outputs(r); o++) {
+        f->b[o] = (double)r->theta[l->b_offset + o];
+        for (size_t j = 0; j < r->set.n_features; j++)
+            f->w[o][j] = (double)r->theta[l->w_offset + j * n_outputs(r) + o];
+    }
+}
+
+/* Updates from more examples than one write takes: their sum in floats, then one rounding.  Several
+ * outputs and several updates use the same memory for it. */
+static void long_batches_round_once(void **state)
+{
+    (void)state;
+    static const char *const precision[] = {"D8M8", "D8M16", "D16M8", "D16M16"};
+    for (size_t k = 0; k < DROVE_COUNT(precision); k++) {
+        const setting set = {"linear", "softmax", precision[k], NULL, 140, 3,
+                             N_ROWS,   1.0,       8.0,          0.0,  4.0};
+        rig r;
+        reference f = {0};
+        rig_init(&r, &set);
+        for (unsigned update = 0; update < 3; update++) {
+            take_over(&r, &f);
+            train(&r, N_ROWS);
+            train_reference(&r, &f);
+            double units = largest_difference(&r, &f) / (double)r.shared->model_scale;
+            if (!(units < 0.51))
+                fail_msg("%s, update %u: %g units beside the exact sum, expected at most 0.51",
+                         precision[k], update, units);
+        }
+        rig_fini(&r);
+    }
+}
+
 /* ---- unbiased integer models follow the float ones on average ---- */
 
 static void unbiased_updates_have_the_right_mean(void **state)
@@ -686,6 +722,7 @@ int main(void)
         cmocka_unit_test(an_infinite_output_is_told),
         cmocka_unit_test(strong_decay_is_exact),
         cmocka_unit_test(integers_are_what_the_definition_says),
+        cmocka_unit_test(long_batches_round_once),
         cmocka_unit_test(unbiased_updates_have_the_right_mean),
         cmocka_unit_test(packing_keeps_parameters),
         cmocka_unit_test(the_range_comes_from_the_data),

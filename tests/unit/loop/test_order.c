@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -179,6 +180,30 @@ static void each_worker_takes_its_own_part(void **state)
     }
 }
 
+/* Worker 0 of three in four epochs: the same rows, in other orders. */
+static void parts_have_a_new_order_in_every_epoch(void **state)
+{
+    (void)state;
+    enum { WORKERS = 3, EACH = ROWS / WORKERS, EPOCHS = 4 };
+    for (size_t kind = 0; kind < DROVE_COUNT(kinds); kind++) {
+        drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[kind]);
+        uint32_t row[EPOCHS][EACH + BATCH];
+        unsigned n_new = 0;
+        drove_order_cursor cursor;
+        drove__order_cursor_init(&cursor);
+        drove__order_split(&o, WORKERS, false);
+        for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+            size_t n = 0;
+            for (uint64_t k = epoch * o.per_epoch; k < (epoch + 1) * o.per_epoch; k += WORKERS)
+                n += rows_of(&o, &cursor, k, row[epoch] + n);
+            assert_int_equal(n, EACH);
+            n_new += memcmp(row[epoch], row[0], EACH * sizeof row[0][0]) != 0;
+        }
+        /* of 4 whole blocks one order in 24 is the first one again */
+        assert_in_range(n_new, EPOCHS - 2, EPOCHS - 1);
+    }
+}
+
 /* A rank that holds its part alone numbers its rows from 0. */
 static void a_held_part_has_rows_of_its_own(void **state)
 {
@@ -213,6 +238,7 @@ int main(void)
         cmocka_unit_test(random_order_repeats_rows),
         cmocka_unit_test(batch_larger_than_the_data),
         cmocka_unit_test(each_worker_takes_its_own_part),
+        cmocka_unit_test(parts_have_a_new_order_in_every_epoch),
         cmocka_unit_test(a_held_part_has_rows_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,34 @@ static void test_clip(void **state)
     drove__optim_destroy(optim);
 }
 
+/* The norm that is limited is that of the gradient of loss and penalty together. */
+static void test_decay_comes_before_clipping(void **state)
+{
+    (void)state;
+    drove_rng rng;
+    drove__rng_seed(&rng, 6, DROVE_RNG_TEST, 0);
+    drove_optim_options opt = plain_options(N);
+    opt.clip = 2.5;
+    opt.weight_decay = 0.5;
+    drove_optim *optim = make_optim(&opt);
+    drove_optim_worker w;
+    assert_ok(drove__optim_worker_init(&w, optim));
+    float *theta = random_vector(&rng, N), *g = random_vector(&rng, N);
+    double sum[N], squares = 0.0;
+    drove_step step;
+    for (size_t i = 0; i < N; i++) {
+        sum[i] = (double)g[i] + 0.5 * (double)theta[i];
+        squares += sum[i] * sum[i];
+    }
+    drove__optim_prepare(optim, &w, theta, g, NULL, 0, 0.1f, &step);
+    for (size_t i = 0; i < N; i++)
+        assert_true(fabs((double)step.value[i] - sum[i] * 2.5 / sqrt(squares)) < 1e-6);
+    drove__free(theta);
+    drove__free(g);
+    drove__optim_worker_fini(&w);
+    drove__optim_destroy(optim);
+}
+
 /* ---- staleness reaches the step, wherever the state is ---- */
 
 static void test_staleness_scales_the_step(void **state)
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_promises),
         cmocka_unit_test(test_weight_decay_is_the_gradient_of_the_penalty),
         cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_decay_comes_before_clipping),
         cmocka_unit_test(test_staleness_scales_the_step),
         cmocka_unit_test(test_refusals),
     };

@@ -124,6 +124,41 @@ static void update_has_the_mean_staleness(void **state)
     rig_fini(&plain);
 }
 
+/* Groups of stalenesses 0 + 8, twice: each update has staleness 4. */
+static void a_group_has_only_its_own_staleness(void **state)
+{
+    (void)state;
+    rig soft, plain;
+    float g[N];
+    drove_view view;
+    drove_publish_info info;
+    drove_step step = {.value = g, .eta = 1.0f};
+    fill(g, 1.0f);
+    rig_options o = {.variant = "softsync:2", .schedule = "staleness", .n = N, .n_workers = 3};
+    rig_init(&soft, o);
+    float moved[2];
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal(soft.sync->ops->acquire(soft.sync, 0, &view), DROVE_OK);
+        for (unsigned i = 0; i < 16; i++) contribute(&soft, 1, 0.0f, 1.0f);
+        float before = soft.sync->ops->peek(soft.sync).theta[0];
+        assert_int_equal(soft.sync->ops->publish(soft.sync, 0, &step, &info), DROVE_OK);
+        assert_int_equal(info.staleness, 8);
+        contribute(&soft, 1, 1.0f, 1.0f);
+        moved[round] = soft.sync->ops->peek(soft.sync).theta[0] - before;
+    }
+
+    o.variant = "mutex";
+    rig_init(&plain, o);
+    assert_int_equal(plain.sync->ops->acquire(plain.sync, 0, &view), DROVE_OK);
+    for (unsigned i = 0; i < 4; i++) contribute(&plain, 1, 0.0f, 1.0f);
+    assert_int_equal(plain.sync->ops->publish(plain.sync, 0, &step, &info), DROVE_OK);
+    float expected = plain.sync->ops->peek(plain.sync).theta[0];
+    assert_true(expected == -0.25f); /* 1 / staleness */
+    for (unsigned round = 0; round < 2; round++) assert_true(moved[round] == expected);
+    rig_fini(&soft);
+    rig_fini(&plain);
+}
+
 static void spans_and_whole_gradients_mix(void **state)
 {
     (void)state;
@@ -227,6 +262,7 @@ int main(void)
         cmocka_unit_test(n_is_clamped_to_the_workers),
         cmocka_unit_test(staleness_counts_updates),
         cmocka_unit_test(update_has_the_mean_staleness),
+        cmocka_unit_test(a_group_has_only_its_own_staleness),
         cmocka_unit_test(spans_and_whole_gradients_mix),
         cmocka_unit_test(unfinished_group_is_saved),
         cmocka_unit_test(a_lost_worker_completes_the_group),

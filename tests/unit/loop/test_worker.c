@@ -1,0 +1,215 @@
+/* What a worker asks of its engine and its strategy, seen by an engine and a strategy that keep
+ * notes: step sizes by the position of each batch in its epoch, and the rows of an evaluation. */
+#include "loop/worker.h"
+
+#include "base/cpu.h"
+#include "loop/evaluation.h"
+#include "loop/sources.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 103, BATCH = 8, PER_EPOCH = 13, MOST_NOTES = 128, N_PARAMS = 4 };
+
+/* ---- what is noted ---- */
+
+struct drove_engine {
+    uint32_t row[MOST_NOTES]; /* of all batches, one after the other */
+    size_t n_rows;
+};
+
+static drove_status begin(drove_engine *e, const drove_work *work)
+{
+    const drove_batch *batch = work->batch;
+    for (size_t i = 0; i < batch->n_rows && e->n_rows < MOST_NOTES; i++)
+        e->row[e->n_rows++] = batch->row[i];
+    if (work->grad != NULL) memset(work->grad->value, 0, N_PARAMS * sizeof(float));
+    return DROVE_OK;
+}
+
+static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    (void)e, (void)timeout_ns, (void)done;
+    return DROVE_OK;
+}
+
+static const drove_engine_ops noting_engine = {.name = "noting", .begin = begin, .finish = finish};
+
+typedef struct noted { /* the strategy's impl */
+    float theta[N_PARAMS];
+    float eta[MOST_NOTES];
+    size_t n;
+} noted;
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    (void)worker;
+    *view = (drove_view){.vector = ((noted *)s->impl)->theta};
+    return DROVE_OK;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    (void)s, (void)worker;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    noted *n = s->impl;
+    (void)worker;
+    assert_true(n->n < MOST_NOTES);
+    n->eta[n->n++] = step->eta;
+    *info = (drove_publish_info){.attempts = 1, .updated = 1};
+    return DROVE_OK;
+}
+
+static const drove_sync_ops noting_strategy = {
+    .name = "noting", .acquire = acquire, .release = release, .publish = publish};
+
+/* ---- a loop of one worker here ---- */
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_plan plan;
+    drove_plan_worker place;
+    drove_loop loop;
+    drove_worker worker;
+    drove_sync sync;
+    drove_source source;
+    drove_engine engine;
+    noted noted;
+    float grad[N_PARAMS];
+    uint32_t row[2][BATCH];
+} rig;
+
+static void open_rig(rig *r, const drove_source_ops *source, unsigned n_workers, unsigned index)
+{
+    memset(r, 0, sizeof *r);
+    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    const drove_optim_options optim = {.rule = "sgd",
+                                       .schedule = "exponential:0.5",
+                                       .lr = 0.75,
+                                       .n_params = N_PARAMS,
+                                       .n_workers = n_workers,
+                                       .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
+    r->place.n_cores = 1;
+    r->plan.source = source;
+    r->sync = (drove_sync){
+        .ops = &noting_strategy, .n_workers = n_workers, .optim = r->optim, .impl = &r->noted};
+    r->source = (drove_source){.ops = source, .n_workers = n_workers};
+    const drove_source_options opt = {.n_workers = n_workers,
+                                      .n_rows = ROWS,
+                                      .batch = BATCH,
+                                      .per_epoch = PER_EPOCH,
+                                      .sync = &r->sync};
+    assert_int_equal(source->init(&r->source, &opt), DROVE_OK);
+    r->loop.plan = &r->plan;
+    r->loop.clock = &drove__clock_real;
+    r->loop.kernels = &r->kernels;
+    r->loop.optim = r->optim;
+    r->loop.sync = &r->sync;
+    r->loop.source = &r->source;
+    r->loop.order = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE);
+    r->loop.update_rows = BATCH;
+    r->worker.loop = &r->loop;
+    r->worker.index = index;
+    r->worker.plan = &r->place;
+    r->worker.engine_ops = &noting_engine;
+    r->worker.engine = &r->engine;
+    r->worker.grad = r->grad;
+    for (unsigned i = 0; i < 2; i++) r->worker.row[i] = r->row[i];
+}
+
+static void close_rig(rig *r)
+{
+    r->source.ops->fini(&r->source);
+    drove__optim_destroy(r->optim);
+}
+
+/* lr 0.5^epochs of the examples before batch `number`: 12 batches of 8 and one of 7 an epoch. */
+static double expected_eta(unsigned number)
+{
+    unsigned before = number / PER_EPOCH * ROWS + number % PER_EPOCH * BATCH;
+    return 0.75 * exp2(-(double)before / ROWS);
+}
+
+static void assert_eta(const rig *r, size_t step, unsigned number)
+{
+    double found = (double)r->noted.eta[step], expected = expected_eta(number);
+    if (fabs(found - expected) > 1e-6)
+        fail_msg("step %zu: expected the step size %g of batch %u, found %g", step, expected,
+                 number, found);
+}
+
+/* ---- tests ---- */
+
+static void each_batch_has_the_step_size_of_its_place(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.source.ops->open(&r.source, 3 * PER_EPOCH, UINT64_MAX);
+    assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+    assert_int_equal(r.noted.n, 3 * PER_EPOCH);
+    for (unsigned k = 0; k < 3 * PER_EPOCH; k++) assert_eta(&r, k, k);
+    close_rig(&r);
+}
+
+/* All of a round have the step size of its first batch, whoever takes which. */
+static void a_round_has_the_step_size_of_its_first(void **state)
+{
+    (void)state;
+    for (unsigned worker = 0; worker < 3; worker++) {
+        rig r;
+        open_rig(&r, &drove__source_rounds, 3, worker);
+        r.source.ops->open(&r.source, 30, UINT64_MAX);
+        assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+        assert_int_equal(r.noted.n, 10);
+        for (unsigned round = 0; round < 10; round++) assert_eta(&r, round, 3 * round);
+        close_rig(&r);
+    }
+}
+
+/* An evaluation of some rows takes them evenly from all, chunk by chunk. */
+static void an_evaluation_spreads_its_rows(void **state)
+{
+    (void)state;
+    static const size_t n_scored[] = {1, 30, 50, 100, ROWS};
+    for (size_t k = 0; k < DROVE_COUNT(n_scored); k++) {
+        rig r;
+        const drove_data data = {.n_rows = ROWS};
+        const size_t n = n_scored[k];
+        drove_scoring *sc = &r.loop.scoring;
+        open_rig(&r, &drove__source_claimed, 1, 0);
+        r.loop.score_rows = 7;
+        assert_int_equal(drove__scoring_init(&r.loop, n), DROVE_OK);
+        sc->data = &data;
+        sc->n_rows = n;
+        sc->n_chunks = (n + 6) / 7;
+        sc->stride = 1;
+        assert_true(drove__worker_obey(&r.worker, DROVE_DO_SCORE));
+        assert_int_equal(r.engine.n_rows, n);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(r.engine.row[i], floor((double)i * ROWS / (double)n));
+        drove__free(sc->chunk);
+        close_rig(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_batch_has_the_step_size_of_its_place),
+        cmocka_unit_test(a_round_has_the_step_size_of_its_first),
+        cmocka_unit_test(an_evaluation_spreads_its_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
