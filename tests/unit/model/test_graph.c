@@ -203,6 +203,89 @@ static void what_only_training_needs_is_marked(void **state)
     drove__model_destroy(m);
 }
 
+/* ---- memory of derivatives ---- */
+
+enum { PASS_ROWS = 5, N_NODES = 14 };
+
+/* A random network without loops: each layer reads one or two earlier ones; what nobody has read
+ * is summed up before the output. */
+static drove_model *random_network(uint64_t seed)
+{
+    drove_graph g;
+    drove_rng rng;
+    char name[N_NODES][8];
+    bool is_read[N_NODES] = {false};
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 0);
+    drove__graph_init(&g, "random");
+    for (unsigned i = 0; i < N_NODES; i++) {
+        unsigned a = i > 0 ? (unsigned)drove__rng_below(&rng, i) : 0;
+        unsigned b = i > 0 ? (unsigned)drove__rng_below(&rng, i) : 0;
+        snprintf(name[i], sizeof name[i], "n%u", i);
+        if (i == 0 || a == b) {
+            add(&g, &drove__layer_dense, name[i], i == 0 ? "data" : name[a])->opt.n_out = 6;
+        } else {
+            add_bottom(add(&g, &drove__layer_sum, name[i], name[a]), name[b]);
+        }
+        is_read[a] = is_read[b] = true;
+        is_read[i] = false;
+    }
+    drove_node *all = add(&g, &drove__layer_sum, "all", name[N_NODES - 1]);
+    for (unsigned i = 0, n = 1; i + 1 < N_NODES && n < DROVE_LAYER_MOST_BOTTOMS; i++) {
+        if (is_read[i]) continue;
+        add_bottom(all, name[i]);
+        n++;
+    }
+    add(&g, &drove__layer_dense, "out", "all");
+    return build(&g, &vectors);
+}
+
+/* Backward as far as memory is concerned: who wrote each float last? */
+static void check_derivatives(const drove_model *m, uint64_t seed)
+{
+    drovek_table kernels;
+    drove_pass pass;
+    assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
+    assert_int_equal(drove__pass_init(&pass, m, &kernels, PASS_ROWS), DROVE_OK);
+    size_t n_floats = pass.n_bytes / sizeof(float);
+    size_t *owner = calloc(n_floats, sizeof *owner); /* 1 + layer; 0: nobody */
+    bool *is_written = calloc(m->n_layers, sizeof *is_written);
+    assert_true(owner != NULL && is_written != NULL);
+    for (size_t t = m->n_layers; t-- > 0;) {
+        const drove_layer *l = &m->layer[t];
+        size_t at = (size_t)(pass.delta[t] - pass.memory);
+        for (size_t i = 0; is_written[t] && i < PASS_ROWS * l->n_out; i++)
+            if (owner[at + i] != t + 1)
+                fail_msg("seed %llu: layer %zu reads what layer %zu has overwritten",
+                         (unsigned long long)seed, t, owner[at + i] - 1);
+        for (size_t i = 0; i < PASS_ROWS * l->n_out; i++) owner[at + i] = t + 1;
+        for (unsigned b = 0; b < l->n_bottoms; b++) {
+            if (l->bottom[b] == 0) continue;
+            size_t to = l->bottom[b] - 1, first = (size_t)(pass.delta[to] - pass.memory);
+            for (size_t i = 0; i < PASS_ROWS * m->layer[to].n_out; i++) {
+                if (is_written[to]) assert_int_equal(owner[first + i], to + 1);
+                else if (first + i >= at && first + i < at + PASS_ROWS * l->n_out)
+                    fail_msg("seed %llu: layer %zu writes over what it reads",
+                             (unsigned long long)seed, t);
+                owner[first + i] = to + 1;
+            }
+            is_written[to] = true;
+        }
+    }
+    free(owner);
+    free(is_written);
+    drove__pass_fini(&pass);
+}
+
+static void derivatives_keep_until_they_are_read(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        drove_model *m = random_network(seed);
+        check_derivatives(m, seed);
+        drove__model_destroy(m);
+    }
+}
+
 static void wrong_names_are_told(void **state)
 {
     (void)state;
@@ -359,6 +442,7 @@ int main(void)
         cmocka_unit_test(activations_are_merged_where_nobody_sees_it),
         cmocka_unit_test(the_last_reader_writes_and_the_others_add),
         cmocka_unit_test(what_only_training_needs_is_marked),
+        cmocka_unit_test(derivatives_keep_until_they_are_read),
         cmocka_unit_test(wrong_names_are_told),
         cmocka_unit_test(a_cycle_is_told_with_its_layers),
         cmocka_unit_test(outputs_without_use_are_told),

@@ -1,0 +1,101 @@
+/* Where the vectors of a strategy lie: a worker's own on its NUMA node, the shared one on all.
+ * The linker puts the functions below in the place of the topology's (tests/CMakeLists.txt), so no
+ * machine with several nodes is needed. */
+#include "strategy/strategy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { N_WORKERS = 5, N = 40, NOT_ASKED = -7 };
+
+static int asked_node = NOT_ASKED;
+static size_t asked_bytes, freed_bytes;
+
+void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
+void __wrap_drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
+
+void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
+{
+    (void)topo;
+    asked_node = node;
+    asked_bytes = size_bytes;
+    return calloc(1, size_bytes);
+}
+
+void __wrap_drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes)
+{
+    (void)topo;
+    freed_bytes = size_bytes;
+    free(memory);
+}
+
+static const drove_place place[N_WORKERS] = {{0, 0, 0}, {4, 4, 1}, {1, 1, 0}, {8, 8, 2}, {5, 5, 1}};
+
+static int node_of(const drove_sync *s, unsigned worker)
+{
+    asked_node = NOT_ASKED;
+    float *vector = drove__sync_vector(s, worker);
+    assert_non_null(vector);
+    assert_int_equal(asked_bytes, N * sizeof(float));
+    drove__sync_vector_free(s, vector);
+    assert_int_equal(freed_bytes, N * sizeof(float));
+    return asked_node;
+}
+
+static void a_workers_vector_lies_on_its_node(void **state)
+{
+    (void)state;
+    char topo; /* only its address is used */
+    drove_sync s = {
+        .topo = (const drove_topo *)&topo, .place = place, .n_vector = N, .n_workers = N_WORKERS};
+    for (unsigned w = 0; w < N_WORKERS; w++) assert_int_equal(node_of(&s, w), place[w].node);
+    assert_int_equal(node_of(&s, DROVE_SYNC_SHARED), -1);
+    s.place = NULL; /* workers that are not bound */
+    for (unsigned w = 0; w < N_WORKERS; w++) assert_int_equal(node_of(&s, w), -1);
+}
+
+static void first_parameters_lie_there_too(void **state)
+{
+    (void)state;
+    char topo;
+    float theta[N];
+    const drove_optim optim = {.n = N};
+    const drove_sync s = {.topo = (const drove_topo *)&topo,
+                          .place = place,
+                          .optim = &optim,
+                          .n_vector = N,
+                          .n_workers = N_WORKERS};
+    for (unsigned i = 0; i < N; i++) theta[i] = (float)i;
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        drove_params p = drove__sync_first_params(&s, w, &(drove_params){.theta = theta});
+        assert_int_equal(asked_node, place[w].node);
+        assert_memory_equal(p.theta, theta, sizeof theta);
+        drove__sync_params_free(&s, &p);
+        assert_null(p.theta);
+    }
+}
+
+static void without_a_topology_nothing_is_placed(void **state)
+{
+    (void)state;
+    const drove_sync s = {.place = place, .n_vector = N, .n_workers = N_WORKERS};
+    asked_node = NOT_ASKED;
+    float *vector = drove__sync_vector(&s, 1);
+    assert_non_null(vector);
+    for (unsigned i = 0; i < N; i++) assert_true(vector[i] == 0.0f);
+    drove__sync_vector_free(&s, vector);
+    assert_int_equal(asked_node, NOT_ASKED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_workers_vector_lies_on_its_node),
+        cmocka_unit_test(first_parameters_lie_there_too),
+        cmocka_unit_test(without_a_topology_nothing_is_placed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
