@@ -1,0 +1,104 @@
+# scripts/mutate: its operators, then a small project in which every outcome is known.
+set -eu
+for tool in python3 git cmake ninja; do
+    command -v $tool >/dev/null || { echo "skip: no $tool"; exit 77; }
+done
+"$DROVE_SOURCE_DIR/scripts/mutate" --self-test
+
+mkdir -p tree/scripts tree/src/sync tree/tests
+cp "$DROVE_SOURCE_DIR"/scripts/{mutate,test,check-layers} tree/scripts/
+cd tree
+export GIT_AUTHOR_NAME=t GIT_COMMITTER_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_EMAIL=t
+echo build >.gitignore
+cat >CMakeLists.txt <<'END_OF_FILE'
+cmake_minimum_required(VERSION 3.25)
+project(small C)
+enable_testing()
+add_subdirectory(src)
+foreach(kind unit/sync stress)
+  string(REPLACE "/" "_" name test_${kind})
+  add_executable(${name} tests/${name}.c)
+  target_link_libraries(${name} PRIVATE small)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  string(REPLACE "test_" "drove_" target ${name})
+  add_custom_target(${target}_tests DEPENDS ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${kind}" SKIP_RETURN_CODE 77)
+endforeach()
+END_OF_FILE
+echo 'add_library(small STATIC sync/a.c)' >src/CMakeLists.txt
+cat >src/sync/a.c <<'END_OF_FILE'
+int seen_near(int a, int b);
+int seen_far(int a);
+int unseen(int a, int b);
+
+int seen_near(int a, int b)
+{
+    return a + b;
+}
+
+int seen_far(int a)
+{
+    return a < 7;
+}
+
+int unseen(int a, int b)
+{
+    return a - b;
+}
+END_OF_FILE
+echo 'int seen_near(int, int); int main(void) { return seen_near(2, 3) != 5; }' >tests/test_unit_sync.c
+echo 'int seen_far(int); int main(void) { return seen_far(7) != 0 || seen_far(6) != 1; }' >tests/test_stress.c
+git init -q -b main . && git add -A && git commit -qm first
+
+list() { # OLD NEW...
+    while [ $# -gt 0 ]; do
+        printf '{"file": "src/sync/a.c", "old": "%s", "new": "%s", "what": "%s"}\n' "$1" "$2" "$1"
+        shift 2
+    done
+}
+list 'a + b' 'a * b' 'a < 7' 'a <= 7' 'a - b' 'b - a' >list.jsonl
+list 'a < 7' '7 > a' 'a + b' 'a +' >>list.jsonl
+list 'not there' '' >>list.jsonl
+git add -A
+
+# expect COMMAND...: the outcomes on standard input are those that it prints, one a line.
+outcomes() { awk '{ print $1 }' ../out.txt | grep -E '^(killed|survived|equivalent|broken|stale|unfinished)$' || true; }
+expect() {
+    local wanted
+    wanted=$(cat)
+    [ "$(outcomes)" = "$wanted" ] || { echo "expected: $wanted"; cat ../out.txt; exit 1; }
+}
+
+status=0
+scripts/mutate --replay list.jsonl >../out.txt 2>&1 || status=$?
+[ $status -eq 1 ] || { echo "expected status 1, found $status"; cat ../out.txt; exit 1; }
+printf '%s\n' killed killed survived equivalent broken stale | expect
+grep -q 'a + b -> a \* b  \[test_unit_sync\]' ../out.txt || { cat ../out.txt; exit 1; }
+grep -q 'a < 7 -> a <= 7  \[test_stress\]' ../out.txt || { cat ../out.txt; exit 1; }
+git diff --quiet || { echo "the working tree has changed"; git diff; exit 1; }
+cmp -s src/sync/a.c build/mutate/tree/src/sync/a.c || { echo "the copy is left mutated"; exit 1; }
+
+# Only the tests of the folder: what the far test saw survives.  All are killed: status 0.
+list 'a < 7' 'a <= 7' >far.jsonl
+list 'a + b' 'a - b' >near.jsonl
+scripts/mutate --own --replay far.jsonl >../out.txt 2>&1 && { echo "expected status 1"; exit 1; }
+echo survived | expect
+scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+echo killed | expect
+
+# Random ones: the same seed goes on where it stopped, and what is there is not made again.
+scripts/mutate --folders sync --seed 3 --count 2 --results ../r.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+[ "$(wc -l <../r.jsonl)" -eq 2 ] || { echo "expected 2 records"; cat ../r.jsonl; exit 1; }
+head -n 1 ../r.jsonl >../first.jsonl
+scripts/mutate --folders sync --seed 3 --count 4 --results ../r.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+[ "$(outcomes | wc -l)" -eq 2 ] || { echo "expected 2 new ones"; cat ../out.txt; exit 1; }
+[ "$(cut -d, -f1-7 ../r.jsonl | sort -u | wc -l)" -eq 4 ] || { echo "made again"; cat ../r.jsonl; exit 1; }
+scripts/mutate --summary --results ../r.jsonl >../out.txt
+grep -qE '^sync( +[0-9]+){5} ' ../out.txt || { cat ../out.txt; exit 1; }
+
+for bad in '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
+    status=0
+    # shellcheck disable=SC2086
+    scripts/mutate $bad >../out.txt 2>&1 || status=$?
+    [ $status -eq 2 ] || { echo "$bad: expected status 2, found $status"; cat ../out.txt; exit 1; }
+done
