@@ -1,0 +1,198 @@
+/* The collector driven by one thread: gradients of small integers come part by part, so every mean
+ * is exact; what it counts is counted again by hand. */
+#include "accum/collect.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 20576, N_PARTS = 3, MOST = 4, ROUNDS = 3 };
+
+static const drove_span parts[N_PARTS] = {{0, 20000}, {20000, 64}, {20064, 512}};
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_collector *c;
+    unsigned n_devices;
+    float *gradient[MOST]; /* [N] */
+} rig;
+
+static void open_rig(rig *r, unsigned n_devices, drove_accum_order order, const bool *is_resident)
+{
+    memset(r, 0, sizeof *r);
+    r->n_devices = n_devices;
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    const drove_collector_options opt = {.n_devices = n_devices,
+                                         .part = parts,
+                                         .n_parts = N_PARTS,
+                                         .n = N,
+                                         .order = order,
+                                         .kernels = &r->kernels,
+                                         .is_resident = is_resident,
+                                         .n_all = n_devices};
+    assert_int_equal(drove__collector_create(&opt, &r->c), DROVE_OK);
+    for (unsigned d = 0; d < n_devices; d++) r->gradient[d] = drove__alloc(N, sizeof(float));
+}
+
+static void close_rig(rig *r)
+{
+    drove__collector_destroy(r->c);
+    for (unsigned d = 0; d < r->n_devices; d++) drove__free(r->gradient[d]);
+}
+
+static float value_at(size_t i, unsigned device, unsigned round)
+{
+    return (float)((i * 5 + device * 11 + round * 3) % 23) - 11.0f;
+}
+
+static float mean_at(const rig *r, size_t i, unsigned round)
+{
+    float sum = 0.0f;
+    for (unsigned d = 0; d < r->n_devices; d++) sum += value_at(i, d, round);
+    return sum / (float)r->n_devices; /* 1, 2 or 4: exact */
+}
+
+/* The last part first, as backward has it; every second device adds when it comes.  Step sizes are
+ * 1, 3, 5 ...: their mean is the number of devices. */
+static void bring_all(rig *r, unsigned round)
+{
+    for (unsigned d = 0; d < r->n_devices; d++) {
+        for (size_t i = 0; i < N; i++) r->gradient[d][i] = value_at(i, d, round);
+        for (unsigned p = N_PARTS; p-- > 0;) {
+            assert_int_equal(drove__collect_n_arrived(r->c, d), N_PARTS - 1 - p);
+            (void)drove__collect_arrive(r->c, d, p, r->gradient[d], 1.0f + 2.0f * (float)d,
+                                        d % 2 == 1);
+        }
+    }
+}
+
+static void take(rig *r, unsigned device, unsigned round)
+{
+    float *mean, eta;
+    drove_collect_times times;
+    assert_true(drove__collect_finish(r->c, device, &mean, &eta, &times));
+    assert_true(eta == (float)r->n_devices);
+    for (size_t i = 0; i < N; i++) assert_true(mean[i] == mean_at(r, i, round));
+}
+
+static void every_device_gets_the_mean(void **state)
+{
+    (void)state;
+    static const drove_accum_order orders[] = {DROVE_ACCUM_ONCE, DROVE_ACCUM_PAIRS,
+                                               DROVE_ACCUM_FIRST_COME};
+    /* sums on the host: of all; and of both pairs; of two iterations */
+    static const double vectors[] = {1.0, 3.0, 2.0};
+    for (size_t k = 0; k < DROVE_COUNT(orders); k++) {
+        for (unsigned n = 1; n <= MOST; n *= 2) {
+            rig r;
+            drove_accum_facts facts;
+            open_rig(&r, n, orders[k], NULL);
+            for (unsigned round = 0; round < ROUNDS; round++) {
+                bring_all(&r, round);
+                for (unsigned d = n; d-- > 0;) take(&r, d, round);
+            }
+            drove__collect_facts(r.c, &facts);
+            assert_int_equal(facts.n_devices, n);
+            assert_int_equal(facts.n_parts, N_PARTS);
+            for (unsigned p = 0; p < N_PARTS; p++) {
+                assert_int_equal(facts.part[p].n_iterations, ROUNDS);
+                assert_int_equal(facts.part[p].offset, parts[p].offset);
+                assert_int_equal(facts.part[p].length, parts[p].length);
+                assert_true(facts.part[p].add_exposed_ns <= facts.part[p].add_span_ns);
+            }
+            if (n == MOST) assert_true(facts.host_vectors == vectors[k]);
+            if (n == 1) assert_true(facts.host_vectors == 0.0);
+            assert_int_equal(facts.is_first_come, orders[k] == DROVE_ACCUM_FIRST_COME);
+            /* the first 4096 of each part; integers are the same in any order */
+            size_t compared = n > 1 && facts.is_first_come ? ROUNDS * (4096 + 64 + 512) : 0;
+            assert_int_equal(facts.error.n_compared, compared);
+            assert_int_equal(facts.error.n_different, 0);
+            close_rig(&r);
+        }
+    }
+}
+
+/* A device that keeps its parameters is handed the mean part by part. */
+static void a_resident_device_gets_parts(void **state)
+{
+    (void)state;
+    static const bool is_resident[] = {false, true};
+    rig r;
+    open_rig(&r, 2, DROVE_ACCUM_ONCE, is_resident);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned part, n_given[N_PARTS] = {0};
+        const float *mean;
+        assert_false(drove__collect_next(r.c, 1, false, &part, &mean));
+        bring_all(&r, round);
+        take(&r, 0, round);
+        for (unsigned k = 0; k < N_PARTS; k++) {
+            assert_true(drove__collect_next(r.c, 1, true, &part, &mean));
+            n_given[part]++;
+            for (size_t i = 0; i < parts[part].length; i++)
+                assert_true(mean[parts[part].offset + i] ==
+                            mean_at(&r, parts[part].offset + i, round));
+        }
+        assert_false(drove__collect_next(r.c, 1, false, &part, &mean));
+        for (unsigned p = 0; p < N_PARTS; p++) assert_int_equal(n_given[p], 1);
+        take(&r, 1, round);
+    }
+    close_rig(&r);
+}
+
+/* Times of copies are means over the devices. */
+static void copies_are_counted(void **state)
+{
+    (void)state;
+    static const drove_slice_copy copies[] = {
+        {.offset = 20000, .begin_ns = 1000, .end_ns = 1800, .hidden_ns = 300},
+        {.offset = 20000, .begin_ns = 5000, .end_ns = 5080, .hidden_ns = 80},
+        {.offset = 20064, .begin_ns = 100, .end_ns = 500, .hidden_ns = 360, .is_up = true},
+    };
+    static const struct {
+        uint64_t down, down_exposed, up, up_exposed;
+    } expected[N_PARTS] = {{0, 0, 0, 0}, {220, 125, 0, 0}, {0, 0, 100, 10}};
+    rig r;
+    drove_accum_facts facts;
+    open_rig(&r, 4, DROVE_ACCUM_ONCE, NULL);
+    for (unsigned i = 0; i < DROVE_COUNT(copies); i++) drove__collect_note_copy(r.c, i, &copies[i]);
+    drove__collect_facts(r.c, &facts);
+    for (unsigned p = 0; p < N_PARTS; p++) {
+        assert_int_equal(facts.part[p].down_ns, expected[p].down);
+        assert_int_equal(facts.part[p].down_exposed_ns, expected[p].down_exposed);
+        assert_int_equal(facts.part[p].up_ns, expected[p].up);
+        assert_int_equal(facts.part[p].up_exposed_ns, expected[p].up_exposed);
+        assert_int_equal(drove__collect_find(r.c, parts[p].offset), p);
+        assert_int_equal(drove__collect_part(r.c, p)->length, parts[p].length);
+    }
+    close_rig(&r);
+}
+
+static void a_stop_lets_go(void **state)
+{
+    (void)state;
+    rig r;
+    float *mean, eta;
+    drove_collect_times times;
+    open_rig(&r, 2, DROVE_ACCUM_ONCE, NULL);
+    for (unsigned p = 0; p < N_PARTS; p++)
+        (void)drove__collect_arrive(r.c, 0, p, r.gradient[0], 1.0f, false);
+    drove__collect_stop(r.c);
+    assert_false(drove__collect_finish(r.c, 0, &mean, &eta, &times)); /* device 1 never came */
+    close_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_device_gets_the_mean),
+        cmocka_unit_test(a_resident_device_gets_parts),
+        cmocka_unit_test(copies_are_counted),
+        cmocka_unit_test(a_stop_lets_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
