@@ -34,7 +34,13 @@ static drove_status begin(drove_engine *e, const drove_work *work)
 
 static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
 {
-    (void)e, (void)timeout_ns, (void)done;
+    (void)e, (void)timeout_ns;
+    if (done != NULL) { /* of a device that hid 30 of 50 ns of copies */
+        done->times.copy_ns += 50;
+        done->times.compute_ns += 40;
+        done->times.hidden_ns += 30;
+        done->times.wait_ns += 20;
+    }
     return DROVE_OK;
 }
 
@@ -43,6 +49,7 @@ static const drove_engine_ops noting_engine = {.name = "noting", .begin = begin,
 typedef struct noted { /* the strategy's impl */
     float theta[N_PARAMS];
     float eta[MOST_NOTES];
+    float value[N_PARAMS]; /* of the last step */
     size_t n;
 } noted;
 
@@ -65,12 +72,33 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     (void)worker;
     assert_true(n->n < MOST_NOTES);
     n->eta[n->n++] = step->eta;
-    *info = (drove_publish_info){.attempts = 1, .updated = 1};
+    memcpy(n->value, step->value, sizeof n->value);
+    *info = (drove_publish_info){.attempts = 3,
+                                 .updated = 1,
+                                 .dropped = n->n % 2 == 0, /* every second one */
+                                 .bytes = 100,
+                                 .messages = 2,
+                                 .hidden_ns = 7,
+                                 .centre_ns = 5,
+                                 .distance = 1.5};
     return DROVE_OK;
 }
 
 static const drove_sync_ops noting_strategy = {
     .name = "noting", .acquire = acquire, .release = release, .publish = publish};
+
+static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_t length,
+                            float *value, float eta)
+{
+    (void)s, (void)worker, (void)offset, (void)length, (void)value, (void)eta;
+    return 0;
+}
+
+static const drove_sync_ops slicing_strategy = {.name = "slicing",
+                                                .acquire = acquire,
+                                                .release = release,
+                                                .layer_ready = layer_ready,
+                                                .publish = publish};
 
 /* ---- a loop of one worker here ---- */
 
@@ -89,13 +117,15 @@ typedef struct rig {
     uint32_t row[2][BATCH];
 } rig;
 
-static void open_rig(rig *r, const drove_source_ops *source, unsigned n_workers, unsigned index)
+static void open_decaying(rig *r, const drove_source_ops *source, unsigned n_workers,
+                          unsigned index, double weight_decay)
 {
     memset(r, 0, sizeof *r);
     assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), "ref"), DROVE_OK);
     const drove_optim_options optim = {.rule = "sgd",
                                        .schedule = "exponential:0.5",
                                        .lr = 0.75,
+                                       .weight_decay = weight_decay,
                                        .n_params = N_PARAMS,
                                        .n_workers = n_workers,
                                        .kernels = &r->kernels};
@@ -126,6 +156,11 @@ static void open_rig(rig *r, const drove_source_ops *source, unsigned n_workers,
     r->worker.engine = &r->engine;
     r->worker.grad = r->grad;
     for (unsigned i = 0; i < 2; i++) r->worker.row[i] = r->row[i];
+}
+
+static void open_rig(rig *r, const drove_source_ops *source, unsigned n_workers, unsigned index)
+{
+    open_decaying(r, source, n_workers, index, 0.0);
 }
 
 static void close_rig(rig *r)
@@ -178,6 +213,54 @@ static void a_round_has_the_step_size_of_its_first(void **state)
     }
 }
 
+/* Weight decay belongs to the step that is published; a strategy that takes the gradient slice by
+ * slice adds it to the mean itself, and gets the gradient as the engine made it. */
+static void sliced_gradients_are_left_alone(void **state)
+{
+    (void)state;
+    for (unsigned sliced = 0; sliced < 2; sliced++) {
+        rig r;
+        open_decaying(&r, &drove__source_claimed, 1, 0, 0.5);
+        if (sliced == 1) r.sync.ops = &slicing_strategy;
+        for (unsigned i = 0; i < N_PARAMS; i++) r.noted.theta[i] = 2.0f + (float)i;
+        r.source.ops->open(&r.source, 1, UINT64_MAX);
+        assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+        assert_int_equal(r.noted.n, 1);
+        for (unsigned i = 0; i < N_PARAMS; i++) /* the engine's gradient is 0 */
+            assert_true(r.noted.value[i] == (sliced == 1 ? 0.0f : 1.0f + 0.5f * (float)i));
+        close_rig(&r);
+    }
+}
+
+/* Seven batches, of which three steps are dropped: everything that a run reports of a worker. */
+static void what_was_done_is_counted(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.loop.publish_phase = DROVE_PHASE_UPDATE;
+    r.source.ops->open(&r.source, 7, UINT64_MAX);
+    assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+    const drove_worker *w = &r.worker;
+    assert_int_equal(w->trace.steps, 7);
+    assert_int_equal(w->trace.attempts, 7 * 3);
+    assert_int_equal(w->trace.dropped, 3);
+    assert_int_equal(atomic_load(&w->trace.updates), 4);
+    assert_int_equal(atomic_load(&w->trace.examples), 7 * BATCH);
+    assert_int_equal(w->traffic.bytes, 700);
+    assert_int_equal(w->traffic.messages, 14);
+    assert_int_equal(w->traffic.hidden_ns, 49);
+    assert_int_equal(w->traffic.centre_ns, 35);
+    assert_true(w->traffic.distance == 1.5);
+    assert_int_equal(w->times.copy_ns, 350);
+    assert_int_equal(w->times.compute_ns, 280);
+    assert_int_equal(w->times.hidden_ns, 210);
+    assert_int_equal(w->times.wait_ns, 140);
+    assert_int_equal(w->trace.phase_ns[DROVE_PHASE_EXCHANGE], 7 * (50 - 30));
+    assert_int_equal(w->trace.phase_ns[DROVE_PHASE_BACKWARD], 280);
+    close_rig(&r);
+}
+
 /* An evaluation of some rows takes them evenly from all, chunk by chunk. */
 static void an_evaluation_spreads_its_rows(void **state)
 {
@@ -209,6 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_has_the_step_size_of_its_place),
         cmocka_unit_test(a_round_has_the_step_size_of_its_first),
+        cmocka_unit_test(sliced_gradients_are_left_alone),
+        cmocka_unit_test(what_was_done_is_counted),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
