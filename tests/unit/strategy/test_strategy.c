@@ -1,0 +1,111 @@
+/* What every strategy has before its own part begins, seen by a strategy that has nothing else. */
+#include "strategy/strategy.h"
+
+#include "base/cpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 24, N_WORKERS = 3 };
+
+static unsigned n_fini;
+static uint64_t restored_at;
+
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
+{
+    assert_string_equal(opt->spec->name, "bare"); /* where the options have no spec */
+    assert_non_null(start->theta);
+    s->impl = drove__alloc(1, 1);
+    return drove__sync_copies(s);
+}
+
+static void fini(drove_sync *s)
+{
+    n_fini++;
+    drove__free(s->impl);
+}
+
+static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
+{
+    (void)vector, (void)st;
+    restored_at = atomic_load(&s->published);
+    return DROVE_OK;
+}
+
+static const drove_sync_ops bare = {
+    .name = "bare", .needs = DROVE_SYNC_BACKOFF, .init = init, .fini = fini, .restore = restore};
+
+static drove_optim *make_optim(drovek_table *kernels)
+{
+    drove_optim *optim = NULL;
+    assert_int_equal(drovek_select(kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    const drove_optim_options opt = {.rule = "momentum",
+                                     .schedule = "constant",
+                                     .lr = 1.0,
+                                     .n_params = N,
+                                     .n_workers = N_WORKERS,
+                                     .kernels = kernels};
+    assert_int_equal(drove__optim_create(&opt, &optim), DROVE_OK);
+    return optim;
+}
+
+static void a_bare_strategy_has_the_defaults(void **state)
+{
+    (void)state;
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    float theta[N] = {0};
+    const drove_params start = {.theta = theta};
+    for (unsigned n = 1; n <= N_WORKERS; n++) {
+        drove_sync *s = NULL;
+        const drove_sync_options opt = {.n_workers = n, .optim = optim};
+        n_fini = 0;
+        assert_int_equal(drove__sync_create(&bare, &opt, &start, &s), DROVE_OK);
+        assert_int_equal(s->n_workers, n);
+        assert_int_equal(s->n_vector, 2 * N); /* parameters and their velocity */
+        assert_int_equal(s->batches_per_update, 1);
+        assert_true(s->most_steps == UINT64_MAX);
+        assert_int_equal(s->needs, DROVE_SYNC_BACKOFF);
+        assert_int_equal(s->layout.number, DROVE_F32);
+        assert_int_equal(s->layout.n_numbers, N);
+        assert_int_equal(s->layout.tail, N);
+        assert_int_equal(atomic_load(&s->published), 0);
+        assert_int_equal(atomic_load(&s->stopping), 0);
+        for (unsigned w = 0; w < n; w++) {
+            assert_int_equal(s->worker[w].backoff.kind, DROVE_BACKOFF_NONE);
+            for (unsigned i = 0; i < 2 * N; i++) assert_true(s->worker[w].copy[i] == 0.0f);
+        }
+        assert_int_equal(drove__sync_restore(s, 77, &start, NULL), DROVE_OK);
+        assert_int_equal(restored_at, 77); /* before the strategy's own part */
+        drove__sync_destroy(s);
+        assert_int_equal(n_fini, 1);
+    }
+    drove__optim_destroy(optim);
+}
+
+static void no_worker_is_refused(void **state)
+{
+    (void)state;
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    float theta[N] = {0};
+    drove_sync *s = NULL;
+    const drove_sync_options opt = {.optim = optim};
+    assert_int_equal(drove__sync_create(&bare, &opt, &(drove_params){.theta = theta}, &s),
+                     DROVE_E_ARG);
+    assert_null(s);
+    assert_string_equal(drove_error_text(), "bare: expected at least one worker, found 0");
+    drove__optim_destroy(optim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bare_strategy_has_the_defaults),
+        cmocka_unit_test(no_worker_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
