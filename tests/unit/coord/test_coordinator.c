@@ -403,21 +403,39 @@ static void the_least_size_follows_utilisation(void **state)
 
 /* ---- what is kept ---- */
 
+enum { N_CHANGES = 30000 };
+
+/* Keeps the latest change of worker 0's batch size if it is a new one. */
+static void keep_latest(const hand *h, uint64_t *position, size_t *n)
+{
+    drove_coord_facts a = hand_facts(h, 0);
+    uint64_t latest = a.history[a.n_history - 1].position;
+    if (*n > 0 && position[*n - 1] == latest) return;
+    assert_true(*n < N_CHANGES);
+    position[(*n)++] = latest;
+}
+
 static void batch_history_is_bounded(void **state)
 {
     (void)state;
+    static uint64_t position[N_CHANGES]; /* of all changes of A's size */
+    size_t n_changes = 0;
     drove_coord_worker workers[] = {a_worker("A", 1, 1, 2), a_worker("B", 1, 1, 1)};
     drove_coord_options opt = two(workers);
     opt.policy = &drove__policy_adaptive;
     opt.n_rows = UINT64_MAX / 2;
     hand *h = hand_create(&opt);
     hand_open(h, UINT64_MAX / 4);
+    keep_latest(h, position, &n_changes);
     for (int i = 0; i < 7000; i++) { /* A: ahead (2), behind (1), ahead ... */
         memset(h->n_done, 0, 64);
         hand_done(h, 0, 2, 1);
+        keep_latest(h, position, &n_changes);
         for (int k = 0; k < 2; k++) hand_done(h, 1, 2, 1);
         hand_done(h, 0, 0, 1);
+        keep_latest(h, position, &n_changes);
         hand_done(h, 0, 2, 1);
+        keep_latest(h, position, &n_changes);
     }
     drove_coord_facts a = hand_facts(h, 0);
     assert_true(a.n_history > DROVE_COORD_HISTORY / 2 && a.n_history <= DROVE_COORD_HISTORY);
@@ -427,6 +445,12 @@ static void batch_history_is_bounded(void **state)
         assert_true(a.history[i].batch >= 1 && a.history[i].batch <= 2);
     }
     assert_int_equal(a.history[0].position, 0);
+    assert_true(n_changes > 2 * DROVE_COORD_HISTORY);
+    for (size_t i = 0; i < a.n_history; i++) { /* the first half, then the latest */
+        bool is_first = i < DROVE_COORD_HISTORY / 2;
+        assert_int_equal(a.history[i].position,
+                         position[is_first ? i : n_changes - a.n_history + i]);
+    }
     assert_int_equal(hand_facts(h, 1).n_history, 1);
     hand_destroy(h);
 }
