@@ -102,3 +102,8 @@ for bad in '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
     scripts/mutate $bad >../out.txt 2>&1 || status=$?
     [ $status -eq 2 ] || { echo "$bad: expected status 2, found $status"; cat ../out.txt; exit 1; }
 done
+
+# Two at once would build in one folder.
+status=0
+flock build/mutate/lock scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || status=$?
+[ $status -eq 1 ] && grep -q 'expected nobody else here' ../out.txt || { cat ../out.txt; exit 1; }
