@@ -167,6 +167,42 @@ static void all_start_with_theta_and_zero_state(void **state)
     for_each_variant(starts_with_theta_and_zero_state);
 }
 
+/* What is restored is what peek shows and what the next step begins with, state included (workers
+ * that are apart have states of their own, in tensors); what was there before is forgotten. */
+static void restores_theta_and_state(const drove_sync_ops *ops, const char *variant)
+{
+    rig r;
+    drove_view view;
+    float g[32], saved[96];
+    for (int i = 0; i < 32; i++) g[i] = 1.0f + (float)i;
+    for (int i = 0; i < 96; i++) saved[i] = 100.0f - (float)i;
+    rig_options o = {.variant = variant, .ops = ops, .rule = "adam", .n = 32, .n_workers = 1};
+    if (!rig_accepts(o)) o.rule = "sgd";
+    rig_init(&r, o);
+    size_t size = r.sync->n_vector * sizeof *saved;
+    assert_true(size <= sizeof saved);
+    assert_int_equal(take_step(&r, 0, g, 0.5f, NULL, NULL), DROVE_OK);
+    if ((ops->needs & DROVE_SYNC_SPREAD) != 0) size = 32 * sizeof *saved;
+    if (drove__sync_restore(r.sync, 7, &(drove_params){.theta = saved}, NULL) != DROVE_OK)
+        fail_msg("%s: %s", variant, drove_error_text());
+    if (memcmp(r.sync->ops->peek(r.sync).theta, saved, size) != 0)
+        fail_msg("%s: peek does not show what was restored", variant);
+    assert_int_equal(atomic_load(&r.sync->published), 7);
+    if ((r.sync->needs & DROVE_SYNC_LIVE) == 0) {
+        assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+        if (memcmp(view.vector, saved, 32 * sizeof *saved) != 0)
+            fail_msg("%s: a step does not begin with what was restored", variant);
+        r.sync->ops->release(r.sync, 0);
+    }
+    rig_fini(&r);
+}
+
+static void all_restore_theta_and_state(void **state)
+{
+    (void)state;
+    for_each_variant(restores_theta_and_state);
+}
+
 static void bare_name_and_no_options_do(void **state)
 {
     (void)state;
@@ -234,6 +270,7 @@ int main(void)
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(variants_of_hogwild_differ),
         cmocka_unit_test(all_start_with_theta_and_zero_state),
+        cmocka_unit_test(all_restore_theta_and_state),
         cmocka_unit_test(bare_name_and_no_options_do),
         cmocka_unit_test(works_on_placed_memory),
     };
