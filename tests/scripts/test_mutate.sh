@@ -18,14 +18,14 @@ add_subdirectory(src)
 foreach(kind unit/sync stress)
   string(REPLACE "/" "_" name test_${kind})
   add_executable(${name} tests/${name}.c)
-  target_link_libraries(${name} PRIVATE small)
+  target_link_libraries(${name} PRIVATE drove_sync)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   string(REPLACE "test_" "drove_" target ${name})
   add_custom_target(${target}_tests DEPENDS ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${kind}" SKIP_RETURN_CODE 77)
 endforeach()
 END_OF_FILE
-echo 'add_library(small STATIC sync/a.c)' >src/CMakeLists.txt
+echo 'add_library(drove_sync STATIC sync/a.c)' >src/CMakeLists.txt
 cat >src/sync/a.c <<'END_OF_FILE'
 int seen_near(int a, int b);
 int seen_far(int a);

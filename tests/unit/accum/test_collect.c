@@ -104,6 +104,7 @@ static void every_device_gets_the_mean(void **state)
                 assert_int_equal(facts.part[p].offset, parts[p].offset);
                 assert_int_equal(facts.part[p].length, parts[p].length);
                 assert_true(facts.part[p].add_exposed_ns <= facts.part[p].add_span_ns);
+                assert_int_equal(facts.part[p].add_ns > 0, n > 1); /* each its own additions */
             }
             if (n == MOST) assert_true(facts.host_vectors == vectors[k]);
             if (n == 1) assert_true(facts.host_vectors == 0.0);
