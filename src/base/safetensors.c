@@ -14,10 +14,11 @@
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/safetensors_sums.h"
 
-#include <jansson.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,11 @@ static bool tensor_bytes(const drove_tensor *t, size_t *size_bytes)
 
 /* ---- writing ---- */
 
+/* jansson refuses a text and lacks memory in the same way: errno, cleared before, tells them
+ * apart. */
 static drove_status fail_to_describe(const char *path, const char *what, const char *name)
 {
+    if (errno == ENOMEM) return drove__fail_nomem(path, strlen(name));
     return drove__fail(DROVE_E_ARG, "%s: %s \"%.*s\" is empty, not UTF-8, or given twice", path,
                        what, NAME_SHOWN, name);
 }
@@ -75,6 +79,7 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
                                     size_t *offset)
 {
     size_t size_bytes, end;
+    errno = 0;
     bool named = t->name[0] != '\0' && strcmp(t->name, metadata_name) != 0;
     if (!named || json_object_get(header, t->name) != NULL) {
         return fail_to_describe(path, "tensor", t->name);
@@ -101,6 +106,7 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
 static drove_status describe_meta(json_t *header, const char *path, const char *const *meta)
 {
     json_t *pairs = json_object();
+    errno = 0;
     if (json_object_set_new(header, metadata_name, pairs) != 0) return drove__fail_nomem(path, 0);
     for (; meta[0] != NULL; meta += 2) {
         bool repeated = json_object_get(pairs, meta[0]) != NULL;
@@ -173,7 +179,7 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
     }
     if (status == DROVE_OK) status = drove__sums_add(header, path, tensor, n_tensors);
     if (status == DROVE_OK) {
-        text = json_dumps(header, JSON_COMPACT);
+        text = drove__json_dump(header, JSON_COMPACT);
         status =
             text != NULL ? write_file(path, text, tensor, n_tensors) : drove__fail_nomem(path, 0);
     }
@@ -224,8 +230,9 @@ static drove_status read_header(loading *l, json_t **out)
     drove_status status = drove__reader_read(l->reader, text, (size_t)length);
     if (status == DROVE_OK) {
         json_error_t error;
-        *out = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-        if (*out == NULL) {
+        status = drove__json_parse(text, (size_t)length, JSON_REJECT_DUPLICATES, &error, out);
+        if (status == DROVE_E_NOMEM) status = drove__fail_nomem(l->path, (size_t)length);
+        else if (status != DROVE_OK) {
             status = drove__fail(DROVE_E_DATA, "%s: byte %d: header is not valid JSON: %s", l->path,
                                  LENGTH_BYTES + error.position, error.text);
         }

@@ -12,7 +12,7 @@ static const char tensors_key[] = "checksums", header_key[] = "header_checksum";
 static drove_status sum_header(const json_t *header, const char *path,
                                char sum[DROVE_CHECKSUM_TEXT_SIZE])
 {
-    char *text = json_dumps(header, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = drove__json_dump(header, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL) return drove__fail_nomem(path, 0);
     drove__checksum_print(drove__checksum(text, strlen(text)), sum);
     free(text);
@@ -29,7 +29,7 @@ static char *sums_as_text(const drove_tensor *tensor, size_t n_tensors)
                               sum);
         is_whole = json_object_set_new(sums, tensor[i].name, json_string(sum)) == 0;
     }
-    char *text = is_whole ? json_dumps(sums, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *text = is_whole ? drove__json_dump(sums, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(sums);
     return text;
 }
@@ -81,12 +81,16 @@ drove_status drove__sums_take(json_t *header, const char *path, json_t **sums)
         return DROVE_OK;
     DROVE_TRY(check_header(header, pairs, path));
     const char *text = json_string_value(json_object_get(pairs, tensors_key));
-    *sums = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_error_t error;
+    drove_status status =
+        text == NULL ? DROVE_E_DATA
+                     : drove__json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, &error, sums);
     bool is_object = json_is_object(*sums);
     (void)json_object_del(pairs, tensors_key);
     if (is_object) return DROVE_OK;
     json_decref(*sums);
     *sums = NULL;
+    if (status == DROVE_E_NOMEM) return drove__fail_in(status, "%s", path);
     return drove__fail(DROVE_E_DATA, "%s: header: expected a JSON object as \"%s\"", path,
                        tensors_key);
 }

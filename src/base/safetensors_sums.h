@@ -8,9 +8,8 @@
 #ifndef DROVE_BASE_SAFETENSORS_SUMS_H
 #define DROVE_BASE_SAFETENSORS_SUMS_H
 
+#include "base/json.h"
 #include "base/safetensors.h"
-
-#include <jansson.h>
 
 #define DROVE_METADATA_NAME "__metadata__"
 

@@ -153,7 +153,7 @@ static double alone(const drove_sim_net *net)
     return s;
 }
 
-static drove_status simulate_net(const drove_sim_net *net, json_t *rows)
+static drove_status simulate_net(const drove_sim_net *net, json_t **rows)
 {
     static const unsigned n_devices[] = {1, 2, 4};
     double one_s = alone(net);
@@ -167,17 +167,17 @@ static drove_status simulate_net(const drove_sim_net *net, json_t *rows)
                                            .stretch = overlaps ? STRETCH : 1.0};
             drove_sim_result r = {.iteration_s = one_s};
             if (n_devices[i] > 1) DROVE_TRY(drove__simulate_accumulation(net, &opt, &r));
-            json_array_append_new(
-                rows, json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f}", "model", net->name, "method",
-                                cases[c].name, "devices", (int)n_devices[i], "iteration_s",
-                                r.iteration_s, "exchange_s", r.exchange_s, "broadcast_s",
-                                r.broadcast_s, "efficiency", one_s / r.iteration_s));
+            drove__json_add(rows, json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f}", "model",
+                                            net->name, "method", cases[c].name, "devices",
+                                            (int)n_devices[i], "iteration_s", r.iteration_s,
+                                            "exchange_s", r.exchange_s, "broadcast_s",
+                                            r.broadcast_s, "efficiency", one_s / r.iteration_s));
         }
     }
     return DROVE_OK;
 }
 
-static drove_status simulate_all(json_t *rows)
+static drove_status simulate_all(json_t **rows)
 {
     numbers reference = {0};
     drove_status status = DROVE_OK;
@@ -198,12 +198,12 @@ static drove_status simulate_all(json_t *rows)
     return status;
 }
 
-static drove_status run(const drove_bench_context *context, json_t *result)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
     (void)context; /* the clock is virtual */
     json_t *rows = json_array();
-    drove_status status = simulate_all(rows);
-    json_object_set_new(result, "simulation", rows);
+    drove_status status = simulate_all(&rows);
+    drove__json_set(result, "simulation", rows);
     return status;
 }
 

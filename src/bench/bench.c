@@ -75,7 +75,7 @@ static drove_status find(const char *name, const drove_bench_ops **out)
     return drove__fail_unknown("benchmark", wanted, names, n);
 }
 
-static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t *result)
+static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t **result)
 {
     drove__topo_facts(context->topo, &context->facts);
     if (context->n_threads == 0) context->n_threads = context->facts.n_pus;
@@ -86,11 +86,11 @@ static drove_status run(const drove_bench_ops *ops, drove_bench_context *context
                            (unsigned long long)context->n_bytes);
     }
     DROVE_TRY(drovek_select(&context->kernels, drove__cpu_features(), NULL));
-    json_object_set_new(result, "bench", json_string(ops->name));
-    json_object_set_new(result, "drove", json_string(DROVE_VERSION));
-    json_object_set_new(result, "processor", json_string(drove__cpu_model()));
-    json_object_set_new(result, "n_processors", json_integer(context->facts.n_pus));
-    json_object_set_new(result, "isa", json_string(context->kernels.isa));
+    drove__json_set(result, "bench", json_string(ops->name));
+    drove__json_set(result, "drove", json_string(DROVE_VERSION));
+    drove__json_set(result, "processor", json_string(drove__cpu_model()));
+    drove__json_set(result, "n_processors", json_integer(context->facts.n_pus));
+    drove__json_set(result, "isa", json_string(context->kernels.isa));
     return ops->run(context, result);
 }
 
@@ -98,7 +98,7 @@ static drove_status write_result(const drove_bench_ops *ops, const json_t *resul
                                  FILE *stream)
 {
     if (as_json) {
-        char *text = json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(RESULT_DIGITS));
+        char *text = drove__json_dump(result, JSON_INDENT(2) | JSON_REAL_PRECISION(RESULT_DIGITS));
         if (text == NULL) return drove__fail_nomem("JSON text", 1);
         fprintf(stream, "%s\n", text);
         free(text);
@@ -128,7 +128,7 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
                                    .out = o.out};
     json_t *result = json_object();
     drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
-    if (status == DROVE_OK) status = run(ops, &context, result);
+    if (status == DROVE_OK) status = run(ops, &context, &result);
     if (status == DROVE_OK) status = write_result(ops, result, as_json, stream);
     json_decref(result);
     drove__topo_destroy(topo);

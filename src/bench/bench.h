@@ -6,12 +6,11 @@
 #ifndef DROVE_BENCH_BENCH_H
 #define DROVE_BENCH_BENCH_H
 
+#include "base/json.h"
 #include "base/topo.h"
 #include "kernel/kernel.h"
 
 #include <drove/bench.h>
-
-#include <jansson.h>
 
 typedef struct drove_bench_context { /* the machine, and the options made definite */
     const drove_topo *topo;
@@ -27,7 +26,7 @@ typedef struct drove_bench_ops {
     const char *name, *help, *source;
     /* Measures, and adds its keys to *result, which has those of every benchmark: "bench",
      * "drove", "processor", "n_processors", "isa". */
-    drove_status (*run)(const drove_bench_context *context, json_t *result);
+    drove_status (*run)(const drove_bench_context *context, json_t **result);
     /* The result for people, beneath a line that says name, processor and kernels. */
     void (*print)(const json_t *result, FILE *stream);
 } drove_bench_ops;

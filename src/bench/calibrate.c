@@ -161,16 +161,16 @@ static double predict(const calibration *k, int s, unsigned row, const figure *f
     return drove__throughput_amdahl(t1, p, threads);
 }
 
-static void add_row(const calibration *k, json_t *rows, int s, unsigned row, const figure *f)
+static void add_row(const calibration *k, json_t **rows, int s, unsigned row, const figure *f)
 {
     unsigned many = k->bench.context->n_threads;
     for (unsigned threads = 1;; threads = many) {
         double gnps = threads == 1 ? f->one_gnps : f->many_gnps;
-        json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:i, s:i, s:f, s:f}", "signature",
-                            drove__throughput_signature[row], "problem", s ? "sparse" : "dense",
-                            "features", (int)f->n_features, "threads", (int)threads, "gnps", gnps,
-                            "predicted_gnps", predict(k, s, row, f, threads)));
+        drove__json_add(rows, json_pack("{s:s, s:s, s:i, s:i, s:f, s:f}", "signature",
+                                        drove__throughput_signature[row], "problem",
+                                        s ? "sparse" : "dense", "features", (int)f->n_features,
+                                        "threads", (int)threads, "gnps", gnps, "predicted_gnps",
+                                        predict(k, s, row, f, threads)));
         if (threads == many) return;
     }
 }
@@ -185,22 +185,22 @@ static json_t *constants_json(const calibration *k, int s, unsigned row)
                      r->parallel.zero_features, "most", r->parallel.most);
 }
 
-static void add_result(const calibration *k, const char *path, json_t *result)
+static void add_result(const calibration *k, const char *path, json_t **result)
 {
     json_t *rows = json_array(), *constants = json_array();
     for (int s = 0; s < 2; s++) {
         for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-            json_array_append_new(constants, constants_json(k, s, row));
-            for (unsigned i = 0; i < SIZES; i++) add_row(k, rows, s, row, &k->figure[s][row][i]);
+            drove__json_add(&constants, constants_json(k, s, row));
+            for (unsigned i = 0; i < SIZES; i++) add_row(k, &rows, s, row, &k->figure[s][row][i]);
         }
     }
-    json_object_set_new(result, "file", json_string(path));
-    json_object_set_new(result, "threads", json_integer(k->bench.context->n_threads));
-    json_object_set_new(result, "constants", constants);
-    json_object_set_new(result, "rows", rows);
+    drove__json_set(result, "file", json_string(path));
+    drove__json_set(result, "threads", json_integer(k->bench.context->n_threads));
+    drove__json_set(result, "constants", constants);
+    drove__json_set(result, "rows", rows);
 }
 
-static drove_status calibrate(calibration *k, const char *path, json_t *result)
+static drove_status calibrate(calibration *k, const char *path, json_t **result)
 {
     DROVE_TRY(measure_all(k));
     DROVE_TRY(fit(k));
@@ -209,7 +209,7 @@ static drove_status calibrate(calibration *k, const char *path, json_t *result)
     return DROVE_OK;
 }
 
-static drove_status run_calibrate(const drove_bench_context *context, json_t *result)
+static drove_status run_calibrate(const drove_bench_context *context, json_t **result)
 {
     char *path = NULL;
     calibration *k = calloc(1, sizeof *k);

@@ -1,28 +1,27 @@
 /* bench/combinations.c - the table of strategy/combine.h over all rows of the registry. */
 #include "bench/combinations.h"
 
+#include "base/json.h"
 #include "run/registry.h"
 #include "strategy/combine.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 static drove_status print_json(FILE *stream)
 {
     json_t *array = json_array();
-    bool complete = array != NULL;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         json_t *row = json_pack("{s:s}", "name", ops->name);
         for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
             const char *why = drove__combine(ops, &c->at);
             json_t *cell = why == NULL ? json_true() : json_string(why);
-            complete = complete && json_object_set_new(row, c->name, cell) == 0;
+            drove__json_set(&row, c->name, cell);
         }
-        complete = complete && json_array_append_new(array, row) == 0;
+        drove__json_add(&array, row);
     }
-    char *text = complete ? json_dumps(array, JSON_INDENT(2)) : NULL;
+    char *text = drove__json_dump(array, JSON_INDENT(2));
     json_decref(array);
     if (text == NULL) return drove__fail_nomem("a list", 1);
     int written = fprintf(stream, "%s\n", text);

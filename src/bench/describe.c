@@ -1,12 +1,12 @@
 /* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
+#include "base/json.h"
 #include "base/mem.h"
+#include "bench/info.h"
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"
-#include "bench/info.h"
 #include "run/run.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ static json_t *layer_json(const drove_model *m, size_t index)
     json_t *inputs = json_array();
     for (unsigned b = 0; b < l->n_bottoms; b++) {
         uint32_t blob = l->bottom[b];
-        json_array_append_new(inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
+        drove__json_add(&inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
     }
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name", l->name, "type",
                      l->ops->name, "inputs", inputs, "output", shape_json(l->out), "activation",
@@ -141,13 +141,12 @@ static json_t *to_json(const description *d)
     json_t *layers = json_array(), *heads = json_array();
     uint64_t products = 0;
     for (size_t l = 0; l < m->n_layers; l++) {
-        json_array_append_new(layers, layer_json(m, l));
+        drove__json_add(&layers, layer_json(m, l));
         products += drove__layer_multiply_adds(&m->layer[l]);
     }
     for (unsigned h = 0; h < m->n_heads; h++) {
-        json_array_append_new(heads,
-                              json_pack("{s:s, s:f}", "layer", m->layer[m->head[h].layer].name,
-                                        "weight", (double)m->head[h].weight));
+        drove__json_add(&heads, json_pack("{s:s, s:f}", "layer", m->layer[m->head[h].layer].name,
+                                          "weight", (double)m->head[h].weight));
     }
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "model",
                      m->spec, "loss", m->loss->name, "input", shape_json(m->input), "layers",
@@ -161,7 +160,7 @@ static json_t *to_json(const description *d)
 static drove_status print_json(const description *d, FILE *stream)
 {
     json_t *object = to_json(d);
-    char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    char *text = object != NULL ? drove__json_dump(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail(DROVE_E_NOMEM, "model: not enough memory");
     int written = fprintf(stream, "%s\n", text);

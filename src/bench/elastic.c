@@ -94,7 +94,7 @@ static double paper_ratio(const drove_exchange_pattern *m, const drove_sim_hosts
     return (t->data_s + both_s) / t->iteration_s;
 }
 
-static drove_status run_table_3(json_t *rows)
+static drove_status run_table_3(json_t **rows)
 {
     for (unsigned i = 0; i < DROVE_COUNT(table_3); i++) {
         const struct paper_row *p = &table_3[i];
@@ -114,10 +114,10 @@ static drove_status run_table_3(json_t *rows)
         if (p->paper == NULL) { /* not in the table */
             json_decref(paper);
         } else {
-            json_object_set_new(row, "paper_name", json_string(p->paper));
-            json_object_set_new(row, "paper", paper);
+            drove__json_set(&row, "paper_name", json_string(p->paper));
+            drove__json_set(&row, "paper", paper);
         }
-        json_array_append_new(rows, row);
+        drove__json_add(rows, row);
     }
     return DROVE_OK;
 }
@@ -213,7 +213,7 @@ static json_t *row_of(const char *model, const char *method, unsigned period,
                      "ratio", communication_ratio(t), "parts", parts_of(t));
 }
 
-static drove_status run_links(json_t *rows)
+static drove_status run_links(json_t **rows)
 {
     struct variant all[MOST_VARIANTS];
     size_t n_variants = list_variants(options_of_four, DROVE_COUNT(options_of_four), all);
@@ -225,8 +225,8 @@ static drove_status run_links(json_t *rows)
                 drove_sim_times t;
                 DROVE_TRY(simulate(of->method, &hosts, of->period, &t));
                 json_t *row = row_of(problems[p].name, of->label, of->period, &t);
-                json_object_set_new(row, "network", json_string(networks[n].name));
-                json_array_append_new(rows, row);
+                drove__json_set(&row, "network", json_string(networks[n].name));
+                drove__json_add(rows, row);
             }
         }
     }
@@ -274,7 +274,7 @@ static drove_sim_hosts nodes(const struct large *net, unsigned n_nodes, double i
                              .peer = {ARIES_ALPHA_S, LEVEL_BYTE_S - ADD_BYTE_S}};
 }
 
-static drove_status run_table_4(json_t *rows)
+static drove_status run_table_4(json_t **rows)
 {
     for (unsigned i = 0; i < DROVE_COUNT(table_4); i++) {
         const struct large *net = &table_4[i];
@@ -284,13 +284,13 @@ static drove_status run_table_4(json_t *rows)
             DROVE_TRY(simulate("easgd-sync3 (paper)", &hosts, 1, &t));
             double paper = net->total_s[0] / net->total_s[c];
             double ours = hosts.compute_s / t.iteration_s;
-            json_array_append_new(
-                rows,
-                json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "model", net->name,
-                          "nodes", (int)hosts.n_workers, "cores", (int)(N_CORES * hosts.n_workers),
-                          "total_s", t.iteration_s * net->n_iterations, "efficiency", ours,
-                          "paper_total_s", net->total_s[c], "paper_efficiency", paper, "points",
-                          100.0 * (ours - paper), "parts", parts_of(&t)));
+            drove__json_add(rows,
+                            json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "model",
+                                      net->name, "nodes", (int)hosts.n_workers, "cores",
+                                      (int)(N_CORES * hosts.n_workers), "total_s",
+                                      t.iteration_s * net->n_iterations, "efficiency", ours,
+                                      "paper_total_s", net->total_s[c], "paper_efficiency", paper,
+                                      "points", 100.0 * (ours - paper), "parts", parts_of(&t)));
         }
     }
     return DROVE_OK;
@@ -339,7 +339,7 @@ static drove_sim_hosts nodes_of(const struct large *net, const struct sort_of_no
     return h;
 }
 
-static drove_status run_nodes(json_t *rows)
+static drove_status run_nodes(json_t **rows)
 {
     struct variant all[MOST_VARIANTS];
     size_t n_variants = list_variants(options_of_nodes, DROVE_COUNT(options_of_nodes), all);
@@ -351,10 +351,10 @@ static drove_status run_nodes(json_t *rows)
                 drove_sim_times t;
                 DROVE_TRY(simulate(all[v].method, &hosts, all[v].period, &t));
                 json_t *row = row_of(net->name, all[v].label, all[v].period, &t);
-                json_object_set_new(row, "nodes", json_string(sorts[k].name));
-                json_object_set_new(row, "efficiency",
-                                    json_real(hosts.compute_s / MOST_NODES / t.update_s));
-                json_array_append_new(rows, row);
+                drove__json_set(&row, "nodes", json_string(sorts[k].name));
+                drove__json_set(&row, "efficiency",
+                                json_real(hosts.compute_s / MOST_NODES / t.update_s));
+                drove__json_add(rows, row);
             }
         }
     }
@@ -363,11 +363,11 @@ static drove_status run_nodes(json_t *rows)
 
 /* ---- the benchmark ---- */
 
-static drove_status run(const drove_bench_context *context, json_t *result)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
     static const struct {
         const char *key;
-        drove_status (*fill)(json_t *rows);
+        drove_status (*fill)(json_t **rows);
     } tables[] = {{"table_3", run_table_3},
                   {"links", run_links},
                   {"table_4", run_table_4},
@@ -375,8 +375,8 @@ static drove_status run(const drove_bench_context *context, json_t *result)
     (void)context; /* the clock is virtual */
     for (unsigned i = 0; i < DROVE_COUNT(tables); i++) {
         json_t *rows = json_array();
-        drove_status status = tables[i].fill(rows);
-        json_object_set_new(result, tables[i].key, rows);
+        drove_status status = tables[i].fill(&rows);
+        drove__json_set(result, tables[i].key, rows);
         DROVE_TRY(status);
     }
     return DROVE_OK;

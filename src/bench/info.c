@@ -3,6 +3,7 @@
 #include "bench/info.h"
 
 #include "base/cpu.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/topo.h"
 #include "kernel/kernel.h"
@@ -12,7 +13,6 @@
 #include <drove/train.h>
 #include <drove/version.h>
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +174,7 @@ static void print_text(const machine_facts *m, FILE *stream)
 static json_t *json_names(const char *const *name, size_t n_names)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < n_names; i++) json_array_append_new(array, json_string(name[i]));
+    for (size_t i = 0; i < n_names; i++) drove__json_add(&array, json_string(name[i]));
     return array;
 }
 
@@ -190,7 +190,7 @@ static json_t *json_engines(void)
 {
     json_t *array = json_array();
     for (const drove_engine_ops *const *e = drove__engines; *e != NULL; e++) {
-        json_array_append_new(array, json_string((*e)->name));
+        drove__json_add(&array, json_string((*e)->name));
     }
     return array;
 }
@@ -206,10 +206,9 @@ static json_t *json_workers(const machine_facts *m)
     json_t *array = json_array();
     for (unsigned i = 0; i < m->workers.n_workers; i++) {
         const drove_place *place = &m->place[i];
-        json_array_append_new(array,
-                              json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)i, "processor",
-                                        json_index(place->pu), "core", json_index(place->core),
-                                        "node", json_index(place->node)));
+        drove__json_add(&array, json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)i, "processor",
+                                          json_index(place->pu), "core", json_index(place->core),
+                                          "node", json_index(place->node)));
     }
     return json_pack("{s:s, s:s, s:i, s:o}", "strategy", m->workers.spec, "bind",
                      bind_name(m->workers.bind), "n_workers", (int)m->workers.n_workers, "places",
@@ -231,9 +230,9 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
         "devices", drove__info_json_devices(), "device_kinds", drove__info_json_kinds(), "workers",
         json_workers(m));
     if (object != NULL && m->speeds.n > 0) {
-        json_object_set_new(object, "speed", drove__info_json_speeds(m->options, &m->speeds));
+        drove__json_set(&object, "speed", drove__info_json_speeds(m->options, &m->speeds));
     }
-    char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    char *text = object != NULL ? drove__json_dump(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail(DROVE_E_NOMEM, "info: not enough memory");
     fprintf(stream, "%s\n", text);

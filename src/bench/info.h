@@ -2,9 +2,9 @@
 #ifndef DROVE_BENCH_INFO_H
 #define DROVE_BENCH_INFO_H
 
+#include "base/json.h"
 #include "bench/measure_devices.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 /* "48 KiB", "1.25 MiB", "31.3 GiB" */

@@ -96,7 +96,7 @@ json_t *drove__info_json_devices(void)
     json_t *array = json_array();
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
         unsigned n = (*kind)->count(why, sizeof why);
-        for (unsigned i = 0; i < n; i++) json_array_append_new(array, json_device(*kind, i));
+        for (unsigned i = 0; i < n; i++) drove__json_add(&array, json_device(*kind, i));
     }
     return array;
 }
@@ -107,9 +107,8 @@ json_t *drove__info_json_kinds(void)
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
         char why[WHY_SIZE] = "";
         unsigned n = (*kind)->count(why, sizeof why);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:i, s:o}", "kind", (*kind)->name, "n_devices",
-                                        (int)n, "reason", json_text(n == 0 ? why : "")));
+        drove__json_add(&array, json_pack("{s:s, s:i, s:o}", "kind", (*kind)->name, "n_devices",
+                                          (int)n, "reason", json_text(n == 0 ? why : "")));
     }
     return array;
 }
@@ -118,18 +117,18 @@ json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *sp
 {
     json_t *batches = json_array(), *devices = json_array();
     for (size_t i = 0; i < speeds->n_batches; i++) {
-        json_array_append_new(batches, json_integer((json_int_t)speeds->batch[i]));
+        drove__json_add(&batches, json_integer((json_int_t)speeds->batch[i]));
     }
     for (size_t k = 0; k < speeds->n; k++) {
         const drove_speed *s = &speeds->speed[k];
         json_t *rates = json_array();
         for (size_t i = 0; i < speeds->n_batches; i++) {
             bool is_known = !isnan(s->examples_per_s[i]);
-            json_array_append_new(rates, is_known ? json_real(s->examples_per_s[i]) : json_null());
+            drove__json_add(&rates, is_known ? json_real(s->examples_per_s[i]) : json_null());
         }
-        json_array_append_new(devices,
-                              json_pack("{s:s, s:o, s:o}", "device", s->device, "examples_per_s",
-                                        rates, "reason", json_text(s->reason)));
+        drove__json_add(&devices,
+                        json_pack("{s:s, s:o, s:o}", "device", s->device, "examples_per_s", rates,
+                                  "reason", json_text(s->reason)));
     }
     return json_pack("{s:s, s:s, s:o, s:o}", "model", opt->model, "data", opt->data, "batches",
                      batches, "devices", devices);

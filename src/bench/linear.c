@@ -81,15 +81,14 @@ static json_t *row_json(const drove_linear_case *c, const drove_measured *m)
                   "gnps_median", m->gnps_median, "gb_per_s", m->gnps * m->bytes_per_number,
                   "read_gb_per_s", m->read_gb_per_s);
     /* The paper's figures are those of one thread. */
-    json_object_set_new(row, "paper_gnps", c->n_threads == 1 ? json_real(paper) : json_null());
-    json_object_set_new(row, "of_paper",
-                        c->n_threads == 1 ? json_real(m->gnps / paper) : json_null());
-    json_object_set_new(row, "windows", json_integer(m->n_windows));
-    json_object_set_new(row, "undisturbed", json_integer(m->n_undisturbed));
+    drove__json_set(&row, "paper_gnps", c->n_threads == 1 ? json_real(paper) : json_null());
+    drove__json_set(&row, "of_paper", c->n_threads == 1 ? json_real(m->gnps / paper) : json_null());
+    drove__json_set(&row, "windows", json_integer(m->n_windows));
+    drove__json_set(&row, "undisturbed", json_integer(m->n_undisturbed));
     return row;
 }
 
-static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t *rows)
+static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **rows)
 {
     /* rows of Table 2 with the same D after each other, so that they share their examples */
     static const unsigned order[DROVE_THROUGHPUT_ROWS] = {0, 1, 2, 4, 5, 7, 3, 6, 8};
@@ -104,24 +103,24 @@ static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t *ro
              c.n_threads += context->n_threads > 1 ? context->n_threads - 1 : 1) {
             drove_measured m;
             DROVE_TRY(drove__linear_bench_run(b, &c, &m));
-            json_array_append_new(rows, row_json(&c, &m));
+            drove__json_add(rows, row_json(&c, &m));
         }
     }
     return DROVE_OK;
 }
 
-static drove_status run_linear(const drove_bench_context *context, json_t *result)
+static drove_status run_linear(const drove_bench_context *context, json_t **result)
 {
     drove_linear_bench b;
     uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : DEFAULT_BYTES;
     json_t *rows = json_array();
-    json_object_set_new(result, "bytes", json_integer((json_int_t)n_bytes));
-    json_object_set_new(result, "seconds", json_real(context->seconds));
-    json_object_set_new(result, "density", json_real(DENSITY));
-    json_object_set_new(result, "rounding", json_string("shared"));
-    json_object_set_new(result, "rows", rows);
+    drove__json_set(result, "bytes", json_integer((json_int_t)n_bytes));
+    drove__json_set(result, "seconds", json_real(context->seconds));
+    drove__json_set(result, "density", json_real(DENSITY));
+    drove__json_set(result, "rounding", json_string("shared"));
     drove_status status = drove__linear_bench_init(&b, context);
-    if (status == DROVE_OK) status = run_rows(&b, n_bytes, rows);
+    if (status == DROVE_OK) status = run_rows(&b, n_bytes, &rows);
+    drove__json_set(result, "rows", rows);
     drove__linear_bench_fini(&b);
     return status;
 }

@@ -1,13 +1,13 @@
 /* bench/list.c - drove_list: every registry that the program knows, as text or JSON. */
 #include "bench/bench.h"
 
-#include "bench/combinations.h"
+#include "base/json.h"
 #include "base/spec.h"
+#include "bench/combinations.h"
 #include "run/registry.h"
 
 #include <drove/train.h>
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,14 +86,13 @@ static drove_status check_kind(const char *kind)
 static drove_status print_json(const char *kind, FILE *stream)
 {
     drove_named entry;
-    bool complete = true;
     json_t *array = json_array();
     for (size_t i = 0; entry_at(kind, i, &entry); i++) {
         json_t *object = json_pack("{s:s, s:s, s:s}", "name", entry.name, "help", entry.help,
                                    "source", entry.source);
-        complete = complete && json_array_append_new(array, object) == 0;
+        drove__json_add(&array, object);
     }
-    char *text = complete ? json_dumps(array, JSON_INDENT(2)) : NULL;
+    char *text = drove__json_dump(array, JSON_INDENT(2));
     json_decref(array);
     if (text == NULL) return drove__fail(DROVE_E_NOMEM, "list: not enough memory");
     int written = fprintf(stream, "%s\n", text);

@@ -211,19 +211,19 @@ static size_t bytes_of_level(const pool *c, int level)
     return n <= c->block_bytes ? n : 0;
 }
 
-static void measure_levels(pool *c, json_t *rows)
+static void measure_levels(pool *c, json_t **rows)
 {
     for (int kernel = 0; kernel < N_KERNELS; kernel++) {
         for (int level = 0; level < N_LEVELS; level++) {
             size_t bytes = bytes_of_level(c, level);
             if (bytes == 0) continue;
             measure(c, kernel, bytes);
-            json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:I, s:f, s:f}", "kernel",
-                                                  kernel_name[kernel], "level", level_name[level],
-                                                  "threads", (int)c->n_members, "bytes_per_thread",
-                                                  (json_int_t)bytes, "gb_per_s",
-                                                  c->rate[c->n_stretches - 1], "gb_per_s_median",
-                                                  c->rate[c->n_stretches / 2]));
+            drove__json_add(rows,
+                            json_pack("{s:s, s:s, s:i, s:I, s:f, s:f}", "kernel",
+                                      kernel_name[kernel], "level", level_name[level], "threads",
+                                      (int)c->n_members, "bytes_per_thread", (json_int_t)bytes,
+                                      "gb_per_s", c->rate[c->n_stretches - 1], "gb_per_s_median",
+                                      c->rate[c->n_stretches / 2]));
         }
     }
 }
@@ -241,7 +241,7 @@ static long long huge_bytes(void)
     return kib < 0 ? -1 : kib * 1024;
 }
 
-static drove_status measure_pool(pool *c, json_t *result)
+static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
 {
     drove_status status = DROVE_OK;
     DROVE_TRY(start(c));
@@ -251,16 +251,15 @@ static drove_status measure_pool(pool *c, json_t *result)
     }
     if (status == DROVE_OK) {
         long long huge = huge_bytes();
-        json_object_set_new(result, "huge_page_bytes",
-                            huge >= 0 ? json_integer(huge) : json_null());
-        measure_levels(c, json_object_get(result, "rows"));
+        drove__json_set(result, "huge_page_bytes", huge >= 0 ? json_integer(huge) : json_null());
+        measure_levels(c, rows);
     }
     stop(c);
     return status;
 }
 
 static drove_status run_threads(const drove_bench_context *context, unsigned n_threads,
-                                uint64_t n_bytes, json_t *result)
+                                uint64_t n_bytes, json_t **result, json_t **rows)
 {
     pool c = {.context = context, .n_members = n_threads};
     c.n_stretches = (size_t)(context->seconds * 1e9 / (double)STRETCH_NS);
@@ -276,7 +275,7 @@ static drove_status run_threads(const drove_bench_context *context, unsigned n_t
         drove__topo_place(context->topo, DROVE_BIND_COMPACT, n_threads, c.place);
         pthread_mutex_init(&c.gate, NULL);
         pthread_barrier_init(&c.meet, NULL, n_threads + 1);
-        status = measure_pool(&c, result);
+        status = measure_pool(&c, result, rows);
         pthread_barrier_destroy(&c.meet);
         pthread_mutex_destroy(&c.gate);
     }
@@ -294,7 +293,7 @@ static uint64_t default_bytes(const drove_topo_facts *f)
     return n < f->memory_bytes / 2 ? n : f->memory_bytes / 2;
 }
 
-static drove_status run_memory(const drove_bench_context *context, json_t *result)
+static drove_status run_memory(const drove_bench_context *context, json_t **result)
 {
     uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : default_bytes(&context->facts);
     uint64_t least = (uint64_t)context->n_threads * 4096;
@@ -304,13 +303,16 @@ static drove_status run_memory(const drove_bench_context *context, json_t *resul
                            (unsigned long long)least, context->n_threads,
                            (unsigned long long)n_bytes);
     }
-    json_object_set_new(result, "bytes", json_integer((json_int_t)n_bytes));
-    json_object_set_new(result, "seconds", json_real(context->seconds));
-    json_object_set_new(result, "rows", json_array());
-    for (unsigned n = 1; n < context->n_threads; n *= 2) {
-        DROVE_TRY(run_threads(context, n, n_bytes, result));
-    }
-    return run_threads(context, context->n_threads, n_bytes, result);
+    drove__json_set(result, "bytes", json_integer((json_int_t)n_bytes));
+    drove__json_set(result, "seconds", json_real(context->seconds));
+    json_t *rows = json_array();
+    drove_status status = DROVE_OK;
+    for (unsigned n = 1; n < context->n_threads && status == DROVE_OK; n *= 2)
+        status = run_threads(context, n, n_bytes, result, &rows);
+    if (status == DROVE_OK)
+        status = run_threads(context, context->n_threads, n_bytes, result, &rows);
+    drove__json_set(result, "rows", rows);
+    return status;
 }
 
 /* ---- for people ---- */

@@ -6,12 +6,12 @@
 
 #include "base/direct.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "data/ahead.h"
 #include "table/schema.h"
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,9 +242,9 @@ static drove_status load_rest(const char *text, size_t n, const drove_rows_list 
     memcpy(rest, text, before);
     memcpy(rest + before, "[]", 2);
     memcpy(rest + before + 2, list->end, after);
-    *out = json_loadb(rest, before + 2 + after, 0, &error);
+    drove_status status = drove__json_parse(rest, before + 2 + after, 0, &error, out);
     free(rest);
-    return *out != NULL ? DROVE_OK : drove__fail(DROVE_E_DATA, "its description: %s", error.text);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "its description");
 }
 
 static drove_status read_text(drove_blocks *b, rows_file *f, const char *text, size_t n)

@@ -3,11 +3,11 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "data/export.h"
 #include "table/schema.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,7 +292,7 @@ static json_t *names_as_json(const drove_storage *s)
 {
     json_t *names = json_array();
     for (size_t i = 0; i < drove__storage_n_names(s); i++)
-        json_array_append_new(names, json_string(s->class_name[i]));
+        drove__json_add(&names, json_string(s->class_name[i]));
     return names;
 }
 
@@ -313,22 +313,21 @@ static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, c
                   {"height", s->height},
                   {"width", s->width},
                   {"index_shift", end->index_shift}};
-    json_object_set_new(o, "x", json_string(kinds[w->like.x_kind]));
-    json_object_set_new(o, "target", json_string(drove__target_name(s->y_kind)));
+    drove__json_set(&o, "x", json_string(kinds[w->like.x_kind]));
+    drove__json_set(&o, "target", json_string(drove__target_name(s->y_kind)));
     for (size_t i = 0; i < DROVE_COUNT(counts); i++)
-        json_object_set_new(o, counts[i].key, json_integer((json_int_t)counts[i].n));
-    json_object_set_new(o, "index_base", json_integer(s->index_base));
-    json_object_set_new(o, "all_one", json_boolean(!w->has_values));
-    json_object_set_new(o, "weights", json_boolean(w->like.weight != NULL));
-    json_object_set_new(o, "notes", json_string(s->notes));
-    json_object_set_new(o, "source", json_string(end->source != NULL ? end->source : ""));
-    if (s->class_name != NULL) json_object_set_new(o, "names", names_as_json(s));
-    if (schema != NULL) json_object_set_new(o, "schema", json_string(schema));
+        drove__json_set(&o, counts[i].key, json_integer((json_int_t)counts[i].n));
+    drove__json_set(&o, "index_base", json_integer(s->index_base));
+    drove__json_set(&o, "all_one", json_boolean(!w->has_values));
+    drove__json_set(&o, "weights", json_boolean(w->like.weight != NULL));
+    drove__json_set(&o, "notes", json_string(s->notes));
+    drove__json_set(&o, "source", json_string(end->source != NULL ? end->source : ""));
+    if (s->class_name != NULL) drove__json_set(&o, "names", names_as_json(s));
+    if (schema != NULL) drove__json_set(&o, "schema", json_string(schema));
     if (end->map != NULL) {
         json_t *map = json_array();
-        for (size_t i = 0; i < end->n_map; i++)
-            json_array_append_new(map, json_integer(end->map[i]));
-        json_object_set_new(o, "class_map", map);
+        for (size_t i = 0; i < end->n_map; i++) drove__json_add(&map, json_integer(end->map[i]));
+        drove__json_set(&o, "class_map", map);
     }
     return o;
 }
@@ -339,7 +338,7 @@ static drove_status put_description(drove_rows_writer *w, const drove_rows_end *
 {
     static const char key[] = ",\"blocks\":[";
     json_t *description = describe(w, end, schema);
-    char *rest = description != NULL ? json_dumps(description, JSON_COMPACT) : NULL;
+    char *rest = description != NULL ? drove__json_dump(description, JSON_COMPACT) : NULL;
     json_decref(description);
     if (rest == NULL) return drove__fail_nomem("the description of rows", 1);
     const size_t n = strlen(rest) - 1, n_key = sizeof key - 1, n_list = w->list.n; /* no brace */

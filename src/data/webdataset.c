@@ -8,13 +8,13 @@
  */
 #include "data/pictures.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/tar.h"
 #include "data/labels.h"
 #include "data/text.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,20 +210,21 @@ static drove_status read_cls(contents *c, size_t archive, drove_tar *tar, const 
     return DROVE_OK;
 }
 
-/* The label in a JSON object, from malloc; NULL: none, or no memory. */
-static char *json_label(const json_t *object)
+/* The label in a JSON object, from malloc; NULL: none.  Errors: DROVE_E_NOMEM. */
+static drove_status json_label(const json_t *object, char **out)
 {
     static const char *const keys[] = {"label", "cls", "class"};
     char number[32];
     for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
         const json_t *value = json_object_get(object, keys[i]);
-        if (json_is_string(value) && json_string_length(value) > 0)
-            return strdup(json_string_value(value));
-        if (!json_is_integer(value)) continue;
-        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
-        return strdup(number);
+        const char *text = number;
+        if (json_is_string(value) && json_string_length(value) > 0) text = json_string_value(value);
+        else if (!json_is_integer(value)) continue;
+        else snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        *out = strdup(text);
+        return *out != NULL ? DROVE_OK : drove__fail_nomem("a label", strlen(text));
     }
-    return NULL;
+    return DROVE_OK;
 }
 
 static drove_status read_json(contents *c, size_t archive, drove_tar *tar,
@@ -233,11 +234,14 @@ static drove_status read_json(contents *c, size_t archive, drove_tar *tar,
     size_t n;
     json_error_t error;
     DROVE_TRY(drove__tar_load(tar, JSON_MOST, &text, &n));
-    json_t *root = json_loadb(text, n, 0, &error);
-    char *label = json_label(root);
+    json_t *root;
+    drove_status status = drove__json_parse(text, n, 0, &error, &root);
+    char *label = NULL;
+    if (status == DROVE_OK) status = json_label(root, &label);
     free(text);
     json_decref(root);
-    if (root == NULL) {
+    if (status == DROVE_E_NOMEM) return drove__fail_in(status, "%s", archive_of(c, archive));
+    if (status != DROVE_OK) {
         return drove__fail(DROVE_E_DATA, "%s:%.200s: line %d, column %d: %s",
                            archive_of(c, archive), m->name, error.line, error.column, error.text);
     }

@@ -80,7 +80,7 @@ json_t *drove__report_cluster_json(const drove_facts *f)
     const drove_cluster_facts *c = &f->cluster;
     if (!c->is_there) return json_null();
     json_t *hosts = json_array();
-    for (unsigned i = 0; i < c->n_ranks; i++) json_array_append_new(hosts, json_string(c->host[i]));
+    for (unsigned i = 0; i < c->n_ranks; i++) drove__json_add(&hosts, json_string(c->host[i]));
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:o}", "transport", c->transport, "library",
                      c->library, "ranks", (int)c->n_ranks, "local_ranks", (int)c->n_local,
                      "threads", (int)c->n_threads, "hosts", hosts);

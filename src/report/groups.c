@@ -36,8 +36,8 @@ static json_t *history_json(const drove_group_facts *g)
     json_t *list = json_array();
     for (size_t i = 0; i < g->n_history; i++) {
         const drove_batch_size *h = &g->history[i];
-        json_array_append_new(list, json_pack("[f, f, I, f]", h->epochs, h->time_s,
-                                              (json_int_t)h->batch, h->counted_updates));
+        drove__json_add(&list, json_pack("[f, f, I, f]", h->epochs, h->time_s, (json_int_t)h->batch,
+                                         h->counted_updates));
     }
     return list;
 }
@@ -50,8 +50,7 @@ static json_t *timeline_json(const drove_timeline *t, uint64_t end_ns)
         uint64_t width = t->width_ns;
         if (i >= DROVE_TIMELINE_BUCKETS) break;
         if ((i + 1) * width > end_ns) width = end_ns - i * t->width_ns;
-        json_array_append_new(list,
-                              json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
+        drove__json_add(&list, json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
     }
     return json_pack("{s:f, s:o}", "width_s", (double)t->width_ns * 1e-9, "utilisation", list);
 }
@@ -81,11 +80,11 @@ static json_t *group_json(const drove_facts *f, const drove_group_facts *g, uint
                   g->counted_updates, "busy", busy_of_all(f, g, &t), "staleness",
                   drove__hist_mean(&t.staleness), "examples_per_s", g->examples_per_s, "threads",
                   (int)g->n);
-    json_object_set_new(object, "lost", text_or_null(g->lost));
-    json_object_set_new(object, "device", text_or_null(g->device));
-    json_object_set_new(object, "times", times_json(g));
-    json_object_set_new(object, "timeline", timeline_json(g->busy, f->train_ns));
-    json_object_set_new(object, "batch_history", history_json(g));
+    drove__json_set(&object, "lost", text_or_null(g->lost));
+    drove__json_set(&object, "device", text_or_null(g->device));
+    drove__json_set(&object, "times", times_json(g));
+    drove__json_set(&object, "timeline", timeline_json(g->busy, f->train_ns));
+    drove__json_set(&object, "batch_history", history_json(g));
     return object;
 }
 
@@ -95,7 +94,7 @@ json_t *drove__report_groups_json(const drove_facts *f)
     drove_totals all;
     drove__report_add_up(f, 0, f->n_workers, &all);
     for (unsigned i = 0; i < f->n_groups; i++)
-        json_array_append_new(list, group_json(f, &f->group[i], all.updates));
+        drove__json_add(&list, group_json(f, &f->group[i], all.updates));
     return list;
 }
 
@@ -106,12 +105,12 @@ json_t *drove__report_groups_log(const drove_facts *f)
         const drove_group_facts *g = &f->group[i];
         drove_totals t;
         drove__report_add_up(f, g->first, g->n, &t);
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "name",
-                                              g->name, "updates", (json_int_t)t.updates, "examples",
-                                              (json_int_t)t.examples, "batch", (json_int_t)g->batch,
-                                              "counted_updates", g->counted_updates, "utilisation",
-                                              drove__report_utilisation(f, g), "staleness",
-                                              drove__hist_mean(&t.staleness)));
+        drove__json_add(&list, json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "name", g->name,
+                                         "updates", (json_int_t)t.updates, "examples",
+                                         (json_int_t)t.examples, "batch", (json_int_t)g->batch,
+                                         "counted_updates", g->counted_updates, "utilisation",
+                                         drove__report_utilisation(f, g), "staleness",
+                                         drove__hist_mean(&t.staleness)));
     }
     return list;
 }

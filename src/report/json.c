@@ -10,9 +10,10 @@ json_t *drove__json_real(double value)
 
 drove_status drove__json_text(json_t *object, int digits, char **out)
 {
-    char *text = object != NULL
-                     ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
-                     : NULL;
+    char *text =
+        object != NULL
+            ? drove__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
+            : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
     *out = text;

@@ -2,9 +2,7 @@
 #ifndef DROVE_REPORT_JSON_H
 #define DROVE_REPORT_JSON_H
 
-#include "base/status.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 /* A number, or null where it is not finite (JSON has no NaN). */
 json_t *drove__json_real(double value);

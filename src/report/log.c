@@ -42,7 +42,7 @@ static json_t *options_json(const drove_facts *f)
             value = json_integer((json_int_t) * (const uint64_t *)(const void *)field);
             break;
         }
-        json_object_set_new(object, info[i].name, value);
+        drove__json_set(&object, info[i].name, value);
     }
     return object;
 }
@@ -78,11 +78,12 @@ drove_status drove__report_evaluation(const drove_facts *f, char **out)
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
     double distance = drove__report_distance(f);
     if (!isnan(f->validation_loss))
-        json_object_set_new(record, "validation_loss", drove__json_real(f->validation_loss));
-    if (!isnan(distance)) json_object_set_new(record, "distance", drove__json_real(distance));
-    if (f->n_groups > 0) json_object_set_new(record, "workers", drove__report_groups_log(f));
-    char *text =
-        record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(LOG_DIGITS)) : NULL;
+        drove__json_set(&record, "validation_loss", drove__json_real(f->validation_loss));
+    if (!isnan(distance)) drove__json_set(&record, "distance", drove__json_real(distance));
+    if (f->n_groups > 0) drove__json_set(&record, "workers", drove__report_groups_log(f));
+    char *text = record != NULL
+                     ? drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(LOG_DIGITS))
+                     : NULL;
     json_decref(record);
     if (text == NULL) return drove__fail_nomem("a log record", 1);
     *out = text;

@@ -44,10 +44,10 @@ static double value_of(const drove_metrics_figures *f, const struct figure *whic
 
 /* ---- JSON ---- */
 
-static void set_figures(const drove_metrics_figures *f, json_t *object)
+static void set_figures(const drove_metrics_figures *f, json_t **object)
 {
     for (size_t i = 0; i < DROVE_COUNT(figures); i++)
-        json_object_set_new(object, figures[i].key, drove__json_real(value_of(f, &figures[i])));
+        drove__json_set(object, figures[i].key, drove__json_real(value_of(f, &figures[i])));
 }
 
 /* A sum of weights: a whole number unless there are weights. */
@@ -63,10 +63,10 @@ static json_t *classes_json(const drove_metrics *m)
     json_t *list = json_array();
     for (size_t k = 0; k < m->n_classes; k++) {
         const drove_metrics_class *c = &m->per_class[k];
-        json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "class", c->name, "precision",
-                            drove__json_real(c->precision), "recall", drove__json_real(c->recall),
-                            "f1", drove__json_real(c->f1), "support", count_json(c->support)));
+        drove__json_add(&list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "class", c->name, "precision",
+                                         drove__json_real(c->precision), "recall",
+                                         drove__json_real(c->recall), "f1", drove__json_real(c->f1),
+                                         "support", count_json(c->support)));
     }
     return list;
 }
@@ -78,8 +78,8 @@ static json_t *confusion_json(const drove_metrics *m)
     for (size_t i = 0; i < m->n_classes; i++) {
         json_t *row = json_array();
         for (size_t k = 0; k < m->n_classes; k++)
-            json_array_append_new(row, count_json(m->confusion[i * m->n_classes + k]));
-        json_array_append_new(matrix, row);
+            drove__json_add(&row, count_json(m->confusion[i * m->n_classes + k]));
+        drove__json_add(&matrix, row);
     }
     return matrix;
 }
@@ -90,9 +90,9 @@ static json_t *calibration_json(const drove_metrics *m)
     json_t *bins = json_array();
     for (int i = 0; i < DROVE_METRICS_BINS; i++) {
         const drove_metrics_bin *b = &m->bin[i];
-        json_array_append_new(bins, json_pack("{s:o, s:o, s:o}", "count", count_json(b->count),
-                                              "mean", drove__json_real(b->mean), "observed",
-                                              drove__json_real(b->observed)));
+        drove__json_add(&bins, json_pack("{s:o, s:o, s:o}", "count", count_json(b->count), "mean",
+                                         drove__json_real(b->mean), "observed",
+                                         drove__json_real(b->observed)));
     }
     return json_pack("{s:o, s:o}", "error", drove__json_real(m->calibration_error), "bins", bins);
 }
@@ -102,7 +102,7 @@ static json_t *constant_values_json(const drove_metrics *m)
     if (m->per_value == NULL) return drove__json_real(m->constant_value);
     json_t *list = json_array();
     for (size_t k = 0; k < m->n_values; k++)
-        json_array_append_new(list, drove__json_real(m->per_value[k].constant_value));
+        drove__json_add(&list, drove__json_real(m->per_value[k].constant_value));
     return list;
 }
 
@@ -112,10 +112,9 @@ static json_t *values_json(const drove_metrics *m)
     json_t *list = json_array();
     for (size_t k = 0; k < m->n_values; k++) {
         const drove_metrics_value *v = &m->per_value[k];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o, s:o, s:o}", "value", v->name, "rmse",
-                                        drove__json_real(v->rmse), "mae", drove__json_real(v->mae),
-                                        "r2", drove__json_real(v->r2)));
+        drove__json_add(&list, json_pack("{s:s, s:o, s:o, s:o}", "value", v->name, "rmse",
+                                         drove__json_real(v->rmse), "mae", drove__json_real(v->mae),
+                                         "r2", drove__json_real(v->r2)));
     }
     return list;
 }
@@ -134,7 +133,7 @@ static json_t *constant_json(const drove_metrics *m)
 {
     json_t *constant = json_pack("{s:o, s:s}", "guess", guess_json(m), "from",
                                  m->constant_is_training ? "training" : "evaluated");
-    set_figures(&m->constant, constant);
+    set_figures(&m->constant, &constant);
     return constant;
 }
 
@@ -142,20 +141,20 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
 {
     if (m == NULL) return json_null();
     json_t *object = json_object();
-    set_figures(&m->model, object);
-    json_object_set_new(object, "per_class", classes_json(m));
-    json_object_set_new(object, "per_value", values_json(m));
-    json_object_set_new(object, "confusion", confusion_json(m));
-    json_object_set_new(object, "calibration", calibration_json(m));
-    json_object_set_new(object, "constant", constant_json(m));
+    set_figures(&m->model, &object);
+    drove__json_set(&object, "per_class", classes_json(m));
+    drove__json_set(&object, "per_value", values_json(m));
+    drove__json_set(&object, "confusion", confusion_json(m));
+    drove__json_set(&object, "calibration", calibration_json(m));
+    drove__json_set(&object, "constant", constant_json(m));
     return object;
 }
 
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
 {
     json_t *object = drove__report_metrics_json(metrics);
-    char *text = json_dumps(object, JSON_ENCODE_ANY | JSON_COMPACT |
-                                        JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
+    char *text = drove__json_dump(object, JSON_ENCODE_ANY | JSON_COMPACT |
+                                              JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
     json_decref(object);
     if (text == NULL) return drove__fail_nomem("metrics as JSON", 1);
     *out = text;

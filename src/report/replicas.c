@@ -34,12 +34,12 @@ static json_t *layers_json(const drove_replica_facts *r)
     for (size_t i = r->n_layers; i-- > 0;) { /* as backward goes */
         const drove_layer_facts *l = &r->layer[i];
         layer_times t = times_of(l);
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "parameters",
-                            (json_int_t)l->n_params, "copy_down_s", drove__json_real(t.down_s),
-                            "accumulate_s", drove__json_real(t.add_s), "accumulate_threads_s",
-                            drove__json_real(t.threads_s), "copy_up_s", drove__json_real(t.up_s),
-                            "hidden", drove__json_real(t.hidden)));
+        drove__json_add(
+            &list, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "name", l->name, "parameters",
+                             (json_int_t)l->n_params, "copy_down_s", drove__json_real(t.down_s),
+                             "accumulate_s", drove__json_real(t.add_s), "accumulate_threads_s",
+                             drove__json_real(t.threads_s), "copy_up_s", drove__json_real(t.up_s),
+                             "hidden", drove__json_real(t.hidden)));
     }
     return list;
 }
@@ -52,21 +52,21 @@ static json_t *memory_json(const drove_replica_facts *r)
                      "receive_examples", floor(r->receive_bytes / r->example_bytes));
 }
 
-void drove__report_replicas_json(const drove_facts *f, json_t *summary)
+void drove__report_replicas_json(const drove_facts *f, json_t **summary)
 {
     const drove_replica_facts *r = &f->replicas;
     if (!r->is_there) return;
-    json_object_set_new(summary, "layers", layers_json(r));
-    json_object_set_new(summary, "device_memory", memory_json(r));
+    drove__json_set(summary, "layers", layers_json(r));
+    drove__json_set(summary, "device_memory", memory_json(r));
     /* A parking at which they differed ended the run. */
-    json_object_set_new(summary, "replicas_equal", r->n_checks > 0 ? json_true() : json_null());
-    json_object_set_new(summary, "replica_checks", json_integer((json_int_t)r->n_checks));
+    drove__json_set(summary, "replicas_equal", r->n_checks > 0 ? json_true() : json_null());
+    drove__json_set(summary, "replica_checks", json_integer((json_int_t)r->n_checks));
     if (!r->is_first_come) return;
-    json_object_set_new(summary, "order_error",
-                        json_pack("{s:I, s:I, s:o, s:o}", "compared", (json_int_t)r->n_compared,
-                                  "different", (json_int_t)r->n_different, "max",
-                                  drove__json_real(r->error_max), "max_relative",
-                                  drove__json_real(r->error_relative)));
+    drove__json_set(summary, "order_error",
+                    json_pack("{s:I, s:I, s:o, s:o}", "compared", (json_int_t)r->n_compared,
+                              "different", (json_int_t)r->n_different, "max",
+                              drove__json_real(r->error_max), "max_relative",
+                              drove__json_real(r->error_relative)));
 }
 
 /* ---- for people ---- */

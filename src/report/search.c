@@ -16,8 +16,7 @@ json_t *drove__report_search_json(const drove_search_facts *s)
         json_decref(list);
         return json_null();
     }
-    for (unsigned i = 0; i < s->n; i++)
-        json_array_append_new(list, candidate_json(&s->candidate[i]));
+    for (unsigned i = 0; i < s->n; i++) drove__json_add(&list, candidate_json(&s->candidate[i]));
     return json_pack("{s:s, s:o, s:i, s:I, s:I, s:o}", "chosen", s->candidate[s->chosen].name,
                      "compared", list, "divisions", (int)s->n_divisions, "examples",
                      (json_int_t)s->n_rows, "validation_examples", (json_int_t)s->n_held, "seconds",

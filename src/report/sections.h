@@ -3,9 +3,9 @@
 #ifndef DROVE_REPORT_SECTIONS_H
 #define DROVE_REPORT_SECTIONS_H
 
+#include "base/json.h"
 #include "report/facts.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 typedef struct drove_totals { /* over some workers */
@@ -34,7 +34,7 @@ void    drove__report_communication_print(const drove_facts *f, FILE *stream);
 double drove__report_distance(const drove_facts *f);
 
 /* replicas.c: devices with parameters of their own */
-void drove__report_replicas_json(const drove_facts *f, json_t *summary);
+void drove__report_replicas_json(const drove_facts *f, json_t **summary);
 void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 
 /* search.c: --model auto; null where nothing was compared */

@@ -18,7 +18,7 @@ json_t *drove__report_strategy_json(const drove_strategy_facts *s)
     if (s->how == NULL) return json_null();
     const drove_rival_facts *chosen = &s->rival[s->chosen];
     json_t *list = json_array();
-    for (unsigned i = 0; i < s->n; i++) json_array_append_new(list, rival_json(&s->rival[i]));
+    for (unsigned i = 0; i < s->n; i++) drove__json_add(&list, rival_json(&s->rival[i]));
     return json_pack("{s:s, s:s, s:i, s:i, s:o, s:o}", "chosen", chosen->strategy, "how", s->how,
                      "threads", (int)chosen->n_threads, "allowed", (int)s->n_allowed, "seconds",
                      drove__json_real(s->seconds), "compared", list);

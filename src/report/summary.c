@@ -22,8 +22,8 @@ static json_t *histogram_json(const drove_histogram *h)
     json_t *pairs = json_array();
     for (unsigned b = 0; b < DROVE_HIST_BUCKETS; b++) {
         if (h->count[b] == 0) continue;
-        json_array_append_new(pairs, json_pack("[I, I]", (json_int_t)drove__hist_least(b),
-                                               (json_int_t)h->count[b]));
+        drove__json_add(&pairs, json_pack("[I, I]", (json_int_t)drove__hist_least(b),
+                                          (json_int_t)h->count[b]));
     }
     return pairs;
 }
@@ -47,8 +47,8 @@ static json_t *worker_json(const drove_facts *f, const drove_worker_facts *w)
                   drove__json_real(drove__hist_mean(&t->staleness)), "processor", w->processor,
                   "node", w->node);
     if (f->kind == DROVE_WORKER_PROCESS) {
-        json_object_set_new(worker, "process", json_integer(w->process));
-        json_object_set_new(worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
+        drove__json_set(&worker, "process", json_integer(w->process));
+        drove__json_set(&worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
     }
     return worker;
 }
@@ -58,7 +58,7 @@ static json_t *workers_json(const drove_facts *f)
     if (f->n_groups > 0) return drove__report_groups_json(f);
     json_t *list = json_array();
     for (unsigned i = 0; i < f->n_workers; i++)
-        json_array_append_new(list, worker_json(f, &f->worker[i]));
+        drove__json_add(&list, worker_json(f, &f->worker[i]));
     return list;
 }
 
@@ -68,7 +68,7 @@ static json_t *phases_json(const drove_totals *total)
     for (int p = 0; p < DROVE_N_PHASES; p++) {
         double mean_s =
             total->steps == 0 ? 0.0 : (double)total->phase_ns[p] * 1e-9 / (double)total->steps;
-        json_object_set_new(phases, drove__phase_names[p], drove__json_real(mean_s));
+        drove__json_set(&phases, drove__phase_names[p], drove__json_real(mean_s));
     }
     return phases;
 }
@@ -102,8 +102,8 @@ static json_t *trials_json(const drove_tuning_facts *t)
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < t->n_trials; i++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "lr", drove__json_real(t->trial_lr[i]),
-                                              "loss", drove__json_real(t->trial_loss[i])));
+        drove__json_add(&list, json_pack("{s:o, s:o}", "lr", drove__json_real(t->trial_lr[i]),
+                                         "loss", drove__json_real(t->trial_loss[i])));
     return list;
 }
 
@@ -135,38 +135,38 @@ static json_t *marks_json(const drove_facts *f, mark_part part)
     for (unsigned i = 0; i < f->n_marks; i++) {
         char key[16];
         snprintf(key, sizeof key, "%g%%", f->mark[i].percent);
-        json_object_set_new(object, key, mark_json(&f->mark[i], part));
+        drove__json_set(&object, key, mark_json(&f->mark[i], part));
     }
     return object;
 }
 
-static void set_staleness(const drove_facts *f, const drove_totals *total, json_t *object)
+static void set_staleness(const drove_facts *f, const drove_totals *total, json_t **object)
 {
     json_t *staleness = staleness_json(&total->staleness), *per_worker = json_array();
     for (unsigned i = 0; i < f->n_workers; i++)
-        json_array_append_new(per_worker, staleness_json(&f->worker[i].trace->staleness));
-    json_object_set_new(staleness, "per_worker", per_worker);
-    json_object_set_new(object, "staleness", staleness);
+        drove__json_add(&per_worker, staleness_json(&f->worker[i].trace->staleness));
+    drove__json_set(&staleness, "per_worker", per_worker);
+    drove__json_set(object, "staleness", staleness);
 }
 
-static void set_precision(const drove_facts *f, const drove_totals *total, json_t *object)
+static void set_precision(const drove_facts *f, const drove_totals *total, json_t **object)
 {
     const drove_precision_facts *p = &f->precision;
     if (!p->is_there) {
-        json_object_set_new(object, "precision", json_null());
+        drove__json_set(object, "precision", json_null());
         return;
     }
-    json_object_set_new(object, "precision", json_string(p->name));
-    json_object_set_new(object, "rounding", json_string(f->opt->rounding));
-    json_object_set_new(object, "model_range", drove__json_real(p->model_range));
-    json_object_set_new(object, "data_scale", drove__json_real(p->data_scale));
-    json_object_set_new(object, "data_clamped", json_integer((json_int_t)p->data_clamped));
-    json_object_set_new(object, "bridges", json_integer((json_int_t)p->bridges));
-    json_object_set_new(object, "bytes_per_example", drove__json_real(p->bytes_per_example));
-    json_object_set_new(object, "clamped", json_integer((json_int_t)total->clamped));
+    drove__json_set(object, "precision", json_string(p->name));
+    drove__json_set(object, "rounding", json_string(f->opt->rounding));
+    drove__json_set(object, "model_range", drove__json_real(p->model_range));
+    drove__json_set(object, "data_scale", drove__json_real(p->data_scale));
+    drove__json_set(object, "data_clamped", json_integer((json_int_t)p->data_clamped));
+    drove__json_set(object, "bridges", json_integer((json_int_t)p->bridges));
+    drove__json_set(object, "bytes_per_example", drove__json_real(p->bytes_per_example));
+    drove__json_set(object, "clamped", json_integer((json_int_t)total->clamped));
 }
 
-static void set_numbers(const drove_facts *f, const drove_totals *total, json_t *object)
+static void set_numbers(const drove_facts *f, const drove_totals *total, json_t **object)
 {
     const drove_progress *p = &f->progress;
     const bool is_timed = p->train_s > 0.0;
@@ -193,9 +193,9 @@ static void set_numbers(const drove_facts *f, const drove_totals *total, json_t 
                  {"gnps",
                   is_timed ? (double)p->examples / p->train_s * f->numbers_per_row * 1e-9 : NAN}};
     for (size_t i = 0; i < DROVE_COUNT(counts); i++)
-        json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
+        drove__json_set(object, counts[i].key, json_integer((json_int_t)counts[i].value));
     for (size_t i = 0; i < DROVE_COUNT(reals); i++)
-        json_object_set_new(object, reals[i].key, drove__json_real(reals[i].value));
+        drove__json_set(object, reals[i].key, drove__json_real(reals[i].value));
 }
 
 drove_status drove__report_json(const drove_facts *f, char **out)
@@ -208,31 +208,30 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                   workers_json(f), "phases", phases_json(&total), "batch",
                   (json_int_t)f->update_rows, "lr", f->opt->lr, "seed", (json_int_t)f->opt->seed,
                   "outcome", drove_outcome_name(f->outcome));
-    set_numbers(f, &total, object);
-    json_object_set_new(object, "metrics", drove__report_metrics_json(f->metrics));
-    json_object_set_new(object, "test_metrics", drove__report_metrics_json(f->test_metrics));
-    json_object_set_new(object, "time_to", marks_json(f, MARK_TIME));
-    json_object_set_new(object, "updates_to", marks_json(f, MARK_UPDATES));
-    json_object_set_new(object, "epochs_to", marks_json(f, MARK_EPOCHS));
-    json_object_set_new(object, "loader", loader_json(&f->loader));
-    json_object_set_new(object, "disk", disk_json(&f->disk));
-    json_object_set_new(object, "features",
-                        f->features[0] != '\0' ? json_string(f->features) : json_null());
-    json_object_set_new(object, "isa", json_string(f->isa));
-    json_object_set_new(object, "out",
-                        f->opt->out[0] != '\0' ? json_string(f->opt->out) : json_null());
-    json_object_set_new(object, "repeatable", json_boolean(f->is_repeatable));
-    json_object_set_new(object, "prefetch", json_string(f->opt->prefetch));
-    json_object_set_new(object, "prefetch_hardware", json_string(f->prefetch_hardware));
-    set_precision(f, &total, object);
-    set_staleness(f, &total, object);
-    json_object_set_new(object, "communication", drove__report_communication_json(f));
-    json_object_set_new(object, "cluster", drove__report_cluster_json(f));
-    json_object_set_new(object, "partition", partition_json(&f->partition));
-    json_object_set_new(object, "tuning", tuning_json(&f->tuning));
-    json_object_set_new(object, "model_search", drove__report_search_json(&f->search));
-    json_object_set_new(object, "strategy_choice",
-                        drove__report_strategy_json(&f->strategy_choice));
-    drove__report_replicas_json(f, object);
+    set_numbers(f, &total, &object);
+    drove__json_set(&object, "metrics", drove__report_metrics_json(f->metrics));
+    drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics));
+    drove__json_set(&object, "time_to", marks_json(f, MARK_TIME));
+    drove__json_set(&object, "updates_to", marks_json(f, MARK_UPDATES));
+    drove__json_set(&object, "epochs_to", marks_json(f, MARK_EPOCHS));
+    drove__json_set(&object, "loader", loader_json(&f->loader));
+    drove__json_set(&object, "disk", disk_json(&f->disk));
+    drove__json_set(&object, "features",
+                    f->features[0] != '\0' ? json_string(f->features) : json_null());
+    drove__json_set(&object, "isa", json_string(f->isa));
+    drove__json_set(&object, "out",
+                    f->opt->out[0] != '\0' ? json_string(f->opt->out) : json_null());
+    drove__json_set(&object, "repeatable", json_boolean(f->is_repeatable));
+    drove__json_set(&object, "prefetch", json_string(f->opt->prefetch));
+    drove__json_set(&object, "prefetch_hardware", json_string(f->prefetch_hardware));
+    set_precision(f, &total, &object);
+    set_staleness(f, &total, &object);
+    drove__json_set(&object, "communication", drove__report_communication_json(f));
+    drove__json_set(&object, "cluster", drove__report_cluster_json(f));
+    drove__json_set(&object, "partition", partition_json(&f->partition));
+    drove__json_set(&object, "tuning", tuning_json(&f->tuning));
+    drove__json_set(&object, "model_search", drove__report_search_json(&f->search));
+    drove__json_set(&object, "strategy_choice", drove__report_strategy_json(&f->strategy_choice));
+    drove__report_replicas_json(f, &object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }

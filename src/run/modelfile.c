@@ -15,12 +15,12 @@
 #include "model/loss.h"
 #include "run/modelfile.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 
 #include <drove/train.h>
 
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static char *names_as_json(const drove_storage *storage)
     size_t n = storage->class_name != NULL ? drove__storage_n_names(storage) : 0;
     for (size_t i = 0; i < n && is_whole; i++)
         is_whole = json_array_append_new(names, json_string(storage->class_name[i])) == 0;
-    char *text = is_whole ? json_dumps(names, JSON_COMPACT) : NULL;
+    char *text = is_whole ? drove__json_dump(names, JSON_COMPACT) : NULL;
     json_decref(names);
     return text;
 }
@@ -424,9 +424,11 @@ static drove_status read_names(const drove_safetensors *st, drove_modelfile *fil
 {
     const char *text;
     DROVE_TRY(want_meta(st, "class_names", &text));
-    json_t *names = json_loads(text, 0, NULL);
+    json_t *names;
+    json_error_t error;
+    drove_status status = drove__json_parse(text, strlen(text), 0, &error, &names);
     size_t n = json_array_size(names);
-    drove_status status = DROVE_OK;
+    if (status == DROVE_E_NOMEM) return status;
     if (!json_is_array(names)) {
         status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
     } else if (n != 0 && n != n_names(file)) {

@@ -12,14 +12,20 @@
 #include "run/targets.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "report/report.h"
 #include "run/facts.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A folder that is taken away on the way is no mistake in the options: the write failed. */
+static drove_status on_the_way(drove_status status)
+{
+    return status == DROVE_E_FILE ? DROVE_E_IO : status;
+}
 
 /* folder/name with text and a final newline, whole or not at all. */
 static drove_status write_text(const char *folder, const char *name, const char *text)
@@ -71,7 +77,11 @@ static drove_status trim_log(const drove_run *run, const char *path)
     for (char *line = text; line < text + size && status == DROVE_OK;) {
         char *end = memchr(line, '\n', (size_t)(text + size - line));
         if (end == NULL) break; /* a line that was being written when the run was killed */
-        json_t *record = json_loadb(line, (size_t)(end - line), 0, NULL);
+        json_t *record;
+        json_error_t error;
+        status = drove__json_parse(line, (size_t)(end - line), 0, &error, &record);
+        if (status == DROVE_E_NOMEM) break;
+        status = DROVE_OK; /* a line that is no record is left out */
         json_t *at = json_object_get(record, "examples");
         if (json_is_integer(at) && (uint64_t)json_integer_value(at) <= examples) {
             status = drove__writer_write(w, line, (size_t)(end + 1 - line));
@@ -139,12 +149,12 @@ static drove_status save_model(const drove_run *run, const char *name, const flo
 
 drove_status drove__output_best(drove_run *run)
 {
-    return run->log == NULL ? DROVE_OK : save_model(run, "best.safetensors", run->best);
+    if (run->log == NULL) return DROVE_OK;
+    return on_the_way(save_model(run, "best.safetensors", run->best));
 }
 
-drove_status drove__output_save(drove_run *run)
+static drove_status save_all(drove_run *run)
 {
-    if (run->opt.out[0] == '\0') return DROVE_OK;
     if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
     const float *theta = run->best;
     if (!drove__stopping_has_best(run)) DROVE_TRY(drove__run_theta(run, &theta));
@@ -157,9 +167,15 @@ drove_status drove__output_save(drove_run *run)
     return status;
 }
 
+drove_status drove__output_save(drove_run *run)
+{
+    return run->opt.out[0] == '\0' ? DROVE_OK : on_the_way(save_all(run));
+}
+
 drove_status drove__output_summary(drove_run *run, const char *json)
 {
-    return run->log == NULL ? DROVE_OK : write_text(run->opt.out, "summary.json", json);
+    if (run->log == NULL) return DROVE_OK;
+    return on_the_way(write_text(run->opt.out, "summary.json", json));
 }
 
 drove_status drove__output_timeline(const drove_run *run, const drove_facts *facts)
@@ -167,13 +183,13 @@ drove_status drove__output_timeline(const drove_run *run, const drove_facts *fac
     if (facts->spans == NULL) return DROVE_OK;
     if (run->opt.timeline[0] != '\0') {
         drove_status status = drove__report_timeline(facts, run->opt.timeline);
-        return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--timeline");
+        return status == DROVE_OK ? DROVE_OK : drove__fail_in(on_the_way(status), "--timeline");
     }
     char *path = drove__path_join(run->opt.out, "timeline.json");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     drove_status status = drove__report_timeline(facts, path);
     free(path);
-    return status;
+    return on_the_way(status);
 }
 
 void drove__output_close(drove_run *run)
@@ -196,10 +212,13 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
         return drove__fail_in(status, "--resume");
     }
     json_error_t error;
-    json_t *object = json_loadb(text, size, 0, &error);
+    json_t *object;
+    const drove_status parsed = drove__json_parse(text, size, 0, &error, &object);
     json_t *saved = json_object_get(object, "options");
     drove_options result = *options;
-    if (!json_is_object(saved)) {
+    if (parsed == DROVE_E_NOMEM) {
+        status = drove__fail_nomem(path, size);
+    } else if (!json_is_object(saved)) {
         status =
             drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
                         path, object == NULL ? error.text : "none");

@@ -3,9 +3,9 @@
 #include "run/search.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "run/run.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,10 @@ drove_status drove__search_load(drove_run *run)
     char *path = drove__path_join(run->opt.resume, "run.json"), *text;
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
     drove_status status = drove__file_load(path, RUN_JSON_MOST_BYTES, &text, &size);
-    json_t *object = status == DROVE_OK ? json_loadb(text, size, 0, NULL) : NULL;
+    json_t *object = NULL;
+    json_error_t error;
+    drove_status parsed =
+        status == DROVE_OK ? drove__json_parse(text, size, 0, &error, &object) : DROVE_OK;
     const json_t *saved = json_object_get(object, "model_search");
     if (json_is_object(saved) && read_search(saved, &search)) run->search = search;
     else if (saved != NULL && !json_is_null(saved))
@@ -81,5 +84,7 @@ drove_status drove__search_load(drove_run *run)
     json_decref(object);
     if (status == DROVE_OK) free(text);
     free(path);
+    if (parsed == DROVE_E_NOMEM) return drove__fail_in(parsed, "run.json");
+    if (status == DROVE_E_NOMEM || status == DROVE_E_IO) return status;
     return DROVE_OK; /* without the file, the record alone is missing */
 }

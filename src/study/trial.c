@@ -42,7 +42,8 @@ struct drove_trials_bench {
 void drove__study_quote(const char *text, FILE *stream)
 {
     json_t *string = json_stringn_nocheck(text, strlen(text));
-    char *quoted = string != NULL ? json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+    char *quoted =
+        string != NULL ? drove__json_dump(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
     if (quoted != NULL) fputs(quoted, stream);
     free(quoted);
     json_decref(string);
@@ -54,8 +55,8 @@ json_t *drove__study_settings(const drove_point *point)
 {
     json_t *settings = json_object();
     for (unsigned i = 0; i < point->n_settings; i++)
-        json_object_set_new(settings, point->setting[i].name,
-                            json_string_nocheck(point->setting[i].value));
+        drove__json_set(&settings, point->setting[i].name,
+                        json_string_nocheck(point->setting[i].value));
     return settings;
 }
 
@@ -130,9 +131,9 @@ static drove_status read_journal(drove_trials_bench *b, const char *path)
         n_lines++;
         if (line[0] == '\0') continue;
         json_error_t why;
-        json_t *record = json_loads(line, JSON_REJECT_DUPLICATES, &why);
-        status =
-            record == NULL ? drove__fail(DROVE_E_DATA, "%s", why.text) : keep_record(b, record);
+        json_t *record;
+        status = drove__json_parse(line, strlen(line), JSON_REJECT_DUPLICATES, &why, &record);
+        if (status == DROVE_OK) status = keep_record(b, record);
         if (status != DROVE_OK) status = drove__fail_in(status, "%s:%zu", path, n_lines);
         json_decref(record);
     }
@@ -232,13 +233,17 @@ static double score_in(const json_t *summary, const char *key)
     return json_is_number(found) ? json_number_value(found) : NAN;
 }
 
-static void read_summary(const drove_trials_bench *b, const char *path, drove_trial_end *end)
+/* Errors: DROVE_E_NOMEM; a trial without a summary has no score. */
+static drove_status read_summary(const drove_trials_bench *b, const char *path,
+                                 drove_trial_end *end)
 {
     char *text = NULL;
     size_t n;
     end->score = NAN;
-    if (drove__file_load(path, MOST_SUMMARY, &text, &n) != DROVE_OK) return;
-    json_t *summary = json_loadb(text, n, 0, NULL);
+    json_t *summary = NULL;
+    json_error_t error;
+    drove_status status = drove__file_load(path, MOST_SUMMARY, &text, &n);
+    if (status == DROVE_OK) status = drove__json_parse(text, n, 0, &error, &summary);
     const char *outcome = json_string_value(json_object_get(summary, "outcome"));
     if (outcome != NULL && strcmp(outcome, "crashed") != 0)
         end->score = score_in(summary, b->opt.metric->key);
@@ -249,6 +254,7 @@ static void read_summary(const drove_trials_bench *b, const char *path, drove_tr
                  b->opt.metric->key);
     json_decref(summary);
     free(text);
+    return status == DROVE_E_NOMEM ? drove__fail_in(status, "%s", path) : DROVE_OK;
 }
 
 static drove_status write_record(drove_trials_bench *b, const drove_trial_job *job,
@@ -263,7 +269,8 @@ static drove_status write_record(drove_trials_bench *b, const drove_trial_job *j
                   end->timed_out, "status", r->child.status, "seconds", end->seconds,
                   "peak_rss_bytes", (json_int_t)r->child.peak_bytes, "error",
                   end->error[0] != '\0' ? json_string_nocheck(end->error) : json_null());
-    char *line = record != NULL ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *line =
+        record != NULL ? drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     drove_status status = line != NULL ? drove__jsonl_append(b->journal, line)
                                        : drove__fail_nomem("a trial's record", sizeof *end);
     if (status == DROVE_OK) status = keep_record(b, record);
@@ -289,7 +296,7 @@ static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job, 
     }
     snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder,
              (unsigned long long)r->folder);
-    read_summary(b, path, end);
+    DROVE_TRY(read_summary(b, path, end));
     rank_it(b, end);
     return write_record(b, job, r, end);
 }

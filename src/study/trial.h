@@ -10,12 +10,11 @@
 #ifndef DROVE_STUDY_TRIAL_H
 #define DROVE_STUDY_TRIAL_H
 
+#include "base/json.h"
 #include "base/status.h"
 #include "study/space.h"
 
 #include <drove/tune.h>
-
-#include <jansson.h>
 
 #include <stdbool.h>
 #include <stdint.h>

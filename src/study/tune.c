@@ -189,13 +189,13 @@ static json_t *identity_of_space(const drove_space *space)
         const drove_dimension *d = &space->dimension[i];
         json_t *list = json_array();
         for (unsigned k = 0; k < d->n_choices; k++)
-            json_array_append_new(list, json_string_nocheck(d->choice[k]));
+            drove__json_add(&list, json_string_nocheck(d->choice[k]));
         if (d->n_choices == 0) {
-            json_array_append_new(list, json_string(d->is_log ? "log" : "uniform"));
-            json_array_append_new(list, json_real(d->least));
-            json_array_append_new(list, json_real(d->most));
+            drove__json_add(&list, json_string(d->is_log ? "log" : "uniform"));
+            drove__json_add(&list, json_real(d->least));
+            drove__json_add(&list, json_real(d->most));
         }
-        json_object_set_new(all, d->name, list);
+        drove__json_set(&all, d->name, list);
     }
     return all;
 }
@@ -209,15 +209,15 @@ static char *identify(const tuner *t)
     json_t *options = json_object(), *all = json_object();
     for (size_t i = 0; i < n; i++)
         if (is_of_trials(info[i].name) && differs(&t->opt->run, info[i].name, value))
-            json_object_set_new(options, info[i].name, json_string_nocheck(value));
-    json_object_set_new(all, "version", json_integer(1));
-    json_object_set_new(all, "data", json_string_nocheck(t->opt->run.data));
-    json_object_set_new(all, "options", options);
-    json_object_set_new(all, "metric", json_string(t->metric->key));
-    json_object_set_new(all, "epochs", json_real(t->epochs));
-    json_object_set_new(all, "folds", json_integer((json_int_t)t->n_folds));
-    json_object_set_new(all, "space", identity_of_space(&t->space));
-    char *line = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
+            drove__json_set(&options, info[i].name, json_string_nocheck(value));
+    drove__json_set(&all, "version", json_integer(1));
+    drove__json_set(&all, "data", json_string_nocheck(t->opt->run.data));
+    drove__json_set(&all, "options", options);
+    drove__json_set(&all, "metric", json_string(t->metric->key));
+    drove__json_set(&all, "epochs", json_real(t->epochs));
+    drove__json_set(&all, "folds", json_integer((json_int_t)t->n_folds));
+    drove__json_set(&all, "space", identity_of_space(&t->space));
+    char *line = drove__json_dump(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
     json_decref(all);
     return line;
 }
@@ -424,6 +424,19 @@ static void name_best(const tuner *t, char *into, size_t size)
         snprintf(into, size, "%s/best-%u", t->folder, i);
 }
 
+enum { MOST_SUMMARY = 64 << 20 };
+
+static drove_status load_summary(const char *path, json_t **out)
+{
+    char *text = NULL;
+    size_t n_bytes;
+    json_error_t error;
+    DROVE_TRY(drove__file_load(path, MOST_SUMMARY, &text, &n_bytes));
+    drove_status status = drove__json_parse(text, n_bytes, 0, &error, out);
+    free(text);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s: a run's summary", path);
+}
+
 /* Trains on all training data; *summary_out is the run's. */
 static drove_status train_best(const tuner *t, const candidate *best, char *folder, size_t size,
                                json_t **summary_out)
@@ -448,9 +461,7 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
         return drove__fail(DROVE_E_DATA,
                            "%s: the run with the best settings ended with status %d (%s)", file,
                            child.status, err);
-    *summary_out = json_load_file(out, 0, NULL);
-    return *summary_out != NULL ? DROVE_OK
-                                : drove__fail(DROVE_E_DATA, "%s: expected a run's summary", out);
+    return load_summary(out, summary_out);
 }
 
 /* ---- the result ---- */
@@ -466,15 +477,15 @@ static drove_status make_json(const tuner *t, candidate *const *order, const cha
 {
     json_t *all = json_object(), *best = json_array();
     for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++)
-        json_array_append_new(best, describe(order[i]));
-    json_object_set_new(all, "metric", json_string(t->metric->key));
-    json_object_set_new(all, "best", best);
-    json_object_set_new(all, "defaults", describe(&t->candidate[0]));
-    json_object_set_new(all, "trials", json_integer((json_int_t)drove__trials_count(t->bench)));
-    json_object_set_new(all, "seconds", json_real(drove__trials_seconds(t->bench)));
-    json_object_set_new(all, "out", json_string_nocheck(t->folder));
-    json_object_set_new(all, "run", summary != NULL ? json_string_nocheck(folder) : json_null());
-    json_object_set_new(all, "summary", summary != NULL ? json_deep_copy(summary) : json_null());
+        drove__json_add(&best, describe(order[i]));
+    drove__json_set(&all, "metric", json_string(t->metric->key));
+    drove__json_set(&all, "best", best);
+    drove__json_set(&all, "defaults", describe(&t->candidate[0]));
+    drove__json_set(&all, "trials", json_integer((json_int_t)drove__trials_count(t->bench)));
+    drove__json_set(&all, "seconds", json_real(drove__trials_seconds(t->bench)));
+    drove__json_set(&all, "out", json_string_nocheck(t->folder));
+    drove__json_set(&all, "run", summary != NULL ? json_string_nocheck(folder) : json_null());
+    drove__json_set(&all, "summary", summary != NULL ? json_deep_copy(summary) : json_null());
     return drove__json_text(all, 9, out);
 }
 

@@ -11,10 +11,10 @@
  */
 #include "table/schema.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "table/dictionary.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +26,14 @@ enum { VERSION = 1, COLUMNS_MOST = 1 << 20 };
 static json_t *values_as_json(const drove_column *c)
 {
     json_t *values = json_array();
-    for (size_t i = 0; i < c->n_values; i++)
-        json_array_append_new(values, json_string(c->value[i]));
+    for (size_t i = 0; i < c->n_values; i++) drove__json_add(&values, json_string(c->value[i]));
     return values;
 }
 
 static json_t *edges_as_json(const drove_column *c)
 {
     json_t *edges = json_array();
-    for (size_t i = 0; i <= c->n_bins; i++)
-        json_array_append_new(edges, json_real((double)c->edge[i]));
+    for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real((double)c->edge[i]));
     return edges;
 }
 
@@ -43,34 +41,34 @@ static json_t *column_as_json(const drove_column *c)
 {
     json_t *o = json_object();
     bool is_date = c->type == DROVE_COLUMN_DATE;
-    json_object_set_new(o, "name", json_string(c->name));
-    json_object_set_new(o, "type", json_string(drove__column_type_name(c->type)));
+    drove__json_set(&o, "name", json_string(c->name));
+    drove__json_set(&o, "type", json_string(drove__column_type_name(c->type)));
     if (!drove__column_is_used(c)) return o;
-    json_object_set_new(o, "missing", json_boolean(c->has_missing));
+    drove__json_set(&o, "missing", json_boolean(c->has_missing));
     if (c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN)
-        json_object_set_new(o, "fill", json_real((double)c->fill));
-    if (is_date) json_object_set_new(o, "fill", json_integer(c->fill_minutes));
-    if (is_date) json_object_set_new(o, "time", json_boolean(c->has_time));
+        drove__json_set(&o, "fill", json_real((double)c->fill));
+    if (is_date) drove__json_set(&o, "fill", json_integer(c->fill_minutes));
+    if (is_date) drove__json_set(&o, "time", json_boolean(c->has_time));
     if (is_date || c->type == DROVE_COLUMN_NUMBER)
-        json_object_set_new(o, "centre", json_real(c->centre));
+        drove__json_set(&o, "centre", json_real(c->centre));
     if (drove__column_notation(c) != NULL)
-        json_object_set_new(o, "as", json_string(drove__column_notation(c)));
-    if (c->n_bins > 0) json_object_set_new(o, "edges", edges_as_json(c));
-    if (c->type == DROVE_COLUMN_CATEGORY) json_object_set_new(o, "values", values_as_json(c));
-    if (c->n_hash > 0) json_object_set_new(o, "size", json_integer(c->n_hash));
+        drove__json_set(&o, "as", json_string(drove__column_notation(c)));
+    if (c->n_bins > 0) drove__json_set(&o, "edges", edges_as_json(c));
+    if (c->type == DROVE_COLUMN_CATEGORY) drove__json_set(&o, "values", values_as_json(c));
+    if (c->n_hash > 0) drove__json_set(&o, "size", json_integer(c->n_hash));
     return o;
 }
 
 drove_status drove__schema_to_json(const drove_schema *schema, char **out)
 {
     json_t *root = json_object(), *columns = json_array();
-    json_object_set_new(root, "version", json_integer(VERSION));
-    json_object_set_new(root, "header", json_boolean(schema->has_header));
-    json_object_set_new(root, "sparse", json_boolean(schema->is_sparse));
+    drove__json_set(&root, "version", json_integer(VERSION));
+    drove__json_set(&root, "header", json_boolean(schema->has_header));
+    drove__json_set(&root, "sparse", json_boolean(schema->is_sparse));
     for (size_t i = 0; i < schema->n_columns; i++)
-        json_array_append_new(columns, column_as_json(&schema->column[i]));
-    json_object_set_new(root, "columns", columns);
-    *out = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        drove__json_add(&columns, column_as_json(&schema->column[i]));
+    drove__json_set(&root, "columns", columns);
+    *out = drove__json_dump(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
     json_decref(root);
     return *out != NULL ? DROVE_OK : drove__fail_nomem("table", 0);
 }
@@ -83,15 +81,15 @@ drove_status drove__schema_columns_json(const drove_schema *schema, char **out)
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         bool is_counted = c->n_distinct > 0 || c->type == DROVE_COLUMN_CONSTANT;
-        json_array_append_new(
-            columns,
+        drove__json_add(
+            &columns,
             json_pack("{s:s, s:s, s:s?, s:o, s:I, s:I}", "name", c->name, "type",
                       drove__column_type_name(c->type), "as", drove__column_notation(c), "distinct",
                       is_counted ? json_integer((json_int_t)c->n_distinct) : json_null(), "missing",
                       (json_int_t)c->n_missing, "features", (json_int_t)c->n_features));
     }
     bool is_whole = json_array_size(columns) == schema->n_columns;
-    *out = is_whole ? json_dumps(columns, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    *out = is_whole ? drove__json_dump(columns, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(columns);
     return *out != NULL ? DROVE_OK : drove__fail_nomem("table", 0);
 }
@@ -244,11 +242,13 @@ static drove_status read_root(const json_t *root, drove_schema **out)
 
 drove_status drove__schema_from_json(const char *text, drove_schema **out)
 {
-    json_t *root = json_loads(text, 0, NULL);
+    json_t *root;
+    json_error_t error;
     *out = NULL;
-    drove_status status = json_is_object(root)
-                              ? read_root(root, out)
-                              : drove__fail(DROVE_E_DATA, "table: expected a JSON object");
+    drove_status status = drove__json_parse(text, strlen(text), 0, &error, &root);
+    if (status == DROVE_E_NOMEM) return status;
+    status = json_is_object(root) ? read_root(root, out)
+                                  : drove__fail(DROVE_E_DATA, "table: expected a JSON object");
     json_decref(root);
     if (status == DROVE_OK) return DROVE_OK;
     drove__schema_release(*out);

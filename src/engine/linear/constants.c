@@ -8,11 +8,10 @@
 
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/spec.h"
 #include "base/status.h"
 #include "base/topo.h"
-
-#include <jansson.h>
 
 #include <errno.h>
 #include <math.h>
@@ -66,14 +65,14 @@ static json_t *parallel_json(const drove_throughput_parallel *p)
 static json_t *row_json(const drove_throughput *c, unsigned row)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "signature", json_string(drove__throughput_signature[row]));
+    drove__json_set(&object, "signature", json_string(drove__throughput_signature[row]));
     for (int s = 0; s < 2; s++) {
         const drove_throughput_row *r = &c->row[s][row];
         if (r->gnps <= 0.0) continue;
-        json_object_set_new(object, problem_name[s],
-                            json_pack("{s:f, s:f, s:f, s:f, s:o}", "gnps", r->gnps, "step_ns",
-                                      r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
-                                      r->cache_bytes, "parallel", parallel_json(&r->parallel)));
+        drove__json_set(&object, problem_name[s],
+                        json_pack("{s:f, s:f, s:f, s:f, s:o}", "gnps", r->gnps, "step_ns",
+                                  r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
+                                  r->cache_bytes, "parallel", parallel_json(&r->parallel)));
     }
     return object;
 }
@@ -82,13 +81,13 @@ static json_t *to_json(const drove_throughput *c)
 {
     json_t *rows = json_array(), *all = json_object();
     for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++)
-        json_array_append_new(rows, row_json(c, row));
-    json_object_set_new(all, "throughput", json_integer(FORMAT));
-    json_object_set_new(all, "machine", json_string(c->machine));
-    json_object_set_new(all, "n_cores", json_integer(c->n_cores));
-    json_object_set_new(all, "date", json_string(c->date));
-    json_object_set_new(all, "drove", json_string(c->version));
-    json_object_set_new(all, "rows", rows);
+        drove__json_add(&rows, row_json(c, row));
+    drove__json_set(&all, "throughput", json_integer(FORMAT));
+    drove__json_set(&all, "machine", json_string(c->machine));
+    drove__json_set(&all, "n_cores", json_integer(c->n_cores));
+    drove__json_set(&all, "date", json_string(c->date));
+    drove__json_set(&all, "drove", json_string(c->version));
+    drove__json_set(&all, "rows", rows);
     return all;
 }
 
@@ -96,7 +95,7 @@ drove_status drove__throughput_save(const drove_throughput *constants, const cha
 {
     drove_writer *w = NULL;
     json_t *all = to_json(constants);
-    char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS));
+    char *text = drove__json_dump(all, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS));
     json_decref(all);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
     make_folders(path);
@@ -230,13 +229,15 @@ static drove_status load(const char *path, drove_throughput *c)
     size_t n_bytes;
     json_error_t error;
     DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &n_bytes));
-    json_t *all = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
+    json_t *all;
+    drove_status status = drove__json_parse(text, n_bytes, JSON_REJECT_DUPLICATES, &error, &all);
     free(text);
-    if (all == NULL) {
+    if (status == DROVE_E_NOMEM) return drove__fail_nomem(path, n_bytes);
+    if (status != DROVE_OK) {
         return drove__fail(DROVE_E_DATA, "%s: line %d, column %d: expected JSON: %s", path,
                            error.line, error.column, error.text);
     }
-    drove_status status = from_json(all, path, c);
+    status = from_json(all, path, c);
     json_decref(all);
     return status;
 }
