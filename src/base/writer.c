@@ -215,17 +215,29 @@ drove_status drove__writer_flush(drove_writer *w, const char **path)
     return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
 }
 
-/* Makes the new name durable.  EINVAL: the file system cannot sync folders, and nothing can be
- * done. */
-static drove_status sync_folder(const drove_writer *w)
+/* The folder of the file, open; before the rename, so that what can fail does so while nothing has
+ * changed. */
+static drove_status open_folder(const drove_writer *w, int *fd)
 {
     char *folder = folder_of(w->path);
     if (folder == NULL) return drove__fail_nomem(w->path, strlen(w->path));
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int error = fd < 0 || fsync(fd) != 0 ? errno : 0;
-    if (fd >= 0) close(fd);
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int error = errno;
     free(folder);
-    return error == 0 || error == EINVAL ? DROVE_OK : fail_to_write(w, error);
+    return *fd >= 0 ? DROVE_OK : fail_to_write(w, error);
+}
+
+/* Gives the file its name, and makes that durable.  EINVAL: the file system cannot sync folders,
+ * and nothing can be done. */
+static drove_status take_name(const drove_writer *w, int folder)
+{
+    if (rename(w->temporary, w->path) != 0)
+        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be replaced", w->path);
+    if (fsync(folder) == 0 || errno == EINVAL) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno,
+                             "%s: is written, but its folder cannot be synced: a power cut may "
+                             "bring back what was there before",
+                             w->path);
 }
 
 /* Syncs the content, which then has the temporary name, and closes fd. */
@@ -243,20 +255,13 @@ static drove_status finish_content(drove_writer *w)
 
 drove_status drove__writer_commit(drove_writer *w)
 {
+    int folder = -1;
     drove_status status = finish_content(w);
-    if (status != DROVE_OK) {
-        drove__writer_abort(w);
-        return status;
-    }
-    if (w->temporary != NULL) {
-        if (rename(w->temporary, w->path) != 0) {
-            status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be replaced", w->path);
-            drove__writer_abort(w);
-            return status;
-        }
-        status = sync_folder(w);
-    }
-    free_writer(w);
+    if (status == DROVE_OK && w->temporary != NULL) status = open_folder(w, &folder);
+    if (status == DROVE_OK && w->temporary != NULL) status = take_name(w, folder);
+    if (folder >= 0) close(folder);
+    if (status != DROVE_OK) drove__writer_abort(w); /* a temporary file that has its name is gone */
+    else free_writer(w);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* base/yaml.c - items of a YAML text, from libfyaml's events. */
 #include "base/yaml.h"
 
+#include <errno.h>
 #include <libfyaml.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -66,6 +67,11 @@ drove_status drove__yaml_unexpected(const drove_yaml *y, const drove_yaml_item *
                             kind_names[item->kind]);
 }
 
+static drove_status fail_nomem(const drove_yaml *y)
+{
+    return drove__fail_nomem(y->path, y->size_bytes);
+}
+
 /* Reports libfyaml's first error. */
 static drove_status syntax_error(const drove_yaml *y)
 {
@@ -123,11 +129,13 @@ drove_status drove__yaml_next(drove_yaml *y, drove_yaml_item *out)
     drove_status status = DROVE_OK;
     free(y->value);
     y->value = NULL;
+    errno = 0; /* libfyaml drops characters, or ends the text, where it finds no memory */
     struct fy_event *event = fy_parser_parse(y->parser);
-    if (event == NULL) return syntax_error(y);
+    if (event == NULL) return errno == ENOMEM ? fail_nomem(y) : syntax_error(y);
     item.kind = kind_of(event->type);
     event_place(event, &item.line, &item.column);
     if (item.kind == DROVE_YAML_VALUE) status = take_text(y, event, &item);
+    if (errno == ENOMEM) status = fail_nomem(y);
     fy_parser_event_free(y->parser, event);
     if (status != DROVE_OK) return status;
     item.text = y->value;
@@ -218,13 +226,12 @@ static drove_status open_parser(drove_yaml *y)
     diag_cfg.fp = NULL;
     diag_cfg.output_fn = quiet;
     y->diag = fy_diag_create(&diag_cfg);
-    if (y->diag == NULL) return drove__fail(DROVE_E_NOMEM, "%s: not enough memory", y->path);
+    if (y->diag == NULL) return fail_nomem(y);
     fy_diag_set_collect_errors(y->diag, true);
     struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_JSON_NONE, .diag = y->diag};
     y->parser = fy_parser_create(&cfg);
-    if (y->parser == NULL || fy_parser_set_string(y->parser, y->text, y->size_bytes) != 0) {
-        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory", y->path);
-    }
+    if (y->parser == NULL || fy_parser_set_string(y->parser, y->text, y->size_bytes) != 0)
+        return fail_nomem(y);
     return DROVE_OK;
 }
 

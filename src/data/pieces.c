@@ -13,6 +13,7 @@
 #include "data/rows_file.h"
 #include "table/schema.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -151,16 +152,30 @@ static drove_status next_piece(reading *r, drove_piece *out, bool *found)
 
 /* ---- the sample ---- */
 
-/* Lines of a plain file from several places behind the first piece, appended at *n of text[]. */
-static void add_spans(const char *path, char *text, size_t *n, size_t span_bytes)
+/* Up to span_bytes of a file, from one place on. */
+static ssize_t read_span(int fd, char *into, size_t span_bytes, off_t from)
+{
+    ssize_t got;
+    do {
+        got = pread(fd, into, span_bytes, from);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Lines of a plain file from several places behind the first piece, appended at *n of text[].  A
+ * place that cannot be read is an error: the types of columns must not depend on it. */
+static drove_status add_spans(const char *path, char *text, size_t *n, size_t span_bytes)
 {
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
+    if (fd < 0)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", path);
+    drove_status status = DROVE_OK;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        for (off_t i = 1; i < SPANS; i++) {
+        for (off_t i = 1; i < SPANS && status == DROVE_OK; i++) {
             char *to = text + *n;
-            ssize_t got = pread(fd, to, span_bytes, about.st_size / SPANS * i);
+            ssize_t got = read_span(fd, to, span_bytes, about.st_size / SPANS * i);
+            if (got < 0) status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", path);
             char *first = got > 0 ? memchr(to, '\n', (size_t)got) : NULL;
             char *last = got > 0 ? memrchr(to, '\n', (size_t)got) : NULL;
             bool has_quotes = got > 0 && memchr(to, '"', (size_t)got) != NULL;
@@ -170,6 +185,7 @@ static void add_spans(const char *path, char *text, size_t *n, size_t span_bytes
         }
     }
     close(fd);
+    return status;
 }
 
 /* Where the file is plain and large, lines from all of it; else the first ones. */
@@ -190,8 +206,7 @@ static drove_status make_sample(reading *r, drove_piece *out, char **text)
     if (!may_span) return DROVE_OK;
     size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
     out->n = cut > 0 ? cut : first.n;
-    if (cut > 0) add_spans(r->spec.arg[0], *text, &out->n, span);
-    return DROVE_OK;
+    return cut > 0 ? add_spans(r->spec.arg[0], *text, &out->n, span) : DROVE_OK;
 }
 
 /* A key that may be there already. */

@@ -416,6 +416,7 @@ static bool stop(drove_host *h)
 {
     procs *p = h->impl;
     const drove_clock *clock = h->loop->clock;
+    if (p == NULL || p->process == NULL) return true; /* what a failed init left: no child */
     uint64_t end_ns = drove__clock_now(clock) + GRACE_NS;
     go(h, DROVE_DO_QUIT);
     for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {

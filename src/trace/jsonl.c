@@ -34,7 +34,10 @@ static drove_status find_whole_lines(const char *path, off_t *size, off_t *whole
     *whole = 0;
     while (at > 0 && *whole == 0) {
         off_t start = at > (off_t)sizeof block ? at - (off_t)sizeof block : 0;
-        ssize_t n = pread(fd, block, (size_t)(at - start), start);
+        ssize_t n;
+        do {
+            n = pread(fd, block, (size_t)(at - start), start);
+        } while (n < 0 && errno == EINTR);
         if (n != at - start) {
             status = drove__fail_errno(DROVE_E_IO, n < 0 ? errno : EIO, "%s: cannot be read", path);
             break;
