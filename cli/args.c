@@ -248,11 +248,12 @@ static void free_arrays(cli_args *args)
 bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args *out)
 {
     bool flags_ended = false, good = true;
-    *out = (cli_args){.command = command};
+    *out = (cli_args){.command = command, .refused_as = DROVE_E_ARG};
     out->word = calloc((size_t)argc + 1, sizeof *out->word);
     out->option = calloc((size_t)argc + 1, sizeof *out->option);
     if (out->word == NULL || out->option == NULL) {
-        refuse(out, "not enough memory");
+        refuse(out, "the command line: not enough memory for %d arguments", argc);
+        out->refused_as = DROVE_E_NOMEM;
         good = false;
     }
     for (int i = 0; i < argc && good; i++) {

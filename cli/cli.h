@@ -43,7 +43,7 @@ typedef struct cli_command {
     size_t      least_words, most_words;
     int (*run)(const cli_args *args); /* returns the exit status; an error is already printed   */
     /* Instead of it, where the arguments are wrong; NULL: the text is printed. */
-    int (*refuse)(const char *why);
+    int (*refuse)(drove_status status, const char *why);
 } cli_command;
 
 typedef struct cli_option {
@@ -59,6 +59,7 @@ struct cli_args { /* points into argv                                           
     cli_option        *option; /* [n_options] in the order given                                 */
     bool               wants_help, wants_all_help;
     char               why[512]; /* it cannot be used */
+    drove_status       refused_as;
 };
 
 /* main.c */
@@ -100,7 +101,7 @@ void cli_json_real(double value, FILE *stream); /* null where it is not finite *
 
 /* commands */
 int cli_train(const cli_args *args);
-int cli_train_refuse(const char *why);
+int cli_train_refuse(drove_status status, const char *why);
 int cli_tune(const cli_args *args);
 int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);

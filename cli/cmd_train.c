@@ -192,7 +192,7 @@ int cli_train(const cli_args *args)
     return leave(train(args));
 }
 
-int cli_train_refuse(const char *why)
+int cli_train_refuse(drove_status status, const char *why)
 {
-    return leave(cli_library_error(drove_train_decline(DROVE_E_ARG, why)));
+    return leave(cli_library_error(drove_train_decline(status, why)));
 }

@@ -371,8 +371,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
     cli_args args;
     int status = CLI_OK;
     if (!cli_args_parse(command, argc, argv, &args)) {
-        if (command->refuse != NULL) return command->refuse(args.why);
-        return cli_error(CLI_WRONG, "%s", args.why);
+        if (command->refuse != NULL) return command->refuse(args.refused_as, args.why);
+        return cli_error(drove_status_exit(args.refused_as), "%s", args.why);
     }
     if (args.wants_help) cli_help_command(command, args.wants_all_help, stdout);
     else status = command->run(&args);
