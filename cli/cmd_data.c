@@ -32,16 +32,23 @@ static drove_status print_json(const drove_data *data, const char *spec)
     return DROVE_OK;
 }
 
-static drove_status print_text(const drove_data *data)
+/* Returns the exit status. */
+static int print_text(const drove_data *data)
 {
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL) return drove_data_print_info(data, stdout);
-    drove_status status = drove_data_print_info(data, stream);
-    if (fclose(stream) == 0 && status == DROVE_OK) cli_print_plain(text, stdout);
+    drove_status status = DROVE_OK;
+    bool is_whole = stream != NULL;
+    if (stream != NULL) {
+        status = drove_data_print_info(data, stream);
+        is_whole = ferror(stream) == 0;
+        is_whole = fclose(stream) == 0 && is_whole;
+    }
+    if (is_whole && status == DROVE_OK) cli_print_plain(text, stdout);
     free(text);
-    return status;
+    if (!is_whole) return cli_error(CLI_FAILED, "data: not enough memory for the description");
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }
 
 /* The part of the data set that the flags name; the caller destroys it. */
@@ -118,6 +125,7 @@ int cli_data(const cli_args *args)
     if (!check(args)) return CLI_WRONG;
     bool is_info = strcmp(args->word[0], "info") == 0;
     drove_status status = DROVE_OK;
+    int code = CLI_OK;
     if (!is_info && is_large(args)) {
         char spec[CLI_SPEC_SIZE];
         status =
@@ -129,7 +137,7 @@ int cli_data(const cli_args *args)
     if (status != DROVE_OK) return cli_library_error(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);
     else if (cli_args_has(args, "json")) status = print_json(data, args->word[1]);
-    else status = print_text(data);
+    else code = print_text(data);
     drove_data_destroy(data);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return status == DROVE_OK ? code : cli_library_error(status);
 }

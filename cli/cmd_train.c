@@ -137,16 +137,36 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
     if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
     if (status == DROVE_OK) keep_validation(before, options);
-    if (status == DROVE_OK) status = drove_options_validate(options);
+    if (status != DROVE_OK) return status;
+    status = drove_options_validate(options);
+    if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
+        drove_options_locate(args->word[0]);
     return status;
 }
 
 /* ---- the end ---- */
 
+/* Whether nothing else tells people how the run ended. */
+static bool is_silent(const cli_args *args)
+{
+    return cli_args_has(args, "quiet") || cli_args_has(args, "json");
+}
+
+static void say_crash(const drove_result *result)
+{
+    drove_progress final;
+    drove_result_final(result, &final);
+    cli_error(drove_result_exit(result),
+              "crashed: the loss became infinite or not a number after %llu updates (try a smaller "
+              "--lr)",
+              (unsigned long long) final.updates);
+}
+
 static int report(const cli_args *args, const drove_result *result)
 {
     drove_status status = DROVE_OK;
     if (drove_launched_rank() != 0) return drove_result_exit(result);
+    if (drove_result_outcome(result) == DROVE_CRASHED && is_silent(args)) say_crash(result);
     if (cli_args_has(args, "json")) printf("%s\n", drove_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_result_print(result, stdout);
     if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);

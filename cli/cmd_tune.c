@@ -58,7 +58,10 @@ static drove_status gather_run(const cli_args *args, drove_options *run)
     }
     if (status == DROVE_OK) status = cli_args_apply(args, run);
     if (status == DROVE_OK && strcmp(run->out, "auto") == 0) strcpy(run->out, "tune");
-    if (status == DROVE_OK) status = drove_options_validate(run);
+    if (status != DROVE_OK) return status;
+    status = drove_options_validate(run);
+    if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
+        drove_options_locate(args->word[0]);
     return status;
 }
 

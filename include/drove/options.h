@@ -122,6 +122,10 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
  * (file:line:column: what was expected and found; unknown key with the nearest; a repeated key).
  * On failure *options is unchanged. */
 drove_status drove_options_load(drove_options *options, const char *path);
+/* After drove_options_validate has refused options that came from this run file, at least in part:
+ * puts file:line:column before drove_error_text(), if there is a value in the file that is refused
+ * in the same words where all other options have their defaults.  Else the text stays as it is. */
+void drove_options_locate(const char *path);
 /* Loads the options of the run in `folder` (its run.json) and sets .resume and .out to the folder.
  * Flags given with --resume then change only what they name.
  * Errors: DROVE_E_IO, DROVE_E_DATA. */

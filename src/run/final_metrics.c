@@ -67,12 +67,14 @@ static drove_status measure(drove_run *run, const drove_data *data, drove_metric
     return drove__metrics_measure(&on, run->target_mean, NULL, out);
 }
 
-void drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
+drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
 {
     *train = *test = NULL;
-    if (strcmp(run->opt.metrics, "none") == 0 || run->outcome == DROVE_CRASHED) return;
+    if (strcmp(run->opt.metrics, "none") == 0 || run->outcome == DROVE_CRASHED) return DROVE_OK;
     drove_status status = DROVE_OK;
     if (wants_test(run)) status = measure(run, run->test, test);
     if (status == DROVE_OK && wants_train(run)) status = measure(run, run->train, train);
+    if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
     if (status != DROVE_OK) drove__run_say(run, "no metrics: %s", drove_error_text());
+    return DROVE_OK;
 }

@@ -12,7 +12,10 @@ enum { RUNFILE_MOST_BYTES = 1 << 20, MOST_GIVEN = 64 };
 
 typedef struct runfile {
     drove_yaml *yaml;
-    drove_options options; /* becomes the caller's when the whole file was good          */
+    drove_options options;  /* becomes the caller's when the whole file was good          */
+    const char *wanted;     /* drove_options_locate: the error; else NULL                  */
+    drove_options alone;    /* defaults with one value                                     */
+    int at_line, at_column; /* of the value that gives it; 0: none so far                 */
     size_t n_given;
     char given[MOST_GIVEN][32]; /* keys so far, with '_'                                    */
     int given_line[MOST_GIVEN];
@@ -39,6 +42,17 @@ static drove_status remember(runfile *f, const char *key, int line, int column)
     return DROVE_OK;
 }
 
+/* Is this the value of which the error tells? */
+static void try_alone(runfile *f, const char *key, const drove_yaml_item *value)
+{
+    f->alone = drove_options_default();
+    bool is_refused = drove_options_set(&f->alone, key, value->text) == DROVE_OK &&
+                      drove_options_validate(&f->alone) != DROVE_OK;
+    if (!is_refused || f->at_line > 0 || strcmp(drove_error_text(), f->wanted) != 0) return;
+    f->at_line = value->line;
+    f->at_column = value->column;
+}
+
 /* The value that belongs to key, and both into the options. */
 static drove_status read_value(runfile *f, const char *key, int line, int column, const char *path)
 {
@@ -46,6 +60,7 @@ static drove_status read_value(runfile *f, const char *key, int line, int column
     drove_yaml_item item = {.line = line, .column = column};
     snprintf(expected, sizeof expected, "one value for \"%.32s\"", key);
     DROVE_TRY(drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &item));
+    if (f->wanted != NULL) try_alone(f, key, &item);
     drove_status status = drove_options_set(&f->options, key, item.text);
     return status == DROVE_OK ? DROVE_OK
                               : drove__fail_in(status, "%s:%d:%d", path, item.line, item.column);
@@ -97,22 +112,44 @@ static drove_status fail_as_table(drove_status status, const char *path)
     return drove__fail(status, "%s; a data file without .csv: --data %s", why, path);
 }
 
-drove_status drove_options_load(drove_options *options, const char *path)
+static drove_status read_file(runfile *f, const char *path)
 {
     char *text = NULL;
     size_t size_bytes;
-    runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
-    f->options = *options;
     drove_status status = drove__file_load(path, RUNFILE_MOST_BYTES, &text, &size_bytes);
     if (status == DROVE_OK) {
         status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: value", &f->yaml);
     }
     if (status == DROVE_OK) status = read_document(f, path);
-    if (status == DROVE_OK) *options = f->options;
-    else if (text != NULL && is_like_table(text)) status = fail_as_table(status, path);
+    if (status != DROVE_OK && text != NULL && is_like_table(text))
+        status = fail_as_table(status, path);
     drove__yaml_close(f->yaml);
     free(text);
+    return status;
+}
+
+drove_status drove_options_load(drove_options *options, const char *path)
+{
+    runfile *f = calloc(1, sizeof *f);
+    if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
+    f->options = *options;
+    drove_status status = read_file(f, path);
+    if (status == DROVE_OK) *options = f->options;
     free(f);
     return status;
+}
+
+void drove_options_locate(const char *path)
+{
+    char wanted[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(wanted);
+    runfile *f = calloc(1, sizeof *f);
+    if (f == NULL) return; /* the text is there, without its place */
+    f->options = drove_options_default();
+    f->wanted = wanted;
+    (void)read_file(f, path);
+    drove__fail(DROVE_E_ARG, "%s", wanted);
+    if (f->at_line > 0)
+        (void)drove__fail_in(DROVE_E_ARG, "%s:%d:%d", path, f->at_line, f->at_column);
+    free(f);
 }

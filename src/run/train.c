@@ -105,8 +105,9 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     FILE *stream = open_memstream(out, &size);
     if (stream == NULL) return drove__fail_nomem("the summary", 1);
     drove_status status = drove__report_print(facts, stream);
-    fclose(stream);
-    return status;
+    const bool is_cut = ferror(stream) != 0;
+    if (fclose(stream) == 0 && !is_cut) return status;
+    return drove__fail_nomem("the summary", size);
 }
 
 static drove_status report_facts(drove_run *run, const drove_facts *facts, drove_result *result)
@@ -121,12 +122,14 @@ static drove_status report(drove_run *run, drove_result *result)
 {
     drove_metrics *train, *test;
     drove_facts facts;
-    drove__run_metrics(run, &train, &test);
-    drove_status status = drove__facts_summary(run, &facts);
-    facts.metrics = train;
-    facts.test_metrics = test;
-    if (status == DROVE_OK) status = report_facts(run, &facts, result);
-    drove__facts_fini(&facts);
+    drove_status status = drove__run_metrics(run, &train, &test);
+    if (status == DROVE_OK) {
+        status = drove__facts_summary(run, &facts);
+        facts.metrics = train;
+        facts.test_metrics = test;
+        if (status == DROVE_OK) status = report_facts(run, &facts, result);
+        drove__facts_fini(&facts);
+    }
     drove_metrics_destroy(train);
     drove_metrics_destroy(test);
     return status;

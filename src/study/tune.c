@@ -535,7 +535,8 @@ static drove_status make_text(const tuner *t, candidate *const *order, const cha
     fprintf(stream, "  trials      %s/trials.jsonl\n", t->folder);
     if (drove__trials_signal(t->bench) != 0)
         fprintf(stream, "  interrupted: the same command with --out %s goes on\n", t->folder);
-    return fclose(stream) == 0 ? DROVE_OK : drove__fail_nomem("report", SHOWN * sizeof(candidate));
+    const bool is_cut = ferror(stream) != 0;
+    return fclose(stream) == 0 && !is_cut ? DROVE_OK : drove__fail_nomem("report", size);
 }
 
 static drove_status conclude(const tuner *t, drove_tune_result *result)

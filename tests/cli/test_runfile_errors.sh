@@ -9,6 +9,8 @@ printf -- '- lr\n' >no_mapping.yaml
 printf 'lr: 0.1\n---\nlr: 0.2\n' >two.yaml
 printf 'strategy: hogwld\n' >strategy.yaml
 printf 'lr: 0.1\n\000' >nul.yaml
+printf 'lr: 0.1\nmodel: mlp:8,x\n' >nested.yaml
+printf 'threads: 1\nlabel: y\n' >together.yaml
 replay "$expected/runfile_errors.txt"
 
 # Flags override the file, wherever they stand.
