@@ -86,10 +86,9 @@ static drove_status describe(const drove_options *options, const drove_input_sha
     DROVE_TRY(make_model(options, shape, &d->model));
     d->batch = (size_t)drove__resolve_batch(options);
     drove_pass_options pass = {.model = d->model, .max_rows = d->batch};
-    d->forward_bytes = drove__pass_bytes(&pass);
+    DROVE_TRY(drove__pass_bytes(&pass, &d->forward_bytes));
     pass.trains = true;
-    d->training_bytes = drove__pass_bytes(&pass);
-    return DROVE_OK;
+    return drove__pass_bytes(&pass, &d->training_bytes);
 }
 
 /* ---- for people ---- */

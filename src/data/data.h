@@ -227,8 +227,8 @@ drove_status drove__data_expand(const char *text, char **out);
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove__data_set_columns(const char *spec, const char *label, const char *weights,
                                      char *into, size_t size);
-/* Whether a spec takes ?label=. */
-bool drove__data_takes_label(const char *text);
+/* Whether a spec takes ?label=.  Errors: DROVE_E_NOMEM. */
+drove_status drove__data_takes_label(const char *text, bool *takes);
 
 /* Opens spec as further data for a model: read, matched (features, classes by name, target) and
  * scaled as test data of `like`.  Only the descriptive part of `like` is used (it may have no

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,10 +21,11 @@ static bool is_folder(const char *path)
 /* Whether the first n bytes of a text are the path of a folder. */
 static bool is_folder_text(const char *text, size_t n)
 {
-    char *path = strndup(text, n);
-    bool is = path != NULL && n > 0 && is_folder(path);
-    free(path);
-    return is;
+    char path[PATH_MAX];
+    if (n == 0 || n >= sizeof path) return false;
+    memcpy(path, text, n);
+    path[n] = '\0';
+    return is_folder(path);
 }
 
 /* Does text begin with the word of a format?  A word alone may also be the name of a folder, such
@@ -96,16 +98,8 @@ static bool is_libsvm_line(const char *line)
 
 enum { HEAD_BYTES = 1024, TAR_MAGIC = 257 /* where a tar archive says so */ };
 
-/* The format of a regular file by its first bytes.  A pipe is not looked into: what it holds can be
- * read once. */
-static const char *format_of_content(const char *path)
+static const char *format_of_head(char *head, size_t n)
 {
-    drove_reader *reader;
-    char head[HEAD_BYTES];
-    size_t n = 0;
-    if (drove__reader_open(path, &reader) != DROVE_OK) return "table";
-    if (drove__reader_read_some(reader, head, sizeof head - 1, &n) != DROVE_OK) n = 0;
-    drove__reader_close(reader);
     if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) return "npz";
     if (n >= 12 && memcmp(head, "drove-rows-1", 12) == 0) return "rows";
     if (n >= TAR_MAGIC + 5 && memcmp(head + TAR_MAGIC, "ustar", 5) == 0) return "webdataset";
@@ -114,33 +108,53 @@ static const char *format_of_content(const char *path)
     return is_libsvm_line(head) ? "libsvm" : "table";
 }
 
+/* The format of a regular file by its first bytes.  A pipe is not looked into: what it holds can be
+ * read once.  Errors: DROVE_E_NOMEM, DROVE_E_IO; what is wrong with the file, its reader says. */
+static drove_status format_of_content(const char *path, const char **out)
+{
+    drove_reader *reader;
+    char head[HEAD_BYTES];
+    size_t n = 0;
+    *out = "table";
+    drove_status status = drove__reader_open(path, &reader);
+    if (status == DROVE_OK) {
+        status = drove__reader_read_some(reader, head, sizeof head - 1, &n);
+        drove__reader_close(reader);
+        if (status == DROVE_OK) *out = format_of_head(head, n);
+    }
+    return drove_status_exit(status) == 1 ? status : DROVE_OK;
+}
+
 /* A folder with MNIST's files, or of images. */
 static const char *format_of_folder(const char *path)
 {
     static const char *const files[] = {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"};
     for (size_t i = 0; i < DROVE_COUNT(files); i++) {
-        char *file = drove__path_join(path, files[i]);
-        bool exists = file != NULL && access(file, F_OK) == 0;
-        free(file);
-        if (exists) return "mnist";
+        char file[PATH_MAX];
+        int n = snprintf(file, sizeof file, "%s/%s", path, files[i]);
+        if (n > 0 && (size_t)n < sizeof file && access(file, F_OK) == 0) return "mnist";
     }
     return "images";
 }
 
-/* The format of a path; NULL: the text is no path. */
-static const char *format_of_path(const char *path, bool is_named)
+/* The format of a path; NULL: the text is no path.  Errors: of format_of_content. */
+static drove_status format_of_path(const char *path, bool is_named, const char **out)
 {
     struct stat about;
     size_t n = strlen(path);
-    if (strcmp(path, "-") == 0) return "table";
-    if (n == 0 || is_named) return NULL;
-    if (is_folder(path)) return has_table_ending(path, n) ? "table" : format_of_folder(path);
-    const char *format = format_of_ending(path, n);
+    *out = strcmp(path, "-") == 0 ? "table" : NULL;
+    if (*out != NULL || n == 0 || is_named) return DROVE_OK;
+    if (is_folder(path)) {
+        *out = has_table_ending(path, n) ? "table" : format_of_folder(path);
+        return DROVE_OK;
+    }
+    *out = format_of_ending(path, n);
     bool exists = stat(path, &about) == 0;
-    if (format != NULL) return format;
+    if (*out != NULL) return DROVE_OK;
     if (exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv"))
-        return format_of_content(path);
-    return exists || has_table_ending(path, n) ? "table" : NULL;
+        return format_of_content(path, out);
+    if (exists || has_table_ending(path, n)) *out = "table";
+    return DROVE_OK;
 }
 
 /* Escapes what a spec would take for something else; is_plain: '%' is one, too. */
@@ -165,7 +179,12 @@ drove_status drove__data_expand(const char *text, char **out)
     size_t n = strcspn(text, "?");
     char *path = strndup(text, n);
     if (path == NULL) return drove__fail_nomem("spec", n);
-    const char *format = format_of_path(path, names_format(text));
+    const char *format;
+    drove_status status = format_of_path(path, names_format(text), &format);
+    if (status != DROVE_OK) {
+        free(path);
+        return status;
+    }
     bool is_plain = format != NULL && access(path, F_OK) == 0;
     *out = format != NULL ? make_spec(format, text, n, text + n, is_plain) : strdup(text);
     free(path);
@@ -183,20 +202,20 @@ int drove_data_is_named(const char *text)
     return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
 }
 
-bool drove__data_takes_label(const char *text)
+drove_status drove__data_takes_label(const char *text, bool *takes)
 {
     char *spec;
-    bool takes = false;
-    if (drove__data_expand(text, &spec) != DROVE_OK) return false;
+    *takes = false;
+    DROVE_TRY(drove__data_expand(text, &spec));
     size_t n = strcspn(spec, ":?");
     for (size_t i = 0; drove__formats[i] != NULL; i++) {
         const drove_format_ops *f = drove__formats[i];
         if (strlen(f->name) != n || strncmp(f->name, spec, n) != 0) continue;
         for (size_t k = 0; f->keys != NULL && f->keys[k] != NULL; k++)
-            takes = takes || strcmp(f->keys[k], "label") == 0;
+            *takes = *takes || strcmp(f->keys[k], "label") == 0;
     }
     free(spec);
-    return takes;
+    return DROVE_OK;
 }
 
 /* Writes spec with key=value into into[size], which may be spec; spec alone without a value. */

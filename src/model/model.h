@@ -265,8 +265,9 @@ typedef struct drove_pass {
     uint64_t       seed, batch; /* keys of the current batch's masks */
 } drove_pass;
 
-/* Bytes that a pass will take, without its convolutions' own memory. */
-size_t drove__pass_bytes(const drove_pass_options *opt);
+/* Bytes that a pass will take, without its convolutions' own memory; SIZE_MAX: more than can be
+ * counted.  Errors: DROVE_E_NOMEM. */
+drove_status drove__pass_bytes(const drove_pass_options *opt, size_t *n_bytes);
 /* Errors: DROVE_E_ARG (too large), DROVE_E_NOMEM. */
 drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass);
 /* The same for one training thread, with max_rows as the usual number. */

@@ -271,24 +271,27 @@ drove_status drove__pass_init(drove_pass *pass, const drove_model *model,
 }
 
 /* Without conversions: their formats are chosen later. */
-size_t drove__pass_bytes(const drove_pass_options *given)
+drove_status drove__pass_bytes(const drove_pass_options *given, size_t *out)
 {
     const drove_pass_options opt = settled(given);
     drove_pass pass = {0};
     plan p = {0};
-    size_t n_bytes = SIZE_MAX;
-    if (fits(&opt) && make_lists(&opt, &pass) == DROVE_OK &&
-        make_plan(&opt, &pass, &p) == DROVE_OK) {
-        n_bytes = (p.n_fixed + p.n_shared) * sizeof(float);
+    *out = SIZE_MAX;
+    if (!fits(&opt)) return DROVE_OK;
+    drove_status status = make_lists(&opt, &pass);
+    if (status == DROVE_OK) status = make_plan(&opt, &pass, &p);
+    if (status == DROVE_OK) {
+        size_t n_bytes = (p.n_fixed + p.n_shared) * sizeof(float);
         for (size_t l = 0; l < opt.model->n_layers; l++) {
             const drove_layer_ops *ops = opt.model->layer[l].ops;
             if (ops->scratch_bytes != NULL)
                 n_bytes += ops->scratch_bytes(&opt, &opt.model->layer[l]);
         }
+        *out = n_bytes;
     }
     free(p.lease);
     drove__pass_fini(&pass);
-    return n_bytes;
+    return status;
 }
 
 void drove__pass_fini(drove_pass *pass)

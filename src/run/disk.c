@@ -400,8 +400,9 @@ drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
     if (run->stream == NULL) return DROVE_OK;
-    double left =
-        memory_of(&run->opt) - resident_bytes() - drove__run_need_bytes(run) - RESERVE_BYTES;
+    double need;
+    DROVE_TRY(drove__run_need_bytes(run, &need));
+    double left = memory_of(&run->opt) - resident_bytes() - need - RESERVE_BYTES;
     if (run->window_bytes > 0) left = (double)run->window_bytes;
     DROVE_TRY(check_room(run, left));
     const drove_stream_start start = {.like = run->train,

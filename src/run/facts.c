@@ -385,7 +385,7 @@ static void fill_tuning(const drove_run *run, drove_tuning_facts *out)
 }
 
 /* What one more example of a batch takes on a device: activations and itself. */
-static double example_bytes(const drove_run *run)
+static drove_status example_bytes(const drove_run *run, double *out)
 {
     drove_pass_options pass = {.model = run->model,
                                .kernels = &run->kernels,
@@ -393,10 +393,13 @@ static double example_bytes(const drove_run *run)
                                .max_rows = run->loop->update_rows,
                                .n_parts = 1,
                                .trains = true};
-    double bytes = (double)drove__pass_bytes(&pass);
+    size_t of_batch, of_two;
+    DROVE_TRY(drove__pass_bytes(&pass, &of_batch));
     pass.max_rows *= 2;
-    return ((double)drove__pass_bytes(&pass) - bytes) / (double)run->loop->update_rows +
+    DROVE_TRY(drove__pass_bytes(&pass, &of_two));
+    *out = ((double)of_two - (double)of_batch) / (double)run->loop->update_rows +
            (double)run->model->n_inputs * sizeof(float);
+    return DROVE_OK;
 }
 
 static drove_status fill_layers(const drove_run *run, const drove_accum_facts *a,
@@ -437,12 +440,12 @@ static drove_status fill_replicas(const drove_run *run, drove_replica_facts *out
                                  .state_bytes = state,
                                  .receive_bytes = a.receive_vectors * vector,
                                  .host_bytes = a.host_vectors * vector,
-                                 .example_bytes = example_bytes(run),
                                  .is_first_come = a.is_first_come,
                                  .n_compared = a.error.n_compared,
                                  .n_different = a.error.n_different,
                                  .error_max = a.error.most,
                                  .error_relative = a.error.relative};
+    DROVE_TRY(example_bytes(run, &out->example_bytes));
     return fill_layers(run, &a, out);
 }
 

@@ -55,34 +55,47 @@ static kind kind_of(const char *name)
 }
 
 typedef struct survey {
-    bool is_there, has_state, has_left; /* left: by a run without a state */
-    char foreign[256];                  /* a file that is none of a run's; "": none */
+    bool has_state, has_left; /* left: by a run without a state */
+    char foreign[256];        /* a file that is none of a run's; "": none */
 } survey;
 
-static survey look(const char *folder)
+static drove_status fail_to_look(const char *folder, int error)
 {
-    survey s = {0};
-    DIR *dir = opendir(folder);
-    s.is_there = dir != NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        kind k = kind_of(e->d_name);
-        if (k == FOREIGN) snprintf(s.foreign, sizeof s.foreign, "%s", e->d_name);
-        s.has_state = s.has_state || k == STATE;
-        s.has_left = s.has_left || k != FOREIGN;
-    }
-    if (dir != NULL) closedir(dir);
-    return s;
+    return drove__fail_errno(drove__open_status(error), error, "--out: cannot read folder %s",
+                             folder);
 }
 
-void drove__folder_begin_again(drove_run *run)
+/* What is no folder has nothing in it; one that cannot be read is an error: what is in it must not
+ * be written over. */
+static drove_status look(const char *folder, survey *s)
 {
+    *s = (survey){0};
+    DIR *dir = opendir(folder);
+    if (dir == NULL && (errno == ENOENT || errno == ENOTDIR)) return DROVE_OK;
+    if (dir == NULL) return fail_to_look(folder, errno);
+    errno = 0;
+    for (struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        kind k = kind_of(e->d_name);
+        if (k == FOREIGN) snprintf(s->foreign, sizeof s->foreign, "%s", e->d_name);
+        s->has_state = s->has_state || k == STATE;
+        s->has_left = s->has_left || k != FOREIGN;
+    }
+    const int error = errno;
+    closedir(dir);
+    return error == 0 ? DROVE_OK : fail_to_look(folder, error);
+}
+
+drove_status drove__folder_begin_again(drove_run *run)
+{
+    survey s;
     drove_options *o = &run->opt;
-    if (o->resume[0] == '\0') return;
-    const survey s = look(o->resume);
-    if (s.has_state || !s.has_left || s.foreign[0] != '\0') return;
+    if (o->resume[0] == '\0') return DROVE_OK;
+    DROVE_TRY(look(o->resume, &s));
+    if (s.has_state || !s.has_left || s.foreign[0] != '\0') return DROVE_OK;
     memcpy(o->out, o->resume, sizeof o->out);
     memset(o->resume, 0, sizeof o->resume);
+    return DROVE_OK;
 }
 
 drove_status drove__folder_check(const drove_options *opt)
@@ -93,7 +106,8 @@ drove_status drove__folder_check(const drove_options *opt)
     if (!S_ISDIR(info.st_mode))
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
     if (opt->resume[0] != '\0') return DROVE_OK;
-    const survey s = look(folder);
+    survey s;
+    DROVE_TRY(look(folder, &s));
     if (s.has_state || s.foreign[0] != '\0')
         return drove__fail(DROVE_E_EXISTS,
                            "--out: expected a new or empty folder, found %s with %s in it%s",
@@ -144,45 +158,38 @@ void drove__folder_close(drove_run *run)
 
 /* ---- what is left ---- */
 
-/* Folder/name1 to folder/name2; name2 NULL: away with it. */
-static void move(const char *folder, const char *from, const char *to)
-{
-    char *old = drove__path_join(folder, from);
-    char *new = to != NULL ? drove__path_join(folder, to) : NULL;
-    if (old != NULL && to == NULL) unlink(old);
-    if (old != NULL && new != NULL) (void)rename(old, new);
-    free(old);
-    free(new);
-}
-
 /* model.safetensors becomes model.earlier.safetensors. */
-static void put_aside(const char *folder, const char *name)
+static drove_status put_aside(int folder, const char *name)
 {
     char to[64];
     snprintf(to, sizeof to, "%.*s%s", (int)strcspn(name, "."), name, earlier_mark);
-    move(folder, name, to);
+    if (renameat(folder, name, folder, to) == 0) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "--out: %s cannot be renamed to %s", name, to);
 }
 
 /* A killed run leaves the temporary file that it was writing.  all: and whatever a run without a
  * state had written, but for its models, which get other names. */
-static void remove_left(const char *folder, bool all)
+static drove_status remove_left(const char *folder, bool all)
 {
+    drove_status status = DROVE_OK;
     DIR *dir = opendir(folder);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+    if (dir == NULL) return fail_to_look(folder, errno);
+    for (struct dirent *e; status == DROVE_OK && (e = readdir(dir)) != NULL;) {
         const char *mark = strstr(e->d_name, earlier_mark);
         switch (kind_of(e->d_name)) {
-        case TEMPORARY: move(folder, e->d_name, NULL); break;
+        case TEMPORARY: (void)unlinkat(dirfd(dir), e->d_name, 0); break;
         case RECORD:
-            if (all && mark == NULL) move(folder, e->d_name, NULL);
+            if (all && mark == NULL) (void)unlinkat(dirfd(dir), e->d_name, 0);
             break;
         case MODEL:
-            if (all) put_aside(folder, e->d_name);
+            if (all) status = put_aside(dirfd(dir), e->d_name);
             break;
         case STATE:
         case FOREIGN: break;
         }
     }
-    if (dir != NULL) closedir(dir);
+    closedir(dir);
+    return status;
 }
 
 /* A folder of --out auto is new: where another run has just made it, the next number is taken. */
@@ -203,11 +210,12 @@ drove_status drove__folder_open(drove_run *run)
     DROVE_TRY(drove__folder_check(&run->opt)); /* is it a folder? */
     DROVE_TRY(drove__folder_claim(run));
     DROVE_TRY(drove__folder_check(&run->opt)); /* another run may have used it meanwhile */
+    survey s;
     bool begins = run->opt.resume[0] == '\0';
-    if (begins && look(folder).has_left)
+    DROVE_TRY(look(folder, &s));
+    if (begins && s.has_left)
         drove__run_say(run, "--out: %s holds a run without a state: it begins again", folder);
-    remove_left(folder, begins);
-    return DROVE_OK;
+    return remove_left(folder, begins);
 }
 
 /* ---- states ---- */

@@ -20,8 +20,9 @@
 /* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
  * another run's folder, or other files in it). */
 drove_status drove__folder_check(const drove_options *opt);
-/* --resume of a run that ended before its first save: becomes a new run into the same folder. */
-void drove__folder_begin_again(drove_run *run);
+/* --resume of a run that ended before its first save: becomes a new run into the same folder.
+ * Errors: DROVE_E_FILE, DROVE_E_IO (a folder that cannot be read). */
+drove_status drove__folder_begin_again(drove_run *run);
 /* Locks the folder of --resume, so that nothing of it is read while another run writes.  Errors:
  * DROVE_E_EXISTS (another run is using it), DROVE_E_FILE, DROVE_E_IO. */
 drove_status drove__folder_claim(drove_run *run);

@@ -166,7 +166,9 @@ static unsigned count_threads(const drove_infer *what, size_t n_chunks)
                                      .kernels = what->kernels,
                                      .rows = what->usual_rows,
                                      .max_rows = what->chunk_rows};
-    size_t n = MOST_BYTES / (drove__pass_bytes(&pass) + 1) + 1;
+    size_t n_bytes;
+    if (drove__pass_bytes(&pass, &n_bytes) != DROVE_OK || n_bytes == SIZE_MAX) return 1;
+    size_t n = MOST_BYTES / (n_bytes + 1) + 1;
     if (n > what->n_threads) n = what->n_threads;
     if (n > n_chunks) n = n_chunks;
     return n > 0 ? (unsigned)n : 1;

@@ -6,6 +6,7 @@
 #include <drove/data.h>
 #include <drove/train.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,9 @@ static const char *name_in(const char *folder)
 {
     static const char *const names[] = {"model.safetensors", "best.safetensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = drove__path_join(folder, names[i]);
-        bool is_there = path != NULL && access(path, F_OK) == 0;
-        free(path);
-        if (is_there) return names[i];
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0) return names[i];
     }
     return NULL;
 }

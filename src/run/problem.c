@@ -73,7 +73,8 @@ drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC
                                   char test[DROVE_SPEC_WITH_LABEL_SIZE])
 {
     bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
-    bool is_named = is_spec && drove__data_takes_label(opt->test);
+    bool is_named = false;
+    if (is_spec) DROVE_TRY(drove__data_takes_label(opt->test, &is_named));
     DROVE_TRY(complete_spec(opt, data));
     return drove_data_set_label(opt->test, is_named ? opt->label : "", test,
                                 DROVE_SPEC_WITH_LABEL_SIZE);

@@ -186,7 +186,7 @@ drove_status drove__run_features(drove_run *run);
  * the need and what there is. */
 drove_status drove__run_check_memory(const drove_run *run);
 /* Bytes that the model, its copies and the workers' outputs take. */
-double drove__run_need_bytes(const drove_run *run);
+drove_status drove__run_need_bytes(const drove_run *run, double *out);
 /* Examples of an update, and of an evaluation's chunk: functions of model and --batch, so that sums
  * do not depend on the workers; of a network with images, whole batches, for which its convolutions
  * are prepared. */

@@ -57,7 +57,8 @@ static drove_status check_chain(const drove_run *run, double there)
 
 /* Of vectors like theta: the start, the best and one of the strategy's; each worker's gradient,
  * replica and centre, or gradient alone; and each worker's outputs. */
-static double count_bytes(const drove_run *run, double *n_copies, double *outputs)
+static drove_status count_bytes(const drove_run *run, double *n_copies, double *outputs,
+                                double *all)
 {
     const drove_model *model = run->model;
     const size_t rows = drove__update_rows(run);
@@ -65,14 +66,17 @@ static double count_bytes(const drove_run *run, double *n_copies, double *output
     const drove_pass_options pass = {
         .model = model, .rows = rows, .max_rows = drove__score_rows(model, rows), .trains = true};
     *n_copies = 3 + workers * (has_replicas(run) ? 3 : 1);
-    *outputs = (double)drove__pass_bytes(&pass);
-    return (double)model->n_params * sizeof(float) * *n_copies + *outputs * workers;
+    size_t n_bytes;
+    DROVE_TRY(drove__pass_bytes(&pass, &n_bytes));
+    *outputs = (double)n_bytes;
+    *all = (double)model->n_params * sizeof(float) * *n_copies + *outputs * workers;
+    return DROVE_OK;
 }
 
-double drove__run_need_bytes(const drove_run *run)
+drove_status drove__run_need_bytes(const drove_run *run, double *out)
 {
     double n_copies, outputs;
-    return count_bytes(run, &n_copies, &outputs);
+    return count_bytes(run, &n_copies, &outputs, out);
 }
 
 drove_status drove__run_check_memory(const drove_run *run)
@@ -80,9 +84,9 @@ drove_status drove__run_check_memory(const drove_run *run)
     const drove_model *model = run->model;
     const double vector = (double)model->n_params * sizeof(float), workers = workers_here(run);
     const size_t rows = drove__update_rows(run);
-    double n_copies, outputs;
+    double n_copies, outputs, need;
     if (model->is_chain) return check_chain(run, (double)drove__memory_available());
-    double need = count_bytes(run, &n_copies, &outputs);
+    DROVE_TRY(count_bytes(run, &n_copies, &outputs, &need));
     double there = (double)drove__memory_available();
     if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(

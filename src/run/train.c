@@ -162,7 +162,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     run->interrupts_before = drove__run_interrupts();
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
-    if (status == DROVE_OK && run->ranks.n == 1) drove__folder_begin_again(run);
+    if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_begin_again(run);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_check(&run->opt);
     if (status == DROVE_OK) status = drove__search_model(run);
     if (status == DROVE_OK) status = drove__search_load(run);

@@ -236,12 +236,13 @@ drove_status drove_options_validate(const drove_options *o)
 {
     drove_until until;
     drove_save_every save_every;
-    bool unused_auto;
+    bool unused_auto, takes_label;
     unsigned unused_n;
     DROVE_TRY(check_texts(o));
     DROVE_TRY(check_ranges(o));
     DROVE_TRY(check_data("--data", o->data));
-    if (o->label[0] != '\0' && !drove__data_takes_label(o->data))
+    DROVE_TRY(drove__data_takes_label(o->data, &takes_label));
+    if (o->label[0] != '\0' && !takes_label)
         return drove__fail(DROVE_E_ARG,
                            "--label: expected --data with columns (table, csv), found \"%s\"",
                            o->data);

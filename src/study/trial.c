@@ -211,7 +211,7 @@ double drove__trials_seconds(const drove_trials_bench *b)
 /* ---- the end of a trial ---- */
 
 /* The last line of its messages, without "drove: ". */
-static void last_message(const char *path, char *into, size_t size)
+void drove__study_last_message(const char *path, char *into, size_t size)
 {
     char *text = NULL;
     size_t n;
@@ -290,7 +290,7 @@ static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job, 
     if (r->child.status != 0) {
         snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder,
                  (unsigned long long)r->folder);
-        if (!r->child.timed_out) last_message(path, end->error, sizeof end->error);
+        if (!r->child.timed_out) drove__study_last_message(path, end->error, sizeof end->error);
         if (!r->child.timed_out && end->error[0] == '\0')
             snprintf(end->error, sizeof end->error, "ended with status %d", r->child.status);
     }

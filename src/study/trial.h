@@ -69,6 +69,8 @@ uint64_t     drove__trials_count(const drove_trials_bench *b);   /* in the journ
 double       drove__trials_seconds(const drove_trials_bench *b); /* of all of them */
 
 /* A new object with the settings; NULL: no memory. */
+/* The last line that a child wrote to its file of messages, without "drove: "; "": none. */
+void    drove__study_last_message(const char *path, char *into, size_t size);
 json_t *drove__study_settings(const drove_point *point);
 /* The value as a scalar of YAML in double quotes, which is one of JSON. */
 void drove__study_quote(const char *text, FILE *stream);

@@ -426,6 +426,16 @@ static void name_best(const tuner *t, char *into, size_t size)
 
 enum { MOST_SUMMARY = 64 << 20 };
 
+/* A child that was refused says why; one that failed on the way makes this one fail, too. */
+static drove_status fail_of_child(const drove_child *child, const char *file, const char *messages)
+{
+    char why[DROVE_ERROR_TEXT_SIZE / 2];
+    drove__study_last_message(messages, why, sizeof why);
+    return drove__fail(child->status == 2 ? DROVE_E_DATA : DROVE_E_SYSTEM,
+                       "%s: the run with the best settings ended with status %d: %s (%s)", file,
+                       child->status, why[0] != '\0' ? why : "no message", messages);
+}
+
 static drove_status load_summary(const char *path, json_t **out)
 {
     char *text = NULL;
@@ -457,10 +467,7 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
         nanosleep(&moment, NULL);
     }
     if (drove__trials_signal(t->bench) != 0) return DROVE_OK;
-    if (child.status != 0)
-        return drove__fail(DROVE_E_DATA,
-                           "%s: the run with the best settings ended with status %d (%s)", file,
-                           child.status, err);
+    if (child.status != 0) return fail_of_child(&child, file, err);
     return load_summary(out, summary_out);
 }
 
