@@ -644,7 +644,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     learner l = {.opt = opt, .known = out, .table = &out->table};
     *out = (drove_known_table){.weight = SIZE_MAX};
     char *copy = strdup(opt->label != NULL ? opt->label : "");
-    if (copy == NULL) return drove__fail_nomem("table", strlen(opt->label));
+    if (copy == NULL) return drove__fail_nomem("table", NAMES_MOST);
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
     drove_status status = drove__table_open(opt->path, opt->separator, opt->header, name, n_names,
                                             opt->piece, &out->table);

@@ -15,7 +15,8 @@ small="--data synth:digits?n=500&n_test=100 --model mlp:16 --threads 1"
     [ ! -s err.txt ] || fail "--quiet: expected nothing on standard error"
     crashing="--data synth:digits?n=500&n_test=100 --model linear --threads 1 --lr 100 --until epochs=200"
     run_for 3 train $crashing --quiet
-    grep -q '^drove: crashed: the loss became infinite' err.txt && [ "$(wc -l <err.txt)" = 1 ] || fail "a crash: $(cat err.txt)"
+    grep -q '^drove: crashed: the loss became infinite' err.txt || fail "a crash: $(cat err.txt)"
+    [ "$(wc -l <err.txt)" = 1 ] || fail "a crash: expected one line: $(cat err.txt)"
     run_for 3 train $crashing --quiet --json
     grep -q '"outcome": "crashed"' out.txt || fail "expected the summary of a crashed run"
 

@@ -373,6 +373,21 @@ int link(const char *from, const char *to)
     return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
+int linkat(int old, const char *from, int new, const char *to, int flags)
+{
+    return FAILS(FILES, "linkat", EIO) ? -1 : (int)syscall(SYS_linkat, old, from, new, to, flags);
+}
+
+int renameat(int old, const char *from, int new, const char *to)
+{
+    return FAILS(FILES, "renameat", EIO) ? -1 : (int)syscall(SYS_renameat2, old, from, new, to, 0);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+    return FAILS(FILES, "unlinkat", EIO) ? -1 : (int)syscall(SYS_unlinkat, folder, path, flags);
+}
+
 int unlink(const char *path)
 {
     return FAILS(FILES, "unlink", EIO) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);

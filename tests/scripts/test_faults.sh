@@ -34,7 +34,8 @@ fails_with rename 1 'data.csv: cannot be replaced' 1 data convert 'synth:logisti
 [ -z "$(ls data.csv* 2>/dev/null)" ] || fail "expected nothing of data.csv: $(ls data.csv*)"
 
 # Every text of a run file is read, or memory is named: --out is never lost.
-printf 'defaults: classic\ndata: synth:logistic?n=60&d=4\nmodel: logistic\nthreads: 1\nuntil: epochs=1\nout: out\n' >run.yaml
+printf '%s\n' 'defaults: classic' 'data: synth:logistic?n=60&d=4' 'model: logistic' 'threads: 1' 'until: epochs=1' \
+    'out: out' >run.yaml
 for n in $(seq 1 150); do
     rm -rf out
     status=0

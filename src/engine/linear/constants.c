@@ -41,10 +41,10 @@ drove_status drove__throughput_path(char **out)
 }
 
 /* Makes the folders that lead to path; one that cannot be made is what the file's error says. */
-static void make_folders(const char *path)
+static drove_status make_folders(const char *path)
 {
     char *folder = strdup(path);
-    if (folder == NULL) return;
+    if (folder == NULL) return drove__fail_nomem(path, strlen(path));
     for (char *c = folder + 1; *c != '\0'; c++) {
         if (*c != '/') continue;
         *c = '\0';
@@ -52,6 +52,7 @@ static void make_folders(const char *path)
         *c = '/';
     }
     free(folder);
+    return DROVE_OK;
 }
 
 /* ---- writing ---- */
@@ -98,8 +99,8 @@ drove_status drove__throughput_save(const drove_throughput *constants, const cha
     char *text = drove__json_dump(all, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS));
     json_decref(all);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
-    make_folders(path);
-    drove_status status = drove__writer_create(path, &w);
+    drove_status status = make_folders(path);
+    if (status == DROVE_OK) status = drove__writer_create(path, &w);
     if (status == DROVE_OK) {
         fprintf(drove__writer_stream(w), "%s\n", text);
         status = drove__writer_commit(w);
