@@ -9,15 +9,17 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PATH_SIZE = 4096, MOST_ARGUMENTS = 24 + 2 * DROVE_MOST_DIMENSIONS };
-enum { MOST_SUMMARY = 64 << 20, MOST_JOURNAL = 256 << 20, MOST_MESSAGES = 16 << 20 };
+enum { MOST_SUMMARY = 64 << 20, MOST_JOURNAL = 256 << 20 };
 
 const drove_metric_row drove__study_metrics[] = {
     {"log_loss", false}, {"accuracy", true}, {"balanced_accuracy", true},
@@ -213,16 +215,20 @@ double drove__trials_seconds(const drove_trials_bench *b)
 /* The last line of its messages, without "drove: ". */
 void drove__study_last_message(const char *path, char *into, size_t size)
 {
-    char *text = NULL;
-    size_t n;
+    char end[1024]; /* not drove__file_load: it may be memory that ran out */
     into[0] = '\0';
-    if (drove__file_load(path, MOST_MESSAGES, &text, &n) != DROVE_OK) return;
-    while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
-    const char *last = strrchr(text, '\n');
-    last = last != NULL ? last + 1 : text;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const off_t n_bytes = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+    const off_t from = n_bytes > (off_t)sizeof end - 1 ? n_bytes - (off_t)sizeof end + 1 : 0;
+    ssize_t n = n_bytes > 0 ? pread(fd, end, sizeof end - 1, from) : 0;
+    if (fd >= 0) close(fd);
+    while (n > 0 && end[n - 1] == '\n') n--;
+    if (n <= 0) return;
+    end[n] = '\0';
+    const char *last = strrchr(end, '\n');
+    last = last != NULL ? last + 1 : end;
     if (strncmp(last, "drove: ", 7) == 0) last += 7;
     snprintf(into, size, "%s", last);
-    free(text);
 }
 
 static double score_in(const json_t *summary, const char *key)

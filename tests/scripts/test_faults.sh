@@ -13,7 +13,7 @@ fails_with() { # WHAT FIRST WORD STATUS ARGUMENT...
     local what=$1 n=$2 word=$3 wanted=$4
     shift 4
     for n in $(seq "$n" $((n + 40))); do
-        rm -rf out
+        rm -rf out data.csv
         status=0
         DROVE_FAULT=$what:$n LD_PRELOAD=$faults "$DROVE" "$@" >out.txt 2>err.txt || status=$?
         if grep -q "$word" err.txt; then
@@ -26,7 +26,7 @@ fails_with() { # WHAT FIRST WORD STATUS ARGUMENT...
 
 # A folder that cannot be synced: the file is there, and the message says so.
 # shellcheck disable=SC2086
-fails_with fsync 1 'data.csv: is written, but its folder cannot be synced: Input/output error' 1 \
+fails_with fsync 1 'data.csv: is written, but its folder cannot be synced: .*Input/output error' 1 \
     data convert 'synth:logistic?n=60&d=4' csv:data.csv
 [ "$(wc -l <data.csv)" -ge 60 ] || fail "expected the whole file"
 rm data.csv
@@ -36,7 +36,7 @@ fails_with rename 1 'data.csv: cannot be replaced' 1 data convert 'synth:logisti
 # Every text of a run file is read, or memory is named: --out is never lost.
 printf '%s\n' 'defaults: classic' 'data: synth:logistic?n=60&d=4' 'model: logistic' 'threads: 1' 'until: epochs=1' \
     'out: out' >run.yaml
-for n in $(seq 1 150); do
+for n in $(seq 1 2 150); do
     rm -rf out
     status=0
     DROVE_FAULT=memory:$n LD_PRELOAD=$faults "$DROVE" train run.yaml --quiet >out.txt 2>err.txt || status=$?
@@ -63,5 +63,5 @@ run_for 0 train --resume moved --until updates=1 --quiet
 # The walk.  What it finds is left in failures.txt, each with its command.
 cd "$DROVE_SOURCE_DIR"
 # shellcheck disable=SC2086
-scripts/faults --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --most ${DROVE_TEST_FAULTS_MOST-4} \
-    --sample ${DROVE_TEST_FAULTS_SAMPLE-6} --seed "$(date +%j)"
+scripts/faults --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --most ${DROVE_TEST_FAULTS_MOST-2} \
+    --sample ${DROVE_TEST_FAULTS_SAMPLE-4} --seed "$(date +%j)"
