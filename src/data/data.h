@@ -66,7 +66,7 @@ typedef struct drove_storage {
     char                *row_names;
     size_t              *row_name_at; /* [n_rows]                                                 */
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
-    char                 notes[1024];
+    char                 notes[2048];
     atomic_uint          n_views; /* reference count                                         */
 } drove_storage;
 

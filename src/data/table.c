@@ -63,6 +63,8 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
     DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
     DROVE_TRY(drove__spec_u64(spec, "bins", 0, DROVE_BINS_MOST, &opt->bins));
     opt->header = (drove_header)header;
+    opt->has_classes = strcmp(drove__spec_get(spec, "target", ""), "class") == 0 ||
+                       drove__spec_get(spec, "classes", NULL) != NULL;
     if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "hash: expected a power of two, found %llu",
                        (unsigned long long)opt->hash);
@@ -70,26 +72,16 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
 
 /* ---- labels ---- */
 
-static bool has_label(const table_file *f, size_t row)
-{
-    const drove_table *t = &f->known.table;
-    bool is_word = t->n_labels == 1 && !f->known.label_is_number;
-    for (size_t k = 0; k < t->n_labels; k++) {
-        const drove_cell *cell = &t->label[row * t->n_labels + k];
-        if (cell->length == 0) return false;
-        if (!is_word && drove__cell_is_none(cell->text, cell->length)) return false;
-    }
-    return true;
-}
-
 /* Rows without a label cannot be learned from, nor scored. */
 static drove_status keep_labelled(table_file *f)
 {
     const drove_table *t = &f->known.table;
     size_t n_without = 0;
     f->n_kept = t->n_rows;
+    if (f->like != NULL && f->like->y_kind == DROVE_Y_VALUE)
+        drove__known_settle_label(&f->known, true);
     for (size_t row = 0; row < t->n_rows; row++) {
-        if (has_label(f, row)) continue;
+        if (drove__known_has_label(&f->known, row)) continue;
         if (f->keep == NULL) {
             f->keep = malloc(t->n_rows);
             if (f->keep == NULL) return drove__fail_nomem("rows", t->n_rows);

@@ -33,6 +33,8 @@ typedef struct learner {
     role *role;
     drove_column_type *forced;
     drove_slot_stats *stats; /* [n_slots] */
+    size_t n_rows;           /* with a label */
+    size_t n_with_words;     /* columns of numbers or dates in which some words count as missing */
     bool *was_turned; /* [n_columns] dates read again with day and month the other way round */
     role next_role;   /* for the columns of a list */
     drove_column_type next_type;
@@ -205,15 +207,22 @@ static drove_scan scan_of_forced(drove_column_type type)
     }
 }
 
+/* Whether nearly all cells are n of one kind. */
+static bool is_nearly(const drove_sample *s, size_t n)
+{
+    return drove__odd_is_rare(s->n_present - n, s->n_present);
+}
+
 static drove_scan scan_of_sample(const drove_table *t, size_t i, const drove_sample *s)
 {
     const drove_scan_column *column = &t->column[i];
-    if (s->n_form[column->style.form] == s->n_present) {
-        bool is_integer = s->n_integer == s->n_present && s->n_present > 0;
+    const size_t n_numbers = s->n_form[column->style.form];
+    if (is_nearly(s, n_numbers)) {
+        bool is_integer = s->n_integer == n_numbers && n_numbers > 0;
         bool is_code = s->n_padded > 0 || is_id_column(t, i) || is_code_name(t->name[i]);
         return is_integer && is_code ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
     }
-    return s->n_date[column->order] == s->n_present ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
+    return is_nearly(s, s->n_date[column->order]) ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
 }
 
 /* The order of most dates; where day and month are open: the usual one beside a slash, or not. */
@@ -280,16 +289,43 @@ static void note_widened(learner *l, size_t i)
     drove__known_note(l->known,
                       "column \"%.40s\": read as text, since row %llu holds no %s "
                       "(?types=%s:%s makes such cells missing)",
-                      l->table->name[i], (unsigned long long)l->table->count[i].first_bad + 1,
+                      l->table->name[i], (unsigned long long)l->table->count[i].odd.first + 1,
                       describe_cell(column, cell, sizeof cell),
                       drove__spec_escape(l->table->name[i], key, sizeof key),
                       column->scan == DROVE_SCAN_DATE ? "date" : "number");
 }
 
+/* The first few columns by name. */
+static void note_words(learner *l, size_t i)
+{
+    enum { COLUMNS_SHOWN = 4 };
+    const drove_scan_column *column = &l->table->column[i];
+    const drove_odd *odd = &l->table->count[i].odd;
+    char cell[32], key[NAME_SHOWN], words[DROVE_ODD_TEXT_SIZE];
+    if (++l->n_with_words > COLUMNS_SHOWN) return;
+    drove__known_note(
+        l->known,
+        "column \"%.40s\": %llu cell%s no %s and count%s as missing: %s, first in row "
+        "%llu (?types=%s:text reads the column as text)",
+        l->table->name[i], (unsigned long long)odd->n, odd->n == 1 ? " is" : "s are",
+        describe_cell(column, cell, sizeof cell), odd->n == 1 ? "s" : "",
+        drove__odd_list(odd, words), (unsigned long long)odd->first + 1,
+        drove__spec_escape(l->table->name[i], key, sizeof key));
+}
+
+static void note_more_words(learner *l)
+{
+    enum { COLUMNS_SHOWN = 4 };
+    if (l->n_with_words <= COLUMNS_SHOWN) return;
+    drove__known_note(l->known, "%zu more column%s of numbers or dates with such cells",
+                      l->n_with_words - COLUMNS_SHOWN,
+                      l->n_with_words - COLUMNS_SHOWN == 1 ? "" : "s");
+}
+
 static void note_forced(learner *l, size_t i)
 {
     drove__known_note(l->known, "column \"%.40s\": %llu cells are no %s and count as missing",
-                      l->table->name[i], (unsigned long long)l->table->count[i].n_bad,
+                      l->table->name[i], (unsigned long long)l->table->count[i].odd.n,
                       drove__column_type_name(l->forced[i]));
 }
 
@@ -299,10 +335,15 @@ static bool widen(learner *l, size_t i)
 {
     drove_scan_column *column = &l->table->column[i];
     column->is_done = true;
-    if (l->table->count[i].n_bad == 0) return false;
-    if (is_order_open(l, i) && !l->was_turned[i]) {
+    const drove_column_count *count = &l->table->count[i];
+    if (count->odd.n == 0) return false;
+    if (is_order_open(l, i) && !l->was_turned[i] && count->odd.n_written > 0) {
         column->order = column->order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY;
         l->was_turned[i] = true;
+    } else if (l->role[i] == ROLE_AUTO &&
+               drove__odd_are_words(&count->odd, l->n_rows - count->n_missing + count->odd.n)) {
+        note_words(l, i);
+        return false;
     } else if (l->role[i] == ROLE_AUTO) {
         note_widened(l, i);
         column->scan = DROVE_SCAN_TEXT;
@@ -329,20 +370,38 @@ static void note_order(learner *l, size_t i)
                       is_day_first ? "mdy" : "dmy", is_day_first ? "month" : "day");
 }
 
+/* Reads all cells but the words again, now without the rows that have no label. */
+static drove_status leave_out_unlabelled(learner *l)
+{
+    drove_table *t = l->table;
+    if (!l->opt->has_classes) drove__known_settle_label(l->known, false);
+    DROVE_TRY(drove__known_leave_out(l->known, &l->n_rows));
+    if (t->left_out == NULL) return DROVE_OK;
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->column[i].is_done =
+            t->column[i].scan == DROVE_SCAN_WORDS || t->column[i].scan == DROVE_SCAN_LABEL;
+    return drove__table_scan(t);
+}
+
 /* Reads all cells; a column whose type does not hold is read again. */
 static drove_status scan_and_widen(learner *l)
 {
     drove_table *t = l->table;
-    bool is_again = true;
+    bool is_first = true, is_again = true;
     while (is_again) {
         is_again = false;
         DROVE_TRY(drove__table_scan(t));
+        if (is_first) DROVE_TRY(leave_out_unlabelled(l));
+        is_first = false;
         for (size_t i = 0; i < t->n_columns; i++) {
             if (t->column[i].is_done) continue;
             if (widen(l, i)) is_again = true;
         }
     }
+    note_more_words(l);
     for (size_t i = 0; i < t->n_columns; i++) note_order(l, i);
+    for (size_t i = 0; i < t->n_columns; i++)
+        drove__known_note_infinite(l->known, t->name[i], &t->count[i]);
     return DROVE_OK;
 }
 
@@ -440,7 +499,7 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
     if (d->is_full)
         DROVE_TRY(drove__table_count_distinct(t, t->column[column].slot, &c->n_distinct));
     const drove_sample *s = &l->sample[column];
-    c->type = type_of_text(l, column, c, t->n_rows - c->n_missing);
+    c->type = type_of_text(l, column, c, l->n_rows - c->n_missing);
     c->is_whole = s->n_integer == s->n_present;
     c->has_missing = c->n_missing > 0;
     if (c->type == DROVE_COLUMN_HASHED) c->n_hash = (uint32_t)l->opt->hash;
@@ -450,7 +509,7 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
         float value = 0;
         const drove_entry *e = &d->entry[i];
         if (e->hash == 0 || !drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
-        if (2 * e->n > t->n_rows - c->n_missing) c->fill = value;
+        if (2 * e->n > l->n_rows - c->n_missing) c->fill = value;
     }
     convert_boolean(t, column);
     return DROVE_OK;
@@ -463,13 +522,13 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     const drove_table *t = l->table;
     bool is_date = t->column[column].scan == DROVE_SCAN_DATE;
     if (l->role[column] == ROLE_FORCED) return l->forced[column];
-    if (s->n == 0 || (s->n_distinct == 1 && s->n == t->n_rows)) return DROVE_COLUMN_CONSTANT;
+    if (s->n == 0 || (s->n_distinct == 1 && s->n == l->n_rows)) return DROVE_COLUMN_CONSTANT;
     if (is_date) return DROVE_COLUMN_DATE;
     const bool has_unit = t->column[column].style.unit != 0;
     if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
         return DROVE_COLUMN_BOOLEAN;
     bool is_year = s->least >= YEAR_LEAST && s->most <= YEAR_MOST;
-    if (s->is_consecutive && !is_year && s->n == t->n_rows && s->n >= ID_LEAST_ROWS)
+    if (s->is_consecutive && !is_year && s->n == l->n_rows && s->n >= ID_LEAST_ROWS)
         return DROVE_COLUMN_ID;
     return DROVE_COLUMN_NUMBER;
 }
@@ -500,7 +559,10 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     c->has_missing = c->n_missing > 0;
     c->has_time = t->count[column].has_time;
     c->is_whole = c->type == DROVE_COLUMN_ID;
-    if (c->type == DROVE_COLUMN_NUMBER) c->unit = t->column[column].style.unit;
+    if (c->type == DROVE_COLUMN_NUMBER) {
+        c->unit = t->column[column].style.unit;
+        c->has_comma = t->column[column].style.form >= DROVE_FORM_COMMA;
+    }
     if (c->type == DROVE_COLUMN_DATE) c->order = t->column[column].order;
     if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;
     if (c->has_missing) DROVE_TRY(drove__table_median(t, &t->column[column], &median));
@@ -508,7 +570,8 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     else if (c->type == DROVE_COLUMN_NUMBER) c->fill = (float)median;
     else c->fill_minutes = (int32_t)floor(median);
     const drove_sample *sample = &l->sample[column];
-    c->is_whole = c->type == DROVE_COLUMN_NUMBER && sample->n_integer == sample->n_present;
+    c->is_whole = c->type == DROVE_COLUMN_NUMBER &&
+                  sample->n_integer == sample->n_form[t->column[column].style.form];
     return c->type == DROVE_COLUMN_NUMBER ? settle_bins(l, column, c) : DROVE_OK;
 }
 
@@ -584,7 +647,7 @@ static drove_status make_schema(learner *l)
     DROVE_TRY(drove__schema_create(t->n_columns, &l->known->schema));
     drove_schema *schema = l->known->schema;
     schema->has_header = t->has_header;
-    schema->n_rows = t->n_rows;
+    schema->n_rows = l->n_rows;
     l->known->source = drove__grow(NULL, t->n_columns, sizeof *l->known->source);
     if (l->known->source == NULL) return drove__fail_nomem("table", t->n_columns);
     for (size_t i = 0; i < t->n_columns; i++) {
@@ -612,7 +675,7 @@ static drove_status learn(learner *l)
     for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
     drove__known_note_file(l->known, l->opt->separator == 0);
     DROVE_TRY(give_roles(l));
-    drove__table_sample(t, l->sample, &has_comma);
+    drove__table_sample(t, l->known->label, l->known->n_labels, l->sample, &has_comma);
     choose_scans(l, has_comma);
     DROVE_TRY(scan_and_widen(l));
     l->stats = drove__grow(NULL, t->n_slots, sizeof *l->stats);

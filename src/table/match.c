@@ -144,6 +144,14 @@ static drove_scan scan_of(const drove_column *c)
     }
 }
 
+/* Where 1,234 may be either: as in the training data. */
+static void prefer_comma(const drove_sample *s, drove_amount_style *style)
+{
+    if (style->form == DROVE_FORM_POINT_GROUPS &&
+        s->n_form[DROVE_FORM_COMMA] >= s->n_form[DROVE_FORM_POINT_GROUPS])
+        style->form = DROVE_FORM_COMMA;
+}
+
 /* Numbers may be written in another form than in the training data. */
 static drove_status choose_scans(drove_known_table *known)
 {
@@ -151,7 +159,7 @@ static drove_status choose_scans(drove_known_table *known)
     drove_sample *sample = calloc(t->n_columns, sizeof *sample);
     bool has_comma;
     if (sample == NULL) return drove__fail_nomem("columns", t->n_columns * sizeof *sample);
-    drove__table_sample(t, sample, &has_comma);
+    drove__table_sample(t, known->label, known->n_labels, sample, &has_comma);
     for (size_t i = 0; i < known->schema->n_columns; i++) {
         const drove_column *c = &known->schema->column[i];
         size_t from = known->source[i];
@@ -159,6 +167,7 @@ static drove_status choose_scans(drove_known_table *known)
         drove_scan_column *column = &t->column[from];
         column->scan = scan_of(c);
         column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
+        if (c->has_comma) prefer_comma(&sample[from], &column->style);
         column->style.unit = c->unit;
         column->style.is_unit_optional = true;
         column->order = c->order;
@@ -215,7 +224,9 @@ static void note_empty(drove_known_table *known, const drove_column *c,
                        const drove_column_count *count)
 {
     const uint64_t least_rows = 10, n_rows = known->table.n_rows;
-    if (n_rows < least_rows || count->n_bad > 0 || count->n_missing < n_rows) return;
+    if (n_rows < least_rows || count->odd.n > 0 || count->n_infinite > 0 ||
+        count->n_missing < n_rows)
+        return;
     drove__known_note(known, "column \"%.40s\": all %llu cells are missing", c->name,
                       (unsigned long long)n_rows);
 }
@@ -228,13 +239,14 @@ static void note_cells(drove_known_table *known)
         const drove_column_count *count = &known->table.count[known->source[i]];
         note_empty(known, c, count);
         if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(known, c, &count->dictionary);
-        if (count->n_bad == 0) continue;
+        drove__known_note_infinite(known, c->name, count);
+        if (count->odd.n == 0) continue;
         drove__known_note(known,
                           "column \"%.40s\": %llu cell%s no %s and count%s as missing, first "
                           "in row %llu",
-                          c->name, (unsigned long long)count->n_bad,
-                          count->n_bad == 1 ? " is" : "s are", drove__column_type_name(c->type),
-                          count->n_bad == 1 ? "s" : "", (unsigned long long)count->first_bad + 1);
+                          c->name, (unsigned long long)count->odd.n,
+                          count->odd.n == 1 ? " is" : "s are", drove__column_type_name(c->type),
+                          count->odd.n == 1 ? "s" : "", (unsigned long long)count->odd.first + 1);
     }
 }
 

@@ -201,6 +201,7 @@ void drove__table_fini(drove_table *t)
     free(t->column);
     free(t->count);
     free(t->label);
+    free(t->left_out);
     drove__free(t->raw);
     drove__content_fini(&t->content);
     free(t->path);

@@ -31,6 +31,7 @@ typedef struct place { /* the record being read */
     const char *start;
     uint32_t *raw;
     drove_cell *label;
+    bool is_left_out;
 } place;
 
 /* ---- one cell ---- */
@@ -144,29 +145,53 @@ static bool read_value(const drove_scan_column *column, drove_column_count *coun
     return is_good;
 }
 
+/* Blanks inside quotes say nothing in a label. */
+static void trim(drove_cell *cell)
+{
+    while (cell->length > 0 && cell->text[cell->length - 1] == ' ') cell->length--;
+    for (; cell->length > 0 && *cell->text == ' '; cell->length--) cell->text++;
+}
+
+static void read_label(drove_column_count *count, const drove_cell *cell, drove_cell *label)
+{
+    *label = *cell;
+    trim(label);
+    if (!drove__cell_is_missing(label->text, label->length) ||
+        drove__cell_is_none(label->text, label->length))
+        return;
+    label->length = 0;
+    count->n_missing++;
+}
+
+static void count_infinite(drove_column_count *count, uint64_t row)
+{
+    if (count->n_infinite++ == 0) count->first_infinite = row;
+}
+
 static drove_status read_cell(worker *w, const drove_scan_column *column, drove_column_count *count,
                               const place *at, const drove_cell *cell)
 {
     uint32_t *raw = at->raw + column->slot;
+    if (column->scan == DROVE_SCAN_LABEL) {
+        read_label(count, cell, &at->label[column->slot]);
+        return DROVE_OK;
+    }
+    if (at->is_left_out) {
+        *raw = missing_raw(column->scan);
+        return DROVE_OK;
+    }
     bool is_value = column->scan == DROVE_SCAN_NUMBER || column->scan == DROVE_SCAN_BOOLEAN ||
                     column->scan == DROVE_SCAN_DATE;
     if (is_value && read_value(column, count, cell, raw)) return DROVE_OK;
     bool is_missing = drove__cell_is_missing(cell->text, cell->length);
-    if (column->scan == DROVE_SCAN_LABEL) {
-        at->label[column->slot] = *cell;
-        is_missing = is_missing && !drove__cell_is_none(cell->text, cell->length);
-        if (is_missing) at->label[column->slot].length = 0;
-        count->n_missing += is_missing;
-        return DROVE_OK;
-    }
     if (!is_missing && column->scan == DROVE_SCAN_TEXT) return read_text(w, count, cell, raw);
     if (!is_missing && column->scan == DROVE_SCAN_WORDS) return read_words(at->block, cell, raw);
     bool is_infinite =
         column->scan == DROVE_SCAN_NUMBER && drove__cell_is_infinite(cell->text, cell->length);
     *raw = missing_raw(column->scan);
     count->n_missing++;
-    if (is_missing || is_infinite) return DROVE_OK;
-    if (count->n_bad++ == 0) count->first_bad = at->row;
+    if (is_infinite) count_infinite(count, at->row);
+    else if (!is_missing) drove__odd_add(&count->odd, cell, at->row);
     return DROVE_OK;
 }
 
@@ -232,7 +257,7 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
     for (size_t i = 0; i < n; i++) {
         const drove_scan_column *column = &t->column[i];
         bool is_last = i + 1 == n, more;
-        if (is_strict && is_plain(column) && c < end &&
+        if (is_strict && is_plain(column) && !at->is_left_out && c < end &&
             read_plain_number(separator, &c, end, at->raw + column->slot)) {
             more = c < end;
             c += more;
@@ -255,6 +280,7 @@ static drove_status read_block(const scanning *s, worker *w, drove_table_block *
     const char *at = block->start, *end;
     place p = {.block = block, .row = block->first_row};
     for (; drove__record_next(&t->dialect, &at, block->end, &p.start, &end); p.row++) {
+        p.is_left_out = t->left_out != NULL && t->left_out[p.row];
         p.raw = t->raw + p.row * t->n_slots;
         p.label = t->label + p.row * t->n_labels;
         DROVE_TRY(read_record(t, w, &p, end));
@@ -285,9 +311,11 @@ static drove_status merge_counts(drove_table *t, const worker *w)
         drove_column_count *to = &t->count[i];
         if (t->column[i].is_done) continue;
         to->n_missing += from->n_missing;
-        if (from->n_bad > 0 && (to->n_bad == 0 || from->first_bad < to->first_bad))
-            to->first_bad = from->first_bad;
-        to->n_bad += from->n_bad;
+        drove__odd_merge(&to->odd, &from->odd);
+        if (from->n_infinite > 0 &&
+            (to->n_infinite == 0 || from->first_infinite < to->first_infinite))
+            to->first_infinite = from->first_infinite;
+        to->n_infinite += from->n_infinite;
         to->has_time = to->has_time || from->has_time;
         to->is_ordered = to->is_ordered || from->is_ordered;
         DROVE_TRY(drove__dictionary_merge(&to->dictionary, &from->dictionary));

@@ -19,6 +19,7 @@
 #include "table/content.h"
 #include "table/detect.h"
 #include "table/dictionary.h"
+#include "table/odd.h"
 #include "table/scan.h"
 
 #define DROVE_DATE_MISSING INT32_MIN
@@ -44,8 +45,9 @@ typedef struct drove_scan_column {
 
 typedef struct drove_column_count { /* of one scan */
     uint64_t         n_missing;
-    uint64_t         n_bad;     /* cells that are no number, date or truth value: read as missing */
-    uint64_t         first_bad; /* row of the first, from 0; UINT64_MAX: none  */
+    drove_odd        odd; /* cells that are no number, date or truth value: read as missing */
+    uint64_t         n_infinite;     /* NUMBER: infinite, or beyond a float: read as missing */
+    uint64_t         first_infinite; /* row of the first, from 0 */
     bool             has_time;
     bool             is_ordered; /* DATE: some cell has only one of DMY and MDY */
     drove_dictionary dictionary; /* TEXT */
@@ -73,9 +75,12 @@ typedef struct drove_table {
     /* the caller sets: */
     drove_scan_column *column; /* [n_columns], at first SKIP */
     size_t             n_slots, n_labels;
+    bool              *left_out; /* [n_rows] all cells of the row are missing and do not count;
+                                    NULL: no row; malloc */
     /* drove__table_scan fills: */
     uint32_t           *raw;   /* [n_rows][n_slots], from drove__alloc */
-    drove_cell         *label; /* [n_rows][n_labels]; a missing one has length 0 */
+    drove_cell         *label; /* [n_rows][n_labels]; a missing one has length 0; no blanks
+                                   at its ends */
     drove_column_count *count; /* [n_columns] */
 } drove_table;
 

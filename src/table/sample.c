@@ -94,35 +94,66 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
     if (s->n_present <= 100) show(s, cell);
 }
 
-/* Up to n_rows records of a block.  A broken one is told when the whole file is read. */
-static void look_at_rows(const drove_table *t, const drove_table_block *block, size_t n_rows,
-                         drove_sample *sample)
+typedef struct sampling {
+    const drove_table *table;
+    const size_t *label; /* [n_labels] */
+    size_t n_labels, n_labelled;
+    drove_sample *sample;
+} sampling;
+
+static bool has_label(const sampling *s, const char *at, const char *end)
 {
+    bool more = s->n_labels > 0;
+    for (size_t i = 0; more; i++) {
+        drove_cell cell;
+        more = drove__cell_next(&s->table->dialect, &at, end, &cell) && !cell.is_broken;
+        if (!drove__cell_is_missing(cell.text, cell.length) ||
+            drove__cell_is_none(cell.text, cell.length))
+            continue;
+        for (size_t k = 0; k < s->n_labels; k++) {
+            if (s->label[k] == i) return false;
+        }
+    }
+    return true;
+}
+
+/* Up to n_rows records of a block.  A broken one is told when the whole file is read. */
+static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_rows)
+{
+    const drove_table *t = s->table;
     const char *at = block->start, *start, *end;
     for (size_t row = 0; row < n_rows; row++) {
         bool more = true;
         if (!drove__record_next(&t->dialect, &at, block->end, &start, &end)) return;
+        if (!has_label(s, start, end)) continue;
+        s->n_labelled++;
         for (size_t i = 0; i < t->n_columns && more; i++) {
             drove_cell cell;
             more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
-            look_at_cell(&sample[i], &cell);
+            look_at_cell(&s->sample[i], &cell);
         }
     }
 }
 
-void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_comma)
+void drove__table_sample(const drove_table *t, const size_t *label, size_t n_labels,
+                         drove_sample *sample, bool *has_comma)
 {
+    sampling sampled = {.table = t, .label = label, .n_labels = n_labels, .sample = sample};
     size_t n_rows = CELLS_MOST / t->n_columns, n_seen = 0, block = 0;
     size_t n_comma = 0, n_point = 0;
     if (n_rows > ROWS_FIRST) n_rows = ROWS_FIRST;
     if (n_rows < ROWS_LEAST) n_rows = ROWS_LEAST;
     for (; block < t->n_blocks && n_seen < n_rows; block++) {
-        look_at_rows(t, &t->block[block], n_rows - n_seen, sample);
+        look_at_rows(&sampled, &t->block[block], n_rows - n_seen);
         n_seen += t->block[block].n_rows;
     }
     size_t step = (t->n_blocks - block) / BLOCKS_LATER + 1;
     for (; block < t->n_blocks; block += step)
-        look_at_rows(t, &t->block[block], n_rows < ROWS_LATER * 10 ? 1 : ROWS_LATER, sample);
+        look_at_rows(&sampled, &t->block[block], n_rows < ROWS_LATER * 10 ? 1 : ROWS_LATER);
+    if (sampled.n_labelled == 0 && n_labels > 0) {
+        drove__table_sample(t, NULL, 0, sample, has_comma);
+        return;
+    }
     for (size_t i = 0; i < t->n_columns; i++) {
         const drove_sample *s = &sample[i];
         if (s->n_form[DROVE_FORM_COMMA] > s->n_form[DROVE_FORM_POINT])
@@ -139,8 +170,12 @@ drove_amount_style drove__sample_style(const drove_sample *sample, char separato
         {DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS, DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS},
         {DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS, DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS}};
     const drove_number_form *order = orders[has_comma];
-    /* Between commas "1,5" may be a list; an amount is a number. */
-    size_t n_forms = separator == ',' && sample->unit == 0 ? 2 : DROVE_N_FORMS;
+    /* Between commas "1,5" may be a list, unless the whole column can be read so; an amount is a
+     * number. */
+    const uint64_t n_odd = sample->n_present - sample->n_form[DROVE_FORM_COMMA];
+    const bool is_open =
+        separator == ',' && sample->unit == 0 && !drove__odd_is_rare(n_odd, sample->n_present);
+    size_t n_forms = is_open ? 2 : DROVE_N_FORMS;
     drove_amount_style style = {.form = DROVE_FORM_POINT, .unit = sample->unit};
     if (sample->n_integer == sample->n_present) return style;
     style.form = order[0];
@@ -230,6 +265,18 @@ void drove__known_note(drove_known_table *known, const char *format, ...)
     va_end(arguments);
     if (n < 0 || used + strlen(text) + 3 > sizeof known->notes) return;
     snprintf(known->notes + used, sizeof known->notes - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+void drove__known_note_infinite(drove_known_table *known, const char *name,
+                                const drove_column_count *count)
+{
+    if (count->n_infinite == 0) return;
+    drove__known_note(known,
+                      "column \"%.40s\": %llu cell%s infinite or beyond 3.4e38 and count%s as "
+                      "missing, first in row %llu",
+                      name, (unsigned long long)count->n_infinite,
+                      count->n_infinite == 1 ? " is" : "s are", count->n_infinite == 1 ? "s" : "",
+                      (unsigned long long)count->first_infinite + 1);
 }
 
 void drove__known_note_file(drove_known_table *known, bool is_auto_separator)

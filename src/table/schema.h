@@ -54,6 +54,7 @@ typedef struct drove_column {
     bool              has_time;     /* of a date                                              */
     drove_date_order  order;        /* of a date: how it is written                           */
     drove_unit        unit;         /* of a number: how it is written; 0: without one         */
+    bool              has_comma;    /* of a number: its decimal sign; says how "1,234" is read  */
     float             fill;         /* number, boolean: for a missing cell                    */
     int32_t           fill_minutes; /* date                                                  */
     double            centre;       /* number, date in days: subtracted; 0 in a dense schema      */

@@ -6,7 +6,8 @@
  *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
  *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
  *     {"name": "born", "type": "date", "missing": false, "fill": 5000, "time": false, "centre": 0},
- *     {"name": "fee", "type": "number", "missing": false, "fill": 0, "centre": 0, "as": "$"},
+ *     {"name": "fee", "type": "number", "missing": false, "fill": 0, "centre": 0, "as": "$",
+ *      "comma": true},
  *     {"name": "survived", "type": "label"}]}
  */
 #include "table/schema.h"
@@ -53,6 +54,7 @@ static json_t *column_as_json(const drove_column *c)
         drove__json_set(&o, "centre", json_real(c->centre));
     if (drove__column_notation(c) != NULL)
         drove__json_set(&o, "as", json_string(drove__column_notation(c)));
+    if (c->has_comma) drove__json_set(&o, "comma", json_true());
     if (c->n_bins > 0) drove__json_set(&o, "edges", edges_as_json(c));
     if (c->type == DROVE_COLUMN_CATEGORY) drove__json_set(&o, "values", values_as_json(c));
     if (c->n_hash > 0) drove__json_set(&o, "size", json_integer(c->n_hash));
@@ -185,6 +187,7 @@ static drove_status read_column(const json_t *o, drove_column *c)
     if (!drove__column_is_used(c)) return DROVE_OK;
     c->has_missing = json_is_true(json_object_get(o, "missing"));
     c->has_time = json_is_true(json_object_get(o, "time"));
+    c->has_comma = json_is_true(json_object_get(o, "comma"));
     if (c->type == DROVE_COLUMN_CATEGORY) return read_values(o, c);
     if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) return read_size(o, c);
     DROVE_TRY(read_real(o, "fill", name, &fill));

@@ -74,6 +74,7 @@ static void see_rows(const counting *c, size_t slot, size_t first, size_t n, val
         return;
     }
     for (size_t row = first; row < first + n; row++) {
+        if (t->left_out != NULL && t->left_out[row]) continue;
         uint32_t raw = t->raw[row * t->n_slots + slot];
         double value = is_date ? (double)(int32_t)raw : (double)drove__raw_float(raw);
         if (is_date ? (int32_t)raw == DROVE_DATE_MISSING : isnan(value)) {

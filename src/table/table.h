@@ -12,7 +12,7 @@
 #include "table/read.h"
 #include "table/schema.h"
 
-enum { DROVE_ONEHOT_DEFAULT = 1024, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 1024 };
+enum { DROVE_ONEHOT_DEFAULT = 1024, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 2048 };
 
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {
@@ -20,15 +20,16 @@ typedef struct drove_table_options {
     const drove_piece *piece;     /* of it, its header included; NULL: all */
     char               separator; /* 0: detect */
     drove_header       header;
-    const char *label;   /* also last, first, none; NULL: last; to match: those of the schema */
-    const char *weights; /* also none; NULL: none; to match: that of the schema */
-    const char *ignore;  /* columns to leave out */
-    const char *columns; /* columns to use, and no others */
-    const char *types;   /* "age:number+zip:category+born:dmy" */
-    const char *text;    /* columns whose words are hashed */
-    uint64_t    onehot;  /* most values of a category that is not hashed */
-    uint64_t    hash;    /* features of a hashed column: a power of two */
-    uint64_t    bins;    /* most bins of a column of numbers; 0: none */
+    const char *label;       /* also last, first, none; NULL: last; to match: those of the schema */
+    const char *weights;     /* also none; NULL: none; to match: that of the schema */
+    const char *ignore;      /* columns to leave out */
+    const char *columns;     /* columns to use, and no others */
+    const char *types;       /* "age:number+zip:category+born:dmy" */
+    const char *text;        /* columns whose words are hashed */
+    uint64_t    onehot;      /* most values of a category that is not hashed */
+    uint64_t    hash;        /* features of a hashed column: a power of two */
+    uint64_t    bins;        /* most bins of a column of numbers; 0: none */
+    bool        has_classes; /* the label holds classes, whatever its cells look like */
 } drove_table_options;
 
 typedef struct drove_known_table {
@@ -40,6 +41,7 @@ typedef struct drove_known_table {
     size_t        weight;           /* column of the table, or SIZE_MAX: rows have no weights */
     drove_amount_style label_style; /* of a single label that is a number */
     bool               label_is_number;
+    bool               drops_words;                   /* labels that are no numbers are missing */
     char               notes[DROVE_TABLE_NOTES_SIZE]; /* remarks, joined by "; " */
 } drove_known_table;
 
@@ -81,9 +83,22 @@ typedef drove_status drove_each_column(void *context, size_t column);
 drove_status         drove__table_list(const drove_table *t, const char *key, const char *list,
                                        drove_each_column *each, void *context);
 
+/* ---- label.c ---- */
+
+/* Whether every label of a scanned row is there. */
+bool drove__known_has_label(const drove_known_table *known, size_t row);
+/* Decides, of a scanned table with a single label, whether words among numbers are missing labels,
+ * and says so.  is_value: they are, whatever the cells look like. */
+void drove__known_settle_label(drove_known_table *known, bool is_value);
+/* Marks the rows without a label in table.left_out, if any row has one.  Errors: DROVE_E_NOMEM. */
+drove_status drove__known_leave_out(drove_known_table *known, size_t *n_kept);
+
 /* Appends a remark; drops what does not fit. */
 void drove__known_note(drove_known_table *known, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* How many cells of a column of numbers were infinite, if any. */
+void drove__known_note_infinite(drove_known_table *known, const char *name,
+                                const drove_column_count *count);
 /* What was found out of the file itself: separator, header, encoding. */
 void drove__known_note_file(drove_known_table *known, bool is_auto_separator);
 
@@ -99,8 +114,10 @@ typedef struct drove_sample {
     char       examples[DROVE_EXAMPLES_SIZE];
 } drove_sample;
 
-/* sample[n_columns].  *has_comma: most numbers with a fraction have a decimal comma. */
-void drove__table_sample(const drove_table *t, drove_sample *sample, bool *has_comma);
+/* sample[n_columns], of the rows that have cells in these columns (labels), if any row has.
+ * *has_comma: most numbers with a fraction have a decimal comma. */
+void drove__table_sample(const drove_table *t, const size_t *label, size_t n_labels,
+                         drove_sample *sample, bool *has_comma);
 /* The unit, and the form in which most cells are numbers; of equal ones the likelier. */
 drove_amount_style drove__sample_style(const drove_sample *sample, char separator, bool has_comma);
 

@@ -289,7 +289,8 @@ static void test_late(void **state)
     expect_late("%u.5.2020", "1.5.2020", NULL, DROVE_COLUMN_DATE, "dmy",
                 "read as day first (?types=x:mdy reads the month first)");
     expect_late("%u/5/2020", "1/5/2020", "x:dmy", DROVE_COLUMN_DATE, "dmy", NULL);
-    expect_late("%u/5/2020", "soon", NULL, DROVE_COLUMN_CATEGORY, NULL, "row 31235 holds no date");
+    expect_late("%u/5/2020", "soon", NULL, DROVE_COLUMN_DATE, "mdy",
+                "1 cell is no date and counts as missing: \"soon\", first in row 31235");
     expect_late("%u/5/2020", "2020-05-31", NULL, DROVE_COLUMN_CATEGORY, NULL,
                 "row 31235 holds no date");
     expect_late("%u%%", "5", NULL, DROVE_COLUMN_CATEGORY, NULL, "row 31235 holds no number with %");
@@ -299,14 +300,14 @@ static void test_late(void **state)
     expect_late("%u.5", "(3.5)", NULL, DROVE_COLUMN_NUMBER, NULL, NULL);
 }
 
-/* A sample that mixes is text; lists between commas are none of the numbers. */
+/* A sample that mixes is text; so are lists between commas. */
 static void test_mixed(void **state)
 {
     (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("mixed", "y");
     write_text("mixed", "a,b,c,d,y\n"
-                        "5%,\"1,5\",$1,25%,0\n7,\"2,5\",EUR 1,50%,1\n5%,\"1,5\",$1,25%,0\n");
+                        "5%,\"1,5\",$1,25%,0\n7,\"2,5,1\",EUR 1,50%,1\n5%,\"1,5\",$1,25%,0\n");
     learn(&opt, &known);
     for (const char *name = "abc"; *name != '\0'; name++) {
         const char one[] = {*name, '\0'};

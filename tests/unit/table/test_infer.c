@@ -186,6 +186,12 @@ static void test_widening(void **state)
     drove_table_options opt = options_of("late", "y");
     write_late("unknown");
     learn(&opt, &known);
+    assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_NUMBER);
+    assert_non_null(strstr(known.notes, "1 cell is no number and counts as missing: \"unknown\""));
+    assert_non_null(strstr(known.notes, "first in row 45679 (?types=x:text"));
+    drove__known_table_fini(&known);
+    write_late("2021-05-01"); /* no word: the column is mixed */
+    learn(&opt, &known);
     assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_CATEGORY);
     assert_int_equal(column_of(&known, "x")->n_values, 51);
     assert_non_null(strstr(known.notes, "row 45679 holds no number"));
@@ -202,6 +208,7 @@ static void test_widening(void **state)
     learn(&opt, &known);
     assert_int_equal(column_of(&known, "x")->type, DROVE_COLUMN_NUMBER);
     assert_int_equal(column_of(&known, "x")->n_missing, 1);
+    assert_non_null(strstr(known.notes, "1 cell is infinite or beyond 3.4e38"));
     drove__known_table_fini(&known);
     write_late("");
     learn(&opt, &known);

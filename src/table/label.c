@@ -1,0 +1,90 @@
+/* table/label.c - which rows have a label; words among labels that are numbers. */
+#include "table/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CLASSES_MOST = 20 }; /* whole numbers with no more different values may be classes */
+
+bool drove__known_has_label(const drove_known_table *known, size_t row)
+{
+    const drove_table *t = &known->table;
+    bool is_word = t->n_labels == 1 && !known->label_is_number;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        const drove_cell *cell = &t->label[row * t->n_labels + k];
+        float number;
+        if (cell->length == 0) return false;
+        if (!is_word && drove__cell_is_none(cell->text, cell->length)) return false;
+        if (known->drops_words && !drove__cell_is_infinite(cell->text, cell->length) &&
+            !drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
+            return false;
+    }
+    return true;
+}
+
+typedef struct values { /* different ones, as far as they are needed */
+    float value[CLASSES_MOST];
+    size_t n; /* at most CLASSES_MOST + 1, which means more */
+    bool has_fraction;
+} values;
+
+static void add_value(values *v, float number)
+{
+    v->has_fraction = v->has_fraction || floorf(number) != number;
+    if (v->n > CLASSES_MOST) return;
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->value[i] == number) return;
+    }
+    if (v->n < CLASSES_MOST) v->value[v->n] = number;
+    v->n++;
+}
+
+void drove__known_settle_label(drove_known_table *known, bool is_value)
+{
+    const drove_table *t = &known->table;
+    drove_odd odd = {0};
+    values v = {.n = 0};
+    uint64_t n = 0;
+    char words[DROVE_ODD_TEXT_SIZE];
+    if (t->n_labels != 1) return;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        const drove_cell *cell = &t->label[row];
+        float number;
+        if (cell->length == 0 || drove__cell_is_none(cell->text, cell->length)) continue;
+        n++;
+        if (drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
+            add_value(&v, number);
+        else if (!drove__cell_is_infinite(cell->text, cell->length))
+            drove__odd_add(&odd, cell, row);
+        if (!is_value && !drove__odd_is_rare(odd.n, t->n_rows)) return;
+    }
+    const bool are_values = is_value || v.has_fraction || v.n > CLASSES_MOST;
+    if (odd.n == 0 || !are_values || (!is_value && !drove__odd_are_words(&odd, n))) return;
+    known->label_is_number = known->drops_words = true;
+    drove__known_note(known,
+                      "label \"%.40s\": %llu cell%s no number and count%s as missing: %s, first in "
+                      "row %llu%s",
+                      t->name[known->label[0]], (unsigned long long)odd.n,
+                      odd.n == 1 ? " is" : "s are", odd.n == 1 ? "s" : "",
+                      drove__odd_list(&odd, words), (unsigned long long)odd.first + 1,
+                      is_value ? "" : " (?target=class: labels are classes)");
+}
+
+drove_status drove__known_leave_out(drove_known_table *known, size_t *n_kept)
+{
+    drove_table *t = &known->table;
+    *n_kept = t->n_rows;
+    if (t->n_labels == 0) return DROVE_OK;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (drove__known_has_label(known, row)) continue;
+        if (t->left_out == NULL) t->left_out = calloc(t->n_rows, sizeof *t->left_out);
+        if (t->left_out == NULL) return drove__fail_nomem("rows", t->n_rows);
+        t->left_out[row] = true;
+        --*n_kept;
+    }
+    if (*n_kept > 0) return DROVE_OK;
+    free(t->left_out); /* the reader refuses such a table */
+    t->left_out = NULL;
+    *n_kept = t->n_rows;
+    return DROVE_OK;
+}
