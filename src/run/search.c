@@ -539,8 +539,10 @@ static void say(const drove_run *run)
         return;
     }
     if (best->n_tried == 0) {
-        drove__run_say(run, "model: %s: fewer than %d rows, so no models were compared", best->name,
-                       LEAST_ROWS);
+        drove__run_say(run,
+                       "model: %s: fewer than %d rows, so no models were compared; figures of "
+                       "so few rows say little",
+                       best->name, LEAST_ROWS);
         return;
     }
     list_losses(s, best->n_tried, true, all, sizeof all);
@@ -559,6 +561,42 @@ static void say(const drove_run *run)
     if (best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
         drove__run_say(run, "model: no candidate is at least 1 %% better than a constant guess: "
                             "these columns say little about the label");
+}
+
+/* "id", "shop" of the columns that a model with keys takes as categories, and the same as id+shop;
+ * returns how many there are. */
+static size_t list_keys(const drove_schema *schema, char *names, char *list, size_t size)
+{
+    size_t n = 0;
+    *names = *list = '\0';
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!is_key(c, schema->n_rows)) continue;
+        size_t used = strlen(names);
+        snprintf(names + used, size - used, "%s\"%.40s\"", n > 0 ? ", " : "", c->name);
+        used = strlen(list);
+        snprintf(list + used, size - used, "%s%s", n++ > 0 ? "+" : "", c->name);
+    }
+    return n;
+}
+
+/* A model with keys knows persons, shops ... of the training data again, and no others. */
+static void say_keys(const search *s)
+{
+    const drove_search *out = s->out;
+    char names[400], list[400], escaped[DROVE_TEXT_SIZE], spec[DROVE_TEXT_SIZE];
+    if (out->n == 0 || !s->of[out->chosen]->keys) return;
+    const size_t n = list_keys(s->encoding[0].data->storage->schema, names, list, sizeof names);
+    drove__spec_escape(list, escaped, sizeof escaped);
+    snprintf(spec, sizeof spec, "%s", s->encoding[0].spec);
+    const bool has_list = has_key(spec, "ignore");
+    if (has_list || !add_key(spec, "ignore", escaped)) snprintf(spec, sizeof spec, "%s", escaped);
+    drove__run_say(s->run,
+                   "model: column%s %s tell%s rows apart by what they are about: the losses hold "
+                   "for known values, and rows with others will be predicted worse (%s'%s' leaves "
+                   "%s out)",
+                   n == 1 ? "" : "s", names, n == 1 ? "s" : "", has_list ? "?ignore= with " : "",
+                   spec, n == 1 ? "it" : "them");
 }
 
 static drove_status search_all(search *s)
@@ -635,9 +673,9 @@ drove_status drove__search_model(drove_run *run)
     DROVE_TRY(check_auto(run));
     DROVE_TRY(drove_options_validate(&run->opt));
     drove_status status = search_all(&s);
-    for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
-    DROVE_TRY(status);
     run->search.seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
-    say(run);
-    return DROVE_OK;
+    if (status == DROVE_OK) say(run);
+    if (status == DROVE_OK) say_keys(&s);
+    for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
+    return status;
 }

@@ -52,6 +52,8 @@ awk 'BEGIN { srand(8); for (k = 0; k < 100; k++) level[k] = 10 * rand(); print "
     }' >keys.csv
 run_for 0 train keys.csv --label y --threads 1 --out keys
 grep -q 'model: .* keys chosen' err.txt || fail "expected keys: $(cat err.txt)"
+grep -q "column \"who\" tells rows apart .* others will be predicted worse ('keys.csv?ignore=who' leaves it out)" err.txt ||
+    fail "expected a word on keys: $(cat err.txt)"
 grep -q 'types=who:category' keys/run.json || fail "expected the encoding in --data: $(cat keys/run.json)"
 run_for 0 eval keys/model.safetensors --data keys.csv --label y
 run_for 0 predict keys/model.safetensors --data keys.csv
@@ -88,7 +90,7 @@ grep -q '"chosen": "' out.txt || fail "auto of digits: $(cat out.txt)"
 head -n 20 xor.csv >few.csv
 run_for 0 train few.csv --label y --test none --threads 1 --until epochs=1 --json
 grep -q '"model": "logistic"' out.txt || fail "few rows: $(cat out.txt)"
-grep -q 'model: logistic: fewer than 40 rows, so no models were compared' err.txt || fail "few rows: $(cat err.txt)"
+grep -q 'model: logistic: fewer than 40 rows, so no models were compared; figures of so few rows say little' err.txt || fail "few rows: $(cat err.txt)"
 # A folder that is in use is refused before anything is compared.
 run train xor.csv --label y --threads 1 --out first
 [ "$status" = 2 ] && ! grep -q comparing err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
