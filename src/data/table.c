@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct table_file { /* being read */
     const drove_spec *spec;
@@ -131,7 +132,7 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
  * last column, taken for the label because none was named, may be anything. */
 static drove_status check_classes(const table_file *f)
 {
-    enum { MANY = 100, LEAST_ROWS = 2 };
+    enum { MANY = 100, LEAST_ROWS = 2, ALL_DIFFERENT = 20 };
     const drove_storage *s = f->storage;
     const drove_table *t = &f->known.table;
     bool is_asked = drove__spec_get(f->spec, "target", NULL) != NULL ||
@@ -139,7 +140,9 @@ static drove_status check_classes(const table_file *f)
     bool is_named = drove__spec_get(f->spec, "label", NULL) != NULL;
     if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
         return DROVE_OK;
-    if (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept) return DROVE_OK;
+    const bool are_all_different = s->n_classes == f->n_kept && s->n_classes >= ALL_DIFFERENT;
+    if (!are_all_different && (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept))
+        return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
                        "%s: column \"%.80s\": expected classes with at least %d rows on average, "
                        "found %zu different labels in %zu rows (--label names another column, "
@@ -147,17 +150,49 @@ static drove_status check_classes(const table_file *f)
                        t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
 }
 
+/* Remarks on the names of classes: two that differ in case alone, dates. */
+static void note_classes(table_file *f)
+{
+    enum { LOOKED_AT = 200 };
+    const drove_storage *s = f->storage;
+    if (f->like != NULL || s->y_kind != DROVE_Y_CLASS || s->class_name == NULL) return;
+    const size_t n = s->n_classes < LOOKED_AT ? s->n_classes : LOOKED_AT;
+    size_t n_dates = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = s->class_name[i];
+        int32_t minutes;
+        bool has_time, is_date = false;
+        for (int order = 0; order < DROVE_N_DATE_ORDERS && !is_date; order++)
+            is_date =
+                drove__cell_date((drove_date_order)order, name, strlen(name), &minutes, &has_time);
+        n_dates += is_date;
+        for (size_t k = 0; k < i; k++) {
+            if (strcasecmp(s->class_name[k], name) != 0) continue;
+            drove__known_note(&f->known, "classes \"%.40s\" and \"%.40s\" differ in case alone",
+                              s->class_name[k], name);
+        }
+    }
+    if (n > 0 && n_dates == n)
+        drove__known_note(&f->known, "the labels are dates, read as classes: a model learns no "
+                                     "order of them (a number of days can be learned)");
+}
+
+static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected);
+
 static drove_status read_one_label(table_file *f)
 {
     const drove_table *t = &f->known.table;
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
+        if (t->n_labels > 0 && drove__cell_is_infinite(t->label[row].text, t->label[row].length))
+            return fail_label(f, row, 0, "a finite number up to 3.4e38 as label");
         drove_status status = t->n_labels > 0 ? add_label(f, &t->label[row])
                                               : drove__labels_add(f->labels, NULL, "0", 1, false);
         if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
         if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
     }
     DROVE_TRY(drove__labels_finish(f->labels, f->spec, t->path, f->storage));
+    note_classes(f);
     return check_classes(f);
 }
 

@@ -61,8 +61,11 @@ static void say_table(const drove_run *run, const drove_schema *schema)
 {
     char text[400];
     if (schema == NULL) return;
-    drove__run_say(run, "table: %zu columns, %llu rows, %zu features (drove data info shows all)",
-                   schema->n_columns, (unsigned long long)schema->n_rows, schema->n_features);
+    drove__run_say(run,
+                   "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
+                   schema->n_columns, schema->n_columns == 1 ? "" : "s",
+                   (unsigned long long)schema->n_rows, schema->n_rows == 1 ? "" : "s",
+                   schema->n_features, schema->n_features == 1 ? "" : "s");
     for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
         drove__run_say(run, "  %s", text);
 }

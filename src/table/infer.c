@@ -52,6 +52,28 @@ static drove_status give_role(void *context, size_t column)
     return DROVE_OK;
 }
 
+/* A label given by name is the only column of this name; open.c numbers the others: y, y.2. */
+static drove_status check_name(const learner *l, size_t column)
+{
+    const drove_table *t = l->table;
+    const char *given = l->opt->label, *name = t->name[column];
+    if (given == NULL || strcmp(given, name) != 0 || !t->has_header) return DROVE_OK;
+    const char *at = t->content.text, *start, *end;
+    size_t n = 0;
+    bool more = drove__record_next(&t->dialect, &at, t->content.end, &start, &end);
+    while (more) {
+        drove_cell cell;
+        more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
+        n += cell.length == strlen(name) && memcmp(cell.text, name, cell.length) == 0;
+    }
+    if (n < 2) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "label: expected one column called \"%.80s\" in %s, found %zu (a number names "
+        "one: --label %zu is the first)",
+        name, t->path, n, column + 1);
+}
+
 static drove_status give_label(void *context, size_t column)
 {
     learner *l = context;
@@ -60,6 +82,7 @@ static drove_status give_label(void *context, size_t column)
         return drove__fail(DROVE_E_ARG,
                            "label: expected each column of %s once, found \"%.80s\" twice",
                            l->table->path, l->table->name[column]);
+    DROVE_TRY(check_name(l, column));
     l->role[column] = ROLE_LABEL;
     known->label[known->n_labels++] = column;
     return DROVE_OK;
@@ -588,6 +611,7 @@ static drove_status settle_column(learner *l, size_t i)
     const drove_table *t = l->table;
     drove_column *c = &l->known->schema->column[i];
     c->n_missing = t->count[i].n_missing;
+    c->n_infinite = t->count[i].n_infinite;
     memcpy(c->examples, l->sample[i].examples, sizeof c->examples);
     c->name = strdup(t->name[i]);
     if (c->name == NULL) return drove__fail_nomem("table", strlen(t->name[i]));
@@ -641,6 +665,32 @@ static void choose_storage(learner *l)
     }
 }
 
+/* Why no column is left to learn from, and the spec that takes one. */
+static drove_status explain_finish(const learner *l, drove_status status)
+{
+    const drove_table *t = l->table;
+    const drove_schema *schema = l->known->schema;
+    char key[NAME_SHOWN];
+    if (schema->n_features > 0) return drove__fail_in(status, "%s", t->path);
+    if (l->n_rows == 1)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected rows that differ in a column to learn from, found one row "
+                           "with a label",
+                           t->path);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (c->type != DROVE_COLUMN_FREE_TEXT && c->type != DROVE_COLUMN_ID) continue;
+        const bool is_text = l->sample[i].n_words > l->sample[i].n_present;
+        drove__spec_escape(c->name, key, sizeof key);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a column to learn from, found none: \"%.60s\" was taken "
+                           "for %s ('%s?%s=%s%s' uses it)",
+                           t->path, c->name, c->type == DROVE_COLUMN_ID ? "an id" : "free text",
+                           t->path, is_text ? "text" : "types", key, is_text ? "" : ":category");
+    }
+    return drove__fail_in(status, "%s", t->path);
+}
+
 static drove_status make_schema(learner *l)
 {
     drove_table *t = l->table;
@@ -655,7 +705,7 @@ static drove_status make_schema(learner *l)
         DROVE_TRY(settle_column(l, i));
     }
     drove_status status = drove__schema_finish(schema);
-    if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
+    if (status != DROVE_OK) return explain_finish(l, status);
     choose_storage(l);
     return DROVE_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct named { /* columns of the file, sorted by name */
     const char *name;
@@ -74,6 +75,27 @@ static drove_status add_label(void *context, size_t column)
     return DROVE_OK;
 }
 
+/* Names count by case, but a name in another case is a likely mistake. */
+static const char *find_other_case(const drove_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (strcasecmp(t->name[i], name) == 0) return t->name[i];
+    }
+    return NULL;
+}
+
+static drove_status fail_label(const drove_table *t, const char *name)
+{
+    const char *other = find_other_case(t, name);
+    if (other == NULL)
+        return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
+                           t->path, name);
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: expected the label column \"%.80s\", found \"%.80s\" (--label %.80s "
+                       "takes it)",
+                       t->path, name, other, other);
+}
+
 static drove_status find_labels(drove_known_table *known, const char *label, bool use_labels)
 {
     const drove_table *t = &known->table;
@@ -86,9 +108,7 @@ static drove_status find_labels(drove_known_table *known, const char *label, boo
     if (label != NULL) return drove__table_list(t, "label", label, add_label, known);
     for (size_t i = 0; i < schema->n_columns; i++) {
         if (schema->column[i].type != DROVE_COLUMN_LABEL) continue;
-        if (known->source[i] == SIZE_MAX)
-            return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
-                               t->path, schema->column[i].name);
+        if (known->source[i] == SIZE_MAX) return fail_label(t, schema->column[i].name);
         known->label[known->n_labels++] = known->source[i];
     }
     return DROVE_OK;

@@ -192,6 +192,29 @@ static bool same_text(const char *name, const char *word, size_t length)
     return strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
+/* The line, from 2, of a header below titles and comments that has this name; 0: none. */
+static unsigned find_below(const drove_table *t, const char *word, size_t length)
+{
+    enum { LINES = 10 };
+    const char *at = t->content.text, *end = t->content.end;
+    for (unsigned line = 1; line <= LINES && at < end; line++) {
+        const char *line_end = memchr(at, t->dialect.line_end, (size_t)(end - at));
+        if (line_end == NULL) line_end = end;
+        while (at < line_end) {
+            const char *next = at;
+            while (next < line_end && strchr(",;|\t", *next) == NULL) next++;
+            const char *from = at, *to = next;
+            while (from < to && strchr(" \"", *from) != NULL) from++;
+            while (from < to && strchr(" \"\r", to[-1]) != NULL) to--;
+            if (line > 1 && (size_t)(to - from) == length && memcmp(from, word, length) == 0)
+                return line;
+            at = next < line_end ? next + 1 : line_end;
+        }
+        at = line_end < end ? line_end + 1 : end;
+    }
+    return 0;
+}
+
 static drove_status fail_unknown(const drove_table *t, const char *key, const char *word,
                                  size_t length)
 {
@@ -200,6 +223,12 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
     size_t n = t->n_columns < NAMES_MOST ? t->n_columns : NAMES_MOST;
     snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 60 ? length : 60), word);
     const char *near = drove__nearest(wanted, (const char *const *)t->name, n);
+    const unsigned line = find_below(t, word, length);
+    if (line > 0)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: %s has no column \"%s\" in its first line, but in line %u: a title "
+                           "or a comment stands above the header (remove it)",
+                           key, t->path, wanted, line);
     if (near != NULL) {
         return drove__fail(DROVE_E_ARG, "%s: %s has no column \"%s\"; did you mean \"%.80s\"?", key,
                            t->path, wanted, near);

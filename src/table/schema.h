@@ -67,6 +67,7 @@ typedef struct drove_column {
     size_t            first_feature, n_features; /* set by drove__schema_finish              */
     /* for people; of the training data, not in the model file */
     uint64_t n_missing, n_distinct;
+    uint64_t n_infinite;        /* number: of the missing, infinite or beyond a float */
     bool     is_distinct_least; /* n_distinct or more */
     bool     is_whole;          /* number, id, category: those of the sample are integers */
     char     examples[DROVE_EXAMPLES_SIZE];

@@ -98,7 +98,7 @@ static bool list_type(const drove_schema *schema, drove_column_type type, char *
 {
     static const char *const advice[DROVE_N_COLUMN_TYPES] = {
         [DROVE_COLUMN_ID] = " (left out; ?types=NAME:category uses one)",
-        [DROVE_COLUMN_CONSTANT] = " (left out)",
+        [DROVE_COLUMN_CONSTANT] = "; left out",
         [DROVE_COLUMN_FREE_TEXT] = " (left out; ?text=NAME uses its words)",
         [DROVE_COLUMN_IGNORED] = " (left out)"};
     enum { NAMES_MOST = 12 };
@@ -109,7 +109,10 @@ static bool list_type(const drove_schema *schema, drove_column_type type, char *
         if (n == 0) append(text, size, "%s:", drove__column_type_name(type));
         const bool is_empty = type == DROVE_COLUMN_CONSTANT && c->n_distinct == 0;
         if (n < NAMES_MOST)
-            append(text, size, "%s %.40s%s", n > 0 ? "," : "", c->name, is_empty ? " (empty)" : "");
+            append(text, size, "%s %.40s%s", n > 0 ? "," : "", c->name,
+                   !is_empty            ? ""
+                   : c->n_infinite == 0 ? " (empty)"
+                                        : " (no finite number)");
         n++;
         n_missing += c->has_missing;
         n_features += c->n_features;

@@ -85,7 +85,7 @@ wrong 'binary' train binary.csv
 : >empty.csv
 wrong 'empty file' train empty.csv
 printf 'a,y\n1,2\n' >one.csv
-wrong 'a column to learn from' train one.csv
+wrong 'a column to learn from, found one row' train one.csv
 wrong 'cannot be opened\|no such file' train absent.csv
 wrong '--label: expected --data with columns' train --data synth:digits --label x
 wrong 'the table that this model was trained on' train moved.csv --label alive --model run/model.safetensors --test none --quiet
@@ -109,6 +109,61 @@ for line in '^a+b  *category' '^y  *category' '^5%  *label'; do
 done
 wrong 'write %26' data info 'odd.csv?ignore=R&D'
 wrong 'write %25' data info 'odd.csv?ignore=5%'
+
+# A few words among numbers, in a label, and a row of sums: the same model as from missing cells.
+awk 'BEGIN {
+    srand(6)
+    print "a,b,y" >"gaps.csv"; print "a,b,y" >"words.csv"
+    for (i = 1; i <= 300; i++) {
+        a = int(5000 * rand()) / 100; b = int(10 * rand()); y = sprintf("%.3f", 0.3 * a + b)
+        printf "%s,%d,%s\n", i % 100 == 7 ? "NA" : a, b, i == 40 ? "" : y >"gaps.csv"
+        printf "%s,%d,%s\n", i % 100 == 7 ? "unknown" : a, b, i == 40 ? "unknown" : y >"words.csv"
+    }
+    print "Total,1e308," >"words.csv"
+}'
+for table in gaps words; do
+    run_for 0 train $table.csv --label y --model linear --threads 1 --until epochs=3 --test none --out from_$table
+    grep -q 'table: 3 columns, 299 rows, 3 features' err.txt || fail "$table.csv: $(cat err.txt)"
+done
+for note in 'column "a": 3 cells are no number and count as missing: "unknown", first in row 7 (?types=a:text' \
+    'label "y": 1 cell is no number and counts as missing: "unknown", first in row 40'; do
+    grep -q "$note" err.txt || fail "words.csv: expected $note: $(cat err.txt)"
+done
+grep -q 'infinite' err.txt && fail "a row without a label counts: $(cat err.txt)"
+run_for 0 predict from_words/model.safetensors --data words.csv --out by_words.csv
+grep -q 'column "a": 4 cells are no number' err.txt && grep -q 'column "b": 1 cell is infinite or beyond' err.txt ||
+    fail "predict words.csv: $(cat err.txt)"
+run_for 0 predict from_gaps/model.safetensors --data gaps.csv --out by_gaps.csv
+head -n 301 by_words.csv | cmp -s - by_gaps.csv || fail "words.csv: expected the predictions of gaps.csv"
+run_for 0 eval from_words/model.safetensors --data words.csv --json
+[ "$(number examples out.txt)" = 299 ] || fail "eval words.csv: $(cat out.txt)"
+
+# Labels and headers that are likely mistakes.
+printf 'a,y,y\n1,2,0\n3,4,1\n' >two.csv
+wrong 'label: expected one column called "y" in two.csv, found 2' data info two.csv --label y
+run_for 0 data info two.csv --label 2
+awk 'BEGIN { print "stars_text,y"; for (i = 0; i < 80; i++) printf "word%d a b c d,%d\n", i, i % 2 }' >reviews.csv
+wrong "'reviews.csv?text=stars_text' uses it" data info reviews.csv --label y
+run_for 0 data info 'reviews.csv?text=stars_text' --label y
+printf '# made in May\na,b,y\n1,2,0\n3,4,1\n' >title.csv
+wrong 'no column "y" in its first line, but in line 2' data info title.csv --label y
+printf 'a,y\n1,1.5\n2,inf\n' >infinite.csv
+wrong 'infinite.csv: row 2: column "y": expected a finite number up to 3.4e38 as label, found "inf"' \
+    data info infinite.csv --label y
+awk 'BEGIN {
+    split("yes,Yes,no ,no", c, ","); print "a,y"
+    for (i = 0; i < 60; i++) printf "%d,\"%s\"\n", i % 13, c[1 + i % 4]
+}' >case.csv
+run_for 0 data info case.csv --label y
+grep -q 'classes   3: ' out.txt && grep -q 'classes "Yes" and "yes" differ in case alone' out.txt ||
+    fail "case.csv: $(cat out.txt)"
+awk 'BEGIN { print "a,y"; for (i = 0; i < 60; i++) printf "%d,name%d\n", i % 13, i }' >names.csv
+wrong 'found 60 different labels in 60 rows' data info names.csv --label y
+awk 'BEGIN { print "a,y"; for (i = 0; i < 60; i++) printf "%d,2021-01-%02d\n", i % 13, 1 + i % 5 }' >days.csv
+run_for 0 data info days.csv --label y
+grep -q 'the labels are dates, read as classes' out.txt || fail "days.csv: $(cat out.txt)"
+sed 's/alive/ALIVE/' people.csv >upper.csv
+wrong 'expected the label column "alive", found "ALIVE"' eval run/model.safetensors --data upper.csv
 
 # Amounts and dates as people write them: the same model as from plain ones.
 awk 'BEGIN {
