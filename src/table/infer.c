@@ -15,6 +15,7 @@
 
 enum {
     ID_LEAST_ROWS = 20,     /* fewer different values are no ids                            */
+    COLUMNS_SHOWN = 4,      /* in remarks on words among numbers                            */
     NAME_SHOWN = 120,       /* bytes of a name in a remark that shows how to write it       */
     MANY_VALUES = 64,       /* texts with more may be ids or free text                      */
     KEY_LEAST_REPEATS = 10, /* rows of each value of a column called id that is a category  */
@@ -52,28 +53,6 @@ static drove_status give_role(void *context, size_t column)
     return DROVE_OK;
 }
 
-/* A label given by name is the only column of this name; open.c numbers the others: y, y.2. */
-static drove_status check_name(const learner *l, size_t column)
-{
-    const drove_table *t = l->table;
-    const char *given = l->opt->label, *name = t->name[column];
-    if (given == NULL || strcmp(given, name) != 0 || !t->has_header) return DROVE_OK;
-    const char *at = t->content.text, *start, *end;
-    size_t n = 0;
-    bool more = drove__record_next(&t->dialect, &at, t->content.end, &start, &end);
-    while (more) {
-        drove_cell cell;
-        more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
-        n += cell.length == strlen(name) && memcmp(cell.text, name, cell.length) == 0;
-    }
-    if (n < 2) return DROVE_OK;
-    return drove__fail(
-        DROVE_E_ARG,
-        "label: expected one column called \"%.80s\" in %s, found %zu (a number names "
-        "one: --label %zu is the first)",
-        name, t->path, n, column + 1);
-}
-
 static drove_status give_label(void *context, size_t column)
 {
     learner *l = context;
@@ -82,7 +61,8 @@ static drove_status give_label(void *context, size_t column)
         return drove__fail(DROVE_E_ARG,
                            "label: expected each column of %s once, found \"%.80s\" twice",
                            l->table->path, l->table->name[column]);
-    DROVE_TRY(check_name(l, column));
+    if (l->opt->label != NULL && strcmp(l->opt->label, l->table->name[column]) == 0)
+        DROVE_TRY(drove__label_check_name(l->table, column));
     l->role[column] = ROLE_LABEL;
     known->label[known->n_labels++] = column;
     return DROVE_OK;
@@ -321,7 +301,6 @@ static void note_widened(learner *l, size_t i)
 /* The first few columns by name. */
 static void note_words(learner *l, size_t i)
 {
-    enum { COLUMNS_SHOWN = 4 };
     const drove_scan_column *column = &l->table->column[i];
     const drove_odd *odd = &l->table->count[i].odd;
     char cell[32], key[NAME_SHOWN], words[DROVE_ODD_TEXT_SIZE];
@@ -338,7 +317,6 @@ static void note_words(learner *l, size_t i)
 
 static void note_more_words(learner *l)
 {
-    enum { COLUMNS_SHOWN = 4 };
     if (l->n_with_words <= COLUMNS_SHOWN) return;
     drove__known_note(l->known, "%zu more column%s of numbers or dates with such cells",
                       l->n_with_words - COLUMNS_SHOWN,

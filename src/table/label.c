@@ -1,10 +1,31 @@
-/* table/label.c - which rows have a label; words among labels that are numbers. */
+/* table/label.c - the label columns: their names, rows that have labels, words among numbers. */
 #include "table/table.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CLASSES_MOST = 20 }; /* whole numbers with no more different values may be classes */
+
+drove_status drove__label_check_name(const drove_table *t, size_t column)
+{
+    const char *name = t->name[column];
+    if (!t->has_header) return DROVE_OK;
+    const char *at = t->content.text, *start, *end;
+    size_t n = 0;
+    bool more = drove__record_next(&t->dialect, &at, t->content.end, &start, &end);
+    while (more) {
+        drove_cell cell;
+        more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
+        n += cell.length == strlen(name) && memcmp(cell.text, name, cell.length) == 0;
+    }
+    if (n < 2) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "label: expected one column called \"%.80s\" in %s, found %zu (a number names "
+        "one: --label %zu is the first)",
+        name, t->path, n, column + 1);
+}
 
 bool drove__known_has_label(const drove_known_table *known, size_t row)
 {
