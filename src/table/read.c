@@ -202,11 +202,14 @@ static drove_status fail_count(const drove_table *t, const place *at, const char
     size_t n = drove__record_count(&t->dialect, at->start, end);
     bool is_short = n < t->n_columns;
     return drove__fail(DROVE_E_DATA,
-                       "%s:%llu: row %llu: expected %zu cells, found %zu: %s column \"%.80s\"",
+                       "%s:%llu: row %llu: expected %zu cells, found %zu: %s column \"%.80s\"%s",
                        t->path, (unsigned long long)drove__table_line(t, at->start),
                        (unsigned long long)at->row + 1, t->n_columns, n,
                        is_short ? "none for" : "more after",
-                       t->name[is_short ? n : t->n_columns - 1]);
+                       t->name[is_short ? n : t->n_columns - 1],
+                       at->row == 0 && t->has_header
+                           ? " (is the first line a title or a comment above the header?)"
+                           : "");
 }
 
 static drove_status fail_quote(const drove_table *t, const place *at, size_t column)

@@ -147,6 +147,7 @@ wrong "'reviews.csv?text=stars_text' uses it" data info reviews.csv --label y
 run_for 0 data info 'reviews.csv?text=stars_text' --label y
 printf '# made in May\na,b,y\n1,2,0\n3,4,1\n' >title.csv
 wrong 'no column "y" in its first line, but in line 2' data info title.csv --label y
+wrong 'is the first line a title or a comment above the header' data info title.csv
 printf 'a,y\n1,1.5\n2,inf\n' >infinite.csv
 wrong 'infinite.csv: row 2: column "y": expected a finite number up to 3.4e38 as label, found "inf"' \
     data info infinite.csv --label y
