@@ -13,6 +13,7 @@
 #endif
 #include "cluster/request.h"
 
+#include "base/denormals.h"
 #include "base/relax.h"
 
 #include <sched.h>
@@ -145,6 +146,7 @@ static void *run_progress(void *argument)
     messages *m = argument;
     uint64_t nap = NAP_LEAST_NS;
     prctl(PR_SET_TIMERSLACK, 1000UL);
+    (void)drove__denormals_flush();
     pthread_mutex_lock(&m->lock);
     while (!m->is_ending) {
         bool others_move = m->n_waiting > 0;

@@ -7,6 +7,8 @@
  */
 #include "cluster/request.h"
 
+#include "base/denormals.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,7 @@ static void *serve_rpcs(void *argument)
 {
     messages *m = argument;
     centre *c = m->centre;
+    (void)drove__denormals_flush();
     pthread_mutex_lock(&m->lock);
     while (!c->is_ending) {
         slot *p = first_ready(c);

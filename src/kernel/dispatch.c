@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 #include "kernel/tiers.h"
 
+#include "base/denormals.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -110,6 +111,7 @@ const char *const *drovek_tiers(void)
 
 void drovek_thread_init(void)
 {
+    (void)drove__denormals_flush();
 #if DROVEK_ONEDNN
     drovek_onednn_thread_init();
 #endif

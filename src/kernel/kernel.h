@@ -181,7 +181,8 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
 /* Names of the tiers compiled in, slowest first; NULL-terminated. */
 const char *const *drovek_tiers(void);
 
-/* Every thread calls it once before it uses the table: switches off a library's threading. */
+/* Every thread of ours calls it once before it uses the table: denormal numbers count as zero
+ * (base/denormals.h), and a library's threading is off.  Not for a caller's thread. */
 void drovek_thread_init(void);
 
 #endif

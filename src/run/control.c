@@ -5,6 +5,7 @@
  */
 #include "run/control.h"
 
+#include "base/denormals.h"
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "run/output.h"
@@ -436,7 +437,7 @@ drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, dou
     return drove__run_sample_loss(run, n_rows, loss);
 }
 
-drove_status drove__run_control(drove_run *run)
+static drove_status control(drove_run *run)
 {
     bool evaluated = true;
     if (run->standing.n_evaluations == 0) {
@@ -458,4 +459,13 @@ drove_status drove__run_control(drove_run *run)
     if (!evaluated) DROVE_TRY(evaluate_end(run));
     DROVE_TRY(give_best(run));
     return run->outcome == DROVE_CRASHED ? DROVE_OK : save(run);
+}
+
+/* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */
+drove_status drove__run_control(drove_run *run)
+{
+    uint64_t before = drove__denormals_flush();
+    drove_status status = control(run);
+    drove__denormals_restore(before);
+    return status;
 }
