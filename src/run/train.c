@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include "base/print.h"
+#include "data/overwrite.h"
 #include "report/report.h"
 #include "run/control.h"
 #include "run/facts.h"
@@ -152,6 +153,16 @@ static drove_status finish(drove_run *run, drove_result **out)
     return DROVE_OK;
 }
 
+/* The one file outside --out that a run writes. */
+static drove_status check_timeline(const drove_options *opt)
+{
+    if (opt->timeline[0] == '\0') return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check("--timeline", opt->timeline, opt->model));
+    DROVE_TRY(drove__overwrite_check_data("--timeline", opt->timeline, opt->data));
+    if (opt->test[0] == '\0' || strcmp(opt->test, "split") == 0) return DROVE_OK;
+    return drove__overwrite_check_data("--timeline", opt->timeline, opt->test);
+}
+
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out)
 {
@@ -163,6 +174,7 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_begin_again(run);
+    if (status == DROVE_OK && run->ranks.n == 1) status = check_timeline(&run->opt);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_check(&run->opt);
     if (status == DROVE_OK) status = drove__search_model(run);
     if (status == DROVE_OK) status = drove__search_load(run);

@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "data/overwrite.h"
 #include "model/loss.h"
 #include "run/measure.h"
 #include "run/predictions.h"
@@ -169,9 +170,17 @@ static drove_status predict_to_file(const user *u, const drove_use_options *use)
     return status == DROVE_E_IO ? drove__fail_in(status, "%s", use->out) : status;
 }
 
+static drove_status check_out(const drove_use_options *use)
+{
+    if (use->out == NULL) return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check("--out", use->out, use->model));
+    return drove__overwrite_check_data("--out", use->out, use->data);
+}
+
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
     user u = {0};
+    DROVE_TRY(check_out(use));
     drove_status status = start(&u, use, false);
     if (status == DROVE_OK)
         status = use->out != NULL ? predict_to_file(&u, use) : predict_to(&u, use, stream);
