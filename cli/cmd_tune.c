@@ -71,6 +71,9 @@ int cli_tune(const cli_args *args)
     const char *given[MOST_GIVEN];
     drove_tune_options opt = {.program = program, .given = given};
     drove_tune_result *result;
+    if (args->n_words == 0 && !cli_args_has(args, "data"))
+        return cli_error(CLI_WRONG, "tune: expected DATA, such as people.csv; usage: drove tune %s",
+                         args->command->usage);
     drove_status status = gather_search(args, &opt);
     if (status == DROVE_OK) status = gather_run(args, &opt.run);
     if (status != DROVE_OK) return cli_library_error(status);

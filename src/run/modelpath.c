@@ -36,9 +36,23 @@ bool drove__modelpath_is_run(const char *path)
     return is_folder(path) && name_in(path) != NULL;
 }
 
+/* The folder of a search has that of its last run. */
+static bool has_best(const char *folder)
+{
+    char *best = drove__path_join(folder, "best");
+    bool has = best != NULL && drove__modelpath_is_run(best);
+    free(best);
+    return has;
+}
+
 drove_status drove_model_find(const char *path, char *into, size_t size)
 {
     const char *name = is_folder(path) ? name_in(path) : "";
+    if (name == NULL && has_best(path))
+        return drove__fail(DROVE_E_FILE,
+                           "%s: expected a saved model or the folder of a run, found the folder of "
+                           "a search: its model is %s/best",
+                           path, path);
     if (name == NULL)
         return drove__fail(DROVE_E_FILE,
                            "%s: expected a saved model or the folder of a run, found a folder "

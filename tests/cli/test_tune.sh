@@ -74,10 +74,18 @@ PY
 run_for 0 tune $common --budget trials=12 --out scoreless --json
 python3 -c 'import json; r = json.load(open("out.txt")); assert r["best"][0]["epochs"] == 1, r["best"]' || fail "a trial without a score: $(cat out.txt)"
 
+# A folder with other files is none for a search, and that of a search is no model.
+run_for 2 tune $common --budget trials=4 --out again --quiet
+grep -q -- '--out: expected a new or empty folder, or that of a search, found again with' err.txt || fail "$(cat err.txt)"
+run_for 2 predict found new.csv
+grep -q 'found the folder of a search: its model is found/best$' err.txt || fail "$(cat err.txt)"
+run_for 2 tune --budget trials=4
+grep -q '^drove: tune: expected DATA, such as people.csv' err.txt || fail "$(cat err.txt)"
+
 # The same seed draws the same settings.
-run_for 0 tune $common --budget trials=4 --out again --quiet
+run_for 0 tune $common --budget trials=4 --out drawn --quiet
 settings() { sed 's/.*"settings":\({[^}]*}\).*/\1/' "$1" | head -n 4; }
-[ "$(settings again/trials.jsonl)" = "$(settings found/trials.jsonl)" ] || fail "other settings with the same seed"
+[ "$(settings drawn/trials.jsonl)" = "$(settings found/trials.jsonl)" ] || fail "other settings with the same seed"
 
 # Killed in the middle, it goes on; half a line at the end is made anew.
 "$DROVE" tune $common --budget trials=40 --out killed >out.txt 2>err.txt &
