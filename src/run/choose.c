@@ -101,6 +101,27 @@ static void choose_until(drove_run *run)
              epochs);
 }
 
+/* A target alone may be out of reach: the limits that --until auto has are added to it. */
+static drove_status limit_target(drove_run *run)
+{
+    char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
+    drove_until u;
+    DROVE_TRY(drove__until_parse(run->opt.until, &u));
+    bool has_limit =
+        isfinite(u.epochs) || isfinite(u.seconds) || u.updates != UINT64_MAX || u.patience > 0;
+    if (has_limit || drove__resolve_is_classic(&run->opt)) return DROVE_OK;
+    memcpy(given, run->opt.until, sizeof given);
+    if (run->is_tuned) choose_until(run);
+    else snprintf(run->opt.until, sizeof run->opt.until, "epochs=%.0f", MOST_EPOCHS);
+    memcpy(usual, run->opt.until, sizeof usual);
+    bool holds = strncmp(usual, "validation=", strlen("validation=")) == 0;
+    const char *limits = holds && u.validation > 0.0 ? strchr(usual, ',') + 1 : usual;
+    int n = snprintf(run->opt.until, sizeof run->opt.until, "%s,%s", given, limits);
+    if (n > 0 && (size_t)n < sizeof run->opt.until) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--until: expected a shorter text, found %zu bytes",
+                       strlen(given));
+}
+
 /* Of data on disk: what is held out already, or a part of it. */
 static drove_status take_kept(drove_run *run, double wanted)
 {
@@ -157,6 +178,7 @@ drove_status drove__choose_lengths(drove_run *run)
 {
     run->opt.batch = drove__resolve_batch(&run->opt);
     if (strcmp(run->opt.until, "auto") == 0) choose_until(run);
+    else DROVE_TRY(limit_target(run));
     DROVE_TRY(drove__until_parse(run->opt.until, &run->until));
     DROVE_TRY(hold_out(run));
     choose_evaluations(run);
@@ -265,6 +287,16 @@ static drove_status find_lr(drove_run *run, const float *theta)
     return DROVE_OK;
 }
 
+/* A run too short for trials takes the step size of the chosen model's trial runs. */
+static void take_searched(drove_run *run)
+{
+    const drove_candidate_result *chosen = &run->search.candidate[run->search.chosen];
+    bool has_own = run->trials.n_trials > 0 || run->trials.is_of_margin;
+    if (run->search.n == 0 || chosen->n_tried == 0 || has_own) return;
+    run->search.lr = exp(chosen->log_lr);
+    run->trials.lr = run->search.lr;
+}
+
 drove_status drove__choose_lr(drove_run *run, const float *theta)
 {
     if (!run->is_tuned) return DROVE_OK;
@@ -276,6 +308,7 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
     drove_status status = find_lr(run, theta);
     DROVE_TRY(drove__ranks_agree(run, status));
     DROVE_TRY(take_first(run));
+    take_searched(run);
     run->lr_base = run->trials.lr;
     drove__choose_stretch(run);
     return DROVE_OK;

@@ -172,7 +172,8 @@ static const drove_option_info table[] = {
      .help = "loss=5%, loss=0.1, accuracy=0.98, patience=5, epochs=10, seconds=60 (of training; "
              "reading and evaluations come on top), updates=1000, validation=10% (of the training "
              "examples, to judge the run by); comma = whichever comes first; auto = until the "
-             "validation loss stalls, or with a given --lr epochs=10"},
+             "validation loss stalls, or with a given --lr epochs=10.  A target (loss, accuracy) "
+             "alone keeps the limits of auto, or with a given --lr epochs=500"},
     {WHERE(eval_every), .group = run, REAL(DBL_MIN, DBL_MAX), .default_text = "auto",
      .value_name = "NUMBER", .empty_word = "auto", .words = "auto",
      .help =
