@@ -15,6 +15,6 @@
 /* Flushes in the calling thread from now on.  Returns what drove__denormals_restore needs. */
 uint64_t drove__denormals_flush(void);
 /* Puts the switches of the calling thread back; rounding and exception flags stay as they are. */
-void     drove__denormals_restore(uint64_t before);
+void drove__denormals_restore(uint64_t before);
 
 #endif

@@ -349,7 +349,7 @@ static drove_status create(drovek_conv *conv)
     }
     pthread_once(&engine_once, make_engine);
     if (engine == NULL) return drove__fail(DROVE_E_UNSUPPORTED, "oneDNN: no engine");
-    drovek_onednn_thread_init(); /* primitives are made for as many threads as their creator may use */
+    drovek_onednn_thread_init(); /* primitives run on as many threads as their creator may use */
     state *st = conv->state = drove__alloc(1, sizeof *st);
     if (st == NULL) return drove__fail_nomem("convolution", sizeof *st);
     conv->size_bytes = sizeof *st;

@@ -1,12 +1,15 @@
 /* run/runfile.c - run files: a YAML mapping from option names to scalars. */
 #include "base/file.h"
+#include "base/foreign.h"
 #include "base/yaml.h"
 
 #include <drove/options.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { RUNFILE_MOST_BYTES = 1 << 20, MOST_GIVEN = 64 };
 
@@ -112,10 +115,29 @@ static drove_status fail_as_table(drove_status status, const char *path)
     return drove__fail(status, "%s; a data file without .csv: --data %s", why, path);
 }
 
+/* A file that is neither options nor a table; what may be a pipe is not looked into. */
+static drove_status check_kind(const char *path)
+{
+    struct stat about;
+    char head[DROVE_FOREIGN_BYTES];
+    if (stat(path, &about) != 0) return DROVE_OK; /* loading says why */
+    if (S_ISCHR(about.st_mode))
+        return drove__fail(DROVE_E_DATA, "%s: expected a run file or a data file, found a device",
+                           path);
+    FILE *stream = S_ISREG(about.st_mode) ? fopen(path, "r") : NULL;
+    if (stream == NULL) return DROVE_OK;
+    const char *foreign = drove__foreign_binary(head, fread(head, 1, sizeof head, stream));
+    fclose(stream);
+    if (foreign == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a run file or a table as text, found %s", path,
+                       foreign);
+}
+
 static drove_status read_file(runfile *f, const char *path)
 {
     char *text = NULL;
     size_t size_bytes;
+    DROVE_TRY(check_kind(path));
     drove_status status = drove__file_load(path, RUNFILE_MOST_BYTES, &text, &size_bytes);
     if (status == DROVE_OK) {
         status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: value", &f->yaml);

@@ -8,6 +8,7 @@
 
 #include "base/available.h"
 #include "base/file.h"
+#include "base/foreign.h"
 #include "base/mem.h"
 #include "table/detect.h"
 #include "table/parallel.h"
@@ -260,12 +261,10 @@ static drove_status refuse_binary(const growing *g, const facts *known, const ch
                            "UTF-16 -t UTF-8 converts it)",
                            path);
     }
-    if (g->used >= 4 && memcmp(b, "PK\x03\x04", 4) == 0) {
-        return drove__fail(DROVE_E_DATA,
-                           "%s: expected a table as text, found a ZIP archive or a "
-                           "spreadsheet (save it as CSV)",
-                           path);
-    }
+    const char *foreign = drove__foreign_binary(b, g->used);
+    if (foreign == NULL) foreign = drove__foreign_text(b, g->used);
+    if (foreign != NULL)
+        return drove__fail(DROVE_E_DATA, "%s: expected a table as text, found %s", path, foreign);
     if (!known->has_zero) return DROVE_OK;
     const char *zero = memchr(g->memory, '\0', g->used);
     return drove__fail(DROVE_E_DATA,
