@@ -55,7 +55,8 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *path,
     }
     if (args->n_words > 1) data = args->word[1];
     if (data == NULL) {
-        cli_error(CLI_WRONG, "%s: expected --data SPEC, found none", args->command->name);
+        cli_error(CLI_WRONG, "%s: expected a data file, such as new.csv, found %s alone",
+                  args->command->name, args->word[0]);
         return false;
     }
     if (drove_data_set_label(data, cli_args_get(args, "label", ""), labelled, CLI_SPEC_SIZE) !=

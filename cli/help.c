@@ -100,7 +100,7 @@ void cli_help_program(FILE *stream)
         print_wrapped(command[i].help, 12, stream);
     }
     fprintf(stream, "\nOptions:\n");
-    print_flag("version", NULL, "which drove this is", NULL, NULL, stream);
+    print_flag("version", NULL, "the version of drove and its build", NULL, NULL, stream);
     print_flag("help", NULL, "this text; drove COMMAND --help explains a command", NULL, NULL,
                stream);
     fprintf(stream, "\nFirst steps:\n"

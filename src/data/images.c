@@ -311,7 +311,8 @@ static drove_status read_images(const drove_spec *spec, listing *l, bool is_unla
     drove_pictures_options opt;
     DROVE_TRY(drove__pictures_parse(spec, &opt));
     if (l->n_others > 0)
-        drove__storage_note(s, "%zu files that are no image of a class were left out", l->n_others);
+        drove__storage_note(s, "%zu file%s left out: not %s of a class", l->n_others,
+                            l->n_others == 1 ? "" : "s", l->n_others == 1 ? "an image" : "images");
     DROVE_TRY(set_rows(l, is_unlabelled, s));
     const char **where = drove__grow(NULL, s->n_rows, sizeof *where);
     if (where == NULL) return drove__fail_nomem("images", s->n_rows * sizeof *where);

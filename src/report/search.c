@@ -28,6 +28,7 @@ void drove__report_search_print(const drove_search_facts *s, FILE *stream)
     if (s->n == 0) return;
     const drove_candidate_facts *c = &s->candidate[s->chosen];
     if (c->n_tried == 0) return; /* nothing was compared */
-    fprintf(stream, "  model       %s, the choice among %u; in %.1f s\n", c->name, s->n,
-            s->seconds);
+    fprintf(stream, "  model       %s, ", c->name);
+    if (s->n > 1) fprintf(stream, "chosen from %u in %.1f s\n", s->n, s->seconds);
+    else fprintf(stream, "the only candidate; tried for %.1f s\n", s->seconds);
 }

@@ -4,7 +4,15 @@
 #include "report/sections.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+
+static void print_signal(int number, FILE *stream)
+{
+    if (number == SIGINT) fputs("Interrupted by Ctrl-C (SIGINT)", stream);
+    else if (number == SIGTERM) fputs("Interrupted by SIGTERM", stream);
+    else fprintf(stream, "Interrupted by signal %d", number);
+}
 
 static void print_headline(const drove_facts *f, FILE *stream)
 {
@@ -16,7 +24,7 @@ static void print_headline(const drove_facts *f, FILE *stream)
     case DROVE_CRASHED:
         fprintf(stream, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
         break;
-    case DROVE_INTERRUPTED: fprintf(stream, "Interrupted by signal %d", f->signal_number); break;
+    case DROVE_INTERRUPTED: print_signal(f->signal_number, stream); break;
     }
     fprintf(stream, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s,
             p->epochs, drove__report_grouped((double)p->updates));
@@ -53,8 +61,8 @@ static void print_marks(const drove_facts *f, FILE *stream)
     for (unsigned i = 0; i < f->n_marks; i++) {
         const drove_mark_facts *m = &f->mark[i];
         if (!m->is_met) continue;
-        fprintf(stream, "  to %2g %%     %.2f s, %.2f epochs, %s updates\n", m->percent, m->train_s,
-                m->epochs, drove__report_grouped((double)m->updates));
+        fprintf(stream, "  to %2g %%     %.2f s, %.2f epochs, %s updates (of the initial loss)\n",
+                m->percent, m->train_s, m->epochs, drove__report_grouped((double)m->updates));
     }
 }
 

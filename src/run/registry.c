@@ -212,7 +212,7 @@ static const struct kind {
     entry_at_fn *at;
 } kinds[] = {
     {"strategies", "how workers share the model (--strategy)", strategy_at},
-    {"sources", "who takes which batch; a strategy names its own", source_at},
+    {"sources", "which worker gets which batch; a strategy names its own", source_at},
     {"hosts", "how workers run", host_at},
     {"transports", "how workers exchange that have parameters of their own", transport_at},
     {"rules", "how a gradient becomes a step (--rule)", rule_at},
@@ -221,11 +221,11 @@ static const struct kind {
     {"layers", "types of layers in files that describe a network", layer_at},
     {"activations", "of hidden layers (--activation)", activation_at},
     {"inits", "first parameters (--init)", init_at},
-    {"losses", "what is made small (--loss)", loss_at},
+    {"losses", "objective functions (--loss)", loss_at},
     {"data", "formats and generators of data sets (--data, --test)", format_at},
     {"features", "maps of the inputs to new features (--features)", feature_map_at},
     {"backoffs", "waiting after a failed attempt (--backoff)", backoff_at},
-    {"engines", "what computes a gradient", engine_at},
+    {"engines", "devices and kernels that compute gradients", engine_at},
     {"devices", "what a worker can compute on; drove info lists those of this machine", device_at},
     {"roundings", "how low-precision parameters are written (--rounding)", rounding_at},
     {"tiers", "kernels by instruction set, the slowest first (--isa)", tier_at},

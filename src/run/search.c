@@ -508,7 +508,8 @@ static void take(search *s)
     choose_length(s);
 }
 
-/* "logistic 0.48; mlp:64 0.44" of the candidates that were tried so often, or less often. */
+/* "logistic 0.48; mlp:64 0.44" of the candidates that were tried so often; or the names of those
+ * that were tried less often, as losses on other divisions do not compare. */
 static void list_losses(const drove_search *s, unsigned n_tried, bool is_all, char *into,
                         size_t size)
 {
@@ -517,8 +518,10 @@ static void list_losses(const drove_search *s, unsigned n_tried, bool is_all, ch
     for (unsigned i = 0; i < s->n && used < size; i++) {
         const drove_candidate_result *c = &s->candidate[i];
         if (c->n_tried == 0 || (c->n_tried == n_tried) != is_all) continue;
-        int n =
-            snprintf(into + used, size - used, "%s%s %.4g", used > 0 ? "; " : "", c->name, c->loss);
+        int n = snprintf(into + used, size - used, "%s%s", used > 0 ? "; " : "", c->name);
+        used += n > 0 ? (size_t)n : 0;
+        if (is_all && used < size) n = snprintf(into + used, size - used, " %.4g", c->loss);
+        else n = 0;
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -528,7 +531,9 @@ static void say(const drove_run *run)
     const drove_search *s = &run->search;
     const drove_candidate_result *best = &s->candidate[s->chosen];
     bool has_values = best->constant_loss == best->constant_loss && run->search.is_standardised;
-    char all[700], fewer[700];
+    char all[700], fewer[700], guess[64] = "";
+    if (best->constant_loss == best->constant_loss)
+        snprintf(guess, sizeof guess, ", a constant guess %.4g", best->constant_loss);
     if (s->is_interrupted)
         drove__run_say(run,
                        "model: comparison interrupted after %u division%s; an unfinished one "
@@ -548,11 +553,10 @@ static void say(const drove_run *run)
     list_losses(s, best->n_tried, true, all, sizeof all);
     list_losses(s, best->n_tried, false, fewer, sizeof fewer);
     drove__run_say(run,
-                   "model: %s chosen: loss %.4g%s, a constant guess %.4g (%zu of %zu examples for "
+                   "model: %s chosen: loss %.4g%s%s (%zu of %zu examples for "
                    "validation%s; %.1f s)",
-                   best->name, best->loss, has_values ? " of standardised values" : "",
-                   best->constant_loss, s->n_held, s->n_rows,
-                   s->n_divisions > 1 ? ", in several ways" : "", s->seconds);
+                   best->name, best->loss, has_values ? " of standardised values" : "", guess,
+                   s->n_held, s->n_rows, s->n_divisions > 1 ? ", in several ways" : "", s->seconds);
     if (s->n > 1)
         drove__run_say(
             run,

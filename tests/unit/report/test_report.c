@@ -171,8 +171,8 @@ static void a_choice_of_strategy(void **state)
 static void sections_for_people(void **state)
 {
     static const char *const expected[] = {
-        "Interrupted by signal 2 after",
-        "  to 10 %     0.50 s, 1.00 epochs, 1,234,567 updates\n",
+        "Interrupted by Ctrl-C (SIGINT) after",
+        "  to 10 %     0.50 s, 1.00 epochs, 1,234,567 updates (of the initial loss)\n",
         "2 processes, batch 10",
         "  precision   D8M8, rounding nearest, parameters up to 2, 0 writes saturated\n",
         "  exchange    every 8 steps; ",
