@@ -35,7 +35,8 @@ enum {
 };
 static const double WANTED_UPDATES = 15000.0, LEAST_EPOCHS = 12.0, MOST_EPOCHS = 300.0;
 static const double TOLERANCE = 0.005;
-static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
+static const uint64_t COMPARED_NS = 3000000000; /* between two lines about the trial runs */
+static const double LEAST_PROGRESS = 0.01;      /* against a constant guess */
 /* Products with the first layer's weights in all forward passes of a candidate: seconds. */
 static const double MOST_PRODUCTS = 2e10;
 
@@ -460,9 +461,21 @@ static bool is_finalist(const drove_search *out, unsigned i)
     return n_better < MOST_FINALISTS;
 }
 
+/* Of trial runs; *said_ns: the last line's time. */
+static void say_compared(const search *s, unsigned n_done, uint64_t begun_ns, uint64_t *said_ns)
+{
+    uint64_t now_ns = drove__clock_now(s->run->loop->clock);
+    if (now_ns - *said_ns < COMPARED_NS) return;
+    *said_ns = now_ns;
+    drove__run_say(s->run, "model: %u of at most %u trial runs done in %.0f s", n_done,
+                   s->out->n * s->out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
+}
+
 static drove_status compare(search *s)
 {
     drove_search *out = s->out;
+    uint64_t begun_ns = drove__clock_now(s->run->loop->clock), said_ns = begun_ns;
+    unsigned n_done = 0;
     bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
     drove_candidate_result whole[DROVE_MOST_CANDIDATES]; /* over the divisions that all have */
     if (out->n > 1)
@@ -473,8 +486,11 @@ static drove_status compare(search *s)
         memcpy(whole, out->candidate, sizeof whole);
         for (unsigned i = 0; i < out->n && d == ALL_DIVISIONS; i++)
             goes_on[i] = i == 0 || is_finalist(out, i); /* the simplest is cheap */
-        for (unsigned i = 0; i < out->n && !is_interrupted; i++)
-            if (goes_on[i]) DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
+        for (unsigned i = 0; i < out->n && !is_interrupted; i++) {
+            if (!goes_on[i]) continue;
+            DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
+            if (!is_interrupted) say_compared(s, ++n_done, begun_ns, &said_ns);
+        }
         if (!is_interrupted) continue;
         memcpy(out->candidate, whole, sizeof whole); /* a division of some would favour them */
         out->n_divisions = d;

@@ -32,7 +32,7 @@ for file in rows.json.csv list.csv page.csv; do
     run_for 2 train "$file"
     grep -q 'expected a table as text, found \(JSON\|a web page\)' err.txt || fail "$file: $(cat err.txt)"
 done
-printf '{"data": "synth:logistic,n=50,d=3", "until": "epochs=1"}\n' >run.yaml
+printf '{"data": "synth:logistic?n=50&d=3", "until": "epochs=1"}\n' >run.yaml
 run_for 0 train run.yaml
 
 # A device is no run file.
