@@ -3,7 +3,7 @@
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read a model file with: skipped"; exit 77; }
-case $(uname -m) in x86_64 | aarch64) ;; *) echo "no switch for denormal numbers on $(uname -m): skipped"; exit 77 ;; esac
+case $(uname -m) in x86_64 | aarch64) ;; *) echo "no switch for denormals on $(uname -m): skipped"; exit 77 ;; esac
 
 # Features 3 to 40 are zero everywhere: their weights shrink by 5 % an update, 1920 times.
 awk 'BEGIN {

@@ -3,7 +3,9 @@ set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto
 awk 'BEGIN { srand(3); print "x,z,y"
-    for (i = 0; i < 300; i++) { x = rand() - 0.5; print x "," rand() "," ((x > 0) != (rand() < 0.2) ? "a" : "b") } }' >noise.csv
+    for (i = 0; i < 300; i++) {
+        x = rand() - 0.5
+        print x "," rand() "," ((x > 0) != (rand() < 0.2) ? "a" : "b") } }' >noise.csv
 
 run_for 4 train noise.csv --label y --model mlp:8 --threads 1 --until accuracy=99.9%
 grep -q '^Target missed (--until accuracy=99.9%,validation=[0-9]*,patience=[0-9]*,epochs=[0-9]*)' out.txt ||

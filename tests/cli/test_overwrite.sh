@@ -1,7 +1,8 @@
 # No output replaces an input, by whatever name.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-awk 'BEGIN { srand(4); print "x,z,y"; for (i = 0; i < 60; i++) { x = rand(); print x "," rand() "," (x > 0.5 ? "a" : "b") } }' >rows.csv
+awk 'BEGIN { srand(4); print "x,z,y"
+    for (i = 0; i < 60; i++) { x = rand(); print x "," rand() "," (x > 0.5 ? "a" : "b") } }' >rows.csv
 run_for 0 train rows.csv --label y --model logistic --lr 0.1 --until epochs=2 --test none --out run --quiet
 cp rows.csv before.csv
 cp run/model.safetensors before.safetensors
