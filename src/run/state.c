@@ -526,11 +526,11 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(check_options(run, st));
     DROVE_TRY(check_scale(run, st));
     DROVE_TRY(check_graph(run, st));
-    DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_workers(run, counters[6]));
     DROVE_TRY(check_examples(run, counters[7]));
+    DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));

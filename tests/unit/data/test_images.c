@@ -74,7 +74,7 @@ static void test_classes(void **state)
     assert_true(value_at(d, 1, 7) == 70 && value_at(d, 1, 48 + 8) == 20);
     assert_true(value_at(d, 1, 96) == 100);
     assert_true(value_at(d, 3, 48 + 9) == 30); /* 10 + 20 of grey, in green */
-    assert_non_null(strstr(s->notes, "2 files that are no image"));
+    assert_non_null(strstr(s->notes, "2 files left out: not images of a class"));
     drove_data_destroy(d);
     d = open_data("one/?size=3x4&channels=1"); /* a path alone */
     assert_int_equal(d->storage->n_features, 12);
