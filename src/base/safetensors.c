@@ -28,7 +28,7 @@
 #endif
 
 #define HEADER_MOST_BYTES ((uint64_t)100 << 20)
-#define PART_BYTES        ((size_t)256 << 10)
+#define PART_BYTES        ((size_t)1 << 20)
 
 enum { LENGTH_BYTES = 8, NAME_SHOWN = 64 };
 
