@@ -73,14 +73,12 @@ static drove_status add_names(const drove_storage *s, drove_checksum *sum)
     return DROVE_OK;
 }
 
-static void add_rows(const drove_data *data, drove_checksum *sum)
+static void add_rows(const drove_storage *s, drove_checksum *sum)
 {
-    const drove_storage *s = data->storage;
-    const size_t n = data->n_rows < DROVE_FINGERPRINT_ROWS ? data->n_rows : DROVE_FINGERPRINT_ROWS;
+    const size_t n = s->n_rows < DROVE_FINGERPRINT_ROWS ? s->n_rows : DROVE_FINGERPRINT_ROWS;
     for (size_t i = 0; i < n; i++) {
         drove_row_part part[DROVE_MOST_ROW_PARTS];
-        size_t at = (size_t)((double)i * (double)data->n_rows / (double)n);
-        size_t row = drove__data_row(data, at);
+        size_t row = (size_t)((double)i * (double)s->n_rows / (double)n);
         unsigned n_parts = drove__row_parts(s, row, part);
         if (s->weight != NULL) drove__checksum_add(sum, &s->weight[row], sizeof *s->weight);
         for (unsigned k = 0; k < n_parts; k++) {
@@ -90,12 +88,12 @@ static void add_rows(const drove_data *data, drove_checksum *sum)
     }
 }
 
-drove_status drove__data_fingerprint(const drove_data *data, uint64_t *out)
+drove_status drove__data_fingerprint(const drove_storage *storage, uint64_t *out)
 {
     drove_checksum *sum;
     DROVE_TRY(drove__checksum_begin(&sum));
-    drove_status status = add_names(data->storage, sum);
-    if (status == DROVE_OK) add_rows(data, sum);
+    drove_status status = add_names(storage, sum);
+    if (status == DROVE_OK) add_rows(storage, sum);
     *out = drove__checksum_value(sum);
     drove__checksum_end(sum);
     return status;

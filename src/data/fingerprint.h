@@ -16,9 +16,9 @@ typedef struct drove_row_part {
 unsigned drove__row_parts(const drove_storage *storage, size_t row,
                           drove_row_part part[DROVE_MOST_ROW_PARTS]);
 
-/* A checksum of the names of classes and columns and of at most DROVE_FINGERPRINT_ROWS rows of the
- * view, evenly spread.  It tells other data, other labels and another order apart, but not one
+/* A checksum of the names of classes and columns and of at most DROVE_FINGERPRINT_ROWS rows,
+ * evenly spread.  It tells other data, other labels and another order apart, but not one
  * changed number in a large set.  Errors: DROVE_E_NOMEM. */
-drove_status drove__data_fingerprint(const drove_data *data, uint64_t *out);
+drove_status drove__data_fingerprint(const drove_storage *storage, uint64_t *out);
 
 #endif

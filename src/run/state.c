@@ -226,14 +226,15 @@ static size_t most_kept(const drove_run *run)
     return MOST_STRATEGY_TENSORS + (size_t)run->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
 }
 
-/* Which data they are: from disk the sample of them that there is has no fixed rows. */
+/* Which data they are, whatever is held out of them; from disk there are no rows to compare. */
 static drove_status describe_data(const drove_run *run, char text[DATA_TEXT_SIZE])
 {
     const drove_storage *s = run->train->storage;
     uint64_t sum = 0;
-    if (run->stream == NULL) DROVE_TRY(drove__data_fingerprint(run->train, &sum));
+    if (run->stream == NULL) DROVE_TRY(drove__data_fingerprint(s, &sum));
     snprintf(text, DATA_TEXT_SIZE, "%zu rows, %zu features, %zu classes, checksum %016llx",
-             run->n_train_whole, s->n_features, s->n_classes, (unsigned long long)sum);
+             run->stream == NULL ? s->n_rows : 0, s->n_features, s->n_classes,
+             (unsigned long long)sum);
     return DROVE_OK;
 }
 
@@ -368,8 +369,9 @@ static drove_status check_scale(const drove_run *run, const drove_safetensors *s
 static drove_status check_data(const drove_run *run, const drove_safetensors *st)
 {
     char now[DATA_TEXT_SIZE];
-    const char *then = drove__safetensors_meta(st, "train_data");
-    if (then == NULL || strcmp(run->opt.data_changed, "yes") == 0) return DROVE_OK;
+    const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
+    if (then == NULL || run->ranks.rank != 0 || strcmp(run->opt.data_changed, "yes") == 0)
+        return DROVE_OK;
     DROVE_TRY(describe_data(run, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
@@ -526,11 +528,11 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(check_options(run, st));
     DROVE_TRY(check_scale(run, st));
     DROVE_TRY(check_graph(run, st));
+    DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_workers(run, counters[6]));
     DROVE_TRY(check_examples(run, counters[7]));
-    DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
     DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
