@@ -32,7 +32,7 @@ char *drove__json_dump(const json_t *value, size_t flags);
  * parsed twice, and both results must be the same.
  *
  * Errors: DROVE_E_NOMEM; DROVE_E_DATA: the text of the error is jansson's, and *error says where;
- * the caller adds what it was reading. */
+ * the caller adds the name of the file. */
 drove_status drove__json_parse(const char *text, size_t n_bytes, size_t flags, json_error_t *error,
                                json_t **out);
 

@@ -137,7 +137,7 @@ static drove_status write_all(drove_writer *w, const char *header, const drove_t
     return DROVE_OK;
 }
 
-/* Before the file takes its name: is what was written a file with these tensors? */
+/* Reads the header back before the file takes its name. */
 static drove_status check_written(drove_writer *w, size_t n_tensors)
 {
     const char *path;

@@ -223,6 +223,8 @@ drove_scale drove__data_scale(const drove_data *data);
  * "-"), the path with the word of its format before it: table, or libsvm by its content.
  * Errors: DROVE_E_NOMEM. */
 drove_status drove__data_expand(const char *text, char **out);
+/* The same, taken apart.  Errors: also those of drove__spec_parse. */
+drove_status drove__data_parse(const char *text, drove_spec *out);
 /* Writes spec with ?label= and ?weights= into into[size], without those that are NULL or "".
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove__data_set_columns(const char *spec, const char *label, const char *weights,

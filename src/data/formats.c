@@ -83,11 +83,7 @@ drove_status drove__format_check(const drove_format_ops *format, const drove_spe
 
 drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out)
 {
-    char *expanded;
-    DROVE_TRY(drove__data_expand(text, &expanded));
-    drove_status status = drove__spec_parse(expanded, spec);
-    free(expanded);
-    DROVE_TRY(status);
+    DROVE_TRY(drove__data_parse(text, spec));
     DROVE_TRY(drove__format_find(spec, out));
     return drove__format_check(*out, spec);
 }

@@ -21,12 +21,9 @@ drove_status drove__overwrite_check(const char *what, const char *out, const cha
 
 drove_status drove__overwrite_check_data(const char *what, const char *out, const char *spec)
 {
-    char *text;
     drove_spec parsed;
-    DROVE_TRY(drove__data_expand(spec, &text));
-    drove_status status = drove__spec_parse(text, &parsed);
-    free(text);
-    DROVE_TRY(status);
+    drove_status status = DROVE_OK;
+    DROVE_TRY(drove__data_parse(spec, &parsed));
     for (unsigned i = 0; i < parsed.n_args && status == DROVE_OK; i++)
         status = drove__overwrite_check(what, out, parsed.arg[i]);
     drove__spec_fini(&parsed);

@@ -202,6 +202,15 @@ int drove_data_is_named(const char *text)
     return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
 }
 
+drove_status drove__data_parse(const char *text, drove_spec *out)
+{
+    char *expanded;
+    DROVE_TRY(drove__data_expand(text, &expanded));
+    drove_status status = drove__spec_parse(expanded, out);
+    free(expanded);
+    return status;
+}
+
 drove_status drove__data_takes_label(const char *text, bool *takes)
 {
     char *spec;

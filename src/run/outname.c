@@ -47,12 +47,8 @@ static bool take_file(const char *path, char into[DROVE_OUTNAME_SIZE])
 
 drove_status drove__outname_base(const char *data, char into[DROVE_OUTNAME_SIZE])
 {
-    char *text;
     drove_spec spec;
-    DROVE_TRY(drove__data_expand(data, &text));
-    drove_status status = drove__spec_parse(text, &spec);
-    free(text);
-    DROVE_TRY(status);
+    DROVE_TRY(drove__data_parse(data, &spec));
     if ((spec.n_args == 0 || !take_file(spec.arg[0], into)) && !take_word(spec.name, into))
         snprintf(into, DROVE_OUTNAME_SIZE, "run");
     drove__spec_fini(&spec);

@@ -634,13 +634,9 @@ static drove_status search_all(search *s)
 /* Whether the data are a table; *is_file: that can be read again. */
 static drove_status look_at_data(const drove_options *opt, bool *is_table, bool *is_file)
 {
-    char *text;
     drove_spec spec;
     struct stat about;
-    DROVE_TRY(drove__data_expand(opt->data, &text));
-    drove_status status = drove__spec_parse(text, &spec);
-    free(text);
-    DROVE_TRY(status);
+    DROVE_TRY(drove__data_parse(opt->data, &spec));
     *is_table = strcmp(spec.name, "table") == 0;
     *is_file = true;
     for (unsigned i = 0; i < spec.n_args; i++)

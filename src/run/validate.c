@@ -62,10 +62,7 @@ static drove_status check_data(const char *flag, const char *text)
 {
     drove_spec spec;
     const drove_format_ops *format;
-    char *expanded;
-    DROVE_TRY(drove__data_expand(text, &expanded));
-    drove_status status = drove__spec_parse(expanded, &spec);
-    free(expanded);
+    drove_status status = drove__data_parse(text, &spec);
     if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
     status = drove__format_find(&spec, &format);
     if (status == DROVE_OK) status = drove__format_check(format, &spec);

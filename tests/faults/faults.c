@@ -270,14 +270,19 @@ static mode_t mode_of(int flags, va_list arguments)
     return has_mode ? va_arg(arguments, mode_t) : 0;
 }
 
+static int open_with(const char *path, int flags, mode_t mode)
+{
+    if (FAILS(FILES, "open", EMFILE)) return -1;
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = mode_of(flags, arguments);
     va_end(arguments);
-    if (FAILS(FILES, "open", EMFILE)) return -1;
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return open_with(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
@@ -286,8 +291,7 @@ int open64(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode_t mode = mode_of(flags, arguments);
     va_end(arguments);
-    if (FAILS(FILES, "open", EMFILE)) return -1;
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return open_with(path, flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...)

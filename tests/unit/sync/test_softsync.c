@@ -93,49 +93,61 @@ static void staleness_counts_updates(void **state)
     rig_fini(&r);
 }
 
+static const rig_options by_staleness = {
+    .variant = "softsync:2", .schedule = "staleness", .n = N, .n_workers = 3};
+
+/* How far a step of this staleness moves the vector through `mutex`, by the same schedule. */
+static float moved_by_mutex(const drove_step *step, unsigned staleness)
+{
+    rig plain;
+    drove_view view;
+    drove_publish_info info;
+    rig_options o = by_staleness;
+    o.variant = "mutex";
+    rig_init(&plain, o);
+    assert_int_equal(plain.sync->ops->acquire(plain.sync, 0, &view), DROVE_OK);
+    for (unsigned i = 0; i < staleness; i++) contribute(&plain, 1, 0.0f, 1.0f);
+    assert_int_equal(plain.sync->ops->publish(plain.sync, 0, step, &info), DROVE_OK);
+    assert_int_equal(info.staleness, staleness);
+    float moved = plain.sync->ops->peek(plain.sync).theta[0];
+    rig_fini(&plain);
+    return moved;
+}
+
 /* The update's own staleness, for a step size that depends on it, is the rounded mean: of 4 and 0
  * here.  The same step of staleness 2 through `mutex` must give the same. */
 static void update_has_the_mean_staleness(void **state)
 {
     (void)state;
-    rig soft, plain;
+    rig soft;
     float g[N];
     drove_view view;
     drove_publish_info info;
     drove_step step = {.value = g, .eta = 1.0f};
     fill(g, 1.0f);
-    rig_options o = {.variant = "softsync:2", .schedule = "staleness", .n = N, .n_workers = 3};
-    rig_init(&soft, o);
+    rig_init(&soft, by_staleness);
     assert_int_equal(soft.sync->ops->acquire(soft.sync, 0, &view), DROVE_OK);
     for (unsigned i = 0; i < 8; i++) contribute(&soft, 1, 0.0f, 1.0f);
     assert_int_equal(soft.sync->ops->publish(soft.sync, 0, &step, &info), DROVE_OK);
     contribute(&soft, 1, 1.0f, 1.0f);
 
-    o.variant = "mutex";
-    rig_init(&plain, o);
-    assert_int_equal(plain.sync->ops->acquire(plain.sync, 0, &view), DROVE_OK);
-    for (unsigned i = 0; i < 2; i++) contribute(&plain, 1, 0.0f, 1.0f);
-    assert_int_equal(plain.sync->ops->publish(plain.sync, 0, &step, &info), DROVE_OK);
-    assert_int_equal(info.staleness, 2);
-    float expected = plain.sync->ops->peek(plain.sync).theta[0];
+    float expected = moved_by_mutex(&step, 2);
     assert_true(expected != -1.0f); /* the schedule does depend on it */
     assert_all(&soft, expected);
     rig_fini(&soft);
-    rig_fini(&plain);
 }
 
 /* Groups of stalenesses 0 + 8, twice: each update has staleness 4. */
 static void a_group_has_only_its_own_staleness(void **state)
 {
     (void)state;
-    rig soft, plain;
+    rig soft;
     float g[N];
     drove_view view;
     drove_publish_info info;
     drove_step step = {.value = g, .eta = 1.0f};
     fill(g, 1.0f);
-    rig_options o = {.variant = "softsync:2", .schedule = "staleness", .n = N, .n_workers = 3};
-    rig_init(&soft, o);
+    rig_init(&soft, by_staleness);
     float moved[2];
     for (unsigned round = 0; round < 2; round++) {
         assert_int_equal(soft.sync->ops->acquire(soft.sync, 0, &view), DROVE_OK);
@@ -147,16 +159,10 @@ static void a_group_has_only_its_own_staleness(void **state)
         moved[round] = soft.sync->ops->peek(soft.sync).theta[0] - before;
     }
 
-    o.variant = "mutex";
-    rig_init(&plain, o);
-    assert_int_equal(plain.sync->ops->acquire(plain.sync, 0, &view), DROVE_OK);
-    for (unsigned i = 0; i < 4; i++) contribute(&plain, 1, 0.0f, 1.0f);
-    assert_int_equal(plain.sync->ops->publish(plain.sync, 0, &step, &info), DROVE_OK);
-    float expected = plain.sync->ops->peek(plain.sync).theta[0];
+    float expected = moved_by_mutex(&step, 4);
     assert_true(expected == -0.25f); /* 1 / staleness */
     for (unsigned round = 0; round < 2; round++) assert_true(moved[round] == expected);
     rig_fini(&soft);
-    rig_fini(&plain);
 }
 
 static void spans_and_whole_gradients_mix(void **state)
