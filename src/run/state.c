@@ -230,10 +230,12 @@ static size_t most_kept(const drove_run *run)
 static drove_status describe_data(const drove_run *run, char text[DATA_TEXT_SIZE])
 {
     const drove_storage *s = run->train->storage;
-    uint64_t sum = 0;
-    if (run->stream == NULL) DROVE_TRY(drove__data_fingerprint(s, &sum));
-    snprintf(text, DATA_TEXT_SIZE, "%zu rows, %zu features, %zu classes, checksum %016llx",
-             run->stream == NULL ? s->n_rows : 0, s->n_features, s->n_classes,
+    uint64_t sum;
+    int n =
+        snprintf(text, DATA_TEXT_SIZE, "%zu features, %zu classes", s->n_features, s->n_classes);
+    if (run->stream != NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint(s, &sum));
+    snprintf(text + n, DATA_TEXT_SIZE - (size_t)n, ", %zu rows, checksum %016llx", s->n_rows,
              (unsigned long long)sum);
     return DROVE_OK;
 }
