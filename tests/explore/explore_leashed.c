@@ -1,0 +1,109 @@
+/* Leashed-SGD (src/sync/leashed.c): readers, publishers and the pool.  A view is one published
+ * vector, nothing is lost or counted twice, the pool is whole afterwards. */
+#include "rule.h"
+
+#include "sync/leashed.h"
+#include "sync/sync.h"
+
+enum { N = 1, MOST_WORKERS = 3 };
+
+static struct {
+    drovek_table kernels;
+    drove_optim optim;
+    drove_sync *s;
+    unsigned n_steps[MOST_WORKERS];
+    bool is_lent;
+    unsigned n_dropped[MOST_WORKERS];
+} run;
+
+static void step(unsigned worker)
+{
+    drove_sync *s = run.s;
+    drove_view view;
+    drove_publish_info info = {0};
+    float ones[N] = {1.0f};
+    drove_step step = {.value = ones, .eta = 1.0f};
+    s->ops->acquire(s, worker, &view);
+    explore_check(view.vector[0] == -(float)view.version, "a view is what its version says");
+    if (run.is_lent) {
+        float *lent = s->ops->gradient(s, worker);
+        lent[0] = 1.0f;
+        step.value = lent;
+    }
+    explore_check(view.vector[0] == -(float)view.version, "a view stays as it is");
+    s->ops->release(s, worker);
+    s->ops->publish(s, worker, &step, &info);
+    run.n_dropped[worker] += info.dropped;
+}
+
+static void work(void *argument)
+{
+    unsigned worker = (unsigned)(uintptr_t)argument;
+    for (unsigned i = 0; i < run.n_steps[worker]; i++) step(worker);
+}
+
+static void leashed(const char *variant, bool is_lent, unsigned n_workers, unsigned n_first)
+{
+    drove_leashed_pool pool;
+    uint64_t n_published = 0;
+    run.s =
+        rule_strategy(&drove__sync_leashed, variant, n_workers, N, NULL, &run.kernels, &run.optim);
+    run.is_lent = is_lent;
+    for (unsigned w = 0; w < n_workers; w++) {
+        run.n_steps[w] = w == 0 ? n_first : 1;
+        run.n_dropped[w] = 0;
+        explore_spawn(work, (void *)(uintptr_t)w);
+    }
+    explore_join_all();
+    for (unsigned w = 0; w < n_workers; w++) n_published += run.n_steps[w] - run.n_dropped[w];
+    drove__leashed_pool(run.s, &pool);
+    explore_check(pool.tag == n_published, "the tag counts the updates");
+    explore_check(run.s->ops->peek(run.s).theta[0] == -(float)n_published, "no update is lost");
+    explore_check(atomic_load(&run.s->published) == n_published, "the count is exact");
+    explore_check(pool.n_in_use == 1 && pool.n_read == 0, "the pool is whole");
+}
+
+static void two_workers(void)
+{
+    leashed("leashed:inf", false, 2, 1);
+}
+static void two_workers_more(void)
+{
+    leashed("leashed:inf", false, 2, 2);
+}
+static void two_workers_drop(void)
+{
+    leashed("leashed:0", false, 2, 2);
+}
+static void two_workers_in_place(void)
+{
+    leashed("leashed:inf", true, 2, 2);
+}
+static void three_workers(void)
+{
+    leashed("leashed:inf", false, 3, 1);
+}
+
+static const explore_survivor survivors[] = {
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    const explore_scenario scenarios[] = {
+        {.name = "two workers, a step each", .run = two_workers},
+        {.name = "two workers, no retry", .run = two_workers_drop, .n_preemptions = 2},
+        {.name = "two workers, in place", .run = two_workers_in_place, .n_preemptions = 2},
+        {.name = "three workers", .run = three_workers, .n_preemptions = 1},
+        {.name = "two workers, three steps", .run = two_workers_more, .is_long = true},
+        {.name = "two workers, three steps, in place",
+         .run = two_workers_in_place,
+         .is_long = true},
+        {.name = "three workers, at random",
+         .run = three_workers,
+         .n_samples = 1000000,
+         .is_long = true},
+        {.name = NULL},
+    };
+    return explore_main(argc, argv, scenarios, survivors);
+}

@@ -1,0 +1,68 @@
+/* Stale-synchronous SGD (src/sync/ssp.c, src/base/lock.c): nobody runs ahead of the bound, nobody
+ * sleeps for ever, a stop ends all waits. */
+#include "rule.h"
+
+#include "sync/sync.h"
+
+enum { N = 1, MOST_WORKERS = 3 };
+
+static struct {
+    drovek_table kernels;
+    drove_optim optim;
+    drove_sync *s;
+    unsigned n_steps;
+    _Atomic unsigned n_begun[MOST_WORKERS];
+} run;
+
+static void work(void *argument)
+{
+    unsigned worker = (unsigned)(uintptr_t)argument;
+    drove_sync *s = run.s;
+    float ones[N] = {1.0f};
+    const drove_step step = {.value = ones, .eta = 1.0f};
+    for (unsigned i = 0; i < run.n_steps; i++) {
+        drove_view view;
+        drove_publish_info info;
+        if (s->ops->acquire(s, worker, &view) != DROVE_OK) return;
+        explore_check(view.vector[0] == -(float)view.version, "a view is what its version says");
+        explore_check(view.version >= i * s->n_workers, "nobody runs ahead (bound 0)");
+        s->ops->release(s, worker);
+        if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) return;
+    }
+}
+
+static void steps(unsigned n_workers, unsigned n_steps, bool is_stopped)
+{
+    run.s = rule_strategy(&drove__sync_ssp, "ssp:0", n_workers, N, NULL, &run.kernels, &run.optim);
+    run.n_steps = n_steps;
+    for (unsigned w = 0; w < n_workers; w++) explore_spawn(work, (void *)(uintptr_t)w);
+    if (is_stopped) run.s->ops->stop(run.s);
+    explore_join_all();
+    uint64_t published = atomic_load(&run.s->published);
+    explore_check(is_stopped || published == (uint64_t)n_workers * n_steps, "all steps are made");
+    explore_check(run.s->ops->peek(run.s).theta[0] == -(float)published, "no step is lost");
+}
+
+static void two_workers(void)
+{
+    steps(2, 2, false);
+}
+static void two_workers_stopped(void)
+{
+    steps(2, 2, true);
+}
+
+static const explore_survivor survivors[] = {
+    {"wake_all: not atomic", "its caller holds the mutex"},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    const explore_scenario scenarios[] = {
+        {.name = "two workers", .run = two_workers, .n_preemptions = 3},
+        {.name = "two workers, stopped", .run = two_workers_stopped, .n_preemptions = 3},
+        {.name = NULL},
+    };
+    return explore_main(argc, argv, scenarios, survivors);
+}

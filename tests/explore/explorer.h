@@ -1,0 +1,62 @@
+/* tests/explore/explorer.h - runs real code under every interleaving and every value that a weak
+ * memory may give.
+ *
+ * The sources under test and the scenarios are compiled with -fsanitize=thread, but linked with
+ * explorer.c in the place of ThreadSanitizer's library: so each atomic access, with its order, and
+ * each plain one calls the explorer.  Threads are coroutines of one thread.  Before each atomic
+ * access, lock, sleep and wake-up the explorer chooses who goes on; at each atomic load, which of
+ * the values that the C11 memory model allows is read.  It walks through all choices, and passes over
+ * those that lead to a state that it has seen: what each thread has done and read, and in which
+ * order each word was written.
+ *
+ * The memory model: each atomic word has the list of its values, in the order of execution.  A
+ * thread may read any value that is not older than one that it knows of; acquire takes over what
+ * the writer knew at its release, and release sequences are those of read-modify-writes (as in
+ * C++20: fewer than C11).  A sequentially consistent load reads nothing older than the last
+ * sequentially consistent store.  Not modelled: values that are read before they are written
+ * (load buffering), and stores that take effect in another order than that of execution (2+2W).
+ *
+ * Reported: a data race of plain accesses, a failed check, a state in which nobody can go on (a
+ * lost wake-up, a deadlock, or waiting awake for what never comes).  Sleeps with a time limit are
+ * taken as without one, so that nothing rests on the limit; nobody wakes for no reason.
+ *
+ * Then mistakes are planted, one at each place of the sources: an order made weaker, a
+ * read-modify-write that is not atomic, a wake-up that is left out, a lock that is not taken.  Each
+ * must be found by a scenario, or stand in the list of those that make no difference, with the
+ * reason.
+ */
+#ifndef DROVE_TESTS_EXPLORER_H
+#define DROVE_TESTS_EXPLORER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A mistake that makes no difference. */
+typedef struct explore_survivor {
+    const char *mistake; /* "FUNCTION: KIND", as printed */
+    const char *reason;
+} explore_survivor;
+
+typedef struct explore_scenario {
+    const char *name;
+    void (*run)(void);      /* on thread 0: sets up, spawns, joins, checks */
+    unsigned n_preemptions; /* 0: all choices; else a thread that could go on is stopped so often */
+    uint64_t n_samples;     /* 0: all choices; else so many runs at random */
+    bool is_long;           /* not with --scenarios, nor with mistakes */
+    bool spins_for_ever;    /* who waits awake never does anything else: fewer choices */
+} explore_scenario;
+
+/* Threads of a scenario, with thread 0; they start at once. */
+enum { EXPLORE_MOST_THREADS = 6 };
+void explore_spawn(void (*body)(void *argument), void *argument);
+void explore_join_all(void);
+/* Fails the scenario. */
+void explore_check(bool is_true, const char *what);
+
+/* Scenarios end with a name of NULL, survivors with a mistake of NULL.  Arguments of the program:
+ * none; or, to plant no mistakes, --scenarios for the short ones, or the name of one.  Exit status: 0 all as
+ * expected, 1 not. */
+int explore_main(int argc, char **argv, const explore_scenario *scenario,
+                 const explore_survivor *survivors);
+
+#endif
