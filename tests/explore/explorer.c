@@ -401,9 +401,17 @@ static void report_race(uintptr_t address, const char *what, uintptr_t where)
     fail("data race: %s at +%zu, in %s", what, (size_t)(address - (uintptr_t)arena), text);
 }
 
+static bool is_word(uintptr_t address)
+{
+    const shadow *s = shadow_of(address);
+    return s != NULL && s->word != 0;
+}
+
 static void plain(uintptr_t address, size_t size, bool is_write, uintptr_t where)
 {
-    if (!e.is_on || (e.n_threads == 1 && size > 16)) return; /* before there were others */
+    if (!e.is_on) return;
+    /* Before there were others; but for a plain store to an atomic. */
+    if (e.n_threads == 1 && (size > 8 || e.n_words == 0 || !is_word(address))) return;
     const view *mine = &self()->view;
     for (size_t i = 0; i < size; i++) {
         shadow *s = shadow_of(address + i);
