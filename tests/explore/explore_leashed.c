@@ -71,6 +71,32 @@ static void two_workers_more(void)
 {
     leashed("leashed:inf", false, 2, 2);
 }
+/* The first worker comes back to its first slot, which the second may still read. */
+static void recycled(void)
+{
+    leashed("leashed:inf", false, 2, 3);
+}
+
+/* Views of worker 2, who never gives them back, lie on all slots of worker 0's own: it claims those
+ * of worker 1, at the same time as worker 1. */
+static void stolen(void)
+{
+    drove_view view;
+    unsigned n_before = 4;
+    run.s =
+        rule_strategy(&drove__sync_leashed, "leashed:inf", 3, N, NULL, &run.kernels, &run.optim);
+    run.is_lent = false;
+    for (unsigned i = 0; i < n_before; i++) {
+        step(0);
+        if (i + 1 < n_before) run.s->ops->acquire(run.s, 2, &view);
+    }
+    run.n_steps[0] = 2;
+    run.n_steps[1] = 1;
+    for (unsigned w = 0; w < 2; w++) explore_spawn(work, (void *)(uintptr_t)w);
+    explore_join_all();
+    explore_check(run.s->ops->peek(run.s).theta[0] == -(float)(n_before + 3), "no update is lost");
+}
+
 static void two_workers_drop(void)
 {
     leashed("leashed:0", false, 2, 2);
@@ -85,16 +111,24 @@ static void three_workers(void)
 }
 
 static const explore_survivor survivors[] = {
+    {"protect: no acquire", "of the two loads of latest: the second one acquires"},
+    {"try_claim: no release", "retire's release reaches late readers through the exchange"},
+    {"drove__leashed_pool: not seq_cst", "the workers have ended"},
+    {"drove__leashed_pool: no acquire", "the workers have ended"},
+    {"peek: no acquire", "the workers have ended"},
     {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
-        {.name = "two workers, a step each", .run = two_workers},
+        {.name = "two workers, slots again", .run = recycled, .n_preemptions = 2},
+        {.name = "two workers, the same slots", .run = stolen, .n_preemptions = 2},
+        {.name = "two workers, a step each", .run = two_workers, .n_preemptions = 3},
         {.name = "two workers, no retry", .run = two_workers_drop, .n_preemptions = 2},
         {.name = "two workers, in place", .run = two_workers_in_place, .n_preemptions = 2},
         {.name = "three workers", .run = three_workers, .n_preemptions = 1},
+        {.name = "two workers, a step each, all", .run = two_workers, .is_long = true},
         {.name = "two workers, three steps", .run = two_workers_more, .is_long = true},
         {.name = "two workers, three steps, in place",
          .run = two_workers_in_place,

@@ -123,6 +123,7 @@ static void one_and_two(void)
 }
 
 static const explore_survivor survivors[] = {
+    {"drove__loader_ask: no wake-up", "the worker loads the batch itself when it comes for it"},
     {NULL, NULL},
 };
 

@@ -78,6 +78,10 @@ static void three_workers(void)
 }
 
 static const explore_survivor survivors[] = {
+    {"*: not seq_cst", "the default order, stronger than this needs"},
+    {"*: no acquire", "the default order, stronger than this needs"},
+    {"*: no release", "the default order, stronger than this needs"},
+    {"worker_main: no lock", "only a worker that is given up may read something else here"},
     {NULL, NULL},
 };
 

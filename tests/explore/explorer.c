@@ -27,7 +27,7 @@ enum {
     MOST_CHOICES = 1 << 14,
     MOST_SITES = 256,
     MOST_SEEN = 24, /* loads of a thread that waits awake */
-    MOST_SAME = 600,
+    MOST_SAME = 3000,
     MOST_TRACED = 300, /* steps of a run that failed, printed */
     STACK_BYTES = 1 << 17,
     ARENA_BYTES = 1 << 21
@@ -732,10 +732,10 @@ static uint64_t atomic_change_at(uintptr_t address, unsigned size, change c, uin
     word *w = &e.word[i];
     check_atomic(w, where);
     unsigned index = w->n_values - 1;
-    if (is_split) index -= choose(index - oldest_of(w, i, order) + 1);
     take_over(w, i, index, order);
     uint64_t was = w->value[index].bits;
     view sequence = w->value[index].released;
+    if (is_split) schedule(); /* others change it between the load and the store */
     append(w, i, masked(changed(c, was, by), size), order, &sequence);
     trace("change", address, w->value[w->n_values - 1].bits, where);
     return was;
@@ -769,7 +769,7 @@ static bool atomic_swap_at(uintptr_t address, unsigned size, uint64_t *expected,
     unsigned oldest = oldest_of(w, i, order_fail);
     for (unsigned k = newest + 1; k-- > oldest;) {
         bool is_same = w->value[k].bits == *expected;
-        if (!is_same || k == newest || is_split) which[n++] = k;
+        if (!is_same || k == newest) which[n++] = k;
     }
     index = which[choose(n)];
     if (w->value[index].bits != *expected) {
@@ -781,6 +781,7 @@ static bool atomic_swap_at(uintptr_t address, unsigned size, uint64_t *expected,
     }
     take_over(w, i, index, order);
     view sequence = w->value[index].released;
+    if (is_split) schedule();
     append(w, i, bits, order, &sequence);
     trace("swap", address, bits, where);
     return true;
@@ -1323,9 +1324,6 @@ static bool explore(void)
     if (e.table != NULL) memset(e.table, 0, e.table_size * sizeof *e.table);
     for (;;) {
         run_once();
-        if (getenv("XP") != NULL && e.n_runs % 5000 == 0)
-            fprintf(stderr, "%lu runs, %lu states, %lu ends, %u steps %u choices\n", e.n_runs,
-                    e.n_states, e.n_ends, e.n_steps, e.n_choices);
         if (e.has_failed) return false;
         if (e.is_random ? e.n_runs >= e.scenario->n_samples : !advance()) break;
     }
@@ -1353,8 +1351,12 @@ static double now_s(void)
 
 static const char *reason_of(const explore_survivor *s, const char *mistake)
 {
-    for (; s != NULL && s->mistake != NULL; s++)
-        if (strcmp(s->mistake, mistake) == 0) return s->reason;
+    const char *of_kind = strchr(mistake, ':');
+    for (; s != NULL && s->mistake != NULL; s++) {
+        bool is_any = s->mistake[0] == '*';
+        if (strcmp(is_any ? s->mistake + 1 : s->mistake, is_any ? of_kind : mistake) == 0)
+            return s->reason;
+    }
     return NULL;
 }
 
@@ -1427,13 +1429,13 @@ static bool runs_clean(const explore_scenario *s)
 int explore_main(int argc, char **argv, const explore_scenario *scenario,
                  const explore_survivor *survivors)
 {
-    bool is_good = true, is_all = argc < 2 || strcmp(argv[1], "--scenarios") == 0;
+    const char *what = argc > 1 ? argv[1] : "";
+    bool is_good = true, is_all = strcmp(what, "--all") == 0, is_named = argc > 1 && what[0] != '-';
     stacks = mmap(NULL, (size_t)T * STACK_BYTES, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stacks == MAP_FAILED) return 2;
     for (const explore_scenario *s = scenario; s->name != NULL; s++)
-        if (argc < 2 || (is_all && !s->is_long) || strcmp(argv[1], s->name) == 0)
-            is_good &= runs_clean(s);
-    if (argc < 2 && is_good) is_good = plant_mistakes(scenario, survivors);
+        if (is_named ? strcmp(what, s->name) == 0 : is_all || !s->is_long) is_good &= runs_clean(s);
+    if (is_good && (argc < 2 || is_all)) is_good = plant_mistakes(scenario, survivors);
     return is_good ? 0 : 1;
 }

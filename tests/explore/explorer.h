@@ -33,7 +33,7 @@
 
 /* A mistake that makes no difference. */
 typedef struct explore_survivor {
-    const char *mistake; /* "FUNCTION: KIND", as printed */
+    const char *mistake; /* "FUNCTION: KIND", or "*: KIND" */
     const char *reason;
 } explore_survivor;
 
@@ -42,7 +42,7 @@ typedef struct explore_scenario {
     void (*run)(void);      /* on thread 0: sets up, spawns, joins, checks */
     unsigned n_preemptions; /* 0: all choices; else a thread that could go on is stopped so often */
     uint64_t n_samples;     /* 0: all choices; else so many runs at random */
-    bool is_long;           /* not with --scenarios, nor with mistakes */
+    bool is_long;           /* with --all alone, and without mistakes */
     bool spins_for_ever;    /* who waits awake never does anything else: fewer choices */
 } explore_scenario;
 
@@ -54,8 +54,11 @@ void explore_join_all(void);
 void explore_check(bool is_true, const char *what);
 
 /* Scenarios end with a name of NULL, survivors with a mistake of NULL.  Arguments of the program:
- * none; or, to plant no mistakes, --scenarios for the short ones, or the name of one.  Exit status: 0 all as
- * expected, 1 not. */
+ *   none           the scenarios that are not long, then the mistakes
+ *   --scenarios    without the mistakes
+ *   --all          the long ones too
+ *   NAME           this scenario alone
+ * Exit status: 0 all as expected, 1 not. */
 int explore_main(int argc, char **argv, const explore_scenario *scenario,
                  const explore_survivor *survivors);
 
