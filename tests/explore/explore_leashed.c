@@ -79,22 +79,34 @@ static void recycled(void)
 
 /* Views of worker 2, who never gives them back, lie on all slots of worker 0's own: it claims those
  * of worker 1, at the same time as worker 1. */
-static void stolen(void)
+static void stolen(const char *variant)
 {
     drove_view view;
-    unsigned n_before = 4;
-    run.s =
-        rule_strategy(&drove__sync_leashed, "leashed:inf", 3, N, NULL, &run.kernels, &run.optim);
+    unsigned n_before = 4, n_published;
+    run.s = rule_strategy(&drove__sync_leashed, variant, 3, N, NULL, &run.kernels, &run.optim);
     run.is_lent = false;
     for (unsigned i = 0; i < n_before; i++) {
         step(0);
         if (i + 1 < n_before) run.s->ops->acquire(run.s, 2, &view);
     }
-    run.n_steps[0] = 2;
-    run.n_steps[1] = 1;
-    for (unsigned w = 0; w < 2; w++) explore_spawn(work, (void *)(uintptr_t)w);
+    for (unsigned w = 0; w < 2; w++) {
+        run.n_steps[w] = w == 0 ? 2 : 1;
+        run.n_dropped[w] = 0;
+        explore_spawn(work, (void *)(uintptr_t)w);
+    }
     explore_join_all();
-    explore_check(run.s->ops->peek(run.s).theta[0] == -(float)(n_before + 3), "no update is lost");
+    n_published = n_before + 3 - run.n_dropped[0] - run.n_dropped[1];
+    explore_check(run.s->ops->peek(run.s).theta[0] == -(float)n_published, "no update is lost");
+}
+
+static void same_slots(void)
+{
+    stolen("leashed:inf");
+}
+
+static void same_slots_drop(void)
+{
+    stolen("leashed:0");
 }
 
 static void two_workers_drop(void)
@@ -112,6 +124,7 @@ static void three_workers(void)
 
 static const explore_survivor survivors[] = {
     {"protect: no acquire", "of the two loads of latest: the second one acquires"},
+    {"retire: no release", "after a publication: unprotect, behind it, releases too"},
     {"try_claim: no release", "retire's release reaches late readers through the exchange"},
     {"drove__leashed_pool: not seq_cst", "the workers have ended"},
     {"drove__leashed_pool: no acquire", "the workers have ended"},
@@ -123,7 +136,10 @@ int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
         {.name = "two workers, slots again", .run = recycled, .n_preemptions = 2},
-        {.name = "two workers, the same slots", .run = stolen, .n_preemptions = 2},
+        {.name = "two workers, the same slots", .run = same_slots, .n_preemptions = 2},
+        {.name = "two workers, the same slots, no retry",
+         .run = same_slots_drop,
+         .n_preemptions = 2},
         {.name = "two workers, a step each", .run = two_workers, .n_preemptions = 3},
         {.name = "two workers, no retry", .run = two_workers_drop, .n_preemptions = 2},
         {.name = "two workers, in place", .run = two_workers_in_place, .n_preemptions = 2},

@@ -18,7 +18,16 @@
 
 #include <stdlib.h>
 
-enum { T = 8, N = 1024 };
+enum { N = 1024 };
+
+/* Workers: eight, or DROVE_TEST_WORKERS. */
+static unsigned n_crowd(void)
+{
+    const char *text = getenv("DROVE_TEST_WORKERS");
+    unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 8;
+    assert_true(n >= 1 && n <= MOST_WORKERS);
+    return (unsigned)n;
+}
 
 typedef struct tally { /* one worker's */
     double applied;    /* sum of the steps not dropped */
@@ -29,8 +38,8 @@ typedef struct tally { /* one worker's */
 typedef struct crowd {
     variant_facts facts;
     unsigned steps; /* of each worker */
-    tally of[T];
-    _Atomic unsigned *contributions; /* [T steps + 1] to the update of that number */
+    tally of[MOST_WORKERS];
+    _Atomic unsigned *contributions; /* [workers x steps + 1] to the update of that number */
 } crowd;
 
 static const char *const backoffs[] = {"none", "exponential?max_us=20", "random?max_us=20",
@@ -39,9 +48,10 @@ static const char *const backoffs[] = {"none", "exponential?max_us=20", "random?
 static void crowd_init(crowd *c, const drove_sync_ops *ops, const char *variant, unsigned steps)
 {
     memset(c, 0, sizeof *c);
-    c->facts = facts_of(ops, variant, T);
-    c->steps = steps / STEPS_DIVISOR / T * T;
-    c->contributions = calloc(T * c->steps + 2, sizeof *c->contributions);
+    c->facts = facts_of(ops, variant, n_crowd());
+    unsigned n = n_crowd(), most = 8 * steps / STEPS_DIVISOR / n; /* of all: as of eight */
+    c->steps = (most > n ? most : n) / n * n;
+    c->contributions = calloc(n_crowd() * c->steps + 2, sizeof *c->contributions);
     assert_non_null(c->contributions);
 }
 
@@ -58,14 +68,14 @@ static void note(crowd *c, tally *mine, const drove_view *view, const drove_publ
     mine->n_dropped += info->dropped;
     if (info->staleness > mine->most_staleness) mine->most_staleness = info->staleness;
     if (info->dropped) return;
-    if (number <= T * c->steps) atomic_fetch_add(&c->contributions[number], 1);
+    if (number <= n_crowd() * c->steps) atomic_fetch_add(&c->contributions[number], 1);
     else mine->n_misnumbered++;
 }
 
 static tally total(const crowd *c)
 {
     tally sum = {0};
-    for (unsigned w = 0; w < T; w++) {
+    for (unsigned w = 0; w < n_crowd(); w++) {
         sum.applied += c->of[w].applied;
         sum.n_dropped += c->of[w].n_dropped;
         sum.n_attempts += c->of[w].n_attempts;
@@ -84,10 +94,11 @@ static void check_numbers(const rig *r, const crowd *c, const tally *sum)
     uint64_t published = atomic_load(&r->sync->published);
     assert_int_equal(sum->n_failed, 0);
     assert_int_equal(sum->n_misnumbered, 0);
-    assert_true(sum->n_attempts >= T * c->steps);
+    assert_true(sum->n_attempts >= n_crowd() * c->steps);
     if ((c->facts.needs & DROVE_SYNC_SPREAD) != 0) return; /* its updates are its transport's */
     assert_int_equal(sum->n_updated, published);
-    assert_int_equal((T * c->steps - sum->n_dropped) / r->sync->batches_per_update, published);
+    assert_int_equal((n_crowd() * c->steps - sum->n_dropped) / r->sync->batches_per_update,
+                     published);
     for (uint64_t number = 1; number <= published; number++)
         if (atomic_load(&c->contributions[number]) != r->sync->batches_per_update)
             fail_msg("update %llu has %u contributions", (unsigned long long)number,
@@ -138,7 +149,7 @@ static void print_loss(const char *variant, const rig *r, const tally *sum)
 static void expect_all(const char *variant, const rig *r, const tally *sum)
 {
     const float *theta = r->sync->ops->peek(r->sync).theta;
-    const unsigned shares[] = {1, r->sync->batches_per_update, T};
+    const unsigned shares[] = {1, r->sync->batches_per_update, n_crowd()};
     unsigned share = 0;
     for (size_t k = 0; k < DROVE_COUNT(shares); k++)
         if ((double)theta[0] == -sum->applied / shares[k]) share = shares[k];
@@ -156,15 +167,18 @@ static void lose_nothing(const drove_sync_ops *ops, const char *variant, const c
     rig r;
     crowd c;
     crowd_init(&c, ops, variant, 2000);
-    rig_init(&r, (rig_options){
-                     .variant = variant, .ops = ops, .backoff = backoff, .n = N, .n_workers = T});
+    rig_init(&r, (rig_options){.variant = variant,
+                               .ops = ops,
+                               .backoff = backoff,
+                               .n = N,
+                               .n_workers = n_crowd()});
     run_workers(&r, add_integers, &c);
     tally sum = total(&c);
     check_numbers(&r, &c, &sum);
     if ((c.facts.promises & DROVE_SYNC_NO_LOSS) != 0) {
         expect_all(variant, &r, &sum);
         printf("%-28s %-22s lost none; dropped %llu of %u, staleness up to %llu\n", variant,
-               backoff, (unsigned long long)sum.n_dropped, T * c.steps,
+               backoff, (unsigned long long)sum.n_dropped, n_crowd() * c.steps,
                (unsigned long long)sum.most_staleness);
     } else if (!has_own_vectors(&c.facts)) {
         print_loss(variant, &r, &sum);
@@ -266,7 +280,7 @@ void promise_snapshot(const drove_sync_ops *ops, const char *variant)
     crowd c;
     if ((ops->needs & DROVE_SYNC_ONE) != 0) return;
     rig_options o = {
-        .variant = variant, .ops = ops, .rule = "momentum:0.5", .n = N, .n_workers = T};
+        .variant = variant, .ops = ops, .rule = "momentum:0.5", .n = N, .n_workers = n_crowd()};
     if (!rig_accepts(o)) return;       /* one that lends theta to write has no state */
     crowd_init(&c, ops, variant, 700); /* theta stays below 2^24 up to update 5,792 */
     rig_init(&r, o);
@@ -283,7 +297,7 @@ void promise_snapshot(const drove_sync_ops *ops, const char *variant)
                                  state_after(&c.facts, end, atomic_load(&r.sync->published))));
     } else {
         printf("%-28s %llu of %u views not whole\n", variant, (unsigned long long)sum.n_torn,
-               T * c.steps);
+               n_crowd() * c.steps);
     }
     free(c.contributions);
     rig_fini(&r);

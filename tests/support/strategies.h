@@ -21,7 +21,7 @@
 /* ThreadSanitizer makes a step some twenty times slower. */
 #define STEPS_DIVISOR (DROVE_TSAN ? 40u : 1u)
 
-enum { MOST_WORKERS = 16 };
+enum { MOST_WORKERS = 64 };
 
 typedef struct rig {
     drovek_table kernels;
