@@ -593,8 +593,8 @@ static bool repeats(unsigned i, uintptr_t where, unsigned *index)
 {
     thread *t = self();
     seen *s = find_seen(t, where, i);
-    if (s == NULL) {
-        if (t->is_repeating) forget(t);
+    if (s == NULL || t->view.at_least[i] > s->index) { /* something new */
+        if (t->is_repeating || s != NULL) forget(t);
         return false;
     }
     if (!t->is_repeating) {
@@ -1000,6 +1000,7 @@ static int spawn(void (*body)(void *), void *(*posix_body)(void *), void *argume
 static void join(int i)
 {
     thread *me = self();
+    forget(me);
     me->status = JOINING;
     me->joins = i;
     me->waits_for = (uintptr_t)i;
@@ -1012,6 +1013,11 @@ static void join(int i)
 void explore_spawn(void (*body)(void *), void *argument)
 {
     (void)spawn(body, NULL, argument);
+}
+
+void explore_join(int number)
+{
+    join(number);
 }
 
 void explore_join_all(void)
@@ -1100,6 +1106,7 @@ WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
 static int wait_on(pthread_cond_t *c, pthread_mutex_t *m)
 {
     thread *me = self();
+    forget(me);
     give_lock((uintptr_t)m);
     me->status = ON_CONDITION;
     me->waits_for = (uintptr_t)c;
