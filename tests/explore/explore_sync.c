@@ -76,8 +76,8 @@ int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
         {.name = "two workers", .run = two_workers},
-        {.name = "two workers, stopped", .run = two_workers_stopped, .n_preemptions = 1},
-        {.name = "three workers", .run = three_workers, .n_preemptions = 1},
+        {.name = "two workers, stopped", .run = two_workers_stopped, .n_preemptions = 2},
+        {.name = "three workers", .run = three_workers, .n_preemptions = 1, .is_long = true},
         {.name = "two workers, stopped, all", .run = two_workers_stopped, .is_long = true},
         {.name = NULL},
     };
