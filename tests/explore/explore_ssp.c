@@ -31,12 +31,18 @@ static void work(void *argument)
     }
 }
 
+static void stop(void *unused)
+{
+    (void)unused;
+    run.s->ops->stop(run.s);
+}
+
 static void steps(unsigned n_workers, unsigned n_steps, bool is_stopped)
 {
     run.s = rule_strategy(&drove__sync_ssp, "ssp:0", n_workers, N, NULL, &run.kernels, &run.optim);
     run.n_steps = n_steps;
     for (unsigned w = 0; w < n_workers; w++) explore_spawn(work, (void *)(uintptr_t)w);
-    if (is_stopped) run.s->ops->stop(run.s);
+    if (is_stopped) explore_spawn(stop, NULL);
     explore_join_all();
     uint64_t published = atomic_load(&run.s->published);
     explore_check(is_stopped || published == (uint64_t)n_workers * n_steps, "all steps are made");
@@ -61,7 +67,7 @@ int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
         {.name = "two workers", .run = two_workers, .n_preemptions = 3},
-        {.name = "two workers, stopped", .run = two_workers_stopped, .n_preemptions = 3},
+        {.name = "two workers, stopped", .run = two_workers_stopped, .n_preemptions = 1},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);

@@ -33,7 +33,7 @@
 
 /* A mistake that makes no difference. */
 typedef struct explore_survivor {
-    const char *mistake; /* "FUNCTION: KIND", or "*: KIND" */
+    const char *mistake; /* "FUNCTION: KIND", "*: KIND", or a file to leave out */
     const char *reason;
 } explore_survivor;
 
@@ -42,6 +42,7 @@ typedef struct explore_scenario {
     void (*run)(void);      /* on thread 0: sets up, spawns, joins, checks */
     unsigned n_preemptions; /* 0: all choices; else a thread that could go on is stopped so often */
     uint64_t n_samples;     /* 0: all choices; else so many runs at random */
+    bool is_slow;           /* not with --scenarios */
     bool is_long;           /* with --all alone, and without mistakes */
     bool spins_for_ever;    /* who waits awake never does anything else: fewer choices */
 } explore_scenario;
@@ -56,7 +57,7 @@ void explore_check(bool is_true, const char *what);
 
 /* Scenarios end with a name of NULL, survivors with a mistake of NULL.  Arguments of the program:
  *   none           the scenarios that are not long, then the mistakes
- *   --scenarios    without the mistakes
+ *   --scenarios    without the slow ones and the mistakes
  *   --all          the long ones too
  *   NAME           this scenario alone
  * Exit status: 0 all as expected, 1 not. */
