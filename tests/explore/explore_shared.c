@@ -155,6 +155,7 @@ static const explore_survivor survivors[] = {
     {"*: not seq_cst", "the default order, stronger than this needs"},
     {"*: no acquire", "the default order, stronger than this needs"},
     {"*: no release", "the default order, stronger than this needs"},
+    {"drove__shared_wake: not atomic", "of two that wake at once: the word changes all the same"},
     {NULL, NULL},
 };
 

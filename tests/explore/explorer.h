@@ -50,6 +50,7 @@ typedef struct explore_scenario {
 /* Threads of a scenario, with thread 0; they start at once. */
 enum { EXPLORE_MOST_THREADS = 6 };
 void explore_spawn(void (*body)(void *argument), void *argument);
+void explore_end(void) __attribute__((noreturn)); /* the calling thread */
 void explore_join(int thread);
 void explore_join_all(void);
 /* Fails the scenario. */

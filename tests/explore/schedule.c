@@ -45,6 +45,12 @@ static void thread_main(void)
     t->history = explore__mix(t->history, UINT64_C(0x44));
     if (t->posix_body != NULL) (void)t->posix_body(t->argument);
     else t->body(t->argument);
+    explore_end();
+}
+
+void explore_end(void)
+{
+    thread *t = explore__self();
     t->status = ENDED;
     t->history = explore__mix(t->history, ENDED);
     explore__schedule();
@@ -231,7 +237,7 @@ void explore__schedule(void)
     int able[T];
     unsigned n = 0;
     bool all_ended = true;
-    if (++explore__e.n_steps > 1000) explore__fail("a run that does not end");
+    if (++explore__e.n_steps > 20000) explore__fail("a run that does not end");
     for (unsigned i = 0; i < explore__e.n_threads; i++) {
         all_ended &= explore__e.thread[i].status == ENDED;
         if (can_go_on(&explore__e.thread[i])) able[n++] = (int)i;
