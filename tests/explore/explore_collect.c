@@ -1,5 +1,6 @@
-/* Gradients of several devices that are added part by part (src/accum/collect.c, sum.c): each sum is
- * of this iteration and whole, no gradient is read while its device writes it, nobody waits for ever.
+/* Gradients of several devices that are added part by part (src/accum/collect.c, sum.c): each sum
+ * is of this iteration and whole, no gradient is read while its device writes it, nobody waits for
+ * ever.
  */
 #include "explorer.h"
 

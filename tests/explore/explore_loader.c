@@ -1,5 +1,5 @@
-/* Batches that are loaded ahead (src/loop/loader.c): what is taken was loaded, once, by whoever came
- * first; a slot has one owner at a time. */
+/* Batches that are loaded ahead (src/loop/loader.c): what is taken was loaded, once, by whoever
+ * came first; a slot has one owner at a time. */
 #include "explorer.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
-/* Processes that park between two commands (src/loop/procs.c), as threads: a command reaches each of
- * them once, what one side writes the other reads, nobody is left asleep.  A fork starts a thread in
- * child_main; the parent's other calls of the system do nothing. */
+/* Processes that park between two commands (src/loop/procs.c), as threads: a command reaches each
+ * of them once, what one side writes the other reads, nobody is left asleep.  A fork starts a
+ * thread in child_main; the parent's other calls of the system do nothing. */
 #include "explorer.h"
 
 #include <signal.h>

@@ -163,11 +163,19 @@ int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
         {.name = "two workers, a sum", .run = two_sum, .n_preemptions = 1},
-        {.name = "two workers, two sums", .run = two_sum_often, .n_preemptions = 1},
         {.name = "two workers, a message", .run = two_messages, .n_preemptions = 1},
         {.name = "two workers, an RPC each", .run = two_calls, .n_preemptions = 1},
-        {.name = "two workers, stopped", .run = two_stopped, .n_preemptions = 1},
-        {.name = "three workers, a sum", .run = three_sum, .n_samples = 3000},
+        {.name = "two workers, two sums", .run = two_sum_often, .n_samples = 1000},
+        {.name = "two workers, stopped", .run = two_stopped, .n_samples = 1000},
+        {.name = "three workers, a sum", .run = three_sum, .n_samples = 1000},
+        {.name = "two workers, two sums, one stop",
+         .run = two_sum_often,
+         .n_preemptions = 1,
+         .is_long = true},
+        {.name = "two workers, stopped, one stop",
+         .run = two_stopped,
+         .n_preemptions = 1,
+         .is_long = true},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);

@@ -1,20 +1,23 @@
 /* tests/explore/explorer.h - runs real code under every interleaving and every value that a weak
  * memory may give.
  *
- * The sources under test and the scenarios are compiled with -fsanitize=thread, but linked with
- * explorer.c in the place of ThreadSanitizer's library: so each atomic access, with its order, and
+ * The sources under test and the scenarios are compiled with -fsanitize=thread, but linked with the
+ * explorer in the place of ThreadSanitizer's library: so each atomic access, with its order, and
  * each plain one calls the explorer.  Threads are coroutines of one thread.  Before each atomic
  * access, lock, sleep and wake-up the explorer chooses who goes on; at each atomic load, which of
- * the values that the C11 memory model allows is read.  It walks through all choices, and passes over
- * those that lead to a state that it has seen: what each thread has done and read, and in which
- * order each word was written.
+ * the values that the C11 memory model allows is read.  It walks through all choices, and passes
+ * over those that lead to a state that it has seen: what each thread has done and read, and in
+ * which order each word was written.
  *
  * The memory model: each atomic word has the list of its values, in the order of execution.  A
  * thread may read any value that is not older than one that it knows of; acquire takes over what
  * the writer knew at its release, and release sequences are those of read-modify-writes (as in
  * C++20: fewer than C11).  A sequentially consistent load reads nothing older than the last
- * sequentially consistent store.  Not modelled: values that are read before they are written
- * (load buffering), and stores that take effect in another order than that of execution (2+2W).
+ * sequentially consistent store.  Not modelled: values that are read before they are written (load
+ * buffering), and stores that take effect in another order than that of execution (2+2W).
+ *
+ * Who waits awake, and has read the same as before, either reads it for as long as it looks, or
+ * goes on when there is something new, which it then reads: news come at last.
  *
  * Reported: a data race of plain accesses, a failed check, a state in which nobody can go on (a
  * lost wake-up, a deadlock, or waiting awake for what never comes).  Sleeps with a time limit are
@@ -42,9 +45,9 @@ typedef struct explore_scenario {
     void (*run)(void);      /* on thread 0: sets up, spawns, joins, checks */
     unsigned n_preemptions; /* 0: all choices; else a thread that could go on is stopped so often */
     uint64_t n_samples;     /* 0: all choices; else so many runs at random */
-    bool is_slow;           /* not with --scenarios */
-    bool is_long;           /* with --all alone, and without mistakes */
-    bool spins_for_ever;    /* who waits awake never does anything else: fewer choices */
+    bool     is_slow;       /* not with --scenarios */
+    bool     is_long;       /* with --all alone, and without mistakes */
+    bool     spins_for_ever; /* who waits awake never does anything else: fewer choices */
 } explore_scenario;
 
 /* Threads of a scenario, with thread 0; they start at once. */

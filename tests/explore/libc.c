@@ -1,4 +1,4 @@
-/* tests/explore/libc.c - what the sources call of the C library, under the explorer; see state.h. */
+/* tests/explore/libc.c - what the sources call of the C library, by the explorer; see state.h. */
 #define _GNU_SOURCE
 #include "state.h"
 

@@ -35,8 +35,8 @@ static drove_sync *rule_strategy(const drove_sync_ops *ops, const char *variant,
                                  drove_optim *optim)
 {
     static const float zero[64];
-    drove_spec spec;
-    drove_sync *s = NULL;
+    drove_spec         spec;
+    drove_sync        *s = NULL;
     *kernels =
         (drovek_table){.copy_f32 = rule_copy, .axpy_f32 = rule_axpy, .scale_f32 = rule_scale};
     *optim = (drove_optim){.n = n, .n_vector = n, .kernels = kernels};

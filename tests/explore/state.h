@@ -34,46 +34,46 @@ enum {
 
 typedef struct view { /* what a thread, or who reads a value, knows of */
     uint16_t clock[T];
-    uint8_t at_least[MOST_WORDS]; /* the oldest value of each word that may still be read */
+    uint8_t  at_least[MOST_WORDS]; /* the oldest value of each word that may still be read */
 } view;
 
 typedef struct value {
     uint64_t bits;
     uint64_t identity; /* who wrote it, knowing what */
-    view released;
+    view     released;
 } value;
 
 typedef struct word {
     uintptr_t address;
-    unsigned size, n_values;
-    unsigned oldest;    /* plain stores before it: no older one may be read */
-    int last_seq_cst;   /* -1: none */
-    uint64_t order;     /* of its values or, of a lock, of its holders */
-    uint16_t atomic[T]; /* clock of each thread's last access */
-    bool is_plain;      /* written by a plain store since */
-    int holder;         /* of a lock: thread, or -1 */
-    view released;      /* of a lock */
-    value value[MOST_VALUES];
+    unsigned  size, n_values;
+    unsigned  oldest;       /* plain stores before it: no older one may be read */
+    int       last_seq_cst; /* -1: none */
+    uint64_t  order;        /* of its values or, of a lock, of its holders */
+    uint16_t  atomic[T];    /* clock of each thread's last access */
+    bool      is_plain;     /* written by a plain store since */
+    int       holder;       /* of a lock: thread, or -1 */
+    view      released;     /* of a lock */
+    value     value[MOST_VALUES];
 } word;
 
 typedef enum { RUNNING, WANTS_LOCK, JOINING, ASLEEP, ON_CONDITION, AWAITS_NEWS, ENDED } status;
 
 typedef struct seen { /* a load and what it gave */
     uintptr_t site;
-    unsigned word, index;
+    unsigned  word, index;
 } seen;
 
 typedef struct thread {
-    status status;
-    bool is_soft;      /* AWAITS_NEWS: the choice to go on is made elsewhere */
-    bool is_repeating; /* every load gives what it gave before */
-    unsigned n_same, n_seen;
-    seen seen[MOST_SEEN];
+    status    status;
+    bool      is_soft;      /* AWAITS_NEWS: the choice to go on is made elsewhere */
+    bool      is_repeating; /* every load gives what it gave before */
+    unsigned  n_same, n_seen;
+    seen      seen[MOST_SEEN];
     uintptr_t waits_for; /* lock, futex or condition */
     uintptr_t lock;      /* to be taken again behind a condition */
-    int joins;
-    uint64_t history;
-    view view;
+    int       joins;
+    uint64_t  history;
+    view      view;
     void (*body)(void *);
     void *(*posix_body)(void *);
     void *argument;
@@ -87,7 +87,7 @@ typedef struct thread {
 typedef struct shadow { /* of one byte of the arena */
     uint32_t run;
     uint16_t write_clock, read_clock[T];
-    uint8_t writer, word; /* word + 1 */
+    uint8_t  writer, word; /* word + 1 */
 } shadow;
 
 typedef enum {
@@ -102,7 +102,7 @@ typedef enum {
 
 typedef struct site {
     uintptr_t address;
-    bool has[N_KINDS];
+    bool      has[N_KINDS];
 } site;
 
 typedef enum { EXCHANGE, ADD, SUBTRACT, AND, OR, XOR, NAND } change;
@@ -110,26 +110,26 @@ typedef enum { EXCHANGE, ADD, SUBTRACT, AND, OR, XOR, NAND } change;
 typedef struct explorer {
     const explore_scenario *scenario;
     /* of all runs of a scenario */
-    uint16_t chosen[MOST_CHOICES], n_options[MOST_CHOICES];
-    unsigned n_prefix, n_choices, position;
+    uint16_t  chosen[MOST_CHOICES], n_options[MOST_CHOICES];
+    unsigned  n_prefix, n_choices, position;
     uint64_t *table, table_size, n_states, n_runs, n_ends;
-    site site[MOST_SITES];
-    unsigned n_sites;
-    char *stacks, *arena; /* STACK_BYTES for each thread; ARENA_BYTES */
-    bool notes_sites, is_traced, is_random;
-    uint64_t random;
-    kind mutant;
+    site      site[MOST_SITES];
+    unsigned  n_sites;
+    char     *stacks, *arena; /* STACK_BYTES for each thread; ARENA_BYTES */
+    bool      notes_sites, is_traced, is_random;
+    uint64_t  random;
+    kind      mutant;
     uintptr_t mutated; /* 0: none */
-    char failure[256];
+    char      failure[256];
     /* of one run */
     uint32_t run;
-    bool is_on, has_failed;
+    bool     is_on, has_failed;
     unsigned n_threads, n_words, n_steps, n_preempted;
-    int now;
-    size_t used;
-    thread thread[T];
-    word word[MOST_WORDS];
-    shadow shadow[ARENA_BYTES];
+    int      now;
+    size_t   used;
+    thread   thread[T];
+    word     word[MOST_WORDS];
+    shadow   shadow[ARENA_BYTES];
 #ifdef __x86_64__
     void *controller;
 #else
@@ -141,9 +141,9 @@ extern explorer explore__e;
 
 /* schedule.c */
 uint64_t explore__mix(uint64_t a, uint64_t b);
-thread *explore__self(void);
-void explore__learn(view *to, const view *from);
-void explore__prepare(int thread); /* it begins anew */
+thread  *explore__self(void);
+void     explore__learn(view *to, const view *from);
+void     explore__prepare(int thread); /* it begins anew */
 #ifdef __x86_64__
 void explore_switch(void **from, void *to);
 #endif
@@ -159,10 +159,10 @@ void explore__trace(const char *what, uintptr_t address, uint64_t bits, uintptr_
 
 /* memory.c */
 unsigned explore__word_at(uintptr_t address, unsigned size);
-void explore__renew(unsigned word); /* behind a plain store */
-void explore__plain(uintptr_t address, size_t size, bool is_write, uintptr_t where);
-bool explore__is_mutated(uintptr_t where, kind k);
-void explore__forget(thread *t); /* it does not wait awake */
+void     explore__renew(unsigned word); /* behind a plain store */
+void     explore__plain(uintptr_t address, size_t size, bool is_write, uintptr_t where);
+bool     explore__is_mutated(uintptr_t where, kind k);
+void     explore__forget(thread *t); /* it does not wait awake */
 uint64_t explore__atomic_change_at(uintptr_t address, unsigned size, change c, uint64_t by, int mo,
                                    uintptr_t where);
 
