@@ -156,6 +156,7 @@ static const explore_survivor survivors[] = {
     {"*: no acquire", "the default order, stronger than this needs"},
     {"*: no release", "the default order, stronger than this needs"},
     {"drove__shared_wake: not atomic", "of two that wake at once: the word changes all the same"},
+    {"drove__shared_fail: not atomic", "of two failures at once either is kept"},
     {NULL, NULL},
 };
 
