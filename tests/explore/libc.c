@@ -33,6 +33,28 @@ WRAP(void *, memset, void *to, int byte, size_t n)
     return __real_memset(to, byte, n);
 }
 
+/* Clang calls these. */
+void *__tsan_memcpy(void *to, const void *from, size_t n);
+void *__tsan_memmove(void *to, const void *from, size_t n);
+void *__tsan_memset(void *to, int byte, size_t n);
+
+void *__tsan_memcpy(void *to, const void *from, size_t n)
+{
+    return __wrap_memcpy(to, from, n);
+}
+
+void *__tsan_memmove(void *to, const void *from, size_t n)
+{
+    explore__plain((uintptr_t)from, n, false, HERE);
+    explore__plain((uintptr_t)to, n, true, HERE);
+    return memmove(to, from, n);
+}
+
+void *__tsan_memset(void *to, int byte, size_t n)
+{
+    return __wrap_memset(to, byte, n);
+}
+
 static void *from_arena(size_t size, size_t alignment)
 {
     explore__e.used = (explore__e.used + alignment - 1) / alignment * alignment;

@@ -450,6 +450,17 @@ PLAIN(16)
         if (!is_done) *was = (type)expected;                                                       \
         return is_done;                                                                            \
     }
+/* As clang calls it: gives the value that was there. */
+#define SWAP_VALUE(bits, type)                                                                     \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type was, type v, int mo,    \
+                                                    int mo_fail);                                  \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type was, type v, int mo,    \
+                                                    int mo_fail)                                   \
+    {                                                                                              \
+        uint64_t expected = was;                                                                   \
+        (void)atomic_swap_at((uintptr_t)p, sizeof *p, &expected, v, mo, mo_fail, HERE);            \
+        return (type)expected;                                                                     \
+    }
 #define ATOMIC(bits, type)                                                                         \
     type __tsan_atomic##bits##_load(const volatile type *p, int mo);                               \
     void __tsan_atomic##bits##_store(volatile type *p, type v, int mo);                            \
@@ -469,7 +480,8 @@ PLAIN(16)
     CHANGE(bits, type, fetch_xor, XOR)                                                             \
     CHANGE(bits, type, fetch_nand, NAND)                                                           \
     SWAP(bits, type, strong)                                                                       \
-    SWAP(bits, type, weak)
+    SWAP(bits, type, weak)                                                                         \
+    SWAP_VALUE(bits, type)
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)
 ATOMIC(32, uint32_t)
