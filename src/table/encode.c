@@ -161,6 +161,7 @@ static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, uint32_t 
         if (raw != 0) put(s, c->first_feature + (raw & (c->n_hash - 1)), 1);
         return raw == 0;
     case DROVE_COLUMN_TEXT:
+        if (raw == 0) return false; /* a block without words has no memory for them */
         put_words(s, c, *word, raw);
         *word += raw;
         return false;
@@ -183,8 +184,8 @@ static void encode_block(void *context, size_t item, unsigned thread)
         size_t place = e->place != NULL ? e->place[row] : row;
         if (place == NO_ROW) { /* its words are passed over */
             for (size_t i = 0; i < e->n_columns; i++) {
-                if (e->column[i].column->type == DROVE_COLUMN_TEXT)
-                    word += raw[e->column[i].from->slot];
+                const uint32_t n_words = raw[e->column[i].from->slot];
+                if (e->column[i].column->type == DROVE_COLUMN_TEXT && n_words > 0) word += n_words;
             }
             continue;
         }
