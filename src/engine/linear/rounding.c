@@ -116,7 +116,7 @@ static drove_status parse(const drove_spec *spec, drove_rounding *how)
 
 drove_status drove__rounding_parse(const char *spec, drove_rounding *out)
 {
-    drove_spec parts;
+    drove_spec parts = {0};
     drove_rounding how = {0};
     drove_status status = drove__spec_parse(spec, &parts);
     if (status == DROVE_OK) status = parse(&parts, &how);
