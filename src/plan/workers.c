@@ -360,7 +360,7 @@ static unsigned count_hosts(const char *text)
 static bool has_empty_part(const char *text)
 {
     size_t n = strlen(text);
-    return text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
+    return n == 0 || text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
 }
 
 static drove_status plan_list(const char *text, const drove_topo *topo, unsigned n_threads,
