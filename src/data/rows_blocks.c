@@ -34,6 +34,7 @@ typedef struct rows_file { /* impl */
     uint32_t index_shift;
     char *source;
     uint64_t end;       /* of the last block */
+    uint64_t behind;    /* end of the block that was listed last: blocks do not overlap */
     drove_ahead *ahead; /* NULL: blocks are read through the system's cache */
 } rows_file;
 
@@ -175,9 +176,10 @@ static drove_status keep_entry(drove_blocks *b, rows_file *f, const drove_rows_e
               lay.size_bytes <= f->end - entry->offset;
     if (!is_good)
         return drove__fail(DROVE_E_DATA, "its description: block %zu is not in the file", i);
-    if (i > 0 && entry->offset <= f->block[i - 1].offset)
+    if (i > 0 && entry->offset < f->behind)
         return drove__fail(DROVE_E_DATA, "its description: block %zu is not behind the one before",
                            i);
+    f->behind = entry->offset + lay.size_bytes;
     f->block[i] =
         (rows_block){.offset = entry->offset, .hash = entry->hash, .value_hash = entry->value_hash};
     if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + entry->n_stored;
