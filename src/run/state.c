@@ -47,6 +47,12 @@ static drove_status get_fixed(const drove_run *run, const char *name, char *valu
 
 /* ---- packing ---- */
 
+/* A count that is kept as a real number; one that is none counts as 0. */
+static uint64_t count_of(double value)
+{
+    return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
+}
+
 static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
 {
     c[0] = atomic_load(&run->loop->source->next);
@@ -110,15 +116,15 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     st->back_loss = v[10];
     st->back_epochs = v[11];
     st->back_off = v[12];
-    st->n_stalled = (uint64_t)v[13];
-    st->n_cuts = (uint64_t)v[14];
-    st->n_recoveries = (uint64_t)v[15];
+    st->n_stalled = count_of(v[13]);
+    st->n_cuts = count_of(v[14]);
+    st->n_recoveries = count_of(v[15]);
     st->recovers = v[16] != 0.0;
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         const double *part = v + N_STANDING_HEAD + 4 * i;
         st->mark[i] = (drove_mark){.train_s = part[0],
                                    .epochs = part[1],
-                                   .updates = (uint64_t)part[2],
+                                   .updates = count_of(part[2]),
                                    .met = part[3] != 0.0};
     }
 }
@@ -159,7 +165,7 @@ static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
     memcpy(h, t->staleness.count, sizeof t->staleness.count);
     h[DROVE_HIST_BUCKETS] = t->staleness.n;
     h[DROVE_HIST_BUCKETS + 1] = t->staleness.max;
-    h[DROVE_HIST_BUCKETS + 2] = (uint64_t)t->staleness.sum;
+    h[DROVE_HIST_BUCKETS + 2] = count_of(t->staleness.sum);
 }
 
 /* Adds, so that the counts of workers that no longer exist live on in those that do. */
