@@ -51,3 +51,12 @@ if(DROVE_FUZZ)
   endif()
   target_compile_options(drove_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# Which lines ran, by clang: scripts/fuzz --coverage.
+if(DROVE_COVERAGE)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "DROVE_COVERAGE needs clang: -DCMAKE_C_COMPILER=clang")
+  endif()
+  target_compile_options(drove_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(drove_flags INTERFACE -fprofile-instr-generate)
+endif()

@@ -1,0 +1,148 @@
+/* tests/fuzz/fuzz_rows.c - the input is a file of rows; it is also read with the hashes that its
+ * description and its blocks ask for, so that what lies behind them is reached.  By blocks or
+ * whole, it is accepted or refused alike, and what is accepted is written and read back the same.
+ */
+#include "fuzz_data.h"
+
+#include "base/hash.h"
+#include "data/fingerprint.h"
+#include "data/rows_file.h"
+#include "fuzz_folder.h"
+
+enum { END = 3 * 8 + DROVE_ROWS_MAGIC_SIZE };
+
+static bool read_blocks(const drove_blocks *b)
+{
+    drove_storage *s;
+    drove_place_in to = {0};
+    const uint64_t n_stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
+    const uint64_t n_labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
+    if (drove__blocks_storage(b, b->n_rows, n_stored, n_labels, &s) != DROVE_OK) return false;
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < b->n_blocks && status == DROVE_OK; i++)
+        status = b->ops->read(b, i, s, &to);
+    drove__storage_release(s);
+    return status == DROVE_OK;
+}
+
+static bool try_blocks(const char *path)
+{
+    char text[FUZZ_PATH_SIZE + 8];
+    drove_blocks *b;
+    snprintf(text, sizeof text, "rows:%s", path);
+    if (drove__blocks_open(text, &b) != DROVE_OK) return false;
+    const bool is_good = read_blocks(b);
+    drove__blocks_close(b);
+    return is_good;
+}
+
+/* Written and read back, they are the same rows. */
+static void check_copy(const drove_data *train)
+{
+    char spec[FUZZ_PATH_SIZE];
+    drove_data *again, *none;
+    uint64_t sum, sum_again;
+    snprintf(spec, sizeof spec, "rows:%s/copy.rows", fuzz_folder());
+    unlink(strchr(spec, ':') + 1); /* nothing is overwritten */
+    if (drove_data_convert(train, spec) != DROVE_OK) abort();
+    if (drove_data_open(spec, NULL, 1, &again, &none) != DROVE_OK) abort();
+    if (drove__data_fingerprint(train->storage, &sum) != DROVE_OK) abort();
+    if (drove__data_fingerprint(again->storage, &sum_again) != DROVE_OK) abort();
+    if (again->n_rows != train->n_rows || sum != sum_again) abort();
+    drove_data_destroy(again);
+}
+
+static void use(const char *path)
+{
+    char spec[FUZZ_PATH_SIZE + 8];
+    drove_data *train, *held_out;
+    const bool by_blocks = try_blocks(path);
+    snprintf(spec, sizeof spec, "rows:%s", path);
+    if (!fuzz_try(spec, NULL, &train, &held_out)) return;
+    if (!by_blocks) abort(); /* what is whole can be read by blocks */
+    fuzz_look(train);
+    check_copy(train);
+    drove_data_destroy(train);
+    fuzz_open(spec);
+}
+
+static const drove_rows_section order[] = {DROVE_ROWS_X,     DROVE_ROWS_START,  DROVE_ROWS_INDEX,
+                                           DROVE_ROWS_VALUE, DROVE_ROWS_TARGET, DROVE_ROWS_LABEL,
+                                           DROVE_ROWS_WEIGHT};
+
+/* Puts the 16 digits of a hash at `at`. */
+static void put_hash(char *at, uint64_t hash)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    memcpy(at, digits, 16);
+}
+
+static void hash_block(const uint8_t *data, size_t size_bytes, const drove_blocks *b, size_t block,
+                       const drove_rows_entry *entry, char *behind)
+{
+    drove_rows_layout lay;
+    uint64_t hash = 0, value_hash = 0;
+    if (!drove__rows_lay_out(b->shape, drove__blocks_rows(b, block), entry->n_stored,
+                             entry->n_labels, &lay))
+        return;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const uint64_t at = entry->offset + lay.at[order[i]], n = lay.bytes[order[i]];
+        uint64_t *sum = order[i] == DROVE_ROWS_VALUE ? &value_hash : &hash;
+        if (n == 0) continue;
+        if (at > size_bytes || n > size_bytes - at) return;
+        *sum = drove__hash(*sum, data + at, (size_t)n);
+    }
+    /* behind: ..."0123456789abcdef","0123456789abcdef"] */
+    if (behind[-1] != ']' || behind[-2] != '"' || behind[-19] != '"') return;
+    put_hash(behind - 18, value_hash);
+    if (behind[-20] == ',' && behind[-21] == '"') put_hash(behind - 37, hash);
+}
+
+/* The hash of the description, if the end of the file gives its place. */
+static bool hash_description(uint8_t *data, size_t size_bytes, uint64_t facts[3])
+{
+    if (size_bytes < DROVE_ROWS_MAGIC_SIZE + END) return false;
+    memcpy(facts, data + size_bytes - END, 3 * sizeof *facts);
+    if (facts[0] > size_bytes - END || facts[1] > size_bytes - END - facts[0]) return false;
+    facts[2] = drove__hash(0, data + facts[0], (size_t)facts[1]);
+    memcpy(data + size_bytes - END, facts, 3 * sizeof *facts);
+    return true;
+}
+
+static void hash_blocks(uint8_t *data, size_t size_bytes, const uint64_t facts[3], const char *path)
+{
+    char text[FUZZ_PATH_SIZE + 8];
+    char *description = (char *)data + facts[0];
+    drove_rows_list list;
+    drove_rows_entry entry;
+    drove_blocks *b;
+    snprintf(text, sizeof text, "rows:%s", path);
+    if (drove__blocks_open(text, &b) != DROVE_OK) return;
+    if (!drove__rows_list_find(description, (size_t)facts[1], &list)) abort(); /* it was opened */
+    for (size_t i = 0; i < b->n_blocks && drove__rows_list_next(&list, &entry); i++)
+        hash_block(data, size_bytes, b, i, &entry, description + (list.at - description));
+    drove__blocks_close(b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
+{
+    char path[FUZZ_PATH_SIZE];
+    uint64_t facts[3];
+    snprintf(path, sizeof path, "%s/input.rows", fuzz_folder());
+    fuzz_write(path, data, size_bytes);
+    use(path);
+    uint8_t *copy = malloc(size_bytes + 1);
+    if (copy == NULL) abort();
+    memcpy(copy, data, size_bytes);
+    if (hash_description(copy, size_bytes, facts)) {
+        fuzz_write(path, copy, size_bytes);
+        hash_blocks(copy, size_bytes, facts, path);
+        if (hash_description(copy, size_bytes, facts)) {
+            fuzz_write(path, copy, size_bytes);
+            use(path);
+        }
+    }
+    free(copy);
+    return 0;
+}
