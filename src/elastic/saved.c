@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_COUNT ((uint64_t)1 << 62)
+
 static drove_tensor floats(const char *name, unsigned worker, size_t n, const float *bytes)
 {
     drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = bytes};
@@ -113,6 +115,12 @@ static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_s
     size_t n = (size_t)s->n_workers * DROVE_ELASTIC_PROGRESS;
     DROVE_TRY(drove__safetensors_want(st, "elastic.progress", DROVE_T_U64, n, &bytes));
     memcpy(e->progress, bytes, n * sizeof *e->progress);
+    for (size_t i = 0; i < n; i++) {
+        if (e->progress[i] > MOST_COUNT)
+            return drove__fail(
+                DROVE_E_DATA, "tensor \"elastic.progress\": expected counts up to 2^62, found %llu",
+                (unsigned long long)e->progress[i]);
+    }
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (drove__transport_is_here(e->transport, i)) DROVE_TRY(read_worker(e, s, st, i));
     }

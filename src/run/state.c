@@ -22,6 +22,8 @@
 /* The same without checksums. */
 #define STATE_FORMAT_5 "drove-state-5"
 
+#define MOST_COUNT ((uint64_t)1 << 62)
+
 enum {
     N_COUNTERS = 8,
     N_STANDING_HEAD = 17,
@@ -430,6 +432,17 @@ static drove_status check_examples(const drove_run *run, uint64_t n_saved)
                        (unsigned long long)n_saved, run->n_train_whole);
 }
 
+/* A count so large can be no sum of others any more. */
+static drove_status check_counts(const char *name, const uint64_t *count, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (count[i] <= MOST_COUNT) continue;
+        return drove__fail(DROVE_E_DATA, "tensor \"%s\": expected counts up to 2^62, found %llu",
+                           name, (unsigned long long)count[i]);
+    }
+    return DROVE_OK;
+}
+
 static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i,
                                 bool is_same)
 {
@@ -440,6 +453,7 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     snprintf(name, sizeof name, "worker.%u.trace", i);
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
     memcpy(trace, bytes, sizeof trace);
+    DROVE_TRY(check_counts(name, trace, N_TRACE + N_STALENESS));
     add_trace(w, trace);
     if (is_same || w->optim.state[0] == NULL) w->optim.t = trace[6];
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
@@ -539,6 +553,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(check_data(run, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
+    DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
     DROVE_TRY(check_workers(run, counters[6]));
     DROVE_TRY(check_examples(run, counters[7]));
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
