@@ -49,7 +49,8 @@ if(DROVE_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "DROVE_FUZZ needs clang (Debian: clang, libclang-rt-14-dev): -DCMAKE_C_COMPILER=clang")
   endif()
-  target_compile_options(drove_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_options(drove_flags INTERFACE -fsanitize=fuzzer-no-link,float-cast-overflow
+    -fno-sanitize-recover=float-cast-overflow)
 endif()
 
 # Which lines ran, by clang: scripts/fuzz --coverage.

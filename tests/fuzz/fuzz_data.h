@@ -88,6 +88,53 @@ static inline void fuzz_open(const char *spec)
     drove_data_destroy(held_out);
 }
 
+enum { FUZZ_KEYS_SIZE = 160 };
+
+/* Takes a line "?key=value&..." from [*at, end); false: none stands there. */
+static inline bool fuzz_take_keys(const uint8_t **at, const uint8_t *end, char keys[FUZZ_KEYS_SIZE])
+{
+    const uint8_t *line_end = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
+    if (line_end == NULL || **at != '?' || line_end - *at >= FUZZ_KEYS_SIZE) return false;
+    memcpy(keys, *at, (size_t)(line_end - *at));
+    keys[line_end - *at] = '\0';
+    if (strlen(keys) != (size_t)(line_end - *at)) return false;
+    *at = line_end + 1;
+    return true;
+}
+
+/* An input that begins with a line "?key=value&..." is a file with these keys; a line "----" ends
+ * it, and a second file follows, with keys of its own or the same, which is read as test data of
+ * the first: its columns and classes are matched.  Returns false for any other input. */
+static inline bool fuzz_open_keyed(const char *format, const uint8_t *data, size_t size_bytes)
+{
+    static const char separator[] = "----\n";
+    char              path[2][64], keys[2][FUZZ_KEYS_SIZE], spec[2][300];
+    int               fd[2];
+    drove_data       *train, *held_out;
+    const uint8_t    *first = data, *end = data + size_bytes;
+    if (!fuzz_take_keys(&first, end, keys[0])) return false;
+    const uint8_t *cut = memmem(first, (size_t)(end - first), separator, sizeof separator - 1);
+    const uint8_t *second = cut != NULL ? cut + sizeof separator - 1 : end;
+    if (cut == NULL) cut = end;
+    if (!fuzz_take_keys(&second, end, keys[1])) strcpy(keys[1], keys[0]);
+    fuzz_file(first, (size_t)(cut - first), &fd[0], path[0]);
+    fuzz_file(second, (size_t)(end - second), &fd[1], path[1]);
+    for (int i = 0; i < 2; i++)
+        snprintf(spec[i], sizeof spec[i], "%s:%s%s", format, path[i], keys[i]);
+    if (fuzz_try(spec[0], NULL, &train, &held_out)) {
+        fuzz_look(train);
+        drove_data_destroy(train);
+    }
+    if (second < end && fuzz_try(spec[0], spec[1], &train, &held_out)) {
+        fuzz_look(held_out);
+        drove_data_destroy(train);
+        drove_data_destroy(held_out);
+    }
+    close(fd[0]);
+    close(fd[1]);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 
 #endif

@@ -2,6 +2,7 @@
  * read the same a second time, and a half line at its end is gone.
  */
 #include "study/trial.h"
+#include "trace/trace.h"
 
 #include "fuzz_folder.h"
 #include "fuzz_text.h"
@@ -57,5 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     drove_trials_bench *b;
     if (drove__trials_open(&opt, &b) != DROVE_OK) fuzz_check_refusal(DROVE_E_EXISTS);
     drove__trials_close(b);
+    drove_jsonl *log;
+    if (drove__jsonl_open(fuzz_folder(), &log) == DROVE_OK || log != NULL) abort(); /* no file */
     return 0;
 }

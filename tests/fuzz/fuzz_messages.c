@@ -1,14 +1,15 @@
 /* tests/fuzz/fuzz_messages.c - messages between ranks: one rank's transport on a wire whose other
  * ends say whatever the input has.
  *
- * The first byte chooses rank, number of ranks and length of the exchanges, the second the kinds.
- * Then each message that the rank waits for takes a byte: the message that a peer of the same
- * version would send, one with some bytes changed, a short or a foreign one, or none yet.  With the
- * end of the input the wire fails.  An exchange succeeds or ends with a text, and never writes
- * outside its memory; what arrived unchanged is what the exchange gives.
+ * The first byte chooses the number of ranks, the rank and whether there is a centre; then a byte
+ * each chooses an exchange.  Each message that the rank waits for takes a byte: the message that a
+ * peer of the same version would send, one with some bytes changed, a short or a foreign one, or
+ * none yet.  With the end of the input the wire fails.  An exchange succeeds or ends with a text,
+ * and never writes outside its memory; what arrived unchanged is what the exchange gives.
  */
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "cluster/codec.h"
 #include "cluster/messages.h"
 #include "cluster/request.h"
 
@@ -16,7 +17,14 @@
 
 #include <stdio.h>
 
-enum { N_SHORT = 12, N_LONG = 5000, PIECE = 4096, N_MOST_NONE = 64, MOST_EXCHANGES = 6 };
+enum {
+    N_SHORT = 12,
+    N_LONG = 5000,
+    PIECE = 4096,
+    N_MOST_NONE = 64,
+    MOST_EXCHANGES = 6,
+    RANKS_MOST = 16
+};
 
 typedef struct pending { /* a message that is sent or awaited; from malloc */
     struct pending *next;
@@ -33,8 +41,9 @@ typedef struct fake { /* the wire */
     messages *m;
     pending *open;
     unsigned n_none;
-    bool has_changed; /* a message was not the right one */
-    char host[3][DROVE_WIRE_NAME_SIZE];
+    bool has_changed;   /* a message was not the right one */
+    drove_codec *codec; /* of an exchange that failed */
+    char host[RANKS_MOST][DROVE_WIRE_NAME_SIZE];
 } fake;
 
 static uint8_t next_byte(fake *f)
@@ -230,7 +239,7 @@ static const drove_wire_ops fake_ops = {.version = DROVE_WIRE_VERSION,
 static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
 {
     (void)context;
-    if (worker > 2) abort();
+    if (worker >= RANKS_MOST) abort();
     for (size_t i = 0; i < n; i++) message[i] += 1.0f;
     number[0] += 1.0f;
 }
@@ -246,6 +255,20 @@ static void check_result(const fake *f, const drove_exchange *x)
     }
 }
 
+/* Of this length and rank, in 8 bits. */
+static drove_codec *make_codec(const fake *f, size_t n)
+{
+    drove_codec *codec;
+    const drove_codec_options opt = {.bits = 8,
+                                     .n = n,
+                                     .n_workers = f->wire.n_ranks,
+                                     .worker = f->wire.rank,
+                                     .seed = 1,
+                                     .kernels = f->m->base.kernels};
+    if (drove__codec_create(&opt, &codec) != DROVE_OK) abort();
+    return codec;
+}
+
 static bool exchange(fake *f, drove_transport *t, uint8_t what, float *in, float *out)
 {
     const unsigned rank = f->wire.rank, n_ranks = f->wire.n_ranks;
@@ -257,7 +280,13 @@ static bool exchange(fake *f, drove_transport *t, uint8_t what, float *in, float
                         .n = what / 14 % 2 == 0 ? N_SHORT : N_LONG};
     if (what >= 128 && x.kind != DROVE_SEND && x.kind != DROVE_RECEIVE) x.peer = rank;
     if (x.kind == DROVE_BARRIER) x.n = 0;
+    if (what >= 128 && x.kind == DROVE_ALL_REDUCE) x.codec = make_codec(f, x.n);
     const drove_status status = drove__exchange(t, rank, &x, NULL);
+    f->codec = x.codec; /* in use until the transport has ended, if the exchange failed */
+    if (status == DROVE_OK) {
+        drove__codec_destroy(x.codec);
+        f->codec = NULL;
+    }
     if (status == DROVE_OK) {
         check_result(f, &x);
         return true;
@@ -269,7 +298,7 @@ static bool exchange(fake *f, drove_transport *t, uint8_t what, float *in, float
 /* A gather of 8 bytes of each rank. */
 static void gather(fake *f, drove_transport *t)
 {
-    uint64_t all[3] = {0}, mine = 0x0123456789abcdef;
+    uint64_t all[RANKS_MOST] = {0}, mine = 0x0123456789abcdef;
     if (t->ops->gather(t, &mine, sizeof mine, all) != DROVE_OK) {
         if (drove_error_text()[0] == '\0') abort();
         return;
@@ -279,6 +308,7 @@ static void gather(fake *f, drove_transport *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
+    static const unsigned counts[] = {2, 3, 4, RANKS_MOST};
     static drovek_table kernels;
     static float in[N_LONG], out[N_LONG];
     fake f = {.input = data, .end = data + size_bytes};
@@ -288,12 +318,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (kernels.isa == NULL && drovek_select(&kernels, 0, NULL) != DROVE_OK) abort();
     const uint8_t first = next_byte(&f);
     f.wire = (drove_wire){.ops = &fake_ops,
-                          .n_ranks = 2 + first % 2,
-                          .rank = first / 2 % (2 + first % 2),
+                          .n_ranks = counts[first % 4],
+                          .rank = first / 4 % counts[first % 4],
                           .takes_threads = true,
                           .host = f.host,
                           .impl = &f};
-    for (unsigned i = 0; i < 3; i++) snprintf(f.host[i], sizeof f.host[i], "host%u", i);
+    for (unsigned i = 0; i < RANKS_MOST; i++) snprintf(f.host[i], sizeof f.host[i], "host%u", i);
     if (drove__transport_messages(&f.wire, &kernels, &opt, &t) != DROVE_OK) abort();
     f.m = messages_of(t);
     if (first >= 128 && t->ops->host(t, &centre, N_LONG) != DROVE_OK) abort();
@@ -305,6 +335,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     }
     if (is_good) gather(&f, t);
     t->ops->destroy(t);
+    drove__codec_destroy(f.codec);
     while (f.open != NULL) { /* receives that a transport that has not failed leaves posted */
         pending *p = f.open;
         f.open = p->next;

@@ -95,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     char path[64], other[64], spec[160];
     int fd;
     drove_safetensors st;
+    if (fuzz_open_keyed("quant", data, size_bytes)) return 0;
     fuzz_file(data, size_bytes, &fd, path);
     snprintf(spec, sizeof spec, "quant:%s", path);
     use(spec);

@@ -74,6 +74,21 @@ static void check_skip(const char *path, const content *c)
     drove__reader_close(r);
 }
 
+/* Of a plain file any part can be read by itself. */
+static void check_at(const char *path, const content *c)
+{
+    char part[7];
+    drove_reader *r;
+    size_t n;
+    const size_t at = c->n / 3, most = c->n - at < sizeof part ? c->n - at : sizeof part;
+    if (drove__reader_open(path, &r) != DROVE_OK) abort();
+    if (drove__reader_is_regular(r)) {
+        if (drove__reader_read_at(r, at, part, sizeof part, &n) != DROVE_OK || n != most) abort();
+        if (memcmp(part, c->bytes + at, n) != 0) abort();
+    }
+    drove__reader_close(r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     memory_file file;
@@ -87,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (memcmp(whole.bytes, parts.bytes, whole.n < parts.n ? whole.n : parts.n) != 0) abort();
     if (parts.n > 0) check_lines(file.path, &parts);
     if (parts.status == DROVE_OK && parts.n > 1 && parts.n < MOST) check_skip(file.path, &parts);
+    if (parts.status == DROVE_OK && parts.n < MOST) check_at(file.path, &parts);
     if (fuzz_is_ok(drove__file_load(file.path, MOST - 1, &text, &n))) {
         if (n != whole.n || memcmp(text, whole.bytes, n) != 0 || text[n] != '\0') abort();
         free(text);

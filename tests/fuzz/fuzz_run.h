@@ -13,7 +13,7 @@
 #include "fuzz_folder.h"
 #include "fuzz_text.h"
 
-enum { FUZZ_FILES_MOST = 16, FUZZ_NAME_SIZE = 64, FUZZ_N_RUNS = 4 };
+enum { FUZZ_FILES_MOST = 16, FUZZ_NAME_SIZE = 64, FUZZ_N_RUNS = 5 };
 
 typedef struct fuzz_file_bytes {
     char   name[FUZZ_NAME_SIZE];
@@ -32,14 +32,16 @@ typedef struct fuzz_run {
 
 static fuzz_run fuzz_runs[FUZZ_N_RUNS] = {
     {.setting = {{"strategy", "sequential"}, {"rule", "momentum"}, {"model", "logistic"}}},
-    {.setting = {{"strategy", "easgd"}, {"threads", "2"}, {"rule", "adam"}, {"model", "mlp:3"}}},
+    {.setting =
+         {{"strategy", "easgd-sync3"}, {"threads", "2"}, {"precision", "C8s"}, {"model", "mlp:3"}}},
     {.setting = {{"strategy", "hogwild"}, {"precision", "D8M8"}, {"model", "logistic"}}},
     {.until = "epochs=3,validation=20%",
      .setting = {{"strategy", "sequential"},
                  {"until", "epochs=2,validation=20%"},
                  {"rule", "sgd"},
                  {"schedule", "step:0.5,1"},
-                 {"model", "mlp:2"}}}};
+                 {"model", "mlp:2"}}},
+    {.setting = {{"strategy", "measgd-async"}, {"threads", "2"}, {"model", "logistic"}}}};
 
 static inline void fuzz_set(drove_options *options, const char *name, const char *value)
 {

@@ -44,6 +44,34 @@ static void check_tensor(const drove_safetensors *st, const drove_tensor *tensor
     if (drove__safetensors_find(st, tensor->name) != tensor) abort();
 }
 
+/* As it was asked for, it is there; as it was not, it is refused. */
+static void check_want(const drove_safetensors *st, const drove_tensor *t)
+{
+    const void *bytes = NULL;
+    size_t n = 1;
+    for (unsigned i = 0; i < t->rank; i++) n *= t->shape[i];
+    if (drove__safetensors_want(st, t->name, t->type, n, &bytes) != DROVE_OK) abort();
+    if (drove__safetensors_want(st, t->name, t->type, n + 1, NULL) == DROVE_OK) abort();
+    if (drove__safetensors_want(st, "none such", t->type, n, NULL) == DROVE_OK) abort();
+    if (drove__tensor_bytes(t) != n * type_bytes(t->type)) abort();
+}
+
+/* The first tensor alone is the same as in the whole file. */
+static void check_part(const char *path, const drove_safetensors *whole)
+{
+    drove_safetensors st;
+    const char *const name[] = {whole->tensor[0].name};
+    if (drove__safetensors_open(path, name, 1, &st) != DROVE_OK) {
+        if (drove_error_text()[0] == '\0') abort(); /* a compressed file */
+        return;
+    }
+    const drove_tensor *t = drove__safetensors_find(&st, name[0]);
+    const size_t n = t != NULL ? drove__tensor_bytes(t) : 1;
+    if (t == NULL || n != drove__tensor_bytes(&whole->tensor[0])) abort();
+    if (n > 0 && memcmp(t->bytes, whole->tensor[0].bytes, n) != 0) abort();
+    drove__safetensors_fini(&st);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
@@ -51,7 +79,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     memory_file_init(&file, data, size_bytes);
     drove_safetensors st;
     if (drove__safetensors_load(file.path, &st) == DROVE_OK) {
-        for (size_t i = 0; i < st.n_tensors; i++) check_tensor(&st, &st.tensor[i]);
+        for (size_t i = 0; i < st.n_tensors; i++) {
+            check_tensor(&st, &st.tensor[i]);
+            check_want(&st, &st.tensor[i]);
+        }
+        if (st.n_tensors > 0) check_part(file.path, &st);
         for (size_t i = 0; i < st.n_meta; i++) {
             if (drove__safetensors_meta(&st, st.meta_key[i]) == NULL) abort();
         }

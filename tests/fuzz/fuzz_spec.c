@@ -25,7 +25,24 @@ static void check_spec(const char *text)
         if (value == NULL || strcmp(value, spec.value[i]) != 0) abort();
     }
     static const char *const known[] = {"scale", "split", NULL};
+    static const char *const words[] = {"none", "unit"};
+    uint64_t whole = 7;
+    double real = 7.0;
+    unsigned index = 0;
     (void)drove__spec_check(&spec, 2, known);
+    (void)drove__spec_check(&spec, 2, NULL);
+    if (drove__spec_u64(&spec, "scale", 1, 9, &whole) == DROVE_OK && (whole < 1 || whole > 9))
+        abort();
+    if (drove__spec_real(&spec, "split", 0.0, 7.0, &real) == DROVE_OK &&
+        !(real >= 0.0 && real <= 7.0))
+        abort();
+    if (drove__spec_word(&spec, "scale", words, 2, &index) == DROVE_OK && index > 1) abort();
+    if (drove__spec_arg_u64(&spec, 0, 1, 9, &whole) == DROVE_OK && (whole < 1 || whole > 9))
+        abort();
+    if (drove__spec_arg_real(&spec, 1, 0.0, 7.0, &real) == DROVE_OK &&
+        !(real >= 0.0 && real <= 7.0))
+        abort();
+    (void)drove__fail_unknown("word", spec.name, words, 2);
     drove__spec_fini(&spec);
 }
 

@@ -14,6 +14,7 @@ static bool has(const uint8_t *data, size_t size_bytes, const char *word)
 
 static unsigned kind_of(const uint8_t *data, size_t size_bytes)
 {
+    if (has(data, size_bytes, "measgd")) return 4;
     if (has(data, size_bytes, "easgd")) return 1;
     if (has(data, size_bytes, "D8M8")) return 2;
     return has(data, size_bytes, "mlp:2") ? 3 : 0;

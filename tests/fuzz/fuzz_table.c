@@ -5,6 +5,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     char path[64], spec[128];
     int fd;
+    if (fuzz_open_keyed("table", data, size_bytes)) return 0;
     fuzz_file(data, size_bytes, &fd, path);
     snprintf(spec, sizeof spec, "table:%s", path);
     fuzz_open(spec);

@@ -86,14 +86,12 @@ static void check_rest(const char *text)
         abort();
 }
 
-/* Of a data set with the classes 0, 1 and 2. */
-static void check_weights(const char *text)
+/* Of data with examples of all classes, and of some. */
+static void check_weights(const char *text, const char *spec, drove_data **data)
 {
-    static drove_data *data;
     drove_data *view, *test;
-    if (data == NULL && drove_data_open("synth:digits?n=20", NULL, 1, &data, &test) != DROVE_OK)
-        abort();
-    if (drove__data_view(data, &view) != DROVE_OK) abort();
+    if (*data == NULL && drove_data_open(spec, NULL, 1, data, &test) != DROVE_OK) abort();
+    if (drove__data_view(*data, &view) != DROVE_OK) abort();
     if (fuzz_is_ok(drove__weights_of_classes(view, text)) && *text != '\0') {
         for (size_t i = 0; i < view->storage->n_classes; i++)
             if (!(view->class_weight[i] >= 0.0f) || !isfinite(view->class_weight[i])) abort();
@@ -114,6 +112,7 @@ static void check_plain(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
+    static drove_data *all, *some;
     drove_spec spec;
     drove_pictures_options pictures;
     char *text = fuzz_text(data, size_bytes);
@@ -122,7 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     check_until(text);
     check_precision(text);
     check_rest(text);
-    check_weights(text);
+    check_weights(text, "synth:digits?n=50", &all);
+    check_weights(text, "synth:digits?n=3", &some);
     check_plain(text);
     if (fuzz_is_ok(drove__spec_parse(text, &spec))) {
         fuzz_is_ok(drove__pictures_parse(&spec, &pictures));
