@@ -67,7 +67,7 @@ static inline void fuzz_look(const drove_data *data)
 static inline void fuzz_open(const char *spec)
 {
     drove_data *train, *held_out;
-    char        scaled[256];
+    char        scaled[1024];
     if (!fuzz_try(spec, NULL, &train, &held_out)) return;
     fuzz_look(train);
     bool small = train->storage->n_features < FUZZ_SCALED_FEATURES_MOST;

@@ -2,6 +2,7 @@
  * written as a text that reads back as the same value.
  */
 #include "base/json.h"
+#include "table/content.h"
 
 #include "fuzz_text.h"
 
@@ -22,11 +23,20 @@ static void check(const char *text, size_t n, size_t flags)
     free(printed);
 }
 
+/* What is UTF-8: the same by both implementations. */
+static void check_utf8(const char *text, size_t n)
+{
+    json_t *value = json_stringn(text, n);
+    if (drove__is_utf8(text, n) != (value != NULL)) abort();
+    json_decref(value);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     char *text = fuzz_text(data, size_bytes);
     check(text, size_bytes, 0);
     check(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY);
+    check_utf8(text, size_bytes);
     free(text);
     return 0;
 }

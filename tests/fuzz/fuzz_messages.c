@@ -314,7 +314,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     fake f = {.input = data, .end = data + size_bytes};
     drove_transport *t;
     const drove_messages_options opt = {.timeout_s = 1.0, .piece_bytes = PIECE};
-    const drove_centre centre = {.serve = serve, .is_exclusive = true};
+    const drove_centre server = {.serve = serve, .is_exclusive = true};
     if (kernels.isa == NULL && drovek_select(&kernels, 0, NULL) != DROVE_OK) abort();
     const uint8_t first = next_byte(&f);
     f.wire = (drove_wire){.ops = &fake_ops,
@@ -326,7 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     for (unsigned i = 0; i < RANKS_MOST; i++) snprintf(f.host[i], sizeof f.host[i], "host%u", i);
     if (drove__transport_messages(&f.wire, &kernels, &opt, &t) != DROVE_OK) abort();
     f.m = messages_of(t);
-    if (first >= 128 && t->ops->host(t, &centre, N_LONG) != DROVE_OK) abort();
+    if (first >= 128 && t->ops->host(t, &server, N_LONG) != DROVE_OK) abort();
     bool is_good = true;
     for (int i = 0; i < MOST_EXCHANGES && is_good && f.input < f.end; i++) {
         const uint8_t what = next_byte(&f);

@@ -3,7 +3,8 @@
  *
  * Files of two-file formats are read beside a good other half of three rows: IDX files called
  * labels-* and NPY files called targets-* as labels, all others as examples.  A file called
- * found-* came from a fuzzer: it has no line here and may be refused with any text of one line.
+ * found-* came from a fuzzer: it has no line here and may be refused with any text of one line.  A
+ * file called keyed_* begins with keys for the fuzz target (tests/fuzz/fuzz_data.h), and has none.
  * Every other file of the folders must have one.
  */
 #include "support.h"
@@ -68,6 +69,10 @@ static const corpus_file files[] = {
     {"libsvm", "no-newline-at-end", DROVE_OK, ""},
     {"libsvm", "long-digits", DROVE_E_DATA, "finite"},
     {"libsvm", "long-fraction", DROVE_OK, ""},
+    {"libsvm", "many_labels.svm", DROVE_OK, ""},
+    {"libsvm", "values_whole.svm", DROVE_OK, ""},
+    {"libsvm", "hash.svm", DROVE_OK, ""},
+    {"libsvm", "not_last.svm", DROVE_OK, ""},
     {"csv", "good", DROVE_OK, ""},
     {"csv", "good-header", DROVE_OK, ""},
     {"csv", "good-quoted", DROVE_OK, ""},
@@ -211,6 +216,13 @@ static const corpus_file files[] = {
     {"npz", "no-targets", DROVE_E_DATA, "targets called y, Y"},
     {"npz", "fewer-targets", DROVE_E_DATA, "y.npy: expected 3 targets"},
     {"npz", "word-targets", DROVE_E_DATA, "y.npy: byte 21 of its NPY header"},
+    {"npz", "stored.npz", DROVE_OK, ""},
+    {"npz", "section_beyond.npz", DROVE_OK, ""}, /* that of a member that is not read */
+    {"npz", "bad_crc.npz", DROVE_E_DATA, "x_train.npy: damaged: expected CRC-32"},
+    {"npz", "bad_end64.npz", DROVE_E_DATA, "byte 0: expected the zip64 end"},
+    {"npz", "bad_local.npz", DROVE_E_DATA, "byte 0: expected a member's header"},
+    {"npz", "more_than_packed.npz", DROVE_E_DATA, "declares 1000000000 bytes"},
+    {"npz", "nul_name.npz", DROVE_E_DATA, "entry 4: expected a name without zero bytes"},
     {"webdataset", "good-ustar", DROVE_OK, ""},
     {"webdataset", "good-pax", DROVE_OK, ""},
     {"webdataset", "good-gnu", DROVE_OK, ""},
@@ -239,6 +251,12 @@ static const corpus_file files[] = {
     {"webdataset", "json-array", DROVE_E_DATA, "called label, cls or class"},
     {"webdataset", "bad-image", DROVE_E_DATA, "a.png: expected a PNG or JPEG file"},
     {"webdataset", "other-size", DROVE_E_SHAPE, "found 16x32"},
+    {"webdataset", "pax_size.tar", DROVE_OK, ""},
+    {"webdataset", "global.tar", DROVE_OK, ""},
+    {"webdataset", "long_link.tar", DROVE_OK, ""},
+    {"webdataset", "pax_size_bad.tar", DROVE_E_DATA, "a size in a pax record"},
+    {"webdataset", "truncated_name.tar", DROVE_E_DATA, "ends at byte 900"},
+    {"webdataset", "range.tar", DROVE_E_DATA, "truncated tar archive"},
     {"cifar10", "good.gz", DROVE_OK, ""},
     {"cifar10", "good-one", DROVE_OK, ""},
     {"cifar10", "empty", DROVE_E_DATA, "empty"},
@@ -329,6 +347,7 @@ static void test_every_file_is_listed(void **state)
         assert_non_null(stream);
         for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
             if (entry->d_name[0] == '.' || strncmp(entry->d_name, "found-", 6) == 0) continue;
+            if (strncmp(entry->d_name, "keyed_", 6) == 0) continue;
             if (!is_listed(formats[i], entry->d_name))
                 fail_msg("%s/%s is not in the table", folder, entry->d_name);
         }

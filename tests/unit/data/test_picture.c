@@ -26,6 +26,7 @@ static const broken files[] = {
     {"wrong-crc.png", "damaged PNG image"},
     {"huge.png", "60000 x 60000 pixels, more than 81 bytes can hold"},
     {"wide.png", "damaged PNG image"},
+    {"large.png", "70000 x 70000 pixels, more than"},
     {"no-pixel.png", "damaged PNG image"},
     {"taller.png", "damaged PNG image"},
     {"bad-depth.png", "invalid bit depth"},
