@@ -79,11 +79,15 @@ drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *o
 
 /* ---- cores ---- */
 
+/* Room doubles: it is full where the number is 0 or a power of two. */
 static drove_status add_processor(drove_workers_entry *g, int pu)
 {
-    int *grown = drove__grow(g->pu, g->n_threads + 1, sizeof *grown);
-    if (grown == NULL) return drove__fail_nomem("processors of a worker", g->n_threads + 1);
-    g->pu = grown;
+    const size_t n = g->n_threads;
+    if ((n & (n - 1)) == 0) {
+        int *grown = drove__grow(g->pu, n > 0 ? 2 * n : 1, sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("processors of a worker", n * sizeof *grown);
+        g->pu = grown;
+    }
     g->pu[g->n_threads++] = pu;
     return DROVE_OK;
 }
