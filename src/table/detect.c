@@ -108,14 +108,15 @@ typedef struct below {
     bool has_values; /* below a word are values alone, so the word is a name */
 } below;
 
-/* Adds one record to the counts of the columns. */
+/* Adds one record to the counts of the n columns; behind a broken cell of the first record there
+ * are none. */
 static void look_below(const drove_dialect *d, const char *first, const char *first_end,
-                       const char *start, const char *end, size_t *n_values, size_t *n_words,
-                       bool *recurs)
+                       const char *start, const char *end, size_t n, size_t *n_values,
+                       size_t *n_words, bool *recurs)
 {
     drove_cell name, cell;
     bool more = true;
-    for (size_t i = 0; more; i++) {
+    for (size_t i = 0; more && i < n; i++) {
         more = drove__cell_next(d, &first, first_end, &name);
         more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
         if (drove__cell_is_missing(name.text, name.length)) {
@@ -140,7 +141,7 @@ static below compare_below(const drove_content *content, const drove_dialect *d,
     if (n_values == NULL) return b;
     for (size_t i = 0; i < RECORDS_SEEN; i++) {
         if (!drove__record_next(d, &rows, content->end, &start, &end)) break;
-        look_below(d, first, first_end, start, end, n_values, n_values + n, &b.recurs);
+        look_below(d, first, first_end, start, end, n, n_values, n_values + n, &b.recurs);
     }
     for (size_t i = 0; i < n; i++) b.has_values |= n_values[i] > 0 && n_values[n + i] == 0;
     free(n_values);
