@@ -61,6 +61,8 @@ drove_status drove__ranks_describe(const drove_run *run, drove_source_worker *wo
 /* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
  * Errors: DROVE_E_SYSTEM. */
 drove_status drove__ranks_parked(drove_run *run);
+/* The traces are those of all, as saved or as heard: what comes from now on is ahead of them. */
+void drove__ranks_standing(drove_run *run);
 /* While the workers train: examples that those of other ranks are likely to have done since they
  * were parked: as many each as the one here. */
 uint64_t drove__ranks_ahead(const drove_run *run);

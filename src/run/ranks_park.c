@@ -69,6 +69,11 @@ static uint64_t examples_here(const drove_run *run)
     return sum;
 }
 
+void drove__ranks_standing(drove_run *run)
+{
+    run->ranks.own_examples = examples_here(run);
+}
+
 /* The same of all at all ranks.  Methods whose workers go at their own pace stop at different
  * rounds: what the slower ones have not begun is left out. */
 static void hear(drove_run *run, const parked *all)
@@ -90,7 +95,7 @@ static void hear(drove_run *run, const parked *all)
     if (width > 0) next = (next + width - 1) / width * width;
     atomic_store(&run->loop->source->next, next);
     run->standing.train_ns = train_ns;
-    run->ranks.own_examples = examples_here(run);
+    drove__ranks_standing(run);
 }
 
 uint64_t drove__ranks_ahead(const drove_run *run)

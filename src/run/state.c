@@ -562,6 +562,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     memcpy(run->best, bytes, run->model->n_params * sizeof(float));
     for (unsigned i = 0; i < counters[6]; i++)
         DROVE_TRY(load_worker(run, st, i, counters[6] == run->plan.n_workers));
+    drove__ranks_standing(run);
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
     DROVE_TRY(convert_turns(run, st));

@@ -90,6 +90,11 @@ resumes() {
     ranks_for 0 -n 2 "$DROVE" train --resume fewer --until epochs=2 --quiet --json
     grep -q '"outcome": "finished"' out.txt || fail "$library: expected two ranks to go on where three were"
     rm -rf fewer
+    # Where nothing is left to do, the saved examples are all there are: others of all ranks were once guessed ahead.
+    ranks_for 0 -n 3 "$DROVE" train --resume half --quiet --json
+    awk '/^  "examples":/ { total = $2 + 0 } /^      "examples":/ { of_workers += $2 }
+        END { exit total == 0 || total != of_workers }' out.txt ||
+        fail "$library: expected the examples of all workers: $(grep '"examples"' out.txt)"
 }
 
 # A group of cores for each rank: the same as ranks without groups, whose cores make a team as well.
