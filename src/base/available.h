@@ -1,15 +1,19 @@
-/* base/available.h - memory that this process may still take. */
+/* base/available.h - memory and processors that this process may take: those of the machine, and
+ * what its control groups (base/group.h) leave of them. */
 #ifndef DROVE_BASE_AVAILABLE_H
 #define DROVE_BASE_AVAILABLE_H
 
 #include <stdint.h>
 
-/* Bytes: the system's estimate, capped by what this process's control group leaves.  If neither is
- * known, the machine's memory; 0: not even that. */
+/* Bytes that may still be taken: the system's estimate, capped by the control groups.  If neither
+ * is known, the machine's memory; 0: not even that. */
 uint64_t drove__memory_available(void);
 
-/* Bytes that the control group (version 2) with its files in this folder leaves; file pages count
- * as free.  UINT64_MAX: it has no limit, or the folder is no group's. */
-uint64_t drove__memory_left_by_group(const char *folder);
+/* Bytes that could be taken if nobody else took any; 0: not known. */
+uint64_t drove__memory_most(void);
+
+/* Processors that this process may run on, capped by the control groups' quota, rounded up; at
+ * least 1. */
+unsigned drove__processors_available(void);
 
 #endif

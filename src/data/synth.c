@@ -1,10 +1,10 @@
 /* data/synth.c - functions shared by the generators. */
 #include "data/synth.h"
 
+#include "base/available.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 /* A generator needs no file, so only the machine limits what a spec may ask for. */
 static drove_status check_memory(const drove_spec *spec, const drove_synth_size *size)
@@ -13,7 +13,7 @@ static drove_status check_memory(const drove_spec *spec, const drove_synth_size 
     double n_stored = size->x_kind == DROVE_X_CSR ? (double)size->n_stored
                                                   : (double)size->n_rows * (double)size->n_features;
     double needed = n_stored * of_stored + 12.0 * (double)size->n_rows;
-    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    double machine = (double)drove__memory_most();
     if (machine <= 0 || needed <= machine) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "%s:%s: these data need %.1f GiB, this machine has %.1f GiB",
                        spec->name, spec->arg[0], needed / (1 << 30), machine / (1 << 30));

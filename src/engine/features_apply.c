@@ -11,6 +11,7 @@
  */
 #include "engine/features.h"
 
+#include "base/available.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -18,7 +19,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BLOCK = 256, PANEL = 512 };
 
@@ -108,8 +108,8 @@ static void draw_input(const work *w, rooms *s, size_t i)
 static drove_status check_memory(const char *what, size_t rows, size_t cols)
 {
     double wanted = (double)rows * (double)cols * (double)sizeof(float);
-    double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (wanted <= there) return DROVE_OK;
+    double there = (double)drove__memory_most();
+    if (there <= 0 || wanted <= there) return DROVE_OK;
     return drove__fail(DROVE_E_NOMEM,
                        "%s: %zu x %zu numbers: expected at most the machine's memory, %.1f GB, "
                        "found %.1f GB",

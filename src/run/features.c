@@ -66,14 +66,13 @@ static drove_status apply(drove_run *run, unsigned n_threads)
 
 drove_status drove__run_features(drove_run *run)
 {
-    drove_topo_facts facts;
     char text[DROVE_FEATURES_TEXT_SIZE], line[2 * DROVE_FEATURES_TEXT_SIZE];
     DROVE_TRY(settle(run));
     if (run->features.ops == NULL) return DROVE_OK;
     if (drove__augment_is_on(&run->train->augment))
         return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
-    drove__topo_facts(run->topo, &facts);
-    unsigned n_threads = run->plan.n_workers < facts.n_pus ? run->plan.n_workers : facts.n_pus;
+    const unsigned n_pus = run->machine.n_pus;
+    unsigned n_threads = run->plan.n_workers < n_pus ? run->plan.n_workers : n_pus;
     uint64_t begin = drove__now_ns();
     drove__topo_spread_memory(run->topo, run->place,
                               run->plan.n_workers); /* the threads inherit it */

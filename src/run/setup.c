@@ -5,6 +5,7 @@
 #endif
 #include "run/run.h"
 
+#include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "engine/linear/problem.h"
@@ -36,8 +37,9 @@ static drove_status setup_machine(drove_run *run)
     DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__topo_create(NULL, &run->topo));
     drove__topo_facts(run->topo, &facts);
+    const unsigned n_granted = drove__processors_available();
     run->machine = (drove_machine){.topo = run->topo,
-                                   .n_pus = facts.n_pus,
+                                   .n_pus = facts.n_pus < n_granted ? facts.n_pus : n_granted,
                                    .is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
                                    .n_ranks = r->n,
                                    .rank = r->rank,

@@ -3,6 +3,7 @@
  * The data are read as test data of the data that the model was trained on: its scaling, its
  * number of features and its classes stand in the model file.
  */
+#include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/print.h"
@@ -51,11 +52,10 @@ static void describe(const drove_modelfile *file, drove_storage *storage, drove_
 /* The model's features of the data, by all processors. */
 static drove_status map_features(user *u)
 {
-    unsigned n_threads;
+    const unsigned n_threads = drove__processors_available();
     drove_features *map;
     drove_data *mapped = NULL;
     if (u->file.features.ops == NULL) return DROVE_OK;
-    DROVE_TRY(drove__topo_processors(&n_threads));
     DROVE_TRY(
         drove__features_create(&u->file.features, u->file.n_inputs, &u->kernels, n_threads, &map));
     drove_status status = drove__features_apply(map, u->data, n_threads, &mapped);
@@ -72,7 +72,7 @@ static drove_status plan_inference(user *u, const drove_use_options *use)
 {
     size_t rows = use->batch != 0 ? (size_t)use->batch : drove__score_rows(u->file.model, 1);
     unsigned n_threads = use->threads < UINT32_MAX ? (unsigned)use->threads : UINT32_MAX;
-    if (n_threads == 0) DROVE_TRY(drove__topo_processors(&n_threads));
+    if (n_threads == 0) n_threads = drove__processors_available();
     u->infer = (drove_infer){.model = u->file.model,
                              .kernels = &u->kernels,
                              .data = u->data,

@@ -3,9 +3,7 @@
  * Names and arguments are not checked by a second set of rules: a model, a rule and a strategy of
  * a few parameters are built from the options with the same calls as in a run, and thrown away.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* CPU_COUNT */
-#endif
+#include "base/available.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "base/status.h"
@@ -24,7 +22,6 @@
 
 #include <drove/options.h>
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,10 +159,8 @@ static drove_status check_plan(const drove_options *o, const drove_plan *plan)
 static drove_status check_method(const drove_options *o)
 {
     drove_plan plan;
-    cpu_set_t allowed;
-    int n_pus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     const unsigned n_ranks = drove__mpi_launched_ranks();
-    const drove_machine machine = {.n_pus = (unsigned)n_pus,
+    const drove_machine machine = {.n_pus = drove__processors_available(),
                                    .n_ranks = n_ranks > 0 ? n_ranks : 1,
                                    .n_local = 1};
     DROVE_TRY(check_word(o, "rule_state", "--rule-state"));

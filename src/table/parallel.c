@@ -1,11 +1,9 @@
 /* table/parallel.c - see parallel.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* CPU_COUNT */
-#endif
 #include "table/parallel.h"
 
+#include "base/available.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -25,9 +23,8 @@ typedef struct helper {
 
 unsigned drove__table_threads(void)
 {
-    cpu_set_t allowed;
-    int n = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-    return n < 1 ? 1u : n > DROVE_TABLE_THREADS_MOST ? DROVE_TABLE_THREADS_MOST : (unsigned)n;
+    unsigned n = drove__processors_available();
+    return n > DROVE_TABLE_THREADS_MOST ? DROVE_TABLE_THREADS_MOST : n;
 }
 
 static void *run(void *argument)
