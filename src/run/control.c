@@ -281,6 +281,7 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
     if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
+    DROVE_TRY(drove__ranks_ready(run));
     run->rate_examples = drove__run_examples(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__clock_now(clock);

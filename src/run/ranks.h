@@ -58,6 +58,9 @@ drove_status drove__ranks_describe(const drove_run *run, drove_source_worker *wo
 
 /* ---- ranks_park.c; by all ranks ---- */
 
+/* All ranks have come here: none trains while another, whose centre it would change, still saves.
+ * Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_ready(const drove_run *run);
 /* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
  * Errors: DROVE_E_SYSTEM. */
 drove_status drove__ranks_parked(drove_run *run);

@@ -128,6 +128,17 @@ drove_status drove__ranks_parked(drove_run *run)
     return status;
 }
 
+drove_status drove__ranks_ready(const drove_run *run)
+{
+    const unsigned n = run->ranks.n;
+    if (n <= 1) return DROVE_OK;
+    uint8_t mine = 1, *all = calloc(n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", n);
+    drove_status status = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
+    free(all);
+    return status;
+}
+
 size_t drove__ranks_part(const drove_run *run)
 {
     size_t n = (size_t)run->opt.eval_examples;
