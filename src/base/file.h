@@ -105,6 +105,10 @@ drove_status drove__writer_flush(drove_writer *w, const char **path);
 drove_status drove__writer_commit(drove_writer *w);
 void         drove__writer_abort(drove_writer *w); /* removes the temporary file; w may be NULL */
 
+/* rename(2), also where a server has done it and its answer was lost: NFS asks again then, and is
+ * told that `from` does not exist.  errno as of rename. */
+bool drove__rename(const char *from, const char *to);
+
 /* Loads a whole small file (config, headers), plain or gzip; refuses more than most_bytes
  * (DROVE_E_DATA).  Adds a NUL after *size_bytes; the caller calls free(). */
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes);

@@ -1,4 +1,7 @@
 /* base/lock.c - mutexes that processes can share, with recovery after their holder's end. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_mutex_clocklock */
+#endif
 #include "base/lock.h"
 
 #include "base/mem.h"
@@ -44,11 +47,11 @@ static int wait_for(pthread_mutex_t *lock)
         result = pthread_mutex_trylock(lock);
 #else
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until); /* the other one may be set back */
         until.tv_nsec += PATIENCE_NS;
         until.tv_sec += until.tv_nsec / SECOND_NS;
         until.tv_nsec %= SECOND_NS;
-        result = pthread_mutex_timedlock(lock, &until);
+        result = pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 #endif
     }
     return result;

@@ -227,11 +227,24 @@ static drove_status open_folder(const drove_writer *w, int *fd)
     return *fd >= 0 ? DROVE_OK : fail_to_write(w, error);
 }
 
+bool drove__rename(const char *from, const char *to)
+{
+    struct stat before, after, left;
+    bool is_known = lstat(from, &before) == 0;
+    if (rename(from, to) == 0) return true;
+    const int error = errno;
+    bool is_done = is_known && lstat(from, &left) != 0 && errno == ENOENT &&
+                   lstat(to, &after) == 0 && after.st_ino == before.st_ino &&
+                   after.st_dev == before.st_dev;
+    errno = error;
+    return is_done;
+}
+
 /* Gives the file its name, and makes that durable.  EINVAL: the file system cannot sync folders,
  * and nothing can be done. */
 static drove_status take_name(const drove_writer *w, int folder)
 {
-    if (rename(w->temporary, w->path) != 0)
+    if (!drove__rename(w->temporary, w->path))
         return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be replaced", w->path);
     if (fsync(folder) == 0 || errno == EINVAL) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno,

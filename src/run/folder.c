@@ -220,6 +220,13 @@ drove_status drove__folder_open(drove_run *run)
 
 /* ---- states ---- */
 
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 /* A second name for the file; where the file system has no such names, the only one for a while. */
 static bool name_again(const char *path, const char *again)
 {
@@ -227,8 +234,8 @@ static bool name_again(const char *path, const char *again)
     int n = snprintf(spare, sizeof spare, "%s%s%ld", again, temporary_mark, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof spare) return false;
     (void)unlink(spare);
-    if (link(path, spare) != 0) return rename(path, again) == 0;
-    bool is_done = rename(spare, again) == 0;
+    if (link(path, spare) != 0 && !is_same_file(path, spare)) return drove__rename(path, again);
+    bool is_done = drove__rename(spare, again) || is_same_file(path, again);
     (void)unlink(spare); /* two names of one file: rename has done nothing */
     return is_done;
 }
