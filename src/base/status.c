@@ -8,6 +8,8 @@
 #endif
 #include "base/status.h"
 
+#include "base/locale.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,6 +75,7 @@ int drove_status_exit(drove_status status)
 
 drove_status drove__fail(drove_status status, const char *format, ...)
 {
+    DROVE_IN_C_LOCALE;
     va_list arguments;
     va_start(arguments, format);
     set_text(format, arguments);
@@ -82,6 +85,7 @@ drove_status drove__fail(drove_status status, const char *format, ...)
 
 drove_status drove__fail_in(drove_status status, const char *format, ...)
 {
+    DROVE_IN_C_LOCALE;
     char context[DROVE_ERROR_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -114,6 +118,7 @@ drove_status drove__fail_nomem(const char *what, size_t size_bytes)
 
 drove_status drove__fail_errno(drove_status status, int error, const char *format, ...)
 {
+    DROVE_IN_C_LOCALE;
     char what[DROVE_ERROR_TEXT_SIZE];
     char reason[128];
     va_list arguments;

@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/cpu.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "report/json.h"
@@ -27,6 +28,7 @@ drove_bench_options drove_bench_options_default(void)
 drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
                                      const char *value)
 {
+    DROVE_IN_C_LOCALE;
     static const char *const names[] = {"threads", "seconds", "bytes", "out"};
     unsigned n_threads;
     if (strcmp(name, "threads") == 0) {
@@ -115,6 +117,7 @@ static drove_status write_result(const drove_bench_ops *ops, const json_t *resul
 drove_status drove_bench(const char *name, const drove_bench_options *options, int as_json,
                          FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     drove_bench_options o = options != NULL ? *options : drove_bench_options_default();
     const drove_bench_ops *ops = NULL;
     drove_topo *topo = NULL;

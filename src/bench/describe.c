@@ -1,5 +1,6 @@
 /* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
 #include "base/json.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "bench/info.h"
 #include "model/graph_keys.h"
@@ -17,6 +18,7 @@ typedef struct description {
 
 drove_status drove_input_shape_set(drove_input_shape *out, const char *input, const char *classes)
 {
+    DROVE_IN_C_LOCALE;
     enum { MOST_SIDE = 1 << 24 };
     uint64_t side[3] = {0, 1, 1}, n_classes = 0;
     char part[32];
@@ -171,6 +173,7 @@ static drove_status print_json(const description *d, FILE *stream)
 drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
                             int as_json, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     description d = {0};
     drove_status status = describe(options, shape, &d);
     if (status == DROVE_OK) status = as_json ? print_json(&d, stream) : print_text(&d, stream);

@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/topo.h"
 #include "kernel/kernel.h"
@@ -242,6 +243,7 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
 
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     machine_facts m;
     drove_options defaults = drove_options_default();
     drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);

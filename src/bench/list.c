@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/json.h"
+#include "base/locale.h"
 #include "base/spec.h"
 #include "bench/combinations.h"
 #include "run/registry.h"
@@ -119,6 +120,7 @@ static drove_status print_text(const char *kind, FILE *stream)
 
 drove_status drove_list(const char *kind, int as_json, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     DROVE_TRY(check_kind(kind));
     if (kind != NULL && strcmp(kind, own[1].name) == 0)
         return drove__combinations_print(as_json, stream);

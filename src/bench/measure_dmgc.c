@@ -2,6 +2,7 @@
 #include "bench/measure.h"
 
 #include "base/cpu.h"
+#include "base/locale.h"
 #include "base/prefetch.h"
 #include "engine/linear/precision.h"
 #include "engine/linear/rounding.h"
@@ -40,6 +41,7 @@ static drove_status set_text(const char **option, const char *value)
 drove_status drove_measure_options_set(drove_measure_options *options, const char *name,
                                        const char *value)
 {
+    DROVE_IN_C_LOCALE;
     static const char *const names[] = {"strategy", "rounding", "isa",  "batch",
                                         "prefetch", "seconds",  "bytes"};
     if (strcmp(name, "strategy") == 0) return set_text(&options->strategy, value);
@@ -199,6 +201,7 @@ static void report(const job *j, const drove_measured *m, drove_prefetch_state h
 drove_status drove_dmgc_measure(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 const drove_measure_options *options, drove_measurement *out)
 {
+    DROVE_IN_C_LOCALE;
     drove_measure_options o = options != NULL ? *options : drove_measure_options_default();
     job j = {.opt = &o, .setting = setting};
     drove_measured measured;

@@ -1,6 +1,7 @@
 /* data/info.c - facts of a data set, and its description for people. */
 #include "data/data.h"
 
+#include "base/locale.h"
 #include "base/print.h"
 #include "data/quant.h"
 #include "data/scale.h"
@@ -254,6 +255,7 @@ static void print_weights(const drove_data *data, FILE *stream)
 
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     drove_data_facts facts;
     drove_data_describe(data, &facts);
     fprintf(stream, "rows      %zu\nfeatures  %zu", facts.n_rows, facts.n_features);

@@ -2,6 +2,7 @@
  * converts them. */
 #include "data/data.h"
 
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/formats.h"
@@ -431,6 +432,7 @@ static drove_status set_origins(const char *spec, const char *test, uint64_t see
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out)
 {
+    DROVE_IN_C_LOCALE;
     size_t n_rows;
     return drove__data_open_shard(spec, test, seed, NULL, train_out, test_out, &n_rows);
 }
@@ -514,6 +516,7 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
 
 drove_status drove_data_convert(const drove_data *data, const char *to)
 {
+    DROVE_IN_C_LOCALE;
     source target;
     drove_status status = parse_source(to, &target);
     if (status == DROVE_OK && target.format->write == NULL) {

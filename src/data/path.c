@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/mem.h"
 
 #include <ctype.h>
@@ -195,6 +196,7 @@ drove_status drove__data_expand(const char *text, char **out)
 
 int drove_data_is_named(const char *text)
 {
+    DROVE_IN_C_LOCALE;
     size_t n = strcspn(text, "?");
     if (n == 1 && *text == '-') return 1;
     if (!names_format(text) && is_folder_text(text, n)) return 1;
@@ -253,10 +255,12 @@ drove_status drove__data_set_columns(const char *spec, const char *label, const 
 
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)
 {
+    DROVE_IN_C_LOCALE;
     return set_key(spec, "label", label, into, size);
 }
 
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size)
 {
+    DROVE_IN_C_LOCALE;
     return set_key(spec, "weights", column, into, size);
 }

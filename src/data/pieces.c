@@ -6,6 +6,7 @@
 
 #include "base/available.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "data/export.h"
 #include "data/formats.h"
@@ -665,6 +666,7 @@ static bool names_rows(const char *to, drove_spec *spec)
 
 int drove_data_is_large(const char *from, const char *to)
 {
+    DROVE_IN_C_LOCALE;
     drove_spec spec = {0};
     double bytes;
     const double limit = (double)drove__memory_available() / 8;
@@ -676,6 +678,7 @@ int drove_data_is_large(const char *from, const char *to)
 
 drove_status drove_data_convert_large(const char *from, const char *to)
 {
+    DROVE_IN_C_LOCALE;
     drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
     drove_spec spec = {0};
     uint64_t block = 0;

@@ -2,6 +2,7 @@
 #include "loop/loader.h"
 
 #include "base/clock.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "engine/gather.h"
 
@@ -112,6 +113,7 @@ static void wait_for(drove_loader *l, pthread_cond_t *cond)
 
 static void *loader_main(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     drove_loader *l = argument;
     queue *of = NULL;
     drovek_thread_init();

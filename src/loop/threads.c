@@ -9,6 +9,9 @@
  * controlling thread does, by the heartbeats of workers with a timeout.
  */
 #include "loop/host.h"
+
+#include "base/locale.h"
+
 #include "loop/worker.h"
 
 #include <errno.h>
@@ -63,6 +66,7 @@ static drove_command next_command(const drove_host *h, uint64_t *seen)
 
 static void *worker_main(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     drove_worker *w = argument;
     threads *t = w->loop->host->impl;
     uint64_t seen = 0;
@@ -82,6 +86,7 @@ static void *worker_main(void *argument)
 
 static void *service_main(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     drove_host *h = argument;
     threads *t = h->impl;
     uint64_t seen = t->service_seen;

@@ -9,6 +9,7 @@
  */
 #include "run/infer.h"
 
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/topo.h"
 #include "engine/engine.h"
@@ -141,6 +142,7 @@ static bool hand_over(inference *c, size_t number, drove_status status,
 
 static void *thread_main(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     inference *c = argument;
     infer_thread m = {0};
     bool is_well = true;

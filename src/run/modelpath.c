@@ -2,6 +2,7 @@
 #include "run/modelfile.h"
 
 #include "base/file.h"
+#include "base/locale.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
@@ -47,6 +48,7 @@ static bool has_best(const char *folder)
 
 drove_status drove_model_find(const char *path, char *into, size_t size)
 {
+    DROVE_IN_C_LOCALE;
     const char *name = is_folder(path) ? name_in(path) : "";
     if (name == NULL && has_best(path))
         return drove__fail(DROVE_E_FILE,

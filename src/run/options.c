@@ -4,6 +4,7 @@
  * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
  */
 #include "base/mem.h"
+#include "base/locale.h"
 #include "base/spec.h"
 #include "base/status.h"
 #include "run/resolve.h"
@@ -340,6 +341,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
+    DROVE_IN_C_LOCALE;
     const drove_option_info *info;
     DROVE_TRY(find(name, &info));
     if (info->offset == offsetof(drove_options, workers)) return set_workers(options, info, value);
@@ -375,6 +377,7 @@ static void print_real(double value, char *into, size_t size)
 drove_status drove_options_get(const drove_options *options, const char *name, char *into,
                                size_t size)
 {
+    DROVE_IN_C_LOCALE;
     const drove_option_info *info;
     char number[40];
     DROVE_TRY(find(name, &info));

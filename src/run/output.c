@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "report/report.h"
 #include "run/facts.h"
 
@@ -203,6 +204,7 @@ void drove__output_close(drove_run *run)
 
 drove_status drove_options_resume(drove_options *options, const char *folder)
 {
+    DROVE_IN_C_LOCALE;
     char *path = drove__path_join(folder, "run.json"), *text;
     size_t size;
     if (path == NULL) return drove__fail_nomem("a path", strlen(folder));

@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/hash.h"
+#include "base/locale.h"
 
 #include <drove/version.h>
 
@@ -64,6 +65,7 @@ unsigned drove_launched_rank(void)
 
 drove_status drove_train_decline(drove_status status, const char *why)
 {
+    DROVE_IN_C_LOCALE;
     char text[DROVE_ERROR_TEXT_SIZE];
     if (why != NULL) drove__fail(status, "%s", why);
     if (!drove__mpi_is_launched()) return status;

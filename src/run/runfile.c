@@ -1,6 +1,7 @@
 /* run/runfile.c - run files: a YAML mapping from option names to scalars. */
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/locale.h"
 #include "base/yaml.h"
 
 #include <drove/options.h>
@@ -152,6 +153,7 @@ static drove_status read_file(runfile *f, const char *path)
 
 drove_status drove_options_load(drove_options *options, const char *path)
 {
+    DROVE_IN_C_LOCALE;
     runfile *f = calloc(1, sizeof *f);
     if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
     f->options = *options;

@@ -1,6 +1,7 @@
 /* run/train.c - from options to objects to a result: drove_train. */
 #include "run/run.h"
 
+#include "base/locale.h"
 #include "base/print.h"
 #include "data/overwrite.h"
 #include "report/report.h"
@@ -166,6 +167,7 @@ static drove_status check_timeline(const drove_options *opt)
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out)
 {
+    DROVE_IN_C_LOCALE;
     *out = NULL;
     drove_run *run = alloc_run(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
@@ -227,6 +229,7 @@ const char *drove_result_json(const drove_result *result)
 
 drove_status drove_result_print(const drove_result *result, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
     return DROVE_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/print.h"
 #include "data/overwrite.h"
 #include "model/loss.h"
@@ -134,12 +135,14 @@ static drove_status evaluate(const drove_use_options *use, drove_score_report *o
 
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
 {
+    DROVE_IN_C_LOCALE;
     return evaluate(use, out, NULL);
 }
 
 drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
                                 drove_metrics **metrics)
 {
+    DROVE_IN_C_LOCALE;
     *metrics = NULL;
     return evaluate(use, out, metrics);
 }
@@ -179,6 +182,7 @@ static drove_status check_out(const drove_use_options *use)
 
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     user u = {0};
     DROVE_TRY(check_out(use));
     drove_status status = start(&u, use, false);

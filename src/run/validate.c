@@ -4,6 +4,7 @@
  * a few parameters are built from the options with the same calls as in a run, and thrown away.
  */
 #include "base/available.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "base/status.h"
@@ -226,6 +227,7 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    DROVE_IN_C_LOCALE;
     drove_until until;
     drove_save_every save_every;
     bool unused_auto, takes_label;

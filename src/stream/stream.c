@@ -1,6 +1,7 @@
 /* stream/stream.c - the two windows and the thread that reads.  See stream.h. */
 #include "stream/stream.h"
 
+#include "base/locale.h"
 #include "base/mem.h"
 #include "data/scale.h"
 #include "data/weights.h"
@@ -171,6 +172,7 @@ static bool has_work(const drove_stream *s)
 
 static void *reader_main(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     drove_stream *s = argument;
     pthread_mutex_lock(&s->lock);
     while (!s->is_over) {

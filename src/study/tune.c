@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/data.h"
@@ -98,6 +99,7 @@ static drove_status set_budget(drove_tune_options *opt, const char *value)
 
 drove_status drove_tune_options_set(drove_tune_options *opt, const char *name, const char *value)
 {
+    DROVE_IN_C_LOCALE;
     static const char *const names[] = {"budget", "epochs", "folds", "metric",
                                         "space",  "jobs",   "limit"};
     if (strcmp(name, "budget") == 0) return set_budget(opt, value);
@@ -610,6 +612,7 @@ static drove_status prepare(tuner *t)
 
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
 {
+    DROVE_IN_C_LOCALE;
     tuner *t = drove__alloc(1, sizeof *t);
     drove_tune_result *result = drove__alloc(1, sizeof *result);
     *out = NULL;
@@ -653,6 +656,7 @@ const char *drove_tune_result_json(const drove_tune_result *result)
 
 drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream)
 {
+    DROVE_IN_C_LOCALE;
     if (fputs(result->text, stream) >= 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
 }

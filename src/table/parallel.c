@@ -2,6 +2,7 @@
 #include "table/parallel.h"
 
 #include "base/available.h"
+#include "base/locale.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ unsigned drove__table_threads(void)
 
 static void *run(void *argument)
 {
+    DROVE_IN_C_LOCALE;
     const helper *me = argument;
     job *j = me->job;
     size_t item;

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "base/spec.h"
 #include "base/status.h"
 #include "base/topo.h"
@@ -273,6 +274,7 @@ static drove_status load_here(drove_throughput *c)
 
 drove_status drove_throughput_open(const char *which, drove_throughput **out)
 {
+    DROVE_IN_C_LOCALE;
     *out = NULL;
     drove_throughput *c = malloc(sizeof *c);
     if (c == NULL) return drove__fail_nomem("constants", sizeof *c);

@@ -10,6 +10,7 @@
  */
 #include "engine/linear/dmgc.h"
 
+#include "base/locale.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -145,6 +146,7 @@ static drove_status read_term(reader *r)
 
 drove_status drove_dmgc_parse(const char *text, drove_dmgc *out)
 {
+    DROVE_IN_C_LOCALE;
     reader r = {.text = text, .at = text};
     do {
         DROVE_TRY(read_term(&r));
@@ -196,6 +198,7 @@ drove_status drove__dmgc_check(const drove_dmgc *s)
 
 drove_status drove_dmgc_print(const drove_dmgc *signature, char into[DROVE_DMGC_TEXT_SIZE])
 {
+    DROVE_IN_C_LOCALE;
     size_t used = 0;
     DROVE_TRY(drove__dmgc_check(signature));
     for (unsigned c = 0; c < DROVE_DMGC_CLASSES; c++) {
@@ -251,6 +254,7 @@ static const char *const omitted[] = {
 drove_status drove_dmgc_explain(const drove_dmgc *signature, drove_dmgc_class which,
                                 char into[DROVE_DMGC_LINE_SIZE])
 {
+    DROVE_IN_C_LOCALE;
     DROVE_TRY(drove__dmgc_check(signature));
     if ((unsigned)which >= DROVE_DMGC_CLASSES) {
         return drove__fail(DROVE_E_ARG, "class of numbers: expected 0 to %d, found %d",

@@ -7,6 +7,7 @@
  */
 #include "engine/linear/throughput.h"
 
+#include "base/locale.h"
 #include "base/spec.h"
 #include "base/status.h"
 
@@ -114,6 +115,7 @@ static drove_status parse_density(const char *text, double *out)
 drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
                                     const char *value)
 {
+    DROVE_IN_C_LOCALE;
     static const char *const names[] = {"features", "threads", "sparse"};
     if (strcmp(name, names[0]) == 0) {
         return drove__parse_u64("--features", value, 1, most_features, &setting->n_features);
@@ -214,6 +216,7 @@ static drove_status refuse_unknown(const drove_throughput *constants, unsigned r
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 drove_dmgc_prediction *out)
 {
+    DROVE_IN_C_LOCALE;
     const drove_throughput *constants =
         setting->constants != NULL ? setting->constants : &drove__throughput_paper;
     bool is_sparse;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/spec.h"
+#include "support/comma.h"
 
 #include <float.h>
 #include <locale.h>
@@ -391,12 +392,7 @@ static void test_parse_real(void **state)
 static void test_locale_does_not_matter(void **state)
 {
     (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR",
-                                        "de_DE.utf8"};
-    const char *set = NULL;
-    for (size_t i = 0; i < DROVE_COUNT(names) && set == NULL; i++)
-        set = setlocale(LC_ALL, names[i]);
-    if (set == NULL) {
+    if (drove_test_set_comma_locale() == NULL) {
         print_message("no locale with a decimal comma here: skipped\n");
         skip();
     }
