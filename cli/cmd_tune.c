@@ -6,8 +6,10 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 enum { MOST_GIVEN = 128 };
@@ -65,6 +67,14 @@ static drove_status gather_run(const cli_args *args, drove_options *run)
     return status;
 }
 
+/* Also where /proc is hidden: then by the name that exec was given. */
+static bool find_program(char into[PATH_MAX])
+{
+    if (realpath("/proc/self/exe", into) != NULL) return true;
+    const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    return name != NULL && realpath(name, into) != NULL;
+}
+
 int cli_tune(const cli_args *args)
 {
     static char program[PATH_MAX];
@@ -79,7 +89,7 @@ int cli_tune(const cli_args *args)
     if (status != DROVE_OK) return cli_library_error(status);
     for (size_t i = 0; i < args->n_options && opt.n_given < MOST_GIVEN; i++)
         if (args->option[i].of_run) given[opt.n_given++] = args->option[i].name;
-    if (realpath("/proc/self/exe", program) == NULL)
+    if (!find_program(program))
         return cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: the trials are processes of "
                                      "this program");
     if (!cli_args_has(args, "quiet")) opt.message = say;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 /* Relative to the folder of this code, or absolute; separated by ':'. */
@@ -19,6 +20,14 @@
 #endif
 
 /* ---- finding modules ---- */
+
+/* Also where /proc is hidden. */
+static bool find_program(char into[PATH_MAX])
+{
+    if (realpath("/proc/self/exe", into) != NULL) return true;
+    const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN); /* as given to exec */
+    return name != NULL && realpath(name, into) != NULL;
+}
 
 /* Folder of the program or shared library that this code is part of, without a '/' at the end. */
 static bool find_own_folder(char into[PATH_MAX])
@@ -32,7 +41,7 @@ static bool find_own_folder(char into[PATH_MAX])
     }
     /* the program's own l_name is empty, and its dli_fname is only the name it was called by */
     bool is_program = map == NULL || map->l_name == NULL || map->l_name[0] == '\0';
-    if (realpath(is_program ? "/proc/self/exe" : map->l_name, path) == NULL) return false;
+    if (is_program ? !find_program(path) : realpath(map->l_name, path) == NULL) return false;
     char *slash = strrchr(path, '/');
     if (slash == NULL) return false;
     *slash = '\0';
@@ -74,7 +83,8 @@ static drove_status find_module(const char *name, char into[PATH_MAX])
                            name, folders);
     }
     bool has_beside = find_own_folder(beside);
-    if (find_file(DROVE_MODULE_FOLDERS, has_beside ? beside : NULL, name, into)) return DROVE_OK;
+    /* never from the working folder, which may be anybody's */
+    if (has_beside && find_file(DROVE_MODULE_FOLDERS, beside, name, into)) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED, "the module drove_%s.so is not installed", name);
 }
 

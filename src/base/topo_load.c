@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,10 +125,28 @@ static drove_status order_processors(drove_topo *topo)
 
 /* ---- loading ---- */
 
+/* Where /sys is hidden hwloc finds nothing, and says so on the standard error: a machine whose
+ * processors are all cores of one node. */
+static drove_status set_plain_machine(hwloc_topology_t hwloc)
+{
+    char text[128];
+    const long n = sysconf(_SC_NPROCESSORS_CONF), pages = sysconf(_SC_PHYS_PAGES);
+    snprintf(text, sizeof text, "numa:1(memory=%llu) core:%ld pu:1",
+             (unsigned long long)(pages > 0 ? pages : 1) *
+                 (unsigned long long)sysconf(_SC_PAGESIZE),
+             n > 0 ? n : 1);
+    if (hwloc_topology_set_synthetic(hwloc, text) == 0 &&
+        hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM) == 0)
+        return DROVE_OK;
+    return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: %s", text);
+}
+
 static drove_status set_source(hwloc_topology_t hwloc, const char *source)
 {
     static const char synthetic[] = "synthetic:", xml[] = "xml:";
     int result;
+    if (source == NULL && access("/sys/devices/system/cpu/online", R_OK) != 0)
+        return set_plain_machine(hwloc);
     if (source == NULL) return DROVE_OK;
     if (strncmp(source, synthetic, sizeof synthetic - 1) == 0) {
         result = hwloc_topology_set_synthetic(hwloc, source + sizeof synthetic - 1);
@@ -158,7 +177,7 @@ static drove_status restrict_to_allowed(hwloc_topology_t hwloc)
         result = hwloc_topology_restrict(hwloc, allowed, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
     int error = errno;
     hwloc_bitmap_free(allowed);
-    if (result == 0 || error == ENOSYS) return DROVE_OK;
+    if (result == 0 || error == ENOSYS || error == EINVAL) return DROVE_OK; /* knows none of them */
     return drove__fail_errno(DROVE_E_SYSTEM, error, "topology: allowed processors");
 }
 

@@ -111,12 +111,19 @@ static int make_named(drove_writer *w)
     return w->fd >= 0 ? 0 : errno;
 }
 
-/* Gives the content, which has no name, the temporary one.  0, or an errno. */
+/* Gives the content, which has no name, the temporary one.  0, or an errno.  It may be there
+ * already: a server had done it, and its answer was lost. */
 static int link_content(drove_writer *w)
 {
     char link[LINK_SIZE];
+    struct stat content, found;
     snprintf(link, sizeof link, LINK_FORMAT, w->fd);
-    return linkat(AT_FDCWD, link, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    if (linkat(AT_FDCWD, link, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0) return 0;
+    const int error = errno;
+    bool is_done = error == EEXIST && fstat(w->fd, &content) == 0 &&
+                   lstat(w->temporary, &found) == 0 && found.st_ino == content.st_ino &&
+                   found.st_dev == content.st_dev;
+    return is_done ? 0 : error;
 }
 
 /* By make_named or link_content, under a new name; skips leftovers of a killed process that had our

@@ -225,7 +225,7 @@ static void find_ended(drove_host *h)
     }
 }
 
-/* 'R' running, 'S' sleeping, 'T' stopped ..., as in proc(5); 0: not known. */
+/* 'R' running, 'S' sleeping, 'T' stopped ..., as in proc(5); 0: not known, /proc is hidden. */
 static char state_of(pid_t id)
 {
     char path[64], text[512];
@@ -243,7 +243,7 @@ static char state_of(pid_t id)
 static int suspicion(pid_t id)
 {
     char state = state_of(id);
-    return state == 'S' ? 0 : state == 'R' ? 1 : 2;
+    return state == 'S' || state == 0 ? 0 : state == 'R' ? 1 : 2;
 }
 
 /* Before the run nobody waits for another, and there are no heartbeats: who computes or reads may
@@ -256,7 +256,7 @@ static unsigned find_hung_before(const drove_host *h, uint64_t limit_ns)
         if (!is_busy(p, i) || one->still_ns < limit_ns) continue;
         char state = state_of(one->id);
         if (state == 'T' || state == 't') return i;
-        if (state == 'S' && one->still_ns >= MOST_WAITS * limit_ns) return i;
+        if ((state == 'S' || state == 0) && one->still_ns >= MOST_WAITS * limit_ns) return i;
     }
     return h->loop->plan->n_workers;
 }
