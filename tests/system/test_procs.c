@@ -1,5 +1,5 @@
 /* Workers that are processes: they train what threads train, and one that is killed, stops or ends
- * takes nobody with it.  ctest: timeout=300 */
+ * takes nobody with it.  ctest: timeout=900 */
 #include "system/run_support.h"
 
 #include "run/registry.h"
@@ -286,7 +286,17 @@ static void test_all_are_killed(void **state)
     no_child_is_left();
 }
 
-/* Whoever has lost its worker has fewer batches to come, and the budget is still used up. */
+static int n_lost(const drove_result *result)
+{
+    int n = 0;
+    const char *lost = strstr(drove_result_json(result), "\"lost\"");
+    for (; lost != NULL; lost = strstr(lost + 1, "\"lost\""))
+        n += strncmp(lost + 8, "null", 4) != 0;
+    return n;
+}
+
+/* Whoever has lost its worker has fewer batches to come, and the budget is still used up.  On a busy
+ * machine the signal may come when the worker has done all its work: then nobody is lost. */
 static void test_epochs_end_without_one(void **state)
 {
     (void)state;
@@ -302,7 +312,7 @@ static void test_epochs_end_without_one(void **state)
         if (drove_train(&opt, &callbacks, &result) != DROVE_OK)
             fail_msg("%s: %s", ops->name, drove_error_text());
         assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
-        assert_true(!s.is_done || strstr(s.said, "goes on") != NULL);
+        assert_int_equal(n_lost(result), strstr(s.said, "goes on") != NULL);
         drove_result_destroy(result);
     }
 }
@@ -322,7 +332,7 @@ static void test_children_end_with_their_parent(void **state)
         _exit(0);
     }
     int n = 0;
-    for (int i = 0; i < 1000 && n < WORKERS; i++) {
+    for (int i = 0; i < 6000 && n < WORKERS; i++) { /* a minute, of a busy machine */
         sleep_ms(10);
         n = children_of(parent, child);
     }
@@ -332,7 +342,7 @@ static void test_children_end_with_their_parent(void **state)
     for (int i = 0; i < n; i++) {
         int is_there = 1;
         char state_of = 0, path[64];
-        for (int k = 0; k < 500 && is_there; k++) { /* gone, or dead and not yet waited for */
+        for (int k = 0; k < 6000 && is_there; k++) { /* gone, or dead and not yet waited for */
             snprintf(path, sizeof path, "/proc/%d/stat", (int)child[i]);
             FILE *file = fopen(path, "r");
             is_there =

@@ -227,6 +227,46 @@ static void a_held_part_has_rows_of_its_own(void **state)
     }
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* As many rows as can be, after so many epochs that numbers of batches and of examples are beyond
+ * 2^32 and 2^63: rows are in range, from all of it, and none comes twice. */
+static void counts_beyond_32_bits(void **state)
+{
+    (void)state;
+    enum { MANY = 1000, BATCHES = 200 };
+    static const uint64_t sizes[] = {((uint64_t)1 << 31) + 1, UINT32_MAX};
+    uint32_t *row = malloc(sizeof *row * MANY * BATCHES);
+    assert_non_null(row);
+    for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+        for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+            const drove_order o = drove__order_make(sizes[s], MANY, 1, kinds[k]);
+            const uint64_t last = UINT64_MAX / sizes[s] - 1, short_rows = sizes[s] % MANY;
+            assert_true(o.per_epoch == sizes[s] / MANY + 1);
+            for (uint64_t epoch = 0; epoch <= last; epoch += last) {
+                drove_order_cursor cursor;
+                uint64_t above = 0, n = 0;
+                drove__order_cursor_init(&cursor);
+                const uint64_t end = (epoch + 1) * o.per_epoch, begin = end - BATCHES;
+                for (uint64_t i = begin; i < end; i++) n += rows_of(&o, &cursor, i, row + n);
+                assert_true(n == (uint64_t)MANY * (BATCHES - 1) + short_rows);
+                for (uint64_t i = 0; i < n; i++) above += row[i] > INT32_MAX;
+                for (uint64_t i = 0; i < n; i++) assert_true(row[i] < sizes[s]);
+                if (s == 1) assert_true(above > n / 3 && above < n / 3 * 2);
+                qsort(row, n, sizeof *row, compare_rows);
+                for (uint64_t i = 1; i < n && kinds[k] != DROVE_ORDER_RANDOM; i++)
+                    assert_true(row[i - 1] != row[i]);
+                assert_true(drove__order_examples(&o, epoch * o.per_epoch) == epoch * sizes[s]);
+            }
+        }
+    }
+    free(row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +280,7 @@ int main(void)
         cmocka_unit_test(each_worker_takes_its_own_part),
         cmocka_unit_test(parts_have_a_new_order_in_every_epoch),
         cmocka_unit_test(a_held_part_has_rows_of_its_own),
+        cmocka_unit_test(counts_beyond_32_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
