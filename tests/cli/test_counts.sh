@@ -1,0 +1,119 @@
+# Counts beyond 2^31 and 2^32: rows of a file on disk, examples and batches of a run.
+# ctest: timeout=300
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
+
+awk 'BEGIN { print "y,u"; for (i = 0; i < 256; i++) print i % 2 "," i % 7 / 7 - 0.5 }' >one.csv
+run_for 0 data convert 'csv:one.csv?label=y&scale=none' 'quant:small.quant?precision=D8'
+
+# A file of so many rows that is mostly a hole: zeros of class 0, but for the last 1,000 rows.
+cat >hole.py <<'END'
+import json, struct, sys
+source, path, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with open(source, "rb") as f:
+    n = struct.unpack("<Q", f.read(8))[0]
+    header = json.loads(f.read(n))
+meta = header["__metadata__"]
+for key in "checksums", "header_checksum":  # of the format before it had them
+    meta.pop(key, None)
+meta["n_rows"] = meta["source_stored"] = str(rows)
+header["value"].update(shape=[rows, 64], data_offsets=[0, rows * 64])
+header["target"].update(shape=[rows], data_offsets=[rows * 64, rows * 68])
+text = json.dumps(header).encode()
+text += b" " * (-(8 + len(text)) % 64)
+with open(path, "wb") as f:
+    f.write(struct.pack("<Q", len(text)) + text)
+    begin = f.tell()
+    f.truncate(begin + rows * 68)
+    f.seek(begin + (rows - 1000) * 64)
+    f.write((bytes([100]) + bytes(63)) * 1000)
+    f.seek(begin + rows * 64 + (rows - 1000) * 4)
+    f.write(struct.pack("<i", 1) * 1000)
+END
+on_disk="--test none --model logistic --threads 1 --batch 4096 --until updates=20 --quiet --json"
+for rows in 2147484648 4294967295; do
+    if ! python3 hole.py small.quant big.quant $rows 2>err.txt; then
+        echo "skip: no file of $((rows * 68 / 1000000000)) GB with a hole can be made here: $(tail -n 1 err.txt)"
+        break
+    fi
+    # shellcheck disable=SC2086
+    run_for 0 train --data 'quant:big.quant?window=8MiB' $on_disk --out none
+    awk -v rows=$rows '/^  "examples":/ { examples = $2 + 0 } /^  "epochs":/ { epochs = $2 + 0 }
+        END { d = epochs * rows / examples - 1; exit !(examples >= 50000 && d < 1e-3 && d > -1e-3) }' out.txt ||
+        fail "$rows rows: $(grep -E '^  "(examples|epochs)"' out.txt)"
+    if [ -n "${DROVE_TEST_LONG-}" ]; then # all of them, in one epoch
+        # shellcheck disable=SC2086
+        run_for 0 train --data 'quant:big.quant?window=256MiB' ${on_disk/updates=20/epochs=1} --precision D8M8 \
+            --out none
+        grep -q "^  \"examples\": $rows,$" out.txt || fail "$rows rows: $(grep '^  "examples"' out.txt)"
+        break
+    fi
+done
+if [ -e big.quant ] && python3 hole.py small.quant big.quant 4294967296; then
+    # shellcheck disable=SC2086
+    run_for 2 train --data 'quant:big.quant?window=8MiB' $on_disk --out none
+    [ "$(wc -l <err.txt)" = 1 ] || fail "2^32 rows: expected one line: $(cat err.txt)"
+    grep -q '4294967295' err.txt || fail "2^32 rows: expected the limit: $(cat err.txt)"
+fi
+rm -f big.quant
+for data in 'synth:logistic?n=4294967296&d=1' 'synth:digits?n=18446744073709551616'; do
+    # shellcheck disable=SC2086
+    run_for 2 train --data "$data" $on_disk --out none
+    [ "$(wc -l <err.txt)" = 1 ] || fail "$data: expected one line: $(cat err.txt)"
+done
+
+# ---- a run that has trained for so long that examples, batches and updates are beyond 2^32 ----
+
+# Takes a saved state on by so many epochs: counters, traces, and no checksums.
+cat >later.py <<'END'
+import json, struct, sys
+path, epochs, rows, batch = sys.argv[1], int(sys.argv[2]), 256, 8
+with open(path, "rb") as f:
+    n = struct.unpack("<Q", f.read(8))[0]
+    header, data = json.loads(f.read(n)), None
+    data = bytearray(f.read())
+meta = header["__metadata__"]
+for key in "checksums", "header_checksum":
+    meta.pop(key)
+meta["format"] = "drove-state-5"
+def add(name, at, amount):
+    begin = header[name]["data_offsets"][0] + 8 * at
+    value = struct.unpack_from("<Q", data, begin)[0]
+    struct.pack_into("<Q", data, begin, value + amount)
+batches = epochs * rows // batch
+is_by_rows = "hogbatch" in meta["strategy"]
+add("counters", 0, epochs * rows if is_by_rows else batches)  # handed out
+add("counters", 1, batches)                             # updates
+add("worker.0.trace", 0, epochs * rows)                 # examples
+add("worker.0.trace", 1, batches)                       # updates
+add("worker.0.trace", 2, batches)                       # steps
+add("counters", 5, epochs)                              # the next evaluation
+text = json.dumps(header).encode()
+text += b" " * (-len(text) % 64)
+with open(path, "wb") as f:
+    f.write(struct.pack("<Q", len(text)) + text + data)
+END
+awk 'BEGIN { for (i = 1; i <= 256; i++) print i % 2 ? "+1" : "-1", i ":1" }' >counted.svm
+for strategy in sequential hogwild sync easgd hogbatch; do
+    for epochs in 16777215 900000000000; do
+        rm -rf run
+        run_for 0 train --data counted.svm --model svm --test none --strategy $strategy --threads 1 --batch 8 \
+            --lr 0.01 --until epochs=2 --save-every epochs=1 --quiet --out run
+        python3 later.py run/state.safetensors $epochs
+        status=0
+        timeout 60 "$DROVE" train --resume run --until epochs=$((epochs + 4)) --quiet --json >out.txt 2>err.txt ||
+            status=$?
+        [ "$status" = 0 ] || fail "$strategy after $epochs epochs: status $status: $(cat err.txt)"
+        for word in "\"examples\": $(((epochs + 4) * 256))," "\"updates\": $(((epochs + 4) * 32))," \
+            '"outcome": "finished",'; do
+            grep -q "^  $word$" out.txt || fail "$strategy after $epochs epochs: expected $word, found $(
+                grep -E '^  "(examples|updates|outcome)"' out.txt)"
+        done
+        # Two more epochs have used each example twice more: four times 0.01 / 8 each.
+        case $strategy in easgd | hogbatch) continue ;; esac
+        awk '/^  "loss":/ { d = $2 - 0.995; exit !(d < 1e-6 && d > -1e-6) }' out.txt ||
+            fail "$strategy after $epochs epochs: $(grep '^  "loss"' out.txt)"
+    done
+done
+echo "counts beyond 32 bits"
