@@ -5,6 +5,7 @@
  *
  *     DROVE_FAULT=WHAT:N[+][:ERRNO]   the N-th call of WHAT fails, with + each later one as well;
  *                                     N = 0: calls are counted only
+ *     DROVE_FAULT=WHAT:N!             the process is killed instead (SIGKILL)
  *     DROVE_FAULT_COUNTS=FILE         the counts, one for a process and all that it starts; without
  *                                     it they are printed at exit
  *     DROVE_FAULT_BEFORE_MAIN=1       calls before main() count, too
@@ -51,7 +52,7 @@ typedef struct counts {
 static counts own_counts, *shared = &own_counts;
 static char what[32];
 static uint64_t which;
-static bool is_on, and_later;
+static bool is_on, and_later, is_deadly;
 static int given_errno;
 
 /* glibc's own, under names that are not replaced here. */
@@ -86,6 +87,7 @@ static bool fails(group g, const char *function, int usual_errno, const void *ca
     const uint64_t number = atomic_fetch_add(&shared->n_calls, 1) + 1;
     if (which == 0 || number < which || (number > which && !and_later)) return false;
     if (atomic_fetch_add(&shared->n_failed, 1) == 0) note(function, caller);
+    if (is_deadly) (void)syscall(SYS_kill, getpid(), SIGKILL);
     errno = given_errno != 0 ? given_errno : usual_errno;
     return true;
 }
@@ -142,7 +144,7 @@ static void watch_deaths(void)
 
 /* ---- beginning and end ---- */
 
-/* Text of the environment: WHAT:N[+][:ERRNO]. */
+/* Text of the environment: WHAT:N[+|!][:ERRNO]. */
 static void parse(const char *text)
 {
     char *end;
@@ -151,7 +153,8 @@ static void parse(const char *text)
     memcpy(what, text, n);
     which = strtoull(text + n + 1, &end, 10);
     and_later = *end == '+';
-    if (and_later) end++;
+    is_deadly = *end == '!';
+    if (and_later || is_deadly) end++;
     if (*end == ':') given_errno = atoi(end + 1);
 }
 
