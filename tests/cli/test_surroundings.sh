@@ -47,11 +47,11 @@ else
 fi
 
 # ---- no HOME, or one that is no folder or not writable ----
-for home in -uHOME HOME= HOME=/nowhere HOME=/proc HOME=relative; do
-    run_with -uXDG_CACHE_HOME -uXDG_CONFIG_HOME $home -- train --defaults classic --model cifar-quick --batch 8 \
+for home in -uHOME HOME= HOME="$work/table.csv/none" HOME=/proc HOME=relative; do
+    run_with -uXDG_CACHE_HOME -uXDG_CONFIG_HOME "$home" -- train --defaults classic --model cifar-quick --batch 8 \
         --data 'synth:images?size=12&classes=2&n=32' --test none --threads 1 --until updates=2 --quiet --out none
     ends 0 "$home"
-    run_with -uXDG_CONFIG_HOME $home -- dmgc D8M8
+    run_with -uXDG_CONFIG_HOME "$home" -- dmgc D8M8
     ends 0 "$home: dmgc"
 done
 [ ! -e relative ] || fail "HOME=relative: expected nothing to be written below it"
