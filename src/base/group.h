@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 typedef struct drove_group {
-    uint64_t memory_most; /* bytes; UINT64_MAX: no limit                                    */
-    uint64_t memory_left; /* bytes until then, pages of files counted as free; likewise      */
-    double processors;    /* seconds of processors that a second has, > 0; INFINITY: no limit */
+    uint64_t memory_most; /* bytes; UINT64_MAX: no limit */
+    uint64_t memory_left; /* bytes until then, pages of files counted as free; likewise */
+    double   processors;  /* seconds of processors that a second has, > 0; INFINITY: no limit */
 } drove_group;
 
 /* root: "" for this machine, or a folder with a recorded one's proc/self/cgroup,

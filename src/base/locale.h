@@ -1,9 +1,9 @@
 /* base/locale.h - text and numbers of the library do not depend on the program's locale.
  *
  * A program may have called setlocale: then printf and strtod have a decimal comma where the locale
- * has one.  Every public function that reads or prints numbers begins with DROVE_IN_C_LOCALE, and so
- * do the threads that may: until the block ends the calling thread has the locale "C".  Callbacks run
- * in it too.
+ * has one.  Every public function that reads or prints numbers begins with DROVE_IN_C_LOCALE, and
+ * so do the threads that may: until the block ends the calling thread has the locale "C".
+ * Callbacks run in it too.
  */
 #ifndef DROVE_BASE_LOCALE_H
 #define DROVE_BASE_LOCALE_H

@@ -4,8 +4,8 @@
  * DROVE_SURROUNDINGS is a list of words with commas between them:
  *   clock=N     the clock of the day is N seconds after 1970, or before it
  *   jumps=N     it jumps: every second look at it is N seconds ahead of the others
- *   stale       rename is done, and fails with ENOENT: a server's answer was lost, the second request
- *               finds nothing (NFS); link the same with EEXIST
+ *   stale       rename is done, and fails with ENOENT: a server's answer was lost, and the second
+ *               request finds nothing (NFS); link the same with EEXIST
  *   nolink      link fails with EOPNOTSUPP; there are no files without a name (O_TMPFILE)
  *   noflock=N   flock fails with error N (ENOLCK, EOPNOTSUPP)
  *   slow=N      fsync takes N ms longer, and each write of more than 64 bytes as well

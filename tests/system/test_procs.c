@@ -295,8 +295,8 @@ static int n_lost(const drove_result *result)
     return n;
 }
 
-/* Whoever has lost its worker has fewer batches to come, and the budget is still used up.  On a busy
- * machine the signal may come when the worker has done all its work: then nobody is lost. */
+/* Whoever has lost its worker has fewer batches to come, and the budget is still used up.  On a
+ * busy machine the signal may come when the worker has done all its work: then nobody is lost. */
 static void test_epochs_end_without_one(void **state)
 {
     (void)state;

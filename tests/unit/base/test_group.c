@@ -1,4 +1,4 @@
-/* Control groups, in recorded trees: what the kernel's files say, in folders as they are mounted. */
+/* Control groups, in recorded trees: the kernel's files, in folders as they are mounted. */
 #include "base/group.h"
 
 #include <math.h>
