@@ -20,6 +20,12 @@ drove_require(libprotobuf-c libprotobuf-c-dev)
 drove_require(zlib zlib1g-dev)
 drove_require(libxxhash libxxhash-dev)
 
+# On x86 most builds of xxHash also have XXH3 for AVX2 and AVX-512, chosen at run time: about twice as fast.
+include(CheckSymbolExists)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::libxxhash)
+check_symbol_exists(XXH3_64bits_update_dispatch xxh_x86dispatch.h DROVE_HAVE_XXH_DISPATCH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+
 find_program(DROVE_PROTOC_C protoc-c)
 if(NOT DROVE_PROTOC_C)
   message(FATAL_ERROR "protoc-c not found (Debian: protobuf-c-compiler); scripts/setup installs everything")

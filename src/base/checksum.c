@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
+#ifdef DROVE_HAVE_XXH_DISPATCH
+#include <xxh_x86dispatch.h> /* the same functions by the processor's widest lanes */
+#endif
 
 struct drove_checksum {
     XXH3_state_t *state;
