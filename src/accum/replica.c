@@ -1,7 +1,7 @@
 /* accum/replica.c - see replica.h. */
 #include "accum/replica.h"
 
-#include "base/hash.h"
+#include "base/checksum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static drove_status compare_processes(const drove_replicas *r, const drove_sync 
 {
     drove_transport *t = r->site->transport;
     if (t == NULL || t->n_processes == 1) return DROVE_OK;
-    uint64_t mine = drove__hash(0, r->vector[r->site->first], n * sizeof(float));
+    uint64_t mine = drove__checksum(r->vector[r->site->first], n * sizeof(float));
     uint64_t *all = drove__alloc(t->n_processes, sizeof *all);
     unsigned other = 0;
     if (all == NULL) return drove__sync_no_memory(s);

@@ -4,8 +4,8 @@
 #include "cluster/ranks_open.h"
 
 #include "base/cpu.h"
-#include "base/hash.h"
 #include "base/locale.h"
+#include "base/checksum.h"
 
 #include <drove/version.h>
 
@@ -213,7 +213,7 @@ static void add_fact(facts *f, const char *name, const char *value)
         return;
     }
     snprintf(to->value, sizeof to->value, "%.160s... (%016" PRIx64 ")", value,
-             drove__hash(0, value, n)); /* the whole text counts */
+             drove__checksum(value, n)); /* the whole text counts */
 }
 
 static void add_number(facts *f, const char *name, uint64_t value)
@@ -236,12 +236,14 @@ static void add_options(facts *f, const drove_options *opt)
 }
 
 /* Their order is that of the outputs. */
-static uint64_t hash_classes(const drove_storage *s)
+static uint64_t sum_classes(const drove_storage *s)
 {
-    uint64_t hash = 0;
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
-        hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]) + 1);
-    return hash;
+    uint64_t sums[2] = {0};
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
+        sums[1] = drove__checksum(s->class_name[i], strlen(s->class_name[i]));
+        sums[0] = drove__checksum(sums, sizeof sums);
+    }
+    return sums[0];
 }
 
 static void add_all(facts *f, const drove_run *run, const float *theta)
@@ -258,14 +260,14 @@ static void add_all(facts *f, const drove_run *run, const float *theta)
     add_number(f, "test examples", run->test != NULL ? run->test->n_rows : 0);
     add_number(f, "features", s->n_features);
     add_number(f, "classes", s->n_classes);
-    snprintf(hash, sizeof hash, "%016" PRIx64, hash_classes(s));
+    snprintf(hash, sizeof hash, "%016" PRIx64, sum_classes(s));
     add_fact(f, "names of the classes (checksum)", hash);
     drove__features_print(&run->features, features);
     add_fact(f, "feature map", features);
     add_fact(f, "model", run->model->spec);
     add_number(f, "parameters", run->model->n_params);
     snprintf(hash, sizeof hash, "%016" PRIx64,
-             drove__hash(0, theta, run->model->n_params * sizeof *theta));
+             drove__checksum(theta, run->model->n_params * sizeof *theta));
     add_fact(f, "first parameters (checksum)", hash);
 }
 
