@@ -4,8 +4,8 @@
  *   quant_blocks.c   quant:FILE
  *
  * Nothing in the file is trusted.  What describes it is checked when it is opened, the rows each
- * time they are read: sizes, features, targets; of rows:FILE also the hash of each whole block.  A
- * file that changes meanwhile is an error.
+ * time they are read: the checksum of each whole block, features, targets.  A file
+ * that changes meanwhile is an error.
  *
  * Threads: one at a time; stream/stream.h reads by a thread of its own.
  */

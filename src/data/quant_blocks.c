@@ -1,8 +1,8 @@
 /* data/quant_blocks.c - reads quant:FILE by blocks; the format is in data/quant_file.h.
  *
- * The file knows no blocks: one is as many rows as take about 1 MiB, and its part of each tensor is
- * read from where the header says that the tensor lies.  The checksum covers the whole file, so it
- * is not verified; every row is checked instead, each time it is read.
+ * A block's part of each tensor is read from where the header says that the tensor lies, its
+ * checksum is checked, and then every row, each time it is read.  A file of version 1 has no
+ * blocks: one is as many rows as take about 1 MiB, and only the whole file has a checksum.
  *
  * Opening reads row_start and label_start once, through a buffer: they say where blocks begin.
  */
@@ -19,21 +19,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BLOCK_BYTES = 1 << 20,
-    STARTS = 1 << 14 /* read at once when the file is opened */
-};
+enum { STARTS = 1 << 14 }; /* read at once when the file is opened */
 
 typedef struct quant_tensors { /* impl: where they lie in the file */
     uint64_t value, index, row_start, target, label_start, label;
     drove_quant q; /* the rows of the file, without arrays */
     char *padded;  /* [block_rows][row_bytes] for floats that are kept without padding; else NULL */
+    uint64_t *block_sum; /* [n_blocks]; NULL: version 1 */
+    drove_block_sum sum; /* of the block that is read */
 } quant_tensors;
 
 static void close_file(drove_blocks *b)
 {
     quant_tensors *t = b->impl;
     drove__free(t->padded);
+    drove__block_sum_fini(&t->sum);
+    free(t->block_sum);
     free(t);
 }
 
@@ -41,10 +42,11 @@ static void close_file(drove_blocks *b)
 
 typedef struct reading { /* rows of one block into a storage */
     const drove_blocks *b;
-    const quant_tensors *t;
+    quant_tensors *t;
     size_t block, first, n; /* first: its number in the file */
     drove_storage *s;
     const drove_place_in *to;
+    bool is_elsewhere; /* rows begin elsewhere than when the file was opened */
 } reading;
 
 /* n things of size_bytes each, those before them left out, of the tensor at an offset. */
@@ -52,25 +54,26 @@ static drove_status read_part(const reading *r, uint64_t tensor, uint64_t before
                               size_t size_bytes, void *into)
 {
     if (n == 0) return DROVE_OK;
-    return drove__blocks_read_at(r->b, tensor + before * size_bytes, into, (size_t)n * size_bytes);
+    DROVE_TRY(
+        drove__blocks_read_at(r->b, tensor + before * size_bytes, into, (size_t)n * size_bytes));
+    if (r->t->block_sum != NULL) drove__block_sum_add(&r->t->sum, into, (size_t)n * size_bytes);
+    return DROVE_OK;
 }
 
 /* start[n + 1] of a block, from base on; before[]: what was found when the file was opened. */
-static drove_status read_starts(const reading *r, uint64_t tensor, const uint64_t *before,
-                                uint64_t base, uint64_t *start)
+static drove_status read_starts(reading *r, uint64_t tensor, const uint64_t *before, uint64_t base,
+                                uint64_t *start)
 {
     const uint64_t begin = before[r->block], end = before[r->block + 1];
     DROVE_TRY(read_part(r, tensor, r->first, r->n + 1, sizeof *start, start));
     bool is_good = start[0] == begin && start[r->n] == end;
     for (size_t i = 0; i < r->n; i++) is_good = is_good && start[i] <= start[i + 1];
     for (size_t i = 0; i <= r->n; i++) start[i] = is_good ? start[i] - begin + base : base;
-    if (is_good) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: rows %zu to %zu: they begin elsewhere than when the file was opened",
-                       r->b->path, r->first + 1, r->first + r->n);
+    r->is_elsewhere = r->is_elsewhere || !is_good;
+    return DROVE_OK;
 }
 
-static drove_status read_pairs(const reading *r, uint64_t *row_start, void *value, void *index)
+static drove_status read_pairs(reading *r, uint64_t *row_start, void *value, void *index)
 {
     const drove_quant *q = &r->t->q;
     const uint64_t before = r->b->first_stored[r->block];
@@ -82,12 +85,11 @@ static drove_status read_pairs(const reading *r, uint64_t *row_start, void *valu
 }
 
 /* Floats whose rows are padded in the file, and not in memory. */
-static drove_status read_padded(const reading *r, float *x)
+static drove_status take_padded(const reading *r, float *x)
 {
     drove_quant q = r->t->q;
     const drove_quant_span span = {
         .n = r->n, .shown = r->first, .n_features = q.n_features, .where = r->b->path};
-    DROVE_TRY(read_part(r, r->t->value, r->first, r->n, q.row_bytes, r->t->padded));
     q.value = r->t->padded;
     DROVE_TRY(drove__quant_check_rows(&q, &span));
     for (size_t i = 0; i < r->n; i++)
@@ -95,20 +97,21 @@ static drove_status read_padded(const reading *r, float *x)
     return DROVE_OK;
 }
 
-static drove_status read_examples(const reading *r)
+static drove_status read_examples(reading *r)
 {
     drove_storage *s = r->s;
     const size_t row = r->to->row;
     if (s->x_kind == DROVE_X_CSR) return read_pairs(r, s->row_start, s->value, s->index);
     if (s->x_kind == DROVE_X_QUANT && s->quant->index_bits != 0)
         return read_pairs(r, s->quant->row_start, s->quant->value, s->quant->index);
-    if (r->t->padded != NULL) return read_padded(r, s->x_f32 + row * s->n_features);
-    char *x = s->x_kind == DROVE_X_QUANT ? s->quant->value : (char *)s->x_f32;
     const size_t row_bytes = r->t->q.row_bytes;
+    if (r->t->padded != NULL)
+        return read_part(r, r->t->value, r->first, r->n, row_bytes, r->t->padded);
+    char *x = s->x_kind == DROVE_X_QUANT ? s->quant->value : (char *)s->x_f32;
     return read_part(r, r->t->value, r->first, r->n, row_bytes, x + row * row_bytes);
 }
 
-static drove_status read_lists(const reading *r)
+static drove_status read_lists(reading *r)
 {
     drove_storage *s = r->s;
     const uint64_t *before = r->b->first_label;
@@ -117,7 +120,7 @@ static drove_status read_lists(const reading *r)
                      sizeof *s->label, s->label + r->to->label);
 }
 
-static drove_status read_targets(const reading *r)
+static drove_status read_targets(reading *r)
 {
     drove_storage *s = r->s;
     if (s->y_kind == DROVE_Y_LABELS) return read_lists(r);
@@ -126,23 +129,43 @@ static drove_status read_targets(const reading *r)
     return read_part(r, r->t->target, r->first, r->n, sizeof(int32_t), into);
 }
 
-static drove_status read_rows(const reading *r, drove_place_in *to)
+static drove_status check_sum(const reading *r)
 {
+    const quant_tensors *t = r->t;
+    const uint64_t found = t->block_sum != NULL ? drove__block_sum_value(&t->sum) : 0;
+    if (t->block_sum == NULL || found == t->block_sum[r->block]) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: damaged: block %zu (rows %zu to %zu): expected checksum %016llx, found "
+                       "%016llx",
+                       r->b->path, r->block, r->first + 1, r->first + r->n,
+                       (unsigned long long)t->block_sum[r->block], (unsigned long long)found);
+}
+
+static drove_status read_rows(reading *r, drove_place_in *to)
+{
+    if (r->t->block_sum != NULL) drove__block_sum_reset(&r->t->sum);
     DROVE_TRY(read_examples(r));
     DROVE_TRY(read_targets(r));
+    DROVE_TRY(check_sum(r));
+    if (r->is_elsewhere)
+        return drove__fail(
+            DROVE_E_DATA, "%s: rows %zu to %zu: they begin elsewhere than when the file was opened",
+            r->b->path, r->first + 1, r->first + r->n);
+    if (r->t->padded != NULL)
+        DROVE_TRY(take_padded(r, r->s->x_f32 + r->to->row * r->s->n_features));
     return drove__blocks_check_rows(r->b, r->s, r->first, r->n, false, to);
 }
 
 static drove_status read_block(const drove_blocks *b, size_t block, drove_storage *into,
                                drove_place_in *to)
 {
-    const reading r = {.b = b,
-                       .t = b->impl,
-                       .block = block,
-                       .first = block * b->block_rows,
-                       .n = drove__blocks_rows(b, block),
-                       .s = into,
-                       .to = to};
+    reading r = {.b = b,
+                 .t = b->impl,
+                 .block = block,
+                 .first = block * b->block_rows,
+                 .n = drove__blocks_rows(b, block),
+                 .s = into,
+                 .to = to};
     drove_status status = read_rows(&r, to);
     DROVE_TRY(drove__blocks_check_identity(b)); /* which also explains what was wrong */
     return status;
@@ -277,7 +300,8 @@ static drove_status find_labels(drove_blocks *b, const drove_safetensors *file)
     return drove__safetensors_want(file, "label", DROVE_T_U32, (size_t)s.last, NULL);
 }
 
-static void divide(drove_blocks *b, const drove_safetensors *file, size_t block_bytes)
+/* Version 1. */
+static size_t choose_rows(const drove_blocks *b, const drove_safetensors *file, size_t block_bytes)
 {
     const drove_tensor *label = drove__safetensors_find(file, "label");
     const double n_labels = label != NULL ? (double)drove__tensor_bytes(label) / 4.0 : 0.0;
@@ -285,19 +309,30 @@ static void divide(drove_blocks *b, const drove_safetensors *file, size_t block_
     const double n = (double)b->n_rows;
     double rows =
         (double)block_bytes / (drove__blocks_bytes(b, n, (double)t->q.n_stored, n_labels) / n);
-    b->block_rows = rows < 1.0 ? 1 : rows < n ? (size_t)rows : b->n_rows;
-    b->n_blocks = (b->n_rows + b->block_rows - 1) / b->block_rows;
+    return rows < 1.0 ? 1 : rows < n ? (size_t)rows : b->n_rows;
 }
 
-static drove_status find_blocks(drove_blocks *b, const drove_safetensors *file, size_t block_bytes)
+static drove_status copy_sums(const drove_blocks *b, const drove_safetensors *file)
 {
     quant_tensors *t = b->impl;
-    find_tensors(file, t);
+    const size_t size_bytes = b->n_blocks * sizeof *t->block_sum;
+    t->block_sum = malloc(size_bytes);
+    if (t->block_sum == NULL) return drove__fail_nomem("checksums", size_bytes);
+    memcpy(t->block_sum, drove__safetensors_find(file, DROVE_QUANT_BLOCKS)->bytes, size_bytes);
+    return drove__block_sum_init(&t->sum, false);
+}
+
+static drove_status find_blocks(drove_blocks *b, const drove_quant_file *f, size_t block_bytes)
+{
+    quant_tensors *t = b->impl;
+    find_tensors(&f->file, t);
     t->q = *b->shape->quant;
     b->n_rows = b->shape->n_rows;
-    divide(b, file, block_bytes);
+    b->block_rows = f->is_version_1 ? choose_rows(b, &f->file, block_bytes) : f->block_rows;
+    b->n_blocks = (b->n_rows + b->block_rows - 1) / b->block_rows;
+    if (!f->is_version_1) DROVE_TRY(copy_sums(b, &f->file));
     DROVE_TRY(find_rows(b));
-    return find_labels(b, file);
+    return find_labels(b, &f->file);
 }
 
 /* What is wrong is said of the file. */
@@ -313,7 +348,7 @@ static drove_status read_file(drove_blocks *b, drove_quant_file *f, const drove_
     DROVE_TRY(of_file(b, drove__quant_file_describe(f, spec)));
     DROVE_TRY(drove__storage_check_description(f->s, b->path));
     DROVE_TRY(drove__quant_check_scale(f->q, b->path));
-    return of_file(b, find_blocks(b, &f->file, block_bytes));
+    return of_file(b, find_blocks(b, f, block_bytes));
 }
 
 static drove_status open_file(drove_blocks *b, const drove_spec *spec, size_t block_bytes)
@@ -338,7 +373,7 @@ drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes
 {
     drove_blocks *b;
     *out = NULL;
-    DROVE_TRY(drove__quant_refuse_keys(spec, "range"));
+    DROVE_TRY(drove__quant_refuse_keys(spec, false));
     DROVE_TRY(drove__blocks_create(spec->arg[0], &ops, &b));
     b->impl = calloc(1, sizeof(quant_tensors));
     drove_status status = b->impl != NULL ? open_file(b, spec, block_bytes)
@@ -353,7 +388,7 @@ drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes
 
 drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out)
 {
-    return drove__quant_open_blocks(spec, BLOCK_BYTES, out);
+    return drove__quant_open_blocks(spec, DROVE_QUANT_BLOCK_BYTES, out);
 }
 
 bool drove__quant_can_open(const drove_spec *spec)

@@ -2,14 +2,13 @@
  * the table of formats. */
 #include "data/quant_file.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "data/fingerprint.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- hashes ---- */
+/* ---- checksums ---- */
 
 uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor)
 {
@@ -26,24 +25,32 @@ uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *valu
     return drove__hash(drove__hash(hash, key, strlen(key)), value, strlen(value));
 }
 
-void drove__quant_hash_text(uint64_t hash, char into[DROVE_QUANT_SUM_SIZE])
+/* With its size, which the hash of version 1 counts by itself. */
+static void add_sized(drove_block_sum *sum, const void *bytes, size_t n)
 {
-    snprintf(into, DROVE_QUANT_SUM_SIZE, "%016llx", (unsigned long long)hash);
+    const uint64_t size_bytes = n;
+    if (sum->xxh3 != NULL) drove__block_sum_add(sum, &size_bytes, sizeof size_bytes);
+    drove__block_sum_add(sum, bytes, n);
 }
 
-uint64_t drove__quant_fingerprint(const drove_data *data)
+drove_status drove__quant_fingerprint(const drove_data *data, bool is_version_1,
+                                      char into[DROVE_CHECKSUM_TEXT_SIZE])
 {
     const drove_storage *s = data->storage;
     const char *kind = drove__storage_name(s);
-    uint64_t hash = drove__hash(0, kind, strlen(kind));
+    drove_block_sum sum;
+    DROVE_TRY(drove__block_sum_init(&sum, is_version_1));
+    add_sized(&sum, kind, strlen(kind));
     for (size_t i = 0; i < data->n_rows; i++) {
         drove_row_part part[DROVE_MOST_ROW_PARTS];
         unsigned n = drove__row_parts(s, drove__data_row(data, i), part);
-        for (unsigned k = 0; k < n; k++) hash = drove__hash(hash, part[k].bytes, part[k].n);
+        for (unsigned k = 0; k < n; k++) add_sized(&sum, part[k].bytes, part[k].n);
     }
     for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
-        hash = drove__hash(hash, s->class_name[i], strlen(s->class_name[i]));
-    return hash;
+        add_sized(&sum, s->class_name[i], strlen(s->class_name[i]));
+    drove__checksum_print(drove__block_sum_value(&sum), into);
+    drove__block_sum_fini(&sum);
+    return DROVE_OK;
 }
 
 /* ---- keys ---- */
@@ -91,20 +98,25 @@ drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drov
     return DROVE_OK;
 }
 
-drove_status drove__quant_refuse_keys(const drove_spec *spec, const char *other)
+drove_status drove__quant_refuse_keys(const drove_spec *spec, bool is_written)
 {
+    static const char *const others[2][2] = {{"range", "block"}, {"from", "from"}};
     if (drove__spec_get(spec, "scale", NULL) != NULL) {
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: values are scaled before they are quantised; expected scale "
                            "with the data to be converted",
                            spec->name);
     }
-    if (drove__spec_get(spec, other, NULL) == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s", spec->name, other,
-                       strcmp(other, "from") == 0 ? "written" : "read");
+    for (unsigned i = 0; i < 2; i++) {
+        const char *other = others[is_written][i];
+        if (drove__spec_get(spec, other, NULL) != NULL)
+            return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s",
+                               spec->name, other, is_written ? "written" : "read");
+    }
+    return DROVE_OK;
 }
 
-static const char *const keys[] = {"precision", "range", "from", "window", NULL};
+static const char *const keys[] = {"precision", "range", "block", "from", "window", NULL};
 
 const drove_format_ops drove__format_quant = {
     .name = "quant",

@@ -110,6 +110,17 @@ static drove_status check_examples(const drove_quant_file *f)
     return want(f, "row_start", DROVE_T_U64, q->n_rows + 1);
 }
 
+static drove_status read_blocks(drove_quant_file *f)
+{
+    uint64_t rows;
+    if (f->is_version_1) return DROVE_OK;
+    DROVE_TRY(drove__quant_count(f, "block_rows", UINT32_MAX, &rows));
+    if (rows == 0) return drove__fail(DROVE_E_DATA, "expected block_rows above 0");
+    f->block_rows = (size_t)rows;
+    return want(f, DROVE_QUANT_BLOCKS, DROVE_T_U64,
+                (f->s->n_rows + f->block_rows - 1) / f->block_rows);
+}
+
 static drove_status read_shape(drove_quant_file *f)
 {
     static const char *const bases[] = {"-1", "0", "1"};
@@ -221,7 +232,8 @@ static drove_status check_precision(const drove_quant_file *f, const drove_spec 
 
 drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole)
 {
-    static const char *const small[] = {"class_names", "input.shift", "input.factor"};
+    static const char *const small[] = {"class_names", "input.shift", "input.factor",
+                                        DROVE_QUANT_BLOCKS};
     DROVE_TRY(drove__storage_create(&f->s));
     f->s->x_kind = DROVE_X_QUANT;
     f->s->quant = f->q = calloc(1, sizeof *f->q);
@@ -231,11 +243,16 @@ drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole)
                     : drove__safetensors_open(f->path, small, DROVE_COUNT(small), &f->file);
 }
 
-drove_status drove__quant_file_check(const drove_quant_file *f)
+drove_status drove__quant_file_check(drove_quant_file *f)
 {
     const char *format;
     DROVE_TRY(drove__quant_meta(f, "format", &format));
-    if (strcmp(format, DROVE_QUANT_FORMAT) == 0) return DROVE_OK;
+    f->is_version_1 = strcmp(format, DROVE_QUANT_FORMAT_1) == 0;
+    if (f->is_version_1) return DROVE_OK;
+    if (strcmp(format, DROVE_QUANT_FORMAT) == 0)
+        return f->file.is_checked
+                   ? DROVE_OK
+                   : drove__fail(DROVE_E_DATA, "expected checksums in its header, found none");
     return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found \"%.40s\"",
                        DROVE_QUANT_FORMAT, format);
 }
@@ -246,6 +263,7 @@ drove_status drove__quant_file_describe(drove_quant_file *f, const drove_spec *s
     DROVE_TRY(read_format(f));
     DROVE_TRY(check_precision(f, spec));
     DROVE_TRY(check_examples(f));
+    DROVE_TRY(read_blocks(f));
     DROVE_TRY(read_shape(f));
     DROVE_TRY(read_scaling(f));
     DROVE_TRY(check_targets(f));

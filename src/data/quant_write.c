@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TENSORS_MOST = 9, META_MOST = 32, TEXT_SIZE = 32 };
+enum { TENSORS_MOST = 9, META_MOST = 32, TEXT_SIZE = 32, TARGET_BYTES = 4 };
 
 typedef struct cache { /* content of the file */
     const drove_data *data;
@@ -19,6 +19,8 @@ typedef struct cache { /* content of the file */
     uint64_t *label_start;
     uint32_t *label;
     char *class_names, *source;
+    size_t block_rows;
+    uint64_t *block_sum; /* [n_blocks] */
     drove_tensor tensor[TENSORS_MOST];
     size_t n_tensors;
     const char *meta[2 * META_MOST + 1];
@@ -34,6 +36,7 @@ static void fini(cache *c)
     free(c->label);
     free(c->class_names);
     free(c->source);
+    free(c->block_sum);
 }
 
 static void put_tensor(cache *c, const char *name, drove_tensor_type type, size_t n,
@@ -131,7 +134,6 @@ static drove_status put_targets(cache *c)
     if (s->y_kind == DROVE_Y_LABELS) return put_label_sets(c);
     bool is_class = s->y_kind == DROVE_Y_CLASS;
     const char *from = is_class ? (const char *)s->y_class : (const char *)s->y_value;
-    enum { TARGET_BYTES = 4 };
     char *target = c->target = drove__grow(NULL, data->n_rows, TARGET_BYTES);
     if (target == NULL) return drove__fail_nomem("targets", data->n_rows * TARGET_BYTES);
     for (size_t i = 0; i < data->n_rows; i++)
@@ -140,6 +142,67 @@ static drove_status put_targets(cache *c)
     put_tensor(c, "target", is_class ? DROVE_T_I32 : DROVE_T_F32, data->n_rows, target);
     return DROVE_OK;
 }
+
+/* ---- blocks ---- */
+
+/* The size of the tensors that were put, which are all of rows. */
+static drove_status choose_blocks(cache *c, const drove_spec *to)
+{
+    uint64_t block_bytes = DROVE_QUANT_BLOCK_BYTES;
+    const char *text = drove__spec_get(to, "block", NULL);
+    double bytes = 0;
+    if (text != NULL) DROVE_TRY(drove__parse_bytes("quant?block", text, &block_bytes));
+    for (size_t i = 0; i < c->n_tensors; i++) bytes += (double)drove__tensor_bytes(&c->tensor[i]);
+    const double n = (double)c->q->n_rows, rows = (double)block_bytes / (bytes / n);
+    c->block_rows = !(rows >= 1.0) ? 1 : rows < n ? (size_t)rows : c->q->n_rows;
+    return DROVE_OK;
+}
+
+/* Rows first .. first + n - 1, in the order that data/quant_file.h says. */
+static void add_block(const cache *c, size_t first, size_t n, drove_block_sum *sum)
+{
+    const drove_quant *q = c->q;
+    const size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    const char *value = q->value, *index = q->index, *target = c->target;
+    if (q->index_bits == 0) {
+        drove__block_sum_add(sum, value + first * q->row_bytes, n * q->row_bytes);
+    } else {
+        const uint64_t *start = q->row_start + first;
+        const size_t at = (size_t)start[0], pairs = (size_t)(start[n] - start[0]);
+        drove__block_sum_add(sum, start, (n + 1) * sizeof *start);
+        drove__block_sum_add(sum, value + at * size_bytes, pairs * size_bytes);
+        drove__block_sum_add(sum, index + at * index_bytes, pairs * index_bytes);
+    }
+    if (target != NULL) {
+        drove__block_sum_add(sum, target + first * TARGET_BYTES, n * TARGET_BYTES);
+        return;
+    }
+    const uint64_t *start = c->label_start + first;
+    drove__block_sum_add(sum, start, (n + 1) * sizeof *start);
+    drove__block_sum_add(sum, c->label + start[0],
+                         (size_t)(start[n] - start[0]) * sizeof *c->label);
+}
+
+static drove_status put_blocks(cache *c, const drove_spec *to)
+{
+    drove_block_sum sum;
+    DROVE_TRY(choose_blocks(c, to));
+    const size_t n_rows = c->q->n_rows, n = (n_rows + c->block_rows - 1) / c->block_rows;
+    c->block_sum = calloc(n, sizeof *c->block_sum);
+    if (c->block_sum == NULL) return drove__fail_nomem("checksums", n * sizeof *c->block_sum);
+    DROVE_TRY(drove__block_sum_init(&sum, false));
+    for (size_t i = 0; i < n; i++) {
+        const size_t first = i * c->block_rows, left = n_rows - first;
+        drove__block_sum_reset(&sum);
+        add_block(c, first, left < c->block_rows ? left : c->block_rows, &sum);
+        c->block_sum[i] = drove__block_sum_value(&sum);
+    }
+    drove__block_sum_fini(&sum);
+    put_tensor(c, DROVE_QUANT_BLOCKS, DROVE_T_U64, n, c->block_sum);
+    return DROVE_OK;
+}
+
+/* ---- the rest ---- */
 
 static drove_status put_class_names(cache *c)
 {
@@ -157,8 +220,6 @@ static drove_status put_class_names(cache *c)
     put_tensor(c, "class_names", DROVE_T_U8, n_bytes, c->class_names);
     return DROVE_OK;
 }
-
-/* ---- the rest ---- */
 
 /* text with %XX for all but plain ASCII: a path may hold any bytes, metadata are UTF-8; free(). */
 static char *encode(const char *text)
@@ -188,6 +249,7 @@ static void put_facts(cache *c)
     put_count(c, "n_stored", q->n_stored);
     put_count(c, "n_bridges", q->n_bridges);
     put_count(c, "n_clamped", q->n_clamped);
+    put_count(c, "block_rows", c->block_rows);
     put_meta(c, "target", drove__target_name(s->y_kind));
     put_count(c, "n_classes", s->n_classes);
     put_count(c, "channels", s->channels);
@@ -205,7 +267,7 @@ static drove_status put_source(cache *c)
     char *fingerprint = c->text[META_MOST - 2];
     drove_data_facts facts;
     drove_data_describe(data, &facts);
-    drove__quant_hash_text(drove__quant_fingerprint(data), fingerprint);
+    DROVE_TRY(drove__quant_fingerprint(data, false, fingerprint));
     c->source = encode(data->spec != NULL ? data->spec : "");
     if (c->source == NULL) return drove__fail_nomem("a spec", 0);
     put_meta(c, "source", c->source);
@@ -224,34 +286,22 @@ static void put_scaling(cache *c)
     put_tensor(c, "input.factor", DROVE_T_F32, c->q->n_features, scale.factor);
 }
 
-static void put_checksum(cache *c)
-{
-    uint64_t hash = 0;
-    char *text = c->text[META_MOST - 3];
-    for (size_t i = 0; i < c->n_tensors; i++) hash = drove__quant_hash_tensor(hash, &c->tensor[i]);
-    for (size_t i = 0; i < c->n_meta; i++)
-        hash = drove__quant_hash_meta(hash, c->meta[2 * i], c->meta[2 * i + 1]);
-    drove__quant_hash_text(hash, text);
-    put_meta(c, DROVE_QUANT_CHECKSUM, text);
-}
-
 static drove_status fill(cache *c, const drove_spec *to)
 {
     DROVE_TRY(quantise(c, to));
     put_examples(c);
     DROVE_TRY(put_targets(c));
+    DROVE_TRY(put_blocks(c, to));
     DROVE_TRY(put_class_names(c));
     put_scaling(c);
     put_facts(c);
-    DROVE_TRY(put_source(c));
-    put_checksum(c);
-    return DROVE_OK;
+    return put_source(c);
 }
 
 drove_status drove__quant_write(const drove_data *data, const drove_spec *to)
 {
     bool scaled;
-    DROVE_TRY(drove__quant_refuse_keys(to, "from"));
+    DROVE_TRY(drove__quant_refuse_keys(to, true));
     DROVE_TRY(drove__export_begin(to, &scaled));
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a quantised file", sizeof *c);

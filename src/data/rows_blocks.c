@@ -5,10 +5,10 @@
 #include "data/rows_file.h"
 
 #include "base/direct.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "data/ahead.h"
+#include "data/block_sum.h"
 #include "table/schema.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct rows_block {
-    uint64_t offset, hash, value_hash;
+    uint64_t offset, sum, value_sum;
 } rows_block;
 
 typedef struct rows_file { /* impl */
@@ -36,12 +36,16 @@ typedef struct rows_file { /* impl */
     uint64_t end;       /* of the last block */
     uint64_t behind;    /* end of the block that was listed last: blocks do not overlap */
     drove_ahead *ahead; /* NULL: blocks are read through the system's cache */
+    bool is_version_1;
+    drove_block_sum sum, value_sum; /* of the block that is read */
 } rows_file;
 
 static void close_file(drove_blocks *b)
 {
     rows_file *f = b->impl;
     drove__ahead_close(f->ahead);
+    drove__block_sum_fini(&f->sum);
+    drove__block_sum_fini(&f->value_sum);
     free(f->block);
     free(f->map);
     free(f->source);
@@ -181,7 +185,7 @@ static drove_status keep_entry(drove_blocks *b, rows_file *f, const drove_rows_e
                            i);
     f->behind = entry->offset + lay.size_bytes;
     f->block[i] =
-        (rows_block){.offset = entry->offset, .hash = entry->hash, .value_hash = entry->value_hash};
+        (rows_block){.offset = entry->offset, .sum = entry->hash, .value_sum = entry->value_hash};
     if (b->first_stored != NULL) b->first_stored[i + 1] = b->first_stored[i] + entry->n_stored;
     if (b->first_label != NULL) b->first_label[i + 1] = b->first_label[i] + entry->n_labels;
     return DROVE_OK;
@@ -261,6 +265,16 @@ static drove_status read_text(drove_blocks *b, rows_file *f, const char *text, s
     return status;
 }
 
+static drove_status check_description(const rows_file *f, const char *text, size_t n,
+                                      uint64_t expected)
+{
+    const uint64_t found = f->is_version_1 ? drove__hash(0, text, n) : drove__checksum(text, n);
+    if (found == expected) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "damaged: its description: expected checksum %016llx, found %016llx",
+                       (unsigned long long)expected, (unsigned long long)found);
+}
+
 static drove_status read_description(drove_blocks *b, rows_file *f)
 {
     char head[DROVE_ROWS_MAGIC_SIZE], end[END_BYTES];
@@ -270,11 +284,12 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
                            (long long)b->size_bytes);
     const uint64_t size = (uint64_t)b->size_bytes;
     DROVE_TRY(drove__blocks_read_at(b, 0, head, sizeof head));
-    if (memcmp(head, DROVE_ROWS_MAGIC, sizeof head) != 0)
+    f->is_version_1 = memcmp(head, DROVE_ROWS_MAGIC_1, sizeof head) == 0;
+    if (!f->is_version_1 && memcmp(head, DROVE_ROWS_MAGIC, sizeof head) != 0)
         return drove__fail(DROVE_E_DATA, "expected a file of rows (drove data convert makes one), "
                                          "found another");
     DROVE_TRY(drove__blocks_read_at(b, size - END_BYTES, end, sizeof end));
-    if (memcmp(end + sizeof facts, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE) != 0)
+    if (memcmp(end + sizeof facts, head, sizeof head) != 0)
         return drove__fail(DROVE_E_DATA,
                            "expected a whole file of rows, found one without its end");
     memcpy(facts, end, sizeof facts);
@@ -286,9 +301,7 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
     char *text = malloc((size_t)facts[1] + 1);
     if (text == NULL) return drove__fail_nomem("a description of rows", (size_t)facts[1]);
     drove_status status = drove__blocks_read_at(b, facts[0], text, (size_t)facts[1]);
-    if (status == DROVE_OK && drove__hash(0, text, (size_t)facts[1]) != facts[2])
-        status = drove__fail(DROVE_E_DATA, "damaged: its description has another hash than it "
-                                           "should have");
+    if (status == DROVE_OK) status = check_description(f, text, (size_t)facts[1], facts[2]);
     if (status == DROVE_OK) status = read_text(b, f, text, (size_t)facts[1]);
     free(text);
     return status;
@@ -298,14 +311,13 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
 
 typedef struct reading { /* rows of one block into a storage */
     const drove_blocks *b;
-    const rows_file *f;
+    rows_file *f;
     size_t block, n;
     drove_storage *s;
     const drove_place_in *to;
     drove_rows_layout lay;
-    drove_ahead_bytes ahead;   /* bytes NULL: nothing was read ahead */
-    uint64_t hash, value_hash; /* of what was read, in the order of the sections */
-    bool has_other;            /* a float of the examples is not finite */
+    drove_ahead_bytes ahead; /* bytes NULL: nothing was read ahead */
+    bool has_other;          /* a float of the examples is not finite */
 } reading;
 
 /* [n] of the block, which lie at its byte `at`. */
@@ -317,20 +329,19 @@ static drove_status fetch(const reading *r, uint64_t at, void *into, size_t n)
     return DROVE_OK;
 }
 
-/* Hashes floats and looks for one that is not finite, a part after the other: the second look finds
- * them in the processor's cache. */
-static uint64_t look_through(reading *r, uint64_t hash, const void *bytes, size_t size_bytes)
+/* Adds floats to a sum and looks for one that is not finite, a part after the other: the second
+ * look finds them in the processor's cache. */
+static void look_through(reading *r, drove_block_sum *sum, const void *bytes, size_t size_bytes)
 {
-    drove_hashing h;
-    drove__hash_begin(&h, hash);
+    drove__block_sum_begin(sum);
     for (size_t at = 0; at < size_bytes; at += PART_BYTES) {
         const char *part = (const char *)bytes + at;
         const size_t n = size_bytes - at < PART_BYTES ? size_bytes - at : PART_BYTES;
-        drove__hash_add(&h, part, n);
+        drove__block_sum_part(sum, part, n);
         if (!drove__floats_are_finite((const float *)(const void *)part, n / sizeof(float)))
             r->has_other = true;
     }
-    return drove__hash_end(&h);
+    drove__block_sum_end(sum);
 }
 
 static drove_status read_section(reading *r, drove_rows_section section, void *into)
@@ -338,10 +349,11 @@ static drove_status read_section(reading *r, drove_rows_section section, void *i
     const size_t n = (size_t)r->lay.bytes[section];
     if (n == 0) return DROVE_OK;
     DROVE_TRY(fetch(r, r->lay.at[section], into, n));
-    uint64_t *sum = section == DROVE_ROWS_VALUE ? &r->value_hash : &r->hash;
+    drove_block_sum *sum = section == DROVE_ROWS_VALUE ? &r->f->value_sum : &r->f->sum;
     bool is_float =
         section == DROVE_ROWS_VALUE || (section == DROVE_ROWS_X && r->s->x_kind == DROVE_X_F32);
-    *sum = is_float ? look_through(r, *sum, into, n) : drove__hash(*sum, into, n);
+    if (is_float) look_through(r, sum, into, n);
+    else drove__block_sum_add(sum, into, n);
     return DROVE_OK;
 }
 
@@ -428,15 +440,24 @@ static drove_status read_targets(reading *r)
     return DROVE_OK;
 }
 
-static drove_status check_hash(const reading *r)
+static drove_status check_sum(const reading *r, uint64_t expected, const drove_block_sum *sum)
+{
+    const uint64_t found = drove__block_sum_value(sum);
+    if (found == expected) return DROVE_OK;
+    DROVE_TRY(drove__blocks_check_identity(r->b)); /* it may have changed while it was read */
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s: damaged: block %zu at byte %llu: expected checksum %016llx, found %016llx", r->b->path,
+        r->block, (unsigned long long)r->f->block[r->block].offset, (unsigned long long)expected,
+        (unsigned long long)found);
+}
+
+/* Values that are all 1 are not read. */
+static drove_status check_sums(const reading *r)
 {
     const rows_block *block = &r->f->block[r->block];
-    if (r->hash == block->hash && (r->s->value == NULL || r->value_hash == block->value_hash))
-        return DROVE_OK;
-    DROVE_TRY(drove__blocks_check_identity(r->b)); /* it may have changed while it was read */
-    return drove__fail(DROVE_E_DATA,
-                       "%s: damaged: block %zu at byte %llu has another hash than it should have",
-                       r->b->path, r->block, (unsigned long long)block->offset);
+    DROVE_TRY(check_sum(r, block->sum, &r->f->sum));
+    return r->s->value == NULL ? DROVE_OK : check_sum(r, block->value_sum, &r->f->value_sum);
 }
 
 static void lay_out(const drove_blocks *b, size_t block, drove_rows_layout *lay)
@@ -470,6 +491,8 @@ static drove_status read_block(const drove_blocks *b, size_t block, drove_storag
                  .n = drove__blocks_rows(b, block),
                  .s = into,
                  .to = to};
+    drove__block_sum_reset(&r.f->sum);
+    drove__block_sum_reset(&r.f->value_sum);
     lay_out(b, block, &r.lay);
     const drove_ahead_block at = place(b, block, &r.lay, into, to);
     if (r.f->ahead != NULL) (void)drove__ahead_take(r.f->ahead, &at, &r.ahead);
@@ -478,7 +501,7 @@ static drove_status read_block(const drove_blocks *b, size_t block, drove_storag
     DROVE_TRY(read_targets(&r));
     if (into->weight != NULL)
         DROVE_TRY(read_section(&r, DROVE_ROWS_WEIGHT, into->weight + to->row));
-    DROVE_TRY(check_hash(&r));
+    DROVE_TRY(check_sums(&r));
     return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, !r.has_other, to);
 }
 
@@ -541,7 +564,10 @@ drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
     b->impl = calloc(1, sizeof(rows_file));
     if (b->impl == NULL) status = drove__fail_nomem(spec->arg[0], sizeof(rows_file));
     if (status == DROVE_OK) {
-        status = read_description(b, b->impl);
+        rows_file *f = b->impl;
+        status = read_description(b, f);
+        if (status == DROVE_OK) status = drove__block_sum_init(&f->sum, f->is_version_1);
+        if (status == DROVE_OK) status = drove__block_sum_init(&f->value_sum, f->is_version_1);
         b->shape->n_rows = b->n_rows;
         if (status == DROVE_OK)
             status = drove__storage_check_description(b->shape, "its description");

@@ -1,10 +1,11 @@
 /* data/rows_file.h - the file of rows:FILE: rows in blocks, as they lie in memory, so that data
  * larger than memory can be trained on.  Written by rows_write.c, read by rows_blocks.c.
  *
- *   "drove-rows-1", 4 zero bytes
+ *   "drove-rows-2", 4 zero bytes
  *   blocks of block_rows rows each, the last may have fewer
  *   a description in JSON
- *   its offset, its bytes, its hash (base/hash.h), 64 bits each; then the first 16 bytes again
+ *   its offset, its bytes, its checksum (base/checksum.h), 64 bits each; then the first 16 bytes
+ *   again
  *
  * A block begins at a multiple of 64 bytes, of 4096 where blocks have 64 KiB; its arrays, as far as
  * they apply, each at a multiple of 64:
@@ -17,14 +18,17 @@
  *   label_start, label  U64 [n + 1] from 0, U32 [n_labels]
  *   weight     F32 [n], if the rows have weights
  *
- * Numbers are little-endian, and not scaled.  The description: docs/formats.md.
+ * Numbers are little-endian, and not scaled.  The description, which has two checksums of each
+ * block (data/block_sum.h), of the values and of its other arrays: docs/formats.md.  "drove-rows-1"
+ * is the same with the hash of base/hash.h; it is read.
  */
 #ifndef DROVE_DATA_ROWS_FILE_H
 #define DROVE_DATA_ROWS_FILE_H
 
 #include "data/blocks.h"
 
-#define DROVE_ROWS_MAGIC "drove-rows-1\0\0\0" /* 16 bytes */
+#define DROVE_ROWS_MAGIC   "drove-rows-2\0\0\0" /* 16 bytes */
+#define DROVE_ROWS_MAGIC_1 "drove-rows-1\0\0\0"
 
 enum { DROVE_ROWS_MAGIC_SIZE = 16, DROVE_ROWS_SECTIONS = 7 };
 

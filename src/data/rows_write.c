@@ -2,9 +2,9 @@
 #include "data/rows_file.h"
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "data/block_sum.h"
 #include "data/export.h"
 #include "table/schema.h"
 
@@ -39,6 +39,7 @@ struct drove_rows_writer {
     uint64_t n_written;                  /* rows of the blocks before it */
     bool has_values;                     /* some value is not 1 */
     buffer list;                         /* text of the list of blocks, without brackets */
+    drove_block_sum sum, value_sum;
 };
 
 bool drove__rows_lay_out(const drove_storage *s, uint64_t n_rows, uint64_t n_stored,
@@ -82,7 +83,9 @@ drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows
     drove_rows_writer *w = calloc(1, sizeof *w);
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->block_bytes = block_bytes > 0 ? block_bytes : BLOCK_BYTES;
-    drove_status status = drove__writer_create(path, &w->file);
+    drove_status status = drove__block_sum_init(&w->sum, false);
+    if (status == DROVE_OK) status = drove__block_sum_init(&w->value_sum, false);
+    if (status == DROVE_OK) status = drove__writer_create(path, &w->file);
     if (status == DROVE_OK)
         status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
     if (status != DROVE_OK) {
@@ -98,6 +101,8 @@ static void free_writer(drove_rows_writer *w)
 {
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) free(w->part[i].bytes);
     free(w->list.bytes);
+    drove__block_sum_fini(&w->sum);
+    drove__block_sum_fini(&w->value_sum);
     free(w);
 }
 
@@ -203,34 +208,35 @@ static drove_status pad_block(drove_rows_writer *w)
     return padding > 0 ? drove__writer_write(w->file, zeros, padding) : DROVE_OK;
 }
 
-static drove_status put_entry(drove_rows_writer *w, uint64_t offset, uint64_t hash,
-                              uint64_t value_hash)
+static drove_status put_entry(drove_rows_writer *w, uint64_t offset)
 {
     char text[ENTRY_TEXT_SIZE];
     int n = snprintf(text, sizeof text, "%s[%llu,%llu,%llu,\"%016llx\",\"%016llx\"]",
                      w->list.n > 0 ? "," : "", (unsigned long long)offset,
                      (unsigned long long)w->n_stored, (unsigned long long)w->n_labels,
-                     (unsigned long long)hash, (unsigned long long)value_hash);
+                     (unsigned long long)drove__block_sum_value(&w->sum),
+                     (unsigned long long)drove__block_sum_value(&w->value_sum));
     return put(&w->list, text, (size_t)n);
 }
 
 static drove_status end_block(drove_rows_writer *w)
 {
-    uint64_t hash = 0, value_hash = 0;
     if (w->like.x_kind == DROVE_X_CSR)
         DROVE_TRY(put(&w->part[DROVE_ROWS_START], &w->n_stored, sizeof w->n_stored));
     if (w->like.y_kind == DROVE_Y_LABELS)
         DROVE_TRY(put(&w->part[DROVE_ROWS_TARGET], &w->n_labels, sizeof w->n_labels));
     DROVE_TRY(pad_block(w));
     const uint64_t offset = w->offset;
+    drove__block_sum_reset(&w->sum);
+    drove__block_sum_reset(&w->value_sum);
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) {
         const buffer *part = &w->part[i];
-        uint64_t *sum = i == DROVE_ROWS_VALUE ? &value_hash : &hash;
-        if (part->n > 0) *sum = drove__hash(*sum, part->bytes, part->n);
+        drove_block_sum *sum = i == DROVE_ROWS_VALUE ? &w->value_sum : &w->sum;
+        if (part->n > 0) drove__block_sum_add(sum, part->bytes, part->n);
         if (part->n > 0) DROVE_TRY(write_padded(w, part->bytes, part->n));
         w->part[i].n = 0;
     }
-    DROVE_TRY(put_entry(w, offset, hash, value_hash));
+    DROVE_TRY(put_entry(w, offset));
     w->n_written += w->n_rows;
     w->n_rows = w->n_stored = w->n_labels = 0;
     return DROVE_OK;
@@ -361,7 +367,7 @@ static drove_status write_end(drove_rows_writer *w, const drove_rows_end *end)
     free(schema);
     DROVE_TRY(status);
     const buffer *text = &w->list;
-    const uint64_t facts[3] = {w->offset, text->n, drove__hash(0, text->bytes, text->n)};
+    const uint64_t facts[3] = {w->offset, text->n, drove__checksum(text->bytes, text->n)};
     status = drove__writer_write(w->file, text->bytes, text->n);
     if (status == DROVE_OK) status = drove__writer_write(w->file, facts, sizeof facts);
     if (status == DROVE_OK)

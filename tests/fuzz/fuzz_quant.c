@@ -66,11 +66,12 @@ static void use(const char *spec)
     drove_data_destroy(held_out);
 }
 
-/* Writes the loaded file anew with its checksum put right; false: it cannot be written. */
+/* Writes the loaded file anew with its checksums put right, also that of version 1; false: it cannot
+ * be written. */
 static bool correct(const drove_safetensors *st, const char *path)
 {
     const char *meta[2 * METADATA_MOST + 3];
-    char sum[DROVE_QUANT_SUM_SIZE];
+    char sum[DROVE_CHECKSUM_TEXT_SIZE];
     uint64_t hash = 0;
     size_t n = 0;
     if (st->n_meta > METADATA_MOST) return false;
@@ -83,7 +84,7 @@ static bool correct(const drove_safetensors *st, const char *path)
         hash = drove__quant_hash_meta(hash, meta[n], meta[n + 1]);
         n += 2;
     }
-    drove__quant_hash_text(hash, sum);
+    drove__checksum_print(hash, sum);
     meta[n] = DROVE_QUANT_CHECKSUM;
     meta[n + 1] = sum;
     meta[n + 2] = NULL;

@@ -5,8 +5,10 @@
 #include "data/quant_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 void write_sources(void)
 {
@@ -48,7 +50,7 @@ void convert_spec(const char *from, const char *to)
 }
 
 const quant_forgery quant_forgeries[] = {
-    {"csv:words.csv", "D8", "format", "drove-quant-2", NULL, 0, 0, "drove-quant-1"},
+    {"csv:words.csv", "D8", "format", "drove-quant-3", NULL, 0, 0, "drove-quant-2"},
     {"csv:words.csv", "D8", "precision", "D9", NULL, 0, 0, "D9"},
     {"csv:words.csv", "D8", "precision", "D16", NULL, 0, 0, "I16"},
     {"csv:words.csv", "D8", "quantum", "0", NULL, 0, 0, "scale"},
@@ -90,31 +92,113 @@ const quant_forgery quant_forgeries[] = {
 };
 const size_t quant_n_forgeries = DROVE_COUNT(quant_forgeries);
 
-void quant_forge(const quant_forgery *how)
+/* ---- checksums, from the tensors of a loaded file ---- */
+
+typedef struct content {
+    const drove_safetensors *st;
+    size_t n_rows, block_rows;
+    char *bytes; /* of a block, one array after the other */
+    size_t n;
+} content;
+
+static void append(content *c, const char *name, size_t first, size_t n, size_t size_bytes)
 {
+    const drove_tensor *t = drove__safetensors_find(c->st, name);
+    c->bytes = realloc(c->bytes, c->n + n * size_bytes + 1);
+    assert_non_null(c->bytes);
+    memcpy(c->bytes + c->n, (const char *)t->bytes + first * size_bytes, n * size_bytes);
+    c->n += n * size_bytes;
+}
+
+/* Things of each row by a list of starts, which may be forged. */
+static void append_listed(content *c, const char *starts, const char *const things[2], size_t first,
+                          size_t n)
+{
+    const uint64_t *start = drove__safetensors_find(c->st, starts)->bytes;
+    append(c, starts, first, n + 1, sizeof *start);
+    for (unsigned i = 0; i < 2 && things[i] != NULL; i++) {
+        const drove_tensor *t = drove__safetensors_find(c->st, things[i]);
+        if (start[first] > start[first + n] || start[first + n] > t->shape[0]) continue;
+        append(c, things[i], (size_t)start[first], (size_t)(start[first + n] - start[first]),
+               drove__tensor_bytes(t) / t->shape[0]);
+    }
+}
+
+static uint64_t block_sum(content *c, size_t block)
+{
+    static const char *const pairs[2] = {"value", "index"}, *const labels[2] = {"label"};
+    const drove_tensor *value = drove__safetensors_find(c->st, "value");
+    const size_t first = block * c->block_rows, left = c->n_rows - first;
+    const size_t n = left < c->block_rows ? left : c->block_rows;
+    c->n = 0;
+    if (drove__safetensors_find(c->st, "row_start") != NULL)
+        append_listed(c, "row_start", pairs, first, n);
+    else append(c, "value", first, n, drove__tensor_bytes(value) / value->shape[0]);
+    if (drove__safetensors_find(c->st, "label_start") != NULL)
+        append_listed(c, "label_start", labels, first, n);
+    else append(c, "target", first, n, 4);
+    return XXH3_64bits(c->bytes, c->n);
+}
+
+static size_t count_of(const drove_safetensors *st, const char *key)
+{
+    const char *text = drove__safetensors_meta(st, key);
+    return text != NULL ? (size_t)strtoull(text, NULL, 10) : 0;
+}
+
+static void correct_blocks(const drove_safetensors *st)
+{
+    content c = {.st = st,
+                 .n_rows = count_of(st, "n_rows"),
+                 .block_rows = count_of(st, "block_rows")};
+    const drove_tensor *sums = drove__safetensors_find(st, "block_checksum");
+    for (size_t i = 0; i < sums->shape[0]; i++) ((uint64_t *)sums->bytes)[i] = block_sum(&c, i);
+    free(c.bytes);
+}
+
+/* The metadata of version 1: without block_rows, with a hash of everything at last. */
+static size_t become_version_1(drove_safetensors *st, const char **meta, size_t n, char sum[17])
+{
+    uint64_t hash = 0;
+    size_t kept = 0, tensors = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        if (strcmp(meta[i], "block_rows") == 0) continue;
+        meta[kept] = meta[i];
+        meta[kept + 1] = strcmp(meta[i + 1], "drove-quant-2") == 0 ? "drove-quant-1" : meta[i + 1];
+        kept += 2;
+    }
+    for (size_t i = 0; i < st->n_tensors; i++)
+        if (strcmp(st->tensor[i].name, "block_checksum") != 0)
+            st->tensor[tensors++] = st->tensor[i];
+    st->n_tensors = tensors;
+    for (size_t i = 0; i < tensors; i++) hash = drove__quant_hash_tensor(hash, &st->tensor[i]);
+    for (size_t i = 0; i < kept; i += 2) hash = drove__quant_hash_meta(hash, meta[i], meta[i + 1]);
+    snprintf(sum, 17, "%016llx", (unsigned long long)hash);
+    meta[kept] = "checksum";
+    meta[kept + 1] = sum;
+    return kept + 2;
+}
+
+void quant_forge(const quant_forgery *how, unsigned version)
+{
+    static const quant_forgery nothing;
     drove_safetensors st;
     const char *meta[128];
-    char sum[DROVE_QUANT_SUM_SIZE];
-    uint64_t hash = 0;
+    char sum[17];
     size_t n = 0;
+    if (how == NULL) how = &nothing;
     assert_int_equal(drove__safetensors_load("q", &st), DROVE_OK);
-    for (size_t i = 0; i < st.n_tensors; i++) {
+    for (size_t i = 0; i < st.n_tensors; i++)
         if (how->tensor != NULL && strcmp(st.tensor[i].name, how->tensor) == 0)
             ((char *)st.tensor[i].bytes)[how->at] = how->byte;
-        hash = drove__quant_hash_tensor(hash, &st.tensor[i]);
-    }
-    for (size_t i = 0; i < st.n_meta; i++) {
-        if (strcmp(st.meta_key[i], DROVE_QUANT_CHECKSUM) == 0) continue;
+    for (size_t i = 0; i < st.n_meta; i++, n += 2) {
+        const bool is_other = how->key != NULL && strcmp(st.meta_key[i], how->key) == 0;
         meta[n] = st.meta_key[i];
-        meta[n + 1] = how->key != NULL && strcmp(st.meta_key[i], how->key) == 0 ? how->value
-                                                                                : st.meta_value[i];
-        hash = drove__quant_hash_meta(hash, meta[n], meta[n + 1]);
-        n += 2;
+        meta[n + 1] = is_other ? how->value : st.meta_value[i];
     }
-    drove__quant_hash_text(hash, sum);
-    meta[n] = DROVE_QUANT_CHECKSUM;
-    meta[n + 1] = sum;
-    meta[n + 2] = NULL;
+    if (version == 2 && how->tensor != NULL) correct_blocks(&st);
+    if (version == 1) n = become_version_1(&st, meta, n, sum);
+    meta[n] = NULL;
     assert_int_equal(drove__safetensors_write("forged", st.tensor, st.n_tensors, meta), DROVE_OK);
     drove__safetensors_fini(&st);
 }

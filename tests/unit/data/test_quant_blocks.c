@@ -110,12 +110,13 @@ static size_t longest_of(const drove_storage *s)
     return longest;
 }
 
-static void expect_blocks_of(const drove_storage *whole, size_t block_bytes, bool as_floats)
+static void expect_blocks_of(const char *file, const drove_storage *whole, size_t block_bytes,
+                             bool as_floats)
 {
     drove_blocks *b;
     drove_storage *s;
     size_t at;
-    if (open_blocks("quant:q", block_bytes, &b) != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (open_blocks(file, block_bytes, &b) != DROVE_OK) fail_msg("%s", drove_error_text());
     if (as_floats) assert_int_equal(drove__blocks_prefer_floats(b), DROVE_OK);
     assert_int_equal(b->n_rows, whole->n_rows);
     assert_int_equal(b->shape->longest_row, longest_of(whole));
@@ -143,12 +144,16 @@ static void test_same_as_whole(void **state)
         const char *const *precision =
             drove__storage_is_sparse(from->storage) ? quant_sparse : quant_dense;
         for (size_t p = 0; precision[p] != NULL; p++) {
+            const size_t block = block_bytes[(k + p) % DROVE_COUNT(block_bytes)];
             char to[64];
-            snprintf(to, sizeof to, "quant:q?precision=%s", precision[p]);
+            snprintf(to, sizeof to, "quant:q?precision=%s&block=%zu", precision[p], block);
             convert(from, to);
+            quant_forge(NULL, 1); /* whose blocks the reader chooses */
             drove_data *whole = open_data("quant:q");
-            for (size_t i = 0; i < 2 * DROVE_COUNT(block_bytes); i++)
-                expect_blocks_of(whole->storage, block_bytes[i / 2], i % 2 == 1);
+            for (unsigned as_floats = 0; as_floats < 2; as_floats++) {
+                expect_blocks_of("quant:q", whole->storage, block, as_floats);
+                expect_blocks_of("quant:forged", whole->storage, block, as_floats);
+            }
             drove_data_destroy(whole);
         }
         drove_data_destroy(from);
@@ -215,35 +220,90 @@ static void test_forgery(void **state)
         char to[64];
         snprintf(to, sizeof to, "quant:q?precision=%s", how->precision);
         convert_spec(how->from, to);
-        quant_forge(how);
-        drove_status status = try_blocks("quant:forged", "forged");
-        if (how->word == NULL) continue;
-        if (status == DROVE_OK) fail_msg("case %zu: accepted", i);
-        assert_int_equal(drove_status_exit(status), 2);
+        for (unsigned version = 1; version <= 2; version++) {
+            quant_forge(how, version);
+            drove_status status = try_blocks("quant:forged", "forged");
+            if (how->word == NULL) continue;
+            if (status == DROVE_OK) fail_msg("case %zu: accepted", i);
+            assert_int_equal(drove_status_exit(status), 2);
+        }
     }
 }
 
-/* Whatever one byte becomes, it is refused or another number; a shorter file is refused. */
+/* The block that a byte of the file belongs to; -1: none, or one that only a scan of the starts can
+ * tell. */
+static int block_of_byte(const char *path, size_t block_rows, size_t byte)
+{
+    static const char *const names[] = {"value", "target"};
+    drove_safetensors st;
+    int block = -1;
+    assert_int_equal(drove__safetensors_open(path, NULL, 0, &st), DROVE_OK);
+    for (size_t i = 0; i < st.n_tensors; i++) {
+        const drove_tensor *t = &st.tensor[i];
+        for (size_t k = 0; k < DROVE_COUNT(names); k++) {
+            const size_t at = byte - (size_t)st.offset[i], row = drove__tensor_bytes(t) / 5;
+            if (strcmp(t->name, names[k]) != 0 || byte < st.offset[i]) continue;
+            if (at < drove__tensor_bytes(t)) block = (int)(at / row / block_rows);
+        }
+    }
+    drove__safetensors_fini(&st);
+    return block;
+}
+
+/* Every byte of a file: whatever one of them becomes, it is refused, and of dense data (five rows,
+ * two a block) the block is named.  In a file of version 1 it is refused or another number.  A
+ * shorter file is refused. */
 static void test_damage(void **state)
 {
     (void)state;
-    static const char *const from[] = {"libsvm:sets.svm", "csv:words.csv?scale=standard"};
+    static const char *const from[] = {"libsvm:sets.svm", "csv:words.csv?scale=standard",
+                                       "libsvm:sparse.svm"};
+    static const char *const to[] = {"quant:q?block=40", "quant:q?block=140",
+                                     "quant:q?block=40&precision=D32fi32"};
     size_t n;
     write_sources();
-    for (unsigned k = 0; k < 2; k++) {
-        convert_spec(from[k], "quant:q");
-        char *bytes = read_file("q", &n);
+    for (unsigned k = 0; k < 4; k++) {
+        const unsigned version = k < 3 ? 2 : 1;
+        convert_spec(from[k % 3], to[k % 3]);
+        quant_forge(NULL, version);
+        char *bytes = read_file("forged", &n);
         for (size_t at = 0; at < n; at++) {
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
             write_file("damaged", bytes, n);
-            (void)try_blocks("quant:damaged", "damaged");
+            drove_status status = try_blocks("quant:damaged", "damaged");
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+            if (version == 1) continue;
+            if (status == DROVE_OK) fail_msg("case %u: byte %zu of %zu: accepted", k, at, n);
+            int block = k % 3 == 1 ? block_of_byte("forged", 2, at) : -1;
+            char name[32];
+            snprintf(name, sizeof name, "damaged: block %d (", block);
+            if (block >= 0 && strstr(drove_error_text(), name) == NULL)
+                fail_msg("byte %zu: \"%s\" is not in: %s", at, name, drove_error_text());
         }
         for (size_t length = 0; length < n; length += length < 64 ? 1 : 13) {
             write_file("damaged", bytes, length);
             if (try_blocks("quant:damaged", "damaged") == DROVE_OK) fail_msg("%zu bytes", length);
         }
         free(bytes);
+    }
+}
+
+/* Files that the version before wrote, which have no blocks. */
+static void test_version_1(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"dense-1.quant", "labels-1.quant", "floats-1.quant"};
+    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+        char path[512];
+        size_t n;
+        snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR, files[i]);
+        char *bytes = read_file(path, &n);
+        write_file("old", bytes, n);
+        free(bytes);
+        drove_data *whole = open_data("quant:old");
+        expect_blocks_of("quant:old", whole->storage, 1, false);
+        expect_blocks_of("quant:old", whole->storage, 100, true);
+        drove_data_destroy(whole);
     }
 }
 
@@ -310,9 +370,10 @@ static void test_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_whole),     cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_forgery),           cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_changed_meanwhile), cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_same_as_whole), cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_forgery),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_version_1),     cmocka_unit_test(test_changed_meanwhile),
+        cmocka_unit_test(test_opening),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* tests/unit/data/test_quant_file.c - quant:FILE: what is written comes back, in every format and
  * with every kind of target; scaling once and only once; damage, forgery and other data are
  * refused. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "quant_files.h"
 
 #include "base/mem.h"
@@ -307,15 +310,13 @@ static void test_damage(void **state)
     expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", "safetensors", NULL);
 }
 
-static void test_forgery(void **state)
+static void expect_no_forgery(unsigned version)
 {
-    (void)state;
-    write_sources();
     for (size_t i = 0; i < quant_n_forgeries; i++) {
         char to[64];
         snprintf(to, sizeof to, "quant:q?precision=%s", quant_forgeries[i].precision);
         convert_spec(quant_forgeries[i].from, to);
-        quant_forge(&quant_forgeries[i]);
+        quant_forge(&quant_forgeries[i], version);
         drove_data *d, *none;
         drove_status status = drove_data_open("quant:forged", NULL, 1, &d, &none);
         if (quant_forgeries[i].word == NULL) {
@@ -331,6 +332,96 @@ static void test_forgery(void **state)
     }
 }
 
+static void test_forgery(void **state)
+{
+    (void)state;
+    write_sources();
+    expect_no_forgery(1);
+    expect_no_forgery(2);
+}
+
+/* What only version 2 has. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *word;
+    } cases[] = {
+        {"block_rows", "0", "block_rows"},
+        {"block_rows", "2", "block_checksum"},
+        {"n_rows", "6", "value"},
+    };
+    write_sources();
+    convert_spec("csv:words.csv", "quant:q");
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        const quant_forgery how = {.key = cases[i].key, .value = cases[i].value};
+        quant_forge(&how, 2);
+        expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged", cases[i].word, NULL);
+    }
+    char *bytes;
+    size_t n;
+    convert_spec("csv:words.csv", "quant:q?block=1KiB"); /* without the checksums of the header */
+    bytes = read_file("q", &n);
+    static const char *const keys[] = {"\"checksums\"", "\"header_checksum\""};
+    for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
+        char *at = memmem(bytes, n, keys[i], strlen(keys[i]));
+        assert_non_null(at);
+        at[1] = 'x';
+    }
+    write_file("forged", bytes, n);
+    free(bytes);
+    expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged", "checksums", NULL);
+}
+
+/* Files that the version before wrote: the same data; any damage is found by the hash they have. */
+static void test_version_1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *from, *precision;
+    } cases[] = {
+        {"dense-1.quant", "csv:words.csv?scale=standard", "D16"},
+        {"labels-1.quant", "libsvm:sets.svm", "D8i16"},
+        {"floats-1.quant", "libsvm:sparse.svm", "D32fi32"},
+    };
+    write_sources();
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        char path[512], spec[64];
+        size_t n;
+        snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR,
+                 cases[i].file);
+        char *bytes = read_file(path, &n);
+        write_file("old", bytes, n);
+        snprintf(spec, sizeof spec, "quant:old?from=%s", cases[i].from);
+        drove_data *found = open_data(spec), *from = open_data(cases[i].from);
+        expect_quantised(found, from);
+        assert_int_equal(strncmp(drove__storage_name(found->storage), cases[i].precision,
+                                 strlen(cases[i].precision)),
+                         0);
+        drove_data_destroy(found);
+        drove_data_destroy(from);
+        for (size_t at = 0; at < n; at++) {
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+            write_file("old", bytes, n);
+            expect_refusal("quant:old", NULL, DROVE_E_DATA, "old", NULL);
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+        }
+        free(bytes);
+        convert_spec(cases[i].from, "quant:q"); /* its own hash, where the header's are right */
+        quant_forge(NULL, 1);
+        bytes = read_file("forged", &n);
+        write_file("old", bytes, n);
+        expect_refusal("quant:old?from=csv:values.csv", NULL, DROVE_E_DATA, "does not match", NULL);
+        free(bytes);
+    }
+    const quant_forgery other = {.key = "source", .value = "csv:other.csv"};
+    convert_spec("csv:words.csv", "quant:q");
+    quant_forge(NULL, 1);
+    rename("forged", "q");
+    quant_forge(&other, 2); /* a file of version 1 whose hash is not put right */
+    expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged: damaged: expected checksum", NULL);
+}
+
 static void test_keys(void **state)
 {
     (void)state;
@@ -341,6 +432,7 @@ static void test_keys(void **state)
     expect_refusal("quant:q?precision=D16i8", NULL, DROVE_E_ARG, "dense", NULL);
     expect_refusal("quant:q?scale=unit", NULL, DROVE_E_ARG, "scale", NULL);
     expect_refusal("quant:q?range=2", NULL, DROVE_E_ARG, "range", NULL);
+    expect_refusal("quant:q?block=2", NULL, DROVE_E_ARG, "block", NULL);
     expect_refusal("quant:q?presicion=D8", NULL, DROVE_E_ARG, "precision", NULL);
     expect_no_conversion("csv:words.csv", "quant:q", DROVE_E_EXISTS, "exists");
     unlink("q");
@@ -349,6 +441,7 @@ static void test_keys(void **state)
     expect_no_conversion("csv:words.csv", "quant:q?precision=D8M8", DROVE_E_ARG, "D8M8");
     expect_no_conversion("csv:words.csv", "quant:q?precision=D8i8", DROVE_E_ARG, "dense");
     expect_no_conversion("libsvm:sparse.svm", "quant:q?precision=D8", DROVE_E_ARG, "sparse");
+    expect_no_conversion("csv:words.csv", "quant:q?block=x", DROVE_E_ARG, "block");
     expect_no_conversion("csv:words.csv", "quant:q?range=0", DROVE_E_ARG, "range");
     expect_no_conversion("csv:words.csv", "quant:q?range=1e-300", DROVE_E_DATA, "vanishes");
     expect_no_conversion("csv:words.csv", "quant:q?precision=D32f&range=1", DROVE_E_ARG, "floats");
@@ -370,6 +463,8 @@ int main(void)
         cmocka_unit_test(test_from),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_forgery),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

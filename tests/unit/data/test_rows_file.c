@@ -1,5 +1,8 @@
 /* rows:FILE: what was written comes back, read whole or by blocks, for every kind of data; damage,
  * a cut and a change of the file are found. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "support.h"
 
 #include "data/blocks.h"
@@ -10,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define FILE_NAME "test_rows.rows"
 
@@ -275,6 +279,88 @@ static void damage_is_found(void **state)
     }
 }
 
+/* Every byte of an array changes the checksum of its block, which is named; the checksums are XXH3,
+ * computed here from the bytes of the file. */
+static void blocks_are_named(void **state)
+{
+    (void)state;
+    enum { FEATURES = 7, ROW_BYTES = FEATURES * 4 };
+    drove_blocks *b;
+    size_t n;
+    write_rows("synth:logistic?n=50&d=7", "200");
+    assert_int_equal(drove__blocks_open("rows:" FILE_NAME, &b), DROVE_OK);
+    const size_t block_rows = b->block_rows, n_blocks = b->n_blocks;
+    drove__blocks_close(b);
+    assert_true(n_blocks > 5);
+    char *good = read_file(FILE_NAME, &n), *text = memmem(good, n, "\"blocks\":", 9);
+    drove_rows_list list;
+    drove_rows_entry e;
+    assert_non_null(text);
+    uint64_t facts[3];
+    memcpy(facts, good + n - 40, sizeof facts);
+    assert_memory_equal(good, "drove-rows-2\0\0\0", 16);
+    assert_true(facts[2] == XXH3_64bits(good + facts[0], (size_t)facts[1]));
+    assert_true(drove__rows_list_find(good + facts[0], (size_t)facts[1], &list));
+    for (size_t block = 0; block < n_blocks; block++) {
+        char bytes[4096], name[48];
+        const size_t left = 50 - block * block_rows, rows = left < block_rows ? left : block_rows;
+        const size_t x = rows * ROW_BYTES, padded = (x + 63) / 64 * 64;
+        assert_true(drove__rows_list_next(&list, &e));
+        memcpy(bytes, good + e.offset, x);
+        memcpy(bytes + x, good + e.offset + padded, rows * 4); /* targets */
+        assert_true(e.hash == XXH3_64bits(bytes, x + rows * 4));
+        snprintf(name, sizeof name, "damaged: block %zu at byte", block);
+        for (size_t i = 0; i < x + rows * 4; i += 7) {
+            char *at = good + e.offset + (i < x ? i : padded + i - x);
+            *at = (char)(*at ^ 1);
+            write_file(FILE_NAME, good, n);
+            expect_refusal("rows:" FILE_NAME, NULL, DROVE_E_DATA, FILE_NAME, name, NULL);
+            *at = (char)(*at ^ 1);
+        }
+    }
+    free(good);
+}
+
+/* Files that the version before wrote: the same data; damage is found by the hash they have. */
+static void version_1_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *from, *text;
+    } cases[] = {
+        {"dense-1.rows", "csv:old.csv", "1,2.5,cat\n0,0,dog\n-3,0.125,cat\n7,7,a cow\n0,0,dog\n"},
+        {"labels-1.rows", "libsvm:old.csv", "0,2 1:1 300:2.5\n 2:1\n1 1:0 256:4\n0,1,2 70000:1\n"},
+        {"sparse-1.rows", "libsvm:old.csv", "+1 1:0.5 600:-2\n-1\n+1 2:0 3:1\n-1 600:1\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[512];
+        size_t n, n_refused = 0;
+        write_text("old.csv", cases[i].text);
+        snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR,
+                 cases[i].file);
+        char *bytes = read_file(path, &n);
+        write_file("old.rows", bytes, n);
+        drove_data *before = open_data(cases[i].from), *after = open_data("rows:old.rows");
+        expect_same(before, after);
+        for (size_t at = i; at < n; at += 4) {
+            drove_data *data = NULL;
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+            write_file("old.rows", bytes, n);
+            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+            drove_status status = drove_data_open("rows:old.rows", NULL, 1, &data, NULL);
+            n_refused += status != DROVE_OK;
+            if (status != DROVE_OK) assert_non_null(strstr(drove_error_text(), "old.rows"));
+            else if (bytes[at] != 0) fail_msg("%s: byte %zu", cases[i].file, at);
+            else expect_same(before, data); /* padding */
+            drove_data_destroy(data);
+        }
+        assert_true(n_refused > n / 12);
+        drove_data_destroy(before);
+        drove_data_destroy(after);
+        free(bytes);
+    }
+}
+
 static void a_changed_file_is_no_longer_read(void **state)
 {
     (void)state;
@@ -308,6 +394,8 @@ int main(void)
         cmocka_unit_test(numbers_are_checked),
         cmocka_unit_test(lists_are_scanned),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(blocks_are_named),
+        cmocka_unit_test(version_1_is_read),
         cmocka_unit_test(a_changed_file_is_no_longer_read),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
