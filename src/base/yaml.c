@@ -100,9 +100,10 @@ static void event_place(const struct fy_event *event, int *line, int *column)
     const struct fy_mark *mark = token != NULL ? fy_token_start_mark(token) : NULL;
     if (mark == NULL) return;
     enum fy_scalar_style style = fy_token_scalar_style(token);
-    bool is_quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
+    bool is_behind = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED ||
+                     event->type == FYET_ALIAS; /* the mark is after the quote, or the asterisk */
     *line = mark->line + 1;
-    *column = mark->column + (is_quoted ? 0 : 1); /* the mark is after the quote */
+    *column = mark->column + (is_behind ? 0 : 1);
 }
 
 /* A copy of a scalar's text, into y->value. */

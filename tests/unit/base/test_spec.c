@@ -250,6 +250,47 @@ static void test_unknown_words(void **state)
     assert_fails(drove__fail_unknown("rule", "zzzzzzzz", many, 200), DROVE_E_ARG, "another name");
 }
 
+/* Whatever a path or a value holds, the spec that is made of it has it back. */
+static void test_made_of_texts(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"plain", "a?b,c&d%e+f", "%3F",
+                                        "a=b",   "/a b/c:d",    "\xc3\xa4%"};
+    char into[96], value[64];
+    drove_spec spec;
+    for (size_t i = 0; i < DROVE_COUNT(texts); i++) {
+        drove__spec_of_path("csv", texts[i], into, sizeof into);
+        assert_ok(drove__spec_parse(into, &spec));
+        assert_string_equal(spec.name, "csv");
+        assert_int_equal(spec.n_args, 1);
+        assert_int_equal(spec.n_keys, 0);
+        assert_string_equal(spec.arg[0], texts[i]);
+        drove__spec_fini(&spec);
+        assert_ptr_equal(drove__spec_escape(texts[i], value, sizeof value), value);
+        snprintf(into, sizeof into, "csv:x?from=%s&n=1", value);
+        assert_ok(drove__spec_parse(into, &spec));
+        assert_int_equal(spec.n_keys, 2);
+        assert_string_equal(spec.value[0], texts[i]);
+        drove__spec_fini(&spec);
+    }
+    for (size_t size = 1; size < 12; size++) { /* cut, but not within %26 */
+        memset(value, 'x', sizeof value);
+        drove__spec_escape("a&b&c", value, size);
+        assert_true(strlen(value) < size);
+        assert_int_equal(value[size], 'x');
+        assert_int_equal(strncmp("a%26b%26c", value, strlen(value)), 0);
+        const char *percent = strrchr(value, '%');
+        if (percent != NULL) assert_true(strlen(percent) >= 3);
+    }
+    for (size_t size = 8; size < 20; size++) {
+        memset(into, 'x', sizeof into);
+        drove__spec_of_path("csv", "a&b&c", into, size);
+        assert_true(strlen(into) < size);
+        assert_int_equal(into[size], 'x');
+        assert_int_equal(strncmp("csv:a%26b%26c", into, strlen(into)), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,7 +298,7 @@ int main(void)
         cmocka_unit_test(test_paths),          cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_too_many_parts), cmocka_unit_test(test_checked_values),
         cmocka_unit_test(test_check),          cmocka_unit_test(test_long_texts_do_not_overflow),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest),        cmocka_unit_test(test_made_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

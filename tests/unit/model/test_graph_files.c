@@ -192,7 +192,7 @@ static void mistakes_in_yaml_are_found(void **state)
          "f:2:15: unknown word \"wight\"; did you mean \"weight\"?"},
         {"layers: [{name: a, type: dense}]\n---\na: 1\n",
          "f:2:1: expected one document, found a second document"},
-        {"layers: *x\n", "f:1:10: expected a list of layers, found an alias"},
+        {"layers: *x\n", "f:1:9: expected a list of layers, found an alias"},
     };
     for (size_t i = 0; i < DROVE_COUNT(rows); i++)
         refuse(drove__graph_read_yaml, rows[i].text, rows[i].error);
