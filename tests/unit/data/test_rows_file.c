@@ -321,6 +321,80 @@ static void blocks_are_named(void **state)
     free(good);
 }
 
+/* The file with a part of its description replaced, and all checksums right. */
+static void forge(const char *file, size_t n, const char *part, const char *by)
+{
+    uint64_t facts[3];
+    memcpy(facts, file + n - 40, sizeof facts);
+    const char *text = file + facts[0], *at = memmem(text, (size_t)facts[1], part, strlen(part));
+    if (at == NULL) fail_msg("%s is not in the description", part);
+    const size_t before = (size_t)(at - file), after = (size_t)facts[1] - (size_t)(at - text);
+    char *forged = malloc(n + strlen(by));
+    memcpy(forged, file, before);
+    memcpy(forged + before, by, strlen(by));
+    memcpy(forged + before + strlen(by), at + strlen(part), after - strlen(part));
+    facts[1] += strlen(by) - strlen(part);
+    facts[2] = XXH3_64bits(forged + facts[0], (size_t)facts[1]);
+    memcpy(forged + facts[0] + facts[1], facts, sizeof facts);
+    memcpy(forged + facts[0] + facts[1] + sizeof facts, file, 16);
+    write_file("forged.rows", forged, (size_t)(facts[0] + facts[1]) + 40);
+    free(forged);
+}
+
+/* A checksum can be computed by anybody: what the description says is checked all the same. */
+static void descriptions_are_not_trusted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *part, *by, *word;
+    } cases[] = {
+        {"\"rows\":5", "\"rows\":-5", "\"rows\" as a number"},
+        {"\"rows\":5", "\"rows\":0", "above 0"},
+        {"\"rows\":5", "\"rows\":500", "blocks, found"},
+        {"\"rows\":5", "\"rows\":4000000", "fewer"},
+        {"\"rows\":5", "\"rows\":3", "blocks, found more than"},
+        {"\"rows\":5", "\"rowS\":5", "\"rows\" as a number"},
+        {"\"block_rows\":2", "\"block_rows\":0", "above 0"},
+        {"\"block_rows\":2", "\"block_rows\":\"2\"", "\"block_rows\" as a number"},
+        {"\"features\":2", "\"features\":0", "above 0"},
+        {"\"features\":2", "\"features\":4294967296", "\"features\" as a number"},
+        {"\"features\":2", "\"features\":4294967295", "is not in the file"},
+        {"\"x\":\"f32\"", "\"x\":\"f64\"", "\"x\" as u8 .. sparse"},
+        {"\"target\":\"class\"", "\"target\":\"none\"", "\"target\" as class .. labels"},
+        {"\"values_per_row\":0", "\"values_per_row\":2", "one value of a row of classes"},
+        {"\"channels\":0", "\"channels\":3", "images of 2 features"},
+        {"\"classes\":3", "\"classes\":4", "expected 4 names"},
+        {"\"cat\"", "7", "names as texts"},
+        {"\"index_shift\":0", "\"index_shift\":2", "\"index_shift\" as a number"},
+        {"\"blocks\":[", "\"blocKs\":[", "\"blocks\" as a list"},
+        {"\"blocks\":[[64,", "\"blocks\":[[8,", "block 0 is not in the file"},
+        {"\"blocks\":[[64,", "\"blocks\":[[64000,", "block 0 is not in the file"},
+        {"\"notes\":", "\"class_map\":7,\"notes\":", "\"class_map\" as a list"},
+        {"\"notes\":", "\"class_map\":[0,1,3],\"notes\":", "classes below 3"},
+        {"\"notes\":", "\"class_map\":[0,-1],\"notes\":", "classes below 3"},
+        {"\"notes\":", "\"class_map\":[0,1],\"notes\":", "classes below 2"},
+        {"\"notes\":", "\"schema\":\"{}\",\"notes\":", "forged.rows"},
+        {"\"notes\":", "notes:", "forged.rows"},
+    };
+    size_t n;
+    write_text("forge.csv", "1,2.5,cat\n0,0,dog\n-3,0.125,cat\n7,7,a cow\n0,0,dog\n");
+    write_rows("csv:forge.csv", "24");
+    char *file = read_file(FILE_NAME, &n);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        forge(file, n, cases[i].part, cases[i].by);
+        expect_refusal("rows:forged.rows", NULL, DROVE_E_DATA, "forged.rows", cases[i].word, NULL);
+    }
+    /* a map that is right: two classes change places */
+    static const int32_t map[] = {1, 0, 2};
+    forge(file, n, "\"notes\":", "\"class_map\":[1,0,2],\"notes\":");
+    drove_data *mapped = open_data("rows:forged.rows"), *plain = open_data("rows:" FILE_NAME);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(mapped->storage->y_class[i], map[plain->storage->y_class[i]]);
+    drove_data_destroy(plain);
+    drove_data_destroy(mapped);
+    free(file);
+}
+
 /* Files that the version before wrote: the same data; damage is found by the hash they have. */
 static void version_1_is_read(void **state)
 {
@@ -388,15 +462,11 @@ static int make_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back),
-        cmocka_unit_test(blocks_come_in_any_order),
-        cmocka_unit_test(blocks_are_read_ahead),
-        cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(lists_are_scanned),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(blocks_are_named),
-        cmocka_unit_test(version_1_is_read),
-        cmocka_unit_test(a_changed_file_is_no_longer_read),
+        cmocka_unit_test(everything_comes_back), cmocka_unit_test(blocks_come_in_any_order),
+        cmocka_unit_test(blocks_are_read_ahead), cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(lists_are_scanned),     cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(blocks_are_named),      cmocka_unit_test(descriptions_are_not_trusted),
+        cmocka_unit_test(version_1_is_read),     cmocka_unit_test(a_changed_file_is_no_longer_read),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
 }

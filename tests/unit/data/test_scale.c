@@ -1,0 +1,112 @@
+/* Scalings by means, and the one that is chosen by the data: each against sums in double over what
+ * the data hold. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Mean over the rows of feature f. */
+static double mean_of(const drove_data *data, size_t f)
+{
+    double sum = 0;
+    for (size_t i = 0; i < data->n_rows; i++) sum += (double)value_at(data, i, f);
+    return sum / (double)data->n_rows;
+}
+
+/* Mean over the rows of all features of the channel of f. */
+static double channel_mean_of(const drove_data *data, size_t f)
+{
+    const size_t plane = data->storage->n_features / data->storage->channels;
+    double sum = 0;
+    for (size_t p = f / plane * plane; p < (f / plane + 1) * plane; p++) sum += mean_of(data, p);
+    return sum / (double)plane;
+}
+
+/* scale=mean and mean_channel: less the mean; with unit before: of pixels that go up to 1. */
+static void test_images(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        bool of_channel;
+        double unit;
+    } cases[] = {
+        {"synth:images?n=40&size=6&scale=mean", false, 1.0},
+        {"synth:images?n=40&size=6&scale=mean-channel", true, 1.0},
+        {"synth:images?n=40&size=6&scale=unit-mean", false, 1.0 / 255.0},
+        {"synth:images?n=40&size=6&scale=unit-mean-channel", true, 1.0 / 255.0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        drove_data *data = open_data(cases[k].spec);
+        const size_t n = data->storage->n_features;
+        assert_int_equal(data->storage->channels, 3);
+        assert_int_equal(n, 3 * 6 * 6);
+        for (size_t f = 0; f < n; f++) {
+            const double mean = cases[k].of_channel ? channel_mean_of(data, f) : mean_of(data, f);
+            for (size_t i = 0; i < data->n_rows; i++) {
+                const double expected = ((double)value_at(data, i, f) - mean) * cases[k].unit;
+                const double error = fabs((double)scaled_at(data, i, f) - expected);
+                if (error > 1e-5 * 255.0 * cases[k].unit)
+                    fail_msg("%s: row %zu, feature %zu: %g", cases[k].spec, i, f, error);
+            }
+        }
+        drove_data_destroy(data);
+    }
+}
+
+/* Dense numbers: scale=mean; with unit, what is left is at most 1 by each feature's range. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    write_text("numbers.csv", "1,-2,7,a\n4,0,7,b\n-9,6,7,a\n");
+    drove_data *data = open_data("csv:numbers.csv?scale=mean");
+    static const double means[3] = {-4.0 / 3.0, 4.0 / 3.0, 7.0};
+    for (size_t f = 0; f < 3; f++)
+        for (size_t i = 0; i < 3; i++)
+            assert_true(fabs((double)scaled_at(data, i, f) -
+                             ((double)value_at(data, i, f) - means[f])) < 1e-5);
+    drove_data_destroy(data);
+    expect_refusal("csv:numbers.csv?scale=mean-channel", NULL, DROVE_E_ARG, "expected images",
+                   NULL);
+    write_text("sparse.svm", "1 1:2 3:4\n-1 2:1\n");
+    expect_refusal("libsvm:sparse.svm?scale=mean", NULL, DROVE_E_ARG,
+                   "would make the zeros of sparse data non-zero", NULL);
+}
+
+/* scale=auto: pixels to 1, dense numbers to deviation 1, pairs only where one exceeds 1. */
+static void test_chosen(void **state)
+{
+    (void)state;
+    write_text("numbers.csv", "1,-2,a\n4,0,b\n-9,6,a\n");
+    write_text("large.svm", "1 1:2 3:4\n-1 2:1\n");
+    write_text("small.svm", "1 1:0.5 3:-1\n-1 2:1\n");
+    write_text("ones.svm", "1 1:1 3:1\n-1 2:1\n");
+    static const struct {
+        const char *spec;
+        drove_scaling scaling;
+    } cases[] = {
+        {"synth:images?n=10&size=6&scale=auto", DROVE_SCALE_UNIT},
+        {"csv:numbers.csv?scale=auto", DROVE_SCALE_STANDARD},
+        {"libsvm:large.svm?scale=auto", DROVE_SCALE_UNIT},
+        {"libsvm:small.svm?scale=auto", DROVE_SCALE_NONE},
+        {"libsvm:ones.svm?scale=auto", DROVE_SCALE_NONE},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        drove_data *data = open_data(cases[k].spec);
+        if (data->scaling != cases[k].scaling)
+            fail_msg("%s: scaling %d", cases[k].spec, (int)data->scaling);
+        drove_data_destroy(data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_chosen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
