@@ -79,6 +79,7 @@ drove_status drove__replicas_check(drove_replicas *r, const drove_sync *s, size_
     for (unsigned w = first + 1; w < first + r->site->n_here; w++) {
         if (memcmp(one, r->vector[w], n * sizeof(float)) == 0) continue;
         size_t i = 0;
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): bits */
         while (memcmp(one + i, r->vector[w] + i, sizeof(float)) == 0) i++;
         return drove__fail(DROVE_E_SYSTEM,
                            "%s: expected equal parameters on all devices, found that number %zu of "

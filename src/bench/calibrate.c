@@ -98,6 +98,7 @@ static void fit_one_thread(const calibration *k, const figure *figures, double b
                            drove_throughput_row *out)
 {
     double size = (double)k->bench.context->facts.l2_bytes, least = INFINITY;
+    /* NOLINTNEXTLINE(cert-flp30-c): halves are exact, and `halved` ends it */
     for (int halved = 0; halved <= MOST_HALVINGS; halved++, size /= 2.0) {
         drove_throughput_row row = *out;
         double error = fit_base(figures, bytes, size, &row);

@@ -211,7 +211,7 @@ drove_status drove__messages_stopped(
     const messages *m); /* the failure as an error of this thread */
 
 /* ---- rpc.c ---- */
-drove_status drove__centre_create(messages *m, const drove_centre *c, size_t n);
+drove_status drove__centre_create(messages *m, const drove_centre *of, size_t n);
 void         drove__centre_destroy(messages *m);
 bool         drove__centre_advance(messages *m);
 /* An RPC of this process's worker to the centre here. */

@@ -24,6 +24,6 @@ typedef struct drove_assigned_facts { /* of one group (coord/groups.h) */
 
 /* Workers parked; over ranks: at rank 0.  Groups of the source: 0 for any other source. */
 unsigned drove__assigned_groups(const drove_source *s);
-void     drove__assigned_facts(const drove_source *s, unsigned group, drove_assigned_facts *out);
+void     drove__assigned_facts(const drove_source *s, unsigned i, drove_assigned_facts *out);
 
 #endif

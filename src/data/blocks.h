@@ -61,7 +61,7 @@ struct drove_blocks {
 
 /* The blocks of the file that a spec names.  Only rows and quant are read so, and quant neither if
  * it is compressed nor with ?from: drove__blocks_can.  Errors: those of the format. */
-drove_status drove__blocks_open(const char *spec, drove_blocks **out);
+drove_status drove__blocks_open(const char *text, drove_blocks **out);
 bool         drove__blocks_can(const drove_spec *spec);
 void         drove__blocks_close(drove_blocks *b); /* NULL accepted */
 

@@ -25,13 +25,13 @@ const drove_format_ops *const drove__formats[] = {
     &drove__format_rows,         NULL,
 };
 
-enum { FORMATS_MOST = 32, KEYS_MOST = 24, NAME_SIZE = 64 };
+enum { KEYS_MOST = 24, NAME_SIZE = 64 };
 
 static drove_status fail_unknown(const char *name)
 {
-    const char *names[FORMATS_MOST];
+    const char *names[DROVE_COUNT(drove__formats)];
     size_t n = 0;
-    for (; drove__formats[n] != NULL && n < FORMATS_MOST; n++) names[n] = drove__formats[n]->name;
+    for (; drove__formats[n] != NULL; n++) names[n] = drove__formats[n]->name;
     const char *near = drove__nearest(name, names, n);
     if (near != NULL) {
         return drove__fail(DROVE_E_ARG,

@@ -145,6 +145,7 @@ static uint8_t channel_of(const uint8_t *rgb, size_t channels, size_t c)
 
 static uint8_t round_byte(float value)
 {
+    /* NOLINTNEXTLINE(bugprone-incorrect-roundings): above 0 and below 255 it is right, and fast */
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)(value + 0.5f);
 }
 

@@ -60,6 +60,7 @@ static void add_sparse(const drove_data *data, const double *centre, bool square
             double value = s->value != NULL ? (double)s->value[k] : 1.0;
             double x = value - (centre != NULL ? centre[f] : 0.0);
             /* a stored value replaces a zero: its square counts instead of the zero's */
+            /* cppcheck-suppress nullPointer ; there is a centre where `squared` is set */
             sum[f] += weight * (squared ? x * x - centre[f] * centre[f] : x);
         }
     }

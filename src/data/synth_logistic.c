@@ -50,6 +50,7 @@ static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_sto
                                     int32_t *class)
 {
     double product = 0, log_absent = log1p(-m->density);
+    /* NOLINTNEXTLINE(cert-flp30-c): whole numbers, and a jump may be infinite */
     for (double f = 0;; f++) {
         f += floor(log1p(-drove__rng_uniform(rng)) / log_absent);
         if (f >= (double)m->d) break;

@@ -44,9 +44,9 @@ const drove_feature_ops *const drove__feature_maps[] = {&rff, NULL};
 
 static drove_status find_map(const char *name, const drove_feature_ops **out)
 {
-    const char *names[8];
+    const char *names[DROVE_COUNT(drove__feature_maps)];
     size_t n = 0;
-    for (; drove__feature_maps[n] != NULL && n < DROVE_COUNT(names); n++) {
+    for (; drove__feature_maps[n] != NULL; n++) {
         names[n] = drove__feature_maps[n]->name;
         if (strcmp(names[n], name) != 0) continue;
         *out = drove__feature_maps[n];

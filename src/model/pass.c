@@ -248,16 +248,16 @@ static drove_pass_options settled(const drove_pass_options *given)
     return opt;
 }
 
-drove_status drove__pass_create(const drove_pass_options *given, drove_pass *pass)
+drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
 {
-    const drove_pass_options opt = settled(given);
+    const drove_pass_options all = settled(opt);
     memset(pass, 0, sizeof *pass);
-    pass->model = opt.model;
-    pass->max_rows = opt.max_rows;
-    pass->n_parts = opt.n_parts;
-    pass->trains = opt.trains;
-    pass->seed = opt.seed;
-    drove_status status = build(&opt, pass);
+    pass->model = all.model;
+    pass->max_rows = all.max_rows;
+    pass->n_parts = all.n_parts;
+    pass->trains = all.trains;
+    pass->seed = all.seed;
+    drove_status status = build(&all, pass);
     if (status != DROVE_OK) drove__pass_fini(pass);
     return status;
 }
@@ -271,23 +271,22 @@ drove_status drove__pass_init(drove_pass *pass, const drove_model *model,
 }
 
 /* Without conversions: their formats are chosen later. */
-drove_status drove__pass_bytes(const drove_pass_options *given, size_t *out)
+drove_status drove__pass_bytes(const drove_pass_options *opt, size_t *n_bytes)
 {
-    const drove_pass_options opt = settled(given);
+    const drove_pass_options all = settled(opt);
     drove_pass pass = {0};
     plan p = {0};
-    *out = SIZE_MAX;
-    if (!fits(&opt)) return DROVE_OK;
-    drove_status status = make_lists(&opt, &pass);
-    if (status == DROVE_OK) status = make_plan(&opt, &pass, &p);
+    *n_bytes = SIZE_MAX;
+    if (!fits(&all)) return DROVE_OK;
+    drove_status status = make_lists(&all, &pass);
+    if (status == DROVE_OK) status = make_plan(&all, &pass, &p);
     if (status == DROVE_OK) {
-        size_t n_bytes = (p.n_fixed + p.n_shared) * sizeof(float);
-        for (size_t l = 0; l < opt.model->n_layers; l++) {
-            const drove_layer_ops *ops = opt.model->layer[l].ops;
-            if (ops->scratch_bytes != NULL)
-                n_bytes += ops->scratch_bytes(&opt, &opt.model->layer[l]);
+        size_t bytes = (p.n_fixed + p.n_shared) * sizeof(float);
+        for (size_t l = 0; l < all.model->n_layers; l++) {
+            const drove_layer_ops *ops = all.model->layer[l].ops;
+            if (ops->scratch_bytes != NULL) bytes += ops->scratch_bytes(&all, &all.model->layer[l]);
         }
-        *out = n_bytes;
+        *n_bytes = bytes;
     }
     free(p.lease);
     drove__pass_fini(&pass);

@@ -39,7 +39,7 @@ typedef struct drove_workers_list {
  * device that stands twice, min above max), DROVE_E_UNSUPPORTED, DROVE_E_NOMEM. */
 drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsigned n_pus,
                                   bool may_repeat, drove_workers_list *out);
-void         drove__workers_fini(drove_workers_list *list); /* a zeroed one is accepted */
+void         drove__workers_fini(drove_workers_list *plan); /* a zeroed one is accepted */
 
 /* text with %r replaced by the number of this rank on its host; any text without %r fits
  * DROVE_WORKERS_SIZE.  Errors: DROVE_E_ARG: it does not fit. */
@@ -48,7 +48,7 @@ drove_status drove__workers_expand(const char *text, unsigned local_rank, char *
 /* Does the text say procs, procs:N or procs:all? */
 bool drove__workers_are_procs(const char *text);
 /* ... and how many.  Errors: DROVE_E_ARG. */
-drove_status drove__procs_parse(const char *text, unsigned n_all, unsigned *out);
+drove_status drove__procs_parse(const char *workers, unsigned n_all, unsigned *out);
 /* "all", which is n_all, or a number of threads.  Errors: DROVE_E_ARG, naming --threads. */
 drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out);
 

@@ -81,22 +81,22 @@ static bool is_momentum(const char *rule)
     return strncmp(rule, name, n) == 0 && (rule[n] == '\0' || rule[n] == ':' || rule[n] == '?');
 }
 
-drove_status drove__exchange_check(const drove_options *o, const drove_plan *w)
+drove_status drove__exchange_check(const drove_options *options, const drove_plan *plan)
 {
-    unsigned needs = w->ops->needs;
-    const char *rule = drove__resolve_rule(o, needs, "adam");
-    DROVE_TRY(check_count("--period", o->period, DROVE_MOST_PERIOD));
-    if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(o, w);
+    unsigned needs = plan->ops->needs;
+    const char *rule = drove__resolve_rule(options, needs, "adam");
+    DROVE_TRY(check_count("--period", options->period, DROVE_MOST_PERIOD));
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(options, plan);
     if ((needs & DROVE_SYNC_MOMENTUM) != 0 && !is_momentum(rule)) {
         return drove__fail(DROVE_E_ARG,
                            "--rule %s: expected momentum:MU, which --strategy %s stands for", rule,
-                           w->spec);
+                           plan->spec);
     }
-    if ((needs & DROVE_SYNC_OWN_STATE) != 0 && strcmp(o->rule_state, "shared") == 0) {
+    if ((needs & DROVE_SYNC_OWN_STATE) != 0 && strcmp(options->rule_state, "shared") == 0) {
         return drove__fail(DROVE_E_ARG,
                            "--rule-state shared: expected worker or auto, as each worker of "
                            "--strategy %s keeps its own",
-                           w->spec);
+                           plan->spec);
     }
     return DROVE_OK;
 }

@@ -71,13 +71,13 @@ static drove_status parse(const drove_spec *spec, drove_backoff *b)
     return DROVE_OK;
 }
 
-drove_status drove__backoff_init(drove_backoff *b, const char *text, uint64_t seed, unsigned worker)
+drove_status drove__backoff_init(drove_backoff *b, const char *spec, uint64_t seed, unsigned worker)
 {
     drove_backoff made = {.first_us = 1.0, .step_us = 1.0, .max_us = 100.0};
-    drove_spec spec;
-    DROVE_TRY(drove__spec_parse(text, &spec));
-    drove_status status = parse(&spec, &made);
-    drove__spec_fini(&spec);
+    drove_spec parsed;
+    DROVE_TRY(drove__spec_parse(spec, &parsed));
+    drove_status status = parse(&parsed, &made);
+    drove__spec_fini(&parsed);
     DROVE_TRY(status);
     drove__rng_seed(&made.rng, seed, DROVE_RNG_BACKOFF, worker);
     *b = made;

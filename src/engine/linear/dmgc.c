@@ -40,7 +40,7 @@ typedef struct reader {
 static const char *show(const char *text, char into[SHOWN_SIZE])
 {
     size_t n = 0;
-    for (; text[n] != '\0' && n < SHOWN_SIZE - 1; n++) {
+    for (; n < SHOWN_SIZE - 1 && text[n] != '\0'; n++) {
         unsigned char c = (unsigned char)text[n];
         into[n] = c < 0x20 || c > 0x7e ? '?' : text[n];
     }

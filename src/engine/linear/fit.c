@@ -70,7 +70,7 @@ static double base_error(const drove_base_point *point, size_t n, const double x
 static bool fit_terms(const drove_base_point *point, size_t n, unsigned used, double x[TERMS])
 {
     double a[TERMS][TERMS] = {{0}}, b[TERMS] = {0}, some[TERMS] = {0}, c[TERMS], norm[TERMS] = {0};
-    int which[TERMS], n_used = 0;
+    int which[TERMS] = {0}, n_used = 0;
     for (int k = 0; k < TERMS; k++)
         if ((used & 1u << k) != 0) which[n_used++] = k;
     for (size_t i = 0; i < n; i++) {

@@ -268,6 +268,7 @@ static void cut(const drove_accel *a, size_t m, size_t n, size_t n_batch, cl_uin
     size_t wanted = PER_UNIT * (size_t)a->facts.n_units;
     size_t r = m < MOST_ROWS ? (m + 7) / 8 * 8 : MOST_ROWS, c = n < MOST_COLS ? n : MOST_COLS;
     while (divide_up(m, r) * divide_up(n, c) * n_batch < wanted) {
+        /* NOLINTNEXTLINE(bugprone-branch-clone): tall ones first, then columns, then any rows */
         if (r > LEAST_ROWS && r > 2 * c) r = (r / 2 + 7) / 8 * 8;
         else if (c > WIDTH) c = c / 2 > WIDTH ? divide_up(c / 2, WIDTH) * WIDTH : WIDTH;
         else if (r > LEAST_ROWS) r = (r / 2 + 7) / 8 * 8;
