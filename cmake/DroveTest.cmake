@@ -28,7 +28,7 @@ function(drove_test_properties test file label)
   if(wish)
     string(REGEX REPLACE ".*ctest: timeout=([0-9]+).*" "\\1" timeout "${wish}")
   endif()
-  if(NOT DROVE_SANITIZE STREQUAL "")
+  if(NOT DROVE_SANITIZE STREQUAL "" OR DROVE_COVERAGE)
     math(EXPR timeout "${timeout} * 5")
   endif()
   if(CMAKE_CROSSCOMPILING)  # an emulator runs it
