@@ -1,5 +1,6 @@
-/* base/hash.h - a 64-bit hash that detects damaged bytes; not cryptographic.  rows:FILE and quant:FILE
- * of version 1 have it, and the names of cached files; all else has that of base/checksum.h. */
+/* base/hash.h - a 64-bit hash that detects damaged bytes; not cryptographic.  rows:FILE and
+ * quant:FILE of version 1 have it, and the names of cached files; all else has that of
+ * base/checksum.h. */
 #ifndef DROVE_BASE_HASH_H
 #define DROVE_BASE_HASH_H
 

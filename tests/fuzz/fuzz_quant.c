@@ -66,8 +66,8 @@ static void use(const char *spec)
     drove_data_destroy(held_out);
 }
 
-/* Writes the loaded file anew with its checksums put right, also that of version 1; false: it cannot
- * be written. */
+/* Writes the loaded file anew with its checksums put right, also that of version 1; false: it
+ * cannot be written. */
 static bool correct(const drove_safetensors *st, const char *path)
 {
     const char *meta[2 * METADATA_MOST + 3];
