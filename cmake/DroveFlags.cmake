@@ -64,9 +64,9 @@ if(DROVE_FUZZ)
 endif()
 
 # Which lines ran, by clang: scripts/fuzz --coverage.
-if(DROVE_COVERAGE)
+if(DROVE_FUZZ_COVERAGE)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "DROVE_COVERAGE needs clang: -DCMAKE_C_COMPILER=clang")
+    message(FATAL_ERROR "DROVE_FUZZ_COVERAGE needs clang: -DCMAKE_C_COMPILER=clang")
   endif()
   target_compile_options(drove_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
   target_link_options(drove_flags INTERFACE -fprofile-instr-generate)
