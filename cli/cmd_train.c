@@ -67,7 +67,8 @@ static bool wants_example(const cli_args *args)
     for (size_t i = 0; i < n; i++) {
         bool is_what =
             strcmp(info[i].group, "Problem") == 0 || strcmp(info[i].group, "Method") == 0;
-        is_what = is_what || strcmp(info[i].name, "resume") == 0;
+        is_what =
+            is_what || strcmp(info[i].name, "resume") == 0 || strcmp(info[i].name, "replay") == 0;
         if (is_what && cli_args_has(args, info[i].name)) return false;
     }
     return true;
@@ -117,18 +118,23 @@ static void keep_validation(const char *before, drove_options *options)
     if (n > 0 && (size_t)n < sizeof until) memcpy(options->until, until, (size_t)n + 1);
 }
 
-/* Defaults, then the resumed run's, then the file's (or the example's, or the data alone), then the
- * flags. */
+static bool is_given(const char *value)
+{
+    return value != NULL && value[0] != '\0' && strcmp(value, "none") != 0;
+}
+
+/* Defaults, then the resumed or recorded run's, then the file's (or the example's, or the data
+ * alone), then the flags. */
 static drove_status gather_options(const cli_args *args, drove_options *options)
 {
     const char *resume = cli_args_get(args, "resume", NULL);
-    char before[DROVE_TEXT_SIZE] = ""; /* --until of the resumed run */
+    const char *replay = cli_args_get(args, "replay", NULL);
+    char before[DROVE_TEXT_SIZE] = ""; /* --until of that run */
     *options = drove_options_default();
     drove_status status = set_program_defaults(options);
-    if (status == DROVE_OK && resume != NULL && strcmp(resume, "none") != 0 && resume[0] != '\0') {
-        status = drove_options_resume(options, resume);
-        memcpy(before, options->until, sizeof before);
-    }
+    if (status == DROVE_OK && is_given(resume)) status = drove_options_resume(options, resume);
+    else if (status == DROVE_OK && is_given(replay)) status = drove_options_replay(options, replay);
+    if (is_given(resume) || is_given(replay)) memcpy(before, options->until, sizeof before);
     if (status == DROVE_OK && args->n_words > 0) {
         status = drove_data_is_named(args->word[0])
                      ? drove_options_set(options, "data", args->word[0])

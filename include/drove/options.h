@@ -74,6 +74,9 @@ typedef struct drove_options {
     char     resume[DROVE_TEXT_SIZE];       /* folder to continue in; "" = a new run */
     char     data_changed[DROVE_TEXT_SIZE]; /* "yes": the data of --resume may be others */
     char     timeline[DROVE_TEXT_SIZE];     /* file; "" = timeline.json in .out */
+    char     record[DROVE_TEXT_SIZE];       /* file, of every step; "" = none */
+    char     replay[DROVE_TEXT_SIZE];       /* such a file, to repeat the run; "" = a new run */
+    char     replay_steps[DROVE_TEXT_SIZE]; /* file, a line of JSON for each step; "" = none */
     char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
 } drove_options;
 
@@ -130,6 +133,9 @@ void drove_options_locate(const char *path);
  * Flags given with --resume then change only what they name.
  * Errors: DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove_options_resume(drove_options *options, const char *folder);
+/* Loads the options of the run that was recorded in the file `path` and sets .replay to it.
+ * Errors: DROVE_E_IO, DROVE_E_DATA. */
+drove_status drove_options_replay(drove_options *options, const char *path);
 /* Checks every option and all combinations that need no data.  Errors: DROVE_E_ARG,
  * DROVE_E_UNSUPPORTED. */
 drove_status drove_options_validate(const drove_options *options);

@@ -126,7 +126,8 @@ drove_status drove__central_publish(drove_sync *s, unsigned worker, const drove_
     drove_central *v = s->impl;
     drove_elastic_worker *me = &v->e.of[worker];
     uint64_t begin_ns = drove__now_ns(), staleness = 0;
-    if (drove__elastic_is_due(me)) {
+    const bool is_due = drove__elastic_is_due(me);
+    if (is_due) {
         DROVE_TRY(exchange(s, worker, step, &staleness));
     } else {
         drove__elastic_step(&v->e, s, worker, step, 0);
@@ -135,6 +136,8 @@ drove_status drove__central_publish(drove_sync *s, unsigned worker, const drove_
     drove__central_count(s);
     drove__elastic_report(me, begin_ns, info);
     info->staleness = staleness;
+    info->order = is_due ? me->before : DROVE_NO_ORDER;
+    info->is_early = is_due && me->down.is_early;
     return DROVE_OK;
 }
 

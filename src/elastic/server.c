@@ -137,6 +137,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove__central_count(s);
     drove__elastic_report(me, begin_ns, info);
     info->staleness = staleness;
+    info->order = me->before;
     return DROVE_OK;
 }
 
@@ -177,7 +178,8 @@ const drove_sync_ops drove__sync_psgd_async = {
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = NEEDS,
     .variants = async_variants,
     .exchange_pattern = exclusive,
@@ -193,7 +195,8 @@ const drove_sync_ops drove__sync_pmsgd_async = {
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
     .exchange_pattern = exclusive,
@@ -210,7 +213,7 @@ const drove_sync_ops drove__sync_psgd_hogwild = {
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
-    .needs = NEEDS,
+    .needs = NEEDS | DROVE_SYNC_RACY,
     .variants = hogwild_variants,
     .exchange_pattern = at_once,
     .init = init_hogwild,

@@ -78,7 +78,7 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
 {
     typed_impl *p = s->impl;
     typed_worker *me = &p->worker[worker];
-    *info = (drove_publish_info){.attempts = 1};
+    *info = (drove_publish_info){.attempts = 1, .order = DROVE_NO_ORDER};
     if (n_steps > me->most_each) me->most_each = n_steps;
     me->since += n_steps;
     me->since_call++;
@@ -179,7 +179,7 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
 {
     if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
-    if (s->ops->live == live) {
+    if (s->ops->parked == parked) {
         const typed_impl *p = s->impl;
         bool known = drove__elastic_facts(p->method, out);
         out->period = p->period;

@@ -2,6 +2,7 @@
  *
  *   threads  of this process                                    threads.c
  *   procs    processes that are forked from this one            procs.c
+ *   replay   steps of a recorded run, on the caller's thread    replay.c
  *
  * A rank of a job hosts its workers as threads.  A host is one file and one row of the plan
  * (plan/plan.h: drove_host_kind).
@@ -28,7 +29,8 @@ typedef struct drove_host_options {
     void (*say)(void *context, const char *line);
     /* How to go on after a failure, for its error text. */
     void (*saved)(void *context, char *text, size_t size);
-    void *context;
+    void                *context;
+    struct drove_replay *replay; /* borrowed until fini; of the host replay alone */
 } drove_host_options;
 
 typedef struct drove_host_ops {

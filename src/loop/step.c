@@ -12,6 +12,7 @@
 #include "loop/step.h"
 
 #include "loop/batches.h"
+#include "trace/recording.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,8 +71,37 @@ bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
            drove__model_fuses(loop->model);
 }
 
-static drove_status step_in_place(drove_worker *w, const drove_task *task, const drove_batch *batch,
-                                  float eta)
+/* A strategy that has lent its parameters under a lock gets them back. */
+static uint64_t give_back(drove_worker *w)
+{
+    drove_sync *s = w->loop->sync;
+    return s->ops->live_end != NULL ? s->ops->live_end(s, w->index) : DROVE_NO_ORDER;
+}
+
+static drove_recorded recorded_task(const drove_task *task)
+{
+    return (drove_recorded){.number = task->number,
+                            .first = task->first,
+                            .n_rows = task->n_rows,
+                            .lr_factor = task->lr_factor};
+}
+
+static void write_down_live(drove_worker *w, const drove_task *task, uint64_t n_steps,
+                            const drove_publish_info *info)
+{
+    drove_loop *loop = w->loop;
+    drove_recorded r = recorded_task(task);
+    if (loop->recording == NULL) return;
+    r.read = loop->sync->worker[w->index].version;
+    r.staleness = info->staleness;
+    r.order = info->order;
+    r.n_steps = n_steps;
+    r.is_updated = info->updated != 0;
+    drove__recording_step(loop->recording, w->index, &r);
+}
+
+static drove_status step_live(drove_worker *w, const drove_task *task, const drove_batch *batch,
+                              float eta)
 {
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
@@ -79,7 +109,9 @@ static drove_status step_in_place(drove_worker *w, const drove_task *task, const
     drove_publish_info info = {.attempts = 1};
     uint64_t t0 = now(w);
     const drove_params live = s->ops->live(s, w->index);
-    DROVE_TRY(w->engine_ops->steps(w->engine, &live, batch, eta, &made));
+    drove_status status = w->engine_ops->steps(w->engine, &live, batch, eta, &made);
+    if (status != DROVE_OK) (void)give_back(w);
+    DROVE_TRY(status);
     DROVE_TRY(s->ops->live_done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
@@ -87,6 +119,7 @@ static drove_status step_in_place(drove_worker *w, const drove_task *task, const
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
     count(w, batch->n_rows, made.n_steps, &info);
+    write_down_live(w, task, made.n_steps, &info);
     drove__worker_check_finite(w, made.is_finite ? made.score.loss : NAN);
     if (loop->spans != NULL) note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
     if (loop->source->ops->done != NULL)
@@ -96,18 +129,9 @@ static drove_status step_in_place(drove_worker *w, const drove_task *task, const
 
 /* ---- slices of the gradient ---- */
 
-typedef struct slicing { /* of one step's gradient */
-    drove_worker *w;
-    drove_gradient *grad;
-    float eta;
-    uint64_t iteration, last_ns, added_ns;
-    size_t first;      /* of the time line: the first slice ... */
-    uint64_t first_ns; /* ... and when it came; 0: none yet */
-} slicing;
-
 static void on_layer(void *context, size_t layer)
 {
-    slicing *c = context;
+    drove_slicing *c = context;
     drove_worker *w = c->w;
     drove_sync *s = w->loop->sync;
     size_t i = w->loop->slices.of_layer[layer];
@@ -126,7 +150,7 @@ static void on_layer(void *context, size_t layer)
 }
 
 /* Forward, and the backward pass, or that of the first slice, which begins where forward ends. */
-static void note_passes(const slicing *c, const drove_engine_times *t, uint64_t begin_ns,
+static void note_passes(const drove_slicing *c, const drove_engine_times *t, uint64_t begin_ns,
                         uint64_t end_ns)
 {
     uint64_t middle_ns = begin_ns + t->forward_ns;
@@ -220,7 +244,7 @@ static void note_copy(void *context, const drove_device_copy *copy)
 /* ---- a gradient, published ---- */
 
 static drove_status compute(drove_worker *w, const drove_batch *batch, const float *theta,
-                            slicing *c, drove_work_done *done)
+                            drove_slicing *c, drove_work_done *done)
 {
     const drove_engine_ops *ops = w->engine_ops;
     const drove_work work = {
@@ -257,10 +281,13 @@ static drove_status publish(drove_worker *w, const drove_task *task, const drove
 }
 
 /* Times t0 acquire t1 compute t2 prepare t3 publish t4. */
-static void record(drove_worker *w, const uint64_t t[5], const drove_view *view, const slicing *c,
-                   const drove_engine_times *spent, const drove_publish_info *info)
+static void add_times(drove_worker *w, const drove_step_hand *h, const drove_publish_info *info)
 {
     const drove_loop *loop = w->loop;
+    const drove_view *view = &h->view;
+    const drove_slicing *c = &h->slicing;
+    const drove_engine_times *spent = &h->done.times;
+    const uint64_t *t = h->t;
     uint64_t *phase = w->trace.phase_ns, at = t[3], published = t[4] - t[3];
     bool exchanges = loop->publish_phase == DROVE_PHASE_EXCHANGE;
     uint64_t update_ns = info->update_ns < published ? info->update_ns : published;
@@ -304,60 +331,102 @@ static void record(drove_worker *w, const uint64_t t[5], const drove_view *view,
     w->times.wait_ns += spent->wait_ns;
 }
 
-static drove_status step_published(drove_worker *w, const drove_task *task,
-                                   const drove_batch *batch, float eta)
+static void write_down(drove_worker *w, const drove_step_hand *h, const drove_publish_info *info)
+{
+    drove_recorded r = recorded_task(&h->task);
+    r.read = h->view.version;
+    r.staleness = info->staleness;
+    r.view_order = h->view.order;
+    r.order = info->dropped ? DROVE_NO_ORDER : info->order;
+    r.retried = info->dropped ? 0 : info->retried;
+    r.n_steps = 1;
+    r.is_dropped = info->dropped != 0;
+    r.is_updated = info->updated != 0;
+    r.is_early = info->is_early != 0;
+    drove__recording_step(w->loop->recording, w->index, &r);
+}
+
+/* ---- the two halves of a step ---- */
+
+drove_status drove__step_begin(drove_worker *w, const drove_task *task, const drove_batch *batch,
+                               float eta, drove_step_hand *h)
 {
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
-    drove_view view = {0};
-    drove_work_done done = {0};
-    drove_publish_info info = {0};
-    drove_step step = {.eta = eta};
     bool is_sliced = s->ops->layer_ready != NULL;
-    drove_gradient grad = {.value = w->grad, .spans_wanted = loop->spans_wanted && !is_sliced};
-    slicing c = {.w = w, .grad = &grad, .eta = eta};
-    uint64_t t[5] = {now(w)};
+    *h = (drove_step_hand){.task = *task, .batch = *batch, .step = {.eta = eta}, .t = {now(w)}};
+    h->grad = (drove_gradient){.value = w->grad, .spans_wanted = loop->spans_wanted && !is_sliced};
+    h->slicing = (drove_slicing){.w = w, .grad = &h->grad, .eta = eta};
 
     if (w->is_resident && !w->has_params) DROVE_TRY(set_params(w));
-    DROVE_TRY(s->ops->acquire(s, w->index, &view));
-    t[1] = c.last_ns = now(w);
-    c.iteration = view.version;
+    DROVE_TRY(s->ops->acquire(s, w->index, &h->view));
+    h->t[1] = h->slicing.last_ns = now(w);
+    h->slicing.iteration = h->view.version;
     drove__heartbeat(w);
-    if (is_sliced) grad.after_layer = on_layer;
-    grad.context = &c;
+    if (is_sliced) h->grad.after_layer = on_layer;
+    h->grad.context = &h->slicing;
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
-    if (lent != NULL) grad.value = lent; /* publish will make the new parameters there */
+    if (lent != NULL) h->grad.value = lent; /* publish will make the new parameters there */
     const float *theta =
-        w->is_resident ? NULL : drove__optim_theta(loop->optim, &w->optim, view.vector);
-    drove_status status = compute(w, batch, theta, &c, &done);
+        w->is_resident ? NULL : drove__optim_theta(loop->optim, &w->optim, h->view.vector);
+    drove_status status = compute(w, &h->batch, theta, &h->slicing, &h->done);
     /* Others may wait for a window that this batch holds back, before they meet this worker. */
     if (loop->stream != NULL) drove__batches_end(w);
-    t[2] = now(w);
+    h->t[2] = now(w);
     if (status == DROVE_OK && !is_sliced)
-        drove__optim_prepare(loop->optim, &w->optim, view.vector, grad.value, grad.span,
-                             grad.n_spans, eta, &step);
-    else step.value = grad.value;
+        drove__optim_prepare(loop->optim, &w->optim, h->view.vector, h->grad.value, h->grad.span,
+                             h->grad.n_spans, eta, &h->step);
+    else h->step.value = h->grad.value;
     s->ops->release(s, w->index);
     DROVE_TRY(status);
     drove__heartbeat(w);
-    t[3] = now(w);
-    DROVE_TRY(publish(w, task, &step, done.score.loss, &info));
-    t[4] = now(w);
+    h->t[3] = now(w);
+    return DROVE_OK;
+}
+
+drove_status drove__step_end(drove_worker *w, drove_step_hand *h)
+{
+    drove_publish_info info = {0};
+    DROVE_TRY(publish(w, &h->task, &h->step, h->done.score.loss, &info));
+    h->t[4] = now(w);
     if (w->is_resident && w->engine_ops->copies != NULL) {
-        noting copies = {.w = w, .iteration = view.version};
+        noting copies = {.w = w, .iteration = h->view.version};
         DROVE_TRY(w->engine_ops->copies(w->engine, note_copy, &copies));
     }
-    note_passes(&c, &done.times, t[1], t[2]);
-    record(w, t, &view, &c, &done.times, &info);
-    count(w, batch->n_rows, 1, &info);
+    note_passes(&h->slicing, &h->done.times, h->t[1], h->t[2]);
+    add_times(w, h, &info);
+    count(w, h->batch.n_rows, 1, &info);
+    if (w->loop->recording != NULL) write_down(w, h, &info);
     return DROVE_OK;
+}
+
+void drove__step_drop(drove_worker *w, drove_step_hand *h)
+{
+    const drove_publish_info info = {.attempts = 1, .dropped = 1};
+    drove__worker_check_finite(w, h->done.score.loss);
+    h->t[4] = now(w);
+    add_times(w, h, &info);
+    count(w, h->batch.n_rows, 1, &info);
+}
+
+/* All steps of a round have the size of its first: replicas that add the same sums stay equal. */
+float drove__step_size(const drove_loop *loop, const drove_task *task)
+{
+    const unsigned width = loop->source->width;
+    uint64_t number = width > 0 ? task->number - task->number % width : task->number;
+    double epoch = loop->plan->source->counts_rows
+                       ? (double)task->first / (double)loop->order.n_rows
+                       : drove__order_epochs(&loop->order, number);
+    return (float)((double)drove__optim_eta(loop->optim, epoch) * task->lr_factor);
 }
 
 drove_status drove__step(drove_worker *w, const drove_task *task, const drove_batch *batch,
                          float eta)
 {
-    return drove__steps_in_place(w, batch->n_rows) ? step_in_place(w, task, batch, eta)
-                                                   : step_published(w, task, batch, eta);
+    drove_step_hand hand;
+    if (drove__steps_in_place(w, batch->n_rows)) return step_live(w, task, batch, eta);
+    DROVE_TRY(drove__step_begin(w, task, batch, eta, &hand));
+    return drove__step_end(w, &hand);
 }
 
 drove_status drove__step_settle(drove_worker *w)
@@ -367,6 +436,9 @@ drove_status drove__step_settle(drove_worker *w)
     if (loop->shared != NULL) {
         const drove_params live = s->ops->live(s, w->index);
         w->engine_ops->settle(w->engine, live.words);
+        const drove_recorded settled = {.order = give_back(w), .is_settling = true};
+        if (loop->recording != NULL && settled.order != DROVE_NO_ORDER)
+            drove__recording_step(loop->recording, w->index, &settled);
     }
     if (!w->is_resident || !w->has_params || atomic_load(&loop->halted)) return DROVE_OK;
     return w->engine_ops->get_params(w->engine, s->ops->replica(s, w->index));

@@ -136,10 +136,15 @@ drove_status drove__worker_alloc(drove_worker *w)
 
 drove_status drove__worker_setup(drove_worker *w)
 {
+    DROVE_TRY(drove__topo_bind_self(w->loop->topo, &w->plan->core[0]));
+    drovek_thread_init();
+    return drove__worker_make(w);
+}
+
+drove_status drove__worker_make(drove_worker *w)
+{
     drove_loop *loop = w->loop;
     size_t max_rows = drove__worker_most_rows(w);
-    DROVE_TRY(drove__topo_bind_self(loop->topo, &w->plan->core[0]));
-    drovek_thread_init();
     DROVE_TRY(copy_data(w));
     for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
         w->row[i] = drove__alloc(max_rows, sizeof *w->row[i]);
@@ -173,17 +178,6 @@ static void give_up(drove_worker *w, drove_status status)
     drove__worker_fail(w, status);
 }
 
-/* All steps of a round have the size of its first: replicas that add the same sums stay equal. */
-static float step_size(const drove_loop *loop, const drove_task *task)
-{
-    const unsigned width = loop->source->width;
-    uint64_t number = width > 0 ? task->number - task->number % width : task->number;
-    double epoch = loop->plan->source->counts_rows
-                       ? (double)task->first / (double)loop->order.n_rows
-                       : drove__order_epochs(&loop->order, number);
-    return (float)((double)drove__optim_eta(loop->optim, epoch) * task->lr_factor);
-}
-
 static uint64_t named_ns(const drove_worker *w)
 {
     uint64_t sum = 0;
@@ -201,7 +195,8 @@ static void train(drove_worker *w)
     drove__order_cursor_init(&w->cursor);
     while (!atomic_load(&w->is_lost) && drove__batches_next(w, &task, &batch, &status)) {
         drove__heartbeat(w);
-        if (status == DROVE_OK) status = drove__step(w, &task, &batch, step_size(loop, &task));
+        if (status == DROVE_OK)
+            status = drove__step(w, &task, &batch, drove__step_size(loop, &task));
         if (status != DROVE_OK) break;
         /* Somebody wishes it, and all see it behind the same exchange. */
         if (loop->halt_seen != NULL && atomic_load(loop->halt_seen))

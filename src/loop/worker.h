@@ -15,6 +15,8 @@ size_t drove__worker_most_rows(const drove_worker *w);
 drove_status drove__worker_alloc(drove_worker *w);
 /* By the worker's thread: its place, its engine.  Errors: those of the engine. */
 drove_status drove__worker_setup(drove_worker *w);
+/* The same on a thread that stays as and where it is. */
+drove_status drove__worker_make(drove_worker *w);
 void         drove__worker_leave(drove_worker *w); /* unmakes what setup made */
 /* Carries out a command; false: the worker is to end. */
 bool drove__worker_obey(drove_worker *w, drove_command command);

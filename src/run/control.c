@@ -11,6 +11,7 @@
 #include "run/output.h"
 #include "run/progress.h"
 #include "run/ranks.h"
+#include "run/recording.h"
 #include "run/stopping.h"
 
 #include <math.h>
@@ -197,6 +198,7 @@ static bool has_undone(const drove_run *run)
 
 static bool budget_used(const drove_run *run)
 {
+    if (!drove__replay_goes_on(run)) return true;
     bool all_given = atomic_load(&run->loop->source->next) >= batches_for(run, run->until.epochs);
     return (all_given && !has_undone(run)) ||
            atomic_load(&run->loop->sync->published) >= run->until.updates ||
@@ -215,6 +217,7 @@ static bool run_is_over(drove_run *run)
         run->outcome = DROVE_INTERRUPTED;
     } else if (budget_used(run)) {
         run->outcome = drove__until_has_target(&run->until) ? DROVE_MISSED : DROVE_FINISHED;
+        drove__replay_outcome(run);
     } else {
         return false;
     }
@@ -280,8 +283,10 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     drove_host *host = run->loop->host;
     uint64_t last_ns = ns_of(run->until.seconds);
     if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
-    if (run->ranks.rank != 0) last_ns = UINT64_MAX; /* the clock is that of rank 0 */
+    if (run->ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
+    if (run->repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
     DROVE_TRY(drove__ranks_ready(run));
+    drove__replay_stretch(run, &limit);
     run->rate_examples = drove__run_examples(run);
     run->rate_ns = st->train_ns;
     uint64_t start = drove__clock_now(clock);
@@ -311,8 +316,9 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     if (from->ops->settle != NULL) from->ops->settle(from);
     gather_clamped(run);
     run->ranks.signal_number = drove__run_signal(run);
-    drove_status status = host->ops->status(host);
-    return status == DROVE_OK ? drove__ranks_parked(run) : status;
+    DROVE_TRY(host->ops->status(host));
+    DROVE_TRY(drove__run_record_parked(run));
+    return drove__ranks_parked(run);
 }
 
 static bool save_is_due(const drove_run *run, bool evaluated)

@@ -202,6 +202,17 @@ static const drove_option_info table[] = {
      .help =
          "write the time line of every worker as Chrome trace events; none = only for accumulate "
          "and tree, as timeline.json in --out"},
+    {WHERE(record), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "write down in which order the workers' steps followed each other, for --replay; a "
+             "strategy without protection takes its turns one by one"},
+    {WHERE(replay), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "repeat a recorded run, to the same bits, on one thread; its options are the "
+             "record's"},
+    {WHERE(replay_steps), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "with --replay: write a line of JSON for each step"},
     {WHERE(save_every), .group = run, TEXT, .default_text = "eval", .value_name = "WHEN",
      .words = "eval epochs= updates= seconds= never",
      .help = "write the state at each eval, epochs=N, updates=N, seconds=N or never"},

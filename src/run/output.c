@@ -18,6 +18,7 @@
 #include "run/facts.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -202,6 +203,26 @@ void drove__output_close(drove_run *run)
     drove__folder_close(run);
 }
 
+drove_status drove__options_unpack(const json_t *saved, drove_options *options)
+{
+    drove_status status = DROVE_OK;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(saved))
+        return drove__fail(DROVE_E_DATA, "expected an object with \"options\", found none");
+    json_object_foreach((json_t *)(uintptr_t)saved, key, value)
+    {
+        char number[64] = "";
+        const char *word = json_string_value(value);
+        if (json_is_integer(value))
+            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        if (status == DROVE_OK)
+            status = drove_options_set(options, key, word != NULL ? word : number);
+    }
+    return status;
+}
+
 drove_status drove_options_resume(drove_options *options, const char *folder)
 {
     DROVE_IN_C_LOCALE;
@@ -225,24 +246,16 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
             drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
                         path, object == NULL ? error.text : "none");
     }
-    const char *key;
-    json_t *value;
-    json_object_foreach(saved, key, value)
-    {
-        char number[64] = "";
-        const char *word = json_string_value(value);
-        if (json_is_integer(value))
-            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
-        if (status == DROVE_OK)
-            status = drove_options_set(&result, key, word != NULL ? word : number);
-    }
+    if (status == DROVE_OK) status = drove__options_unpack(saved, &result);
     json_decref(object);
     free(text);
     free(path);
     if (status != DROVE_OK) return status;
     snprintf(result.resume, sizeof result.resume, "%s", folder);
     snprintf(result.out, sizeof result.out, "%s", folder);
+    static const char *const none[] = {"record", "replay", "replay_steps"};
+    for (size_t i = 0; i < DROVE_COUNT(none); i++)
+        (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
     *options = result;
     return DROVE_OK;

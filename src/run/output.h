@@ -9,12 +9,17 @@
 #include "report/facts.h"
 #include "run/run.h"
 
+#include <jansson.h>
+
 /* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also those of folder.h. */
 drove_status drove__output_open(drove_run *run);
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
 drove_status drove__output_best(drove_run *run);
 drove_status drove__output_save(drove_run *run);
 drove_status drove__output_summary(drove_run *run, const char *json);
+/* The values of an object of options, as run.json has them, into *options.
+ * Errors: DROVE_E_DATA (no object), DROVE_E_ARG. */
+drove_status drove__options_unpack(const json_t *saved, drove_options *options);
 /* To --timeline, or timeline.json in --out; nothing where the run has no spans. */
 drove_status drove__output_timeline(const drove_run *run, const drove_facts *facts);
 void         drove__output_close(drove_run *run);

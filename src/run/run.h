@@ -12,6 +12,7 @@
  *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
  *   disk.h       training data larger than memory
+ *   recording.h  --record and --replay
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
  *   use.c        saved models             predictions.h  their formats
@@ -37,7 +38,14 @@
 enum { DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */ };
 extern const double drove__mark_percent[DROVE_N_MARKS];
 
-typedef struct drove_run drove_run;
+typedef struct drove_run       drove_run;
+typedef struct drove_repeating drove_repeating; /* recording.c */
+
+typedef enum drove_repeat {                     /* how a recorded run can be repeated */
+                            DROVE_REPEAT_NOT,   /* nobody asks */
+                            DROVE_REPEAT_AGAIN, /* run again: the strategy is REPEATABLE */
+                            DROVE_REPEAT_ORDER  /* step by step, in order: it is ORDERED */
+} drove_repeat;
 
 typedef struct drove_mark {
     double   train_s, epochs;
@@ -82,32 +90,34 @@ typedef struct drove_beginning { /* of a run */
 } drove_beginning;
 
 struct drove_run {
-    drove_options   opt;
-    drove_callbacks cb;
-    drove_until     until;
-    drovek_table    kernels;
-    drove_topo     *topo;
-    drove_machine   machine;
-    drove_plan      plan;
-    bool            lr_is_auto;    /* --lr was not given */
-    int             out_lock;      /* folder.h: the descriptor that holds it, and 1; 0: none */
-    bool            out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
-    bool            state_is_auto; /* --rule-state was not given */
-    bool            model_is_auto; /* --model was not given, and no models are compared */
-    bool            is_tuned;      /* what was not given is chosen: choose.h */
-    double          lr_base;       /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials    trials;        /* of step sizes */
-    drove_search    search;        /* of --model auto */
-    double         *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
-    double          loss_scale;                  /* from the loss that trains to the reported one */
-    drove_place    *place;                       /* [plan.n_workers] */
-    drove_strategy_probe   strategy_probe;       /* of --strategy auto */
-    drove_prefetch_state   prefetch_hardware;    /* while the workers train */
-    bool                   holds_prefetch;       /* drove__prefetch_release is due */
-    const drove_data      *given;                /* of a trial run: its data; else NULL */
-    bool                   borrows_shared;       /* loop->shared is that of another run */
-    drove_data            *train, *test;         /* test may be NULL */
-    drove_data            *validation;           /* taken from train; NULL: none */
+    drove_options    opt;
+    drove_callbacks  cb;
+    drove_until      until;
+    drovek_table     kernels;
+    drove_topo      *topo;
+    drove_machine    machine;
+    drove_plan       plan;
+    bool             lr_is_auto;    /* --lr was not given */
+    int              out_lock;      /* folder.h: the descriptor that holds it, and 1; 0: none */
+    bool             out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
+    bool             state_is_auto; /* --rule-state was not given */
+    bool             model_is_auto; /* --model was not given, and no models are compared */
+    bool             is_tuned;      /* what was not given is chosen: choose.h */
+    double           lr_base;       /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials     trials;        /* of step sizes */
+    drove_search     search;        /* of --model auto */
+    double          *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
+    double           loss_scale;              /* from the loss that trains to the reported one */
+    drove_place     *place;                   /* [plan.n_workers] */
+    drove_repeat     repeat;                  /* of --record and --replay */
+    drove_repeating *repeating;               /* of --replay; NULL: none */
+    drove_strategy_probe   strategy_probe;    /* of --strategy auto */
+    drove_prefetch_state   prefetch_hardware; /* while the workers train */
+    bool                   holds_prefetch;    /* drove__prefetch_release is due */
+    const drove_data      *given;             /* of a trial run: its data; else NULL */
+    bool                   borrows_shared;    /* loop->shared is that of another run */
+    drove_data            *train, *test;      /* test may be NULL */
+    drove_data            *validation;        /* taken from train; NULL: none */
     drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
     uint64_t               window_bytes;  /* ?window= of it; 0: by --memory */
     drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */
@@ -239,5 +249,9 @@ void drove__run_prefetch_end(drove_run *run); /* puts them back as they were */
 
 drove_status drove__state_save(drove_run *run, const char *path);
 drove_status drove__state_load(drove_run *run);
+enum { DROVE_STATE_DATA_SIZE = 128 };
+/* Which data they are, whatever is held out of them; from disk there are no rows to compare.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drove__state_describe_data(const drove_run *run, char text[DROVE_STATE_DATA_SIZE]);
 
 #endif

@@ -18,6 +18,7 @@
 #include "run/folder.h"
 #include "run/output.h"
 #include "run/ranks.h"
+#include "run/recording.h"
 #include "run/registry.h"
 #include "run/targets.h"
 
@@ -342,6 +343,7 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     drove_status status = describe_and_create(run, is_own ? &spec : NULL, theta);
     drove__spec_fini(&spec);
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
+    DROVE_TRY(drove__run_record_strategy(run));
     loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
     loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
     loop->spans_wanted = run->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
@@ -521,7 +523,9 @@ void drove__run_teardown(drove_run *run, drove_status status)
     if (host != NULL && !host->ops->stop(host)) run->is_abandoned = true;
     drove__output_close(run);
     if (run->is_abandoned) return;
+    drove__recording_close(run->loop->recording);
     free_loop(run);
+    drove__replay_close(run);
     drove__free(run->loop);
     drove__ranks_leave(run, status);
     drove__free(run->best);

@@ -33,7 +33,6 @@ enum {
     N_STALENESS = DROVE_HIST_BUCKETS + 3,
     TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
     MOST_FIXED = 24, /* options that the metadata name */
-    DATA_TEXT_SIZE = 128,
     MOST_STRATEGY_TENSORS = 16,
     STRATEGY_TENSORS_PER_WORKER = 4
 };
@@ -234,16 +233,15 @@ static size_t most_kept(const drove_run *run)
     return MOST_STRATEGY_TENSORS + (size_t)run->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
 }
 
-/* Which data they are, whatever is held out of them; from disk there are no rows to compare. */
-static drove_status describe_data(const drove_run *run, char text[DATA_TEXT_SIZE])
+drove_status drove__state_describe_data(const drove_run *run, char text[DROVE_STATE_DATA_SIZE])
 {
     const drove_storage *s = run->train->storage;
     uint64_t sum;
-    int n =
-        snprintf(text, DATA_TEXT_SIZE, "%zu features, %zu classes", s->n_features, s->n_classes);
+    int n = snprintf(text, DROVE_STATE_DATA_SIZE, "%zu features, %zu classes", s->n_features,
+                     s->n_classes);
     if (run->stream != NULL) return DROVE_OK;
     DROVE_TRY(drove__data_fingerprint(s, &sum));
-    snprintf(text + n, DATA_TEXT_SIZE - (size_t)n, ", %zu rows, checksum %016llx", s->n_rows,
+    snprintf(text + n, DROVE_STATE_DATA_SIZE - (size_t)n, ", %zu rows, checksum %016llx", s->n_rows,
              (unsigned long long)sum);
     return DROVE_OK;
 }
@@ -278,7 +276,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
     if (run->ranks.rank != 0) return DROVE_OK;
     char values[MOST_FIXED][DROVE_TEXT_SIZE];
-    char range[40], turn[40], window[40], data[DATA_TEXT_SIZE];
+    char range[40], turn[40], window[40], data[DROVE_STATE_DATA_SIZE];
     metadata meta = {0};
     append(&meta, "format", STATE_FORMAT);
     size_t n_options, n_fixed = 0;
@@ -298,7 +296,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         append(&meta, "window_blocks", window);
     }
     append(&meta, "workers", run->opt.workers);
-    DROVE_TRY(describe_data(run, data));
+    DROVE_TRY(drove__state_describe_data(run, data));
     append(&meta, "train_data", data);
     if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
     if (run->loop->shared != NULL) {
@@ -378,11 +376,11 @@ static drove_status check_scale(const drove_run *run, const drove_safetensors *s
 /* The same names for the data may mean other data by now. */
 static drove_status check_data(const drove_run *run, const drove_safetensors *st)
 {
-    char now[DATA_TEXT_SIZE];
+    char now[DROVE_STATE_DATA_SIZE];
     const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
     if (then == NULL || run->ranks.rank != 0 || strcmp(run->opt.data_changed, "yes") == 0)
         return DROVE_OK;
-    DROVE_TRY(describe_data(run, now));
+    DROVE_TRY(drove__state_describe_data(run, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected the training data of the run to be continued (%.127s), "

@@ -12,6 +12,7 @@
 #include "run/output.h"
 #include "run/progress.h"
 #include "run/ranks.h"
+#include "run/recording.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -154,14 +155,22 @@ static drove_status finish(drove_run *run, drove_result **out)
     return DROVE_OK;
 }
 
-/* The one file outside --out that a run writes. */
-static drove_status check_timeline(const drove_options *opt)
+static drove_status check_file(const drove_options *opt, const char *flag, const char *path)
 {
-    if (opt->timeline[0] == '\0') return DROVE_OK;
-    DROVE_TRY(drove__overwrite_check("--timeline", opt->timeline, opt->model));
-    DROVE_TRY(drove__overwrite_check_data("--timeline", opt->timeline, opt->data));
+    if (path[0] == '\0') return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check(flag, path, opt->model));
+    DROVE_TRY(drove__overwrite_check(flag, path, opt->replay));
+    DROVE_TRY(drove__overwrite_check_data(flag, path, opt->data));
     if (opt->test[0] == '\0' || strcmp(opt->test, "split") == 0) return DROVE_OK;
-    return drove__overwrite_check_data("--timeline", opt->timeline, opt->test);
+    return drove__overwrite_check_data(flag, path, opt->test);
+}
+
+/* The files outside --out that a run writes. */
+static drove_status check_files(const drove_options *opt)
+{
+    DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
+    DROVE_TRY(check_file(opt, "--record", opt->record));
+    return check_file(opt, "--replay-steps", opt->replay_steps);
 }
 
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
@@ -176,13 +185,17 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     if (callbacks != NULL) run->cb = *callbacks;
     drove_status status = drove__ranks_join(run);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_begin_again(run);
-    if (status == DROVE_OK && run->ranks.n == 1) status = check_timeline(&run->opt);
+    if (status == DROVE_OK && run->ranks.n == 1) status = check_files(&run->opt);
     if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_check(&run->opt);
+    if (status == DROVE_OK) status = drove__replay_open(run);
     if (status == DROVE_OK) status = drove__search_model(run);
     if (status == DROVE_OK) status = drove__search_load(run);
     if (status == DROVE_OK) status = drove__run_setup(run);
+    if (status == DROVE_OK) status = drove__replay_begin(run);
+    if (status == DROVE_OK) status = drove__run_record_begin(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
+        if (status == DROVE_OK) status = drove__run_record_end(run);
         if (status != DROVE_OK) status = drove__ranks_lost(run, status);
     }
     drove__run_prefetch_end(run);

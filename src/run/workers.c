@@ -8,6 +8,7 @@
 #include "loop/worker.h"
 #include "run/disk.h"
 #include "run/ranks.h"
+#include "run/recording.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,9 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
                         .silence = silence,
                         .say = say,
                         .context = run};
-    return s->ops->init(s, &opt);
+    drove_replay *replay = drove__run_replay(run);
+    if (replay == NULL) return s->ops->init(s, &opt);
+    return drove__replay_source(replay, run->plan.source, drove__run_replay_width(run), s);
 }
 
 static void describe_workers(const drove_run *run, drove_source_worker *worker)
@@ -277,7 +280,9 @@ static drove_status make_host(drove_run *run)
                                     .timeout_s = run->opt.timeout,
                                     .say = say,
                                     .saved = describe_saved,
-                                    .context = run};
+                                    .context = run,
+                                    .replay = drove__run_replay(run)};
+    if (opt.replay != NULL) return drove__host_create(&drove__host_replay, &opt, &run->loop->host);
     return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
                               &run->loop->host);
 }

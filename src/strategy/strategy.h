@@ -33,6 +33,8 @@
  *   LOCK_FREE   a stopped worker cannot stop the others
  *   REPEATABLE  same bits for the same seed and number of workers, whatever the timing
  *   SEQUENTIAL  one worker gives the same bits as `sequential`, by every rule
+ *   ORDERED     a view and a publication say their places in one order (drove_view.order), and any
+ *               run that keeps to the order has the same bits
  *
  * Where workers may live is no bit: a row says why they may not (not_procs, not_ranks). */
 enum {
@@ -41,6 +43,7 @@ enum {
     DROVE_SYNC_LOCK_FREE = 1u << 2,
     DROVE_SYNC_REPEATABLE = 1u << 3,
     DROVE_SYNC_SEQUENTIAL = 1u << 4,
+    DROVE_SYNC_ORDERED = 1u << 5,
 };
 
 /* Requirements of a strategy, and facts that the runner goes by.
@@ -57,6 +60,7 @@ enum {
  *   MOMENTUM  the rule is momentum
  *   MASTER    a fact: they exchange with a master, the paper's CPU
  *   ELASTIC   a fact: they are drawn to a centre that no gradient moves
+ *   RACY        a fact: workers meet in numbered races (docs/memory-model.md)
  *   OWN_VECTOR  a fact: a worker reads a vector of its own or its node's, and `version` counts the
  *             updates in it; SPREAD implies it */
 enum {
@@ -71,15 +75,21 @@ enum {
     DROVE_SYNC_MASTER = 1u << 8,
     DROVE_SYNC_ELASTIC = 1u << 9,
     DROVE_SYNC_OWN_VECTOR = 1u << 10,
+    DROVE_SYNC_RACY = 1u << 11,
 };
 
 typedef struct drove_sync drove_sync;
+
+/* In the place of a place: what others see has not changed. */
+#define DROVE_NO_ORDER UINT64_MAX
 
 typedef struct drove_view {
     const float *vector;     /* [n_vector] theta first; valid until release by the same worker */
     uint64_t     version;    /* number of updates published before this view was taken */
     uint64_t     wait_ns;    /* spent waiting for a lock or for others */
     uint64_t     backoff_ns; /* the part of wait_ns spent in back-off */
+    /* ORDERED: the view follows all publications whose places are below it, and no other. */
+    uint64_t order;
 } drove_view;
 
 typedef struct drove_publish_info {
@@ -92,9 +102,15 @@ typedef struct drove_publish_info {
      * arrival of exchanges while the worker computed; what was sent; |W - c| before it moved. */
     uint64_t centre_ns, hidden_ns, bytes, messages;
     double   distance;
+    /* ORDERED: this publication's place; DROVE_NO_ORDER: it is seen by nobody else yet. */
+    uint64_t order;
+    /* ORDERED: 1 + the place at which an attempt failed that has changed the step's bits; 0: none
+     * has. */
+    uint64_t retried;
     uint32_t attempts; /* 1 = first try; more = contention */
     uint8_t  dropped;  /* 1 = gave up, the step is not in the parameters */
     uint8_t  updated;  /* 1 = this call completed an update (softsync, sync: the last) */
+    uint8_t  is_early; /* 1 = the publication was made in acquire */
 } drove_publish_info;
 
 /* One finished slice of the workers' mean gradient. */
@@ -231,6 +247,12 @@ typedef struct drove_sync_ops {
     drove_params (*live)(drove_sync *s, unsigned worker);
     drove_status (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info);
+    /* In the place of live_done: no step was made with what live lent.  Returns the place of what
+     * was done with it all the same (drove_publish_info.order).  NULL: nothing has to be said. */
+    uint64_t (*live_end)(drove_sync *s, unsigned worker);
+    /* Of a run that is repeated in its order: makes the attempt of this worker's next publication
+     * that failed then (retried); a publication follows.  NULL: none changes a step. */
+    void (*retry)(drove_sync *s, unsigned worker, const drove_step *step);
     /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
      * up by that step's publish, which can then make the new parameters where the value lies.
      * Result NULL: not for this rule.  NULL: not offered.  The caller's own memory always does. */
@@ -302,6 +324,8 @@ typedef struct drove_sync_worker { /* one per worker, cache line padded */
     uint64_t      version; /* of the view in hand */
     float        *copy; /* [n_vector] private copy of the vector; NULL unless the strategy copies */
     void         *own;  /* the strategy's own */
+    /* Of a run that is repeated: this worker's next publication stays unseen, as it did then. */
+    bool stays;
 } DROVE_ALIGNED_CACHE_LINE drove_sync_worker;
 
 struct drove_sync {
@@ -325,7 +349,8 @@ struct drove_sync {
     _Atomic int                stopping;
     /* Writes of low-precision parameters that the strategy itself has saturated; who reads it while
      * all workers are parked sets it to 0. */
-    uint64_t n_clamped;
+    uint64_t             n_clamped;
+    struct drove_serial *serial; /* serialised.h; NULL: it is not */
 };
 
 /* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops and s->needs,

@@ -54,11 +54,22 @@ typedef struct leashed_slot {
     float *vector;         /* [n_vector]; written by the owner, read under protection */
 } DROVE_ALIGNED_CACHE_LINE leashed_slot;
 
+typedef struct publication {
+    drove_step step;
+    unsigned own;  /* slot that is to become current */
+    unsigned kept; /* slot in which the step is kept between attempts ... */
+    bool has_kept; /* ... if there is one */
+    bool in_place; /* the step's value lies in `own`, and is overwritten by the first attempt */
+    drove_publish_info info;
+} publication;
+
 typedef struct leashed_worker { /* its worker's alone */
     uint64_t view;              /* the word of the view in hand */
     uint64_t most_passes;
-    unsigned lent; /* the slot whose vector `gradient` has lent ... */
-    bool has_lent; /* ... until the next publish */
+    unsigned lent;     /* the slot whose vector `gradient` has lent ... */
+    bool has_lent;     /* ... until the next publish */
+    bool has_tried;    /* retry has made the first attempt of ... */
+    publication tried; /* ... this one */
 } DROVE_ALIGNED_CACHE_LINE leashed_worker;
 
 typedef struct leashed_impl {
@@ -206,7 +217,9 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     uint64_t word = protect(p);
     p->worker[worker].view = word;
     s->worker[worker].version = tag_of(word);
-    *view = (drove_view){.vector = slot_of(p, word)->vector, .version = tag_of(word)};
+    *view = (drove_view){.vector = slot_of(p, word)->vector,
+                         .version = tag_of(word),
+                         .order = tag_of(word)};
     return DROVE_OK;
 }
 
@@ -226,15 +239,6 @@ static float *gradient(drove_sync *s, unsigned worker)
     me->has_lent = true;
     return p->slot[me->lent].vector;
 }
-
-typedef struct publication {
-    drove_step step;
-    unsigned own;  /* slot that is to become current */
-    unsigned kept; /* slot in which the step is kept between attempts ... */
-    bool has_kept; /* ... if there is one */
-    bool in_place; /* the step's value lies in `own`, and is overwritten by the first attempt */
-    drove_publish_info info;
-} publication;
 
 /* A failed attempt in place has left old + step in `own`: makes the step of it, for attempts into
  * another slot.  Exact up to the rounding that the sum has had. */
@@ -263,10 +267,39 @@ static bool attempt(drove_sync *s, unsigned worker, publication *pub)
     if (published) retire(old);
     else pub->info.dropped = pub->info.attempts > p->persistence; /* T_p + 1 have failed */
     bool keep = !published && !pub->info.dropped && pub->in_place;
+    if (published) pub->info.order = t - 1;
+    if (keep) pub->info.retried = t;
     if (keep) keep_step(s, pub, old->vector);
     unprotect(p, word); /* not before the swap: what was read is unchanged until then */
     if (keep) pub->own = claim(p, worker);
     return published;
+}
+
+static publication begin(drove_sync *s, unsigned worker, const drove_step *step)
+{
+    leashed_impl *p = s->impl;
+    leashed_worker *me = &p->worker[worker];
+    publication pub = {.step = *step, .own = me->has_lent ? me->lent : claim(p, worker)};
+    pub.in_place = step->value == p->slot[pub.own].vector;
+    me->has_lent = false;
+    return pub;
+}
+
+/* The sum that the failed attempt made, and the step that is left of it. */
+static void retry(drove_sync *s, unsigned worker, const drove_step *step)
+{
+    leashed_impl *p = s->impl;
+    leashed_worker *me = &p->worker[worker];
+    me->tried = begin(s, worker, step);
+    me->has_tried = true;
+    if (!me->tried.in_place) return;
+    uint64_t word = protect(p);
+    const float *old = slot_of(p, word)->vector;
+    drove__optim_apply(s->optim, &me->tried.step, 0, tag_of(word) + 1, 0, s->optim->n, old,
+                       p->slot[me->tried.own].vector);
+    keep_step(s, &me->tried, old);
+    unprotect(p, word);
+    me->tried.own = claim(p, worker);
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
@@ -275,9 +308,8 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     leashed_impl *p = s->impl;
     leashed_worker *me = &p->worker[worker];
     drove_backoff *backoff = &s->worker[worker].backoff;
-    publication pub = {.step = *step, .own = me->has_lent ? me->lent : claim(p, worker)};
-    pub.in_place = step->value == p->slot[pub.own].vector;
-    me->has_lent = false;
+    publication pub = me->has_tried ? me->tried : begin(s, worker, step);
+    me->has_tried = false;
     drove__backoff_begin(backoff);
     while (!attempt(s, worker, &pub) && !pub.info.dropped)
         pub.info.backoff_ns += drove__backoff_wait(backoff);
@@ -340,8 +372,8 @@ const drove_sync_ops drove__sync_leashed = {
     .help =
         "lock-free, consistent; leashed:T gives up after T retries, leashed:inf (default) never",
     .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
-    .promises =
-        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
+                DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .not_ranks = "its workers step on one vector in shared memory",
@@ -354,4 +386,5 @@ const drove_sync_ops drove__sync_leashed = {
     .restore = restore,
     .leave = leave,
     .gradient = gradient,
+    .retry = retry,
 };

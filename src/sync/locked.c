@@ -30,6 +30,7 @@ drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *v
     l->ops->unlock(l);
     *view = (drove_view){.vector = me->copy,
                          .version = me->version,
+                         .order = me->version,
                          .wait_ns = cost.wait_ns,
                          .backoff_ns = cost.backoff_ns};
     return DROVE_OK;
@@ -54,6 +55,7 @@ drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_s
     atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
     l->ops->unlock(l);
     *info = (drove_publish_info){.staleness = staleness,
+                                 .order = published,
                                  .wait_ns = cost.wait_ns,
                                  .backoff_ns = cost.backoff_ns,
                                  .attempts = cost.attempts,

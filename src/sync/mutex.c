@@ -52,7 +52,8 @@ const drove_sync_ops drove__sync_mutex = {
     .name = "mutex",
     .help = "asynchronous SGD, reads and updates under one mutex",
     .source = "thesis Algorithm 2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .not_ranks = "its workers step on one vector in shared memory",

@@ -24,7 +24,7 @@
  * Staleness of a step: updates published before it that its view does not contain.  That is what
  * other replicas have not brought to the centre, or this one has not fetched from it.
  *
- * Invariants: c, last, merged, bits, n_updates and s->n_clamped are touched by the holder of the
+ * Invariants: c, last, merged, bits, n_updates, n_meetings and s->n_clamped are touched by the holder of the
  * centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader
  * will find it.
  */
@@ -67,6 +67,7 @@ typedef struct replicas_impl {
     drove_params centre; /* [n_vector]; its state is the mean of all since they were parked */
     uint64_t n_updates;  /* in the centre */
     uint64_t n_together; /* updates when all replicas were last the same */
+    uint64_t n_meetings; /* while the workers run: the places of an order */
     _Atomic unsigned taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by worker taken - 1; 0: free */
 } replicas_impl;
 
@@ -261,12 +262,16 @@ static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info
 {
     replicas_impl *p = s->impl;
     replica *r = p->member[worker].of;
+    info->order = DROVE_NO_ORDER;
     if (p->n_replicas == 1 || !is_due(r)) return;
-    if (!take_centre(p, worker)) {
+    if (s->worker[worker].stays || !take_centre(p, worker)) {
         info->attempts++; /* the step is in w all the same */
         return;
     }
-    if (is_due(r)) meet(s, r); /* otherwise a mate was faster */
+    if (is_due(r)) { /* otherwise a mate was faster */
+        info->order = p->n_meetings++;
+        meet(s, r);
+    }
     give_centre(p);
 }
 
@@ -403,21 +408,23 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 static const char *const variants[] = {"replicas", "replicas:core?period=5&merge=sum",
                                        "replicas:node", NULL};
 
-#define REPLICAS_TABLE(kept)                                                                       \
+#define REPLICAS_TABLE(kept, fact)                                                                 \
     .name = "replicas",                                                                            \
     .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "        \
             "(default; N 256) or sum (N 16)",                                                      \
     .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",                                     \
-    .promises = (kept) | DROVE_SYNC_SEQUENTIAL, .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR, \
-    .variants = variants, .not_ranks = "its replicas meet in shared memory", .init = init,         \
-    .fini = fini, .acquire = acquire, .release = release, .publish = publish, .live = live,        \
+    .promises = (kept) | DROVE_SYNC_SEQUENTIAL,                                                    \
+    .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR | (fact), .variants = variants,              \
+    .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,                 \
+    .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
     .live_done = live_done, .peek = peek, .restore = restore, .leave = leave
 
 /* A mean counts a step in part; a node's workers race on their replica. */
 static const drove_sync_ops replicas_sum = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE),
+    REPLICAS_TABLE(
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED, 0),
 };
-static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE)};
+static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE, DROVE_SYNC_RACY)};
 const drove_sync_ops drove__sync_replicas = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE),
+    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED, 0),
 };

@@ -75,7 +75,8 @@ const drove_sync_ops drove__sync_rwlock = {
     .name = "rwlock",
     .help = "asynchronous SGD under a POSIX read-write lock; ?prefer=readers (default) or writers",
     .source = "thesis Algorithm 2, with a rw-lock",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",

@@ -28,6 +28,7 @@ typedef struct softsync_impl {
     float *sum;            /* [n] of the contributions; meaningless while there are none */
     uint64_t counts[N_COUNTS];
     double eta;             /* sum of the contributions' step sizes */
+    uint64_t n_contributed; /* since init */
     unsigned group, n_left; /* contributions of an update; workers that are not lost */
 } softsync_impl;
 
@@ -69,9 +70,11 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
     /* Relaxed here and in publish: written under the mutex only; others merely look. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
+    const uint64_t order = p->n_contributed;
     pthread_mutex_unlock(&p->mutex);
     *view = (drove_view){.vector = me->copy,
                          .version = me->version,
+                         .order = order,
                          .wait_ns = cost.wait_ns,
                          .backoff_ns = cost.backoff_ns};
     return DROVE_OK;
@@ -134,8 +137,10 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
         if (complete) apply_group(s, published + 1);
     }
     if (complete) atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
+    const uint64_t order = p->n_contributed++;
     pthread_mutex_unlock(&p->mutex);
     *info = (drove_publish_info){.staleness = staleness,
+                                 .order = order,
                                  .wait_ns = cost.wait_ns,
                                  .backoff_ns = cost.backoff_ns,
                                  .attempts = cost.attempts,
@@ -211,7 +216,8 @@ const drove_sync_ops drove__sync_softsync = {
     .name = "softsync",
     .help = "n-softsync, softsync:N: an update is the mean of N [2] contributions",
     .source = "Zhang et al., IJCAI 2016; thesis section 2.2.2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .not_ranks = "its workers step on one vector in shared memory",

@@ -120,6 +120,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     if (stop) return stopped(s);
     *view = (drove_view){.vector = me->copy,
                          .version = me->version,
+                         .order = me->version,
                          .wait_ns = cost.wait_ns + wait_ns,
                          .backoff_ns = cost.backoff_ns};
     return DROVE_OK;
@@ -158,6 +159,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     pthread_mutex_unlock(&p->mutex);
     if (stop) return stopped(s);
     *info = (drove_publish_info){.staleness = staleness,
+                                 .order = published,
                                  .wait_ns = cost.wait_ns,
                                  .backoff_ns = cost.backoff_ns,
                                  .attempts = cost.attempts,
@@ -205,7 +207,8 @@ const drove_sync_ops drove__sync_ssp = {
     .name = "ssp",
     .help = "stale-synchronous, ssp:S: nobody more than S [3] steps ahead of the slowest",
     .source = "thesis section 2.2.2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .batches = "rounds",

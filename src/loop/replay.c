@@ -1,0 +1,439 @@
+/* loop/replay.c - see replay.h.
+ *
+ * Each worker is FREE or has begun its next step.  `place` grows with every publication.  In turn
+ *   - a FREE worker begins its next step if its view follows nothing that is still to come;
+ *   - a step that nobody else sees ends where it began;
+ *   - when no worker can do either, the lowest place of all begun steps is made.
+ * A view at place v is taken before publication v is made, as every worker has had its turn by then.
+ */
+#include "loop/replay.h"
+
+#include "base/denormals.h"
+#include "loop/batches.h"
+#include "loop/step.h"
+#include "loop/worker.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_AHEAD = 8 }; /* steps of a worker that are read before they are made */
+
+typedef struct replayed_worker {
+    drove_recorded step[MOST_AHEAD]; /* the next ones, in a ring */
+    unsigned first, n, n_asked;      /* of them the source has given out n_asked */
+    bool has_begun, has_ended;       /* the step; this stretch */
+    bool has_retried, is_in_place;
+    float eta;
+    drove_task task;
+    drove_batch batch;
+    drove_step_hand hand;
+} replayed_worker;
+
+/* ---- the record ---- */
+
+static drove_recorded *step_at(replayed_worker *v, unsigned i)
+{
+    return &v->step[(v->first + i) % MOST_AHEAD];
+}
+
+/* Reads ahead until n steps are there, or all of the stretch. */
+static drove_status read_ahead(drove_replay *r, unsigned worker, unsigned n)
+{
+    replayed_worker *v = &r->worker[worker];
+    bool is_there = true;
+    while (v->n < n && is_there) {
+        DROVE_TRY(drove__recorded_next(r->record, worker, step_at(v, v->n), &is_there));
+        v->n += is_there;
+    }
+    return DROVE_OK;
+}
+
+bool drove__replay_next(drove_replay *r)
+{
+    if (!drove__recorded_stretch(r->record, &r->mark)) return false;
+    for (unsigned w = 0; w < r->loop->plan->n_workers; w++) {
+        replayed_worker *v = &r->worker[w];
+        v->n = v->n_asked = 0;
+        v->has_begun = v->has_ended = false;
+    }
+    return true;
+}
+
+/* ---- the source ---- */
+
+static drove_status source_init(drove_source *s, const drove_source_options *opt)
+{
+    (void)s;
+    (void)opt;
+    return DROVE_OK;
+}
+
+static void source_fini(drove_source *s)
+{
+    (void)s;
+}
+
+static void source_open(drove_source *s, uint64_t limit, uint64_t most_updates)
+{
+    (void)s, (void)limit, (void)most_updates; /* the record says it */
+}
+
+/* A loss that is not finite ended the recorded run by itself. */
+static void source_halt(drove_source *s)
+{
+    drove_replay *r = s->impl;
+    if (!atomic_load(&r->loop->nonfinite) || atomic_load(&r->loop->halted)) r->is_halted = true;
+}
+
+static bool source_next(drove_source *s, unsigned worker, bool waits, drove_task *out)
+{
+    drove_replay *r = s->impl;
+    replayed_worker *v = &r->worker[worker];
+    (void)waits;
+    if (v->n_asked == MOST_AHEAD) return false;
+    drove_status status = read_ahead(r, worker, v->n_asked + 1);
+    if (r->status == DROVE_OK) r->status = status;
+    if (status != DROVE_OK || v->n_asked == v->n || step_at(v, v->n_asked)->is_settling)
+        return false;
+    const drove_recorded *step = step_at(v, v->n_asked++);
+    *out = (drove_task){.number = step->number,
+                        .first = step->first,
+                        .n_rows = step->n_rows,
+                        .lr_factor = step->lr_factor};
+    return true;
+}
+
+static void source_settle(drove_source *s)
+{
+    const drove_replay *r = s->impl;
+    if (!r->is_cut && !r->is_halted) atomic_store(&s->next, r->mark.next);
+}
+
+static const drove_source_ops source = {
+    .name = "recorded",
+    .help = "each worker takes the batches that it had in a recorded run",
+    .source = "docs/replay.md",
+    .init = source_init,
+    .fini = source_fini,
+    .open = source_open,
+    .halt = source_halt,
+    .next = source_next,
+    .settle = source_settle,
+};
+
+drove_status drove__replay_source(drove_replay *r, const drove_source_ops *row, unsigned width,
+                                  drove_source *out)
+{
+    r->source = source;
+    r->source.counts_rows = row->counts_rows;
+    out->ops = &r->source;
+    out->width = width;
+    out->impl = r;
+    return DROVE_OK;
+}
+
+/* ---- steps ---- */
+
+/* A task that no data set of this size and no batch of these sizes has. */
+static bool is_possible(const drove_worker *w, const drove_recorded *s)
+{
+    const drove_loop *loop = w->loop;
+    if (s->n_steps == 0 || s->n_rows > w->most_rows) return false;
+    if (!loop->plan->source->counts_rows) return s->n_rows == 0;
+    return s->n_rows > 0 && isfinite(s->lr_factor);
+}
+
+static drove_status fail_order(const drove_replay *r, unsigned worker, const drove_recorded *s)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected steps that follow one order, found worker %u with batch %llu",
+                       drove__recorded_path(r->record), worker, (unsigned long long)s->number);
+}
+
+static void say_step(drove_replay *r, unsigned worker, bool is_live)
+{
+    replayed_worker *v = &r->worker[worker];
+    const drove_replayed_step step = {
+        .worker = worker,
+        .recorded = step_at(v, 0),
+        .loss = is_live ? NAN
+                        : drove__score_mean_loss(&v->hand.done.score),
+        .eta = v->eta,
+        .gradient = is_live ? NULL : v->hand.step.value,
+        .n = r->loop->optim->n,
+    };
+    r->n_steps++;
+    if (r->stepped != NULL) r->stepped(r->context, &step);
+}
+
+/* The step is through; the next one comes first. */
+static void pass(replayed_worker *v)
+{
+    v->first = (v->first + 1) % MOST_AHEAD;
+    v->n--;
+    v->n_asked--;
+    v->has_begun = false;
+}
+
+/* Takes the batch, and, unless it steps in place, the view, and computes. */
+static drove_status begin(drove_replay *r, unsigned worker)
+{
+    drove_worker *w = &r->loop->worker[worker];
+    replayed_worker *v = &r->worker[worker];
+    drove_status status;
+    if (!is_possible(w, step_at(v, 0))) return fail_order(r, worker, step_at(v, 0));
+    if (!drove__batches_next(w, &v->task, &v->batch, &status))
+        return r->status != DROVE_OK ? r->status : fail_order(r, worker, step_at(v, 0));
+    DROVE_TRY(status);
+    v->has_begun = true;
+    v->has_retried = false;
+    v->eta = drove__step_size(r->loop, &v->task);
+    v->is_in_place = drove__steps_in_place(w, v->batch.n_rows);
+    if (v->is_in_place) return DROVE_OK;
+    return drove__step_begin(w, &v->task, &v->batch, v->eta, &v->hand);
+}
+
+/* What was dropped then is dropped. */
+static drove_status end(drove_replay *r, unsigned worker)
+{
+    drove_worker *w = &r->loop->worker[worker];
+    replayed_worker *v = &r->worker[worker];
+    const drove_recorded *step = step_at(v, 0);
+    const bool is_live = v->is_in_place;
+    if (!is_live) say_step(r, worker, false); /* before the value is used up */
+    r->loop->sync->worker[worker].stays = step->order == DROVE_NO_ORDER;
+    if (is_live) DROVE_TRY(drove__step(w, &v->task, &v->batch, v->eta));
+    else if (step->is_dropped) drove__step_drop(w, &v->hand);
+    else DROVE_TRY(drove__step_end(w, &v->hand));
+    if (is_live) say_step(r, worker, true);
+    pass(v);
+    return DROVE_OK;
+}
+
+/* An attempt that failed, at the place at which it did. */
+static void retry(drove_replay *r, unsigned worker)
+{
+    drove_sync *s = r->loop->sync;
+    replayed_worker *v = &r->worker[worker];
+    const drove_recorded *step = step_at(v, 0);
+    uint64_t retried = step->retried;
+    if (retried == 0 || step->is_dropped || v->has_retried || retried - 1 > r->place || s->ops->retry == NULL) return;
+    s->ops->retry(s, worker, &v->hand.step);
+    v->has_retried = true;
+}
+
+/* The end of a worker's stretch; a settling with a place of its own is a step of the record. */
+static drove_status park(drove_replay *r, unsigned worker)
+{
+    drove_worker *w = &r->loop->worker[worker];
+    replayed_worker *v = &r->worker[worker];
+    v->has_ended = true;
+    if (r->loop->sync->ops->live_end == NULL || r->loop->shared == NULL)
+        DROVE_TRY(drove__step_settle(w));
+    drove__batches_end(w);
+    return DROVE_OK;
+}
+
+/* Everything that this worker can do without others. */
+static drove_status advance(drove_replay *r, unsigned worker)
+{
+    replayed_worker *v = &r->worker[worker];
+    while (!v->has_ended && r->status == DROVE_OK) {
+        DROVE_TRY(read_ahead(r, worker, 1));
+        if (v->n == 0) return park(r, worker);
+        const drove_recorded *step = step_at(v, 0);
+        if (step->is_settling) return DROVE_OK;
+        if (!v->has_begun && (step->is_early || step->view_order > r->place)) return DROVE_OK;
+        if (!v->has_begun) DROVE_TRY(begin(r, worker));
+        retry(r, worker);
+        if (step->order != DROVE_NO_ORDER && !step->is_early) return DROVE_OK;
+        DROVE_TRY(end(r, worker));
+    }
+    return r->status;
+}
+
+/* The worker whose step has the next place; n_workers: none. */
+static unsigned next_worker(const drove_replay *r)
+{
+    const unsigned n = r->loop->plan->n_workers;
+    unsigned best = n;
+    uint64_t lowest = DROVE_NO_ORDER;
+    for (unsigned w = 0; w < n; w++) {
+        replayed_worker *v = &r->worker[w];
+        if (v->has_ended || v->n == 0) continue;
+        const drove_recorded *step = step_at(v, 0);
+        if (!v->has_begun && !step->is_early && !step->is_settling) continue;
+        if (step->order >= lowest) continue;
+        lowest = step->order;
+        best = w;
+    }
+    return best;
+}
+
+static bool all_have_ended(const drove_replay *r)
+{
+    for (unsigned w = 0; w < r->loop->plan->n_workers; w++)
+        if (!r->worker[w].has_ended) return false;
+    return true;
+}
+
+static drove_status settle(drove_replay *r, unsigned worker)
+{
+    replayed_worker *v = &r->worker[worker];
+    DROVE_TRY(drove__step_settle(&r->loop->worker[worker]));
+    v->n_asked++; /* the source never gave it out */
+    pass(v);
+    return DROVE_OK;
+}
+
+/* The next place. */
+static drove_status publish(drove_replay *r, unsigned worker)
+{
+    const drove_recorded step = *step_at(&r->worker[worker], 0);
+    if (step.order < r->place) return fail_order(r, worker, &step);
+    r->place = step.order + 1;
+    if (step.is_settling) return settle(r, worker);
+    if (step.is_early) DROVE_TRY(begin(r, worker));
+    return end(r, worker);
+}
+
+/* Where a stretch begins: the first place that any worker has to do with. */
+static drove_status find_place(drove_replay *r)
+{
+    r->place = UINT64_MAX;
+    for (unsigned w = 0; w < r->loop->plan->n_workers; w++) {
+        replayed_worker *v = &r->worker[w];
+        DROVE_TRY(read_ahead(r, w, 1));
+        if (v->n == 0) continue;
+        const drove_recorded *step = step_at(v, 0);
+        uint64_t first = step->is_early || step->is_settling ? step->order : step->view_order;
+        if (first < r->place) r->place = first;
+    }
+    return DROVE_OK;
+}
+
+/* False: the stretch is over. */
+static bool go_on(drove_replay *r, drove_status *status)
+{
+    const drove_loop *loop = r->loop;
+    const unsigned n = loop->plan->n_workers;
+    for (unsigned w = 0; w < n && *status == DROVE_OK; w++) *status = advance(r, w);
+    if (*status != DROVE_OK || all_have_ended(r)) return false;
+    r->is_cut = atomic_load(&loop->sync->published) >= r->most_updates;
+    if (r->is_cut || r->is_halted || atomic_load(&loop->halted)) return false;
+    unsigned next = next_worker(r);
+    if (next == n) {
+        for (next = 0; r->worker[next].has_ended; next++) continue;
+        *status = fail_order(r, next, step_at(&r->worker[next], 0));
+        return false;
+    }
+    *status = publish(r, next);
+    return *status == DROVE_OK;
+}
+
+/* ---- the host ---- */
+
+static drove_status init(drove_host *h)
+{
+    drove_replay *r = h->impl = h->opt.replay;
+    r->loop = h->loop;
+    r->worker = drove__alloc(h->loop->plan->n_workers, sizeof *r->worker);
+    return r->worker != NULL ? DROVE_OK : drove__fail_nomem("a replay", sizeof *r->worker);
+}
+
+/* The caller's thread stays where it is; of its settings one stays changed: products of the library
+ * use one thread (drovek_thread_init). */
+static drove_status start(drove_host *h)
+{
+    drove_status status = DROVE_OK;
+    uint64_t before = drove__denormals_flush();
+    drovek_thread_init();
+    for (unsigned w = 0; w < h->loop->plan->n_workers && status == DROVE_OK; w++)
+        status = drove__worker_make(&h->loop->worker[w]);
+    drove__denormals_restore(before);
+    return status;
+}
+
+static void fail(drove_replay *r, drove_status status)
+{
+    drove_worker *w = &r->loop->worker[0];
+    if (w->status == DROVE_OK) drove__worker_fail(w, status);
+}
+
+/* Other commands are carried out at once; training goes on in wait. */
+static void go(drove_host *h, drove_command command)
+{
+    drove_replay *r = h->impl;
+    r->is_training = command == DROVE_DO_TRAIN;
+    r->is_cut = r->is_halted = false;
+    if (r->is_training) {
+        for (unsigned w = 0; w < h->loop->plan->n_workers; w++)
+            drove__order_cursor_init(&h->loop->worker[w].cursor);
+        r->status = find_place(r);
+        return;
+    }
+    uint64_t before = drove__denormals_flush();
+    for (unsigned w = 0; w < h->loop->plan->n_workers; w++)
+        (void)drove__worker_obey(&h->loop->worker[w], command);
+    drove__denormals_restore(before);
+}
+
+static bool wait(drove_host *h, uint64_t until_ns)
+{
+    drove_replay *r = h->impl;
+    drove_status status = DROVE_OK;
+    if (!r->is_training) return true;
+    uint64_t before = drove__denormals_flush();
+    bool goes_on = r->status == DROVE_OK;
+    if (!goes_on) status = r->status;
+    while (goes_on && drove__clock_now(h->loop->clock) < until_ns) goes_on = go_on(r, &status);
+    drove__denormals_restore(before);
+    if (status != DROVE_OK) fail(r, status);
+    r->is_training = goes_on;
+    return !goes_on;
+}
+
+static drove_status status(const drove_host *h)
+{
+    const drove_worker *w = &h->loop->worker[0];
+    return w->status == DROVE_OK ? DROVE_OK : drove__fail(w->status, "%s", w->error);
+}
+
+static unsigned n_left(const drove_host *h)
+{
+    return h->loop->plan->n_workers;
+}
+
+static void silence(drove_host *h, unsigned worker)
+{
+    (void)h, (void)worker; /* nobody waits for it */
+}
+
+static bool stop(drove_host *h)
+{
+    for (unsigned w = 0; w < h->loop->plan->n_workers; w++)
+        drove__worker_leave(&h->loop->worker[w]);
+    return true;
+}
+
+static void fini(drove_host *h)
+{
+    drove_replay *r = h->impl;
+    if (r == NULL) return;
+    drove__free(r->worker);
+    r->worker = NULL;
+}
+
+const drove_host_ops drove__host_replay = {
+    .name = "replay",
+    .help = "steps of recorded workers, one after the other, on the caller's thread",
+    .init = init,
+    .start = start,
+    .go = go,
+    .wait = wait,
+    .status = status,
+    .n_left = n_left,
+    .silence = silence,
+    .stop = stop,
+    .fini = fini,
+};

@@ -1,0 +1,133 @@
+/* strategy/serialised.c - see serialised.h.
+ *
+ * The lock orders everything that the strategy's own slots do, so that what they say of races does
+ * not matter here.  A view is copied under it, except where nobody else writes the view: a private
+ * copy of the strategy's, or the own vector of a SPREAD worker.
+ */
+#include "strategy/serialised.h"
+
+#include <pthread.h>
+
+struct drove_serial {
+    drove_sync_ops ops;
+    const drove_sync_ops *inner;
+    pthread_mutex_t lock; /* protects `order`, and all that inner's slots share */
+    uint64_t order;       /* of the next publication */
+    float **copy;         /* [n_workers] of the view; NULL: the view is private */
+};
+
+static void lock(drove_sync *s)
+{
+    pthread_mutex_lock(&s->serial->lock);
+}
+
+static void unlock(drove_sync *s)
+{
+    pthread_mutex_unlock(&s->serial->lock);
+}
+
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    struct drove_serial *p = s->serial;
+    lock(s);
+    drove_status status = p->inner->acquire(s, worker, view);
+    view->order = p->order;
+    if (status == DROVE_OK && p->copy[worker] != NULL) {
+        s->optim->kernels->copy_f32(p->copy[worker], view->vector, s->n_vector);
+        view->vector = p->copy[worker];
+        p->inner->release(s, worker);
+    }
+    unlock(s);
+    return status;
+}
+
+static void release(drove_sync *s, unsigned worker)
+{
+    if (s->serial->copy[worker] == NULL) s->serial->inner->release(s, worker);
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    struct drove_serial *p = s->serial;
+    lock(s);
+    drove_status status = p->inner->publish(s, worker, step, info);
+    info->order = p->order++;
+    unlock(s);
+    return status;
+}
+
+static drove_params live(drove_sync *s, unsigned worker)
+{
+    lock(s); /* until live_done or live_end */
+    return s->serial->inner->live(s, worker);
+}
+
+static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                              drove_publish_info *info)
+{
+    struct drove_serial *p = s->serial;
+    drove_status status = p->inner->live_done(s, worker, n_steps, info);
+    info->order = p->order++;
+    unlock(s);
+    return status;
+}
+
+static uint64_t live_end(drove_sync *s, unsigned worker)
+{
+    (void)worker;
+    uint64_t order = s->serial->order++;
+    unlock(s);
+    return order;
+}
+
+static drove_status make_copies(drove_sync *s, bool is_typed)
+{
+    struct drove_serial *p = s->serial;
+    if ((s->needs & DROVE_SYNC_SPREAD) != 0 || is_typed) return DROVE_OK;
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        if (s->worker[w].copy != NULL) continue;
+        p->copy[w] = drove__sync_vector(s, w);
+        if (p->copy[w] == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
+{
+    struct drove_serial *p = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__sync_no_memory(s);
+    if (pthread_mutex_init(&p->lock, NULL) != 0) {
+        drove__free(p);
+        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+    }
+    s->serial = p;
+    p->inner = s->ops;
+    p->copy = drove__alloc(s->n_workers, sizeof *p->copy);
+    if (p->copy == NULL) return drove__sync_no_memory(s);
+    DROVE_TRY(make_copies(s, is_typed));
+    p->ops = *s->ops;
+    p->ops.promises = (p->ops.promises & ~(unsigned)DROVE_SYNC_LOCK_FREE) | DROVE_SYNC_SNAPSHOT |
+                      DROVE_SYNC_ORDERED;
+    p->ops.needs &= ~(unsigned)(DROVE_SYNC_RACY | DROVE_SYNC_LIVE);
+    p->ops.acquire = acquire;
+    p->ops.release = release;
+    p->ops.publish = publish;
+    p->ops.live = is_typed ? live : NULL;
+    p->ops.live_done = is_typed ? live_done : NULL;
+    p->ops.live_end = is_typed ? live_end : NULL;
+    s->ops = &p->ops;
+    s->needs = p->ops.needs;
+    return DROVE_OK;
+}
+
+void drove__sync_serial_free(drove_sync *s)
+{
+    struct drove_serial *p = s->serial;
+    if (p == NULL) return;
+    for (unsigned w = 0; p->copy != NULL && w < s->n_workers; w++)
+        drove__sync_vector_free(s, p->copy[w]);
+    drove__free(p->copy);
+    (void)pthread_mutex_destroy(&p->lock);
+    drove__free(p);
+}

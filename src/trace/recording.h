@@ -1,0 +1,92 @@
+/* trace/recording.h - the file of --record: which worker published what, in which order.
+ *
+ * With it an asynchronous run can be repeated, to the same bits, on one thread (loop/replay.h).
+ * The file (docs/replay.md has every byte): a header of JSON, then blocks.  A block holds steps of
+ * one worker, or is a mark: there all workers were parked, and all blocks of the stretch of
+ * training before it stand before it.  Each block has a checksum.  A run that is killed leaves a
+ * file that is good up to its last mark.
+ *
+ * Threads: drove__recording_step by worker `worker` on its own thread; all else, and all of
+ * reading, by one thread, workers parked.
+ */
+#ifndef DROVE_TRACE_RECORDING_H
+#define DROVE_TRACE_RECORDING_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the place of an order; the same number as DROVE_NO_ORDER. */
+#define DROVE_RECORDED_NO_ORDER UINT64_MAX
+
+typedef struct drove_recorded { /* one step of a worker; orders as in strategy/strategy.h */
+    uint64_t number, first, n_rows; /* its task (strategy/source.h) */
+    double   lr_factor;
+    uint64_t read;      /* updates in its view */
+    uint64_t staleness; /* updates by others between its view and its publication */
+    uint64_t view_order, order, retried;
+    uint64_t n_steps;    /* 1, or more that were made in place */
+    bool     is_dropped; /* not published */
+    bool     is_updated; /* it completed an update: the parameters are then of version
+                            read + staleness + 1 */
+    bool is_early;
+    bool is_settling; /* no step: the worker brought up what it owed before it parked; of the rest
+                         only `order` counts */
+} drove_recorded;
+
+typedef struct drove_recorded_mark { /* where all workers were parked */
+    uint64_t next;      /* of the source (strategy/source.h) */
+    uint64_t published; /* updates */
+    uint64_t checksum;  /* of the parameters, state of the rule included (base/checksum.h) */
+    uint64_t train_ns;  /* training time */
+    uint64_t n_steps;   /* in the file before it */
+    /* 1 + the outcome of the run (drove/train.h), which ended here; 0: it went on.  No training
+     * lies between the mark before and such a one. */
+    uint64_t outcome;
+} drove_recorded_mark;
+
+/* ---- writing ---- */
+
+typedef struct drove_recording drove_recording;
+
+/* header: a text of JSON; path: a new file, or an old one of this kind.
+ * Errors: DROVE_E_EXISTS (another kind of file), DROVE_E_IO, DROVE_E_NOMEM. */
+drove_status drove__recording_create(const char *path, const char *header, unsigned n_workers,
+                                     drove_recording **out);
+/* Does not fail: the next mark does. */
+void drove__recording_step(drove_recording *r, unsigned worker, const drove_recorded *step);
+/* Writes what the workers have left to write, then the mark, whose n_steps is set.
+ * Errors: DROVE_E_IO, also of steps before. */
+drove_status drove__recording_mark(drove_recording *r, drove_recorded_mark *mark);
+/* So far. */
+uint64_t drove__recording_bytes(const drove_recording *r);
+void     drove__recording_close(drove_recording *r); /* NULL accepted */
+
+/* ---- reading ---- */
+
+typedef struct drove_recorded_run drove_recorded_run;
+
+/* Errors: DROVE_E_IO, DROVE_E_DATA (no such file, another version, damaged), DROVE_E_NOMEM. */
+drove_status drove__recorded_open(const char *path, drove_recorded_run **out);
+void         drove__recorded_close(drove_recorded_run *r); /* NULL accepted */
+const char  *drove__recorded_path(const drove_recorded_run *r);
+/* [*size] and a NUL behind it. */
+const char *drove__recorded_header(const drove_recorded_run *r, size_t *size);
+unsigned    drove__recorded_workers(const drove_recorded_run *r);
+/* Bytes behind the last mark: of a run that was killed. */
+uint64_t drove__recorded_rest(const drove_recorded_run *r);
+/* The last mark of all; its n_steps are all steps.  False: there is no mark. */
+bool drove__recorded_end(const drove_recorded_run *r, drove_recorded_mark *out);
+
+/* Is there another stretch of training? */
+bool drove__recorded_goes_on(const drove_recorded_run *r);
+/* Goes to the next stretch of training; false: there is none.  *mark: where it ends. */
+bool drove__recorded_stretch(drove_recorded_run *r, drove_recorded_mark *mark);
+/* The worker's next step of this stretch; *is_there false: it has no more.
+ * Errors: DROVE_E_DATA (damaged), DROVE_E_IO. */
+drove_status drove__recorded_next(drove_recorded_run *r, unsigned worker, drove_recorded *out,
+                                  bool *is_there);
+
+#endif
