@@ -4,7 +4,7 @@
  *   - a FREE worker begins its next step if its view follows nothing that is still to come;
  *   - a step that nobody else sees ends where it began;
  *   - when no worker can do either, the lowest place of all begun steps is made.
- * A view at place v is taken before publication v is made, as every worker has had its turn by then.
+ * A view at place v is taken before publication v is made: every worker has had its turn by then.
  */
 #include "loop/replay.h"
 
@@ -156,8 +156,7 @@ static void say_step(drove_replay *r, unsigned worker, bool is_live)
     const drove_replayed_step step = {
         .worker = worker,
         .recorded = step_at(v, 0),
-        .loss = is_live ? NAN
-                        : drove__score_mean_loss(&v->hand.done.score),
+        .loss = is_live ? NAN : drove__score_mean_loss(&v->hand.done.score),
         .eta = v->eta,
         .gradient = is_live ? NULL : v->hand.step.value,
         .n = r->loop->optim->n,
@@ -217,7 +216,9 @@ static void retry(drove_replay *r, unsigned worker)
     replayed_worker *v = &r->worker[worker];
     const drove_recorded *step = step_at(v, 0);
     uint64_t retried = step->retried;
-    if (retried == 0 || step->is_dropped || v->has_retried || retried - 1 > r->place || s->ops->retry == NULL) return;
+    if (retried == 0 || step->is_dropped || v->has_retried || retried - 1 > r->place ||
+        s->ops->retry == NULL)
+        return;
     s->ops->retry(s, worker, &v->hand.step);
     v->has_retried = true;
 }

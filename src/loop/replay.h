@@ -25,16 +25,16 @@ typedef struct drove_replayed_step { /* that was just made, or dropped */
 } drove_replayed_step;
 
 typedef struct drove_replay {
-    drove_recorded_run *record; /* borrowed; set before the host is made */
-    drove_loop         *loop;   /* set by the host */
+    drove_recorded_run *record;       /* borrowed; set before the host is made */
+    drove_loop         *loop;         /* set by the host */
     uint64_t            most_updates; /* parks once so many are published; UINT64_MAX: never */
     void (*stepped)(void *context, const drove_replayed_step *step); /* NULL: not wanted */
-    void                   *context;
-    drove_recorded_mark     mark;   /* where this stretch ends */
-    bool                    is_cut; /* most_updates has ended it before */
-    bool                    is_halted;
-    uint64_t                n_steps; /* made, and dropped */
-    uint64_t                place;   /* publications with lower places are made */
+    void               *context;
+    drove_recorded_mark mark;   /* where this stretch ends */
+    bool                is_cut; /* most_updates has ended it before */
+    bool                is_halted;
+    uint64_t            n_steps; /* made, and dropped */
+    uint64_t            place;   /* publications with lower places are made */
     /* the host's own */
     bool                    is_training;
     drove_source_ops        source;

@@ -126,7 +126,8 @@ static drove_status make_header(drove_run *run, char **out)
     free(text);
     DROVE_TRY(status);
     drove__json_set(&object, "record", describe(run, data));
-    *out = object != NULL ? drove__json_dump(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    *out =
+        object != NULL ? drove__json_dump(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
     return *out != NULL ? DROVE_OK : drove__fail_nomem("a record", 1);
 }
@@ -136,8 +137,8 @@ drove_status drove__run_record_begin(drove_run *run)
     char *text;
     if (run->opt.record[0] == '\0') return DROVE_OK;
     DROVE_TRY(make_header(run, &text));
-    drove_status status = drove__recording_create(run->opt.record, text, run->plan.n_workers,
-                                                  &run->loop->recording);
+    drove_status status =
+        drove__recording_create(run->opt.record, text, run->plan.n_workers, &run->loop->recording);
     free(text);
     return status;
 }
@@ -210,8 +211,7 @@ static drove_status parse_header(const drove_recorded_run *record, json_t **out)
 static drove_status recorded_options(const drove_recorded_run *record, const json_t *object,
                                      drove_options *options)
 {
-    drove_status status =
-        drove__options_unpack(json_object_get(object, "options"), options);
+    drove_status status = drove__options_unpack(json_object_get(object, "options"), options);
     return status == DROVE_OK ? DROVE_OK
                               : drove__fail_in(status, "%s", drove__recorded_path(record));
 }
@@ -257,7 +257,8 @@ static drove_status compare_options(const drove_run *run, const drove_options *r
         DROVE_TRY(drove_options_get(&run->opt, info[i].name, now, sizeof now));
         DROVE_TRY(drove_options_get(recorded, info[i].name, then, sizeof then));
         if (strcmp(now, then) != 0)
-            return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s",
+            return drove__fail(DROVE_E_ARG,
+                               "--replay: expected %s %s, as it was recorded, found %s",
                                drove_flag_text(info[i].name, flag), then, now);
     }
     return DROVE_OK;
@@ -269,8 +270,7 @@ static drove_status read_until(drove_run *run, const drove_options *recorded)
     drove_until now, then;
     DROVE_TRY(drove__until_parse(run->opt.until, &now));
     DROVE_TRY(drove__until_parse(recorded->until, &then));
-    run->repeating->replay.most_updates =
-        now.updates < then.updates ? now.updates : UINT64_MAX;
+    run->repeating->replay.most_updates = now.updates < then.updates ? now.updates : UINT64_MAX;
     if (now.validation == then.validation && now.validation_is_part == then.validation_is_part)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
@@ -350,8 +350,8 @@ static void stepped(void *context, const drove_replayed_step *step)
     const drove_repeating *p = context;
     const drove_recorded *r = step->recorded;
     FILE *stream = drove__writer_stream(p->steps);
-    fprintf(stream, "{\"step\": %" PRIu64 ", \"worker\": %u, \"batch\": %" PRIu64, p->replay.n_steps,
-            step->worker, r->number);
+    fprintf(stream, "{\"step\": %" PRIu64 ", \"worker\": %u, \"batch\": %" PRIu64,
+            p->replay.n_steps, step->worker, r->number);
     if (r->n_rows > 0)
         fprintf(stream, ", \"first\": %" PRIu64 ", \"examples\": %" PRIu64, r->first, r->n_rows);
     fprintf(stream, ", \"read\": %" PRIu64, r->read);
@@ -386,8 +386,9 @@ drove_status drove__replay_begin(drove_run *run)
                            "found %s (recorded by drove %s)",
                            p->header.first, first, p->header.version);
     if (!drove__recorded_end(p->record, &end) || end.outcome == 0)
-        drove__run_say(run, "--replay: the recorded run was killed: %" PRIu64
-                            " bytes behind its last mark are left out",
+        drove__run_say(run,
+                       "--replay: the recorded run was killed: %" PRIu64
+                       " bytes behind its last mark are left out",
                        drove__recorded_rest(p->record));
     run->until.seconds = INFINITY;
     if (p->steps != NULL) {

@@ -170,6 +170,7 @@ static drove_status check_files(const drove_options *opt)
 {
     DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
     DROVE_TRY(check_file(opt, "--record", opt->record));
+    if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));
     return check_file(opt, "--replay-steps", opt->replay_steps);
 }
 

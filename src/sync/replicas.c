@@ -24,9 +24,9 @@
  * Staleness of a step: updates published before it that its view does not contain.  That is what
  * other replicas have not brought to the centre, or this one has not fetched from it.
  *
- * Invariants: c, last, merged, bits, n_updates, n_meetings and s->n_clamped are touched by the holder of the
- * centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published` as the reader
- * will find it.
+ * Invariants: c, last, merged, bits, n_updates, n_meetings and s->n_clamped are touched by the
+ * holder of the centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published`
+ * as the reader will find it.
  */
 #include "strategy/shared.h"
 #include "sync/sync.h"

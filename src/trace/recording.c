@@ -22,8 +22,8 @@ enum { BUFFER_SIZE = 1 << 16 };
 
 typedef struct packer { /* one worker's */
     drove_recorded before;
-    uint64_t n_packed;        /* in the buffer */
-    uint64_t n_steps;         /* in the file: without settlings */
+    uint64_t n_packed; /* in the buffer */
+    uint64_t n_steps;  /* in the file: without settlings */
     size_t n;
     unsigned char *bytes; /* [BUFFER_SIZE] */
 } DROVE_ALIGNED_CACHE_LINE packer;
@@ -68,8 +68,7 @@ static void write_block(drove_recording *r, uint32_t kind, uint64_t n_steps, con
     write_all(r, bytes, size);
 }
 
-/* Only what is of this kind is written over. */
-static drove_status check_old(const char *path)
+drove_status drove__recording_check(const char *path)
 {
     char magic[sizeof drove__recording_magic];
     struct stat info;
@@ -89,7 +88,7 @@ static drove_status check_old(const char *path)
 
 static drove_status open_file(drove_recording *r, const char *path)
 {
-    DROVE_TRY(check_old(path));
+    DROVE_TRY(drove__recording_check(path));
     r->path = strdup(path);
     if (r->path == NULL) return drove__fail_nomem("file name", strlen(path));
     r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -157,7 +156,7 @@ uint64_t drove__recording_bytes(const drove_recording *r)
 
 /* ---- steps ---- */
 
-/* Caller holds the lock, or the workers are parked.  The next block can be read without this one. */
+/* Caller holds the lock, or the workers are parked.  The next block is read without this one. */
 static void flush(drove_recording *r, unsigned worker)
 {
     packer *p = &r->worker[worker];

@@ -21,7 +21,7 @@
 /* In the place of an order; the same number as DROVE_NO_ORDER. */
 #define DROVE_RECORDED_NO_ORDER UINT64_MAX
 
-typedef struct drove_recorded { /* one step of a worker; orders as in strategy/strategy.h */
+typedef struct drove_recorded {     /* one step of a worker; orders as in strategy/strategy.h */
     uint64_t number, first, n_rows; /* its task (strategy/source.h) */
     double   lr_factor;
     uint64_t read;      /* updates in its view */
@@ -31,17 +31,17 @@ typedef struct drove_recorded { /* one step of a worker; orders as in strategy/s
     bool     is_dropped; /* not published */
     bool     is_updated; /* it completed an update: the parameters are then of version
                             read + staleness + 1 */
-    bool is_early;
+    bool     is_early;
     bool is_settling; /* no step: the worker brought up what it owed before it parked; of the rest
                          only `order` counts */
 } drove_recorded;
 
 typedef struct drove_recorded_mark { /* where all workers were parked */
-    uint64_t next;      /* of the source (strategy/source.h) */
-    uint64_t published; /* updates */
-    uint64_t checksum;  /* of the parameters, state of the rule included (base/checksum.h) */
-    uint64_t train_ns;  /* training time */
-    uint64_t n_steps;   /* in the file before it */
+    uint64_t next;                   /* of the source (strategy/source.h) */
+    uint64_t published;              /* updates */
+    uint64_t checksum; /* of the parameters, state of the rule included (base/checksum.h) */
+    uint64_t train_ns; /* training time */
+    uint64_t n_steps;  /* in the file before it */
     /* 1 + the outcome of the run (drove/train.h), which ended here; 0: it went on.  No training
      * lies between the mark before and such a one. */
     uint64_t outcome;
@@ -51,6 +51,9 @@ typedef struct drove_recorded_mark { /* where all workers were parked */
 
 typedef struct drove_recording drove_recording;
 
+/* Only what is of this kind is written over.  Errors: DROVE_E_EXISTS (another kind of file),
+ * DROVE_E_IO. */
+drove_status drove__recording_check(const char *path);
 /* header: a text of JSON; path: a new file, or an old one of this kind.
  * Errors: DROVE_E_EXISTS (another kind of file), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__recording_create(const char *path, const char *header, unsigned n_workers,

@@ -61,10 +61,9 @@ static drove_status read_begin(drove_recorded_run *r)
     unsigned char head[sizeof drove__recording_magic + 4];
     size_t n;
     DROVE_TRY(read_at(r, 0, head, sizeof head, &n));
-    if (n < sizeof head ||
-        memcmp(head, drove__recording_magic, sizeof drove__recording_magic) != 0)
-        return drove__fail(DROVE_E_DATA, "%s: %s, found another file",
-                           drove__reader_path(r->file), expected);
+    if (n < sizeof head || memcmp(head, drove__recording_magic, sizeof drove__recording_magic) != 0)
+        return drove__fail(DROVE_E_DATA, "%s: %s, found another file", drove__reader_path(r->file),
+                           expected);
     r->n_workers = drove__u32_unpack(head + sizeof drove__recording_magic);
     if (r->n_workers == 0 || r->n_workers > 1u << 16)
         return drove__fail(DROVE_E_DATA, "%s: %s of 1 to 65536 workers, found %u",

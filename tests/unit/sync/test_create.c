@@ -81,16 +81,17 @@ static void promises_are_those_of_the_table(void **state)
         N = DROVE_SYNC_NO_LOSS,
         L = DROVE_SYNC_LOCK_FREE,
         R = DROVE_SYNC_REPEATABLE,
-        Q = DROVE_SYNC_SEQUENTIAL
+        Q = DROVE_SYNC_SEQUENTIAL,
+        O = DROVE_SYNC_ORDERED
     };
     const struct {
         const char *name;
         unsigned promises;
-    } table[] = {{"mutex", S | N | Q},    {"rwlock", S | N | Q},
-                 {"hogwild", L | Q},      {"leashed", S | N | L | Q},
-                 {"sync", S | N | R | Q}, {"ssp", S | N | Q},
-                 {"softsync", S | N | Q}, {"sequential", S | N | L | R | Q},
-                 {"replicas", S | L | Q}};
+    } table[] = {{"mutex", S | N | Q | O},    {"rwlock", S | N | Q | O},
+                 {"hogwild", L | Q},          {"leashed", S | N | L | Q | O},
+                 {"sync", S | N | R | Q},     {"ssp", S | N | Q | O},
+                 {"softsync", S | N | Q | O}, {"sequential", S | N | L | R | Q},
+                 {"replicas", S | L | Q | O}};
     for (size_t i = 0; i < DROVE_COUNT(table); i++)
         assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
 }
@@ -120,7 +121,7 @@ static void variants_of_hogwild_differ(void **state)
     (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "hogwild", .n_workers = 2});
-    assert_true(r.sync->needs == DROVE_SYNC_TYPED && r.sync->ops->live != NULL);
+    assert_true(r.sync->needs == (DROVE_SYNC_TYPED | DROVE_SYNC_RACY) && r.sync->ops->live != NULL);
     drove_view a, b;
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
     assert_int_equal(r.sync->ops->acquire(r.sync, 1, &b), DROVE_OK);
@@ -129,7 +130,7 @@ static void variants_of_hogwild_differ(void **state)
     rig_fini(&r);
 
     rig_init(&r, (rig_options){.variant = "hogwild:copy", .n_workers = 2});
-    assert_true(r.sync->needs == 0 && r.sync->ops->live == NULL);
+    assert_true(r.sync->needs == DROVE_SYNC_RACY && r.sync->ops->live == NULL);
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
     assert_ptr_not_equal(a.vector, r.sync->ops->peek(r.sync).theta);
     rig_fini(&r);

@@ -1,0 +1,86 @@
+#!/bin/bash
+# --record and --replay as a user meets them: what is said, what is refused, what is written.
+# ctest: timeout=120
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }
+export PYTHONDONTWRITEBYTECODE=1
+
+run=(train --data synth:digits?n=600 --test none --model mlp:16 --batch 4 --lr 0.05 --until updates=200
+    --strategy leashed --threads 4)
+
+run_for 0 "${run[@]}" --out recorded --record run.rec
+grep -q 'record: run.rec: 2[0-9]* steps of 4 workers, [0-9.]* bytes each' err.txt || fail "no line about the record"
+
+run_for 0 train --replay run.rec --replay-steps steps.jsonl --out replayed
+grep -q 'replay: 2[0-9]* steps of 4 workers on one thread: the same bits at all of [0-9]* marks' err.txt ||
+    fail "no line about the replay"
+cmp recorded/model.safetensors replayed/model.safetensors || fail "another model"
+python3 - <<'P' || fail "the steps"
+import json
+steps = [json.loads(line) for line in open("steps.jsonl")]
+assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
+written = [s["written"] for s in steps if s["published"]]
+assert written == list(range(1, 201)), written
+assert all(s["written"] == s["read"] + s["staleness"] + 1 for s in steps if s["published"])
+assert sorted(s["batch"] for s in steps) == list(range(len(steps)))
+assert all(s["loss"] > 0 and s["gradient_norm"] > 0 and s["eta"] > 0 for s in steps)
+assert {s["worker"] for s in steps} <= {0, 1, 2, 3}
+P
+
+# A shorter end, for looking at what was there then.
+run_for 0 train --replay run.rec --until updates=17 --json
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["updates"] == 17' out.txt || fail "not 17 updates"
+
+# The record of a folder says no more of itself to a run that goes on there.
+run_for 0 train --resume recorded --until updates=210
+[ "$(find . -name '*.rec' | wc -l)" = 1 ] || fail "another record"
+
+# A strategy with races takes turns; one that repeats by itself is run again.
+run_for 0 "${run[@]}" --strategy hogwild --out none --record races.rec
+run_for 0 train --replay races.rec
+run_for 0 "${run[@]}" --strategy sync --out none --record sync.rec
+run_for 0 train --replay sync.rec
+grep -q 'run again, as sync repeats by itself' err.txt || fail "no line about sync"
+
+# ---- refused ----
+
+wrong 'expected --batch 4, as it was recorded, found 8' train --replay run.rec --batch 8
+wrong 'expected workers that are threads, found processes' \
+    "${run[@]}" --workers procs:2 --out none --record other.rec
+wrong 'expected a strategy whose steps have an order' \
+    "${run[@]}" --strategy 'accumulate?order=first-come' --out none --record other.rec
+wrong 'expected a run from its beginning' train --resume recorded --record other.rec --until updates=220
+[ ! -e other.rec ] || fail "a record of what was refused"
+echo 'my notes' >notes
+wrong 'found another file: notes' "${run[@]}" --out none --record notes
+wrong 'notes: expected a record of a run' train --replay notes
+grep -q '^my notes$' notes || fail "notes are gone"
+wrong 'none.rec' train --replay none.rec
+wrong 'run.rec' "${run[@]}" --out none --replay run.rec --replay-steps run.rec
+
+# A record that is cut off is good up to its last mark; a damaged one is refused.
+size=$(stat -c %s run.rec)
+head -c $((size - 10)) run.rec >cut.rec
+run_for 0 train --replay cut.rec
+grep -q 'the recorded run was killed' err.txt || fail "no line about the end"
+cp run.rec bad.rec
+printf '\377' | dd of=bad.rec bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+cmp -s run.rec bad.rec && printf '\000' | dd of=bad.rec bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+wrong 'damaged' train --replay bad.rec --quiet
+
+# Other data.
+cat >a.csv <<'D'
+x,y,label
+1,2,a
+2,1,b
+3,4,a
+4,3,b
+5,7,a
+7,5,b
+D
+sed 's/5,7,a/5,7,b/' a.csv >b.csv
+table=(train --data a.csv --test none --model logistic --lr 0.1 --until updates=20 --strategy mutex --threads 2)
+run_for 0 "${table[@]}" --out none --record table.rec
+cp b.csv a.csv
+wrong 'expected the recorded data' train --replay table.rec --quiet

@@ -1,0 +1,287 @@
+/* A recorded run of every strategy is repeated to the same bits; a record with another order is
+ * not. ctest: timeout=300 */
+#include "system/run_support.h"
+
+#include "base/file.h"
+#include "base/racy.h"
+#include "run/registry.h"
+#include "trace/recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char record[] = "run.rec", again[] = "again.rec";
+
+static drove_options recorded_run(const char *strategy)
+{
+    drove_options opt = small_run();
+    set(&opt, "strategy", strategy);
+    set(&opt, "threads", "4");
+    set(&opt, "batch", "4");
+    set(&opt, "lr", "0.05");
+    set(&opt, "until", DROVE_TSAN ? "updates=60" : "updates=300");
+    set(&opt, "save_every", "updates=100");
+    set(&opt, "record", record);
+    set(&opt, "out", fresh_folder("recorded"));
+    return opt;
+}
+
+static drove_options replayed_run(const char *file)
+{
+    drove_options opt = drove_options_default();
+    assert_int_equal(drove_options_replay(&opt, file), DROVE_OK);
+    set(&opt, "out", fresh_folder("replayed"));
+    return opt;
+}
+
+/* Steps in the file whose view lacked updates. */
+static uint64_t count_stale(const char *file)
+{
+    drove_recorded_run *r;
+    drove_recorded_mark mark;
+    drove_recorded s;
+    uint64_t n = 0;
+    assert_int_equal(drove__recorded_open(file, &r), DROVE_OK);
+    while (drove__recorded_stretch(r, &mark)) {
+        for (unsigned w = 0; w < drove__recorded_workers(r); w++) {
+            for (bool is_there = true; is_there; n += is_there && s.staleness > 0)
+                assert_int_equal(drove__recorded_next(r, w, &s, &is_there), DROVE_OK);
+        }
+    }
+    drove__recorded_close(r);
+    return n;
+}
+
+static void record_and_replay(const drove_options *opt)
+{
+    run_to(opt, DROVE_FINISHED);
+    drove_options repeated = replayed_run(record);
+    run_to(&repeated, DROVE_FINISHED);
+    assert_same_model("recorded", "replayed");
+}
+
+/* What a variant may not have, and what it needs. */
+static bool can_be_recorded(const char *variant)
+{
+    return strstr(variant, "first-come") == NULL && strcmp(variant, "auto") != 0;
+}
+
+static void every_strategy_repeats(void **state)
+{
+    (void)state;
+    uint64_t n_stale = 0;
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        for (const char *const *variant = (*row)->variants; *variant != NULL; variant++) {
+            drove_options opt = recorded_run(*variant);
+            if (!can_be_recorded(*variant)) continue;
+            if ((*row)->needs & DROVE_SYNC_MOMENTUM) set(&opt, "rule", "momentum:0.9");
+            print_message("%s\n", *variant);
+            record_and_replay(&opt);
+            if (((*row)->promises & DROVE_SYNC_REPEATABLE) == 0) n_stale += count_stale(record);
+        }
+    }
+    assert_true(n_stale > 0); /* else there was nothing to repeat */
+}
+
+/* Attempts that fail change the step, or drop it. */
+static void failed_attempts_repeat(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"leashed", "leashed:0", "leashed:1"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        set(&opt, "threads", "8");
+        set(&opt, "batch", "1");
+        set(&opt, "model", "mlp:128,128");
+        set(&opt, "lr", "0.01");
+        record_and_replay(&opt);
+    }
+}
+
+static void rules_repeat(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *rule, *place, *schedule;
+    } table[] = {{"leashed", "adam", "shared", "constant"},
+                 {"mutex", "momentum:0.9", "worker", "staleness"},
+                 {"replicas?period=7", "adagrad", "shared", "cosine:3"},
+                 {"hogwild", "rmsprop", "worker", "staleness"},
+                 {"softsync:3", "momentum:0.9", "shared", "staleness"},
+                 {"easgd-async", "adam", "worker", "constant"}};
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        drove_options opt = recorded_run(table[i].strategy);
+        set(&opt, "rule", table[i].rule);
+        set(&opt, "rule_state", table[i].place);
+        set(&opt, "schedule", table[i].schedule);
+        set(&opt, "lr", "0.001");
+        set(&opt, "weight_decay", "0.001");
+        set(&opt, "clip", "5");
+        record_and_replay(&opt);
+    }
+}
+
+static void low_precision_repeats(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"hogwild", "hogwild:live", "replicas?period=5",
+                                             "replicas:node", "easgd-async", "easgd-hogwild",
+                                             "local"};
+    static const char *const precision[] = {"D8M8", "D16M16", "D32fM32f", "D8i16M8"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        bool is_sparse = strcmp(precision[i % 4], "D8i16M8") == 0;
+        set(&opt, "data", is_sparse ? "synth:logistic?n=600&d=300&density=0.1"
+                                    : "synth:logistic?n=600&d=50");
+        set(&opt, "model", "logistic");
+        set(&opt, "precision", precision[i % 4]);
+        set(&opt, "weight_decay", "0.01");
+        print_message("%s %s\n", strategies[i], precision[i % 4]);
+        record_and_replay(&opt);
+    }
+}
+
+static void devices_and_loaders_repeat(void **state)
+{
+    (void)state;
+    static const char *const workers[] = {"cpu:0+fake:?speed=250", "fake:?speed=250+fake:?speed=50"};
+    static const char *const strategies[] = {"adaptive", "leashed", "hogbatch?merge=replace"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        set(&opt, "workers", workers[i % 2]);
+        record_and_replay(&opt);
+    }
+    drove_options opt = recorded_run("mutex");
+    set(&opt, "loaders", "2");
+    record_and_replay(&opt);
+}
+
+static void a_run_that_crashes_repeats(void **state)
+{
+    (void)state;
+    drove_options opt = recorded_run("hogwild");
+    set(&opt, "data", "synth:logistic?n=600&d=50");
+    set(&opt, "model", "linear");
+    set(&opt, "loss", "squared");
+    set(&opt, "lr", "100");
+    run_to(&opt, DROVE_CRASHED);
+    drove_options repeated = replayed_run(record);
+    run_to(&repeated, DROVE_CRASHED);
+}
+
+/* ---- records that are not of this run ---- */
+
+/* The same record, with two publications of different workers exchanged in their order. */
+static void exchange_two(void)
+{
+    drove_recorded_run *r;
+    drove_recording *w;
+    drove_recorded_mark mark;
+    drove_recorded step[4096];
+    unsigned worker[4096];
+    size_t n, size;
+    bool is_done = false;
+    assert_int_equal(drove__recorded_open(record, &r), DROVE_OK);
+    const char *header = drove__recorded_header(r, &size);
+    const unsigned n_workers = drove__recorded_workers(r);
+    assert_int_equal(drove__recording_create(again, header, n_workers, &w), DROVE_OK);
+    while (drove__recorded_stretch(r, &mark)) {
+        n = 0;
+        for (unsigned k = 0; k < n_workers; k++) {
+            for (bool is_there = true; is_there;) {
+                assert_int_equal(drove__recorded_next(r, k, &step[n], &is_there), DROVE_OK);
+                worker[n] = k;
+                n += is_there;
+                assert_true(n < 4096);
+            }
+        }
+        for (size_t a = 0; a < n && !is_done; a++) {
+            for (size_t b = 0; b < n && !is_done; b++) {
+                /* neighbours in the order, begun at the same place */
+                if (worker[a] == worker[b] || step[b].order != step[a].order + 1) continue;
+                if (step[b].view_order > step[a].order) continue;
+                step[a].order++;
+                step[b].order--;
+                is_done = true;
+            }
+        }
+        for (size_t i = 0; i < n; i++) drove__recording_step(w, worker[i], &step[i]);
+        assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+    }
+    drove__recording_close(w);
+    drove__recorded_close(r);
+    assert_true(is_done);
+}
+
+/* Addition of floats in another order: other bits in the end. */
+static void another_order_is_noticed(void **state)
+{
+    (void)state;
+    drove_result *result;
+    drove_options opt = recorded_run("mutex");
+    do run_to(&opt, DROVE_FINISHED);
+    while (count_stale(record) == 0 && (fresh_folder("recorded"), true));
+    exchange_two();
+    drove_options repeated = replayed_run(again);
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "expected the recorded parameters"));
+}
+
+static void refuse(const char *name, const char *value, const char *why)
+{
+    drove_result *result;
+    drove_options opt = replayed_run(record);
+    set(&opt, name, value);
+    assert_int_not_equal(drove_train(&opt, NULL, &result), DROVE_OK);
+    if (strstr(drove_error_text(), why) == NULL) fail_msg("%s", drove_error_text());
+}
+
+static void another_run_is_refused(void **state)
+{
+    (void)state;
+    drove_options opt = recorded_run("leashed");
+    run_to(&opt, DROVE_FINISHED);
+    refuse("lr", "0.06", "expected --lr 0.05");
+    refuse("seed", "2", "expected --seed 1");
+    refuse("strategy", "mutex", "expected --strategy leashed");
+    refuse("until", "validation=10%,epochs=1", "same validation examples");
+    refuse("workers", "procs:2", "--workers");
+    opt = recorded_run("mutex");
+    set(&opt, "workers", "procs:2");
+    drove_result *result;
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "expected workers that are threads"));
+}
+
+static void until_cuts_a_replay(void **state)
+{
+    (void)state;
+    drove_options opt = recorded_run("leashed");
+    run_to(&opt, DROVE_FINISHED);
+    drove_result *result;
+    drove_progress end;
+    drove_options repeated = replayed_run(record);
+    set(&repeated, "until", "updates=17");
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_OK);
+    drove_result_final(result, &end);
+    assert_int_equal(end.updates, 17);
+    drove_result_destroy(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_strategy_repeats),   cmocka_unit_test(failed_attempts_repeat),
+        cmocka_unit_test(rules_repeat),             cmocka_unit_test(low_precision_repeats),
+        cmocka_unit_test(devices_and_loaders_repeat), cmocka_unit_test(a_run_that_crashes_repeats),
+        cmocka_unit_test(another_order_is_noticed), cmocka_unit_test(another_run_is_refused),
+        cmocka_unit_test(until_cuts_a_replay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

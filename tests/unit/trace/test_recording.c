@@ -1,0 +1,275 @@
+/* The file of --record: what is written is read again, and what is damaged is refused. */
+#include "support.h"
+
+#include "base/rng.h"
+#include "trace/recording.h"
+#include "trace/recording_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKERS = 3, STRETCHES = 4, MOST_STEPS = 30000 };
+
+static const char path[] = "steps.rec", header[] = "{\"options\": {}}";
+
+/* Small and large numbers, and the largest. */
+static uint64_t any_number(drove_rng *rng)
+{
+    uint64_t bits = drove__rng_u64(rng);
+    return bits >> drove__rng_below(rng, 64);
+}
+
+static drove_recorded any_step(drove_rng *rng)
+{
+    drove_recorded s = {.number = any_number(rng),
+                        .read = any_number(rng),
+                        .staleness = any_number(rng) >> 1,
+                        .view_order = any_number(rng),
+                        .order = drove__rng_below(rng, 4) == 0 ? UINT64_MAX : any_number(rng),
+                        .lr_factor = 1.0,
+                        .n_steps = 1};
+    uint64_t kind = drove__rng_below(rng, 8);
+    if (kind == 0) s.retried = 1 + (any_number(rng) >> 1);
+    if (kind == 1) {
+        s.first = any_number(rng);
+        s.n_rows = 1 + (any_number(rng) >> 1);
+        s.lr_factor = 0.125;
+    }
+    if (kind == 2) s.n_steps = any_number(rng);
+    s.is_dropped = kind == 3;
+    s.is_updated = kind != 3;
+    s.is_early = kind == 4;
+    return s;
+}
+
+static void assert_same_step(const drove_recorded *a, const drove_recorded *b)
+{
+    assert_int_equal(a->number, b->number);
+    assert_int_equal(a->first, b->first);
+    assert_int_equal(a->n_rows, b->n_rows);
+    assert_true(a->lr_factor == b->lr_factor);
+    assert_int_equal(a->read, b->read);
+    assert_int_equal(a->staleness, b->staleness);
+    assert_int_equal(a->view_order, b->view_order);
+    assert_int_equal(a->order, b->order);
+    assert_int_equal(a->retried, b->retried);
+    assert_int_equal(a->n_steps, b->n_steps);
+    assert_true(a->is_dropped == b->is_dropped && a->is_updated == b->is_updated);
+    assert_true(a->is_early == b->is_early && a->is_settling == b->is_settling);
+}
+
+/* Worker w's steps of a stretch: the third has none in the second one. */
+static unsigned steps_of(unsigned stretch, unsigned worker)
+{
+    if (stretch == 1 && worker == 2) return 0;
+    return stretch == 0 && worker == 0 ? MOST_STEPS : 10 * (stretch + 1) + worker;
+}
+
+static void write_file(void)
+{
+    drove_recording *r;
+    drove_rng rng;
+    drove__rng_seed(&rng, 1, 0, 0);
+    assert_int_equal(drove__recording_create(path, header, WORKERS, &r), DROVE_OK);
+    for (unsigned stretch = 0; stretch < STRETCHES; stretch++) {
+        for (unsigned w = 0; w < WORKERS; w++) {
+            for (unsigned i = 0; i < steps_of(stretch, w); i++) {
+                drove_recorded s = any_step(&rng);
+                drove__recording_step(r, w, &s);
+            }
+        }
+        drove_recorded_mark mark = {.next = 100 + stretch, .checksum = stretch};
+        assert_int_equal(drove__recording_mark(r, &mark), DROVE_OK);
+    }
+    drove_recorded_mark end = {.outcome = 2};
+    assert_int_equal(drove__recording_mark(r, &end), DROVE_OK);
+    drove__recording_close(r);
+}
+
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    drove_recorded_run *r;
+    drove_recorded_mark mark;
+    drove_recorded s, *want[WORKERS];
+    drove_rng rng;
+    size_t size;
+    bool is_there;
+    write_file();
+    drove__rng_seed(&rng, 1, 0, 0);
+    assert_int_equal(drove__recorded_open(path, &r), DROVE_OK);
+    assert_int_equal(drove__recorded_workers(r), WORKERS);
+    assert_string_equal(drove__recorded_header(r, &size), header);
+    assert_int_equal(size, strlen(header));
+    assert_int_equal(drove__recorded_rest(r), 0);
+    for (unsigned stretch = 0; stretch < STRETCHES; stretch++) {
+        assert_true(drove__recorded_goes_on(r) && drove__recorded_stretch(r, &mark));
+        assert_true(mark.next == 100 + stretch && mark.checksum == stretch && mark.outcome == 0);
+        for (unsigned w = 0; w < WORKERS; w++) {
+            want[w] = calloc(steps_of(stretch, w) + 1, sizeof **want);
+            for (unsigned i = 0; i < steps_of(stretch, w); i++) want[w][i] = any_step(&rng);
+        }
+        for (unsigned i = 0; i <= MOST_STEPS; i++) { /* the workers' steps in turn */
+            for (unsigned w = 0; w < WORKERS; w++) {
+                if (i > steps_of(stretch, w)) continue;
+                assert_int_equal(drove__recorded_next(r, w, &s, &is_there), DROVE_OK);
+                assert_true(is_there == (i < steps_of(stretch, w)));
+                if (is_there) assert_same_step(&s, &want[w][i]);
+            }
+        }
+        for (unsigned w = 0; w < WORKERS; w++) free(want[w]);
+    }
+    assert_false(drove__recorded_goes_on(r) || drove__recorded_stretch(r, &mark));
+    assert_true(drove__recorded_end(r, &mark) && mark.outcome == 2);
+    drove__recorded_close(r);
+}
+
+/* Steps of all stretches; false: refused somewhere. */
+static bool read_all(const char *file, uint64_t *n_steps)
+{
+    drove_recorded_run *r;
+    drove_recorded_mark mark;
+    drove_recorded s;
+    drove_status status = drove__recorded_open(file, &r);
+    *n_steps = 0;
+    if (status != DROVE_OK) {
+        assert_int_equal(status, DROVE_E_DATA);
+        return false;
+    }
+    unsigned n_workers = drove__recorded_workers(r);
+    while (status == DROVE_OK && drove__recorded_stretch(r, &mark)) {
+        for (unsigned w = 0; w < n_workers && status == DROVE_OK; w++) {
+            bool is_there = true;
+            while (status == DROVE_OK && is_there) {
+                status = drove__recorded_next(r, w, &s, &is_there);
+                *n_steps += status == DROVE_OK && is_there;
+            }
+        }
+    }
+    drove__recorded_close(r);
+    assert_true(status == DROVE_OK || status == DROVE_E_DATA);
+    return status == DROVE_OK;
+}
+
+static void write_small(size_t *size, char **bytes)
+{
+    drove_recording *r;
+    drove_rng rng;
+    drove__rng_seed(&rng, 2, 0, 0);
+    assert_int_equal(drove__recording_create(path, header, 2, &r), DROVE_OK);
+    for (unsigned stretch = 0; stretch < 3; stretch++) {
+        for (unsigned i = 0; i < 6; i++) {
+            drove_recorded s = any_step(&rng);
+            drove__recording_step(r, i % 2, &s);
+        }
+        drove_recorded_mark mark = {.next = stretch};
+        assert_int_equal(drove__recording_mark(r, &mark), DROVE_OK);
+        assert_int_equal(mark.n_steps, 6 * (stretch + 1));
+    }
+    drove__recording_close(r);
+    *bytes = read_file(path, size);
+}
+
+static void put(const char *bytes, size_t size)
+{
+    FILE *file = fopen("cut.rec", "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Of a run that was killed: what stands before the last mark is good, and no more is read. */
+static void what_is_cut_off_is_left_out(void **state)
+{
+    (void)state;
+    char *bytes;
+    size_t size;
+    uint64_t n, before = 0;
+    write_small(&size, &bytes);
+    for (size_t cut = 0; cut <= size; cut++) {
+        put(bytes, cut);
+        if (!read_all("cut.rec", &n)) {
+            assert_int_equal(before, 0); /* not even the header */
+            continue;
+        }
+        assert_true(n % 6 == 0 && n >= before);
+        before = n;
+    }
+    assert_int_equal(before, 18);
+    free(bytes);
+}
+
+static void flipped_bits_are_seen(void **state)
+{
+    (void)state;
+    char *bytes;
+    size_t size;
+    uint64_t n;
+    write_small(&size, &bytes);
+    for (size_t i = 0; i < size; i++) {
+        if (i >= sizeof drove__recording_magic && i < sizeof drove__recording_magic + 4)
+            continue; /* the number of workers, which the header has once more */
+        for (int bit = (int)(i % 4); bit < 8; bit += 4) {
+            bytes[i] = (char)(bytes[i] ^ (1 << bit));
+            put(bytes, size);
+            /* Or a size is larger now: then the file ends within the block. */
+            if (read_all("cut.rec", &n)) assert_true(n < 18);
+            bytes[i] = (char)(bytes[i] ^ (1 << bit));
+        }
+    }
+    free(bytes);
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    drove_recording *w;
+    drove_recorded_run *r;
+    write_text("notes.txt", "these are my notes");
+    assert_int_equal(drove__recording_create("notes.txt", header, 1, &w), DROVE_E_EXISTS);
+    assert_non_null(strstr(drove_error_text(), "notes.txt"));
+    assert_int_equal(drove__recorded_open("notes.txt", &r), DROVE_E_DATA);
+    size_t size;
+    char *text = read_file("notes.txt", &size);
+    assert_string_equal(text, "these are my notes");
+    free(text);
+    write_file(); /* an old record is written over */
+    write_file();
+    assert_int_equal(drove__recording_create("none/there.rec", header, 1, &w), DROVE_E_FILE);
+    assert_null(w);
+}
+
+static void a_full_disk_is_reported_at_the_mark(void **state)
+{
+    (void)state;
+    drove_recording *r;
+    drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
+    drove_recorded_mark mark = {0};
+    if (access("/dev/full", W_OK) != 0) {
+        print_message("skipped: no /dev/full\n");
+        skip();
+    }
+    assert_int_equal(drove__recording_create("/dev/full", header, 1, &r), DROVE_E_IO);
+    unlink(path);
+    assert_int_equal(drove__recording_create(path, header, 1, &r), DROVE_OK);
+    limit_files(400000);
+    for (unsigned i = 0; i < 200000; i++) drove__recording_step(r, 0, &s);
+    assert_int_equal(drove__recording_mark(r, &mark), DROVE_E_IO);
+    assert_non_null(strstr(drove_error_text(), path));
+    limit_files(0);
+    drove__recording_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(what_is_cut_off_is_left_out),
+        cmocka_unit_test(flipped_bits_are_seen),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(a_full_disk_is_reported_at_the_mark),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
