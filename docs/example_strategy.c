@@ -37,7 +37,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     unlock(p);
-    *view = (drove_view){.vector = me->copy, .version = me->version};
+    *view = (drove_view){.vector = me->copy, .version = me->version, .order = me->version};
     return DROVE_OK;
 }
 static void release(drove_sync *s, unsigned worker)
@@ -52,7 +52,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     uint64_t tau = before - s->worker[worker].version; /* staleness */
     drove__optim_apply(s->optim, step, tau, before + 1, 0, s->optim->n, p->vector, p->vector);
     unlock(p);
-    *info = (drove_publish_info){.staleness = tau, .attempts = 1, .updated = 1};
+    *info = (drove_publish_info){.staleness = tau, .order = before, .attempts = 1, .updated = 1};
     return DROVE_OK;
 }
 static drove_params peek(drove_sync *s)
@@ -70,7 +70,8 @@ const drove_sync_ops drove__sync_spin = {
     .name = "spin",
     .help = "asynchronous SGD under a spin lock",
     .source = "thesis Algorithm 2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL,
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL |
+                DROVE_SYNC_ORDERED,
     .variants = variants,
     .not_procs = "a worker that is killed leaves the lock locked",
     .not_ranks = "its workers step on one vector in shared memory",
