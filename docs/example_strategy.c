@@ -70,8 +70,8 @@ const drove_sync_ops drove__sync_spin = {
     .name = "spin",
     .help = "asynchronous SGD under a spin lock",
     .source = "thesis Algorithm 2",
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL |
-                DROVE_SYNC_ORDERED,
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .variants = variants,
     .not_procs = "a worker that is killed leaves the lock locked",
     .not_ranks = "its workers step on one vector in shared memory",

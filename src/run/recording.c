@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "report/report.h"
 #include "run/facts.h"
 #include "run/output.h"
@@ -218,6 +219,7 @@ static drove_status recorded_options(const drove_recorded_run *record, const jso
 
 drove_status drove_options_replay(drove_options *options, const char *path)
 {
+    DROVE_IN_C_LOCALE;
     drove_recorded_run *record;
     json_t *object = NULL;
     drove_options result = *options;

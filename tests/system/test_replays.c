@@ -130,15 +130,15 @@ static void rules_repeat(void **state)
 static void low_precision_repeats(void **state)
 {
     (void)state;
-    static const char *const strategies[] = {"hogwild", "hogwild:live", "replicas?period=5",
-                                             "replicas:node", "easgd-async", "easgd-hogwild",
+    static const char *const strategies[] = {"hogwild",       "hogwild:live", "replicas?period=5",
+                                             "replicas:node", "easgd-async",  "easgd-hogwild",
                                              "local"};
     static const char *const precision[] = {"D8M8", "D16M16", "D32fM32f", "D8i16M8"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
         drove_options opt = recorded_run(strategies[i]);
         bool is_sparse = strcmp(precision[i % 4], "D8i16M8") == 0;
-        set(&opt, "data", is_sparse ? "synth:logistic?n=600&d=300&density=0.1"
-                                    : "synth:logistic?n=600&d=50");
+        set(&opt, "data",
+            is_sparse ? "synth:logistic?n=600&d=300&density=0.1" : "synth:logistic?n=600&d=50");
         set(&opt, "model", "logistic");
         set(&opt, "precision", precision[i % 4]);
         set(&opt, "weight_decay", "0.01");
@@ -150,7 +150,8 @@ static void low_precision_repeats(void **state)
 static void devices_and_loaders_repeat(void **state)
 {
     (void)state;
-    static const char *const workers[] = {"cpu:0+fake:?speed=250", "fake:?speed=250+fake:?speed=50"};
+    static const char *const workers[] = {"cpu:0+fake:?speed=250",
+                                          "fake:?speed=250+fake:?speed=50"};
     static const char *const strategies[] = {"adaptive", "leashed", "hogbatch?merge=replace"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
         drove_options opt = recorded_run(strategies[i]);
@@ -277,10 +278,14 @@ static void until_cuts_a_replay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_strategy_repeats),   cmocka_unit_test(failed_attempts_repeat),
-        cmocka_unit_test(rules_repeat),             cmocka_unit_test(low_precision_repeats),
-        cmocka_unit_test(devices_and_loaders_repeat), cmocka_unit_test(a_run_that_crashes_repeats),
-        cmocka_unit_test(another_order_is_noticed), cmocka_unit_test(another_run_is_refused),
+        cmocka_unit_test(every_strategy_repeats),
+        cmocka_unit_test(failed_attempts_repeat),
+        cmocka_unit_test(rules_repeat),
+        cmocka_unit_test(low_precision_repeats),
+        cmocka_unit_test(devices_and_loaders_repeat),
+        cmocka_unit_test(a_run_that_crashes_repeats),
+        cmocka_unit_test(another_order_is_noticed),
+        cmocka_unit_test(another_run_is_refused),
         cmocka_unit_test(until_cuts_a_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
