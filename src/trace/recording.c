@@ -20,10 +20,10 @@
 
 enum { BUFFER_SIZE = 1 << 16 };
 
-typedef struct packer { /* one worker's */
-    drove_recorded before;
-    uint64_t n_packed; /* in the buffer */
-    uint64_t n_steps;  /* in the file: without settlings */
+typedef struct packer {    /* one worker's */
+    drove_recorded before; /* number, read, first */
+    uint64_t n_packed;     /* in the buffer */
+    uint64_t n_steps;      /* in the file: without settlings */
     size_t n;
     unsigned char *bytes; /* [BUFFER_SIZE] */
 } DROVE_ALIGNED_CACHE_LINE packer;
@@ -176,7 +176,9 @@ void drove__recording_step(drove_recording *r, unsigned worker, const drove_reco
         pthread_mutex_unlock(&r->lock);
     }
     p->n += drove__step_pack(p->bytes + p->n, &p->before, step);
-    p->before = *step;
+    p->before.number = step->number;
+    p->before.read = step->read;
+    p->before.first = step->first;
     p->n_packed++;
     p->n_steps += !step->is_settling;
 }

@@ -53,10 +53,15 @@ static unsigned char *put(unsigned char *to, uint64_t value)
 }
 
 /* A difference modulo 2^64: small ones of either sign take one byte. */
-static unsigned char *put_change(unsigned char *to, uint64_t before, uint64_t now)
+static uint64_t change_of(uint64_t before, uint64_t now)
 {
     uint64_t change = now - before;
-    return put(to, change << 1 ^ (0 - (change >> 63)));
+    return change << 1 ^ (0 - (change >> 63));
+}
+
+static unsigned char *put_change(unsigned char *to, uint64_t before, uint64_t now)
+{
+    return put(to, change_of(before, now));
 }
 
 typedef struct reading {
@@ -114,12 +119,18 @@ static unsigned flags_of(const drove_recorded *s)
 size_t drove__step_pack(unsigned char *to, const drove_recorded *before, const drove_recorded *s)
 {
     unsigned flags = flags_of(s);
+    const uint64_t usual[] = {change_of(before->number, s->number),
+                              change_of(before->read, s->read), change_of(s->read, s->view_order),
+                              s->staleness, change_of(s->read + s->staleness, s->order)};
     unsigned char *at = to;
     *at++ = (unsigned char)flags;
-    at = put_change(at, before->number, s->number);
-    at = put_change(at, before->read, s->read);
-    at = put_change(at, s->read, s->view_order);
-    at = put(at, s->staleness);
+    /* Nearly all steps: a byte for each. */
+    if ((flags & (HAS_ORDER | HAS_RETRIED | HAS_STEPS | HAS_RANGE)) == HAS_ORDER &&
+        (usual[0] | usual[1] | usual[2] | usual[3] | usual[4]) < 128) {
+        for (int i = 0; i < 5; i++) *at++ = (unsigned char)usual[i];
+        return 6;
+    }
+    for (int i = 0; i < 4; i++) at = put(at, usual[i]);
     if (flags & HAS_ORDER) at = put_change(at, s->read + s->staleness, s->order);
     if (flags & HAS_RETRIED) at = put_change(at, s->read, s->retried);
     if (flags & HAS_STEPS) at = put(at, s->n_steps);
