@@ -209,6 +209,11 @@ static void print_repeatable(const drove_facts *f, FILE *stream)
 {
     const drove_strategy_facts *s = &f->strategy_choice;
     if (f->is_repeatable) return;
+    const char *record = f->opt->record[0] != '\0' ? f->opt->record : f->opt->replay;
+    if (record[0] != '\0') {
+        fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n", record);
+        return;
+    }
     if (f->n_workers == 1 && s->how != NULL) {
         fprintf(stream,
                 "  repeatable  not by itself: --strategy auto has measured times; --strategy %s "

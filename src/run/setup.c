@@ -95,7 +95,7 @@ static void say_notes(const drove_run *run)
     unsigned n_busy = 0;
     for (unsigned i = 0; i < plan->n_workers; i++)
         if (plan->worker[i].device == NULL) n_busy += plan->worker[i].n_cores;
-    if (plan->host != DROVE_HOST_RANKS && n_busy > run->machine.n_pus)
+    if (plan->host != DROVE_HOST_RANKS && n_busy > run->machine.n_pus && run->repeating == NULL)
         drove__run_say(run,
                        "%u %s share %u processors: staleness and speed are those of time slices",
                        n_busy, is_procs && n_busy == plan->n_workers ? "processes" : "threads",
