@@ -3,8 +3,8 @@
  *     bench_record [FILE]      FILE [record.rec] is written, some 40 MB, and removed
  *
  * Each of 1, 2 and 4 threads writes down a million steps like those of Leashed-SGD, into the file;
- * ns of processor time a step, the median of nine passes, and bytes.  Compare with the time of a step: a
- * gradient of one example takes some microseconds, of a batch some tens.
+ * ns of processor time a step, the median of nine passes, and bytes.  Compare with the time of a
+ * step: a gradient of one example takes some microseconds, of a batch some tens.
  */
 #include "base/mem.h"
 #include "base/rng.h"

@@ -211,7 +211,8 @@ static void print_repeatable(const drove_facts *f, FILE *stream)
     if (f->is_repeatable) return;
     const char *record = f->opt->record[0] != '\0' ? f->opt->record : f->opt->replay;
     if (record[0] != '\0') {
-        fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n", record);
+        fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n",
+                record);
         return;
     }
     if (f->n_workers == 1 && s->how != NULL) {

@@ -15,8 +15,10 @@ with open(source, "rb") as f:
     n = struct.unpack("<Q", f.read(8))[0]
     header = json.loads(f.read(n))
 meta = header["__metadata__"]
-for key in "checksums", "header_checksum":  # of the format before it had them
+for key in "checksums", "header_checksum", "block_rows":  # of the format before it had them
     meta.pop(key, None)
+header.pop("block_checksum", None)
+meta["format"], meta["checksum"] = "drove-quant-1", "0" * 16  # which is not read by blocks
 meta["n_rows"] = meta["source_stored"] = str(rows)
 header["value"].update(shape=[rows, 64], data_offsets=[0, rows * 64])
 header["target"].update(shape=[rows], data_offsets=[rows * 64, rows * 68])

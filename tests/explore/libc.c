@@ -228,6 +228,13 @@ WRAP(int, pthread_mutex_timedlock, pthread_mutex_t *restrict m, const struct tim
     take_lock((uintptr_t)m, HERE);
     return 0;
 }
+WRAP(int, pthread_mutex_clocklock, pthread_mutex_t *restrict m, clockid_t clock,
+     const struct timespec *restrict t)
+{
+    if (!explore__e.is_on) return __real_pthread_mutex_clocklock(m, clock, t);
+    take_lock((uintptr_t)m, HERE);
+    return 0;
+}
 WRAP(int, pthread_mutex_trylock, pthread_mutex_t *m)
 {
     if (!explore__e.is_on) return __real_pthread_mutex_trylock(m);
