@@ -139,6 +139,11 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
         status = drove_data_is_named(args->word[0])
                      ? drove_options_set(options, "data", args->word[0])
                      : drove_options_load(options, args->word[0]);
+        if (status == DROVE_OK && options->replay[0] != '\0' && !is_given(replay)) {
+            char path[DROVE_TEXT_SIZE]; /* a run file's: then the rest is the record's */
+            memcpy(path, options->replay, sizeof path);
+            status = drove_options_replay(options, path);
+        }
     }
     if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);

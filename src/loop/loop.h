@@ -121,9 +121,10 @@ struct drove_loop {
     bool                    spans_wanted;                 /* gradients may leave parts unwritten */
     drove_phase             acquire_phase, publish_phase; /* exchange, where that is what it is */
     drove_slices            slices;
-    drove_spans            *spans;     /* time line; NULL: not wanted */
-    drove_recording        *recording; /* of every step; NULL: not wanted */
-    drove_worker           *worker;    /* [plan->n_workers]; only those here have engines */
+    drove_spans            *spans;              /* time line; NULL: not wanted */
+    drove_recording        *recording;          /* of every step; NULL: not wanted */
+    bool                    measures_gradients; /* their norms are wanted */
+    drove_worker           *worker; /* [plan->n_workers]; only those here have engines */
     drove_host             *host;
     drove_scoring           scoring;
     float       *statistics;   /* [n_params] theta, then batch normalisation's statistics */

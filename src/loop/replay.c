@@ -59,6 +59,22 @@ bool drove__replay_next(drove_replay *r)
     return true;
 }
 
+/* A task that no data set of this size and no batch of these sizes has. */
+static bool is_possible(const drove_worker *w, const drove_recorded *s)
+{
+    const drove_loop *loop = w->loop;
+    if (s->n_steps == 0 || s->n_rows > w->most_rows) return false;
+    if (!loop->plan->source->counts_rows) return s->n_rows == 0;
+    return s->n_rows > 0 && isfinite(s->lr_factor);
+}
+
+static drove_status fail_order(const drove_replay *r, unsigned worker, const drove_recorded *s)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected steps that follow one order, found worker %u with batch %llu",
+                       drove__recorded_path(r->record), worker, (unsigned long long)s->number);
+}
+
 /* ---- the source ---- */
 
 static drove_status source_init(drove_source *s, const drove_source_options *opt)
@@ -95,7 +111,12 @@ static bool source_next(drove_source *s, unsigned worker, bool waits, drove_task
     if (r->status == DROVE_OK) r->status = status;
     if (status != DROVE_OK || v->n_asked == v->n || step_at(v, v->n_asked)->is_settling)
         return false;
-    const drove_recorded *step = step_at(v, v->n_asked++);
+    const drove_recorded *step = step_at(v, v->n_asked);
+    if (!is_possible(&r->loop->worker[worker], step)) {
+        r->status = fail_order(r, worker, step);
+        return false;
+    }
+    v->n_asked++;
     *out = (drove_task){.number = step->number,
                         .first = step->first,
                         .n_rows = step->n_rows,
@@ -134,32 +155,16 @@ drove_status drove__replay_source(drove_replay *r, const drove_source_ops *row, 
 
 /* ---- steps ---- */
 
-/* A task that no data set of this size and no batch of these sizes has. */
-static bool is_possible(const drove_worker *w, const drove_recorded *s)
-{
-    const drove_loop *loop = w->loop;
-    if (s->n_steps == 0 || s->n_rows > w->most_rows) return false;
-    if (!loop->plan->source->counts_rows) return s->n_rows == 0;
-    return s->n_rows > 0 && isfinite(s->lr_factor);
-}
-
-static drove_status fail_order(const drove_replay *r, unsigned worker, const drove_recorded *s)
-{
-    return drove__fail(DROVE_E_DATA,
-                       "%s: expected steps that follow one order, found worker %u with batch %llu",
-                       drove__recorded_path(r->record), worker, (unsigned long long)s->number);
-}
-
 static void say_step(drove_replay *r, unsigned worker, bool is_live)
 {
     replayed_worker *v = &r->worker[worker];
     const drove_replayed_step step = {
         .worker = worker,
         .recorded = step_at(v, 0),
+        .is_in_place = is_live,
         .loss = is_live ? NAN : drove__score_mean_loss(&v->hand.done.score),
+        .gradient_norm = is_live ? NAN : v->hand.gradient_norm,
         .eta = v->eta,
-        .gradient = is_live ? NULL : v->hand.step.value,
-        .n = r->loop->optim->n,
     };
     r->n_steps++;
     if (r->stepped != NULL) r->stepped(r->context, &step);
@@ -180,7 +185,6 @@ static drove_status begin(drove_replay *r, unsigned worker)
     drove_worker *w = &r->loop->worker[worker];
     replayed_worker *v = &r->worker[worker];
     drove_status status;
-    if (!is_possible(w, step_at(v, 0))) return fail_order(r, worker, step_at(v, 0));
     if (!drove__batches_next(w, &v->task, &v->batch, &status))
         return r->status != DROVE_OK ? r->status : fail_order(r, worker, step_at(v, 0));
     DROVE_TRY(status);
@@ -235,11 +239,16 @@ static drove_status park(drove_replay *r, unsigned worker)
     return DROVE_OK;
 }
 
+static bool is_enough(const drove_replay *r)
+{
+    return atomic_load(&r->loop->sync->published) >= r->most_updates;
+}
+
 /* Everything that this worker can do without others. */
 static drove_status advance(drove_replay *r, unsigned worker)
 {
     replayed_worker *v = &r->worker[worker];
-    while (!v->has_ended && r->status == DROVE_OK) {
+    while (!v->has_ended && r->status == DROVE_OK && !is_enough(r)) {
         DROVE_TRY(read_ahead(r, worker, 1));
         if (v->n == 0) return park(r, worker);
         const drove_recorded *step = step_at(v, 0);
@@ -320,7 +329,7 @@ static bool go_on(drove_replay *r, drove_status *status)
     const unsigned n = loop->plan->n_workers;
     for (unsigned w = 0; w < n && *status == DROVE_OK; w++) *status = advance(r, w);
     if (*status != DROVE_OK || all_have_ended(r)) return false;
-    r->is_cut = atomic_load(&loop->sync->published) >= r->most_updates;
+    r->is_cut = is_enough(r);
     if (r->is_cut || r->is_halted || atomic_load(&loop->halted)) return false;
     unsigned next = next_worker(r);
     if (next == n) {

@@ -18,20 +18,20 @@
 typedef struct drove_replayed_step { /* that was just made, or dropped */
     unsigned              worker;
     const drove_recorded *recorded;
-    double                loss; /* mean, of its batch; NaN: of steps in place, not known */
+    bool                  is_in_place;   /* then loss and gradient_norm are not known */
+    double                loss;          /* mean, of its batch */
+    double                gradient_norm; /* where loop->measures_gradients */
     float                 eta;
-    const float          *gradient; /* [n] of the optimizer; NULL: steps in place */
-    size_t                n;
 } drove_replayed_step;
 
 typedef struct drove_replay {
     drove_recorded_run *record;       /* borrowed; set before the host is made */
     drove_loop         *loop;         /* set by the host */
-    uint64_t            most_updates; /* parks once so many are published; UINT64_MAX: never */
+    uint64_t            most_updates; /* no step follows once so many are published */
     void (*stepped)(void *context, const drove_replayed_step *step); /* NULL: not wanted */
     void               *context;
     drove_recorded_mark mark;   /* where this stretch ends */
-    bool                is_cut; /* most_updates has ended it before */
+    bool                is_cut; /* it has ended before that, by most_updates */
     bool                is_halted;
     uint64_t            n_steps; /* made, and dropped */
     uint64_t            place;   /* publications with lower places are made */

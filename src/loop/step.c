@@ -346,6 +346,21 @@ static void write_down(drove_worker *w, const drove_step_hand *h, const drove_pu
     drove__recording_step(w->loop->recording, w->index, &r);
 }
 
+static double norm_of(const drove_gradient *g, size_t n)
+{
+    const drove_span all = {.length = n};
+    const drove_span *span = g->span != NULL ? g->span : &all;
+    size_t n_spans = g->span != NULL ? g->n_spans : 1;
+    double sum = 0.0;
+    for (size_t k = 0; k < n_spans; k++) {
+        const float *value = g->value + span[k].offset;
+        for (size_t i = 0; i < span[k].length; i++) sum += (double)value[i] * (double)value[i];
+    }
+    return sqrt(sum);
+}
+
+_Static_assert(DROVE_NO_ORDER == DROVE_RECORDED_NO_ORDER, "one word for no place");
+
 /* ---- the two halves of a step ---- */
 
 drove_status drove__step_begin(drove_worker *w, const drove_task *task, const drove_batch *batch,
@@ -373,6 +388,7 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
     /* Others may wait for a window that this batch holds back, before they meet this worker. */
     if (loop->stream != NULL) drove__batches_end(w);
     h->t[2] = now(w);
+    if (loop->measures_gradients) h->gradient_norm = norm_of(&h->grad, loop->optim->n);
     if (status == DROVE_OK && !is_sliced)
         drove__optim_prepare(loop->optim, &w->optim, h->view.vector, h->grad.value, h->grad.span,
                              h->grad.n_spans, eta, &h->step);

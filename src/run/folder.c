@@ -54,6 +54,15 @@ static kind kind_of(const char *name)
     return is_earlier ? RECORD : FOREIGN;
 }
 
+bool drove__folder_writes(const char *folder, const char *path)
+{
+    const size_t n = strlen(folder);
+    const char *name = strrchr(path, '/');
+    if (n == 0 || name == NULL || (size_t)(name - path) != n || strncmp(path, folder, n) != 0)
+        return false;
+    return kind_of(name + 1) != FOREIGN || strcmp(name + 1, "summary.json") == 0;
+}
+
 typedef struct survey {
     bool has_state, has_left; /* left: by a run without a state */
     char foreign[256];        /* a file that is none of a run's; "": none */

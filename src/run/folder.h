@@ -17,6 +17,8 @@
 #define DROVE_STATE_NAME          "state.safetensors"
 #define DROVE_STATE_PREVIOUS_NAME "state.previous.safetensors"
 
+/* Is path the name of a file that a run writes into its folder? */
+bool drove__folder_writes(const char *folder, const char *path);
 /* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
  * another run's folder, or other files in it). */
 drove_status drove__folder_check(const drove_options *opt);

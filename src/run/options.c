@@ -204,8 +204,8 @@ static const drove_option_info table[] = {
          "and tree, as timeline.json in --out"},
     {WHERE(record), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
-     .help = "write down in which order the workers' steps followed each other, for --replay; a "
-             "strategy without protection takes its turns one by one"},
+     .help = "write down in which order the workers' steps followed each other, for --replay; "
+             "strategies with races run under one lock"},
     {WHERE(replay), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help = "repeat a recorded run, to the same bits, on one thread; its options are the "

@@ -26,7 +26,7 @@ typedef struct header {
     char isa[NAME_SIZE], gemm[DROVE_TEXT_SIZE], version[NAME_SIZE];
     char data[DROVE_STATE_DATA_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     unsigned width, n_workers;
-    bool is_ordered;
+    bool is_ordered, recovers;
 } header;
 
 struct drove_repeating { /* of a run with --replay */
@@ -36,6 +36,7 @@ struct drove_repeating { /* of a run with --replay */
     drove_writer *steps; /* --replay-steps; NULL: not wanted */
     uint64_t n_marks;    /* compared */
     bool has_mark;       /* replay.mark is that of the last stretch */
+    bool is_shorter;     /* --until is not the recorded one */
 };
 
 static bool is_recorded(const drove_run *run)
@@ -61,8 +62,8 @@ static drove_status check_run(const drove_run *run)
     if (run->plan.host != DROVE_HOST_THREADS)
         return refuse(run, "workers that are threads", host[run->plan.host]);
     if (run->opt.resume[0] != '\0') return refuse(run, "a run from its beginning", "--resume");
-    if (run->stream != NULL && run->opt.memory[0] == '\0')
-        return refuse(run, "--memory, as the data stay on disk", "auto");
+    if (run->repeating != NULL && run->opt.record[0] != '\0')
+        return refuse(run, "no --record", run->opt.record);
     return DROVE_OK;
 }
 
@@ -74,8 +75,17 @@ drove_status drove__run_record_strategy(drove_run *run)
     run->repeat = DROVE_REPEAT_ORDER;
     if ((s->ops->promises & DROVE_SYNC_REPEATABLE) != 0) {
         run->repeat = DROVE_REPEAT_AGAIN;
-        return DROVE_OK;
+        if (run->opt.replay_steps[0] == '\0') return DROVE_OK;
+        return drove__fail(DROVE_E_ARG,
+                           "--replay-steps: expected a method that is repeated step by step, found "
+                           "%s, which is run again",
+                           run->plan.spec);
     }
+    /* Its windows are read while all workers train; one thread cannot wait for the others. */
+    if (run->stream != NULL)
+        return refuse(run, "data in memory (--memory), for an asynchronous method", "data on disk");
+    if ((s->needs & DROVE_SYNC_RACY) != 0 && strstr(run->plan.spec, "overlap=1") != NULL)
+        return refuse(run, "exchanges without overlap=1, as they race", run->plan.spec);
     if ((s->needs & DROVE_SYNC_SPREAD) != 0 && strcmp(run->opt.messages, "layers") == 0)
         return refuse(run, "--messages packed", "layers, which take their turns one by one");
     if (run->optim->by_staleness && (s->needs & DROVE_SYNC_OWN_VECTOR) != 0)
@@ -103,11 +113,11 @@ static json_t *describe(drove_run *run, const char *data)
 {
     char first[DROVE_CHECKSUM_TEXT_SIZE];
     drove__checksum_print(checksum_now(run), first);
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
-                     run->repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "workers",
-                     (int)run->plan.n_workers, "width", (int)run->loop->source->width, "isa",
-                     run->kernels.isa, "gemm", run->kernels.gemm_source, "data", data, "first",
-                     first);
+    return json_pack("{s:s, s:b, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
+                     run->repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
+                     run->standing.recovers ? 1 : 0, "workers", (int)run->plan.n_workers, "width",
+                     (int)run->loop->source->width, "isa", run->kernels.isa, "gemm",
+                     run->kernels.gemm_source, "data", data, "first", first);
 }
 
 /* run.json, and what a replay needs besides; the caller frees it. */
@@ -189,6 +199,7 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
                    take_count(record, "width", &h->width);
     if (!is_good) return fail_header(p, "\"record\"");
     h->is_ordered = strcmp(repeat, "order") == 0;
+    h->recovers = json_is_true(json_object_get(record, "recovers"));
     if (h->n_workers != drove__recorded_workers(p->record))
         return drove__fail(DROVE_E_DATA, "%s: expected %u workers, as its header says, found %u",
                            drove__recorded_path(p->record), h->n_workers,
@@ -273,6 +284,13 @@ static drove_status read_until(drove_run *run, const drove_options *recorded)
     DROVE_TRY(drove__until_parse(run->opt.until, &now));
     DROVE_TRY(drove__until_parse(recorded->until, &then));
     run->repeating->replay.most_updates = now.updates < then.updates ? now.updates : UINT64_MAX;
+    run->repeating->is_shorter = strcmp(run->opt.until, recorded->until) != 0;
+    if (run->repeating->is_shorter &&
+        (isfinite(now.seconds) || (now.updates != UINT64_MAX && now.updates > then.updates)))
+        return drove__fail(DROVE_E_ARG,
+                           "--replay: expected --until with fewer updates or epochs than %s, found "
+                           "%s",
+                           recorded->until, run->opt.until);
     if (now.validation == then.validation && now.validation_is_part == then.validation_is_part)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
@@ -281,11 +299,20 @@ static drove_status read_until(drove_run *run, const drove_options *recorded)
                        recorded->until, run->opt.until);
 }
 
+static drove_status expect_same(const char *flag, const char *then, const char *now)
+{
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s", flag,
+                       then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
+}
+
 /* What depends on the machine is as it was. */
 static drove_status take_machine(drove_run *run, const drove_options *recorded)
 {
     const header *h = &run->repeating->header;
     char n[NAME_SIZE];
+    DROVE_TRY(expect_same("--threads", recorded->threads, run->opt.threads));
+    DROVE_TRY(expect_same("--isa", recorded->isa, run->opt.isa));
     snprintf(n, sizeof n, "%u", h->n_workers);
     if (run->opt.workers[0] == '\0') DROVE_TRY(drove_options_set(&run->opt, "threads", n));
     DROVE_TRY(drove_options_set(&run->opt, "isa", h->isa));
@@ -340,13 +367,6 @@ static void print_number(FILE *stream, const char *key, double value)
     else fprintf(stream, ", \"%s\": null", key);
 }
 
-static double norm_of(const float *value, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += (double)value[i] * (double)value[i];
-    return sqrt(sum);
-}
-
 static void stepped(void *context, const drove_replayed_step *step)
 {
     const drove_repeating *p = context;
@@ -361,9 +381,9 @@ static void stepped(void *context, const drove_replayed_step *step)
     fprintf(stream, ", \"staleness\": %" PRIu64 ", \"published\": %s", r->staleness,
             r->is_dropped ? "false" : "true");
     print_number(stream, "eta", (double)step->eta);
-    if (step->gradient != NULL) {
+    if (!step->is_in_place) {
         print_number(stream, "loss", step->loss);
-        print_number(stream, "gradient_norm", norm_of(step->gradient, step->n));
+        print_number(stream, "gradient_norm", step->gradient_norm);
     }
     fputs("}\n", stream);
 }
@@ -387,13 +407,18 @@ drove_status drove__replay_begin(drove_run *run)
                            "--replay: expected the recorded first parameters, with checksum %s, "
                            "found %s (recorded by drove %s)",
                            p->header.first, first, p->header.version);
+    if (!drove__recorded_goes_on(p->record))
+        return drove__fail(DROVE_E_DATA, "%s: expected training up to a mark, found none",
+                           drove__recorded_path(p->record));
     if (!drove__recorded_end(p->record, &end) || end.outcome == 0)
         drove__run_say(run,
-                       "--replay: the recorded run was killed: %" PRIu64
+                       "--replay: the recorded run was killed, or failed: %" PRIu64
                        " bytes behind its last mark are left out",
                        drove__recorded_rest(p->record));
     run->until.seconds = INFINITY;
+    run->standing.recovers = p->header.recovers; /* it follows from options that were auto */
     if (p->steps != NULL) {
+        run->loop->measures_gradients = true;
         p->replay.stepped = stepped;
         p->replay.context = p;
     }
@@ -424,7 +449,7 @@ void drove__replay_stretch(drove_run *run, uint64_t *limit)
     p->has_mark = run->repeat == DROVE_REPEAT_ORDER
                       ? drove__replay_next(&p->replay)
                       : drove__recorded_stretch(p->record, &p->replay.mark);
-    *limit = p->replay.mark.next;
+    if (p->replay.mark.next < *limit) *limit = p->replay.mark.next;
 }
 
 static drove_status compare(drove_run *run)
@@ -432,7 +457,9 @@ static drove_status compare(drove_run *run)
     drove_repeating *p = run->repeating;
     const drove_replay *r = &p->replay;
     const drove_recorded_mark now = mark_of(run);
-    if (!p->has_mark || r->is_cut || r->is_halted || drove__run_signal(run) != 0) return DROVE_OK;
+    if (!p->has_mark || now.next != r->mark.next || r->is_cut || r->is_halted ||
+        drove__run_signal(run) != 0)
+        return DROVE_OK;
     p->n_marks++;
     if (now.checksum == r->mark.checksum && now.published == r->mark.published) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
@@ -475,6 +502,11 @@ static drove_status end_replay(drove_run *run)
 {
     drove_repeating *p = run->repeating;
     drove_writer *steps = p->steps;
+    if (!p->is_shorter && run->outcome != DROVE_INTERRUPTED && drove__recorded_goes_on(p->record))
+        return drove__fail(DROVE_E_DATA,
+                           "--replay: expected the end of the recorded run, found an earlier one "
+                           "(%s)",
+                           drove_outcome_name(run->outcome));
     if (run->repeat == DROVE_REPEAT_ORDER)
         drove__run_say(run,
                        "replay: %" PRIu64 " steps of %u worker%s on one thread: the same bits at "

@@ -165,10 +165,36 @@ static drove_status check_file(const drove_options *opt, const char *flag, const
     return drove__overwrite_check_data(flag, path, opt->test);
 }
 
+/* No two of them are one file. */
+static drove_status check_apart(const drove_options *opt)
+{
+    const struct {
+        const char *flag, *path;
+    } file[] = {{"--timeline", opt->timeline},
+                {"--record", opt->record},
+                {"--replay-steps", opt->replay_steps}};
+    for (size_t i = 0; i < DROVE_COUNT(file); i++) {
+        if (file[i].path[0] == '\0') continue;
+        if (i > 0 && drove__folder_writes(opt->out, file[i].path))
+            return drove__fail(DROVE_E_ARG,
+                               "%s: expected a name that the run does not use itself, found %s",
+                               file[i].flag, file[i].path);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(file[i].path, file[k].path) == 0)
+                return drove__fail(DROVE_E_ARG,
+                                   "%s: expected another file than that of %s, found %s",
+                                   file[i].flag, file[k].flag, file[i].path);
+    }
+    return DROVE_OK;
+}
+
 /* The files outside --out that a run writes. */
 static drove_status check_files(const drove_options *opt)
 {
+    if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
     DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
+    DROVE_TRY(check_apart(opt));
     DROVE_TRY(check_file(opt, "--record", opt->record));
     if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));
     return check_file(opt, "--replay-steps", opt->replay_steps);

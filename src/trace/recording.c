@@ -72,7 +72,11 @@ drove_status drove__recording_check(const char *path)
 {
     char magic[sizeof drove__recording_magic];
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return DROVE_OK;
+    if (stat(path, &info) != 0) return DROVE_OK;
+    if (!S_ISREG(info.st_mode))
+        return drove__fail(DROVE_E_EXISTS, "--record: expected a regular file, found another: %s",
+                           path);
+    if (info.st_size == 0) return DROVE_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return drove__fail_errno(drove__open_status(errno), errno, "--record: cannot open %s",

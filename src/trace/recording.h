@@ -27,7 +27,7 @@ typedef struct drove_recorded {     /* one step of a worker; orders as in strate
     uint64_t read;      /* updates in its view */
     uint64_t staleness; /* updates by others between its view and its publication */
     uint64_t view_order, order, retried;
-    uint64_t n_steps;    /* 1, or more that were made in place */
+    uint64_t n_steps;    /* 1, or how many were made in place */
     bool     is_dropped; /* not published */
     bool     is_updated; /* it completed an update: the parameters are then of version
                             read + staleness + 1 */

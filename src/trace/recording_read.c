@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct block {
     uint64_t offset; /* of the head */
@@ -146,17 +147,33 @@ static drove_status read_mark(const drove_recorded_run *r, size_t index, drove_r
     return DROVE_OK;
 }
 
+/* The one read last: counts never sink, and leave room for sums. */
+static drove_status check_mark(const drove_recorded_run *r, drove_recorded_mark *last)
+{
+    const drove_recorded_mark before = *last;
+    const uint64_t most = UINT64_C(1) << 62;
+    DROVE_TRY(read_mark(r, r->n_blocks - 1, last));
+    if (last->next >= before.next && last->published >= before.published &&
+        last->n_steps >= before.n_steps && last->next < most && last->published < most)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a mark behind %llu batches, found %llu",
+                       drove__reader_path(r->file), (unsigned long long)before.next,
+                       (unsigned long long)last->next);
+}
+
 /* All marks are good, so that what asks for them later need not fail. */
 static drove_status read_blocks(drove_recorded_run *r)
 {
     bool is_there = true;
-    drove_recorded_mark unused;
+    drove_recorded_mark last = {0};
     while (r->size < r->file_size) {
         block b;
-        DROVE_TRY(read_head(r, &b, &is_there));
-        if (!is_there) break; /* it was being written when the run was killed */
+        drove_status status = read_head(r, &b, &is_there);
+        /* It was being written when the run was killed, or the machine stopped. */
+        if (!is_there || (status == DROVE_E_DATA && r->rest > 0)) break;
+        DROVE_TRY(status);
         DROVE_TRY(add(r, &b));
-        if (b.kind == DROVE_BLOCK_MARK) DROVE_TRY(read_mark(r, r->n_blocks - 1, &unused));
+        if (b.kind == DROVE_BLOCK_MARK) DROVE_TRY(check_mark(r, &last));
     }
     if (r->n_blocks == 0)
         return drove__fail(DROVE_E_DATA, "%s: %s, found no header", drove__reader_path(r->file),
@@ -170,7 +187,11 @@ drove_status drove__recorded_open(const char *path, drove_recorded_run **out)
     drove_recorded_run *r = drove__alloc(1, sizeof *r);
     *out = NULL;
     if (r == NULL) return drove__fail_nomem("a record", sizeof *r);
-    drove_status status = drove__reader_open(path, &r->file);
+    struct stat info; /* before a pipe could hold up who opens it */
+    drove_status status = DROVE_OK;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        status = drove__fail(DROVE_E_DATA, "%s: %s, found no regular file", path, expected);
+    if (status == DROVE_OK) status = drove__reader_open(path, &r->file);
     if (status == DROVE_OK && !drove__reader_is_regular(r->file))
         status = drove__fail(DROVE_E_DATA, "%s: %s, found no regular file", path, expected);
     if (status == DROVE_OK) {

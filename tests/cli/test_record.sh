@@ -59,6 +59,22 @@ grep -q '^my notes$' notes || fail "notes are gone"
 wrong 'none.rec' train --replay none.rec
 wrong 'run.rec' "${run[@]}" --out none --replay run.rec --replay-steps run.rec
 
+wrong 'expected --replay with it' "${run[@]}" --out none --replay-steps steps.jsonl
+wrong 'expected another file than that of --timeline' "${run[@]}" --out none --timeline x.json --record x.json
+wrong 'expected a name that the run does not use itself' "${run[@]}" --out new --record new/model.safetensors
+wrong 'which is run again' train --replay sync.rec --replay-steps steps.jsonl
+wrong 'expected --threads 4' train --replay run.rec --threads 2
+mkfifo pipe
+wrong 'found no regular file' train --replay pipe
+wrong 'expected a regular file' "${run[@]}" --out none --record pipe
+head -c 2000 run.rec >early.rec
+wrong 'expected training up to a mark' train --replay early.rec --quiet
+run_for 0 data convert 'synth:logistic?n=20000&d=50' 'rows:many.rows?block=64KiB'
+wrong 'expected data in memory' train --data 'rows:many.rows?window=1MiB' --test none --model linear --lr 0.01 \
+    --until epochs=1 --threads 2 --strategy mutex --out none --record other.rec --quiet
+echo "replay: run.rec" >replay.yaml
+run_for 0 train replay.yaml
+
 # A record that is cut off is good up to its last mark; a damaged one is refused.
 size=$(stat -c %s run.rec)
 head -c $((size - 10)) run.rec >cut.rec

@@ -7,6 +7,7 @@
 #include "run/registry.h"
 #include "trace/recording.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -253,6 +254,15 @@ static void another_run_is_refused(void **state)
     refuse("strategy", "mutex", "expected --strategy leashed");
     refuse("until", "validation=10%,epochs=1", "same validation examples");
     refuse("workers", "procs:2", "--workers");
+    refuse("threads", "2", "expected --threads 4");
+    refuse("isa", "scalar", "expected --isa auto");
+    refuse("record", "other.rec", "expected no --record");
+    refuse("until", "seconds=1", "fewer updates or epochs");
+    refuse("until", "updates=100000", "fewer updates or epochs");
+    opt = recorded_run("easgd-hogwild?overlap=1");
+    drove_result *none;
+    assert_int_equal(drove_train(&opt, NULL, &none), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "without overlap=1"));
     opt = recorded_run("mutex");
     set(&opt, "workers", "procs:2");
     drove_result *result;
@@ -263,16 +273,138 @@ static void another_run_is_refused(void **state)
 static void until_cuts_a_replay(void **state)
 {
     (void)state;
-    drove_options opt = recorded_run("leashed");
-    run_to(&opt, DROVE_FINISHED);
+    static const char *const strategies[] = {"leashed", "replicas", "easgd-async", "allreduce",
+                                             "sequential"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        run_to(&opt, DROVE_FINISHED);
+        drove_result *result;
+        drove_progress end;
+        drove_options repeated = replayed_run(record);
+        set(&repeated, "until", "updates=17");
+        assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_OK);
+        drove_result_final(result, &end);
+        assert_int_equal(end.updates, 17);
+        drove_result_destroy(result);
+    }
+}
+
+static void write_outlier(void)
+{
+    FILE *file = fopen("outlier.csv", "w");
+    assert_non_null(file);
+    fputs("a,b,y\n", file);
+    for (int i = 0; i < 600; i++)
+        fprintf(file, "%g,%g,%d\n", i == 500 ? 1e18 : i % 7 / 7.0, i % 5 / 5.0, i % 3);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A run that steps back to finite parameters does so again, though its step size is given now. */
+static void stepping_back_repeats(void **state)
+{
+    (void)state;
     drove_result *result;
-    drove_progress end;
-    drove_options repeated = replayed_run(record);
-    set(&repeated, "until", "updates=17");
-    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_OK);
-    drove_result_final(result, &end);
-    assert_int_equal(end.updates, 17);
+    write_outlier();
+    drove_options opt = recorded_run("mutex");
+    set(&opt, "defaults", "auto");
+    set(&opt, "data", "csv:outlier.csv?scale=none&label=y");
+    set(&opt, "model", "linear");
+    set(&opt, "rule", "sgd");
+    set(&opt, "lr", "auto");
+    set(&opt, "until", "epochs=4");
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
+    drove_outcome first = drove_result_outcome(result);
     drove_result_destroy(result);
+    drove_options repeated = replayed_run(record);
+    run_to(&repeated, first);
+    if (first != DROVE_CRASHED) assert_same_model("recorded", "replayed");
+}
+
+/* [n] the norms that --replay-steps tells of. */
+static size_t norms_of(const drove_options *opt, double norm[], size_t most)
+{
+    char line[1024];
+    size_t n = 0;
+    run_to(opt, DROVE_FINISHED);
+    drove_options repeated = replayed_run(record);
+    set(&repeated, "replay_steps", "steps.jsonl");
+    run_to(&repeated, DROVE_FINISHED);
+    FILE *file = fopen("steps.jsonl", "r");
+    assert_non_null(file);
+    while (n < most && fgets(line, sizeof line, file) != NULL) {
+        const char *at = strstr(line, "gradient_norm");
+        assert_non_null(at);
+        norm[n++] = strtod(at + strlen("gradient_norm\": "), NULL);
+    }
+    fclose(file);
+    return n;
+}
+
+/* The same numbers, sparse and dense: the norm is the batch's own, before clipping. */
+static void norms_are_those_of_the_batch(void **state)
+{
+    (void)state;
+    enum { MOST = 100 };
+    static const char *const kind[] = {"rows.libsvm", "rows.csv"};
+    double norm[2][MOST];
+    FILE *sparse = fopen(kind[0], "w"), *dense = fopen(kind[1], "w");
+    assert_true(sparse != NULL && dense != NULL);
+    for (int i = 0; i < 80; i++) {
+        fprintf(sparse, "%d %d:%g %d:1\n", i % 2, 1 + i % 20, 1.0 + i % 3, 21 + i % 4);
+        for (int k = 1; k <= 24; k++)
+            fprintf(dense, "%g,", k == 1 + i % 20 ? 1.0 + i % 3 : k == 21 + i % 4 ? 1.0 : 0.0);
+        fprintf(dense, "%d\n", i % 2);
+    }
+    fclose(sparse);
+    fclose(dense);
+    for (int k = 0; k < 2; k++) {
+        drove_options opt = recorded_run("mutex");
+        set(&opt, "data",
+            k == 0 ? "libsvm:rows.libsvm?scale=none"
+                   : "csv:rows.csv?scale=none&header=no&label=25");
+        set(&opt, "model", "logistic");
+        set(&opt, "threads", "1");
+        set(&opt, "clip", "0.1");
+        set(&opt, "until", "epochs=3");
+        assert_int_equal(norms_of(&opt, norm[k], MOST), 60);
+    }
+    double most = 0.0;
+    for (int i = 0; i < 60; i++) {
+        assert_true(fabs(norm[0][i] - norm[1][i]) <= 1e-5 * norm[1][i]);
+        most = fmax(most, norm[0][i]);
+    }
+    assert_true(most > 0.2);
+}
+
+/* A record with good checksums whose first step has this many examples. */
+static void forged_tasks_are_refused(void **state)
+{
+    (void)state;
+    drove_recorded_run *r;
+    drove_recording *w;
+    drove_recorded_mark mark;
+    drove_recorded s;
+    drove_result *result;
+    size_t size;
+    drove_options opt = recorded_run("leashed");
+    set(&opt, "loaders", "2");
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove__recorded_open(record, &r), DROVE_OK);
+    const char *header = drove__recorded_header(r, &size);
+    assert_int_equal(drove__recording_create(again, header, 4, &w), DROVE_OK);
+    assert_true(drove__recorded_stretch(r, &mark));
+    for (unsigned k = 0; k < 4; k++) {
+        for (bool is_there = true; is_there;) {
+            assert_int_equal(drove__recorded_next(r, k, &s, &is_there), DROVE_OK);
+            s.n_rows = UINT64_C(1) << 30;
+            if (is_there) drove__recording_step(w, k, &s);
+        }
+    }
+    assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+    drove__recording_close(w);
+    drove__recorded_close(r);
+    drove_options repeated = replayed_run(again);
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
 }
 
 int main(void)
@@ -287,6 +419,9 @@ int main(void)
         cmocka_unit_test(another_order_is_noticed),
         cmocka_unit_test(another_run_is_refused),
         cmocka_unit_test(until_cuts_a_replay),
+        cmocka_unit_test(stepping_back_repeats),
+        cmocka_unit_test(norms_are_those_of_the_batch),
+        cmocka_unit_test(forged_tasks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void write_file(void)
         drove_recorded_mark mark = {.next = 100 + stretch, .checksum = stretch};
         assert_int_equal(drove__recording_mark(r, &mark), DROVE_OK);
     }
-    drove_recorded_mark end = {.outcome = 2};
+    drove_recorded_mark end = {.next = 200, .outcome = 2};
     assert_int_equal(drove__recording_mark(r, &end), DROVE_OK);
     drove__recording_close(r);
 }
@@ -247,11 +247,7 @@ static void a_full_disk_is_reported_at_the_mark(void **state)
     drove_recording *r;
     drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
     drove_recorded_mark mark = {0};
-    if (access("/dev/full", W_OK) != 0) {
-        print_message("skipped: no /dev/full\n");
-        skip();
-    }
-    assert_int_equal(drove__recording_create("/dev/full", header, 1, &r), DROVE_E_IO);
+    assert_int_equal(drove__recording_create("/dev/null", header, 1, &r), DROVE_E_EXISTS);
     unlink(path);
     assert_int_equal(drove__recording_create(path, header, 1, &r), DROVE_OK);
     limit_files(400000);
