@@ -227,8 +227,17 @@ static void another_order_is_noticed(void **state)
     (void)state;
     drove_result *result;
     drove_options opt = recorded_run("mutex");
-    do run_to(&opt, DROVE_FINISHED);
-    while (count_stale(record) == 0 && (fresh_folder("recorded"), true));
+    set(&opt, "threads", "16");
+    uint64_t n_stale = 0;
+    for (int i = 0; i < 40 && n_stale == 0; i++) {
+        set(&opt, "out", fresh_folder("recorded"));
+        run_to(&opt, DROVE_FINISHED);
+        n_stale = count_stale(record);
+    }
+    if (n_stale == 0) {
+        print_message("no two workers met here: skipped\n");
+        skip();
+    }
     exchange_two();
     drove_options repeated = replayed_run(again);
     assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
