@@ -59,7 +59,7 @@ bool drove__replay_next(drove_replay *r)
     return true;
 }
 
-/* A task that no data set of this size and no batch of these sizes has. */
+/* Could a run with these data and batch sizes have had this task? */
 static bool is_possible(const drove_worker *w, const drove_recorded *s)
 {
     const drove_loop *loop = w->loop;
@@ -142,15 +142,14 @@ static const drove_source_ops source = {
     .settle = source_settle,
 };
 
-drove_status drove__replay_source(drove_replay *r, const drove_source_ops *row, unsigned width,
-                                  drove_source *out)
+void drove__replay_source(drove_replay *r, const drove_source_ops *row, unsigned width,
+                          drove_source *out)
 {
     r->source = source;
     r->source.counts_rows = row->counts_rows;
     out->ops = &r->source;
     out->width = width;
     out->impl = r;
-    return DROVE_OK;
 }
 
 /* ---- steps ---- */

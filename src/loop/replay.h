@@ -49,7 +49,7 @@ extern const drove_host_ops drove__host_replay;
 bool drove__replay_next(drove_replay *r);
 
 /* A source in the place of `row`, of which it has the unit and the width. */
-drove_status drove__replay_source(drove_replay *r, const drove_source_ops *row, unsigned width,
-                                  drove_source *out);
+void drove__replay_source(drove_replay *r, const drove_source_ops *row, unsigned width,
+                          drove_source *out);
 
 #endif

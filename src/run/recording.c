@@ -26,7 +26,7 @@ typedef struct header {
     char isa[NAME_SIZE], gemm[DROVE_TEXT_SIZE], version[NAME_SIZE];
     char data[DROVE_STATE_DATA_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     unsigned width, n_workers;
-    bool is_ordered, recovers;
+    bool recovers;
 } header;
 
 struct drove_repeating { /* of a run with --replay */
@@ -188,9 +188,7 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
 {
     header *h = &p->header;
     const json_t *record = json_object_get(object, "record");
-    char repeat[NAME_SIZE];
     bool is_good = take_text(object, "drove", h->version, sizeof h->version) &&
-                   take_text(record, "repeat", repeat, sizeof repeat) &&
                    take_text(record, "isa", h->isa, sizeof h->isa) &&
                    take_text(record, "gemm", h->gemm, sizeof h->gemm) &&
                    take_text(record, "data", h->data, sizeof h->data) &&
@@ -198,7 +196,6 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
                    take_count(record, "workers", &h->n_workers) &&
                    take_count(record, "width", &h->width);
     if (!is_good) return fail_header(p, "\"record\"");
-    h->is_ordered = strcmp(repeat, "order") == 0;
     h->recovers = json_is_true(json_object_get(record, "recovers"));
     if (h->n_workers != drove__recorded_workers(p->record))
         return drove__fail(DROVE_E_DATA, "%s: expected %u workers, as its header says, found %u",
@@ -260,6 +257,13 @@ static bool may_differ(const drove_option_info *info)
     return info->is_local;
 }
 
+static drove_status expect_same(const char *flag, const char *then, const char *now)
+{
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s", flag,
+                       then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
+}
+
 static drove_status compare_options(const drove_run *run, const drove_options *recorded)
 {
     char flag[DROVE_FLAG_SIZE], now[DROVE_TEXT_SIZE], then[DROVE_TEXT_SIZE];
@@ -269,10 +273,7 @@ static drove_status compare_options(const drove_run *run, const drove_options *r
         if (may_differ(&info[i])) continue;
         DROVE_TRY(drove_options_get(&run->opt, info[i].name, now, sizeof now));
         DROVE_TRY(drove_options_get(recorded, info[i].name, then, sizeof then));
-        if (strcmp(now, then) != 0)
-            return drove__fail(DROVE_E_ARG,
-                               "--replay: expected %s %s, as it was recorded, found %s",
-                               drove_flag_text(info[i].name, flag), then, now);
+        DROVE_TRY(expect_same(drove_flag_text(info[i].name, flag), then, now));
     }
     return DROVE_OK;
 }
@@ -297,13 +298,6 @@ static drove_status read_until(drove_run *run, const drove_options *recorded)
                        "--replay: expected --until with the same validation examples as %s, found "
                        "%s",
                        recorded->until, run->opt.until);
-}
-
-static drove_status expect_same(const char *flag, const char *then, const char *now)
-{
-    if (strcmp(then, now) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s", flag,
-                       then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
 }
 
 /* What depends on the machine is as it was. */

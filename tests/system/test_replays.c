@@ -385,7 +385,7 @@ static void norms_are_those_of_the_batch(void **state)
     assert_true(most > 0.2);
 }
 
-/* A record with good checksums whose first step has this many examples. */
+/* A record with good checksums whose tasks no run can have had. */
 static void forged_tasks_are_refused(void **state)
 {
     (void)state;
