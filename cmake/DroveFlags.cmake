@@ -46,12 +46,17 @@ elseif(NOT DROVE_SANITIZE STREQUAL "")
 endif()
 
 # For scripts/coverage: counts of every line and branch of these folders, whose code is left as it was written.  Threads
-# count together.  Kernels and engines are not counted, as they would take many times as long.
+# count together.  Kernels and engines are not counted, as they would take many times as long.  DROVE_COVERAGE=reach, for
+# scripts/mutate: which lines run at all, engines too, faster.
 set(drove_covered_modules "")
 if(DROVE_COVERAGE)
   set(drove_covered_modules base trace table data model optim strategy sync coord cluster accum elastic plan stream loop
     metrics report run)
   set(drove_coverage -O0 -g1 --coverage -fprofile-update=atomic)
+  if(DROVE_COVERAGE STREQUAL "reach")
+    list(APPEND drove_covered_modules engine)
+    set(drove_coverage -O1 -fno-inline -g1 --coverage -fprofile-update=single)
+  endif()
   target_link_options(drove_flags INTERFACE --coverage)
 endif()
 
