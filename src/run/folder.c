@@ -104,7 +104,7 @@ drove_status drove__folder_begin_again(drove_run *run)
     if (s.has_state || !s.has_left || s.foreign[0] != '\0') return DROVE_OK;
     memcpy(o->out, o->resume, sizeof o->out);
     memset(o->resume, 0, sizeof o->resume);
-    return DROVE_OK;
+    return drove__folder_claim(run); /* a run that is yet to save its first state holds it */
 }
 
 drove_status drove__folder_check(const drove_options *opt)

@@ -373,19 +373,29 @@ static drove_status check_scale(const drove_run *run, const drove_safetensors *s
                        run->opt.data, then, now);
 }
 
+/* Features and classes, without which the model is another one. */
+static bool is_same_shape(const char *then, const char *now)
+{
+    const size_t n = strcspn(now, ",") + 1;
+    const size_t shape = n + strcspn(now + n, ",");
+    return strncmp(then, now, shape) == 0 && (then[shape] == ',' || then[shape] == '\0');
+}
+
 /* The same names for the data may mean other data by now. */
 static drove_status check_data(const drove_run *run, const drove_safetensors *st)
 {
     char now[DROVE_STATE_DATA_SIZE];
     const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
-    if (then == NULL || run->ranks.rank != 0 || strcmp(run->opt.data_changed, "yes") == 0)
-        return DROVE_OK;
+    if (then == NULL || run->ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(drove__state_describe_data(run, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
+    const bool may_go_on = is_same_shape(then, now);
+    if (may_go_on && strcmp(run->opt.data_changed, "yes") == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected the training data of the run to be continued (%.127s), "
-                       "found others (%s); --data-changed goes on with them",
-                       run->opt.data, then, now);
+                       "found others (%s)%s",
+                       run->opt.data, then, now,
+                       may_go_on ? "; --data-changed goes on with them" : ", for another model");
 }
 
 /* A network from a file: the file may have changed. */

@@ -99,6 +99,9 @@ change_and_try labels sed 's/yes/maybe/; s/no$/yes/; s/maybe/no/'
 change_and_try half awk 'NR % 2'
 change_and_try values sed '2,$s/^0\.\(.\)/0.9\1/'
 run_for 0 train --resume table --until epochs=3 --data-changed --quiet
+sed '2s/[^,]*$/third/' same.csv >t.csv
+run_for 2 train --resume table --until epochs=4 --data-changed
+grep -q 'expected the training data .*2 classes.*found others .*3 classes.*, for another model$' err.txt || fail "$(cat err.txt)"
 cp same.csv t.csv
 run_for 2 train --resume table --until epochs=4 # the flag was for that time alone
 
