@@ -99,8 +99,18 @@ function(drove_test_folder folder label)
   endforeach()
 endfunction()
 
-# A shell test: runs in an empty folder of its own with DROVE (the program), DROVE_SOURCE_DIR and DROVE_BUILD_DIR set;
-# exit status 77 = skipped.
+# What a shell test calls python3: the interpreter itself.  A wrapper of that name in the path (pyenv's) takes longer to
+# start than most of their scripts to run.
+find_program(DROVE_PYTHON3 python3)
+mark_as_advanced(DROVE_PYTHON3)
+set(drove_python "")
+if(DROVE_PYTHON3)
+  execute_process(COMMAND ${DROVE_PYTHON3} -c "import sys; print(sys.executable)"
+    OUTPUT_VARIABLE drove_python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+
+# A shell test: runs in an empty folder of its own with DROVE (the program), DROVE_SOURCE_DIR, DROVE_BUILD_DIR and
+# DROVE_PYTHON set; exit status 77 = skipped.
 function(drove_shell_test file label)
   drove_test_name(name ${file})
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
@@ -109,5 +119,5 @@ function(drove_shell_test file label)
   drove_test_properties(${name} ${file} "${label}")
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     "DROVE=${PROJECT_BINARY_DIR}/drove" "DROVE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "DROVE_BUILD_DIR=${PROJECT_BINARY_DIR}"
-    "DROVE_CC=${CMAKE_C_COMPILER}" "DROVE_SANITIZE=${DROVE_SANITIZE}")
+    "DROVE_CC=${CMAKE_C_COMPILER}" "DROVE_SANITIZE=${DROVE_SANITIZE}" "DROVE_PYTHON=${drove_python}")
 endfunction()

@@ -5,7 +5,7 @@ set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 
 python=
-for name in /usr/bin/python3 python3; do
+for name in /usr/bin/python3 "$(type -P python3)"; do
     if $name -c 'import numpy, PIL' 2>/dev/null; then python=$name && break; fi
 done
 if [ -z "$python" ]; then

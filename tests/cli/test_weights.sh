@@ -165,8 +165,8 @@ m, k = (json.load(open(name + ".json"))["metrics"] for name in ("optimum", "opti
 print(m["log_loss"], k["log_loss"], m["auc"])
 sys.exit(not (abs(m["log_loss"] - loss) < 1e-5 and abs(k["log_loss"] - balanced) < 1e-4 and abs(m["auc"] - auc) < 1e-4))
 END
-if python3 -c 'import sklearn' 2>/dev/null; then
-    found=$(python3 "$DROVE_SOURCE_DIR/tests/cli/weights_sklearn.py" weighted.csv)
+if command python3 -c 'import sklearn' 2>/dev/null; then
+    found=$(command python3 "$DROVE_SOURCE_DIR/tests/cli/weights_sklearn.py" weighted.csv)
     echo "scikit-learn now: $found"
     python3 -c 'import sys; a = [float(x) for x in sys.argv[1].split()]; b = [float(x) for x in sys.argv[2:]]
 sys.exit(any(abs(x - y) > 1e-6 for x, y in zip(a, b)))' "$found" $figures || fail "scikit-learn now: $found"
