@@ -3,8 +3,11 @@
 # One cmocka program and one CTest test, both named after the file.  Its labels are the kind, LABEL, and for a unit test
 # the folder, such as unit/sync; the targets drove_<kind>_tests and drove_unit_<module>_tests build all tests of one
 # label.  A stem ending in _long adds the label `long`, and
-# those tests run only on demand (check-long, scripts/test --long).  A file that needs more than the usual time says so
-# in a line of its first comment:  "ctest: timeout=SECONDS".
+# those tests run only on demand (check-long, scripts/test --long).  A file whose first comment has a line with
+#   ctest: timeout=SECONDS    needs more than the usual time
+#   ctest: only=CONFIG        is run by scripts/test in this configuration alone, release or asan, but by --long in both;
+#                             its label is only-CONFIG
+# or with both, in this order.
 drove_require(cmocka libcmocka-dev)
 
 if(DROVE_SANITIZE STREQUAL "thread")
@@ -27,6 +30,12 @@ function(drove_test_properties test file label)
   file(STRINGS ${file} wish REGEX "ctest: timeout=[0-9]+" LIMIT_COUNT 1)
   if(wish)
     string(REGEX REPLACE ".*ctest: timeout=([0-9]+).*" "\\1" timeout "${wish}")
+  endif()
+  file(STRINGS ${file} wish REGEX "ctest:( timeout=[0-9]+)? only=" LIMIT_COUNT 1)
+  if(wish MATCHES "only=(release|asan)")
+    list(APPEND labels only-${CMAKE_MATCH_1})
+  elseif(wish)
+    message(FATAL_ERROR "${file}: expected only=release or only=asan, found: ${wish}")
   endif()
   if(NOT DROVE_SANITIZE STREQUAL "" OR DROVE_COVERAGE)
     math(EXPR timeout "${timeout} * 5")

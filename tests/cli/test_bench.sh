@@ -1,4 +1,5 @@
 # drove bench: the list, the benchmarks by name, refusals in one line.
+# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -1,13 +1,9 @@
 # Every cell of `drove list combinations` that runs is run, and every other is refused with its reason.
 # Columns that are slow to start, with a launcher or with OpenCL, take turns: each strategy has one of three, and in the
 # long tests all of them.
-# ctest: timeout=600
+# ctest: timeout=600 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-if [ -n "$DROVE_SANITIZE" ] && [ -z "${DROVE_TEST_LONG-}" ]; then
-    echo "skip: with a sanitizer only in the long tests"
-    exit 77
-fi
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # drivers of devices leave memory behind
 python=$(command -v python3) || { echo "skip: no python3"; exit 77; }
 

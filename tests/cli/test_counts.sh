@@ -1,4 +1,4 @@
-# Counts beyond 2^31 and 2^32: rows of a file on disk, examples and batches of a run.
+# Counts beyond 2^31 and 2^32: rows of a file on disk, examples and batches of a run; a line of 1 GB.
 # ctest: timeout=300
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -64,6 +64,16 @@ for data in 'synth:logistic?n=4294967296&d=1' 'synth:digits?n=184467440737095516
     run_for 2 train --data "$data" $on_disk --out none
     [ "$(wc -l <err.txt)" = 1 ] || fail "$data: expected one line: $(cat err.txt)"
 done
+
+# ---- a line of 1 GB is not read to its end ----
+truncate -s 1G line.csv
+if [ -z "$DROVE_SANITIZE" ]; then
+    peak=$(python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$DROVE" train line.csv --label kind)
+    [ "$peak" -lt 300000 ] || fail "a line of 1 GB took $peak KiB"
+fi
+rm line.csv
 
 # ---- a run that has trained for so long that examples, batches and updates are beyond 2^32 ----
 

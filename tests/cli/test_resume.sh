@@ -1,4 +1,5 @@
 # drove train --resume: what it says of a run that is over, or whose steps have come to an end; what it keeps.
+# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 awk 'BEGIN {

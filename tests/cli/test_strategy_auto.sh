@@ -1,4 +1,5 @@
 # --strategy auto: what it chooses, how it says so, and what it leaves alone.
+# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }

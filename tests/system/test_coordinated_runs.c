@@ -1,5 +1,5 @@
 /* Workers that a coordinator gives batches to: cores and fake devices in whole runs, lost ones
- * among them. */
+ * among them. ctest: only=asan */
 #include "system/run_support.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Runs that are told nothing but data and model: what they choose, keep and give out. */
+/* Runs that are told nothing but data and model: what they choose, keep and give out.
+ * ctest: only=release */
 #include "system/run_support.h"
 
 #include <jansson.h>

@@ -1,6 +1,5 @@
 /* tests/system/test_low_precision.c - whole runs with --precision: same bits again, resumed, from a
- * model file; many workers; saturation is counted.
- */
+ * model file; many workers; saturation is counted. ctest: only=release */
 #include "base/file.h"
 #include "system/run_support.h"
 

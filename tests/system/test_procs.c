@@ -1,5 +1,5 @@
 /* Workers that are processes: they train what threads train, and one that is killed, stops or ends
- * takes nobody with it.  ctest: timeout=900 */
+ * takes nobody with it.  ctest: timeout=900 only=release */
 #include "system/run_support.h"
 
 #include "run/registry.h"

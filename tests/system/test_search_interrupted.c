@@ -1,4 +1,5 @@
-/* A comparison of models that is interrupted: only divisions that all candidates have count. */
+/* A comparison of models that is interrupted: only divisions that all candidates have count.
+ * ctest: only=release */
 #include "system/run_support.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* Two runs at once in one process: each gives the bits that it gives alone, whatever the other is.
- */
+ * ctest: only=release */
 #include "system/run_support.h"
 
 #include "base/cpu.h"
