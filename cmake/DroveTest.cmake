@@ -64,7 +64,7 @@ endfunction()
 function(drove_test file)
   cmake_parse_arguments(arg "" "LABEL;FOLDER" "LIBRARIES" ${ARGN})
   drove_test_name(name ${file})
-  add_executable(${name} ${file})
+  add_executable(${name} ${file} $<$<TARGET_EXISTS:drove_test_no_sync>:$<TARGET_OBJECTS:drove_test_no_sync>>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Assertions of the tests themselves stay.  -O1: most tests run for less time than -O3 takes to compile them.

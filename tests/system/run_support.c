@@ -19,7 +19,7 @@ drove_options small_run(void)
 {
     drove_options opt = drove_options_default();
     set(&opt, "defaults", "classic");
-    set(&opt, "data", "synth:digits?n=600&seed=3");
+    set(&opt, "data", "synth:digits?n=600&n_test=300&seed=3");
     set(&opt, "test", "");
     set(&opt, "model", "mlp:24");
     set(&opt, "threads", "1");

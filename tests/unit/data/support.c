@@ -10,6 +10,7 @@
 
 void write_file(const char *path, const void *bytes, size_t size_bytes)
 {
+    (void)remove(path); /* some file systems take a millisecond to cut a file off */
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size_bytes, file), size_bytes);
