@@ -12,7 +12,7 @@ awk 'BEGIN {
         print a "," b "," (i % 3 ? "red" : "blue") "," (a + b > 1 ? "big" : "small")
     }
 }' >good.csv
-run_for 0 train good.csv --label kind --until epochs=20 --threads 1 --out m --quiet
+run_for 0 train good.csv --label kind --model mlp:16 --until epochs=20 --threads 1 --out m --quiet
 
 # WORD FILE: refused as training data, as test data and as data of a finished model, each time in one line.
 refused() {

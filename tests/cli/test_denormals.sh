@@ -13,7 +13,7 @@ awk 'BEGIN {
 }' >flat.svm
 train() {
     run_for 0 train --data libsvm:flat.svm --model mlp:8 --batch 4 --rule sgd --lr 0.1 --weight-decay 0.5 \
-        --until epochs=120 --quiet "$@"
+        --until epochs=120 --eval-every 120 --save-every never --quiet "$@"
 }
 train --threads 1 --out one
 train --threads 2 --strategy sync --out threads

@@ -40,12 +40,15 @@ END
 same_metrics='all(same(m["metrics"][x] or 0, k["metrics"][x] or 0, 2e-5) for x in ("accuracy", "balanced_accuracy",
 "log_loss", "auc", "f1_macro", "rmse", "mae", "r2"))'
 
+at_the_end='--eval-every 1000 --save-every never' # files alone would take most of the time
+
 # ---- weight 2 is the row twice, weight 0 no row: batches of all examples, so that gradients are the same ----
 both() { # NAME QUERY ARGUMENT...
     local name=$1 query=$2
     shift 2
-    run_for 0 train --data "weighted.csv?$query" --weights w --batch 300 --test none --threads 1 --out "$name-w" "$@"
-    run_for 0 train --data "copies.csv?$query" --batch "$n_copies" --test none --threads 1 --out "$name-c" "$@"
+    set -- --test none --threads 1 $at_the_end "$@"
+    run_for 0 train --data "weighted.csv?$query" --weights w --batch 300 --out "$name-w" "$@"
+    run_for 0 train --data "copies.csv?$query" --batch "$n_copies" --out "$name-c" "$@"
     for part in w c; do
         run_for 0 eval "$name-$part/model.safetensors" --data copies.csv --weights none --json
         mv out.txt "$name-$part.json"
@@ -86,7 +89,7 @@ weigh() { # OUT FILE COLUMN STRATEGY
     local rule=sgd
     case $4 in measgd-async | pmsgd-async) rule=momentum:0.9 ;; esac
     run_for 0 train --data "$2.csv?ignore=v" --label t --weights "$3" --strategy "$4" --rule $rule --model logistic \
-        --lr 0.05 --batch 10 --threads 1 --test none --until epochs=4 --save-every never --out "$1"
+        --lr 0.05 --batch 10 --threads 1 --test none --until epochs=4 $at_the_end --out "$1"
 }
 for strategy in $("$DROVE" list strategies | cut -d' ' -f1); do
     weigh "by-$strategy" weighted w "$strategy"
@@ -131,7 +134,7 @@ run_for 0 eval split/model.safetensors --data weighted.csv --weights w --json
 # ---- weights of classes: balanced is the same as the numbers; a class of weight 0 is not learned ----
 counts=$(awk -F, 'NR > 1 { n[$6]++ }
     END { printf "no=%.17g,yes=%.17g", 300 / (2 * n["no"]), 300 / (2 * n["yes"]) }' weighted.csv)
-train='--label t --model logistic --lr 0.5 --batch 300 --threads 1 --test none --until epochs=60'
+train="--label t --model logistic --lr 0.5 --batch 300 --threads 1 --test none --until epochs=60 $at_the_end"
 run_for 0 train --data 'weighted.csv?ignore=v+w' --class-weight balanced $train --out balanced
 run_for 0 train --data 'weighted.csv?ignore=v+w' --class-weight "$counts" $train --out numbers
 cmp balanced/model.safetensors numbers/model.safetensors || fail "balanced and $counts differ"
@@ -151,8 +154,8 @@ wrong 'one class for each example, found values' train --data weighted.csv --lab
 #   the same with fit(X, t, sample_weight=w * compute_sample_weight("balanced", t))
 #   roc_auc_score(t, predict_proba(X)[:, 1], sample_weight=w) of the first
 # tests/cli/weights_sklearn.py prints them, and runs where scikit-learn is.
-train='--label t --weights w --model logistic --lr 2 --batch 300 --threads 1 --test none --eval-every 100'
-train="$train --until epochs=3000"
+train='--label t --weights w --model logistic --lr 2 --batch 300 --threads 1 --test none'
+train="$train --until epochs=3000 $at_the_end"
 figures='0.2719570004682777 0.3197401321751728 0.9440567187326909'
 run_for 0 train --data 'weighted.csv?ignore=v' $train --out optimum
 run_for 0 train --data 'weighted.csv?ignore=v' --class-weight balanced $train --out optimum-balanced
