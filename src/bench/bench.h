@@ -32,7 +32,7 @@ typedef struct drove_bench_ops {
 } drove_bench_ops;
 
 extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
-    drove__bench_accumulate, drove__bench_elastic;
+    drove__bench_accumulate, drove__bench_elastic, drove__bench_obstinate;
 extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; list.c */
 
 #endif

@@ -13,8 +13,13 @@
 #include <string.h>
 
 const drove_bench_ops *const drove__benches[] = {
-    &drove__bench_memory,     &drove__bench_linear,  &drove__bench_calibrate,
-    &drove__bench_accumulate, &drove__bench_elastic, NULL,
+    &drove__bench_memory,
+    &drove__bench_linear,
+    &drove__bench_calibrate,
+    &drove__bench_accumulate,
+    &drove__bench_elastic,
+    &drove__bench_obstinate,
+    NULL,
 };
 
 /* Beside the registries of the run. */

@@ -1,0 +1,374 @@
+/* bench/caches.c - sets, ways and a directory. */
+#include "bench/caches.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const drove_caches_options drove__caches_of_the_paper = {
+    .n_cores = 18,
+    .n_fills = 10,
+    .l1 = {512, 8},
+    .l2 = {4096, 8},
+    .l3 = {737280, 20},
+    .l1_cycles = 4,
+    .l2_cycles = 12,
+    .l3_cycles = 36,
+    .transfer_cycles = 36,
+    .memory_cycles = 200,
+};
+
+typedef enum state { INVALID, SHARED, EXCLUSIVE, MODIFIED } state;
+
+enum { NOBODY = 255 };
+
+/* A line in one cache.  used: 0 = the way is empty. */
+typedef struct way {
+    uint64_t line, used;
+    uint64_t ready;   /* private: the cycle at which it is there */
+    uint64_t sharers; /* L3: bit i = core i has a copy */
+    uint64_t version; /* private, of the model: writes that the copy has seen */
+    uint8_t state;    /* private */
+    uint8_t owner;    /* L3: the core in state E or M, or NOBODY */
+} way;
+
+typedef struct cache {
+    way *way; /* [n_sets][n_ways] */
+    uint64_t n_sets;
+    uint32_t n_ways;
+} cache;
+
+typedef struct core {
+    cache l1, l2;
+    uint64_t *fill; /* [n_fills] the cycle at which each buffer is free */
+    drove_caches_counts n;
+} core;
+
+struct drove_caches {
+    drove_caches_options opt;
+    core core[DROVE_CACHES_MOST_CORES];
+    cache l3;
+    uint64_t *version; /* [n_model_lines] writes so far */
+    uint64_t tick;     /* of the order of uses */
+    drove_rng rng;
+};
+
+/* ---- one cache ---- */
+
+static drove_status make(cache *c, drove_cache_size size, const char *name)
+{
+    if (size.n_ways == 0 || size.n_lines == 0 || size.n_lines % size.n_ways != 0)
+        return drove__fail(DROVE_E_ARG, "%s: expected whole sets, found %u lines in %u ways", name,
+                           size.n_lines, size.n_ways);
+    c->n_ways = size.n_ways;
+    c->n_sets = size.n_lines / size.n_ways;
+    c->way = drove__alloc(size.n_lines, sizeof *c->way);
+    return c->way != NULL ? DROVE_OK : drove__fail_nomem(name, size.n_lines * sizeof *c->way);
+}
+
+static way *set_of(const cache *c, uint64_t line)
+{
+    return c->way + line % c->n_sets * c->n_ways;
+}
+
+/* NULL: not there. */
+static way *find(const cache *c, uint64_t line)
+{
+    way *set = set_of(c, line);
+    for (uint32_t i = 0; i < c->n_ways; i++)
+        if (set[i].used != 0 && set[i].line == line) return &set[i];
+    return NULL;
+}
+
+/* The way that a new line takes. */
+static way *victim(const cache *c, uint64_t line)
+{
+    way *set = set_of(c, line), *oldest = set;
+    for (uint32_t i = 1; i < c->n_ways; i++)
+        if (set[i].used < oldest->used) oldest = &set[i];
+    return oldest;
+}
+
+static void drop(const cache *c, uint64_t line)
+{
+    way *w = find(c, line);
+    if (w != NULL) *w = (way){0};
+}
+
+/* ---- lines leave ---- */
+
+static void forget(drove_caches *c, unsigned who, uint64_t line)
+{
+    drop(&c->core[who].l1, line);
+    drop(&c->core[who].l2, line);
+}
+
+/* The core no longer has the line; where it had changed it, L3 has the change. */
+static void leave(drove_caches *c, unsigned who, uint64_t line)
+{
+    way *d = find(&c->l3, line);
+    forget(c, who, line);
+    if (d == NULL) return;
+    d->sharers &= ~(UINT64_C(1) << who);
+    if (d->owner == who) d->owner = NOBODY;
+}
+
+static way *new_in_l1(drove_caches *c, unsigned who, uint64_t line)
+{
+    way *w = victim(&c->core[who].l1, line); /* what it held stays in L2 */
+    *w = (way){.line = line};
+    return w;
+}
+
+static way *new_in_l2(drove_caches *c, unsigned who, uint64_t line)
+{
+    way *w = victim(&c->core[who].l2, line);
+    if (w->used != 0) leave(c, who, w->line);
+    *w = (way){.line = line};
+    return w;
+}
+
+static way *new_in_l3(drove_caches *c, uint64_t line)
+{
+    way *w = victim(&c->l3, line);
+    for (unsigned i = 0; w->used != 0 && i < c->opt.n_cores; i++)
+        if (w->sharers >> i & 1) forget(c, i, w->line);
+    *w = (way){.line = line, .owner = NOBODY};
+    return w;
+}
+
+/* ---- coherence ---- */
+
+static bool keeps(drove_caches *c, uint64_t line)
+{
+    return line < c->opt.n_model_lines && c->opt.obstinacy > 0.0 &&
+           drove__rng_uniform(&c->rng) < c->opt.obstinacy;
+}
+
+/* A core writes: the others lose the line, but for the obstinate. */
+static void take_from_others(drove_caches *c, unsigned who, way *d)
+{
+    const uint64_t others = d->sharers & ~(UINT64_C(1) << who);
+    if (others != 0) c->core[who].n.transfers++;
+    for (unsigned i = 0; i < c->opt.n_cores; i++) {
+        if (!(others >> i & 1)) continue;
+        if (keeps(c, d->line)) {
+            find(&c->core[i].l2, d->line)->state = SHARED;
+            c->core[i].n.kept++;
+            continue;
+        }
+        forget(c, i, d->line);
+        c->core[i].n.taken++;
+    }
+    d->sharers = UINT64_C(1) << who;
+    d->owner = (uint8_t)who;
+}
+
+/* Another core reads a line that one had to itself. */
+static void share(drove_caches *c, way *d)
+{
+    find(&c->core[d->owner].l2, d->line)->state = SHARED;
+    d->owner = NOBODY;
+}
+
+/* ---- an access ---- */
+
+/* Where the line comes from, to a core whose caches do not have it, and with which state. */
+static uint64_t fetch(drove_caches *c, unsigned who, uint64_t line, bool writes, state *as)
+{
+    core *me = &c->core[who];
+    uint64_t cycles = c->opt.l3_cycles;
+    way *d = find(&c->l3, line);
+    if (d == NULL) {
+        cycles += c->opt.memory_cycles;
+        d = new_in_l3(c, line);
+        me->n.memory++;
+    } else {
+        const bool is_held = d->owner != NOBODY || (writes && d->sharers != 0);
+        if (is_held) cycles += c->opt.transfer_cycles;
+        me->n.l3++;
+    }
+    d->used = c->tick;
+    if (writes) {
+        take_from_others(c, who, d);
+        *as = MODIFIED;
+        return cycles;
+    }
+    if (d->owner != NOBODY) {
+        share(c, d);
+        me->n.transfers++;
+    }
+    *as = d->sharers == 0 ? EXCLUSIVE : SHARED;
+    d->sharers |= UINT64_C(1) << who;
+    if (*as == EXCLUSIVE) d->owner = (uint8_t)who;
+    return cycles;
+}
+
+static bool is_listed(const way *d, unsigned who)
+{
+    return d != NULL && (d->sharers >> who & 1) != 0;
+}
+
+/* A core that shares a line has it to itself. */
+static uint64_t upgrade(drove_caches *c, unsigned who, way *d)
+{
+    const bool others = (d->sharers & ~(UINT64_C(1) << who)) != 0;
+    d->used = c->tick;
+    c->core[who].n.l3++;
+    take_from_others(c, who, d);
+    return c->opt.l3_cycles + (others ? c->opt.transfer_cycles : 0);
+}
+
+/* A write to a copy in state S.  *came: it was one that L3 does not know of. */
+static uint64_t write_shared(drove_caches *c, unsigned who, uint64_t line, bool *came)
+{
+    state as;
+    way *d = find(&c->l3, line);
+    *came = !is_listed(d, who);
+    return *came ? fetch(c, who, line, true, &as) : upgrade(c, who, d);
+}
+
+/* The fill buffer that is free first. */
+static uint64_t *buffer(const drove_caches *c, const core *me)
+{
+    uint64_t *first = me->fill;
+    for (unsigned i = 1; i < c->opt.n_fills; i++)
+        if (me->fill[i] < *first) first = &me->fill[i];
+    return first;
+}
+
+static void note_write(drove_caches *c, uint64_t line, way *mine)
+{
+    if (line < c->opt.n_model_lines) mine->version = ++c->version[line];
+}
+
+/* The line as it is now. */
+static void renew(const drove_caches *c, uint64_t line, way *mine)
+{
+    if (line < c->opt.n_model_lines) mine->version = c->version[line];
+}
+
+drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t line,
+                                       drove_access kind, uint64_t now)
+{
+    core *me = &c->core[who];
+    const bool writes = kind == DROVE_ACCESS_WRITE;
+    drove_access_done done = {.begun = now};
+    uint64_t cycles = c->opt.l1_cycles;
+    way *near = find(&me->l1, line), *mine = find(&me->l2, line);
+    c->tick++;
+    me->n.accesses++;
+    if (mine == NULL) {
+        state as;
+        cycles = fetch(c, who, line, writes, &as);
+        mine = new_in_l2(c, who, line);
+        mine->state = (uint8_t)as;
+        done.came = true;
+    } else if (writes && mine->state == SHARED) {
+        cycles = write_shared(c, who, line, &done.came);
+    } else if (near == NULL) {
+        cycles = c->opt.l2_cycles;
+        me->n.l2++;
+    } else {
+        me->n.l1++;
+    }
+    if (near == NULL) near = new_in_l1(c, who, line);
+    near->used = mine->used = c->tick;
+    if (cycles > c->opt.l1_cycles) {
+        uint64_t *fill = buffer(c, me);
+        if (*fill > done.begun) done.begun = *fill;
+        *fill = done.begun + cycles;
+    }
+    done.ready = done.begun + cycles;
+    if (done.came) {
+        renew(c, line, mine);
+        mine->ready = done.ready;
+    } else if (mine->ready > done.ready) {
+        done.ready = mine->ready; /* it is on its way */
+    }
+    if (writes) {
+        mine->state = MODIFIED;
+        note_write(c, line, mine);
+    } else if (line < c->opt.n_model_lines && mine->version < c->version[line]) {
+        me->n.old_reads += kind == DROVE_ACCESS_READ;
+    }
+    return done;
+}
+
+/* ---- what is there ---- */
+
+uint64_t drove__caches_lacks(const drove_caches *c, unsigned who, uint64_t line)
+{
+    const way *mine = find(&c->core[who].l2, line);
+    if (mine == NULL || line >= c->opt.n_model_lines) return 0;
+    return c->version[line] - mine->version;
+}
+
+char drove__caches_state(const drove_caches *c, unsigned who, uint64_t line)
+{
+    const way *mine = find(&c->core[who].l2, line);
+    return "ISEM"[mine != NULL ? mine->state : INVALID];
+}
+
+drove_caches_counts drove__caches_counts(const drove_caches *c, unsigned who)
+{
+    return c->core[who].n;
+}
+
+/* ---- making ---- */
+
+static drove_status check(const drove_caches_options *o)
+{
+    if (o->n_cores < 1 || o->n_cores > DROVE_CACHES_MOST_CORES)
+        return drove__fail(DROVE_E_ARG, "cores: expected 1 to %d, found %u",
+                           DROVE_CACHES_MOST_CORES, o->n_cores);
+    if (o->n_fills < 1) return drove__fail(DROVE_E_ARG, "expected a fill buffer, found none");
+    if (!(o->obstinacy >= 0.0 && o->obstinacy <= 1.0))
+        return drove__fail(DROVE_E_ARG, "obstinacy: expected 0 to 1, found %g", o->obstinacy);
+    return DROVE_OK;
+}
+
+static drove_status fill_in(drove_caches *c)
+{
+    const drove_caches_options *o = &c->opt;
+    DROVE_TRY(make(&c->l3, o->l3, "L3"));
+    for (unsigned i = 0; i < o->n_cores; i++) {
+        DROVE_TRY(make(&c->core[i].l1, o->l1, "L1"));
+        DROVE_TRY(make(&c->core[i].l2, o->l2, "L2"));
+        c->core[i].fill = drove__alloc(o->n_fills, sizeof *c->core[i].fill);
+        if (c->core[i].fill == NULL) return drove__fail_nomem("fill buffers", o->n_fills);
+    }
+    c->version = drove__alloc(o->n_model_lines + 1, sizeof *c->version);
+    if (c->version == NULL)
+        return drove__fail_nomem("lines of the model", o->n_model_lines * sizeof *c->version);
+    drove__rng_seed(&c->rng, o->seed, DROVE_RNG_FAKE, 0);
+    return DROVE_OK;
+}
+
+drove_status drove__caches_create(const drove_caches_options *opt, drove_caches **out)
+{
+    *out = NULL;
+    DROVE_TRY(check(opt));
+    drove_caches *c = calloc(1, sizeof *c);
+    if (c == NULL) return drove__fail_nomem("caches", sizeof *c);
+    c->opt = *opt;
+    drove_status status = fill_in(c);
+    if (status == DROVE_OK) *out = c;
+    else drove__caches_destroy(c);
+    return status;
+}
+
+void drove__caches_destroy(drove_caches *c)
+{
+    if (c == NULL) return;
+    for (unsigned i = 0; i < c->opt.n_cores; i++) {
+        drove__free(c->core[i].l1.way);
+        drove__free(c->core[i].l2.way);
+        drove__free(c->core[i].fill);
+    }
+    drove__free(c->l3.way);
+    drove__free(c->version);
+    free(c);
+}
