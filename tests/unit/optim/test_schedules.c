@@ -138,6 +138,7 @@ static void test_mean_factor_is_one(void **state)
     check_mean_and_order("mindthestep?mean=0.5", 0.5, poisson, 5.0, true);
     check_mean_and_order("mindthestep?mean=7", 7.0, poisson, 5.0, true);
     check_mean_and_order("mindthestep?mean=63", 63.0, poisson, 5.0, true);
+    check_mean_and_order("mindthestep?mean=700", 700.0, poisson, 5.0, true); /* a long tail */
     check_mean_and_order("mindthestep?mean=63&cap=1.5", 63.0, poisson, 1.5, true);
     check_mean_and_order("mindthestep?mean=20&cap=1000000", 20.0, poisson, 1e6, true);
     check_mean_and_order("mindthestep?model=geometric&mean=1", 1.0, geometric, 5.0, true);
@@ -282,6 +283,52 @@ static void test_extremes(void **state)
     }
 }
 
+/* ---- options ---- */
+
+typedef struct bounds {
+    const char *before, *least, *most, *too_little, *too_much;
+} bounds;
+
+/* Least and most are accepted, what lies beyond is not. */
+static const bounds all_bounds[] = {
+    {"step:", "1e-300,1", "1,1", "0,1", "1.01,1"},
+    {"exponential:", "1e-300", "1", "0", "1.01"},
+    {"inverse:", "0", "1e9", "-0.1", "1.1e9"},
+    {"cosine:10?floor=", "0", "1", "-0.1", "1.1"},
+    {"plateau:", "1e-300", "1", "0", "1.01"},
+    {"plateau?patience=", "1", "1073741824", "0", "1073741825"},
+    {"plateau?cuts=", "0", "1000", "-1", "1001"},
+    {"mindthestep?mean=", "0", "10000", "-1", "10001"},
+    {"mindthestep?cap=", "1.001", "1e6", "1", "1.1e6"},
+    {"mindthestep?model=cmp&nu=", "0.1", "10", "0.09", "10.1"},
+    {"mindthestep?model=geometric&momentum=", "0.001", "0.9999", "0", "1"},
+};
+
+static drove_status try_value(const char *before, const char *value)
+{
+    char schedule[64];
+    snprintf(schedule, sizeof schedule, "%s%s", before, value);
+    drove_optim_options opt = plain_options(16);
+    opt.schedule = schedule;
+    drove_optim *optim = NULL;
+    drove_status status = drove__optim_create(&opt, &optim);
+    drove__optim_destroy(optim);
+    return status;
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < DROVE_COUNT(all_bounds); i++) {
+        const bounds *b = &all_bounds[i];
+        if (try_value(b->before, b->least) != DROVE_OK || try_value(b->before, b->most) != DROVE_OK)
+            fail_msg("%s", drove_error_text());
+        if (try_value(b->before, b->too_little) != DROVE_E_ARG ||
+            try_value(b->before, b->too_much) != DROVE_E_ARG)
+            fail_msg("%s%s or %s was accepted", b->before, b->too_little, b->too_much);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_cmp),
         cmocka_unit_test(test_one_worker_changes_nothing),
         cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

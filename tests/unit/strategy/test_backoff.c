@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -109,16 +110,25 @@ static void random_is_below_its_maximum(void **state)
     assert_true(most > 35.0 && least < 5.0);
 }
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Above fifty microseconds the thread sleeps. */
 static void long_waits_are_kept(void **state)
 {
     (void)state;
+    uint64_t begin_ns = cpu_ns();
     drove_backoff b = make("linear?first_us=1&step_us=2000&max_us=5000", 0);
     drove__backoff_begin(&b);
     (void)wait_us(&b);
     assert_true(wait_us(&b) >= 2000.0);
     assert_true(wait_us(&b) >= 4000.0);
     assert_true(wait_us(&b) >= 5000.0);
+    assert_true(cpu_ns() - begin_ns < 1000000); /* of 11 ms */
 }
 
 static void workers_draw_different_numbers(void **state)
