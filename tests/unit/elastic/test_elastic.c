@@ -346,6 +346,34 @@ static void distance_is_measured(void **state)
     rig_fini(&r);
 }
 
+/* ---- a rule that looks ahead ---- */
+
+/* Nesterov's velocity is the centre's, and travels with the parameters: by hand, with g = 1. */
+static void the_velocity_travels(void **state)
+{
+    (void)state;
+    static const float theta[] = {-0.5f, -1.25f, -2.125f, -3.0625f};
+    static const float velocity[] = {-0.5f, -0.75f, -0.875f, -0.9375f};
+    static const unsigned order[] = {0, 1, 1, 0};
+    static const drove_sync_ops *const ops[] = {&drove__sync_psgd_async, &drove__sync_psgd_hogwild};
+    for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
+        rig r;
+        rig_options o = options(ops[k], ops[k]->name, 2);
+        float g[N];
+        for (unsigned j = 0; j < N; j++) g[j] = 1.0f;
+        o.rule = "nesterov:0.5";
+        rig_init(&r, o);
+        assert_int_equal(r.sync->n_vector, 2 * N);
+        for (unsigned t = 0; t < DROVE_COUNT(order); t++) {
+            assert_int_equal(take_step(&r, order[t], g, 0.5f, NULL, NULL), DROVE_OK);
+            const float *w = r.sync->ops->replica(r.sync, order[t]);
+            for (unsigned j = 0; j < N; j++)
+                assert_true(w[j] == theta[t] && w[N + j] == velocity[t]);
+        }
+        rig_fini(&r);
+    }
+}
+
 /* ---- going on from a saved state ---- */
 
 static void save(rig *r, const char *path)
@@ -371,6 +399,37 @@ static drove_status load(rig *r, uint64_t published, const char *path)
     drove__free(theta);
     drove__safetensors_fini(&st);
     return status;
+}
+
+/* What each worker knew of the centre goes on, too: version and staleness by hand. */
+static void staleness_goes_on(void **state)
+{
+    (void)state;
+    static const unsigned order[] = {0, 0, 1, 2, 2, 2, 0, 1, 1, 2, 0, 2};
+    static const drove_sync_ops *const ops[] = {&drove__sync_easgd_async, &drove__sync_psgd_async};
+    for (size_t k = 0; k < DROVE_COUNT(ops) * DROVE_COUNT(order); k++) {
+        rig r;
+        const rig_options o = options(ops[k % 2], ops[k % 2]->name, 3);
+        uint64_t last[3] = {0};
+        float g[N] = {0};
+        rig_init(&r, o);
+        for (unsigned t = 0; t < DROVE_COUNT(order); t++) {
+            drove_view view;
+            drove_publish_info info;
+            unsigned i = order[t];
+            if (t == k / 2) {
+                save(&r, "elastic.safetensors");
+                rig_fini(&r);
+                rig_init(&r, o);
+                assert_int_equal(load(&r, t, "elastic.safetensors"), DROVE_OK);
+            }
+            assert_int_equal(take_step(&r, i, g, 0.1f, &view, &info), DROVE_OK);
+            assert_int_equal(view.version, last[i]);
+            assert_int_equal(info.staleness, t - last[i]);
+            last[i] = t + 1;
+        }
+        rig_fini(&r);
+    }
 }
 
 static void run_steps(rig *r, unsigned first, unsigned steps)
@@ -644,6 +703,8 @@ int main(void)
         cmocka_unit_test(other_refusals),
         cmocka_unit_test(staleness_is_what_others_brought),
         cmocka_unit_test(distance_is_measured),
+        cmocka_unit_test(the_velocity_travels),
+        cmocka_unit_test(staleness_goes_on),
         cmocka_unit_test(a_resumed_run_has_the_same_bits),
         cmocka_unit_test(fewer_bits_stay_near),
         cmocka_unit_test(replicas_in_fewer_bits_are_equal),

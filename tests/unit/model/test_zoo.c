@@ -126,9 +126,15 @@ static void keys_change_what_they_say(void **state)
     assert_false(m->is_random);
     assert_int_equal(find(m, "fc7")->n_out, 64);
     drove__model_destroy(m);
-    m = make("alexnet-cifar?dropout=0.25", 32, 3, 10);
-    assert_true(find(m, "drop6")->opt.ratio == 0.25f);
-    drove__model_destroy(m);
+    static const char *const dropping[] = {"alexnet-cifar", "alexnet-cifar?dropout=0.25",
+                                           "vgg16?units=64", "vgg19?units=64&dropout=0.25"};
+    for (size_t i = 0; i < 4; i++) {
+        const float ratio = i % 2 == 0 ? 0.5f : 0.25f;
+        m = make(dropping[i], 32, 3, 10);
+        assert_true(find(m, "drop6")->opt.ratio == ratio && find(m, "drop7")->opt.ratio == ratio);
+        assert_true(m->is_random);
+        drove__model_destroy(m);
+    }
     m = make("googlenet?auxiliary=0", 96, 3, 10);
     assert_int_equal(m->n_heads, 1);
     drove__model_destroy(m);
