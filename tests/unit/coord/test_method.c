@@ -1,4 +1,5 @@
 /* What the specs of hogbatch and adaptive say, and how the step size follows the batch. */
+#include "coord/groups.h"
 #include "coord/method.h"
 
 #include <math.h>
@@ -62,9 +63,36 @@ static void test_words(void **state)
         if (parse(wrong[i], &m) != DROVE_E_ARG) fail_msg("%s was taken", wrong[i]);
 }
 
+/* Devices are measured, unless their bounds are given or batches are equal. */
+static void test_probe(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        bool is_device;
+        uint64_t least, most;
+        bool wants;
+    } cases[] = {
+        {"adaptive", true, 0, 0, true},          {"adaptive", true, 1, 0, true},
+        {"adaptive", true, 0, 8, true},          {"adaptive", true, 1, 8, false},
+        {"adaptive", false, 0, 0, false},        {"adaptive", false, 1, 8, false},
+        {"hogbatch", true, 0, 0, false},         {"hogbatch:mixed", true, 0, 0, true},
+        {"adaptive?alpha=1", true, 0, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        drove_spec spec;
+        const drove_source_worker w = {.is_device = cases[i].is_device,
+                                       .least = cases[i].least,
+                                       .most = cases[i].most};
+        assert_int_equal(drove__spec_parse(cases[i].spec, &spec), DROVE_OK);
+        if (drove__groups_want_probe(&spec, &w) != cases[i].wants) fail_msg("case %zu", i);
+        drove__spec_fini(&spec);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_step_size),
-                                       cmocka_unit_test(test_words)};
+                                       cmocka_unit_test(test_words), cmocka_unit_test(test_probe)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

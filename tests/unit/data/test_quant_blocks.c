@@ -362,6 +362,11 @@ static void test_opening(void **state)
     }
     assert_int_equal(drove__blocks_open("quant:q?precision=D8", &b), DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "q: expected D8 (?precision), found D16"));
+    convert_spec("libsvm:sets.svm", "quant:q?precision=D8i8");
+    assert_int_equal(drove__blocks_open("quant:q?precision=D8i16", &b), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "q: expected D8i16 (?precision), found D8i8"));
+    assert_int_equal(drove__blocks_open("quant:q?precision=D16i8", &b), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "q: expected D16i8 (?precision), found D8i8"));
     assert_int_equal(drove__blocks_open("quant:q?scale=unit", &b), DROVE_E_ARG);
     assert_int_equal(drove__blocks_open("quant:q?range=1", &b), DROVE_E_ARG);
     assert_null(b);

@@ -198,6 +198,57 @@ static void numbers_are_checked(void **state)
     free(y);
 }
 
+typedef struct bad_target {
+    float weight, value; /* a good one is 1 */
+    int32_t class;       /* of 2 */
+    uint32_t label[2];   /* of 9, ascending */
+} bad_target;
+
+/* One row's target or weight is bad: that row is refused, and no other. */
+static void targets_are_checked(void **state)
+{
+    (void)state;
+    enum { N = 9, BAD = 4 };
+    static const float inf = (float)HUGE_VAL;
+    static const drove_y_kind kinds[] = {DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS};
+    const bad_target good = {1, 1, 1, {1, 8}};
+    const bad_target bad[] = {{-1, 1, 1, {1, 2}},       {inf, 1, 1, {1, 2}},
+                              {nanf(""), 1, 1, {1, 2}}, {1, nanf(""), -1, {2, 1}},
+                              {1, -inf, 2, {1, 9}},     {1, inf, 2, {1, 1}}};
+    for (size_t k = 0; k < 3 * sizeof bad / sizeof *bad; k++) {
+        float x[N], weight[N], value[2 * N];
+        int32_t class[N];
+        uint64_t start[N + 1] = {0};
+        uint32_t label[2 * N];
+        drove_storage s = {.n_rows = N,
+                           .n_features = 1,
+                           .x_kind = DROVE_X_F32,
+                           .x_f32 = x,
+                           .y_kind = kinds[k % 3],
+                           .n_classes = kinds[k % 3] == DROVE_Y_CLASS ? 2 : 9,
+                           .n_values = 2,
+                           .y_class = class,
+                           .y_value = value,
+                           .label_start = start,
+                           .label = label,
+                           .weight = weight};
+        const drove_blocks b = {.path = "f", .shape = &s};
+        for (size_t i = 0; i < N; i++) {
+            const bad_target *of = i == BAD ? &bad[k / 3] : &good;
+            x[i] = 1, weight[i] = of->weight, class[i] = of->class;
+            value[2 * i] = 1, value[2 * i + 1] = of->value;
+            label[2 * i] = of->label[0], label[2 * i + 1] = of->label[1];
+            start[i + 1] = 2 * i + 2;
+        }
+        for (size_t i = 0; i < N; i++) {
+            drove_place_in to = {.row = i};
+            drove_status status = drove__blocks_check_rows(&b, &s, i, 1, false, &to);
+            assert_int_equal(status, i == BAD ? DROVE_E_DATA : DROVE_OK);
+        }
+        assert_non_null(strstr(drove_error_text(), "row 5: its target or weight"));
+    }
+}
+
 /* The list of blocks, wherever it stands and however it is spaced; else nothing of it is taken. */
 static void lists_are_scanned(void **state)
 {
@@ -435,6 +486,19 @@ static void version_1_is_read(void **state)
     }
 }
 
+/* What is no file, and what is not there. */
+static void only_files_are_opened(void **state)
+{
+    (void)state;
+    drove_blocks *b;
+    assert_int_equal(drove__blocks_open("rows:absent.rows", &b), DROVE_E_FILE);
+    assert_non_null(strstr(drove_error_text(), "absent.rows: cannot be opened: No such file"));
+    assert_null(b);
+    assert_int_equal(drove__blocks_open("rows:/dev/null", &b), DROVE_E_IO);
+    assert_non_null(strstr(drove_error_text(), "/dev/null: expected a regular file"));
+    assert_null(b);
+}
+
 static void a_changed_file_is_no_longer_read(void **state)
 {
     (void)state;
@@ -467,6 +531,7 @@ int main(void)
         cmocka_unit_test(lists_are_scanned),     cmocka_unit_test(damage_is_found),
         cmocka_unit_test(blocks_are_named),      cmocka_unit_test(descriptions_are_not_trusted),
         cmocka_unit_test(version_1_is_read),     cmocka_unit_test(a_changed_file_is_no_longer_read),
+        cmocka_unit_test(only_files_are_opened), cmocka_unit_test(targets_are_checked),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
 }

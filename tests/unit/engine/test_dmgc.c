@@ -253,6 +253,7 @@ static void test_impossible_structs(void **state)
         assert_int_equal(drove_dmgc_explain(&bad[i], DROVE_DMGC_MODEL, line), DROVE_E_ARG);
     }
     assert_int_equal(drove_dmgc_explain(&good, DROVE_DMGC_CLASSES, line), DROVE_E_ARG);
+    assert_string_equal(drove_error_text(), "class of numbers: expected 0 to 4, found 5");
     assert_int_equal(drove_dmgc_print(&good, text), DROVE_OK);
 }
 

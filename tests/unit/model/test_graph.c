@@ -75,6 +75,22 @@ static void a_chain_of_dense_layers_is_one(void **state)
     drove__model_destroy(m);
 }
 
+/* A dropout of nothing needs no random numbers. */
+static void dropout_is_random_if_it_drops(void **state)
+{
+    (void)state;
+    for (int drops = 0; drops < 2; drops++) {
+        drove_graph g;
+        drove__graph_init(&g, "drops");
+        add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 5;
+        add(&g, &drove__layer_dropout, "d", NULL)->opt.ratio = drops ? 0.5f : 0.0f;
+        add(&g, &drove__layer_dense, "b", NULL);
+        drove_model *m = build(&g, &vectors);
+        assert_int_equal(m->is_random, drops);
+        drove__model_destroy(m);
+    }
+}
+
 /* Given backwards; the order of those that are free stays as given. */
 static void layers_are_put_in_order(void **state)
 {
@@ -437,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_of_dense_layers_is_one),
+        cmocka_unit_test(dropout_is_random_if_it_drops),
         cmocka_unit_test(layers_are_put_in_order),
         cmocka_unit_test(a_graph_in_order_stays_as_it_is),
         cmocka_unit_test(activations_are_merged_where_nobody_sees_it),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,6 +311,35 @@ static void ways_of_caffe_are_understood(void **state)
     drove__graph_fini(&g);
 }
 
+/* Words and numbers of Caffe's enumerations. */
+static void words_of_pooling_are_understood(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *param;
+        const drove_layer_ops *ops;
+        bool rounds_up;
+    } rows[] = {
+        {"", &drove__layer_max_pool, true},
+        {"pool: MAX round_mode: CEIL", &drove__layer_max_pool, true},
+        {"pool: AVE round_mode: FLOOR", &drove__layer_average_pool, false},
+        {"pool: 0 round_mode: 0", &drove__layer_max_pool, true},
+        {"pool: 1 round_mode: 1", &drove__layer_average_pool, false},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
+        char text[400];
+        drove_graph g;
+        snprintf(text, sizeof text,
+                 INPUT "layer { name: \"p\" type: \"Pooling\" bottom: \"data\" top: \"p\" "
+                       "pooling_param { kernel_size: 2 %s } }\n",
+                 rows[i].param);
+        read_graph(drove__graph_read_prototxt, text, &g);
+        assert_true(g.node[0].ops == rows[i].ops);
+        assert_int_equal(g.node[0].opt.rounds_up, rows[i].rounds_up);
+        drove__graph_fini(&g);
+    }
+}
+
 #define LAYER(rest) INPUT "layer {\n name: \"x\"\n bottom: \"data\" top: \"x\"\n " rest "\n}\n"
 
 static void mistakes_in_prototxt_are_found(void **state)
@@ -343,6 +373,10 @@ static void mistakes_in_prototxt_are_found(void **state)
          "f:5: norm_region: expected ACROSS_CHANNELS, found \"WITHIN_CHANNEL\""},
         {LAYER("type: \"Pooling\" pooling_param { pool: STOCHASTIC kernel_size: 2 }"),
          "f:2: layer \"x\": pool: expected MAX or AVE, found \"STOCHASTIC\""},
+        {LAYER("type: \"Pooling\" pooling_param { round_mode: UP kernel_size: 2 }"),
+         "f:2: layer \"x\": round_mode: expected CEIL or FLOOR, found \"UP\""},
+        {LAYER("type: \"Pooling\" pooling_param { pool: MAX }"),
+         "f:2: layer \"x\": expected kernel_size or global_pooling"},
         {LAYER("type: \"Eltwise\" eltwise_param { operation: PROD }"),
          "f:5: operation: expected SUM, found \"PROD\""},
         {LAYER("type: \"Concat\" concat_param { axis: 2 }"), "f:5: axis: expected 1, found \"2\""},
@@ -392,6 +426,7 @@ int main(void)
         cmocka_unit_test(the_imported_lenet_is_the_built_in_one),
         cmocka_unit_test(the_imported_alexnet_is_the_built_in_one),
         cmocka_unit_test(ways_of_caffe_are_understood),
+        cmocka_unit_test(words_of_pooling_are_understood),
         cmocka_unit_test(mistakes_in_prototxt_are_found),
         cmocka_unit_test(messages_are_not_read_without_end),
     };

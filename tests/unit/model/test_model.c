@@ -233,20 +233,43 @@ static void a_pass_that_is_too_large_is_refused(void **state)
     drove__model_destroy(m);
 }
 
-static void a_model_is_described(void **state)
+/* free() it. */
+static char *describe(const drove_model *m)
 {
-    (void)state;
-    drove_model *m = make("mlp:128,128,128", "", &digits);
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
     assert_int_equal(drove__model_print(m, stream), DROVE_OK);
     fclose(stream);
+    return text;
+}
+
+static void a_model_is_described(void **state)
+{
+    (void)state;
+    drove_model *m = make("mlp:128,128,128", "", &digits);
+    char *text = describe(m);
     assert_non_null(strstr(text, "134794 parameters"));
     assert_non_null(strstr(text, "134400 multiply-adds")); /* 784*128 + 2*128*128 + 128*10 */
     assert_non_null(strstr(text, "100480"));
     assert_non_null(strstr(text, "relu"));
+    assert_null(strstr(text, "head ")); /* there is one only */
+    free(text);
+    drove__model_destroy(m);
+}
+
+static void every_head_is_described(void **state)
+{
+    (void)state;
+    const drove_model_io images = {.n_features = 3 * 96 * 96,
+                                   .n_classes = 10,
+                                   .image = {3, 96, 96}};
+    drove_model *m = make("googlenet", "", &images);
+    char *text = describe(m);
+    assert_non_null(strstr(text, "head loss1/classifier, weight 0.3, in training only\n"));
+    assert_non_null(strstr(text, "head loss2/classifier, weight 0.3, in training only\n"));
+    assert_non_null(strstr(text, "head loss3/classifier, weight 1, the main one\n"));
     free(text);
     drove__model_destroy(m);
 }
@@ -262,6 +285,7 @@ int main(void)
         cmocka_unit_test(linear_models_start_at_zero),
         cmocka_unit_test(a_pass_that_is_too_large_is_refused),
         cmocka_unit_test(a_model_is_described),
+        cmocka_unit_test(every_head_is_described),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
