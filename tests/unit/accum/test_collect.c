@@ -118,6 +118,41 @@ static void every_device_gets_the_mean(void **state)
     }
 }
 
+/* Devices come one after the other, from the last to the first.  Differences by hand, in means: the
+ * largest one and the largest part of the tree's mean may be different elements'. */
+static void differences_from_the_tree_are_measured(void **state)
+{
+    (void)state;
+    static const float value[][4] = {
+        {1.0f, 2.0f, 3.0f, 4.0f},
+        {16777216.0f, 2.0f, 0.0f, 0.0f},
+        /* (2^24 + 1) + (1 + 1) = 2^24 + 2, but ((1 + 1) + 1) + 2^24 = 2^24 + 4 */
+        {16777216.0f, 1.0f, 1.0f, 1.0f},
+        /* (1 - 2^25) + (2^25 + 3) = -2^25 + 2^25 + 4, but ((3 + 2^25) - 2^25) + 1 = 5 */
+        {1.0f, -33554432.0f, 33554432.0f, 3.0f},
+    };
+    rig r;
+    drove_accum_facts facts;
+    open_rig(&r, 4, DROVE_ACCUM_FIRST_COME, NULL);
+    for (unsigned d = 4; d-- > 0;) {
+        for (size_t i = 0; i < N; i++) r.gradient[d][i] = value[i % 4][d];
+        for (unsigned p = N_PARTS; p-- > 0;)
+            (void)drove__collect_arrive(r.c, d, p, r.gradient[d], 1.0f, false);
+    }
+    for (unsigned d = 0; d < 4; d++) {
+        float *mean, eta;
+        drove_collect_times times;
+        assert_true(drove__collect_finish(r.c, d, &mean, &eta, &times));
+        assert_true(mean[1] == 4194304.5f && mean[2] == 4194305.0f && mean[3] == 1.25f);
+    }
+    drove__collect_facts(r.c, &facts);
+    assert_int_equal(facts.error.n_compared, 4096 + 64 + 512);
+    assert_int_equal(facts.error.n_different, (4096 + 64 + 512) / 2);
+    assert_true(facts.error.most == 0.5);      /* of 2^24 + 2 and 2^24 + 4 */
+    assert_true(facts.error.relative == 0.25); /* of 4 and 5 */
+    close_rig(&r);
+}
+
 /* A device that keeps its parameters is handed the mean part by part. */
 static void a_resident_device_gets_parts(void **state)
 {
@@ -191,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_device_gets_the_mean),
+        cmocka_unit_test(differences_from_the_tree_are_measured),
         cmocka_unit_test(a_resident_device_gets_parts),
         cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(a_stop_lets_go),

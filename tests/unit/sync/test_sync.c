@@ -110,6 +110,42 @@ static void averages_in_a_fixed_tree(void **state)
         }
 }
 
+/* ---- staleness ---- */
+
+static void step_by_ones(rig *r, unsigned worker, void *arg)
+{
+    float ones[64];
+    drove_status *status = arg;
+    for (unsigned i = 0; i < 64; i++) ones[i] = 1.0f;
+    status[worker] = take_step(r, worker, ones, 1.0f, NULL, NULL);
+}
+
+/* Of fresh views: a schedule by staleness gives the step that `mutex` makes at staleness 0. */
+static void a_mean_is_not_stale(void **state)
+{
+    (void)state;
+    static const unsigned workers[] = {1, 2, 4, 8}; /* the mean of equal numbers is exact */
+    const rig_options one = {.variant = "mutex", .schedule = "mindthestep?mean=3", .n_workers = 1};
+    drove_status status[MOST_WORKERS];
+    rig m, r;
+    rig_init(&m, one);
+    run_workers(&m, step_by_ones, status);
+    const float expected = m.sync->ops->peek(m.sync).theta[0];
+    assert_true(expected < -1.01f); /* above the mean factor, which is 1 */
+    for (size_t k = 0; k < DROVE_COUNT(workers); k++) {
+        rig_options o = one;
+        o.variant = "sync";
+        o.n_workers = workers[k];
+        rig_init(&r, o);
+        run_workers(&r, step_by_ones, status);
+        for (unsigned w = 0; w < workers[k]; w++) assert_int_equal(status[w], DROVE_OK);
+        for (unsigned i = 0; i < 64; i++)
+            assert_true(r.sync->ops->peek(r.sync).theta[i] == expected);
+        rig_fini(&r);
+    }
+    rig_fini(&m);
+}
+
 /* ---- stopping ---- */
 
 typedef struct stop_case {
@@ -196,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(averages_in_a_fixed_tree),
+        cmocka_unit_test(a_mean_is_not_stale),
         cmocka_unit_test(stop_wakes_everybody),
         cmocka_unit_test(waiting_is_measured),
     };
