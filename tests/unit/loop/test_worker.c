@@ -10,11 +10,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-enum { ROWS = 103, BATCH = 8, PER_EPOCH = 13, MOST_NOTES = 128, N_PARAMS = 4 };
+enum { ROWS = 103, BATCH = 8, PER_EPOCH = 13, MOST_NOTES = 128, N_PARAMS = 4, N_LAYERS = 3 };
 
 /* ---- what is noted ---- */
 
@@ -28,7 +29,10 @@ static drove_status begin(drove_engine *e, const drove_work *work)
     const drove_batch *batch = work->batch;
     for (size_t i = 0; i < batch->n_rows && e->n_rows < MOST_NOTES; i++)
         e->row[e->n_rows++] = batch->row[i];
-    if (work->grad != NULL) memset(work->grad->value, 0, N_PARAMS * sizeof(float));
+    if (work->grad == NULL) return DROVE_OK;
+    memset(work->grad->value, 0, N_PARAMS * sizeof(float));
+    for (size_t layer = N_LAYERS; work->grad->after_layer != NULL && layer-- > 0;)
+        work->grad->after_layer(work->grad->context, layer);
     return DROVE_OK;
 }
 
@@ -169,6 +173,15 @@ static void close_rig(rig *r)
     drove__optim_destroy(r->optim);
 }
 
+/* Layers 0 and 2 have parameters, and layer 1 none. */
+static void slice(rig *r)
+{
+    static drove_span slices[] = {{0, 1}, {1, 3}};
+    static size_t of_layer[N_LAYERS] = {0, DROVE_NO_PART, 1}, layer[] = {0, 2};
+    r->sync.ops = &slicing_strategy;
+    r->loop.slices = (drove_slices){.n = 2, .slice = slices, .of_layer = of_layer, .layer = layer};
+}
+
 /* lr 0.5^epochs of the examples before batch `number`: 12 batches of 8 and one of 7 an epoch. */
 static double expected_eta(unsigned number)
 {
@@ -221,7 +234,7 @@ static void sliced_gradients_are_left_alone(void **state)
     for (unsigned sliced = 0; sliced < 2; sliced++) {
         rig r;
         open_decaying(&r, &drove__source_claimed, 1, 0, 0.5);
-        if (sliced == 1) r.sync.ops = &slicing_strategy;
+        if (sliced == 1) slice(&r);
         for (unsigned i = 0; i < N_PARAMS; i++) r.noted.theta[i] = 2.0f + (float)i;
         r.source.ops->open(&r.source, 1, UINT64_MAX);
         assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
@@ -230,6 +243,40 @@ static void sliced_gradients_are_left_alone(void **state)
             assert_true(r.noted.value[i] == (sliced == 1 ? 0.0f : 1.0f + 0.5f * (float)i));
         close_rig(&r);
     }
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    while ((text = strstr(text, word)) != NULL) n++, text += strlen(word);
+    return n;
+}
+
+/* The time line of five batches: each slice's backward by its name, all else without one. */
+static void spans_have_their_slices(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"lower", "upper"};
+    static char text[100000];
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    slice(&r);
+    assert_int_equal(drove__spans_create(1, &r.loop.spans), DROVE_OK);
+    drove__spans_name(r.loop.spans, 0, "worker");
+    r.source.ops->open(&r.source, 5, UINT64_MAX);
+    assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+    assert_int_equal(drove__spans_write(r.loop.spans, "spans.json", names, 2), DROVE_OK);
+    FILE *file = fopen("spans.json", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(count(text, "\"name\": \"backward upper\""), 5);
+    assert_int_equal(count(text, "\"name\": \"backward lower\""), 5);
+    assert_int_equal(count(text, "upper"), 5);
+    assert_int_equal(count(text, "lower"), 5);
+    assert_int_equal(count(text, " part "), 0);
+    drove__spans_destroy(r.loop.spans);
+    close_rig(&r);
 }
 
 /* Seven batches, of which three steps are dropped: everything that a run reports of a worker. */
@@ -293,6 +340,7 @@ int main(void)
         cmocka_unit_test(each_batch_has_the_step_size_of_its_place),
         cmocka_unit_test(a_round_has_the_step_size_of_its_first),
         cmocka_unit_test(sliced_gradients_are_left_alone),
+        cmocka_unit_test(spans_have_their_slices),
         cmocka_unit_test(what_was_done_is_counted),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
     };
