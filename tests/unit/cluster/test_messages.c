@@ -96,6 +96,59 @@ static void exchanges_go_on_without_a_progress_thread(void **state)
     all_kinds(false, 40000);
 }
 
+/* ---- times ---- */
+
+enum { N_TIMED = 1 << 20, MOST_TRIES = 20 };
+
+typedef struct timed {
+    ranks r;
+    float *in[2], *out[2];
+    uint64_t took_ns[2];
+    drove_exchange_info info[2];
+} timed;
+
+static void reduce_timed(void *context, unsigned worker)
+{
+    timed *c = context;
+    const drove_exchange x = {
+        .kind = DROVE_ALL_REDUCE, .in = c->in[worker], .out = c->out[worker], .n = N_TIMED};
+    c->info[worker] = (drove_exchange_info){0};
+    uint64_t begin_ns = drove__now_ns();
+    keep(&c->r, worker, drove__exchange(c->r.t[worker], worker, &x, &c->info[worker]));
+    c->took_ns[worker] = drove__now_ns() - begin_ns;
+}
+
+/* Without a progress thread additions are made in finish: work and waiting are together all the
+ * time from start to finish, but for what the machine takes away between two looks at the clock. */
+static void work_and_waiting_are_all_the_time(void **state)
+{
+    (void)state;
+    static timed c;
+    bool is_all = false;
+    open_ranks(&c.r, 2, false, 60, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        c.in[i] = drove__alloc(N_TIMED, sizeof(float));
+        c.out[i] = drove__alloc(N_TIMED, sizeof(float));
+    }
+    for (unsigned try = 0; try < MOST_TRIES && !is_all; try++) {
+        is_all = true;
+        crowd_run(2, reduce_timed, &c);
+        for (unsigned i = 0; i < 2; i++) {
+            const drove_exchange_info *info = &c.info[i];
+            assert_int_equal(c.r.status[i], DROVE_OK);
+            assert_true(info->work_ns > 0 && info->work_ns <= c.took_ns[i]);
+            assert_true(info->wait_ns + info->work_ns <= c.took_ns[i]);
+            is_all &= 100 * (info->wait_ns + info->work_ns) > 99 * c.took_ns[i];
+        }
+    }
+    assert_true(is_all);
+    for (unsigned i = 0; i < 2; i++) {
+        drove__free(c.in[i]);
+        drove__free(c.out[i]);
+    }
+    close_ranks(&c.r);
+}
+
 /* ---- codes ---- */
 
 enum { N_CODED = 20011, N_TIMES_CODED = 3 };
@@ -431,6 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_give_the_tree),
         cmocka_unit_test(exchanges_go_on_without_a_progress_thread),
+        cmocka_unit_test(work_and_waiting_are_all_the_time),
         cmocka_unit_test(codes_give_what_the_codec_says),
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
         cmocka_unit_test(rpcs_to_an_open_centre_are_served_at_once),

@@ -4,6 +4,7 @@
 #include "cluster/transport.h"
 #include "cluster/tree.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "crowd.h"
 
@@ -249,6 +250,83 @@ static void rpcs_to_an_exclusive_centre_are_served_one_by_one(void **state)
     }
 }
 
+/* ---- what an exchange reports ---- */
+
+enum { ADDED = 1 << 20 }; /* there before; numbers are added to it */
+
+typedef struct report_case {
+    drove_exchange_kind kind;
+    bool sends[2]; /* workers 0 and 1 */
+} report_case;
+
+/* Of two workers, with worker 0 as the root; a send meets a receive. */
+static const report_case reports[] = {
+    {DROVE_ALL_REDUCE, {true, true}}, {DROVE_REDUCE, {false, true}},
+    {DROVE_BROADCAST, {true, false}}, {DROVE_BARRIER, {false, false}},
+    {DROVE_SEND, {true, false}},      {DROVE_RPC, {true, true}},
+};
+
+typedef struct reporting {
+    table b;
+    const report_case *how;
+} reporting;
+
+static void serve_slowly(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    (void)context, (void)worker, (void)message, (void)n, (void)number;
+    const uint64_t until_ns = drove__now_ns() + 1000000;
+    while (drove__now_ns() < until_ns) {}
+}
+
+static void report(void *context, unsigned w)
+{
+    reporting *r = context;
+    table *b = &r->b;
+    const bool receives = r->how->kind == DROVE_SEND && w == 1;
+    const drove_exchange x = {.kind = receives ? DROVE_RECEIVE : r->how->kind,
+                              .peer = r->how->kind == DROVE_SEND ? 1 - w : 0,
+                              .in = b->in[w],
+                              .out = b->out[w],
+                              .n = r->how->kind == DROVE_BARRIER ? 0 : b->n};
+    drove_exchange_info info = {.wait_ns = ADDED,
+                                .work_ns = ADDED,
+                                .centre_ns = ADDED,
+                                .transit_ns = ADDED,
+                                .bytes = ADDED,
+                                .messages = ADDED};
+    const unsigned n_times = 3, sent = r->how->sends[w] ? n_times : 0;
+    const uint64_t begin_ns = drove__now_ns();
+    for (unsigned i = 0; i < n_times; i++)
+        b->wrong[w] += drove__exchange(b->t, w, &x, &info) != DROVE_OK;
+    const uint64_t took_ns = drove__now_ns() - begin_ns;
+    const uint64_t served_ns = r->how->kind == DROVE_RPC ? n_times * UINT64_C(1000000) : 0;
+    b->wrong[w] += info.messages != ADDED + sent;
+    b->wrong[w] += info.bytes != ADDED + sent * b->n * sizeof(float);
+    b->wrong[w] += info.wait_ns < ADDED || info.work_ns < ADDED + served_ns;
+    b->wrong[w] += info.wait_ns + info.work_ns - 2 * ADDED > took_ns;
+    b->wrong[w] += info.centre_ns < ADDED + served_ns;
+    b->wrong[w] += info.centre_ns - ADDED > (served_ns > 0 ? took_ns : 0);
+    b->wrong[w] += info.transit_ns != ADDED; /* nothing is under way in shared memory */
+}
+
+/* Several exchanges into one report: messages and bytes of who sends, times within those taken. */
+static void reports_are_added(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(reports); k++) {
+        reporting r = {.how = &reports[k]};
+        open_table(&r.b, 2, 1000);
+        const drove_centre centre = {.vector = r.b.sum,
+                                     .serve = serve_slowly,
+                                     .is_exclusive = true};
+        assert_int_equal(r.b.t->ops->host(r.b.t, &centre, 1000), DROVE_OK);
+        crowd_run(2, report, &r);
+        for (unsigned w = 0; w < 2; w++)
+            if (r.b.wrong[w] != 0) fail_msg("kind %d, worker %u", (int)reports[k].kind, w);
+        close_table(&r.b);
+    }
+}
+
 /* ---- faults ---- */
 
 static void exchange_but_the_last(void *context, unsigned w)
@@ -438,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it),
         cmocka_unit_test(a_message_goes_round_a_ring),
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
+        cmocka_unit_test(reports_are_added),
         cmocka_unit_test(a_silent_worker_is_named),
         cmocka_unit_test(messages_to_and_from_a_worker_that_left_fail),
         cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),

@@ -342,6 +342,29 @@ static void the_end_is_fitted_to_the_speeds(void **state)
     hand_destroy(h);
 }
 
+/* C has not reported yet, so nobody waits for its 100.  A does 500 examples/s and should be done
+ * with its second 20, B does 2000.  200 are left: B's part is 2000 x 200 / 2500 = 160. */
+static void a_worker_of_unknown_speed_does_not_count(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[] = {a_worker("A", 10, 20, 20), a_worker("B", 10, 200, 200),
+                                    a_worker("C", 10, 100, 100)};
+    drove_coord_options opt = two(workers);
+    opt.fit_tail = true;
+    opt.n_rows = 10000;
+    opt.n_workers = 3;
+    hand *h = hand_create(&opt);
+    hand_open(h, 20 + 200 + 100 + 20 + 200);
+    hand_done(h, 0, 1, 40000000);
+    assert_int_equal(given(h, 0)->range.n, 20);
+    hand_done(h, 1, 1, 60000000);
+    assert_int_equal(given(h, 1)->range.n, 160);
+    for (unsigned w = 0; h->n_parked == 0; w = (w + 1) % 3)
+        if (h->n_given[w] > 0) hand_done(h, w, 1, 1000000);
+    hand_check_all_done(h, 540);
+    hand_destroy(h);
+}
+
 /* B withdraws, so A alone does what is left; in the next stretch B is back.  When A is lost while B
  * is away, nobody is left to do its part. */
 static void who_withdraws_is_back_in_the_next_stretch(void **state)
@@ -532,6 +555,7 @@ int main(void)
         cmocka_unit_test(an_idle_worker_takes_what_comes_back),
         cmocka_unit_test(without_a_worker_the_stretch_is_deserted),
         cmocka_unit_test(the_end_is_fitted_to_the_speeds),
+        cmocka_unit_test(a_worker_of_unknown_speed_does_not_count),
         cmocka_unit_test(who_withdraws_is_back_in_the_next_stretch),
         cmocka_unit_test(the_least_size_follows_utilisation),
         cmocka_unit_test(batch_history_is_bounded),
