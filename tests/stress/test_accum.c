@@ -6,6 +6,7 @@
 #include "support/strategies.h"
 
 #include "accum/accum.h"
+#include "base/clock.h"
 #include "base/rng.h"
 
 #include <stdlib.h>
@@ -59,6 +60,16 @@ static void shuffle(unsigned *order, unsigned n, drove_rng *rng)
     }
 }
 
+/* Brings a part; the additions that it reports are made meanwhile, and none at the end alone. */
+static void bring(rig *r, field *f, unsigned worker, const drove_span *p, float *g)
+{
+    const bool at_end = r->spec.n_args > 0 && strcmp(r->spec.arg[0], "at-end") == 0;
+    const uint64_t begin_ns = drove__now_ns();
+    const uint64_t added_ns =
+        r->sync->ops->layer_ready(r->sync, worker, p->offset, p->length, g, eta_of(f, worker));
+    if (added_ns > (at_end ? 0 : drove__now_ns() - begin_ns)) atomic_fetch_add(&f->n_wrong, 1);
+}
+
 static drove_status one_step(rig *r, field *f, unsigned worker, unsigned step, drove_rng *rng)
 {
     drove_sync *s = r->sync;
@@ -73,11 +84,17 @@ static drove_status one_step(rig *r, field *f, unsigned worker, unsigned step, d
         for (size_t i = p->offset; i < p->offset + p->length; i++) g[i] = value_at(i, worker, step);
         if (f->delays && drove__rng_below(rng, 4) == 0)
             rest_us((unsigned)drove__rng_below(rng, 200));
-        (void)s->ops->layer_ready(s, worker, p->offset, p->length, g, eta_of(f, worker));
+        bring(r, f, worker, p, g);
     }
     s->ops->release(s, worker);
     const drove_step of = {.value = g, .eta = eta_of(f, worker) * (float)s->n_workers};
-    return s->ops->publish(s, worker, &of, &info);
+    const uint64_t begin_ns = drove__now_ns();
+    DROVE_TRY(s->ops->publish(s, worker, &of, &info));
+    const uint64_t took_ns = drove__now_ns() - begin_ns;
+    if (info.wait_ns > took_ns || info.exchange_ns > took_ns || info.accumulate_ns > took_ns ||
+        info.update_ns > took_ns || info.broadcast_ns > took_ns)
+        atomic_fetch_add(&f->n_wrong, 1);
+    return DROVE_OK;
 }
 
 /* eta is 1, or the device's own, by layer_ready, and T times that by publish (tree takes that one):
