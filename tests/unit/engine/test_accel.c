@@ -498,6 +498,50 @@ static void other_shapes_and_sizes_are_refused(void **state)
     on_each(refusals_on);
 }
 
+/* Of sparse examples the touched rows of a wide first layer need most: an engine of as many
+ * examples as are said to fit can be made and used; one more cannot. */
+static void memory_of_sparse_data_is_counted(void **state)
+{
+    (void)state;
+    enum { LONGEST = 100, N_FEATURES = 1000000 };
+    drove_device *device = accel_devices[ACCEL_PLAIN];
+    if (device == NULL) skip();
+    uint64_t start[] = {0, LONGEST, LONGEST + 1};
+    uint32_t index[LONGEST + 1];
+    int32_t class[] = {0, 1};
+    for (uint32_t i = 0; i <= LONGEST; i++) index[i] = i * 9973 % N_FEATURES;
+    drove_storage s = {.n_rows = 2,
+                       .n_features = N_FEATURES,
+                       .x_kind = DROVE_X_CSR,
+                       .row_start = start,
+                       .index = index,
+                       .longest_row = LONGEST,
+                       .y_class = class,
+                       .n_classes = 2};
+    const drove_data data = {.storage = &s, .n_rows = 2};
+    const drove_model_io io = {.n_features = N_FEATURES, .n_classes = 2};
+    const uint64_t limit = device->facts.memory_bytes;
+    drovek_table kernels;
+    drove_engine *engine;
+    drove_engine_options opt = {
+        .kernels = &kernels, .data = &data, .max_rows = (size_t)1 << 40, .device = device};
+    drove_model *model;
+    assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
+    assert_int_equal(drove__model_create("mlp:256,8", "", "", &io, &model), DROVE_OK);
+    opt.model = model;
+    const size_t most = device->engine->most_rows(&opt);
+    assert_true(most > MAX_ROWS && most * LONGEST < N_FEATURES);
+    opt.max_rows = most + 1;
+    assert_int_equal(device->engine->create(&opt, &engine), DROVE_E_NOMEM);
+    accel_plain_elements = 0;
+    opt.max_rows = most;
+    assert_int_equal(device->engine->create(&opt, &engine), DROVE_OK);
+    assert_true(accel_plain_elements * sizeof(float) <= limit * 9 / 10);
+    assert_true(accel_plain_elements * sizeof(float) >= limit * 8 / 10); /* not far from it */
+    device->engine->destroy(engine);
+    drove__model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +555,7 @@ int main(void)
         cmocka_unit_test(loaded_examples_are_taken),
         cmocka_unit_test(a_wrong_order_is_refused),
         cmocka_unit_test(other_shapes_and_sizes_are_refused),
+        cmocka_unit_test(memory_of_sparse_data_is_counted),
     };
     if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
