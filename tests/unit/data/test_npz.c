@@ -2,6 +2,8 @@
  * meaning of bytes in all formats.  Broken archives: test_broken.c. */
 #include "support.h"
 
+#include "data/npy.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -128,12 +130,41 @@ static void test_bytes_alike(void **state)
     drove_data_destroy(d);
 }
 
+/* Version 1: a dictionary, then blanks and a newline up to the next multiple of 64, and no more. */
+static void test_header_is_aligned(void **state)
+{
+    (void)state;
+    char header[DROVE_NPY_HEADER_SIZE], dictionary[DROVE_NPY_HEADER_SIZE];
+    unsigned n_full = 0;
+    for (unsigned digits = 4; digits < 68; digits++) { /* of four sides */
+        size_t shape[4], used = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            shape[i] = 1;
+            for (unsigned k = 1; k < (digits + i) / 4; k++) shape[i] *= 10;
+        }
+        used = (size_t)snprintf(dictionary, sizeof dictionary,
+                                "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu, %zu, "
+                                "%zu), }",
+                                shape[0], shape[1], shape[2], shape[3]);
+        const size_t n = drove__npy_header("<f4", 4, shape, header);
+        assert_int_equal(n % 64, 0);
+        assert_in_range(n, 10 + used + 1, 10 + used + 64);
+        n_full += n == 10 + used + 1;
+        assert_memory_equal(header, "\223NUMPY\1\0", 8);
+        assert_int_equal((unsigned char)header[8] + 256 * (unsigned char)header[9], n - 10);
+        assert_memory_equal(header + 10, dictionary, used);
+        for (size_t i = 10 + used; i < n - 1; i++) assert_int_equal(header[i], ' ');
+        assert_int_equal(header[n - 1], '\n');
+    }
+    assert_int_equal(n_full, 1); /* no blank at all */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_channels_last), cmocka_unit_test(test_without_targets),
-        cmocka_unit_test(test_bytes_alike),
+        cmocka_unit_test(test_bytes_alike),   cmocka_unit_test(test_header_is_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char people[] = "age,sex,town,alive\n"
                              "31,man,Oslo,no\n"
@@ -254,6 +255,41 @@ static void test_by_name(void **state)
     expect_refusal("csv:plain.csv", "table:people.csv", DROVE_E_SHAPE, "no names", NULL);
 }
 
+static void convert(const char *from, const char *to)
+{
+    drove_data *d = open_data(from);
+    (void)unlink(strchr(to, ':') + 1);
+    assert_int_equal(drove_data_convert(d, to), DROVE_OK);
+    drove_data_destroy(d);
+}
+
+/* rows:FILE as test data: made from a table with the same columns, categories and fill values. */
+static void test_rows_of_a_table(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "age,sex,town,alive\n31,man,Oslo,no\n4,woman,Bonn,yes\n55,woman,Paris,yes\n",
+        "age,sex,place,alive\n31,man,Oslo,no\n4,woman,Bonn,yes\nNA,man,Rome,no\n",
+        "age,sex,town,alive\n31,man,Oslo,no\n4,woman,Bonn,yes\nNA,man,Rome,no\n20,man,Rome,no\n",
+    };
+    drove_data *train, *test;
+    write_text("people.csv", people);
+    convert("people.csv?label=alive", "rows:people.rows");
+    open_both("people.csv?label=alive", "rows:people.rows", 1, &train, &test);
+    expect_same(train, test);
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    for (size_t i = 0; i < 3; i++) {
+        write_text("others.csv", others[i]);
+        convert("others.csv?label=alive", "rows:others.rows");
+        expect_refusal("people.csv?label=alive", "rows:others.rows", DROVE_E_SHAPE, "others.rows",
+                       "columns, categories and fill values", NULL);
+    }
+    convert("synth:logistic?n=20&d=7", "rows:others.rows"); /* of no table */
+    expect_refusal("people.csv?label=alive", "rows:others.rows", DROVE_E_SHAPE,
+                   "expected rows of a table", NULL);
+}
+
 static void test_without_labels(void **state)
 {
     (void)state;
@@ -362,8 +398,9 @@ int main(void)
         cmocka_unit_test(test_none),           cmocka_unit_test(test_names_as_label),
         cmocka_unit_test(test_whole_numbers),  cmocka_unit_test(test_label_sets),
         cmocka_unit_test(test_values),         cmocka_unit_test(test_values_of_shards),
-        cmocka_unit_test(test_by_name),        cmocka_unit_test(test_without_labels),
-        cmocka_unit_test(test_schema_follows), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_wrong_keys),     cmocka_unit_test(test_real_tables)};
+        cmocka_unit_test(test_by_name),        cmocka_unit_test(test_rows_of_a_table),
+        cmocka_unit_test(test_without_labels), cmocka_unit_test(test_schema_follows),
+        cmocka_unit_test(test_paths),          cmocka_unit_test(test_wrong_keys),
+        cmocka_unit_test(test_real_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
