@@ -22,6 +22,7 @@ enum { WORKERS = 3, MOST_CHILDREN = 16 };
 /* What happens to the workers of a run while they train, and what the run says. */
 typedef struct scene {
     int signal, n_victims, is_done; /* to the last n_victims of them; 0: nothing happens */
+    int stops;                      /* the worker before them, for ever */
     int interrupts;                 /* the run instead */
     int ends_later;                 /* interrupt the run once the others have gone on for a while */
     uint64_t n_updates;             /* when the run had first said that it goes on; 0: not yet */
@@ -71,6 +72,7 @@ static void strike(void *context, const drove_progress *p)
     s->is_done = 1;
     if (s->interrupts) drove_train_interrupt(SIGTERM);
     int n = s->n_victims > 0 ? children_of(getpid(), child) : 0;
+    if (s->stops && n > s->n_victims) kill(child[n - s->n_victims - 1], SIGSTOP);
     for (int i = n - s->n_victims; i >= 0 && i < n; i++) kill(child[i], s->signal);
 }
 
@@ -238,6 +240,19 @@ static void ends_without_one(const char *strategy, int number)
     run_to(&opt, DROVE_FINISHED);
 }
 
+/* Who does not park while the run ends is ended, too. */
+static void test_a_run_ends_without_who_has_stopped(void **state)
+{
+    (void)state;
+    scene s = {.signal = SIGKILL, .n_victims = 1, .stops = 1};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run("sync");
+    drove_result *result;
+    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
+    assert_non_null(strstr(drove_error_text(), "cannot go on without it"));
+    no_child_is_left();
+}
+
 /* Has an earlier row the same functions?  Then only the long tests lose a worker of it as well. */
 static bool is_left_out(size_t row)
 {
@@ -386,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_one_is_killed),
         cmocka_unit_test(test_one_stops_and_is_ended),
         cmocka_unit_test(test_all_are_killed),
+        cmocka_unit_test(test_a_run_ends_without_who_has_stopped),
         cmocka_unit_test(test_epochs_end_without_one),
         cmocka_unit_test(test_children_end_with_their_parent),
         cmocka_unit_test(test_what_is_refused),
