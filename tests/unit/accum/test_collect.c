@@ -208,6 +208,19 @@ static void copies_are_counted(void **state)
     close_rig(&r);
 }
 
+static void no_device_is_refused(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, 1, DROVE_ACCUM_ONCE, NULL);
+    drove_collector *c = r.c;
+    const drove_collector_options opt = {
+        .part = parts, .n_parts = N_PARTS, .n = N, .kernels = &r.kernels};
+    assert_int_equal(drove__collector_create(&opt, &c), DROVE_E_ARG);
+    assert_null(c);
+    close_rig(&r);
+}
+
 static void a_stop_lets_go(void **state)
 {
     (void)state;
@@ -229,6 +242,7 @@ int main(void)
         cmocka_unit_test(differences_from_the_tree_are_measured),
         cmocka_unit_test(a_resident_device_gets_parts),
         cmocka_unit_test(copies_are_counted),
+        cmocka_unit_test(no_device_is_refused),
         cmocka_unit_test(a_stop_lets_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 /* tests/unit/data/test_synth.c - generated data: determinism, independence of the number of
- * rows, and statistics.
+ * rows, statistics, and images pixel by pixel.
  *
  * How hard synth:digits is, was measured apart (src/data/synth_digits.c); here a nearest-mean
  * classifier, which is linear, has to be better than chance and worse than the best linear
  * model.
  */
 #include "support.h"
+
+#include "base/rng.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -126,6 +128,75 @@ static void test_digits_are_learnable_but_not_trivial(void **state)
     drove_data_destroy(test);
 }
 
+/* ---- images ---- */
+
+enum { HEIGHT = 11, WIDTH = 7, CHANNELS = 3, BLOBS = 5, CLASSES = 3 };
+
+static double between(drove_rng *rng, double least, double most)
+{
+    return least + (most - least) * drove__rng_uniform(rng);
+}
+
+/* exp(-(d / r)^2), d being the least distance of place `i` of n from the centre, round the edge. */
+static double fade(double centre, double radius, size_t i, size_t n)
+{
+    double d = 1.0;
+    for (int lap = -1; lap <= 1; lap++)
+        d = fmin(d, fabs(((double)i + 0.5) / (double)n - centre + lap));
+    return exp(-d * d / (radius * radius));
+}
+
+/* A pixel of a class at its place in [CHANNELS][HEIGHT][WIDTH]. */
+static void draw_arrangement(uint64_t class, double picture[CHANNELS * HEIGHT * WIDTH])
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, 3, DROVE_RNG_SYNTH, UINT64_C(1) << 62 | class);
+    for (size_t p = 0; p < CHANNELS * HEIGHT * WIDTH; p++) picture[p] = 0.5;
+    for (size_t b = 0; b < BLOBS; b++) {
+        const double at_x = between(&rng, 0, 1), at_y = between(&rng, 0, 1);
+        const double radius = between(&rng, 0.08, 0.25);
+        double colour[CHANNELS];
+        for (size_t c = 0; c < CHANNELS; c++) colour[c] = between(&rng, -0.5, 0.5);
+        for (size_t p = 0; p < CHANNELS * HEIGHT * WIDTH; p++)
+            picture[p] += colour[p / WIDTH / HEIGHT] * fade(at_x, radius, p % WIDTH, WIDTH) *
+                          fade(at_y, radius, p / WIDTH % HEIGHT, HEIGHT);
+    }
+}
+
+/* Every pixel is computed again in double: blobs round the edges, shift, mirror, contrast and
+ * noise.  One more or less is rounding. */
+static void test_images_are_blobs(void **state)
+{
+    (void)state;
+    static double picture[CLASSES][CHANNELS * HEIGHT * WIDTH];
+    drove_data *d = open_data("synth:images?n=60&size=11x7&classes=3&seed=3");
+    const uint8_t *found = d->storage->x_u8;
+    for (uint64_t c = 0; c < CLASSES; c++) draw_arrangement(c, picture[c]);
+    for (size_t i = 0; i < 60; i++) {
+        drove_rng rng;
+        uint64_t bits = 0;
+        drove__rng_seed(&rng, 3, DROVE_RNG_SYNTH, i);
+        const size_t class = (size_t)drove__rng_below(&rng, CLASSES);
+        const size_t right = (size_t)drove__rng_below(&rng, WIDTH);
+        const size_t down = (size_t)drove__rng_below(&rng, HEIGHT);
+        const bool mirrored = drove__rng_below(&rng, 2) == 1;
+        const double contrast = between(&rng, 0.5, 1.0), noise = 0.25 * between(&rng, 0.2, 1.0);
+        assert_int_equal(d->storage->y_class[i], class);
+        for (size_t p = 0; p < CHANNELS * HEIGHT * WIDTH; p++) {
+            const size_t x = p % WIDTH, y = p / WIDTH % HEIGHT, c = p / WIDTH / HEIGHT;
+            if (x % 4 == 0) bits = drove__rng_u64(&rng);
+            const double grain = (double)(bits & 255) + (double)(bits >> 8 & 255) - 255.0;
+            const size_t row = (y + down) % HEIGHT;
+            const size_t column = ((mirrored ? WIDTH - 1 - x : x) + right) % WIDTH;
+            const double pixel = picture[class][(c * HEIGHT + row) * WIDTH + column];
+            const double value = 127.5 + 255.0 * contrast * (pixel - 0.5) + noise * grain;
+            assert_true(fabs((double)*found++ - fmin(fmax(value, 0.0), 255.0)) < 0.51);
+            bits >>= 16;
+        }
+    }
+    drove_data_destroy(d);
+}
+
 /* x uniform in [-1, 1]: mean 0, variance 1/3; P(+1 | x) is the logistic function of w x for some
  * w in [-1, 1]^d. */
 static void test_logistic_model(void **state)
@@ -209,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_parts_differ),
         cmocka_unit_test(test_digits_look_like_digits),
         cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
+        cmocka_unit_test(test_images_are_blobs),
         cmocka_unit_test(test_logistic_model),
         cmocka_unit_test(test_logistic_density),
         cmocka_unit_test(test_refusals),
