@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "loop/evaluation.h"
 #include "loop/sources.h"
+#include "loop/step.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -22,6 +23,7 @@ enum { ROWS = 103, BATCH = 8, PER_EPOCH = 13, MOST_NOTES = 128, N_PARAMS = 4, N_
 struct drove_engine {
     uint32_t row[MOST_NOTES]; /* of all batches, one after the other */
     size_t n_rows;
+    const drove_gradient *gradient; /* what a batch gives; NULL: 0 */
 };
 
 static drove_status begin(drove_engine *e, const drove_work *work)
@@ -31,6 +33,11 @@ static drove_status begin(drove_engine *e, const drove_work *work)
         e->row[e->n_rows++] = batch->row[i];
     if (work->grad == NULL) return DROVE_OK;
     memset(work->grad->value, 0, N_PARAMS * sizeof(float));
+    if (e->gradient != NULL) {
+        memcpy(work->grad->value, e->gradient->value, N_PARAMS * sizeof(float));
+        work->grad->span = e->gradient->span;
+        work->grad->n_spans = e->gradient->n_spans;
+    }
     for (size_t layer = N_LAYERS; work->grad->after_layer != NULL && layer-- > 0;)
         work->grad->after_layer(work->grad->context, layer);
     return DROVE_OK;
@@ -245,6 +252,32 @@ static void sliced_gradients_are_left_alone(void **state)
     }
 }
 
+/* Of what was written: all, or the spans that the engine says. */
+static void norms_are_of_what_was_written(void **state)
+{
+    (void)state;
+    static float value[N_PARAMS] = {2.0f, -1.0f, 4.0f, 2.0f};
+    static const drove_span spans[] = {{0, 1}, {3, 1}, {1, 2}};
+    static const double norms[] = {5.0, 2.0, 2.8284271247461903, 5.0}; /* by number of spans */
+    static const uint32_t rows[] = {0};
+    const drove_task task = {.n_rows = 1, .lr_factor = 1.0};
+    for (size_t n = 0; n < 4; n++) {
+        const drove_gradient gradient = {.value = value,
+                                         .span = n > 0 ? spans : NULL,
+                                         .n_spans = n};
+        const drove_batch batch = {.row = rows, .n_rows = 1};
+        drove_step_hand hand;
+        rig r;
+        open_rig(&r, &drove__source_claimed, 1, 0);
+        r.engine.gradient = &gradient;
+        r.loop.measures_gradients = true;
+        assert_int_equal(drove__step_begin(&r.worker, &task, &batch, 0.5f, &hand), DROVE_OK);
+        assert_true(fabs(hand.gradient_norm - norms[n]) < 1e-12);
+        drove__step_drop(&r.worker, &hand);
+        close_rig(&r);
+    }
+}
+
 static size_t count(const char *text, const char *word)
 {
     size_t n = 0;
@@ -340,6 +373,7 @@ int main(void)
         cmocka_unit_test(each_batch_has_the_step_size_of_its_place),
         cmocka_unit_test(a_round_has_the_step_size_of_its_first),
         cmocka_unit_test(sliced_gradients_are_left_alone),
+        cmocka_unit_test(norms_are_of_what_was_written),
         cmocka_unit_test(spans_have_their_slices),
         cmocka_unit_test(what_was_done_is_counted),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
