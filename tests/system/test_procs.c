@@ -22,6 +22,7 @@ enum { WORKERS = 3, MOST_CHILDREN = 16 };
 /* What happens to the workers of a run while they train, and what the run says. */
 typedef struct scene {
     int signal, n_victims, is_done; /* to the last n_victims of them; 0: nothing happens */
+    int is_first;                   /* to the first ones instead */
     int stops;                      /* the worker before them, for ever */
     int interrupts;                 /* the run instead */
     int ends_later;                 /* interrupt the run once the others have gone on for a while */
@@ -73,7 +74,8 @@ static void strike(void *context, const drove_progress *p)
     if (s->interrupts) drove_train_interrupt(SIGTERM);
     int n = s->n_victims > 0 ? children_of(getpid(), child) : 0;
     if (s->stops && n > s->n_victims) kill(child[n - s->n_victims - 1], SIGSTOP);
-    for (int i = n - s->n_victims; i >= 0 && i < n; i++) kill(child[i], s->signal);
+    int first = s->is_first ? 0 : n - s->n_victims;
+    for (int i = first; i >= 0 && i < n && i < first + s->n_victims; i++) kill(child[i], s->signal);
 }
 
 static void listen_to(void *context, const char *text)
@@ -289,6 +291,31 @@ static void test_one_stops_and_is_ended(void **state)
     lose_one_of_each(SIGSTOP);
 }
 
+/* By a signal: workers inherit it.  All that is seen of them is that they sleep. */
+static void sleep_for_ever(int number)
+{
+    (void)number;
+    while (true) pause();
+}
+
+/* The others wait for it, asleep as well: the one that fell silent first is ended. */
+static void test_one_that_sleeps_is_ended(void **state)
+{
+    (void)state;
+    scene s = {.signal = SIGUSR1, .n_victims = 1, .is_first = 1};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run("sync");
+    drove_result *result;
+    set(&opt, "timeout", "4");
+    void (*before)(int) = signal(SIGUSR1, sleep_for_ever);
+    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
+    (void)signal(SIGUSR1, before);
+    snprintf(s.said, sizeof s.said, "%s", drove_error_text());
+    said(&s, "worker 0 (process ");
+    said(&s, "did nothing for 4 s and was ended");
+    no_child_is_left();
+}
+
 static void test_all_are_killed(void **state)
 {
     (void)state;
@@ -400,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_an_interrupt_ends_the_run_as_ever),
         cmocka_unit_test(test_one_is_killed),
         cmocka_unit_test(test_one_stops_and_is_ended),
+        cmocka_unit_test(test_one_that_sleeps_is_ended),
         cmocka_unit_test(test_all_are_killed),
         cmocka_unit_test(test_a_run_ends_without_who_has_stopped),
         cmocka_unit_test(test_epochs_end_without_one),
