@@ -175,7 +175,7 @@ static drove_status restrict_to_allowed(hwloc_topology_t hwloc)
     int result = hwloc_get_cpubind(hwloc, allowed, HWLOC_CPUBIND_PROCESS);
     if (result == 0)
         result = hwloc_topology_restrict(hwloc, allowed, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
-    int error = errno;
+    int error = errno == EFAULT ? ENOMEM : errno; /* it handed on a mask without memory */
     hwloc_bitmap_free(allowed);
     if (result == 0 || error == ENOSYS || error == EINVAL) return DROVE_OK; /* knows none of them */
     return drove__fail_errno(DROVE_E_SYSTEM, error, "topology: allowed processors");

@@ -133,8 +133,8 @@ static void finish_range(drove_data *data, size_t first, size_t n, bool of_all)
     float *shift = data->shift + first, *factor = data->factor + first;
     double low = INFINITY, high = -INFINITY;
     for (size_t f = 0; f < n; f++) {
-        low = fmin(low, (double)shift[f]);
-        high = fmax(high, (double)factor[f]);
+        if ((double)shift[f] < low) low = (double)shift[f];
+        if ((double)factor[f] > high) high = (double)factor[f];
     }
     for (size_t f = 0; f < n; f++) {
         factor[f] = inverse(of_all ? high - low : (double)factor[f] - (double)shift[f]);

@@ -1,5 +1,5 @@
 # Counts beyond 2^31 and 2^32: rows of a file on disk, examples and batches of a run; a line of 1 GB.
-# ctest: timeout=300
+# ctest: timeout=1500
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
@@ -46,7 +46,7 @@ for rows in 2147484648 4294967295; do
         fail "$rows rows: $(grep -E '^  "(examples|epochs)"' out.txt)"
     if [ -n "${DROVE_TEST_LONG-}" ]; then # all of them, in one epoch
         # shellcheck disable=SC2086
-        run_for 0 train --data 'quant:big.quant?window=256MiB' ${on_disk/updates=20/epochs=1} --precision D8M8 \
+        run_for 0 train --data 'quant:big.quant?window=1GiB' ${on_disk/updates=20/epochs=1} --precision D8M8 \
             --out none
         grep -q "^  \"examples\": $rows,$" out.txt || fail "$rows rows: $(grep '^  "examples"' out.txt)"
         break

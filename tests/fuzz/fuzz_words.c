@@ -48,7 +48,7 @@ static void check_augment(const char *text)
 static void check_until(const char *text)
 {
     drove_until u;
-    if (fuzz_is_ok(drove__until_parse(text, &u)) && !(u.epochs > 0.0)) abort();
+    if (fuzz_is_ok(drove__until_parse(text, &u)) && !(u.epochs >= 0.0)) abort();
 }
 
 static void check_precision(const char *text)
