@@ -72,6 +72,19 @@ static void check_counts(const source_rig *rig, uint64_t n)
     assert_int_equal(atomic_load(&rig->sync.published), atomic_load(&rig->n_tasks));
 }
 
+/* Groups were busy while they trained. */
+static void check_busy(const source_rig *rig, uint64_t trained_ns)
+{
+    uint64_t sum = 0;
+    for (unsigned g = 0; g < drove__assigned_groups(&rig->source); g++) {
+        drove_assigned_facts facts;
+        drove__assigned_facts(&rig->source, g, &facts);
+        assert_true(facts.busy->end_ns <= trained_ns);
+        for (unsigned i = 0; i < DROVE_TIMELINE_BUCKETS; i++) sum += facts.busy->busy_ns[i];
+    }
+    assert_true(sum > 0 && sum <= trained_ns * drove__assigned_groups(&rig->source));
+}
+
 static void every_position_once(void **state)
 {
     (void)state;
@@ -80,8 +93,11 @@ static void every_position_once(void **state)
         source_rig rig;
         source_rig_open(&rig, &setup, POSITIONS);
         for (uint64_t limit = POSITIONS / 4; limit <= POSITIONS; limit += POSITIONS / 4) {
+            uint64_t begin_ns = drove__now_ns();
             source_rig_train(&rig, limit);
+            rig.source.train_ns += drove__now_ns() - begin_ns;
             check_counts(&rig, limit);
+            check_busy(&rig, rig.source.train_ns);
         }
         source_rig_close(&rig);
     }

@@ -365,6 +365,44 @@ static void a_worker_of_unknown_speed_does_not_count(void **state)
     hand_destroy(h);
 }
 
+/* A does 100 examples/s and may have two assignments, B does 50; what everybody has still to do
+ * counts, less what it has done of it. */
+static void the_end_is_fitted_to_what_is_in_hand(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[] = {a_worker("A", 10, 100, 100), a_worker("B", 10, 100, 100)};
+    workers[0].depth = 2;
+    drove_coord_options opt = two(workers);
+    opt.fit_tail = true;
+    opt.n_rows = 10000;
+    hand *h = hand_create(&opt);
+    hand_open(h, 300);
+    for (unsigned i = 0; i < 2; i++) hand_done(h, 0, 1, 1000000000);
+    hand_done(h, 1, 1, 0);
+    assert_int_equal(h->n_parked, 1);
+    assert_true(hand_facts(h, 0).examples_per_s == 100.0);
+    assert_true(hand_facts(h, 1).examples_per_s == 50.0);
+
+    hand_open(h, 300 + 560);
+    hand_done(h, 0, 1, 1000000000);
+    assert_int_equal(h->n_given[0], 2);
+    hand_done(h, 0, 1, 1000000000);
+    /* 160 are left, A has 100, B is through with its own: (100 x 160 - 50 x 100) / 150 = 73.3. */
+    assert_int_equal(h->given[0][1].range.n, 73);
+    hand_done(h, 1, 1, 0);
+    /* 87 are left, A has 173: 50 x (87 + 173) / 150 = 86.7. */
+    assert_int_equal(given(h, 1)->range.n, 86);
+    hand_done(h, 0, 1, 1000000000);
+    assert_int_equal(h->n_given[0], 1); /* the last one waits until somebody is free */
+    hand_done(h, 0, 1, 730000000);
+    assert_int_equal(given(h, 0)->range.n, 1);
+    hand_done(h, 0, 1, 10000000);
+    hand_done(h, 1, 1, 0);
+    assert_int_equal(h->n_parked, 2);
+    hand_check_all_done(h, 860);
+    hand_destroy(h);
+}
+
 /* B withdraws, so A alone does what is left; in the next stretch B is back.  When A is lost while B
  * is away, nobody is left to do its part. */
 static void who_withdraws_is_back_in_the_next_stretch(void **state)
@@ -556,6 +594,7 @@ int main(void)
         cmocka_unit_test(without_a_worker_the_stretch_is_deserted),
         cmocka_unit_test(the_end_is_fitted_to_the_speeds),
         cmocka_unit_test(a_worker_of_unknown_speed_does_not_count),
+        cmocka_unit_test(the_end_is_fitted_to_what_is_in_hand),
         cmocka_unit_test(who_withdraws_is_back_in_the_next_stretch),
         cmocka_unit_test(the_least_size_follows_utilisation),
         cmocka_unit_test(batch_history_is_bounded),

@@ -3,6 +3,7 @@
 #include "support/strategies.h"
 
 #include "base/rng.h"
+#include "elastic/common.h"
 #include "elastic/elastic.h"
 #include "sync/sync.h"
 
@@ -570,6 +571,52 @@ static void a_resumed_run_has_the_same_bits(void **state)
     for_each_method(resume_method);
 }
 
+/* A run that goes on knows what each worker, and the centre of each worker, has seen.  Worker 2's
+ * next exchange and then worker 1's: versions that they see, and updates by others since. */
+static void staleness_goes_on_after_a_resume(void **state)
+{
+    (void)state;
+    static const unsigned order[] = {1, 1, 2, 2, 0, 0, 0, 0, 2};
+    static const struct {
+        const drove_sync_ops *ops;
+        const char *schedule, *period;
+        unsigned steps; /* of worker 1 until it exchanges */
+        uint64_t version[2], staleness[2];
+    } cases[] = {{&drove__sync_easgd_async, NULL, "2", 2, {4 + 1, 2 + 1}, {8 - 4, 10 - 2}},
+                 {&drove__sync_easgd_hogwild, NULL, "2", 2, {4 + 1, 2 + 1}, {8 - 4, 10 - 2}},
+                 {&drove__sync_psgd_async, "staleness", NULL, 1, {9, 2}, {0, 10 - 2}}};
+    float g[N];
+    for (unsigned j = 0; j < N; j++) g[j] = 1.0f;
+    for (size_t k = 0; k < DROVE_COUNT(cases); k++) {
+        rig r[2];
+        rig_options o = options(cases[k].ops, cases[k].ops->name, 3);
+        o.period = cases[k].period;
+        o.schedule = cases[k].schedule;
+        for (unsigned i = 0; i < 2; i++) rig_init(&r[i], o);
+        for (unsigned t = 0; t < DROVE_COUNT(order); t++)
+            assert_int_equal(take_step(&r[0], order[t], g, 0.1f, NULL, NULL), DROVE_OK);
+        save(&r[0], "elastic.safetensors");
+        assert_int_equal(load(&r[1], DROVE_COUNT(order), "elastic.safetensors"), DROVE_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            drove_publish_info info;
+            drove_view view;
+            assert_int_equal(take_step(&r[i], 2, g, 0.1f, &view, &info), DROVE_OK);
+            assert_int_equal(view.version, cases[k].version[0]);
+            assert_int_equal(info.staleness, cases[k].staleness[0]);
+            for (unsigned j = 0; j < cases[k].steps; j++)
+                assert_int_equal(take_step(&r[i], 1, g, 0.1f, &view, &info), DROVE_OK);
+            assert_int_equal(view.version, cases[k].version[1]);
+            assert_int_equal(info.staleness, cases[k].staleness[1]);
+            if (cases[k].schedule == NULL) continue;
+            /* steps of 0.1 / max(1, staleness): 0 0 2 0 4 0 0 0 4, and 0 8 */
+            double sum = 1 + 1 + 1 / 2.0 + 1 + 1 / 4.0 + 3 + 1 / 4.0 + 1 + 1 / 8.0;
+            double found = (double)r[i].sync->ops->peek(r[i].sync).theta[0];
+            assert_true(fabs(found + 0.1 * sum) < 1e-6);
+        }
+        for (unsigned i = 0; i < 2; i++) rig_fini(&r[i]);
+    }
+}
+
 static void start_others(const drove_sync_ops *ops)
 {
     rig a, b;
@@ -615,6 +662,37 @@ static void period_auto_is_agreed(void **state)
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period >= 1);
         print_message("%s: %u steps between exchanges, by measuring\n", ops[k]->name,
                       (unsigned)facts.period);
+        rig_fini(&r);
+    }
+}
+
+/* Worker 1 is late eight times, by 10 ms each; that is exchange, and steps do next to nothing.  In
+ * a tenth of the time the steps between two exchanges must be many more than nine. */
+static void be_late(rig *r, unsigned worker, void *arg)
+{
+    float g[N] = {0};
+    (void)arg;
+    for (unsigned i = 0; i < 8; i++) {
+        if (worker == 1) rest_us(10000);
+        (void)take_step(r, worker, g, 0.1f, NULL, NULL);
+    }
+}
+
+static void period_auto_grows_with_exchanges(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const ops[] = {&drove__sync_local, &drove__sync_diloco};
+    for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
+        rig r;
+        drove_elastic_facts facts;
+        rig_options o = options(ops[k], ops[k]->name, 2);
+        o.period = "auto";
+        rig_init(&r, o);
+        run_workers(&r, be_late, NULL);
+        assert_true(drove__elastic_facts(r.sync, &facts));
+        print_message("%s: %u steps between late exchanges\n", ops[k]->name,
+                      (unsigned)facts.period);
+        assert_true(facts.period > 12);
         rig_fini(&r);
     }
 }
@@ -678,6 +756,9 @@ static void lose_a_worker(const drove_sync_ops *ops)
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
     ops->leave(r.sync, 1);
+    const drove_transport *t =
+        ((const drove_elastic *)r.sync->impl)->transport; /* they must know */
+    for (unsigned i = 0; i < 3; i++) assert_true(t->ops->has_left(t, i) == (i == 1));
     for (unsigned i = 0; i < 3; i += 2)
         assert_int_equal(take_step(&r, i, g, 0.1f, NULL, NULL), DROVE_OK);
     assert_int_equal(atomic_load(&r.sync->published), 5);
@@ -710,7 +791,9 @@ int main(void)
         cmocka_unit_test(replicas_in_fewer_bits_are_equal),
         cmocka_unit_test(a_resumed_run_in_fewer_bits_has_the_same_bits),
         cmocka_unit_test(other_workers_start_from_the_centre),
+        cmocka_unit_test(staleness_goes_on_after_a_resume),
         cmocka_unit_test(period_auto_is_agreed),
+        cmocka_unit_test(period_auto_grows_with_exchanges),
         cmocka_unit_test(stop_wakes_everybody),
         cmocka_unit_test(asynchronous_methods_go_on),
     };

@@ -1,5 +1,6 @@
 /* What a worker asks of its engine and its strategy, seen by an engine and a strategy that keep
- * notes: step sizes by the position of each batch in its epoch, and the rows of an evaluation. */
+ * notes: step sizes by the position of each batch in its epoch, times, and the rows of an
+ * evaluation. */
 #include "loop/worker.h"
 
 #include "base/cpu.h"
@@ -24,6 +25,9 @@ struct drove_engine {
     uint32_t row[MOST_NOTES]; /* of all batches, one after the other */
     size_t n_rows;
     const drove_gradient *gradient; /* what a batch gives; NULL: 0 */
+    uint32_t staged[MOST_NOTES];
+    size_t n_staged;
+    drove_status answer;
 };
 
 static drove_status begin(drove_engine *e, const drove_work *work)
@@ -31,7 +35,7 @@ static drove_status begin(drove_engine *e, const drove_work *work)
     const drove_batch *batch = work->batch;
     for (size_t i = 0; i < batch->n_rows && e->n_rows < MOST_NOTES; i++)
         e->row[e->n_rows++] = batch->row[i];
-    if (work->grad == NULL) return DROVE_OK;
+    if (work->grad == NULL) return e->answer;
     memset(work->grad->value, 0, N_PARAMS * sizeof(float));
     if (e->gradient != NULL) {
         memcpy(work->grad->value, e->gradient->value, N_PARAMS * sizeof(float));
@@ -40,7 +44,7 @@ static drove_status begin(drove_engine *e, const drove_work *work)
     }
     for (size_t layer = N_LAYERS; work->grad->after_layer != NULL && layer-- > 0;)
         work->grad->after_layer(work->grad->context, layer);
-    return DROVE_OK;
+    return e->answer;
 }
 
 static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
@@ -56,6 +60,16 @@ static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done
 }
 
 static const drove_engine_ops noting_engine = {.name = "noting", .begin = begin, .finish = finish};
+
+static drove_status stage(drove_engine *e, const drove_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_rows && e->n_staged < MOST_NOTES; i++)
+        e->staged[e->n_staged++] = batch->row[i];
+    return DROVE_OK;
+}
+
+static const drove_engine_ops staging_engine = {
+    .name = "staging", .begin = begin, .finish = finish, .stage = stage};
 
 typedef struct noted { /* the strategy's impl */
     float theta[N_PARAMS];
@@ -110,6 +124,104 @@ static const drove_sync_ops slicing_strategy = {.name = "slicing",
                                                 .release = release,
                                                 .layer_ready = layer_ready,
                                                 .publish = publish};
+
+/* ---- times, by a clock that each call moves on ---- */
+
+static uint64_t time_ns, publish_backoff_ns;
+
+static uint64_t read_time(void *context)
+{
+    (void)context;
+    return time_ns;
+}
+
+static const drove_clock moved_clock = {.name = "moved", .now_ns = read_time};
+
+static drove_status timed_acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    time_ns += 1000;
+    DROVE_TRY(acquire(s, worker, view));
+    view->wait_ns = 300;
+    view->backoff_ns = 100;
+    return DROVE_OK;
+}
+
+static drove_status timed_finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    (void)e, (void)timeout_ns;
+    time_ns += 200000;
+    done->times = (drove_engine_times){.forward_ns = 60000,
+                                       .backward_ns = 130000,
+                                       .compute_ns = 1,
+                                       .copy_ns = 50,
+                                       .hidden_ns = 30};
+    return DROVE_OK;
+}
+
+static void timed_release(drove_sync *s, unsigned worker)
+{
+    (void)s, (void)worker;
+    time_ns += 7000; /* between the gradient and its publication */
+}
+
+static drove_status timed_publish(drove_sync *s, unsigned worker, const drove_step *step,
+                                  drove_publish_info *info)
+{
+    (void)s, (void)worker, (void)step;
+    time_ns += 40000;
+    *info = (drove_publish_info){.attempts = 1,
+                                 .wait_ns = 2000,
+                                 .backoff_ns = publish_backoff_ns,
+                                 .exchange_ns = 4000,
+                                 .accumulate_ns = 8000,
+                                 .update_ns = 16000,
+                                 .broadcast_ns = 3000};
+    return DROVE_OK;
+}
+
+static const drove_engine_ops timed_engine = {.name = "timed",
+                                              .begin = begin,
+                                              .finish = timed_finish};
+static const drove_sync_ops timed_strategy = {
+    .name = "timed", .acquire = timed_acquire, .release = timed_release, .publish = timed_publish};
+
+static drove_params timed_live(drove_sync *s, unsigned worker)
+{
+    (void)worker;
+    time_ns += 1000;
+    return (drove_params){.theta = ((noted *)s->impl)->theta};
+}
+
+static drove_status timed_steps(drove_engine *e, const drove_params *params,
+                                const drove_batch *batch, float eta, drove_steps *made)
+{
+    (void)e, (void)params, (void)batch, (void)eta;
+    time_ns += 20000;
+    *made = (drove_steps){.n_steps = 5, .n_clamped = 2, .is_finite = true};
+    return DROVE_OK;
+}
+
+static drove_status timed_live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                                    drove_publish_info *info)
+{
+    (void)s, (void)worker, (void)n_steps;
+    time_ns += 300;
+    *info = (drove_publish_info){.attempts = 3}; /* two of them failed */
+    return DROVE_OK;
+}
+
+static void timed_settle(drove_engine *e, uint32_t *words)
+{
+    (void)e, (void)words;
+    time_ns += 70000;
+}
+
+static const drove_engine_ops live_engine = {.name = "live",
+                                             .steps = timed_steps,
+                                             .settle = timed_settle};
+static const drove_sync_ops live_strategy = {.name = "live",
+                                             .live = timed_live,
+                                             .live_done = timed_live_done};
 
 /* ---- a loop of one worker here ---- */
 
@@ -341,6 +453,107 @@ static void what_was_done_is_counted(void **state)
     close_rig(&r);
 }
 
+static void check_phases(const rig *r, unsigned n, const uint64_t expected[DROVE_N_PHASES])
+{
+    for (unsigned p = 0; p < DROVE_N_PHASES; p++)
+        if (r->worker.trace.phase_ns[p] != n * expected[p])
+            fail_msg("%s: expected %u x %llu ns, found %llu", drove__phase_names[p], n,
+                     (unsigned long long)expected[p],
+                     (unsigned long long)r->worker.trace.phase_ns[p]);
+}
+
+/* Three steps of 1000 + 200000 + 7000 + 40000 ns. */
+static void check_times(bool exchanges, const uint64_t expected[DROVE_N_PHASES])
+{
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.loop.clock = &moved_clock;
+    r.loop.acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
+    r.loop.publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
+    r.sync.ops = &timed_strategy;
+    r.worker.engine_ops = &timed_engine;
+    publish_backoff_ns = exchanges ? 0 : 500;
+    r.source.ops->open(&r.source, 3, UINT64_MAX);
+    assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+    check_phases(&r, 3, expected);
+    assert_int_equal(r.worker.trace.busy_ns, 3 * (248000 - 300 - 2000)); /* all but waiting */
+    close_rig(&r);
+}
+
+/* The phases of a step add up to its time, and each has its part. */
+static void every_phase_has_its_time(void **state)
+{
+    (void)state;
+    enum { NAMED = 4000 + 8000 + 16000 + 3000 };
+    uint64_t expected[DROVE_N_PHASES] = {[DROVE_PHASE_WAIT] = (300 - 100) + (2000 - 500),
+                                         [DROVE_PHASE_BACKOFF] = 100 + 500,
+                                         [DROVE_PHASE_ACQUIRE] = 1000 - 300,
+                                         [DROVE_PHASE_FORWARD] = 60000,
+                                         [DROVE_PHASE_BACKWARD] = 130000 + 1,
+                                         [DROVE_PHASE_EXCHANGE] = 4000 + (50 - 30),
+                                         [DROVE_PHASE_ACCUMULATE] = 8000,
+                                         [DROVE_PHASE_BROADCAST] = 3000,
+                                         [DROVE_PHASE_UPDATE] = 16000 + 7000,
+                                         [DROVE_PHASE_PUBLISH] = 40000 - 2000 - NAMED,
+                                         [DROVE_PHASE_OTHER] = 200000 - 60000 - 130001 - (50 - 30)};
+    check_times(false, expected);
+    /* of a strategy that exchanges all is exchange that is nothing else, waiting for others, too */
+    expected[DROVE_PHASE_WAIT] = 300 - 100;
+    expected[DROVE_PHASE_BACKOFF] = 100;
+    expected[DROVE_PHASE_ACQUIRE] = expected[DROVE_PHASE_PUBLISH] = 0;
+    expected[DROVE_PHASE_EXCHANGE] = (1000 - 300) + (40000 - 8000 - 16000 - 3000) + (50 - 30);
+    check_times(true, expected);
+}
+
+/* Three batches of five steps in place are backward passes; settling them at the end is not. */
+static void steps_in_place_are_backward_passes(void **state)
+{
+    (void)state;
+    char shared; /* only its address is used */
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.loop.clock = &moved_clock;
+    r.loop.shared = (drove_engine_shared *)&shared;
+    r.sync.ops = &live_strategy;
+    r.sync.worker = drove__alloc(1, sizeof *r.sync.worker);
+    assert_non_null(r.sync.worker);
+    r.worker.engine_ops = &live_engine;
+    r.source.ops->open(&r.source, 3, UINT64_MAX);
+    assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+    static const uint64_t expected[DROVE_N_PHASES] = {
+        [DROVE_PHASE_BACKWARD] = 3 * (1000 + 20000 + 300), [DROVE_PHASE_OTHER] = 1000 + 70000};
+    check_phases(&r, 1, expected);
+    assert_int_equal(r.worker.trace.busy_ns, 3 * 21300);
+    assert_int_equal(r.worker.trace.steps, 15);
+    assert_int_equal(r.worker.trace.attempts, 3 * (5 + 2));
+    assert_int_equal(r.worker.trace.clamped, 6);
+    assert_int_equal(atomic_load(&r.worker.trace.updates), 15);
+    assert_int_equal(atomic_load(&r.worker.trace.examples), 3 * BATCH);
+    drove__free(r.sync.worker);
+    close_rig(&r);
+}
+
+/* A device is shown each batch but the first while it computes the one before; one that could not
+ * begin is shown nothing. */
+static void the_next_batch_is_staged(void **state)
+{
+    (void)state;
+    enum { N_BATCHES = 10 };
+    for (unsigned fails = 0; fails < 2; fails++) {
+        rig r;
+        open_rig(&r, &drove__source_claimed, 1, 0);
+        r.worker.engine_ops = &staging_engine;
+        r.engine.answer = fails ? DROVE_E_SYSTEM : DROVE_OK;
+        r.source.ops->open(&r.source, N_BATCHES, UINT64_MAX);
+        assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
+        assert_int_equal(r.engine.n_rows, fails ? BATCH : N_BATCHES * BATCH);
+        assert_int_equal(r.engine.n_staged, r.engine.n_rows - BATCH);
+        assert_memory_equal(r.engine.staged, r.engine.row + BATCH,
+                            r.engine.n_staged * sizeof *r.engine.staged);
+        close_rig(&r);
+    }
+}
+
 /* An evaluation of some rows takes them evenly from all, chunk by chunk. */
 static void an_evaluation_spreads_its_rows(void **state)
 {
@@ -376,6 +589,9 @@ int main(void)
         cmocka_unit_test(norms_are_of_what_was_written),
         cmocka_unit_test(spans_have_their_slices),
         cmocka_unit_test(what_was_done_is_counted),
+        cmocka_unit_test(every_phase_has_its_time),
+        cmocka_unit_test(steps_in_place_are_backward_passes),
+        cmocka_unit_test(the_next_batch_is_staged),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

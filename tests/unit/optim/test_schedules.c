@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdio.h>
 
 static const double factor_bound = 1e-7; /* eta is a float near 1 */
@@ -259,7 +260,8 @@ static void test_one_worker_changes_nothing(void **state)
 }
 
 /* The ends of what is accepted: no overflow, no endless search, a finite positive factor
- * everywhere. */
+ * everywhere.  Where nearly nothing is stale the mean factor, which is 1, is that of no
+ * staleness. */
 static void test_extremes(void **state)
 {
     (void)state;
@@ -269,6 +271,7 @@ static void test_extremes(void **state)
         "mindthestep?model=cmp&nu=0.1&mean=10000",
         "mindthestep?model=cmp&nu=10&mean=10000",
         "mindthestep?model=cmp&nu=10&mean=1e-9",
+        "mindthestep?model=cmp&nu=10&mean=1e-60",
         "mindthestep?model=geometric&mean=1e-9&momentum=0.9999",
         "mindthestep?model=geometric&mean=10000&momentum=0.001&cap=1000000",
         "mindthestep?model=geometric&mean=10000&momentum=0.9999&cap=1.001",
@@ -279,6 +282,8 @@ static void test_extremes(void **state)
             double factor = factor_at(optim, tau);
             if (!(factor >= 0.0 && factor <= 1e6)) fail_msg("%s: factor %g", schedules[i], factor);
         }
+        if (strstr(schedules[i], "mean=1e-") != NULL && fabs(factor_at(optim, 0) - 1.0) > 1e-6)
+            fail_msg("%s: factor(0) %g", schedules[i], factor_at(optim, 0));
         drove__optim_destroy(optim);
     }
 }

@@ -91,6 +91,20 @@ static void a_plateau_cuts_from_the_best(void **state)
     free_rig(r);
 }
 
+/* To a fifth after four evaluations without a gain, three times, as its help says. */
+static void a_bare_plateau_has_the_defaults(void **state)
+{
+    (void)state;
+    rig *r = make_rig("sgd", "plateau");
+    assert_true(evaluate(r, 1.0, 10.0f));
+    for (unsigned cut = 0; cut <= 3; cut++) {
+        assert_true(fabs((double)drove__optim_eta(r->run.optim, 0.0) - pow(0.2, cut)) < 1e-7);
+        for (unsigned i = 0; i < 3; i++) assert_true(evaluate(r, 2.0, 20.0f));
+        assert_true(evaluate(r, 2.0, 20.0f) == (cut == 3));
+    }
+    free_rig(r);
+}
+
 /* Sums that belong to the parameters go back with them. */
 static void the_rule_s_state_goes_back_too(void **state)
 {
@@ -161,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plateau_cuts_from_the_best),
+        cmocka_unit_test(a_bare_plateau_has_the_defaults),
         cmocka_unit_test(the_rule_s_state_goes_back_too),
         cmocka_unit_test(a_loss_that_is_not_finite_steps_back),
         cmocka_unit_test(a_given_step_size_is_kept),

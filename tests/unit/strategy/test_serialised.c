@@ -1,207 +1,291 @@
-/* A serialised strategy: views are copies, everything has its place in one order, and nobody else
- * is inside while a worker steps in place.  The strategy within notes who is inside it. */
+/* A serialised strategy: its slots run under the lock, in one order, and views are copies.
+ * The linker puts functions of this file in the place of the lock's and the topology's
+ * (tests/CMakeLists.txt), so that they are counted. */
 #include "strategy/serialised.h"
-
-#include "base/cpu.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-enum { N = 20, N_WORKERS = 2 };
+enum { N = 24, N_WORKERS = 4, PRIVATE = 2 /* the worker that has a copy of its own */ };
 
-static float shared[N];
-static unsigned n_inside, n_wrong, n_released; /* wrong: another was inside; under the lock */
-static drove_status acquired;                  /* what acquire returns */
+/* ---- in the place of others ---- */
 
-static void enter(void)
+static unsigned n_held, n_vectors;
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
+void __wrap_drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    n_wrong += n_inside++ != 0;
+    n_held++;
+    return __real_pthread_mutex_lock(mutex);
 }
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    (void)opt, (void)start;
-    s->impl = shared;
-    memset(shared, 0, sizeof shared);
-    n_inside = n_wrong = n_released = 0;
-    acquired = DROVE_OK;
-    return DROVE_OK;
+    n_held--;
+    return __real_pthread_mutex_unlock(mutex);
 }
 
-static void fini(drove_sync *s)
+void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
 {
-    (void)s;
+    (void)topo, (void)node;
+    n_vectors++;
+    return calloc(1, size_bytes);
+}
+
+void __wrap_drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes)
+{
+    (void)topo, (void)size_bytes;
+    n_vectors--;
+    free(memory);
+}
+
+/* ---- a strategy that notes who called it ---- */
+
+typedef enum slot { ACQUIRE, RELEASE, PUBLISH, LIVE, LIVE_DONE, N_SLOTS } slot;
+
+static unsigned n_calls[N_SLOTS][N_WORKERS];
+static float shared[N]; /* element i is 100 x (the worker that acquired last) + i */
+static drove_status answer;
+
+static void note(slot which, unsigned worker)
+{
+    assert_int_equal(n_held, 1);
+    assert_true(worker < N_WORKERS);
+    n_calls[which][worker]++;
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
-    (void)s, (void)worker;
-    enter();
-    *view = (drove_view){.vector = shared};
-    n_inside--;
-    return acquired;
+    (void)s;
+    note(ACQUIRE, worker);
+    for (unsigned i = 0; i < N; i++) shared[i] = 100.0f * (float)worker + (float)i;
+    *view = (drove_view){.vector = shared, .version = 7};
+    return answer;
 }
+
+static unsigned n_held_at_release; /* by the latest */
 
 static void release(drove_sync *s, unsigned worker)
 {
-    (void)s, (void)worker;
-    n_released++;
+    (void)s;
+    n_held_at_release = n_held;
+    n_calls[RELEASE][worker]++;
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
-    (void)s, (void)worker;
-    enter();
-    for (unsigned i = 0; i < N; i++) shared[i] -= step->value[i];
-    *info = (drove_publish_info){.attempts = 1};
-    n_inside--;
-    return DROVE_OK;
+    (void)s, (void)step;
+    note(PUBLISH, worker);
+    *info = (drove_publish_info){.attempts = 3};
+    return answer;
 }
 
 static drove_params live(drove_sync *s, unsigned worker)
 {
-    (void)s, (void)worker;
-    enter();
+    (void)s;
+    note(LIVE, worker);
     return (drove_params){.theta = shared};
 }
 
 static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info)
 {
-    (void)s, (void)worker, (void)n_steps;
-    n_inside--;
-    *info = (drove_publish_info){.attempts = 1};
-    return DROVE_OK;
+    (void)s;
+    note(LIVE_DONE, worker);
+    *info = (drove_publish_info){.attempts = (uint32_t)n_steps};
+    return answer;
 }
 
-static const drove_sync_ops racy = {.name = "racy",
-                                    .promises = DROVE_SYNC_LOCK_FREE,
-                                    .needs = DROVE_SYNC_RACY | DROVE_SYNC_LIVE,
-                                    .init = init,
-                                    .fini = fini,
-                                    .acquire = acquire,
-                                    .release = release,
-                                    .publish = publish,
-                                    .live = live,
-                                    .live_done = live_done};
+static const drove_sync_ops inner = {
+    .name = "inner",
+    .promises = DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
+    .needs = DROVE_SYNC_RACY | DROVE_SYNC_LIVE,
+    .acquire = acquire,
+    .release = release,
+    .publish = publish,
+    .live = live,
+    .live_done = live_done,
+};
 
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_sync *s;
-} rig;
-
-static void make_rig(rig *r, bool is_typed)
+static void copy(float *to, const float *from, size_t n)
 {
-    float theta[N] = {0};
-    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), "ref"), DROVE_OK);
-    const drove_optim_options opt = {.rule = "sgd",
-                                     .schedule = "constant",
-                                     .lr = 1.0,
-                                     .n_params = N,
-                                     .n_workers = N_WORKERS,
-                                     .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
-    const drove_sync_options of = {.n_workers = N_WORKERS, .optim = r->optim};
-    assert_int_equal(drove__sync_create(&racy, &of, &(drove_params){.theta = theta}, &r->s),
-                     DROVE_OK);
-    assert_int_equal(drove__sync_serialise(r->s, is_typed), DROVE_OK);
+    memcpy(to, from, n * sizeof *to);
 }
 
-static void free_rig(rig *r)
+static const drovek_table kernels = {.copy_f32 = copy};
+static const drove_optim optim = {.n = N, .n_vector = N, .kernels = &kernels};
+static const char topo; /* only its address is used */
+
+static void begin(drove_sync *s, unsigned needs, bool is_typed)
 {
-    assert_int_equal(n_wrong, 0);
-    drove__sync_destroy(r->s);
-    drove__optim_destroy(r->optim);
+    *s = (drove_sync){.ops = &inner,
+                      .n_workers = N_WORKERS,
+                      .needs = inner.needs | needs,
+                      .optim = &optim,
+                      .topo = (const drove_topo *)&topo,
+                      .n_vector = N,
+                      .worker = calloc(N_WORKERS, sizeof *s->worker)};
+    assert_non_null(s->worker);
+    s->worker[PRIVATE].copy = drove__sync_vector(s, PRIVATE);
+    memset(n_calls, 0, sizeof n_calls);
+    answer = DROVE_OK;
+    assert_int_equal(drove__sync_serialise(s, is_typed), DROVE_OK);
 }
 
-static uint64_t publish_one(drove_sync *s, unsigned worker)
+static void end(drove_sync *s)
 {
-    float value[N];
-    drove_publish_info info;
-    for (unsigned i = 0; i < N; i++) value[i] = (float)(i + 1);
-    const drove_step step = {.value = value, .eta = 1.0f};
-    assert_int_equal(s->ops->publish(s, worker, &step, &info), DROVE_OK);
-    return info.order;
+    assert_int_equal(n_held, 0);
+    drove__sync_serial_free(s);
+    drove__sync_vector_free(s, s->worker[PRIVATE].copy);
+    free(s->worker);
+    assert_int_equal(n_vectors, 0);
 }
 
-static void a_view_stays_as_it_was(void **state)
+static void check_calls(slot which, unsigned of_each)
+{
+    for (unsigned w = 0; w < N_WORKERS; w++) assert_int_equal(n_calls[which][w], of_each);
+}
+
+/* ---- tests ---- */
+
+static void the_table_is_ordered_and_free_of_races(void **state)
 {
     (void)state;
-    rig r;
-    drove_view view;
-    make_rig(&r, false);
-    assert_int_equal(r.s->ops->promises, DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED);
-    assert_int_equal(r.s->needs, 0);
-    assert_true(r.s->ops->live == NULL && r.s->ops->live_done == NULL);
-    for (unsigned k = 0; k < 5; k++) {
-        assert_int_equal(r.s->ops->acquire(r.s, k % 2, &view), DROVE_OK);
-        assert_int_equal(view.order, k);
-        assert_int_equal(n_released, k + 1); /* as soon as there is a copy */
-        assert_int_equal(publish_one(r.s, 1 - k % 2), k);
-        for (unsigned i = 0; i < N; i++) {
-            assert_true(view.vector[i] == -(float)(k * (i + 1)));
-            assert_true(shared[i] == -(float)((k + 1) * (i + 1)));
-        }
-        r.s->ops->release(r.s, k % 2);
-        assert_int_equal(n_released, k + 1);
+    for (int is_typed = 0; is_typed <= 1; is_typed++) {
+        drove_sync s;
+        begin(&s, 0, is_typed);
+        assert_int_equal(s.ops->promises,
+                         DROVE_SYNC_NO_LOSS | DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED);
+        assert_int_equal(s.ops->needs, 0);
+        assert_int_equal(s.needs, 0);
+        assert_string_equal(s.ops->name, "inner");
+        assert_true((s.ops->live != NULL) == is_typed && (s.ops->live_done != NULL) == is_typed &&
+                    (s.ops->live_end != NULL) == is_typed);
+        end(&s);
     }
-    free_rig(&r);
+    drove__sync_serial_free(&(drove_sync){0}); /* of a strategy that is not serialised */
 }
 
-/* The lock is free again: the next publication goes on. */
-static void a_view_that_fails_holds_nothing(void **state)
+/* Each worker keeps what it was lent while the others are lent theirs, except where the strategy's
+ * own view is private already. */
+static void a_view_is_the_workers_copy(void **state)
 {
     (void)state;
-    rig r;
-    drove_view view;
-    make_rig(&r, false);
-    acquired = DROVE_E_SYSTEM;
-    assert_int_equal(r.s->ops->acquire(r.s, 0, &view), DROVE_E_SYSTEM);
-    assert_int_equal(n_released, 0);
-    assert_int_equal(publish_one(r.s, 1), 0);
-    free_rig(&r);
-}
-
-static void *publish_beside(void *of)
-{
-    (void)publish_one(of, 1);
-    return NULL;
-}
-
-static void steps_in_place_have_the_lock_and_a_place(void **state)
-{
-    (void)state;
-    rig r;
-    drove_publish_info info;
-    pthread_t thread;
-    make_rig(&r, true);
-    for (uint64_t k = 0; k < 9; k += 3) {
-        assert_true(r.s->ops->live(r.s, 0).theta == shared);
-        assert_int_equal(pthread_create(&thread, NULL, publish_beside, r.s), 0);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        assert_int_equal(r.s->ops->live_done(r.s, 0, 1, &info), DROVE_OK);
-        assert_int_equal(info.order, k);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        (void)r.s->ops->live(r.s, 0);
-        n_inside--; /* there is no live_end within */
-        assert_int_equal(r.s->ops->live_end(r.s, 0), k + 2);
+    drove_sync s;
+    drove_view view[N_WORKERS];
+    begin(&s, 0, false);
+    assert_int_equal(n_vectors, N_WORKERS); /* one each, and none twice */
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        assert_int_equal(s.ops->acquire(&s, w, &view[w]), DROVE_OK);
+        assert_int_equal(n_held, 0);
+        assert_int_equal(view[w].version, 7);
+        assert_int_equal(n_calls[ACQUIRE][w], 1);
+        assert_int_equal(n_calls[RELEASE][w], w != PRIVATE);
+        if (w != PRIVATE) assert_int_equal(n_held_at_release, 1);
     }
-    free_rig(&r);
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        assert_true((view[w].vector == shared) == (w == PRIVATE));
+        for (unsigned i = 0; w != PRIVATE && i < N; i++)
+            assert_true(view[w].vector[i] == 100.0f * (float)w + (float)i);
+        s.ops->release(&s, w);
+    }
+    check_calls(RELEASE, 1);
+    end(&s);
+}
+
+static void check_no_copies(unsigned needs, bool is_typed)
+{
+    drove_sync s;
+    drove_view view;
+    begin(&s, needs, is_typed);
+    assert_int_equal(n_vectors, 1); /* the private one */
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        assert_int_equal(s.ops->acquire(&s, w, &view), DROVE_OK);
+        assert_ptr_equal(view.vector, shared);
+        assert_int_equal(n_calls[RELEASE][w], 0);
+        s.ops->release(&s, w);
+    }
+    check_calls(RELEASE, 1);
+    end(&s);
+}
+
+static void words_and_vectors_of_ones_own_are_not_copied(void **state)
+{
+    (void)state;
+    check_no_copies(DROVE_SYNC_SPREAD, false);
+    check_no_copies(0, true);
+}
+
+/* Publications have the places 0, 1, 2 ...; a view says how many are before it. */
+static void places_are_those_of_the_publications(void **state)
+{
+    (void)state;
+    const drove_step step = {0};
+    drove_sync s;
+    drove_view view;
+    uint64_t n = 0;
+    begin(&s, 0, true);
+    for (unsigned i = 0; i < 40; i++) {
+        drove_publish_info info = {0};
+        unsigned w = i % N_WORKERS;
+        answer = i % 5 == 4 ? DROVE_E_SYSTEM : DROVE_OK;
+        assert_int_equal(s.ops->acquire(&s, w, &view), answer);
+        assert_int_equal(view.order, n);
+        assert_int_equal(s.ops->publish(&s, w, &step, &info), answer);
+        assert_int_equal(info.order, n++);
+        assert_int_equal(info.attempts, 3);
+        assert_int_equal(n_held, 0);
+        assert_ptr_equal(s.ops->live(&s, w).theta, shared);
+        assert_int_equal(n_held, 1); /* until the steps are made */
+        assert_int_equal(s.ops->live_done(&s, w, 6, &info), answer);
+        assert_int_equal(info.order, n++);
+        assert_int_equal(info.attempts, 6);
+        assert_int_equal(n_held, 0);
+        (void)s.ops->live(&s, w);
+        assert_int_equal(n_held, 1);
+        assert_int_equal(s.ops->live_end(&s, w), n++);
+        assert_int_equal(n_held, 0);
+    }
+    check_calls(PUBLISH, 10);
+    check_calls(LIVE, 20);
+    check_calls(LIVE_DONE, 10);
+    end(&s);
+}
+
+/* What failed is not copied, and the lock is free again. */
+static void a_view_that_failed_is_not_released(void **state)
+{
+    (void)state;
+    drove_sync s;
+    drove_view view;
+    begin(&s, 0, false);
+    answer = DROVE_E_SYSTEM;
+    assert_int_equal(s.ops->acquire(&s, 1, &view), DROVE_E_SYSTEM);
+    assert_ptr_equal(view.vector, shared);
+    check_calls(RELEASE, 0);
+    end(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_view_stays_as_it_was),
-        cmocka_unit_test(a_view_that_fails_holds_nothing),
-        cmocka_unit_test(steps_in_place_have_the_lock_and_a_place),
+        cmocka_unit_test(the_table_is_ordered_and_free_of_races),
+        cmocka_unit_test(a_view_is_the_workers_copy),
+        cmocka_unit_test(words_and_vectors_of_ones_own_are_not_copied),
+        cmocka_unit_test(places_are_those_of_the_publications),
+        cmocka_unit_test(a_view_that_failed_is_not_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

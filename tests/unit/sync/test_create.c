@@ -140,6 +140,35 @@ static void variants_of_hogwild_differ(void **state)
     rig_fini(&r);
 }
 
+/* Others' updates since it was lent the parameters, for each of its own. */
+static void steps_in_place_know_their_staleness(void **state)
+{
+    (void)state;
+    static const char *const variants[] = {"hogwild", "hogwild:live", "hogbatch", "adaptive"};
+    static const struct {
+        unsigned worker, n_steps; /* 0: it is lent the parameters */
+        uint64_t staleness;
+    } calls[] = {{0, 0, 0}, {1, 0, 0},     {2, 0, 0}, {1, 6, 0},      {2, 3, 6 / 3},
+                 {1, 0, 0}, {0, 3, 9 / 3}, {2, 0, 0}, {1, 1, 12 - 9}, {2, 1, 13 - 12}};
+    for (size_t i = 0; i < DROVE_COUNT(variants); i++) {
+        rig r;
+        uint64_t n = 0;
+        rig_init(&r, (rig_options){.variant = variants[i], .n_workers = 3});
+        for (size_t k = 0; k < DROVE_COUNT(calls); k++) {
+            const unsigned w = calls[k].worker;
+            drove_publish_info info;
+            if (calls[k].n_steps == 0) {
+                (void)r.sync->ops->live(r.sync, w);
+                continue;
+            }
+            assert_int_equal(r.sync->ops->live_done(r.sync, w, calls[k].n_steps, &info), DROVE_OK);
+            assert_int_equal(info.staleness, calls[k].staleness);
+            assert_int_equal(atomic_load(&r.sync->published), n += calls[k].n_steps);
+        }
+        rig_fini(&r);
+    }
+}
+
 static void starts_with_theta_and_zero_state(const drove_sync_ops *ops, const char *variant)
 {
     unsigned n_workers = (ops->needs & DROVE_SYNC_ONE) != 0 ? 1 : 3;
@@ -270,6 +299,7 @@ int main(void)
         cmocka_unit_test(promises_are_those_of_the_table),
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(variants_of_hogwild_differ),
+        cmocka_unit_test(steps_in_place_know_their_staleness),
         cmocka_unit_test(all_start_with_theta_and_zero_state),
         cmocka_unit_test(all_restore_theta_and_state),
         cmocka_unit_test(bare_name_and_no_options_do),
