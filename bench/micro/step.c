@@ -6,6 +6,7 @@
  *   gradient  gather and scale random rows of 60,000 x 784 bytes, forward, loss, backward
  *   step      gradient, then theta -= eta gradient over the whole vector
  *   fused     the engine's fused step: no gradient vector
+ *   bf16_...  bare, gradient and fused with factors in bf16
  * A ratio is the bare products' time over the other's.
  *
  * usage: bench_step [--isa TIER] [--rounds N] [--batches 1,16,64] [--data SPEC]
@@ -28,8 +29,8 @@ static const float ETA = 1e-3f;
 typedef struct bench {
     drove_data *data;
     drove_model *model;
-    drovek_table kernels;
-    drove_engine *engine;
+    drovek_table kernels, narrow; /* narrow: bf16 */
+    drove_engine *engine, *bf16;
     uint32_t *order; /* [n_rows] shuffled */
     size_t at;       /* next place in order */
     size_t n_batch;
@@ -114,6 +115,9 @@ static void make_batch_size(bench *b, size_t n_batch)
         .model = b->model, .kernels = &b->kernels, .data = b->data, .max_rows = n_batch};
     drove_rng rng;
     drove__rng_seed(&rng, SEED, DROVE_RNG_TEST, 1);
+    b->model->factors = DROVEK_FACTORS_BF16;
+    check(drove__engine_host.create(&opt, &b->bf16));
+    b->model->factors = DROVEK_FACTORS_F32;
     check(drove__engine_host.create(&opt, &b->engine));
     b->n_batch = n_batch;
     b->x = zeroed(n_batch * b->model->n_inputs, sizeof *b->x);
@@ -133,6 +137,7 @@ static void make_batch_size(bench *b, size_t n_batch)
 static void free_batch_size(bench *b)
 {
     drove__engine_host.destroy(b->engine);
+    drove__engine_host.destroy(b->bf16);
     drove__free(b->x);
     for (size_t l = 0; l < b->model->n_layers; l++) {
         drove__free(b->out[l]);
@@ -150,9 +155,8 @@ static drove_batch next_batch(bench *b)
 
 /* ---- the variants ---- */
 
-static void run_bare(bench *b)
+static void multiply(bench *b, const drovek_table *k)
 {
-    const drovek_table *k = &b->kernels;
     const size_t n = b->n_batch, n_layers = b->model->n_layers;
     for (size_t l = 0; l < n_layers; l++) {
         const drove_layer *y = &b->model->layer[l];
@@ -170,13 +174,33 @@ static void run_bare(bench *b)
     }
 }
 
-static void run_gradient(bench *b)
+static void run_bare(bench *b)
+{
+    multiply(b, &b->kernels);
+}
+
+static void run_bare_bf16(bench *b)
+{
+    multiply(b, &b->narrow);
+}
+
+static void compute(bench *b, drove_engine *engine)
 {
     drove_batch batch = next_batch(b);
     drove_gradient gradient = {.value = b->grad, .spans_wanted = true};
     const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &gradient};
     drove_work_done done = {0};
-    check(drove__engine_do(&drove__engine_host, b->engine, &work, UINT64_MAX, &done));
+    check(drove__engine_do(&drove__engine_host, engine, &work, UINT64_MAX, &done));
+}
+
+static void run_gradient(bench *b)
+{
+    compute(b, b->engine);
+}
+
+static void run_gradient_bf16(bench *b)
+{
+    compute(b, b->bf16);
 }
 
 static void run_step(bench *b)
@@ -185,12 +209,22 @@ static void run_step(bench *b)
     b->kernels.sgd_f32(b->theta, b->theta, b->grad, b->model->n_params, ETA);
 }
 
-static void run_fused(bench *b)
+static void step_in_place(bench *b, drove_engine *engine)
 {
     drove_batch batch = next_batch(b);
     const drove_params live = {.theta = b->theta};
     drove_steps made;
-    check(drove__engine_host.steps(b->engine, &live, &batch, ETA, &made));
+    check(drove__engine_host.steps(engine, &live, &batch, ETA, &made));
+}
+
+static void run_fused(bench *b)
+{
+    step_in_place(b, b->engine);
+}
+
+static void run_fused_bf16(bench *b)
+{
+    step_in_place(b, b->bf16);
 }
 
 typedef struct variant {
@@ -214,7 +248,10 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds)
     variant v[] = {{"bare", run_bare, 1e30},
                    {"gradient", run_gradient, 1e30},
                    {"step", run_step, 1e30},
-                   {"fused", run_fused, 1e30}};
+                   {"fused", run_fused, 1e30},
+                   {"bf16_bare", run_bare_bf16, 1e30},
+                   {"bf16_gradient", run_gradient_bf16, 1e30},
+                   {"bf16_fused", run_fused_bf16, 1e30}};
     make_batch_size(b, n_batch);
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
         for (size_t i = 0; i < DROVE_COUNT(v); i++) {
@@ -223,8 +260,9 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds)
         }
     }
     free_batch_size(b);
-    printf("{\"bench\":\"step\",\"model\":\"%s\",\"batch\":%zu,\"isa\":\"%s\",\"gemm\":\"%s\"",
-           b->model->spec, n_batch, b->kernels.isa, b->kernels.gemm_source);
+    printf("{\"bench\":\"step\",\"model\":\"%s\",\"batch\":%zu,\"isa\":\"%s\",\"gemm\":\"%s\","
+           "\"bf16\":\"%s\"",
+           b->model->spec, n_batch, b->kernels.isa, b->kernels.gemm_source, b->narrow.gemm_source);
     for (size_t i = 0; i < DROVE_COUNT(v); i++) {
         printf(",\"%s_us\":%.2f,\"%s_examples_per_s\":%.0f", v[i].name, v[i].best_ns / 1e3,
                v[i].name, 1e9 * (double)n_batch / v[i].best_ns);
@@ -273,6 +311,7 @@ int main(int argc, char **argv)
     check(drove__topo_bind_self(topo, &place));
     drovek_thread_init();
     check(drovek_select(&b.kernels, drove__cpu_features(), isa));
+    b.narrow = drovek_narrow(&b.kernels, DROVEK_FACTORS_BF16);
     drove_data *unused = NULL;
     if (spec != NULL) check(drove_data_open(spec, NULL, SEED, &b.data, &unused));
     if (spec == NULL) b.data = make_data();

@@ -43,6 +43,8 @@ static void detect_features(void)
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return;
     features |= DROVE_CPU_AVX512;
     if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, bit_AVX512BF16))
+        features |= DROVE_CPU_BF16;
 }
 
 static void detect_vendor(void)

@@ -9,7 +9,8 @@ enum {
     DROVE_CPU_AVX512 = 1u << 1, /* F, BW, DQ, VL; implies the operating system saves ZMM */
     DROVE_CPU_VNNI = 1u << 2,   /* AVX512_VNNI                                           */
     DROVE_CPU_NEON = 1u << 3,
-    DROVE_CPU_DOTPROD = 1u << 4 /* SDOT and UDOT of ARMv8.2; implies NEON                 */
+    DROVE_CPU_DOTPROD = 1u << 4, /* SDOT and UDOT of ARMv8.2; implies NEON                */
+    DROVE_CPU_BF16 = 1u << 5     /* AVX512_BF16                                           */
 };
 
 uint32_t    drove__cpu_features(void); /* detected once, thread-safe                      */

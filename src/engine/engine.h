@@ -62,6 +62,7 @@ typedef struct drove_engine_options {
     drove_status (*bind)(void *context, unsigned part);
     void                      *bind_context;
     const drove_engine_shared *shared; /* TYPED: made by prepare, borrowed */
+    const drove_round         *round;  /* host, one thread: of gradients' passes; NULL: none */
     drove_device              *device; /* engines on a device (engine/device.h): opened, borrowed */
 } drove_engine_options;
 

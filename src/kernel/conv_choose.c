@@ -43,6 +43,10 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     const drovek_format plain = opt->in == DROVEK_NCHW ? DROVEK_NCHW : DROVEK_NHWC;
     const bool is_ref = strcmp(opt->kernels->isa, "ref") == 0;
     r->n_choices = 0;
+    if (opt->kernels->factors != DROVEK_FACTORS_F32) { /* the others multiply by themselves */
+        add_candidate(r, "gemm", plain, DROVEK_NHWC);
+        return;
+    }
     if (is_ref || !drovek_conv_has_library(opt->kernels)) {
         const char *own = drovek_conv_has_few_channels(s) ? "windows" : "gemm";
         add_candidate(r, is_ref ? "ref" : own, plain, DROVEK_NHWC);

@@ -11,7 +11,7 @@
 static const drovek_table *const tiers[] = {
     &drovek_ref,
 #if DROVEK_X86
-    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni,
+    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni, &drovek_avx512bf16,
 #endif
 #if DROVEK_ARM
     &drovek_neon, &drovek_dotprod,
@@ -50,6 +50,11 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     DROVEK_LIST(X)
 #undef X
     if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
+#define X(k)                                                                                       \
+    if (tier->bf16.k != NULL) out->bf16.k = tier->bf16.k;
+    DROVEK_FACTOR_LIST(X)
+#undef X
+    if (tier->bf16.source != NULL) out->bf16.source = tier->bf16.source;
     if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
     if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
@@ -90,6 +95,18 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
     return DROVE_OK;
 }
 
+drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
+{
+    drovek_table t = *chosen;
+    if (factors == DROVEK_FACTORS_F32) return t;
+#define X(k) t.k##_f32 = t.bf16.k;
+    DROVEK_FACTOR_LIST(X)
+#undef X
+    t.gemm_source = t.bf16.source;
+    t.factors = factors;
+    return t;
+}
+
 const char *const *drovek_tiers(void)
 {
     static const char *const names[] = {
@@ -98,6 +115,7 @@ const char *const *drovek_tiers(void)
         "avx2",
         "avx512",
         "avx512vnni",
+        "avx512bf16",
 #endif
 #if DROVEK_ARM
         "neon",

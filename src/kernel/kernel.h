@@ -18,6 +18,7 @@
 #define DROVE_KERNEL_H
 
 #include "base/status.h"
+#include "kernel/bf16.h"
 #include "kernel/exchange.h"
 #include "kernel/image.h"
 #include "kernel/linear.h"
@@ -148,6 +149,19 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
                                 float eta, float beta1, float beta2, float correction1,
                                 float correction2, float epsilon);
 
+/* What multiplies factors: the slots that have a version for bf16 (kernel/bf16.h) as well. */
+#define DROVEK_FACTOR_LIST(X)                                                                      \
+    X(gemm) X(matvec) X(matvec_t) X(ger) X(outer) X(spmatvec) X(spger) X(spouter)
+
+typedef enum drovek_factors { DROVEK_FACTORS_F32, DROVEK_FACTORS_BF16 } drovek_factors;
+
+typedef struct drovek_products {
+#define X(k) drovek_##k##_f32_fn *k; /* NULL in a tier's own table: the slower tier's version */
+    DROVEK_FACTOR_LIST(X)
+#undef X
+    const char *source; /* "drove avx512_bf16": as gemm_source */
+} drovek_products;
+
 /* One line here = slot, selection, test and benchmark. */
 /* clang-format off */
 #define DROVEK_LIST(X)                                                                             \
@@ -166,6 +180,8 @@ typedef struct drovek_table {
     DROVEK_LIST(X)
 #undef X
     const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
+    drovek_products bf16;    /* in a chosen table every slot is filled */
+    drovek_factors  factors; /* what the slots above round their factors to: drovek_narrow      */
     /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */
@@ -177,6 +193,9 @@ typedef struct drovek_table {
  * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (the
  * processor cannot run that tier). */
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
+
+/* Out of a chosen table the one whose products round their factors; no other slot differs. */
+drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors);
 
 /* Names of the tiers compiled in, slowest first; NULL-terminated. */
 const char *const *drovek_tiers(void);

@@ -32,6 +32,9 @@ extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
 #define X(k) drovek_##k##_fn drovek_##k##_ref;
 DROVEK_LIST(X)
 #undef X
+#define X(k) drovek_##k##_f32_fn drovek_##k##_bf16_ref;
+DROVEK_FACTOR_LIST(X)
+#undef X
 extern const drovek_linear drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
 extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy: all filled */
 
@@ -39,6 +42,7 @@ extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy: all fi
 extern const drovek_table  drovek_avx2;
 extern const drovek_table  drovek_avx512;
 extern const drovek_table  drovek_avx512vnni; /* avx512, with dot products by VNNI */
+extern const drovek_table  drovek_avx512bf16; /* avx512vnni, with products of bf16 by AVX512_BF16 */
 extern const drovek_linear drovek_linear_dense_avx2;
 extern const drovek_linear drovek_linear_dense_avx512;
 extern const drovek_linear drovek_linear_dense_avx512vnni;

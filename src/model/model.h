@@ -110,6 +110,9 @@ typedef struct drove_model {
     size_t      n_layers;
     bool        is_chain;  /* of dense layers, each reading the previous one */
     bool        is_random; /* has dropout: passes of training need a seed */
+    /* What its products round their factors to: engines narrow their kernels to it.  Set by who
+     * creates the model; DROVEK_FACTORS_F32 of a new one. */
+    drovek_factors factors;
 
     drove_layer          *layer;
     unsigned              n_heads; /* the last one is the main head, used in evaluation */
@@ -248,6 +251,14 @@ typedef struct drove_bottom {
 } drove_bottom;
 
 /* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
+/* Rounds numbers that a pass of training has written: the outputs of each layer, and the derivative
+ * at each before its layer's backward.  One part only. */
+typedef struct drove_round {
+    void (*values)(void *context, float *x, size_t n);
+    void (*derivatives)(void *context, float *x, size_t n);
+    void *context;
+} drove_round;
+
 typedef struct drove_pass {
     const drove_model *model;
     size_t             max_rows;
@@ -255,14 +266,15 @@ typedef struct drove_pass {
     bool               trains;
     float            **out; /* [n_layers][max_rows][n_out] outputs of each layer */
     float **delta; /* [n_layers] derivative at each layer's output, valid while it is needed */
-    drovek_format *format;      /* [n_layers + 1] of each blob */
-    drove_bottom  *bottom;      /* [n_layers][DROVE_LAYER_MOST_BOTTOMS] */
-    void         **own;         /* [n_layers] set by ops->prepare */
-    float         *db;          /* [largest n_out] a layer's bias gradient in a fused step */
-    float         *memory;      /* one allocation for all outputs and derivatives */
-    size_t         n_bytes;     /* of everything here */
-    bool           is_training; /* for the current pass; else dropout and such are off */
-    uint64_t       seed, batch; /* keys of the current batch's masks */
+    drovek_format     *format;      /* [n_layers + 1] of each blob */
+    drove_bottom      *bottom;      /* [n_layers][DROVE_LAYER_MOST_BOTTOMS] */
+    void             **own;         /* [n_layers] set by ops->prepare */
+    float             *db;          /* [largest n_out] a layer's bias gradient in a fused step */
+    float             *memory;      /* one allocation for all outputs and derivatives */
+    size_t             n_bytes;     /* of everything here */
+    bool               is_training; /* for the current pass; else dropout and such are off */
+    const drove_round *round;       /* for the current pass; NULL: nothing is rounded */
+    uint64_t           seed, batch; /* keys of the current batch's masks */
 } drove_pass;
 
 /* Bytes that a pass will take, without its convolutions' own memory; SIZE_MAX: more than can be

@@ -95,6 +95,16 @@ static bool convert_deltas(const drove_call *c)
     return any;
 }
 
+/* The layer's outputs, or the derivatives there. */
+static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_values)
+{
+    const drove_round *r = pass->round;
+    const size_t n = c->n_rows * c->layer->n_out;
+    if (r == NULL || pass->n_parts > 1) return;
+    if (of_values) r->values(r->context, c->y, n);
+    else r->derivatives(r->context, c->dy, n);
+}
+
 void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                const drove_input *in, drove_pass *pass, const drove_part *part)
 {
@@ -107,9 +117,11 @@ void drove__model_forward_part(const drove_model *model, const drovek_table *k, 
         if (convert_bottoms(&call)) meet(part);
         layer->ops->forward(&call);
         meet(part);
-        if (layer->ops->forward_finish == NULL) continue;
-        layer->ops->forward_finish(&call);
-        meet(part);
+        if (layer->ops->forward_finish != NULL) {
+            layer->ops->forward_finish(&call);
+            meet(part);
+        }
+        round_numbers(pass, &call, true);
     }
 }
 
@@ -207,6 +219,7 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
         call.grad = grad;
         call.spans_wanted = spans_wanted;
+        round_numbers(pass, &call, false);
         layer->ops->backward(&call);
         meet(part);
         if (layer->ops->backward_finish != NULL) {

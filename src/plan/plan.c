@@ -450,8 +450,7 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
     drove_combination c = {.n_workers = p->n_workers,
                            .procs = p->host == DROVE_HOST_PROCS,
                            .ranks = p->host == DROVE_HOST_RANKS,
-                           .typed = o->precision[0] != '\0' &&
-                                    !drove__precision_is_exchange(o->precision),
+                           .typed = drove__precision_is_words(o->precision),
                            .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
     for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++) {
         c.any_device |= p->worker[i].device != NULL;

@@ -157,6 +157,7 @@ static void set_precision(const drove_facts *f, const drove_totals *total, json_
         return;
     }
     drove__json_set(object, "precision", json_string(p->name));
+    if (!p->is_words) return;
     drove__json_set(object, "rounding", json_string(f->opt->rounding));
     drove__json_set(object, "model_range", drove__json_real(p->model_range));
     drove__json_set(object, "data_scale", drove__json_real(p->data_scale));

@@ -70,6 +70,11 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
 {
     const drove_precision_facts *p = &f->precision;
     if (!p->is_there) return;
+    if (!p->is_words) {
+        fprintf(stream, "  precision   products in %s (%s), sums and parameters in floats\n",
+                p->name, f->machine.gemm);
+        return;
+    }
     fprintf(stream, "  precision   %s, rounding %s", p->name, f->opt->rounding);
     if (p->model_range > 0.0) {
         fprintf(stream, ", parameters up to %.3g, %s writes saturated", p->model_range,

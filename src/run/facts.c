@@ -8,6 +8,7 @@
 #include "elastic/elastic.h"
 #include "coord/assigned.h"
 #include "loop/host.h"
+#include "run/progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,7 +192,7 @@ static void fill_machine(const drove_run *run, drove_machine_facts *out)
                                  .n_cores = topo.n_cores,
                                  .n_processors = topo.n_pus,
                                  .n_nodes = topo.n_nodes,
-                                 .gemm = run->kernels.gemm_source};
+                                 .gemm = drove__run_gemm(run)};
     gethostname(out->host, sizeof out->host - 1);
 }
 
@@ -311,9 +312,12 @@ static void fill_marks(const drove_run *run, drove_facts *f)
 static void fill_precision(const drove_run *run, drove_precision_facts *out)
 {
     drove_engine_facts f;
+    if (run->model->factors == DROVEK_FACTORS_BF16)
+        *out = (drove_precision_facts){.is_there = true, .name = "bf16"};
     if (run->loop->shared == NULL) return;
     run->loop->core_ops->facts(run->loop->shared, &f);
     *out = (drove_precision_facts){.is_there = true,
+                                   .is_words = true,
                                    .model_range = f.model_range,
                                    .data_scale = f.data_scale,
                                    .data_clamped = f.data_clamped,

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
+#include "engine/linear/precision.h"
 
 #include <drove/train.h>
 
@@ -189,6 +190,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
         if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
         if (table != NULL) append_meta(meta, "table", table);
         if (s->n_values > 1) append_meta(meta, "n_values", values);
+        if (model->factors == DROVEK_FACTORS_BF16) append_meta(meta, "precision", "bf16");
         size_t n = list_tensors(model, data, theta, tensor);
         n += list_target_mean(s, target_mean, tensor + n);
         status = drove__safetensors_write(path, tensor, n, meta);
@@ -309,6 +311,17 @@ static drove_status create_model(const drove_safetensors *st, drove_modelfile *f
     return drove__model_create(spec, activation, loss, &file->io, &file->model);
 }
 
+/* Of a network whose products are not of floats. */
+static drove_status read_precision(const drove_safetensors *st, drove_model *model)
+{
+    const char *text = drove__safetensors_meta(st, "precision");
+    if (text == NULL) return DROVE_OK;
+    model->factors = drove__precision_factors(text);
+    if (model->factors != DROVEK_FACTORS_F32) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "metadata \"precision\": expected bf16, found \"%.40s\"",
+                       text);
+}
+
 /* The parameters that the described model would have must be in the file before memory is asked
  * for them. */
 static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
@@ -316,6 +329,7 @@ static drove_status build_model(const drove_safetensors *st, drove_modelfile *fi
     const char *spec;
     DROVE_TRY(want_meta(st, "model", &spec));
     DROVE_TRY(create_model(st, file, spec));
+    DROVE_TRY(read_precision(st, file->model));
     DROVE_TRY(check_chain(st, file));
     size_t n = file->model->n_weights;
     for (size_t i = 0; i < file->model->n_layers; i++) n += file->model->layer[i].n_statistics;

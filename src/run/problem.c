@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/weights.h"
+#include "engine/linear/precision.h"
 #include "model/loss.h"
 #include "run/disk.h"
 #include "run/measure.h"
@@ -223,10 +224,12 @@ drove_status drove__problem_model(drove_run *run, float **theta)
     const drove_model_io io = drove__data_io(run->train);
     if (drove__names_model_file(run->opt.model)) {
         DROVE_TRY(load_start(run, &io, theta));
+        run->model->factors = drove__precision_factors(run->opt.precision);
         return drove__run_check_memory(run);
     }
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
+    run->model->factors = drove__precision_factors(run->opt.precision);
     say_model_notes(run);
     DROVE_TRY(drove__run_check_memory(run));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);

@@ -107,6 +107,11 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
 
 /* ---- parameters ---- */
 
+const char *drove__run_gemm(const drove_run *run)
+{
+    return drovek_narrow(&run->kernels, run->model->factors).gemm_source;
+}
+
 drove_status drove__run_theta(drove_run *run, const float **out)
 {
     drove_loop *loop = run->loop;

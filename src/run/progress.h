@@ -22,4 +22,7 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
  * until they go on.  Errors: those of the engine that computes statistics. */
 drove_status drove__run_theta(drove_run *run, const float **out);
 
+/* What computes the model's matrix products: "drove; large: oneDNN 2.6.3 avx512_core" ... */
+const char *drove__run_gemm(const drove_run *run);
+
 #endif

@@ -117,7 +117,7 @@ static json_t *describe(drove_run *run, const char *data)
                      run->repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
                      run->standing.recovers ? 1 : 0, "workers", (int)run->plan.n_workers, "width",
                      (int)run->loop->source->width, "isa", run->kernels.isa, "gemm",
-                     run->kernels.gemm_source, "data", data, "first", first);
+                     drove__run_gemm(run), "data", data, "first", first);
 }
 
 /* run.json, and what a replay needs besides; the caller frees it. */
@@ -392,9 +392,9 @@ drove_status drove__replay_begin(drove_run *run)
     if (strcmp(data, p->header.data) != 0)
         return drove__fail(DROVE_E_DATA, "--replay: expected the recorded data, %s, found %s",
                            p->header.data, data);
-    if (strcmp(p->header.gemm, run->kernels.gemm_source) != 0)
+    if (strcmp(p->header.gemm, drove__run_gemm(run)) != 0)
         drove__run_say(run, "--replay: recorded with the products of %s, repeated with those of %s",
-                       p->header.gemm, run->kernels.gemm_source);
+                       p->header.gemm, drove__run_gemm(run));
     drove__checksum_print(checksum_now(run), first);
     if (strcmp(first, p->header.first) != 0)
         return drove__fail(DROVE_E_DATA,

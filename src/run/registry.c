@@ -15,6 +15,7 @@
 #include "engine/device.h"
 #include "engine/features.h"
 #include "elastic/elastic.h"
+#include "engine/fixed/engine.h"
 #include "engine/linear/problem.h"
 #include "kernel/kernel.h"
 #include "loop/host.h"
@@ -53,6 +54,7 @@ const drove_plan_tables drove__plan_registry = {drove__strategies, drove__source
 const drove_engine_ops *const drove__engines[] = {
     &drove__engine_host,
     &drove__engine_linear,
+    &drove__engine_fixed,
     NULL,
 };
 

@@ -104,7 +104,7 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
 
 bool drove__resolve_is_low(const drove_options *options)
 {
-    return options->precision[0] != '\0' && !drove__precision_is_exchange(options->precision);
+    return drove__precision_is_words(options->precision);
 }
 
 bool drove__resolve_is_classic(const drove_options *options)

@@ -205,6 +205,9 @@ size_t drove__score_rows(const drove_model *model, size_t batch);
 
 /* ---- workers.c ---- */
 
+/* --order, of the run's engine. */
+drove_order_kind drove__run_order(const drove_run *run);
+
 /* run->loop->worker: devices are opened.  Errors: those of drove__worker_init, DROVE_E_NOMEM. */
 drove_status drove__run_make_workers(drove_run *run);
 void         drove__run_free_workers(drove_run *run);

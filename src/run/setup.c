@@ -8,6 +8,7 @@
 #include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "engine/fixed/engine.h"
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/host.h"
@@ -108,7 +109,7 @@ drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
 {
     drove_loop *loop = run->loop;
     if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0 || loop->shared != NULL) return DROVE_OK;
-    if (drove__augment_is_on(&run->train->augment)) {
+    if (loop->core_ops == &drove__engine_linear && drove__augment_is_on(&run->train->augment)) {
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected data without crop, pad and mirror",
                            run->opt.precision);
@@ -125,7 +126,7 @@ drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
                                  .weight_decay = run->opt.weight_decay,
                                  .each = drove__update_rows(run),
                                  .seed = run->opt.seed,
-                                 .reorder = drove__resolve_order(&run->opt) == DROVE_ORDER_BLOCKS,
+                                 .reorder = drove__run_order(run) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
     return loop->core_ops->prepare(&opt, &loop->shared);
 }
@@ -366,6 +367,15 @@ static void share_end(const drove_run *run)
     if (run->plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
 }
 
+/* Words of a network, or simulated ones, are another engine's than those of a linear model. */
+static void choose_engine(drove_run *run)
+{
+    const bool is_linear = run->model->n_layers == 1 && run->model->is_chain;
+    if (!drove__resolve_is_low(&run->opt)) return;
+    if (is_linear && !drove__fixed_is_simulated(run->opt.precision)) return;
+    run->loop->core_ops = &drove__engine_fixed;
+}
+
 /* What a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
 static drove_status setup_alone(drove_run *run, float **theta)
 {
@@ -398,6 +408,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__choose_lengths(run));
     DROVE_TRY(drove__problem_check_target(run));
     DROVE_TRY(drove__problem_model(run, theta));
+    choose_engine(run);
     DROVE_TRY(drove__choose_method(run));
     DROVE_TRY(drove__targets_standardise(run));
     return drove__ranks_check_model(run);

@@ -43,7 +43,7 @@ static size_t task_rows(const drove_run *run)
     if (run->plan.source->counts_rows) return 1; /* positions */
     bool counts_updates =
         run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
-    if (loop->shared == NULL || counts_updates) return loop->update_rows;
+    if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->update_rows;
     drove_data_facts facts;
     drove_data_describe(run->train, &facts);
     double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
@@ -55,13 +55,20 @@ static size_t task_rows(const drove_run *run)
     return drove__linear_turn_rows(&limits);
 }
 
+drove_order_kind drove__run_order(const drove_run *run)
+{
+    const bool is_auto = strcmp(run->opt.order, "auto") == 0;
+    if (is_auto && run->loop->core_ops != &drove__engine_linear) return DROVE_ORDER_SHUFFLE;
+    return drove__resolve_order(&run->opt);
+}
+
 static drove_status make_order(drove_run *run)
 {
     drove_loop *loop = run->loop;
     const unsigned n = run->plan.n_workers;
     bool is_split = strcmp(run->opt.shard, "own") == 0;
-    loop->order = drove__order_make(run->n_train_whole, task_rows(run), run->opt.seed,
-                                    drove__resolve_order(&run->opt));
+    loop->order =
+        drove__order_make(run->n_train_whole, task_rows(run), run->opt.seed, drove__run_order(run));
     if (run->stream != NULL) return drove__disk_order(run);
     if (!is_split) return DROVE_OK;
     if (run->plan.source->counts_rows)

@@ -110,11 +110,17 @@ static float *numbers(size_t n, uint64_t seed)
 conv_inputs conv_inputs_of(const conv_case *c)
 {
     const drovek_conv_shape *s = c->shape;
-    return (conv_inputs){.x = numbers(c->n_rows * conv_n_in(s), 1),
-                         .w = numbers(conv_n_weights(s), 2),
-                         .b = numbers(s->o, 3),
-                         .dy = numbers(c->n_rows * conv_n_out(s), 4),
-                         .dx = numbers(c->n_rows * conv_n_in(s), 5)};
+    const size_t n_x = c->n_rows * conv_n_in(s), n_y = c->n_rows * conv_n_out(s);
+    const size_t n_w = conv_n_weights(s);
+    const conv_inputs in = {.x = numbers(n_x, 1),
+                            .w = numbers(n_w, 2),
+                            .b = numbers(s->o, 3),
+                            .dy = numbers(n_y, 4),
+                            .dx = numbers(n_x, 5)};
+    for (size_t i = 0; c->rounds && i < n_x; i++) in.x[i] = drovek_bf16(in.x[i]);
+    for (size_t i = 0; c->rounds && i < n_w; i++) in.w[i] = drovek_bf16(in.w[i]);
+    for (size_t i = 0; c->rounds && i < n_y; i++) in.dy[i] = drovek_bf16(in.dy[i]);
+    return in;
 }
 
 /* A copy in another format. */

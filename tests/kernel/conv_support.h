@@ -38,6 +38,7 @@ typedef struct conv_case {
     const drovek_table      *tier;
     const char              *way;
     drovek_format            in, out;
+    bool                     rounds; /* x, w and dy are rounded to bf16 first */
 } conv_case;
 
 bool conv_compute(const conv_case *c, conv_results *out);

@@ -56,8 +56,8 @@ static void check_element(const drovek_table *t, const float *got, product p, si
     double before = p.beta == 0.0f ? 0.0 : (double)p.beta * (double)f.c[i * p.ldc + j];
     double sum = 0.0, size = 0.0, found = got[i * p.ldc + j];
     for (size_t l = 0; l < p.k; l++) {
-        double term =
-            (double)at(f.a, p.trans_a, p.lda, i, l) * (double)at(f.b, p.trans_b, p.ldb, l, j);
+        double term = factor_value(t, at(f.a, p.trans_a, p.lda, i, l)) *
+                      factor_value(t, at(f.b, p.trans_b, p.ldb, l, j));
         sum += term;
         size += fabs(term);
     }

@@ -39,6 +39,12 @@ void assert_same_bits(const char *what, const char *isa, size_t n, const float *
  * number). */
 double ulps(float got, double wanted);
 
+/* v rounded to what the table's products round their factors to, by the C library's arithmetic. */
+double factor_value(const drovek_table *tier, float v);
+
+/* for_each_tier with the tables for bf16. */
+void for_each_bf16_tier(void (*check)(const drovek_table *tier));
+
 /* Calls check(table) for every tier, ref first; says which ones this processor cannot run. */
 void for_each_tier(void (*check)(const drovek_table *tier));
 

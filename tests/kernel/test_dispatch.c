@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-static const uint32_t everything =
-    DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_NEON | DROVE_CPU_DOTPROD;
+static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI |
+                                   DROVE_CPU_NEON | DROVE_CPU_DOTPROD | DROVE_CPU_BF16;
 
 static void test_ref_fills_every_slot(void **state)
 {
@@ -30,6 +30,26 @@ static void test_no_features_means_ref(void **state)
     assert_ptr_equal(t.sgd_f32, drovek_ref.sgd_f32);
 }
 
+/* The slots that multiply are those for bf16, and all others stay. */
+static void check_narrow(const drovek_table *t)
+{
+    drovek_table narrow = drovek_narrow(t, DROVEK_FACTORS_BF16);
+    assert_string_equal(narrow.gemm_source, t->bf16.source);
+    assert_int_equal(narrow.factors, DROVEK_FACTORS_BF16);
+#define X(k)                                                                                       \
+    assert_non_null(t->bf16.k);                                                                    \
+    assert_ptr_equal(narrow.k##_f32, t->bf16.k);                                                   \
+    assert_ptr_not_equal(narrow.k##_f32, t->k##_f32);                                              \
+    narrow.k##_f32 = t->k##_f32;
+    DROVEK_FACTOR_LIST(X)
+#undef X
+    narrow.gemm_source = t->gemm_source;
+    narrow.factors = t->factors;
+    assert_memory_equal(&narrow, t, sizeof narrow);
+    narrow = drovek_narrow(t, DROVEK_FACTORS_F32);
+    assert_memory_equal(&narrow, t, sizeof narrow);
+}
+
 static void test_cap_is_obeyed(void **state)
 {
     (void)state;
@@ -41,6 +61,8 @@ static void test_cap_is_obeyed(void **state)
 #define X(k) assert_non_null(t.k);
         DROVEK_LIST(X)
 #undef X
+        assert_non_null(t.bf16.source);
+        check_narrow(&t);
     }
 }
 
@@ -65,12 +87,17 @@ static void test_each_tier_brings_its_own(void **state)
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2");
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
-    assert_string_equal(t.isa, "avx512vnni");
+    assert_string_equal(t.isa, "avx512bf16");
+    assert_ptr_equal(t.bf16.gemm, drovek_avx512bf16.bf16.gemm);
     assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
     assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8],
                      drovek_linear_dense_avx512vnni.dot[DROVE_I8][DROVE_I8]);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX512, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512");
+    assert_ptr_equal(t.bf16.gemm, drovek_avx512.bf16.gemm);
+    const uint32_t without = everything & ~(uint32_t)DROVE_CPU_BF16;
+    assert_int_equal(drovek_select(&t, without, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx512vnni");
 #elif DROVEK_ARM
     drovek_table t;
     assert_int_equal(drovek_select(&t, DROVE_CPU_NEON, NULL), DROVE_OK);

@@ -60,6 +60,12 @@ static void test_own_products(void **state)
     for_each_tier(check_own_products);
 }
 
+static void test_bf16_products(void **state)
+{
+    (void)state;
+    for_each_bf16_tier(check_products);
+}
+
 static void check_empty(const drovek_table *t)
 {
     const float *a = products_factors().a, *b = products_factors().b;
@@ -78,6 +84,7 @@ static void test_empty_shapes(void **state)
 {
     (void)state;
     for_each_tier(check_empty);
+    for_each_bf16_tier(check_empty);
 }
 
 /* ---- the same bits from every thread ---- */
@@ -122,16 +129,15 @@ static void test_threads(void **state)
 {
     (void)state;
     for_each_tier(check_threads);
+    for_each_bf16_tier(check_threads);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_of_the_widest),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_own_products),
-        cmocka_unit_test(test_empty_shapes),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_products_of_the_widest), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_own_products),           cmocka_unit_test(test_bf16_products),
+        cmocka_unit_test(test_empty_shapes),           cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, choose_widest, NULL);
 }

@@ -70,12 +70,13 @@ static void test_by_hand(void **state)
 static void check_dense(const drovek_table *t, size_t n_in, size_t n_out, place where)
 {
     static float want[MAX_IN * MAX_OUT];
+    const drovek_table plain = drovek_narrow(&drovek_ref, t->factors);
     size_t n = n_in * n_out;
     float *xs = guarded_floats(x, n_in, where), *ds = guarded_floats(dy, n_out, where);
     float *ws = guarded_floats(w, n, where), *ys = guarded_floats(y, n_out, where);
 
     memcpy(want, y, sizeof y);
-    drovek_ref.matvec_f32(want, x, w, n_in, n_out);
+    plain.matvec_f32(want, x, w, n_in, n_out);
     t->matvec_f32(ys, xs, ws, n_in, n_out);
     assert_same_bits("matvec_f32", t->isa, n_out, ys, want);
 
@@ -84,14 +85,15 @@ static void check_dense(const drovek_table *t, size_t n_in, size_t n_out, place 
     for (size_t j = 0; j < n_in; j++) {
         double sum = 0.0, size = 0.0;
         for (size_t o = 0; o < n_out; o++) {
-            sum += (double)w[j * n_out + o] * (double)dy[o];
-            size += fabs((double)w[j * n_out + o] * (double)dy[o]);
+            double term = factor_value(t, w[j * n_out + o]) * factor_value(t, dy[o]);
+            sum += term;
+            size += fabs(term);
         }
         assert_true(fabs((double)dx[j] - sum) <= sum_bound(size, n_out));
     }
 
     float *g = guarded_floats(NULL, n, where);
-    drovek_ref.outer_f32(want, x, dy, n_in, n_out);
+    plain.outer_f32(want, x, dy, n_in, n_out);
     t->outer_f32(g, xs, ds, n_in, n_out);
     assert_same_bits("outer_f32", t->isa, n, g, want);
     memcpy(want, w, n * sizeof *w);
@@ -99,7 +101,7 @@ static void check_dense(const drovek_table *t, size_t n_in, size_t n_out, place 
     t->ger_f32(ws, xs, ds, n_in, n_out, 0.1f);
     assert_same_bits("ger_f32 against outer and sgd", t->isa, n, ws, want);
     memcpy(want, w, n * sizeof *w);
-    drovek_ref.ger_f32(want, x, dy, n_in, n_out, 0.1f);
+    plain.ger_f32(want, x, dy, n_in, n_out, 0.1f);
     assert_same_bits("ger_f32", t->isa, n, ws, want);
     guarded_free_all();
 }
@@ -118,22 +120,38 @@ static void test_dense(void **state)
 {
     (void)state;
     for_each_tier(check_dense_sizes);
+    for_each_bf16_tier(check_dense_sizes);
 }
 
-/* Sums of matvec are what double arithmetic says. */
-static void test_ref_against_double(void **state)
+/* Sums of matvec are what double arithmetic says, and so is the step of ger. */
+static void check_against_double(const drovek_table *t)
 {
+    static float stepped[784 * 128];
     float sum[128] = {0.0f};
-    (void)state;
-    drovek_ref.matvec_f32(sum, x, w, 784, 128);
+    t->matvec_f32(sum, x, w, 784, 128);
+    memcpy(stepped, w, sizeof stepped);
+    t->ger_f32(stepped, x, dy, 784, 128, 0.1f);
     for (size_t o = 0; o < 128; o++) {
         double exact = 0.0, size = 0.0;
         for (size_t j = 0; j < 784; j++) {
-            exact += (double)x[j] * (double)w[j * 128 + o];
-            size += fabs((double)x[j] * (double)w[j * 128 + o]);
+            double term = factor_value(t, x[j]) * factor_value(t, w[j * 128 + o]);
+            double step = (double)0.1f * factor_value(t, x[j]) * factor_value(t, dy[o]);
+            double after = (double)w[j * 128 + o] - step;
+            exact += term;
+            size += fabs(term);
+            assert_true(fabs((double)stepped[j * 128 + o] - after) <=
+                        sum_bound(fabs((double)w[j * 128 + o]) + fabs(step), 2));
         }
         assert_true(fabs((double)sum[o] - exact) <= sum_bound(size, 784));
     }
+}
+
+static void test_ref_against_double(void **state)
+{
+    const drovek_table narrow = drovek_narrow(&drovek_ref, DROVEK_FACTORS_BF16);
+    (void)state;
+    check_against_double(&drovek_ref);
+    check_against_double(&narrow);
 }
 
 /* Zero inputs cost nothing, so not even a NaN behind them is seen; a NaN input is not a zero. */
@@ -156,11 +174,13 @@ static void test_zero_inputs(void **state)
 {
     (void)state;
     for_each_tier(check_zero_inputs);
+    for_each_bf16_tier(check_zero_inputs);
 }
 
 static void check_sparse(const drovek_table *t, size_t nnz, size_t n_out, const float *value)
 {
     static float want[MAX_IN * MAX_OUT];
+    const drovek_table plain = drovek_narrow(&drovek_ref, t->factors);
     size_t n = MAX_IN * n_out;
     uint32_t *indices = guarded(nnz * sizeof *indices, sizeof *indices, PLACE_END);
     float *values = value == NULL ? NULL : guarded_floats(value, nnz, PLACE_END);
@@ -170,17 +190,17 @@ static void check_sparse(const drovek_table *t, size_t nnz, size_t n_out, const 
     float *ys = guarded_floats(y, n_out, PLACE_END), *gs = guarded_floats(w, n, PLACE_END);
 
     memcpy(want, y, sizeof y);
-    drovek_ref.spmatvec_f32(want, index_of, value, nnz, w, n_out);
+    plain.spmatvec_f32(want, index_of, value, nnz, w, n_out);
     t->spmatvec_f32(ys, indices, values, nnz, ws, n_out);
     assert_same_bits("spmatvec_f32", t->isa, n_out, ys, want);
 
     memcpy(want, w, n * sizeof *w);
-    drovek_ref.spger_f32(want, index_of, value, nnz, dy, n_out, 0.1f);
+    plain.spger_f32(want, index_of, value, nnz, dy, n_out, 0.1f);
     t->spger_f32(ws, indices, values, nnz, ds, n_out, 0.1f);
     assert_same_bits("spger_f32", t->isa, n, ws, want);
 
     memcpy(want, w, n * sizeof *w);
-    drovek_ref.spouter_f32(want, index_of, value, nnz, dy, n_out);
+    plain.spouter_f32(want, index_of, value, nnz, dy, n_out);
     t->spouter_f32(gs, indices, values, nnz, ds, n_out);
     assert_same_bits("spouter_f32", t->isa, n, gs, want);
     guarded_free_all();
@@ -201,6 +221,7 @@ static void test_sparse(void **state)
 {
     (void)state;
     for_each_tier(check_sparse_sizes);
+    for_each_bf16_tier(check_sparse_sizes);
 }
 
 /* The list of non-zero inputs, given as sparse input, yields the bits of the dense call. */
@@ -226,6 +247,7 @@ static void test_dense_is_sparse(void **state)
 {
     (void)state;
     for_each_tier(check_dense_is_sparse);
+    for_each_bf16_tier(check_dense_is_sparse);
 }
 
 int main(void)

@@ -65,6 +65,15 @@ static double loss_of(reference_loss loss, const double *z, const double *t, siz
     return sum;
 }
 
+/* What a product sees of a number. */
+static double factor(const reference_mlp *m, double v)
+{
+    int exponent;
+    if (!m->bf16) return v;
+    double significand = frexp(v, &exponent);
+    return ldexp(nearbyint(ldexp(significand, 8)), exponent - 8);
+}
+
 /* a[l], y[l]: sums and outputs of layer l; y[0] is the input. */
 typedef struct trail {
     double *a[REFERENCE_MAX_LAYERS + 1], *y[REFERENCE_MAX_LAYERS + 1], *d[REFERENCE_MAX_LAYERS + 1];
@@ -103,7 +112,8 @@ static void walk_up(const reference_mlp *m, const double *theta, const double *x
         const double *b = theta + n_in * n_out;
         for (size_t o = 0; o < n_out; o++) {
             double sum = b[o];
-            for (size_t j = 0; j < n_in; j++) sum += s->y[l - 1][j] * theta[j * n_out + o];
+            for (size_t j = 0; j < n_in; j++)
+                sum += factor(m, s->y[l - 1][j]) * factor(m, theta[j * n_out + o]);
             s->a[l][o] = sum;
             s->y[l][o] = activate(act_of(m, l), sum);
         }
@@ -123,8 +133,8 @@ static void walk_down(const reference_mlp *m, const double *theta, trail *s, dou
             double d = s->d[l][o] * slope(act_of(m, l), s->a[l][o]);
             grad[at + n_in * n_out + o] += d;
             for (size_t j = 0; j < n_in; j++) {
-                grad[at + j * n_out + o] += d * s->y[l - 1][j];
-                s->d[l - 1][j] += d * theta[at + j * n_out + o];
+                grad[at + j * n_out + o] += factor(m, d) * factor(m, s->y[l - 1][j]);
+                s->d[l - 1][j] += factor(m, d) * factor(m, theta[at + j * n_out + o]);
             }
         }
     }
@@ -154,9 +164,9 @@ double reference_gradient(const reference_mlp *m, const double *theta, const dou
     for (size_t i = 0; i < n_rows; i++) {
         walk_up(m, theta, x + i * m->size[0], &s);
         loss += loss_of(m->loss, s.y[m->n_layers], t + i * n_out, n_out, s.d[m->n_layers]);
+        for (size_t o = 0; o < n_out; o++) s.d[m->n_layers][o] /= (double)n_rows;
         if (grad != NULL) walk_down(m, theta, &s, grad);
     }
-    for (size_t i = 0; grad != NULL && i < n; i++) grad[i] /= (double)n_rows;
     trail_fini(&s, m);
     return loss / (double)n_rows;
 }

@@ -7,12 +7,16 @@
  * Targets are a matrix t[n_rows][n_outputs]: softmax and squared on classes: 1 for the own class,
  * else 0; sigmoid and logistic: 0 or 1; hinge: +1 or -1; squared on values: the value.
  *
+ * With bf16 factors both numbers of a product are rounded to eight significant bits, to nearest,
+ * ties to even; sums stay as they are, and the mean is taken before the products are.
+ *
  * Update rules: Ek's thesis, Table 2.3, with epsilon outside the root, the moments of Adam kept raw
  * and t from 1, Nesterov's gradient taken at theta + mu v.
  */
 #ifndef DROVE_TESTS_REFERENCE_MLP_H
 #define DROVE_TESTS_REFERENCE_MLP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { REFERENCE_MAX_LAYERS = 8 };
@@ -36,6 +40,7 @@ typedef struct reference_mlp {
     size_t         size[REFERENCE_MAX_LAYERS + 1]; /* size[0] inputs ... size[n_layers] outputs */
     reference_act  act;                            /* of all layers but the last */
     reference_loss loss;
+    bool           bf16; /* factors */
 } reference_mlp;
 
 size_t reference_n_params(const reference_mlp *m);

@@ -26,10 +26,13 @@
 
 struct drove_engine {
     const drove_model *model;
+    drovek_table narrow; /* the given kernels, with the model's factors */
     const drovek_table *kernels;
     size_t max_rows;
     drove_pass pass;
-    drove_team *team; /* NULL: alone */
+    drove_team *team;         /* NULL: alone */
+    const drove_round *round; /* of gradients; NULL: none */
+    float *rounded;           /* [max_rows][n_inputs] examples, where they are rounded */
     drove_gather gather;
     drove_touched touched;
     drove_span *span;     /* [n_features / 2 + 2] at most              */
@@ -72,12 +75,17 @@ static void destroy(drove_engine *e)
     drove__touched_fini(&e->touched);
     drove__gather_fini(&e->gather);
     drove__free(e->span);
+    drove__free(e->rounded);
     free(e);
 }
 
 static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
 {
     const drove_data *data = opt->data;
+    const size_t n_inputs = e->model->n_inputs;
+    if (e->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
+    if (e->round != NULL && e->rounded == NULL)
+        return drove__fail_nomem("rounded examples", e->max_rows * n_inputs * sizeof(float));
     const drove_pass_options pass = {.model = e->model,
                                      .kernels = e->kernels,
                                      .rows = opt->rows,
@@ -108,8 +116,10 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     drove_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
     e->model = opt->model;
-    e->kernels = opt->kernels;
+    e->narrow = drovek_narrow(opt->kernels, opt->model->factors);
+    e->kernels = &e->narrow;
     e->max_rows = opt->max_rows;
+    e->round = opt->round;
     drove_status status = allocate(e, opt);
     if (status != DROVE_OK) {
         destroy(e);
@@ -195,6 +205,16 @@ static void do_pass(job *j)
     else do_part(j, &alone);
 }
 
+/* Dense examples of a batch, rounded; they may be the data's own, so a copy of them is. */
+static void round_examples(drove_engine *e, drove_input *in)
+{
+    const size_t n = in->n_rows * e->model->n_inputs;
+    if (e->round == NULL || in->dense == NULL) return;
+    memcpy(e->rounded, in->dense, n * sizeof *e->rounded);
+    e->round->values(e->round->context, e->rounded, n);
+    in->dense = e->rounded;
+}
+
 /* The clock is read where a phase begins or ends: three times a batch. */
 static drove_status gradient(drove_engine *e, const drove_work *work)
 {
@@ -205,8 +225,10 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     grad->span = NULL;
     grad->n_spans = 0;
     DROVE_TRY(load(e, work->batch, true, &in, &target));
+    round_examples(e, &in);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
+    e->pass.round = e->round;
     e->pass.batch = work->batch->number;
     job j = {.e = e,
              .theta = work->theta,
@@ -215,6 +237,7 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
              .grad = grad,
              .score = &e->done.score};
     do_pass(&j);
+    e->pass.round = NULL;
     e->done.times.forward_ns = j.middle_ns - start;
     e->done.times.backward_ns = drove__now_ns() - j.middle_ns;
     return DROVE_OK;

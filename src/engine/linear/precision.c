@@ -2,8 +2,10 @@
 #include "engine/linear/precision.h"
 
 #include "base/status.h"
+#include "engine/fixed/format.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The number format of a term; false: there is none with kernels. */
 static bool number_of(drove_dmgc_term meaning, drove_number *out)
@@ -80,10 +82,24 @@ drove_status drove__precision_resolve(const char *signature, bool is_sparse, dro
 
 drove_status drove__precision_check(const char *signature)
 {
+    drove_fixed of_network;
     drove_dmgc s;
     drove_precision p = {0};
+    drove_status status = drove__fixed_parse(signature, &of_network);
+    if (status == DROVE_OK || drove__fixed_is_simulated(signature)) return status;
     DROVE_TRY(parse(signature, &s, &p));
     return resolve_formats(&s, &p);
+}
+
+drovek_factors drove__precision_factors(const char *precision)
+{
+    return strcmp(precision, "bf16") == 0 ? DROVEK_FACTORS_BF16 : DROVEK_FACTORS_F32;
+}
+
+bool drove__precision_is_words(const char *precision)
+{
+    return precision[0] != '\0' && !drove__precision_is_exchange(precision) &&
+           drove__precision_factors(precision) == DROVEK_FACTORS_F32;
 }
 
 bool drove__precision_is_exchange(const char *signature)

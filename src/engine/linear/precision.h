@@ -4,6 +4,7 @@
 
 #include "base/fixed.h"
 #include "engine/linear/dmgc.h"
+#include "kernel/kernel.h"
 
 typedef struct drove_precision {
     drove_number data, model;
@@ -16,8 +17,14 @@ typedef struct drove_precision {
  * DROVE_E_UNSUPPORTED (legal, but without kernels: which there are). */
 drove_status drove__precision_resolve(const char *signature, bool is_sparse, drove_precision *out);
 
-/* The same before the data are known: passes if some data would do. */
+/* The same before data and model are known: passes if some linear model or network would do. */
 drove_status drove__precision_check(const char *signature);
+
+/* "bf16": what the products of a network round their factors to; anything else: nothing. */
+drovek_factors drove__precision_factors(const char *precision);
+
+/* Are the shared parameters words in number formats of the signature?  "" is no signature. */
+bool drove__precision_is_words(const char *precision);
 
 /* True: a signature of what workers exchange alone, "C8s" or "G1C1s"; false: anything else. */
 bool drove__precision_is_exchange(const char *signature);

@@ -422,4 +422,48 @@ INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
     return vbslq_f32(vtstq_u32(vdupq_n_u32(bits), lane_bit), then, other);
 }
 
+/* ---- bf16 ---- */
+
+enum { HAS_DOT_PAIRS = 0 };
+
+INLINE uint32x4_t bf16_bits(vec a)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(a);
+    uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t up = vaddq_u32(vaddq_u32(bits, odd), vdupq_n_u32(0x7fff));
+    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    return vandq_u32(vbslq_u32(vceqq_f32(a, a), up, quiet), vdupq_n_u32(0xffff0000u));
+}
+
+INLINE vec vec_bf16(vec a)
+{
+    return vreinterpretq_f32_u32(bf16_bits(a));
+}
+
+INLINE vec vec_words(vec a, vec b)
+{
+    return vreinterpretq_f32_u16(
+        vcombine_u16(vshrn_n_u32(bf16_bits(a), 16), vshrn_n_u32(bf16_bits(b), 16)));
+}
+
+INLINE vec vec_dot_pairs(vec sum, vec x, vec y)
+{
+    (void)x, (void)y;
+    return sum;
+}
+
+INLINE vec vec_pairs(vec a, vec b)
+{
+    return vreinterpretq_f32_u32(vorrq_u32(vshrq_n_u32(bf16_bits(a), 16), bf16_bits(b)));
+}
+
+INLINE vec vec_low_word(vec a)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(a), 16));
+}
+INLINE vec vec_high_word(vec a)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vdupq_n_u32(0xffff0000u)));
+}
+
 #endif

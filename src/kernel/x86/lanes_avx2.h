@@ -493,4 +493,47 @@ INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
     return _mm256_blendv_ps(other, then, _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, lane_bit)));
 }
 
+/* ---- bf16 ---- */
+
+enum { HAS_DOT_PAIRS = 0 };
+
+INLINE vec vec_bf16(vec a)
+{
+    __m256i bits = _mm256_castps_si256(a);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff));
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    up = _mm256_blendv_epi8(up, quiet, is_nan);
+    return _mm256_castsi256_ps(_mm256_and_si256(up, _mm256_set1_epi32(-0x10000)));
+}
+
+INLINE vec vec_words(vec a, vec b)
+{
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(vec_bf16(a)), 16);
+    __m256i high = _mm256_srli_epi32(_mm256_castps_si256(vec_bf16(b)), 16);
+    return _mm256_castsi256_ps(_mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
+}
+
+INLINE vec vec_dot_pairs(vec sum, vec x, vec y)
+{
+    (void)x, (void)y;
+    return sum;
+}
+
+INLINE vec vec_pairs(vec a, vec b)
+{
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(vec_bf16(a)), 16);
+    return _mm256_castsi256_ps(_mm256_or_si256(low, _mm256_castps_si256(vec_bf16(b))));
+}
+
+INLINE vec vec_low_word(vec a)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 16));
+}
+INLINE vec vec_high_word(vec a)
+{
+    return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000)));
+}
+
 #endif

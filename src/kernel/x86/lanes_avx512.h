@@ -489,4 +489,91 @@ INLINE vec vec_from_bits(uint32_t bits, vec then, vec other)
     return _mm512_mask_mov_ps(other, (__mmask16)bits, then);
 }
 
+/* ---- bf16 (kernel/bf16.h) ---- */
+
+#if defined(__AVX512BF16__)
+
+enum { HAS_DOT_PAIRS = 1 };
+
+/* Each element to the nearest bf16 number. */
+INLINE vec vec_bf16(vec a)
+{
+    __m512i words = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+}
+
+/* The bf16 words of a, then those of b; two words in each lane. */
+INLINE vec vec_words(vec a, vec b)
+{
+    return _mm512_castsi512_ps((__m512i)_mm512_cvtne2ps_pbh(b, a));
+}
+
+/* sum + low x low + high x high of the two bf16 words of each lane */
+INLINE vec vec_dot_pairs(vec sum, vec x, vec y)
+{
+    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(x),
+                            (__m512bh)_mm512_castps_si512(y));
+}
+
+#else
+
+enum { HAS_DOT_PAIRS = 0 };
+
+/* Each element to the nearest bf16 number. */
+INLINE vec vec_bf16(vec a)
+{
+    __m512i bits = _mm512_castps_si512(a);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+    up = _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), bits,
+                              _mm512_set1_epi32(0x400000));
+    return _mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(-0x10000)));
+}
+
+/* The bf16 words of a, then those of b; two words in each lane. */
+INLINE vec vec_words(vec a, vec b)
+{
+    __m512i low = _mm512_srli_epi32(_mm512_castps_si512(vec_bf16(a)), 16);
+    __m512i high = _mm512_srli_epi32(_mm512_castps_si512(vec_bf16(b)), 16);
+    __m512i words = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(low));
+    words = _mm512_inserti64x4(words, _mm512_cvtepi32_epi16(high), 1);
+    return _mm512_castsi512_ps(words);
+}
+
+/* Only where HAS_DOT_PAIRS. */
+INLINE vec vec_dot_pairs(vec sum, vec x, vec y)
+{
+    (void)x, (void)y;
+    return sum;
+}
+
+#endif
+
+/* The bf16 words of a in the low halves of the lanes, those of b in the high ones. */
+INLINE vec vec_pairs(vec a, vec b)
+{
+#if defined(__AVX512BF16__)
+    const __m512i order =
+        _mm512_set_epi32(0x1f000f, 0x1e000e, 0x1d000d, 0x1c000c, 0x1b000b, 0x1a000a, 0x190009,
+                         0x180008, 0x170007, 0x160006, 0x150005, 0x140004, 0x130003, 0x120002,
+                         0x110001, 0x100000);
+    return _mm512_castsi512_ps(
+        _mm512_permutexvar_epi16(order, _mm512_castps_si512(vec_words(a, b))));
+#else
+    __m512i low = _mm512_srli_epi32(_mm512_castps_si512(vec_bf16(a)), 16);
+    return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_castps_si512(vec_bf16(b))));
+#endif
+}
+
+/* The number in the low or the high half of each lane. */
+INLINE vec vec_low_word(vec a)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 16));
+}
+INLINE vec vec_high_word(vec a)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(-0x10000)));
+}
+
 #endif

@@ -8,8 +8,10 @@
 #include "kernel/lanes/columns.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"
+#include "kernel/lanes/gemm_bf16.h"
 #include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
+#include "kernel/lanes/matvec_bf16.h"
 #include "kernel/lanes/pool.h"
 #include "kernel/lanes/pool_back.h"
 #include "kernel/lanes/rows.h"
@@ -63,6 +65,13 @@ const drovek_table drovek_avx2 = {
     DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
 #undef X
         .gemm_source = "drove",
+    .bf16 =
+        {
+#define X(k) .k = k##_bf16,
+            DROVEK_FACTOR_LIST(X)
+#undef X
+                .source = "drove, bf16 by avx2",
+        },
     .linear_dense = &drovek_linear_dense_avx2,
     .linear_sparse = &drovek_linear_sparse_avx2,
 };

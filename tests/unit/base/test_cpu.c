@@ -55,6 +55,7 @@ static void test_features(void **state)
     static const char *const avx512[] = {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl ",
                                          NULL};
     static const char *const vnni[] = {" avx512_vnni ", NULL};
+    static const char *const bf16[] = {" avx512_bf16 ", NULL};
     char line[16384], flags[16386];
     const char *value = cpuinfo("flags", line, sizeof line);
     if (value == NULL) {
@@ -66,6 +67,7 @@ static void test_features(void **state)
     if (has_all(flags, avx2)) expected |= DROVE_CPU_AVX2;
     if (expected != 0 && has_all(flags, avx512)) expected |= DROVE_CPU_AVX512;
     if ((expected & DROVE_CPU_AVX512) != 0 && has_all(flags, vnni)) expected |= DROVE_CPU_VNNI;
+    if ((expected & DROVE_CPU_AVX512) != 0 && has_all(flags, bf16)) expected |= DROVE_CPU_BF16;
     assert_int_equal(drove__cpu_features(), expected);
     assert_int_equal(drove__cpu_features(), expected);
 }

@@ -194,7 +194,8 @@ static void sections_for_people(void **state)
     f->kind = DROVE_WORKER_PROCESS;
     f->n_test_rows = 10;
     f->mark[0] = (drove_mark_facts){10.0, true, 0.5, 1.0, 1234567};
-    f->precision = (drove_precision_facts){.is_there = true, .name = "D8M8", .model_range = 2.0};
+    f->precision = (drove_precision_facts){
+        .is_there = true, .is_words = true, .name = "D8M8", .model_range = 2.0};
     f->communication = (drove_communication_facts){.is_there = true, .period = 8, .alpha = NAN};
     f->loader = (drove_loader_facts){true, 1, 0.5, 0.1, 0.8};
     f->partition = (drove_partition_facts){2, 3e6, 4e6, "caches", true, 2};
@@ -203,6 +204,11 @@ static void sections_for_people(void **state)
     char *text = text_of(f);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (strstr(text, expected[i]) == NULL) fail_msg("no \"%s\" in:\n%s", expected[i], text);
+    free(text);
+    f->machine.gemm = "drove avx512_bf16";
+    f->precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
+    text = text_of(f);
+    assert_non_null(strstr(text, "  precision   products in bf16 (drove avx512_bf16), sums and "));
     free(text);
 }
 
@@ -221,6 +227,11 @@ static void for_programs(void **state)
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         assert_true(json_is_null(json_object_get(object, absent[i])));
     assert_true(json_is_null(json_object_get(json_object_get(object, "time_to"), "10%")));
+    json_decref(object);
+    x->facts.precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
+    object = json_of(&x->facts);
+    assert_string_equal(json_string_value(json_object_get(object, "precision")), "bf16");
+    assert_null(json_object_get(object, "rounding"));
     json_decref(object);
 }
 

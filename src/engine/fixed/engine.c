@@ -1,0 +1,249 @@
+/* engine/fixed/engine.c - the engine of networks in fixed point: one update after the other.
+ *
+ * Source: De Sa et al., ISCA 2017, sections 5.2 and 7.  In a step numbers are rounded where they
+ * are written, and nowhere else:
+ *
+ *   examples, layers' outputs (D), derivatives at layers' outputs (G)
+ *       integer * 2^e for each array of a batch, e the least with which its largest magnitude fits;
+ *       the integer is floor(x / 2^e + r)
+ *   weights (M)
+ *       w = clamp(w + floor(-eta g / unit + r)), in place, by the AXPY of kernel/linear.h
+ *
+ * with r random in [0, 1), or 1/2: --rounding.  Products and sums of such numbers are floats, which
+ * hold those of integers of up to 8 bits exactly, as long as a sum has less than 1040 terms.
+ * Everything else is the host engine's.  Evaluation uses the parameters as floats and does not
+ * round.
+ *
+ * Widths below those of the container (8, 16) are clamped after the write: another worker may see a
+ * number beyond the range for that long.
+ *
+ * Threads: an engine belongs to one thread; the shared words are racy (docs/memory-model.md, R8).
+ */
+#include "engine/fixed/round.h"
+#include "engine/fixed/shared.h"
+
+#include "base/mem.h"
+#include "base/racy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRETCH = DROVE_FIXED_STRETCH };
+
+struct drove_engine {
+    const drove_engine_shared *p;
+    drove_engine *host;
+    drove_rounder rounder;
+    drove_round round;   /* for the host's passes */
+    float *theta, *grad; /* [n_params] */
+};
+
+/* ---- rounding arrays ---- */
+
+static void round_values(void *context, float *x, size_t n)
+{
+    drove_engine *e = context;
+    drove__fixed_round(e->p->kernels, &e->rounder, e->p->format.data, x, n);
+}
+
+static void round_derivatives(void *context, float *x, size_t n)
+{
+    drove_engine *e = context;
+    drove__fixed_round(e->p->kernels, &e->rounder, e->p->format.gradient, x, n);
+}
+
+/* ---- making ---- */
+
+static void destroy(drove_engine *e)
+{
+    if (e == NULL) return;
+    drove__engine_host.destroy(e->host);
+    drove__rounder_fini(&e->rounder);
+    drove__free(e->theta);
+    drove__free(e->grad);
+    free(e);
+}
+
+static drove_status build(drove_engine *e, const drove_engine_options *opt)
+{
+    const drove_engine_shared *p = e->p;
+    const size_t n = p->model->n_params;
+    drove_engine_options host = *opt;
+    e->theta = drove__alloc(n, sizeof *e->theta);
+    e->grad = drove__alloc(n, sizeof *e->grad);
+    if (e->theta == NULL || e->grad == NULL)
+        return drove__fail_nomem("engine", 2 * n * sizeof *e->theta);
+    DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding,
+                                  drovek_blocks(DROVE_F32, DROVE_I16, STRETCH)));
+    e->round =
+        (drove_round){.values = round_values, .derivatives = round_derivatives, .context = e};
+    host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
+    host.shared = NULL;
+    return drove__engine_host.create(&host, &e->host);
+}
+
+static drove_status create(const drove_engine_options *opt, drove_engine **out)
+{
+    *out = NULL;
+    drove_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
+    e->p = opt->shared;
+    drove_status status = build(e, opt);
+    if (status != DROVE_OK) {
+        destroy(e);
+        return status;
+    }
+    *out = e;
+    return DROVE_OK;
+}
+
+/* ---- steps ---- */
+
+/* Numbers beyond the format's range back to its ends; returns how many. */
+static size_t clamp(void *words, drove_number number, size_t n, int32_t most)
+{
+    size_t n_clamped = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t w = number == DROVE_I8 ? drove__racy_load_i8((int8_t *)words + i)
+                                       : drove__racy_load_i16((int16_t *)words + i);
+        if (w <= most && w >= -most) continue;
+        w = w > most ? most : -most;
+        if (number == DROVE_I8) drove__racy_store_i8((int8_t *)words + i, (int8_t)w);
+        else drove__racy_store_i16((int16_t *)words + i, (int16_t)w);
+        n_clamped++;
+    }
+    return n_clamped;
+}
+
+static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, void *words, float eta)
+{
+    const drove_engine_shared *p = e->p;
+    const drove_number m = p->layout.number;
+    const drovek_factor factor = {.f = -eta / part->unit};
+    const size_t size = drove__number_size(m);
+    size_t n_clamped = 0;
+    for (size_t at = 0; at < part->length; at += STRETCH) {
+        const size_t n = part->length - at < STRETCH ? part->length - at : STRETCH;
+        const void *g = e->grad + part->offset + at;
+        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
+        n_clamped += p->kernels->linear.axpy[DROVE_F32][m]((char *)words + at * size, &g, &factor,
+                                                           1, n, bits);
+    }
+    if (p->format.model % 8 == 0) return n_clamped;
+    return n_clamped + clamp(words, m, part->length, drove__fixed_most(p->format.model));
+}
+
+/* theta, grad: of the step; words: shared. */
+static size_t write_step(drove_engine *e, uint32_t *words, float eta)
+{
+    const drove_engine_shared *p = e->p;
+    const drovek_table *k = p->kernels;
+    size_t n_clamped = 0;
+    if (p->weight_decay > 0.0)
+        k->axpy_f32(e->grad, e->theta, p->model->n_params, (float)p->weight_decay);
+    for (size_t i = 0; i < p->n_parts; i++) {
+        const drove_fixed_part *part = &p->part[i];
+        float *w = drove__fixed_at(p, part, words);
+        if (part->unit == 0.0f || p->format.model == 0)
+            k->sgd_f32(w, w, e->grad + part->offset, part->length, eta);
+        else n_clamped += write_numbers(e, part, w, eta);
+    }
+    return n_clamped;
+}
+
+static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
+                         drove_steps *out)
+{
+    drove_gradient grad = {.value = e->grad};
+    const drove_work work = {.batch = batch, .theta = e->theta, .grad = &grad};
+    drove_work_done done = {0};
+    drove__fixed_unpack(e->p, words, e->theta);
+    DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));
+    out->is_finite &= isfinite(done.score.loss);
+    out->n_clamped += write_step(e, words, eta);
+    out->n_steps++;
+    return DROVE_OK;
+}
+
+static drove_status steps(drove_engine *e, const drove_params *live, const drove_batch *batch,
+                          float eta, drove_steps *out)
+{
+    const size_t each = e->p->each;
+    drove_steps made = {.is_finite = true};
+    drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
+    for (size_t first = 0; first < batch->n_rows; first += each) {
+        drove_batch one = *batch;
+        one.row = batch->row + first;
+        one.n_rows = batch->n_rows - first < each ? batch->n_rows - first : each;
+        DROVE_TRY(step(e, live->words, &one, eta, &made));
+    }
+    *out = made;
+    return DROVE_OK;
+}
+
+/* ---- the rest ---- */
+
+static drove_status begin(drove_engine *e, const drove_work *work)
+{
+    if (work->grad != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "fixed: steps without a gradient vector only");
+    return drove__engine_host.begin(e->host, work);
+}
+
+static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
+{
+    return drove__engine_host.finish(e->host, timeout_ns, done);
+}
+
+static size_t n_words(const drove_engine_shared *p)
+{
+    return p->n_words;
+}
+
+static const drove_layout *layout(const drove_engine_shared *p)
+{
+    return &p->layout;
+}
+
+static void facts(const drove_engine_shared *p, drove_engine_facts *out)
+{
+    const unsigned bits = p->format.data > 0 ? p->format.data : 32;
+    *out = (drove_engine_facts){.model_range = p->model_range,
+                                .data_scale = 1.0,
+                                .bytes_per_example = (double)p->model->n_inputs * bits / 8.0};
+    memcpy(out->precision, p->format.text, sizeof p->format.text);
+}
+
+static void settle(drove_engine *e, uint32_t *words)
+{
+    (void)e, (void)words; /* nothing is owed */
+}
+
+static drove_status follow(drove_engine_shared *p, const drove_data *data)
+{
+    (void)p, (void)data; /* batches name their data */
+    return DROVE_OK;
+}
+
+const drove_engine_ops drove__engine_fixed = {
+    .name = "fixed",
+    .help = "networks in fixed point, any number of bits, --precision",
+    .source = "De Sa et al., ISCA 2017, section 7",
+    .can = DROVE_ENGINE_TYPED,
+    .create = create,
+    .destroy = destroy,
+    .begin = begin,
+    .finish = finish,
+    .steps = steps,
+    .prepare = drove__fixed_prepare,
+    .follow = follow,
+    .dismiss = drove__fixed_dismiss,
+    .n_words = n_words,
+    .layout = layout,
+    .pack = drove__fixed_pack,
+    .unpack = drove__fixed_unpack,
+    .facts = facts,
+    .settle = settle,
+    .set_range = drove__fixed_set_range,
+};

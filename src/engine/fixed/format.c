@@ -1,0 +1,78 @@
+/* engine/fixed/format.c - see format.h. */
+#include "engine/fixed/format.h"
+
+#include "base/spec.h"
+#include "engine/linear/dmgc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool drove__fixed_is_simulated(const char *precision)
+{
+    return strchr(precision, '?') != NULL;
+}
+
+static drove_status take_bits(const char *text, char class, drove_dmgc_term t, bool is_simulated,
+                              unsigned *out)
+{
+    const unsigned least = DROVE_FIXED_LEAST_BITS, most = DROVE_FIXED_MOST_BITS;
+    *out = t.is_float ? 0 : t.bits;
+    if (t.is_float && t.bits == 32) return DROVE_OK;
+    if (!t.is_float && (t.bits == 8 || t.bits == 16)) return DROVE_OK;
+    if (!t.is_float && is_simulated && t.bits >= least && t.bits <= most) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--precision %s: expected %c8, %c16 or %c32f, or %c%u to %c%u with "
+                       "?simulated=yes, found %c%u%s",
+                       text, class, class, class, class, least, class, most, class, t.bits,
+                       t.is_float ? "f" : "");
+}
+
+static drove_status read_terms(const char *text, const char *signature, bool is_simulated,
+                               drove_fixed *out)
+{
+    drove_dmgc s;
+    drove_dmgc_term g;
+    drove_status status = drove_dmgc_parse(signature, &s);
+    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
+    if (s.term[DROVE_DMGC_INDEX].is_present || s.term[DROVE_DMGC_COMMUNICATION].is_present)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--precision %s: expected terms of D, M and G for a network, found %c",
+                           text, s.term[DROVE_DMGC_INDEX].is_present ? 'i' : 'C');
+    g = drove_dmgc_meaning(&s, s.term[DROVE_DMGC_GRADIENT].is_present ? DROVE_DMGC_GRADIENT
+                                                                      : DROVE_DMGC_DATASET);
+    DROVE_TRY(
+        take_bits(text, 'D', drove_dmgc_meaning(&s, DROVE_DMGC_DATASET), is_simulated, &out->data));
+    DROVE_TRY(
+        take_bits(text, 'M', drove_dmgc_meaning(&s, DROVE_DMGC_MODEL), is_simulated, &out->model));
+    return take_bits(text, 'G', g, is_simulated, &out->gradient);
+}
+
+static drove_status read_spec(const char *precision, const drove_spec *spec, drove_fixed *out)
+{
+    static const char *const keys[] = {"simulated", NULL};
+    const char *simulated = drove__spec_get(spec, "simulated", "no");
+    drove_status status = drove__spec_check(spec, 0, keys);
+    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
+    bool is_simulated = strcmp(simulated, "yes") == 0;
+    if (!is_simulated && strcmp(simulated, "no") != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: simulated: expected yes or no, found "
+                           "\"%s\"",
+                           precision, simulated);
+    return read_terms(precision, spec->name, is_simulated, out);
+}
+
+drove_status drove__fixed_parse(const char *precision, drove_fixed *out)
+{
+    drove_spec spec = {0};
+    drove_fixed f = {0};
+    if (strlen(precision) >= sizeof f.text)
+        return drove__fail(DROVE_E_ARG, "--precision: expected at most %zu characters, found %zu",
+                           sizeof f.text - 1, strlen(precision));
+    strcpy(f.text, precision);
+    drove_status status = drove__spec_parse(precision, &spec);
+    if (status == DROVE_OK) status = read_spec(precision, &spec, &f);
+    drove__spec_fini(&spec);
+    if (status == DROVE_OK) *out = f;
+    return status;
+}

@@ -1,0 +1,33 @@
+/* engine/fixed/format.h - how many bits the numbers of a network have: a DMGC signature. */
+#ifndef DROVE_ENGINE_FIXED_FORMAT_H
+#define DROVE_ENGINE_FIXED_FORMAT_H
+
+#include "base/fixed.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+
+enum { DROVE_FIXED_TEXT_SIZE = 32, DROVE_FIXED_LEAST_BITS = 2, DROVE_FIXED_MOST_BITS = 16 };
+
+typedef struct drove_fixed {
+    unsigned data;     /* of examples and layers' outputs;  0: floats */
+    unsigned model;    /* of weights                                  */
+    unsigned gradient; /* of derivatives at layers' outputs           */
+    char     text[DROVE_FIXED_TEXT_SIZE];
+} drove_fixed;
+
+/* Largest magnitude of a number of so many bits: numbers are symmetric. */
+static inline int32_t drove__fixed_most(unsigned bits)
+{
+    return (1 << (bits - 1)) - 1;
+}
+
+/* "D8M8", "D16M16G8", "D6M6?simulated=yes": without D or M floats, without G as many bits as D; any
+ * width from 2 to 16 if it is simulated, else 8 and 16.  Errors: DROVE_E_ARG (not the notation; a
+ * key that is not known), DROVE_E_UNSUPPORTED (which widths there are; indices; a C term). */
+drove_status drove__fixed_parse(const char *precision, drove_fixed *out);
+
+/* Does the text ask for simulated widths? */
+bool drove__fixed_is_simulated(const char *precision);
+
+#endif

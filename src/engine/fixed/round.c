@@ -1,0 +1,47 @@
+/* engine/fixed/round.c - see round.h. */
+#include "engine/fixed/round.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The bits of the largest magnitude, which order like magnitudes: a NaN is above infinity. */
+static uint32_t largest_bits(const float *x, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits &= 0x7fffffffu;
+        most = bits > most ? bits : most;
+    }
+    return most;
+}
+
+float drove__fixed_unit(unsigned bits, float magnitude)
+{
+    int exponent;
+    double significand = frexp((double)magnitude / drove__fixed_most(bits), &exponent);
+    if (significand == 0.5) exponent--;
+    return ldexpf(1.0f, exponent < -125 ? -125 : exponent);
+}
+
+/* The integers are those that an AXPY makes of zeros, so every tier rounds by its own kernel. */
+void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned bits, float *x,
+                        size_t n)
+{
+    int16_t integer[DROVE_FIXED_STRETCH + DROVE_CACHE_LINE]; /* the kernel may read beyond */
+    const uint32_t largest = largest_bits(x, n);
+    float magnitude;
+    if (bits == 0 || largest == 0 || largest >= 0x7f800000u) return;
+    memcpy(&magnitude, &largest, sizeof magnitude);
+    const float unit = drove__fixed_unit(bits, magnitude);
+    const drovek_factor factor = {.f = 1.0f / unit};
+    for (size_t at = 0; at < n; at += DROVE_FIXED_STRETCH) {
+        const size_t count = n - at < DROVE_FIXED_STRETCH ? n - at : DROVE_FIXED_STRETCH;
+        const void *from = x + at;
+        drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
+        memset(integer, 0, sizeof integer);
+        (void)k->linear.axpy[DROVE_F32][DROVE_I16](integer, &from, &factor, 1, count, random);
+        for (size_t i = 0; i < count; i++) x[at + i] = (float)integer[i] * unit;
+    }
+}

@@ -1,0 +1,24 @@
+/* engine/fixed/round.h - arrays of floats rounded to numbers of few bits with a unit of their own.
+ *
+ * Source: De Sa et al., ISCA 2017, section 5.2: floor(x + r), r random in [0, 1) or 1/2.
+ */
+#ifndef DROVE_ENGINE_FIXED_ROUND_H
+#define DROVE_ENGINE_FIXED_ROUND_H
+
+#include "engine/fixed/format.h"
+#include "engine/linear/rounding.h"
+#include "kernel/kernel.h"
+
+/* Random bits are drawn as for an AXPY of so many numbers: those of the rounding `shared` serve a
+ * stretch, and not a whole layer, whose rows would all be pushed alike. */
+enum { DROVE_FIXED_STRETCH = 512 };
+
+/* 2^e, the least with drove__fixed_most(bits) * 2^e >= magnitude > 0, but of at least 2^-125. */
+float drove__fixed_unit(unsigned bits, float magnitude);
+
+/* x[n] = its integers times the unit of its largest magnitude.  bits 0: nothing.  An array that
+ * holds a number that is not finite stays as it is, as does one of zeros. */
+void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned bits, float *x,
+                        size_t n);
+
+#endif

@@ -1,0 +1,46 @@
+/* kernel/lanes/panel.h - what products cut C into: panels some registers wide, and tiles of a few
+ * rows of them. */
+#ifndef DROVEK_LANES_PANEL_H
+#define DROVEK_LANES_PANEL_H
+
+#include "kernel/kernel.h"
+#include "kernel/lanes/blocks.h"
+
+enum {
+    PANEL = N_REGISTERS == 32 ? 4 : 2, /* registers across: 64 columns, or 16      */
+    N_SUMS = PANEL * 6                 /* registers of a tile's sums, of 32 or 16 */
+};
+
+/* One panel of a product. */
+typedef struct panel {
+    size_t       m, k;
+    float        alpha, beta;
+    const float *a; /* op(A)[i][p] = a[i * row_step + p * k_step] */
+    size_t       row_step, k_step;
+    const float *b; /* op(B)[p][.] = b[p * b_step + .]            */
+    size_t       b_step;
+    float       *c; /* C[i][.] = c[i * c_step + .]                */
+    size_t       c_step;
+    size_t       last;           /* lanes used in the last register        */
+    size_t       n_segments;     /* passes over k; each pass starts ...     */
+    ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last    */
+} panel;
+
+/* C[rows][n_vec registers] = alpha sum + beta C */
+INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, size_t n_vec)
+{
+    vec alpha = vec_set(t->alpha), beta = vec_set(t->beta);
+    UNROLL
+    for (size_t r = 0; r < rows; r++) {
+        UNROLL
+        for (size_t v = 0; v < n_vec; v++) {
+            float *at = c + r * t->c_step + v * LANES;
+            size_t count = block_count(v, n_vec, t->last);
+            vec    out = vec_mul(alpha, sum[r * n_vec + v]);
+            if (t->beta != 0.0f) out = vec_fma(beta, racy_load(at, count), out);
+            racy_store(at, out, count);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,62 @@
+# --precision bf16: a network trains as well as with floats, its file predicts what the run reported, and a resumed run
+# has the same bits; what does not go together is refused.
+# ctest: only=release
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+data='synth:digits?n=2000&n_test=500'
+small="--data $data --model mlp:32 --threads 1 --strategy sequential --batch 16 --lr 0.1"
+value() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+
+# Other numbers than floats, the same quality.
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until epochs=2 --out float --json && mv out.txt float.json
+    run_for 0 train $small --until epochs=2 --out bf16 --precision bf16 --json && mv out.txt bf16.json
+}
+[ "$(value bf16.json precision)" = bf16 ] || fail "$(value bf16.json precision)"
+[ "$(value float.json precision)" = None ] || fail "$(value float.json precision)"
+! grep -q '"rounding"' bf16.json || fail "bf16 has no roundings to choose"
+python3 - <<'END' || fail "bf16 and floats should learn alike, and not the same"
+import json
+narrow, wide = (json.load(open(name))["loss"] for name in ("bf16.json", "float.json"))
+assert narrow != wide and abs(narrow - wide) < 0.05 * wide + 0.005, (narrow, wide)
+END
+
+# The file knows its numbers: the same loss as the run's, and another one in floats.
+run_for 0 eval bf16 --data "$data" --json && mv out.txt eval.json
+strings -a bf16/model.safetensors | grep -q '"precision":"bf16"' || fail "the model file does not say bf16"
+! strings -a float/model.safetensors | grep -q '"precision"' || fail "a model of floats needs no word"
+python3 - <<'END' || fail "drove eval: not the loss of the run: $(cat eval.json)"
+import json
+run, use = json.load(open("bf16.json")), json.load(open("eval.json"))
+assert abs(run["loss"] - use["loss"]) < 1e-6, (run["loss"], use["loss"])
+END
+
+# Interrupted and resumed: the same bits.
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until epochs=1 --out half --precision bf16 --json
+    run_for 0 train --resume half --until epochs=2
+    cmp half/model.safetensors bf16/model.safetensors || fail "a resumed run has other bits"
+    wrong 'precision' train --resume half --until epochs=3 --precision none
+}
+
+# Any layer and any strategy.
+for net in lenet 'mlp:16,16?activation=tanh' linear; do
+    run_for 0 train --data "$data" --model "${net%%\?*}" --threads 1 --batch 8 --until updates=20 --precision bf16 --json
+    [ "$(value out.txt precision)" = bf16 ] || fail "$net"
+done
+for how in hogwild leashed sync:2 rwlock replicas easgd; do
+    strategy=${how%:2}
+    run_for 0 train --data "$data" --model mlp:16 --threads 2 --strategy "$strategy" --batch 8 --until updates=40 \
+        --precision bf16 --json
+    [ "$(value out.txt precision)" = bf16 ] || fail "$strategy"
+done
+run_for 0 train --data "$data" --model mlp:16 --workers 'cpu:0-1?gradient=one' --strategy hogbatch --until updates=20 --precision bf16
+grep -q 'precision   products in bf16 (.*), sums and parameters in floats' out.txt || fail "$(cat out.txt)"
+
+wrong 'expected D, i' train --data "$data" --precision bf17
+wrong 'expected D8' data convert "$data" 'quant:q?precision=bf16'
+if "$DROVE" info 2>/dev/null | grep -q 'opencl:0'; then
+    wrong 'precision bf16: expected workers on processor cores' train --data "$data" --workers opencl:0 --precision bf16
+fi

@@ -1,0 +1,75 @@
+# --precision D8M8 and others of networks: by one and several workers, by strategies that exchange, saved, resumed and used;
+# any number of bits; what does not go together is refused.
+# ctest: only=release
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+data='synth:digits?n=2000&n_test=500'
+small="--data $data --model mlp:32 --threads 1 --strategy sequential --batch 16 --lr 0.1"
+value() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+# NAME PRECISION ARGUMENT...: trains; the summary is NAME.json.
+trained() {
+    local name=$1 precision=$2
+    shift 2
+    # shellcheck disable=SC2086
+    run_for 0 train $small --until epochs=2 --precision "$precision" --out "$name" --json "$@"
+    mv out.txt "$name.json"
+    [ "$(value "$name.json" precision)" = "$precision" ] || fail "$name: $(value "$name.json" precision)"
+}
+
+# Floats by the engine of words are the bits of floats; fewer bits are a little worse, and too few much.
+# shellcheck disable=SC2086
+run_for 0 train $small --until epochs=2 --out float --json && mv out.txt float.json
+trained words D32fM32f
+trained wide D16M16
+trained narrow D8M8
+trained biased D8M8 --rounding nearest
+trained few 'D3M4?simulated=yes'
+python3 - <<'END' || fail "not as good as the number of bits says"
+import json
+loss = {name: json.load(open(name + ".json"))["loss"] for name in ("float", "words", "wide", "narrow", "biased", "few")}
+print(loss)
+assert loss["words"] == loss["float"]
+assert 0 < abs(loss["wide"] - loss["float"]) < 0.02 * loss["float"]
+assert abs(loss["narrow"] - loss["float"]) < 0.25 * loss["float"]
+assert loss["few"] > 1.3 * loss["narrow"]
+END
+grep -q '"rounding": "shared"' narrow.json || fail "$(grep rounding narrow.json)"
+
+# Its file holds floats, and is used as any other: the run's loss again.
+run_for 0 eval narrow --data "$data" --json
+python3 -c 'import json; run, use = json.load(open("narrow.json")), json.load(open("out.txt"))
+assert abs(run["loss"] - use["loss"]) < 1e-6, (run["loss"], use["loss"])' || fail "drove eval: another loss"
+
+# Interrupted and resumed: the same bits; in other numbers: refused.
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until epochs=1 --precision D8M8 --out half
+    run_for 0 train --resume half --until epochs=2
+}
+cmp half/model.safetensors narrow/model.safetensors || fail "a resumed run has other bits"
+wrong 'precision' train --resume half --until epochs=3 --precision D16M16
+
+# Several workers on the same words, and workers that exchange them.
+for strategy in hogwild replicas easgd-sync3 local; do
+    run_for 0 train --data "$data" --model mlp:32 --strategy $strategy --threads 2 --batch 8 --lr 0.1 --until epochs=2 \
+        --precision D8M8 --json
+    python3 -c 'import json; s = json.load(open("out.txt"))
+assert s["loss"] < 0.75 * s["loss_initial"], (s["loss"], s["loss_initial"])' || fail "$strategy does not learn"
+done
+run_for 0 train --data "$data" --model lenet --threads 1 --batch 16 --until updates=10 --precision D8M16 --json
+run_for 0 train --data 'synth:logistic?n=500&d=8' --model logistic --threads 1 --until epochs=2 --json \
+    --precision 'D6M6?simulated=yes'
+[ "$(value out.txt precision)" = 'D6M6?simulated=yes' ] || fail "$(value out.txt precision)"
+
+wrong 'expected D8, D16 or D32f' train --data "$data" --model mlp:8 --precision D6M6
+wrong 'D2 to D16 with ?simulated=yes' train --data "$data" --model mlp:8 --precision 'D17M8?simulated=yes'
+wrong 'expected yes or no' train --data "$data" --model mlp:8 --precision 'D6M6?simulated=1'
+wrong 'expected terms of D, M and G' train --data "$data" --model mlp:8 --precision 'D8M8C8s?simulated=yes'
+wrong 'expected dense data' train --data 'synth:logistic?n=100&d=50&density=0.1' --model mlp:8 --precision D8M8
+cat >net.yaml <<'END'
+layers:
+  - {name: d, type: dense, units: 8}
+  - {name: n, type: batch_norm, activation: relu}
+  - {name: e, type: dense}
+END
+wrong 'without batch normalisation' train --data "$data" --model net.yaml --precision D8M8

@@ -1,0 +1,506 @@
+/* tests/unit/engine/test_fixed.c - networks in fixed point: signatures, the rounding of arrays, the
+ * shared words, and steps against the host engine's gradient.
+ */
+#include "engine/fixed/round.h"
+#include "engine/fixed/shared.h"
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "support/engine_calls.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- signatures ---- */
+
+static void check_format(const char *text, unsigned data, unsigned model, unsigned gradient)
+{
+    drove_fixed f;
+    assert_int_equal(drove__fixed_parse(text, &f), DROVE_OK);
+    assert_true(f.data == data && f.model == model && f.gradient == gradient);
+    assert_string_equal(f.text, text);
+}
+
+static void check_refused(const char *text, drove_status status, const char *word)
+{
+    drove_fixed f = {.data = 77};
+    assert_int_equal(drove__fixed_parse(text, &f), status);
+    assert_non_null(strstr(drove_error_text(), word));
+    assert_int_equal(f.data, 77);
+}
+
+static void signatures(void **state)
+{
+    (void)state;
+    check_format("D8M8", 8, 8, 8);
+    check_format("D16M8", 16, 8, 16);
+    check_format("D8M16G16", 8, 16, 16);
+    check_format("D8M8G32f", 8, 8, 0);
+    check_format("M8", 0, 8, 0);
+    check_format("D8", 8, 0, 8);
+    check_format("D32fM32f", 0, 0, 0);
+    check_format("D6M5?simulated=yes", 6, 5, 6);
+    check_format("D2M16G9?simulated=yes", 2, 16, 9);
+    check_format("D8M8?simulated=no", 8, 8, 8);
+    check_refused("D6M8", DROVE_E_UNSUPPORTED, "found D6");
+    check_refused("D8M6?simulated=no", DROVE_E_UNSUPPORTED, "M2 to M16 with ?simulated=yes");
+    check_refused("D1M8?simulated=yes", DROVE_E_UNSUPPORTED, "found D1");
+    check_refused("D8M17?simulated=yes", DROVE_E_UNSUPPORTED, "found M17");
+    check_refused("D16fM8", DROVE_E_UNSUPPORTED, "found D16f");
+    check_refused("D8i8M8", DROVE_E_UNSUPPORTED, "found i");
+    check_refused("D8M8C8s", DROVE_E_UNSUPPORTED, "found C");
+    check_refused("D8M8?simulated=maybe", DROVE_E_ARG, "maybe");
+    check_refused("D8M8?simulate=yes", DROVE_E_ARG, "simulate");
+    check_refused("8", DROVE_E_ARG, "8");
+}
+
+/* ---- arrays ---- */
+
+static void units(void **state)
+{
+    (void)state;
+    for (unsigned bits = 2; bits <= 16; bits++) {
+        const double most = drove__fixed_most(bits);
+        for (float m = 1e-30f; m < 1e30f; m *= 1.37f) {
+            double unit = (double)drove__fixed_unit(bits, m);
+            int exponent;
+            assert_true(frexp(unit, &exponent) == 0.5);
+            assert_true(most * unit >= (double)m && most * unit / 2 < (double)m);
+        }
+        assert_true((double)drove__fixed_unit(bits, (float)most) == 1.0); /* fits exactly */
+        assert_true(isfinite(1.0f / drove__fixed_unit(bits, 1e-38f)));
+    }
+}
+
+enum { N = 1100 };
+
+static void draw(float *x, size_t n, uint64_t seed)
+{
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < n; i++) x[i] = (float)drove__rng_normal(&rng);
+}
+
+static float largest(const float *x, size_t n)
+{
+    float most = 0.0f;
+    for (size_t i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
+    return most;
+}
+
+/* Multiples of the unit, not beyond the format, next to x; every tier has the bits of plain C. */
+static void check_rounding(const drovek_table *k, const char *how, unsigned bits)
+{
+    static float x[N], got[N], plain[N];
+    drove_rounding rounding;
+    drove_rounder r;
+    assert_int_equal(drove__rounding_parse(how, &rounding), DROVE_OK);
+    assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
+    draw(x, N, bits);
+    memcpy(got, x, sizeof x);
+    memcpy(plain, x, sizeof x);
+    drove__rounder_seed(&r, 1, bits);
+    drove__fixed_round(k, &r, bits, got, N);
+    drovek_table ref;
+    assert_int_equal(drovek_select(&ref, 0, NULL), DROVE_OK);
+    drove__rounder_seed(&r, 1, bits);
+    drove__fixed_round(&ref, &r, bits, plain, N);
+    assert_memory_equal(got, plain, sizeof got);
+    const double unit = (double)drove__fixed_unit(bits, largest(x, N));
+    const double bound = rounding.ops->is_unbiased ? 1.0 : 0.5 + 1e-4;
+    for (size_t i = 0; i < N; i++) {
+        double q = (double)got[i] / unit;
+        assert_true(q == nearbyint(q) && fabs(q) <= drove__fixed_most(bits));
+        assert_true(fabs((double)got[i] - (double)x[i]) <= bound * unit);
+    }
+    memcpy(plain, got, sizeof got); /* what is rounded stays as it is */
+    drove__rounder_seed(&r, 2, bits);
+    drove__fixed_round(k, &r, bits, got, N);
+    assert_memory_equal(got, plain, sizeof got);
+    drove__rounder_fini(&r);
+}
+
+static const char *const roundings[] = {"nearest", "shared", "shared?bits=256", "xorshift",
+                                        "mt19937"};
+
+static void arrays_are_rounded(void **state)
+{
+    (void)state;
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
+        drovek_table k;
+        if (drovek_select(&k, drove__cpu_features(), *tier) != DROVE_OK) continue;
+        for (size_t i = 0; i < DROVE_COUNT(roundings); i++)
+            for (unsigned bits = 2; bits <= 16; bits++) check_rounding(&k, roundings[i], bits);
+    }
+}
+
+/* The mean of many roundings of a number is the number: a variance of at most unit^2 / 4 each. */
+static void roundings_are_unbiased(void **state)
+{
+    enum { TIMES = 2000, FEW = 70 };
+    drovek_table k;
+    (void)state;
+    assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
+    for (size_t i = 1; i < DROVE_COUNT(roundings); i++) {
+        drove_rounding rounding;
+        drove_rounder r;
+        float x[FEW], got[FEW];
+        double sum[FEW] = {0};
+        assert_int_equal(drove__rounding_parse(roundings[i], &rounding), DROVE_OK);
+        assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
+        draw(x, FEW, 7);
+        const double unit = (double)drove__fixed_unit(4, largest(x, FEW));
+        for (unsigned t = 0; t < TIMES; t++) {
+            memcpy(got, x, sizeof x);
+            drove__rounder_seed(&r, 3, t);
+            drove__fixed_round(&k, &r, 4, got, FEW);
+            for (size_t n = 0; n < FEW; n++) sum[n] += (double)got[n];
+        }
+        for (size_t n = 0; n < FEW; n++)
+            assert_true(fabs(sum[n] / TIMES - (double)x[n]) < 5.0 * unit / 2.0 / sqrt(TIMES));
+        drove__rounder_fini(&r);
+    }
+}
+
+static void what_cannot_be_rounded_stays(void **state)
+{
+    drove_rounding rounding;
+    drove_rounder r;
+    drovek_table k;
+    float x[3] = {0.3f, INFINITY, 1.0f}, zero[2] = {0.0f, -0.0f}, bad[2] = {NAN, 2.7f};
+    (void)state;
+    assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
+    assert_int_equal(drove__rounding_parse("nearest", &rounding), DROVE_OK);
+    assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
+    drove__fixed_round(&k, &r, 4, x, 3);
+    drove__fixed_round(&k, &r, 4, zero, 2);
+    drove__fixed_round(&k, &r, 4, bad, 2);
+    drove__fixed_round(&k, &r, 4, bad, 0);
+    assert_true(x[0] == 0.3f && x[2] == 1.0f && zero[0] == 0.0f && bad[1] == 2.7f);
+    x[1] = 0.4f;
+    drove__fixed_round(&k, &r, 0, x, 3); /* floats */
+    assert_true(x[0] == 0.3f && x[1] == 0.4f);
+    drove__rounder_fini(&r);
+}
+
+/* ---- steps ---- */
+
+enum { ROWS = 40, FEATURES = 12, CLASSES = 3, BATCH = 7 };
+
+typedef struct problem {
+    drove_storage storage;
+    drove_data data;
+    drove_model *model;
+    drovek_table kernels;
+    float *theta, *after; /* [n_params] */
+    drove_engine_shared *shared;
+    drove_engine *engine;
+    uint32_t *words;
+} problem;
+
+static void *zeroed(size_t count, size_t size)
+{
+    void *memory = drove__alloc(count, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+static void make_data(problem *p)
+{
+    drove_storage *s = &p->storage;
+    *s = (drove_storage){.n_rows = ROWS,
+                         .n_features = FEATURES,
+                         .x_kind = DROVE_X_F32,
+                         .y_kind = DROVE_Y_CLASS,
+                         .n_classes = CLASSES};
+    s->x_f32 = zeroed(ROWS * FEATURES, sizeof(float));
+    s->y_class = zeroed(ROWS, sizeof(int32_t));
+    draw(s->x_f32, ROWS * FEATURES, 5);
+    for (size_t i = 0; i < ROWS; i++) s->y_class[i] = (int32_t)(i % CLASSES);
+    p->data = (drove_data){.storage = s, .n_rows = ROWS};
+}
+
+static drove_status prepare(problem *p, const char *precision, const char *rounding, double range,
+                            double decay)
+{
+    const drove_prepare_options opt = {.model = p->model,
+                                       .kernels = &p->kernels,
+                                       .data = &p->data,
+                                       .theta = p->theta,
+                                       .precision = precision,
+                                       .rounding = rounding,
+                                       .model_range = range,
+                                       .weight_decay = decay,
+                                       .eta = 0.1,
+                                       .each = BATCH,
+                                       .seed = 1};
+    return drove__engine_fixed.prepare(&opt, &p->shared);
+}
+
+static void setup(problem *p, const char *precision, const char *rounding, double range,
+                  double decay)
+{
+    const drove_model_io io = {.n_features = FEATURES, .n_classes = CLASSES};
+    memset(p, 0, sizeof *p);
+    make_data(p);
+    assert_int_equal(drovek_select(&p->kernels, drove__cpu_features(), NULL), DROVE_OK);
+    assert_int_equal(drove__model_create("mlp:20,9", "tanh", "softmax", &io, &p->model), DROVE_OK);
+    p->theta = zeroed(p->model->n_params, sizeof(float));
+    p->after = zeroed(p->model->n_params, sizeof(float));
+    assert_int_equal(drove__model_init(p->model, "normal:0.3", 1, p->theta), DROVE_OK);
+    assert_int_equal(prepare(p, precision, rounding, range, decay), DROVE_OK);
+    const drove_engine_options opt = {.model = p->model,
+                                      .kernels = &p->kernels,
+                                      .data = &p->data,
+                                      .max_rows = ROWS,
+                                      .shared = p->shared};
+    assert_int_equal(drove__engine_fixed.create(&opt, &p->engine), DROVE_OK);
+    p->words = zeroed(drove__engine_fixed.n_words(p->shared), sizeof *p->words);
+    drove__engine_fixed.pack(p->shared, NULL, p->theta, p->words);
+}
+
+static void teardown(problem *p)
+{
+    drove__engine_fixed.destroy(p->engine);
+    drove__engine_fixed.dismiss(p->shared);
+    drove__model_destroy(p->model);
+    drove__free(p->theta);
+    drove__free(p->after);
+    drove__free(p->words);
+    drove__free(p->storage.x_f32);
+    drove__free(p->storage.y_class);
+}
+
+static drove_batch batch_of(const problem *p, size_t n, uint64_t number)
+{
+    static uint32_t row[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) row[i] = (i * 11 + 3) % ROWS;
+    return (drove_batch){.data = &p->data, .row = row, .n_rows = n, .number = number};
+}
+
+static drove_steps take_steps(problem *p, size_t n_rows, uint64_t number, float eta)
+{
+    const drove_batch batch = batch_of(p, n_rows, number);
+    const drove_params live = {.words = p->words};
+    drove_steps made;
+    assert_int_equal(drove__engine_fixed.steps(p->engine, &live, &batch, eta, &made), DROVE_OK);
+    assert_true(made.is_finite);
+    drove__engine_fixed.unpack(p->shared, p->words, p->after);
+    return made;
+}
+
+/* The host engine's steps from theta. */
+static void host_steps(problem *p, size_t n_rows, float eta, float decay, float *theta)
+{
+    const drove_engine_options opt = {
+        .model = p->model, .kernels = &p->kernels, .data = &p->data, .max_rows = ROWS};
+    const drove_batch all = batch_of(p, n_rows, 0);
+    drove_engine *host;
+    drove_gradient g = {.value = zeroed(p->model->n_params, sizeof(float))};
+    assert_int_equal(drove__engine_host.create(&opt, &host), DROVE_OK);
+    for (size_t first = 0; first < n_rows; first += BATCH) {
+        drove_batch one = all;
+        drove_score score = {0};
+        one.row += first;
+        one.n_rows = n_rows - first < BATCH ? n_rows - first : BATCH;
+        assert_int_equal(engine_gradient(&drove__engine_host, host, theta, &one, &g, &score),
+                         DROVE_OK);
+        if (decay > 0.0f) p->kernels.axpy_f32(g.value, theta, p->model->n_params, decay);
+        p->kernels.sgd_f32(theta, theta, g.value, p->model->n_params, eta);
+    }
+    drove__free(g.value);
+    drove__engine_host.destroy(host);
+}
+
+/* With floats for all numbers the steps are those of the host engine, to the bit. */
+static void floats_are_the_hosts_steps(void **state)
+{
+    (void)state;
+    for (int decays = 0; decays <= 1; decays++) {
+        problem p;
+        const float decay = decays ? 0.01f : 0.0f;
+        setup(&p, "D32fM32f", "shared", 0, (double)decay);
+        assert_int_equal(take_steps(&p, 3 * BATCH + 2, 0, 0.1f).n_steps, 4);
+        host_steps(&p, 3 * BATCH + 2, 0.1f, decay, p.theta);
+        assert_memory_equal(p.after, p.theta, p.model->n_params * sizeof(float));
+        teardown(&p);
+    }
+}
+
+/* Largest distance from the host's step, in units of its largest change. */
+static double distance(const char *precision)
+{
+    problem p;
+    double far = 0.0, largest_change = 0.0;
+    setup(&p, precision, "nearest", 0, 0);
+    const size_t n = p.model->n_params;
+    float *start = zeroed(n, sizeof *start);
+    memcpy(start, p.theta, n * sizeof *start);
+    (void)take_steps(&p, BATCH, 0, 0.1f);
+    host_steps(&p, BATCH, 0.1f, 0.0f, p.theta);
+    for (size_t i = 0; i < n; i++) {
+        far = fmax(far, fabs((double)p.after[i] - (double)p.theta[i]));
+        largest_change = fmax(largest_change, fabs((double)p.theta[i] - (double)start[i]));
+    }
+    drove__free(start);
+    teardown(&p);
+    return far / largest_change;
+}
+
+/* More bits, nearer to floats; examples, outputs and derivatives are all rounded. */
+static void more_bits_are_nearer(void **state)
+{
+    (void)state;
+    double before = 10.0;
+    for (unsigned bits = 3; bits <= 15; bits += 3) {
+        char precision[40];
+        snprintf(precision, sizeof precision, "D%uM32f?simulated=yes", bits);
+        double now = distance(precision);
+        assert_true(now > 0.0 && now < before / 2.0 && now < 16.0 * ldexp(1.0, -(int)bits));
+        before = now;
+    }
+    assert_true(distance("D16M32fG32f") < distance("D16M32fG8"));
+    assert_true(distance("D32fM32fG8") > 1e-4); /* derivatives alone */
+}
+
+/* Each weight is an integer times its layer's unit, within the format. */
+static void check_grid(const problem *p, unsigned bits)
+{
+    for (size_t i = 0; i < p->shared->n_parts; i++) {
+        const drove_fixed_part *part = &p->shared->part[i];
+        for (size_t k = 0; part->unit != 0.0f && k < part->length; k++) {
+            double q = (double)p->after[part->offset + k] / (double)part->unit;
+            assert_true(q == nearbyint(q) && fabs(q) <= drove__fixed_most(bits) + (bits % 8 == 0));
+        }
+    }
+}
+
+static void weights_stay_within_their_format(void **state)
+{
+    (void)state;
+    for (unsigned bits = 2; bits <= 16; bits += 2) {
+        problem p;
+        char precision[40];
+        snprintf(precision, sizeof precision, "D32fM%u?simulated=yes", bits);
+        setup(&p, precision, "xorshift", 0.5, 0);
+        assert_true(p.shared->model_range == 0.5);
+        assert_true(p.shared->layout.number == (bits <= 8 ? DROVE_I8 : DROVE_I16));
+        drove__engine_fixed.unpack(p.shared, p.words, p.after);
+        check_grid(&p, bits);
+        uint64_t n_clamped = 0;
+        for (uint64_t t = 0; t < 20; t++) {
+            n_clamped += take_steps(&p, ROWS, t, 0.5f).n_clamped;
+            check_grid(&p, bits);
+        }
+        assert_true(n_clamped > 0); /* 0.5 is too little for some of them */
+        teardown(&p);
+    }
+}
+
+/* Words and floats of the first parameters are half a unit apart at most; gaps and the float
+ * parameters are as they were. */
+static void words_hold_the_parameters(void **state)
+{
+    problem p;
+    size_t n_numbers = 0;
+    (void)state;
+    setup(&p, "D8M8", "shared", 0, 0);
+    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    const float *unpacked = p.after;
+    for (size_t i = 0; i < p.shared->n_parts; i++) {
+        const drove_fixed_part *part = &p.shared->part[i];
+        double top = (double)largest(p.theta + part->offset, part->length);
+        double bound = part->unit == 0.0f ? 0.0 : (double)part->unit / 2;
+        for (size_t k = 0; k < part->length; k++) {
+            double d = (double)unpacked[part->offset + k] - (double)p.theta[part->offset + k];
+            assert_true(fabs(d) <= bound);
+        }
+        if (part->unit == 0.0f) continue;
+        n_numbers += part->length;
+        assert_true(127 * (double)part->unit >= top && (double)part->unit * 16 < top);
+    }
+    assert_int_equal(n_numbers, FEATURES * 20 + 20 * 9 + 9 * CLASSES);
+    assert_true(drove__engine_fixed.layout(p.shared)->n_numbers >= n_numbers);
+    assert_int_equal(drove__engine_fixed.set_range(p.shared, p.shared->model_range), DROVE_OK);
+    assert_int_equal(drove__engine_fixed.set_range(p.shared, 3.0), DROVE_E_ARG);
+    teardown(&p);
+}
+
+/* The mean of many steps of 8-bit weights from one place is the step of floats from there. */
+static void steps_are_unbiased(void **state)
+{
+    enum { TIMES = 1500 };
+    problem p;
+    (void)state;
+    setup(&p, "D32fM8", "xorshift", 0, 0);
+    const size_t n = p.model->n_params, n_words = drove__engine_fixed.n_words(p.shared);
+    double *sum = calloc(n, sizeof *sum);
+    uint32_t *start = zeroed(n_words, sizeof *start);
+    assert_non_null(sum);
+    memcpy(start, p.words, n_words * sizeof *start);
+    drove__engine_fixed.unpack(p.shared, start, p.theta);
+    host_steps(&p, BATCH, 0.02f, 0.0f, p.theta);
+    for (uint64_t t = 0; t < TIMES; t++) {
+        memcpy(p.words, start, n_words * sizeof *start);
+        (void)take_steps(&p, BATCH, t, 0.02f);
+        for (size_t i = 0; i < n; i++) sum[i] += (double)p.after[i];
+    }
+    for (size_t i = 0; i < p.shared->n_parts; i++) {
+        const drove_fixed_part *part = &p.shared->part[i];
+        double bound = 5.0 * (double)part->unit / 2.0 / sqrt(TIMES) + 1e-6;
+        for (size_t k = part->offset; k < part->offset + part->length; k++)
+            assert_true(fabs(sum[k] / TIMES - (double)p.theta[k]) <= bound);
+    }
+    free(sum);
+    drove__free(start);
+    teardown(&p);
+}
+
+static void what_it_cannot_train_is_refused(void **state)
+{
+    problem p;
+    drove_engine_shared *kept;
+    (void)state;
+    setup(&p, "D8M8", "shared", 0, 0);
+    kept = p.shared;
+    p.storage.x_kind = DROVE_X_CSR;
+    assert_int_equal(prepare(&p, "D8M8", "shared", 0, 0), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "sparse"));
+    p.storage.x_kind = DROVE_X_F32;
+    assert_int_equal(prepare(&p, "D8M7", "shared", 0, 0), DROVE_E_UNSUPPORTED);
+    assert_int_equal(prepare(&p, "D8M8", "upwards", 0, 0), DROVE_E_ARG);
+    p.model->n_statistics = 4;
+    assert_int_equal(prepare(&p, "D8M8", "shared", 0, 0), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "batch normalisation"));
+    p.model->n_statistics = 0;
+    p.shared = kept;
+    drove_gradient g = {.value = p.after};
+    const drove_batch batch = batch_of(&p, BATCH, 0);
+    const drove_work work = {.batch = &batch, .theta = p.theta, .grad = &g};
+    assert_int_equal(drove__engine_fixed.begin(p.engine, &work), DROVE_E_UNSUPPORTED);
+    teardown(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signatures),
+        cmocka_unit_test(units),
+        cmocka_unit_test(arrays_are_rounded),
+        cmocka_unit_test(roundings_are_unbiased),
+        cmocka_unit_test(what_cannot_be_rounded_stays),
+        cmocka_unit_test(floats_are_the_hosts_steps),
+        cmocka_unit_test(more_bits_are_nearer),
+        cmocka_unit_test(weights_stay_within_their_format),
+        cmocka_unit_test(words_hold_the_parameters),
+        cmocka_unit_test(steps_are_unbiased),
+        cmocka_unit_test(what_it_cannot_train_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
