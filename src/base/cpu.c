@@ -12,11 +12,17 @@ static char vendor[16] = "unknown"; /* likewise                                 
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum {                   /* bits of XCR0 */
-       SAVES_YMM = 0x06, /* SSE, AVX */
-       SAVES_ZMM = 0xe6  /* and opmask, ZMM 0-15, ZMM 16-31 */
+enum {                         /* bits of XCR0 */
+       SAVES_YMM = 0x06,       /* SSE, AVX */
+       SAVES_ZMM = 0xe6,       /* and opmask, ZMM 0-15, ZMM 16-31 */
+       SAVES_TILES = 3u << 17, /* tile configuration, tile data */
+       TILE_DATA = 18          /* the last one's number */
 };
+enum { HAS_AMX = 1u << 22 | 1u << 24 | 1u << 25 }; /* CPUID 7.0, EDX: bf16, tiles, int8 */
+enum { REQ_XCOMP_PERM = 0x1023 };                  /* arch_prctl: Linux 5.16 and later */
 
 static uint64_t saved_state(void)
 {
@@ -28,6 +34,14 @@ static uint64_t saved_state(void)
 static int has(unsigned reg, unsigned bits)
 {
     return (reg & bits) == bits;
+}
+
+/* Linux saves the tile registers, 8 KiB, only for processes that ask.  It refuses one of whose
+ * threads has a signal stack too small for them, and then we do without. */
+static int may_use_tiles(uint64_t saved)
+{
+    if ((saved & SAVES_TILES) != SAVES_TILES) return 0;
+    return syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) == 0;
 }
 
 static void detect_features(void)
@@ -43,6 +57,7 @@ static void detect_features(void)
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return;
     features |= DROVE_CPU_AVX512;
     if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
+    if (has(d, HAS_AMX) && may_use_tiles(saved)) features |= DROVE_CPU_AMX;
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, bit_AVX512BF16))
         features |= DROVE_CPU_BF16;
 }

@@ -10,7 +10,8 @@ enum {
     DROVE_CPU_VNNI = 1u << 2,   /* AVX512_VNNI                                           */
     DROVE_CPU_NEON = 1u << 3,
     DROVE_CPU_DOTPROD = 1u << 4, /* SDOT and UDOT of ARMv8.2; implies NEON                */
-    DROVE_CPU_BF16 = 1u << 5     /* AVX512_BF16                                           */
+    DROVE_CPU_BF16 = 1u << 5,    /* AVX512_BF16                                           */
+    DROVE_CPU_AMX = 1u << 6      /* AMX_TILE, AMX_BF16, AMX_INT8; the system lets us use them */
 };
 
 uint32_t    drove__cpu_features(void); /* detected once, thread-safe                      */

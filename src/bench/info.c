@@ -43,10 +43,9 @@ static void name_features(machine_facts *m)
     static const struct {
         uint32_t bit;
         const char *name;
-    } known[] = {{DROVE_CPU_AVX2, "avx2"},
-                 {DROVE_CPU_AVX512, "avx512"},
-                 {DROVE_CPU_VNNI, "avx512_vnni"},
-                 {DROVE_CPU_NEON, "neon"}};
+    } known[] = {{DROVE_CPU_AVX2, "avx2"},        {DROVE_CPU_AVX512, "avx512"},
+                 {DROVE_CPU_VNNI, "avx512_vnni"}, {DROVE_CPU_BF16, "avx512_bf16"},
+                 {DROVE_CPU_AMX, "amx"},          {DROVE_CPU_NEON, "neon"}};
     uint32_t have = drove__cpu_features();
     for (size_t i = 0; i < DROVE_COUNT(known); i++) {
         if (have & known[i].bit) m->feature[m->n_features++] = known[i].name;

@@ -11,7 +11,7 @@
 static const drovek_table *const tiers[] = {
     &drovek_ref,
 #if DROVEK_X86
-    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni, &drovek_avx512bf16,
+    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni, &drovek_avx512bf16, &drovek_avx512amx,
 #endif
 #if DROVEK_ARM
     &drovek_neon, &drovek_dotprod,
@@ -116,6 +116,7 @@ const char *const *drovek_tiers(void)
         "avx512",
         "avx512vnni",
         "avx512bf16",
+        "avx512amx",
 #endif
 #if DROVEK_ARM
         "neon",

@@ -43,6 +43,7 @@ extern const drovek_table  drovek_avx2;
 extern const drovek_table  drovek_avx512;
 extern const drovek_table  drovek_avx512vnni; /* avx512, with dot products by VNNI */
 extern const drovek_table  drovek_avx512bf16; /* avx512vnni, with products of bf16 by AVX512_BF16 */
+extern const drovek_table  drovek_avx512amx;  /* avx512bf16, with products of bf16 by AMX */
 extern const drovek_linear drovek_linear_dense_avx2;
 extern const drovek_linear drovek_linear_dense_avx512;
 extern const drovek_linear drovek_linear_dense_avx512vnni;

@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI |
-                                   DROVE_CPU_NEON | DROVE_CPU_DOTPROD | DROVE_CPU_BF16;
+                                   DROVE_CPU_NEON | DROVE_CPU_DOTPROD | DROVE_CPU_BF16 |
+                                   DROVE_CPU_AMX;
 
 static void test_ref_fills_every_slot(void **state)
 {
@@ -87,14 +88,18 @@ static void test_each_tier_brings_its_own(void **state)
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2");
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
-    assert_string_equal(t.isa, "avx512bf16");
-    assert_ptr_equal(t.bf16.gemm, drovek_avx512bf16.bf16.gemm);
+    assert_string_equal(t.isa, "avx512amx");
+    assert_ptr_equal(t.bf16.gemm, drovek_avx512amx.bf16.gemm);
+    assert_ptr_equal(t.bf16.matvec, drovek_avx512bf16.bf16.matvec);
     assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
     assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8],
                      drovek_linear_dense_avx512vnni.dot[DROVE_I8][DROVE_I8]);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX512, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512");
     assert_ptr_equal(t.bf16.gemm, drovek_avx512.bf16.gemm);
+    assert_int_equal(drovek_select(&t, everything & ~(uint32_t)DROVE_CPU_AMX, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx512bf16");
+    assert_ptr_equal(t.bf16.gemm, drovek_avx512bf16.bf16.gemm);
     const uint32_t without = everything & ~(uint32_t)DROVE_CPU_BF16;
     assert_int_equal(drovek_select(&t, without, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512vnni");

@@ -1,0 +1,14 @@
+/* kernel/x86/table_avx512amx.c - the AVX-512 tier for processors with AMX, whose tile registers
+ * multiply bf16 numbers. */
+#include "base/cpu.h"
+#include "kernel/tiers.h"
+
+#include "kernel/x86/lanes_avx512.h"
+
+#include "kernel/x86/gemm_amx.h"
+
+const drovek_table drovek_avx512amx = {
+    .isa = "avx512amx",
+    .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_BF16 | DROVE_CPU_AMX,
+    .bf16 = {.gemm = gemm_amx, .source = "drove amx_bf16"},
+};
