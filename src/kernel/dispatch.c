@@ -55,6 +55,8 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     DROVEK_FACTOR_LIST(X)
 #undef X
     if (tier->bf16.source != NULL) out->bf16.source = tier->bf16.source;
+    if (tier->gemm_i8 != NULL) out->gemm_i8 = tier->gemm_i8;
+    if (tier->gemm_i16 != NULL) out->gemm_i16 = tier->gemm_i16;
     if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
     if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
@@ -99,6 +101,14 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
 {
     drovek_table t = *chosen;
     if (factors == DROVEK_FACTORS_F32) return t;
+    if (factors != DROVEK_FACTORS_BF16) {
+        drovek_gemm_f32_fn *own = factors == DROVEK_FACTORS_I8 ? t.gemm_i8 : t.gemm_i16;
+        if (own == NULL) return t;
+        t.gemm_f32 = own;
+        t.gemm_source = t.bf16.source;
+        t.factors = factors;
+        return t;
+    }
 #define X(k) t.k##_f32 = t.bf16.k;
     DROVEK_FACTOR_LIST(X)
 #undef X

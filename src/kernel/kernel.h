@@ -153,7 +153,15 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
 #define DROVEK_FACTOR_LIST(X)                                                                      \
     X(gemm) X(matvec) X(matvec_t) X(ger) X(outer) X(spmatvec) X(spger) X(spouter)
 
-typedef enum drovek_factors { DROVEK_FACTORS_F32, DROVEK_FACTORS_BF16 } drovek_factors;
+/* What factors are rounded to; or what the caller promises that they are, so that products of
+ * narrower numbers give what those of singles would: integers of at most 8 or 16 bits and a sign,
+ * each array's times a power of two. */
+typedef enum drovek_factors {
+    DROVEK_FACTORS_F32,
+    DROVEK_FACTORS_BF16,
+    DROVEK_FACTORS_I8,
+    DROVEK_FACTORS_I16
+} drovek_factors;
 
 typedef struct drovek_products {
 #define X(k) drovek_##k##_f32_fn *k; /* NULL in a tier's own table: the slower tier's version */
@@ -179,9 +187,10 @@ typedef struct drovek_table {
 #define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table: keep the slower tier's version  */
     DROVEK_LIST(X)
 #undef X
-    const char *gemm_source; /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
-    drovek_products bf16;    /* in a chosen table every slot is filled */
-    drovek_factors  factors; /* what the slots above round their factors to: drovek_narrow      */
+    const char *gemm_source;  /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
+    drovek_products     bf16; /* in a chosen table every slot is filled */
+    drovek_gemm_f32_fn *gemm_i8, *gemm_i16; /* for factors that are integers; NULL: gemm_f32    */
+    drovek_factors factors; /* what the slots above round their factors to: drovek_narrow      */
     /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */
@@ -194,7 +203,8 @@ typedef struct drovek_table {
  * processor cannot run that tier). */
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
 
-/* Out of a chosen table the one whose products round their factors; no other slot differs. */
+/* Out of a chosen table the one whose products round their factors, or may take them to be
+ * integers; no other slot differs.  Where singles are the fastest for integers, the same table. */
 drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors);
 
 /* Names of the tiers compiled in, slowest first; NULL-terminated. */

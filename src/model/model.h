@@ -256,7 +256,8 @@ typedef struct drove_bottom {
 typedef struct drove_round {
     void (*values)(void *context, float *x, size_t n);
     void (*derivatives)(void *context, float *x, size_t n);
-    void *context;
+    void          *context;
+    drovek_factors factors; /* what all factors are by then */
 } drove_round;
 
 typedef struct drove_pass {

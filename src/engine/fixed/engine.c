@@ -10,7 +10,8 @@
  *       w = clamp(w + floor(-eta g / unit + r)), in place, by the AXPY of kernel/linear.h
  *
  * with r random in [0, 1), or 1/2: --rounding.  Products and sums of such numbers are floats, which
- * hold those of integers of up to 8 bits exactly, as long as a sum has less than 1040 terms.
+ * hold those of integers of up to 8 bits exactly, as long as a sum has less than 1040 terms.  Where
+ * a processor multiplies such integers faster than floats, the products are made by that.
  * Everything else is the host engine's.  Evaluation uses the parameters as floats and does not
  * round.
  *
@@ -33,7 +34,8 @@ enum { STRETCH = DROVE_FIXED_STRETCH };
 
 struct drove_engine {
     const drove_engine_shared *p;
-    drove_engine *host;
+    drove_engine *host;  /* of steps                      */
+    drove_engine *judge; /* of evaluation: floats throughout */
     drove_rounder rounder;
     drove_round round;   /* for the host's passes */
     float *theta, *grad; /* [n_params] */
@@ -55,10 +57,20 @@ static void round_derivatives(void *context, float *x, size_t n)
 
 /* ---- making ---- */
 
+/* Where everything that products take is rounded, they may be those of integers. */
+static drovek_factors factors_of(const drove_fixed *f)
+{
+    const unsigned in_bf16 = 9; /* 8 and a sign */
+    if (f->data == 0 || f->model == 0 || f->gradient == 0) return DROVEK_FACTORS_F32;
+    return f->data <= in_bf16 && f->model <= in_bf16 && f->gradient <= in_bf16 ? DROVEK_FACTORS_I8
+                                                                               : DROVEK_FACTORS_I16;
+}
+
 static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
     drove__engine_host.destroy(e->host);
+    drove__engine_host.destroy(e->judge);
     drove__rounder_fini(&e->rounder);
     drove__free(e->theta);
     drove__free(e->grad);
@@ -76,11 +88,16 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
         return drove__fail_nomem("engine", 2 * n * sizeof *e->theta);
     DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding,
                                   drovek_blocks(DROVE_F32, DROVE_I16, STRETCH)));
-    e->round =
-        (drove_round){.values = round_values, .derivatives = round_derivatives, .context = e};
-    host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
+    e->round = (drove_round){.values = round_values,
+                             .derivatives = round_derivatives,
+                             .context = e,
+                             .factors = factors_of(&p->format)};
     host.shared = NULL;
-    return drove__engine_host.create(&host, &e->host);
+    host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
+    DROVE_TRY(drove__engine_host.create(&host, &e->host));
+    host.round = NULL;
+    host.infers_only = true;
+    return drove__engine_host.create(&host, &e->judge);
 }
 
 static drove_status create(const drove_engine_options *opt, drove_engine **out)
@@ -188,12 +205,12 @@ static drove_status begin(drove_engine *e, const drove_work *work)
 {
     if (work->grad != NULL)
         return drove__fail(DROVE_E_UNSUPPORTED, "fixed: steps without a gradient vector only");
-    return drove__engine_host.begin(e->host, work);
+    return drove__engine_host.begin(e->judge, work);
 }
 
 static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
 {
-    return drove__engine_host.finish(e->host, timeout_ns, done);
+    return drove__engine_host.finish(e->judge, timeout_ns, done);
 }
 
 static size_t n_words(const drove_engine_shared *p)

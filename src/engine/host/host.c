@@ -116,7 +116,8 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     drove_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
     e->model = opt->model;
-    e->narrow = drovek_narrow(opt->kernels, opt->model->factors);
+    e->narrow =
+        drovek_narrow(opt->kernels, opt->round != NULL ? opt->round->factors : opt->model->factors);
     e->kernels = &e->narrow;
     e->max_rows = opt->max_rows;
     e->round = opt->round;

@@ -1,10 +1,14 @@
 /* kernel/x86/gemm_amx.h - C[m][n] = alpha op(A) op(B) + beta C with factors in bf16
- * (kernel/bf16.h), by the tile registers of AMX.
+ * (kernel/bf16.h), or of 16-bit integers times a power of two, by the tile registers of AMX.
  *
  * One instruction multiplies a tile of op(A), 16 rows of 32 numbers, by one of op(B), 32 numbers by
  * 16 columns, and adds to a tile of 16 x 16 singles.  Both factors are rounded into strips: 16 rows
  * of op(A), or 16 columns of op(B), tile after tile along k.  Each tile is a kilobyte, as the
  * instruction loads it.  A word of 32 bits holds two neighbours along k.
+ *
+ * A 16-bit integer is the sum of two numbers of bf16, its nearest one and the rest: two parts, each
+ * with strips of its own, and four products of parts for each number.  Integers of 8 bits are
+ * numbers of bf16 as they are.
  *
  * The longer side of C is walked two strips at a time (`moving`).  They, and the two strips of the
  * other side that they meet (`resident`), fit the first cache, and all resident strips the second.
@@ -31,7 +35,8 @@ enum {
     N_TILES = 8,       /* of a strip: 256 numbers along k                */
     BLOCK_K = N_TILES * TILE_K,
     N_RESIDENT = 16, /* strips: 256 rows or columns, 128 KiB of stack  */
-    N_MOVING = 2
+    N_MOVING = 2,
+    MOST_PARTS = 2
 };
 
 /* Words of two bf16 numbers, which are singles to the compiler. */
@@ -39,8 +44,9 @@ typedef struct strip {
     alignas(64) float word[N_TILES][TILE_WORDS];
 } strip;
 
+/* Of each part resident / n_parts and N_MOVING strips, one part after the other. */
 typedef struct strips {
-    strip resident[N_RESIDENT], moving[N_MOVING];
+    strip resident[N_RESIDENT], moving[MOST_PARTS * N_MOVING];
     alignas(64) float sum[2][2][TILE_WORDS]; /* tiles of C on their way */
 } strips;
 
@@ -66,12 +72,20 @@ typedef struct tile_product {
     float       alpha, beta;
     float      *c;
     size_t      ldc;
+    bool        rows_move; /* else the columns do */
 } tile_product;
 
 /* ---- strips ---- */
 
-/* part[q]: words of row q of the strip, k from p on; x is at the strip's first row. */
-INLINE void load_along(vec part[SIDE], const float *x, size_t step, size_t n, size_t n_k)
+/* What the part says of v: the rounding to bf16 is still to come. */
+INLINE vec part_of(vec v, size_t part)
+{
+    return part == 0 ? v : vec_sub(v, vec_bf16(v));
+}
+
+/* words[q]: of row q of the strip, k from p on; x is at the strip's first row. */
+INLINE void load_along(vec words[SIDE], const float *x, size_t step, size_t n, size_t n_k,
+                       size_t part)
 {
     UNROLL
     for (size_t q = 0; q < SIDE; q++) {
@@ -79,54 +93,65 @@ INLINE void load_along(vec part[SIDE], const float *x, size_t step, size_t n, si
         if (q < n) now = racy_load(x + q * step, n_k < LANES ? n_k : LANES);
         if (q < n && n_k > LANES)
             next = racy_load(x + q * step + LANES, n_k < TILE_K ? n_k - LANES : LANES);
-        part[q] = vec_words(now, next);
+        words[q] = vec_words(part_of(now, part), part_of(next, part));
     }
 }
 
-/* part[q]: words of the rows 2 q and 2 q + 1 of x, which are two steps along k. */
-INLINE void load_across(vec part[SIDE], const float *x, size_t step, size_t n, size_t n_k)
+/* words[q]: of the rows 2 q and 2 q + 1 of x, which are two steps along k. */
+INLINE void load_across(vec words[SIDE], const float *x, size_t step, size_t n, size_t n_k,
+                        size_t part)
 {
     UNROLL
     for (size_t q = 0; q < SIDE; q++) {
         vec now = vec_set(0.0f), next = now;
         if (2 * q < n_k) now = racy_load(x + 2 * q * step, n);
         if (2 * q + 1 < n_k) next = racy_load(x + (2 * q + 1) * step, n);
-        part[q] = vec_pairs(now, next);
+        words[q] = vec_pairs(part_of(now, part), part_of(next, part));
     }
 }
 
-INLINE void fill_tile(float *to, const tile_factor *f, const float *x, size_t n, size_t n_k)
+INLINE void fill_tile(float *to, const tile_factor *f, const float *x, size_t n, size_t n_k,
+                      size_t part)
 {
-    vec part[SIDE];
-    if (f->along) load_along(part, x, f->step, n, n_k);
-    else load_across(part, x, f->step, n, n_k);
-    if (f->turns) vec_transpose(part);
+    vec words[SIDE];
+    if (f->along) load_along(words, x, f->step, n, n_k, part);
+    else load_across(words, x, f->step, n, n_k, part);
+    if (f->turns) vec_transpose(words);
     UNROLL
-    for (size_t q = 0; q < SIDE; q++) vec_store(to + q * SIDE, part[q], LANES);
+    for (size_t q = 0; q < SIDE; q++) vec_store(to + q * SIDE, words[q], LANES);
 }
 
 /* Tile t of the strip from row or column `at` on; k0: its first number along k, of n_k. */
-static void fill_one(strip *to, size_t t, const tile_factor *f, size_t at, size_t k0, size_t n_k)
+INLINE void fill_one(strip *to, size_t t, const tile_factor *f, size_t at, size_t k0, size_t n_k,
+                     size_t part)
 {
     const size_t n = f->n - at < SIDE ? f->n - at : SIDE;
     const float *x = f->x + (f->along ? at * f->step + k0 : k0 * f->step + at);
-    if (n == SIDE && n_k >= TILE_K) fill_tile(to->word[t], f, x, SIDE, TILE_K);
-    else fill_tile(to->word[t], f, x, n, n_k);
+    if (n == SIDE && n_k >= TILE_K) fill_tile(to->word[t], f, x, SIDE, TILE_K, part);
+    else fill_tile(to->word[t], f, x, n, n_k, part);
 }
 
-/* The strips of the rows or columns [at, at + n), numbers [k0, k0 + n_k) along k; rows of x are
- * read from end to end as far as that goes. */
-static void fill_strips(strip *to, const tile_factor *f, size_t at, size_t n, size_t k0, size_t n_k)
+/* One part of the strips of the rows or columns [at, at + n), numbers [k0, k0 + n_k) along k; rows
+ * of x are read from end to end as far as that goes. */
+INLINE void fill_part(strip *to, const tile_factor *f, size_t at, size_t n, size_t k0, size_t n_k,
+                      size_t part)
 {
     if (f->along) {
         for (size_t j = 0; j < n; j += SIDE)
             for (size_t p = 0; p < n_k; p += TILE_K)
-                fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p);
+                fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p, part);
         return;
     }
     for (size_t p = 0; p < n_k; p += TILE_K)
         for (size_t j = 0; j < n; j += SIDE)
-            fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p);
+            fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p, part);
+}
+
+static void fill_strips(strip *to, size_t each, const tile_factor *f, size_t at, size_t n,
+                        size_t k0, size_t n_k, size_t n_parts)
+{
+    fill_part(to, f, at, n, k0, n_k, 0);
+    if (n_parts > 1) fill_part(to + each, f, at, n, k0, n_k, 1);
 }
 
 /* ---- tiles: 0 to 3 hold sums, 4 and 5 a, 6 and 7 b ---- */
@@ -143,13 +168,15 @@ static void configure(void)
 
 enum { ROW_BYTES = SIDE * sizeof(float) };
 
-/* Two strips of either factor. */
-INLINE void multiply_four(strips *s, const strip *a, const strip *b, size_t n_tiles)
+/* The strips of one factor that meet others; part p of strip i is strip[p * each + i]. */
+typedef struct strip_group {
+    const strip *strip;
+    size_t       each;
+} strip_group;
+
+/* Adds the products of two strips of either factor. */
+INLINE void add_four(const strip *a, const strip *b, size_t n_tiles)
 {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
     for (size_t t = 0; t < n_tiles; t++) {
         _tile_loadd(4, a[0].word[t], ROW_BYTES);
         _tile_loadd(6, b[0].word[t], ROW_BYTES);
@@ -160,19 +187,34 @@ INLINE void multiply_four(strips *s, const strip *a, const strip *b, size_t n_ti
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
+}
+
+static void multiply_four(strips *s, strip_group a, strip_group b, size_t n_tiles, size_t n_parts)
+{
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (size_t u = 0; u < n_parts; u++)
+        for (size_t v = 0; v < n_parts; v++)
+            add_four(a.strip + u * a.each, b.strip + v * b.each, n_tiles);
     _tile_stored(0, s->sum[0][0], ROW_BYTES);
     _tile_stored(1, s->sum[0][1], ROW_BYTES);
     _tile_stored(2, s->sum[1][0], ROW_BYTES);
     _tile_stored(3, s->sum[1][1], ROW_BYTES);
 }
 
-INLINE void multiply_one(float *sum, const strip *a, const strip *b, size_t n_tiles)
+static void multiply_one(float *sum, strip_group a, strip_group b, size_t n_tiles, size_t n_parts)
 {
     _tile_zero(0);
-    for (size_t t = 0; t < n_tiles; t++) {
-        _tile_loadd(4, a->word[t], ROW_BYTES);
-        _tile_loadd(6, b->word[t], ROW_BYTES);
-        _tile_dpbf16ps(0, 4, 6);
+    for (size_t u = 0; u < n_parts; u++) {
+        for (size_t v = 0; v < n_parts; v++) {
+            for (size_t t = 0; t < n_tiles; t++) {
+                _tile_loadd(4, a.strip[u * a.each].word[t], ROW_BYTES);
+                _tile_loadd(6, b.strip[v * b.each].word[t], ROW_BYTES);
+                _tile_dpbf16ps(0, 4, 6);
+            }
+        }
     }
     _tile_stored(0, sum, ROW_BYTES);
 }
@@ -205,44 +247,68 @@ static void finish_tiles(const tile_product *w, const strips *s, size_t i, size_
 
 /* ---- the product ---- */
 
+/* Terms of the sums: numbers [k0, k0 + n_k) along k. */
+typedef struct terms {
+    size_t k0, n_k, n_parts;
+    float  beta; /* of C */
+} terms;
+
 /* The strips a and b of C at (i, j), up to two of either. */
-INLINE void multiply_strips(const tile_product *w, strips *s, const strip *a, const strip *b,
-                            size_t i, size_t j, size_t n_tiles, float beta)
+static void multiply_strips(const tile_product *w, strips *s, const terms *t, strip_group a,
+                            strip_group b, size_t i, size_t j)
 {
-    const bool two_rows = i + SIDE < w->a.n, two_columns = j + SIDE < w->b.n;
+    const bool        two_rows = i + SIDE < w->a.n, two_columns = j + SIDE < w->b.n;
+    const size_t      n_tiles = (t->n_k + TILE_K - 1) / TILE_K;
+    const strip_group next_a = {a.strip + 1, a.each}, next_b = {b.strip + 1, b.each};
     memory_written();
-    if (two_rows && two_columns) multiply_four(s, a, b, n_tiles);
+    if (two_rows && two_columns) multiply_four(s, a, b, n_tiles, t->n_parts);
     else {
-        multiply_one(s->sum[0][0], a, b, n_tiles);
-        if (two_rows) multiply_one(s->sum[1][0], a + 1, b, n_tiles);
-        if (two_columns) multiply_one(s->sum[0][1], a, b + 1, n_tiles);
+        multiply_one(s->sum[0][0], a, b, n_tiles, t->n_parts);
+        if (two_rows) multiply_one(s->sum[1][0], next_a, b, n_tiles, t->n_parts);
+        if (two_columns) multiply_one(s->sum[0][1], a, next_b, n_tiles, t->n_parts);
     }
     memory_written();
-    finish_tiles(w, s, i, j, beta);
+    finish_tiles(w, s, i, j, t->beta);
 }
 
-/* C += the terms [k0, k0 + n_k) of its sums, for `n` rows or columns of the resident side from
- * `first` on. */
-static void add_terms(const tile_product *w, strips *s, bool rows_move, size_t first, size_t n,
-                      size_t k0, size_t n_k)
+/* C += terms, for n rows or columns of the resident side from `first` on. */
+static void add_terms(const tile_product *w, strips *s, const terms *t, size_t first, size_t n)
 {
-    const tile_factor *stays = rows_move ? &w->b : &w->a, *moves = rows_move ? &w->a : &w->b;
-    const float        beta = k0 == 0 ? w->beta : 1.0f;
-    const size_t       n_tiles = (n_k + TILE_K - 1) / TILE_K;
-    fill_strips(s->resident, stays, first, n, k0, n_k);
-    for (size_t from = 0; from < moves->n; from += N_MOVING * SIDE) {
-        const size_t here = moves->n - from < N_MOVING * SIDE ? moves->n - from : N_MOVING * SIDE;
-        fill_strips(s->moving, moves, from, here, k0, n_k);
-        for (size_t i = 0; i < here; i += 2 * SIDE) {
-            for (size_t j = 0; j < n; j += 2 * SIDE) {
-                const strip *u = &s->moving[i / SIDE], *v = &s->resident[j / SIDE];
-                if (rows_move) multiply_strips(w, s, u, v, from + i, first + j, n_tiles, beta);
-                else multiply_strips(w, s, v, u, first + j, from + i, n_tiles, beta);
-            }
+    const tile_factor *stays = w->rows_move ? &w->b : &w->a, *moves = w->rows_move ? &w->a : &w->b;
+    const size_t       each = N_RESIDENT / t->n_parts, width = N_MOVING * SIDE;
+    fill_strips(s->resident, each, stays, first, n, t->k0, t->n_k, t->n_parts);
+    for (size_t i = 0; i < moves->n; i += width) {
+        const size_t here = moves->n - i < width ? moves->n - i : width;
+        fill_strips(s->moving, N_MOVING, moves, i, here, t->k0, t->n_k, t->n_parts);
+        for (size_t j = 0; j < n; j += 2 * SIDE) {
+            const strip_group u = {s->moving, N_MOVING}, v = {s->resident + j / SIDE, each};
+            if (w->rows_move) multiply_strips(w, s, t, u, v, i, first + j);
+            else multiply_strips(w, s, t, v, u, first + j, i);
         }
     }
 }
 
+static void multiply(const tile_product *w, size_t n_parts)
+{
+    const size_t n = w->rows_move ? w->b.n : w->a.n, most = N_RESIDENT / n_parts * SIDE;
+    const size_t n_blocks = w->k > 0 ? (w->k + BLOCK_K - 1) / BLOCK_K : 1;
+    const size_t each = ((w->k + n_blocks - 1) / n_blocks + TILE_K - 1) / TILE_K * TILE_K;
+    strips       s;
+    configure();
+    for (size_t first = 0; first < n; first += most) {
+        const size_t here = n - first < most ? n - first : most;
+        terms        t = {.n_parts = n_parts, .beta = w->beta};
+        do {
+            t.n_k = w->k - t.k0 < each ? w->k - t.k0 : each;
+            add_terms(w, &s, &t, first, here);
+            t.beta = 1.0f;
+            t.k0 += t.n_k;
+        } while (t.k0 < w->k);
+    }
+    _tile_release();
+}
+
+/* Factors are rounded to bf16. */
 static void gemm_amx(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
                      const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
                      size_t ldc)
@@ -253,23 +319,25 @@ static void gemm_amx(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
                             .alpha = alpha,
                             .beta = beta,
                             .c = c,
-                            .ldc = ldc};
-    const bool         rows_move = m > n;
-    const size_t       n_resident = rows_move ? n : m, most = N_RESIDENT * SIDE;
-    const size_t       n_blocks = k > 0 ? (k + BLOCK_K - 1) / BLOCK_K : 1;
-    const size_t       each = ((k + n_blocks - 1) / n_blocks + TILE_K - 1) / TILE_K * TILE_K;
-    strips             s;
-    configure();
-    for (size_t first = 0; first < n_resident; first += most) {
-        const size_t here = n_resident - first < most ? n_resident - first : most;
-        size_t       k0 = 0;
-        do {
-            size_t n_k = k - k0 < each ? k - k0 : each;
-            add_terms(&w, &s, rows_move, first, here, k0, n_k);
-            k0 += n_k;
-        } while (k0 < k);
-    }
-    _tile_release();
+                            .ldc = ldc,
+                            .rows_move = m > n};
+    multiply(&w, 1);
+}
+
+/* Factors of at most 16 bits of significand. */
+static void gemm_amx_i16(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
+                         const float *a, size_t lda, const float *b, size_t ldb, float beta,
+                         float *c, size_t ldc)
+{
+    const tile_product w = {.a = {a, lda, m, !trans_a, trans_a},
+                            .b = {b, ldb, n, trans_b, trans_b},
+                            .k = k,
+                            .alpha = alpha,
+                            .beta = beta,
+                            .c = c,
+                            .ldc = ldc,
+                            .rows_move = m > n};
+    multiply(&w, 2);
 }
 
 #endif

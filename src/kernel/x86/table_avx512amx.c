@@ -11,4 +11,6 @@ const drovek_table drovek_avx512amx = {
     .isa = "avx512amx",
     .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI | DROVE_CPU_BF16 | DROVE_CPU_AMX,
     .bf16 = {.gemm = gemm_amx, .source = "drove amx_bf16"},
+    .gemm_i8 = gemm_amx,
+    .gemm_i16 = gemm_amx_i16,
 };
