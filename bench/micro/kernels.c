@@ -139,6 +139,16 @@ static void run_xor(const drovek_table *k, const bench_case *c)
     if (k->xor_u64(words, c->cols / 2) == 1) puts("");
 }
 
+static void run_largest(const drovek_table *k, const bench_case *c)
+{
+    if (k->largest_f32(w, c->cols) == 0) puts("");
+}
+
+static void run_widen_i16(const drovek_table *k, const bench_case *c)
+{
+    k->widen_i16_f32(x, (const int16_t *)bytes, c->cols, 0x1p-7f);
+}
+
 static void run_widen_u8(const drovek_table *k, const bench_case *c)
 {
     bool is_scaled = c->variant != 0;
@@ -274,6 +284,8 @@ static bench_case cases[] = {
     VECTOR(scale),
     VECTOR(dot),
     VECTOR(finite),
+    VECTOR(largest),
+    VECTOR(widen_i16),
     VECTOR(xor),
     VECTOR(sgd),
     VECTOR(momentum),

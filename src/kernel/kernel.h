@@ -125,6 +125,10 @@ typedef void   drovek_add_f32_fn(float *to, const float *x, const float *y, size
                                  bool streams);
 typedef double drovek_dot_f32_fn(const float *x, const float *y, size_t n);
 typedef bool   drovek_finite_f32_fn(const float *x, size_t n);
+/* The bits of the largest magnitude, which order as magnitudes do, a NaN above infinity; n 0: 0. */
+typedef uint32_t drovek_largest_f32_fn(const float *x, size_t n);
+/* to = factor from */
+typedef void drovek_widen_i16_f32_fn(float *to, const int16_t *from, size_t n, float factor);
 /* x[0] ^ x[1] ^ ... ^ x[n - 1]: reads only, to measure memory bandwidth; x 8-byte aligned. */
 typedef uint64_t drovek_xor_u64_fn(const uint64_t *x, size_t n);
 /* Loading data: to[i] = (from[i] - shift[i]) * factor[i]; shift and factor of length n, or both
@@ -176,9 +180,9 @@ typedef struct drovek_products {
     X(gemm_f32) X(matvec_f32) X(matvec_t_f32) X(ger_f32) X(outer_f32) X(spmatvec_f32) X(spger_f32) \
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
     X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(add_f32) X(dot_f32)         \
-    X(finite_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32) X(sgd_f32) X(momentum_f32)              \
-    X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32) DROVEK_IMAGE_LIST(X)           \
-    DROVEK_EXCHANGE_LIST(X)
+    X(finite_f32) X(largest_f32) X(widen_i16_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32)         \
+    X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32)            \
+    DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

@@ -119,6 +119,12 @@ static void check_bits_at(const drovek_table *t, size_t n, place where)
     t->widen_u8_f32(to, from, NULL, NULL, n);
     assert_same_bits("widen_u8_f32 without", t->isa, n, to, want);
 
+    int16_t *words = guarded(n * sizeof *words, sizeof *words, where);
+    for (size_t i = 0; i < n; i++) words[i] = (int16_t)(i * 12345 + 40000);
+    drovek_ref.widen_i16_f32(want, words, n, 0x1p-3f);
+    t->widen_i16_f32(to, words, n, 0x1p-3f);
+    assert_same_bits("widen_i16_f32", t->isa, n, to, want);
+
     double got = t->dot_f32(guarded_floats(x, n, where), guarded_floats(y, n, where), n);
     assert_true(fabs(got - drovek_ref.dot_f32(x, y, n)) <= dot_bound(x, y, n));
     guarded_free_all();
@@ -153,6 +159,36 @@ static void check_finite(const drovek_table *t)
         }
         guarded_free_all();
     }
+}
+
+/* The largest is found at every place, of either sign; a NaN is above infinity. */
+static void check_largest(const drovek_table *t)
+{
+    enum { N_RISING = 6 };
+    const float rising[N_RISING] = {-0x1p-149f, 0.5f, -1.5f, 0x1p100f, -INFINITY, NAN};
+    assert_int_equal(t->largest_f32(NULL, 0), 0);
+    for (const size_t *n = edge_lengths; *n <= MAX_N; n++) {
+        float *v = guarded_floats(NULL, *n, PLACE_END);
+        memset(v, 0, *n * sizeof *v);
+        assert_int_equal(t->largest_f32(v, *n), 0);
+        for (size_t i = 0; i < *n * N_RISING; i++) {
+            uint32_t bits;
+            v[i % *n] = rising[i / *n];
+            memcpy(&bits, &rising[i / *n], sizeof bits);
+            assert_int_equal(t->largest_f32(v, *n), bits & 0x7fffffffu);
+        }
+        guarded_free_all();
+    }
+}
+
+static void test_largest(void **state)
+{
+    (void)state;
+    const int16_t ends[] = {-32768, 32767};
+    float wide[2];
+    drovek_ref.widen_i16_f32(wide, ends, 2, 0.5f);
+    assert_true(wide[0] == -16384.0f && wide[1] == 16383.5f);
+    for_each_tier(check_largest);
 }
 
 static void test_finite(void **state)
@@ -217,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_fused_means_one_rounding),
         cmocka_unit_test(test_tiers_equal_ref),
         cmocka_unit_test(test_finite),
+        cmocka_unit_test(test_largest),
         cmocka_unit_test(test_xor),
         cmocka_unit_test(test_dot_does_not_depend_on_alignment),
     };

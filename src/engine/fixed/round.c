@@ -4,19 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The bits of the largest magnitude, which order like magnitudes: a NaN is above infinity. */
-static uint32_t largest_bits(const float *x, size_t n)
-{
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bits &= 0x7fffffffu;
-        most = bits > most ? bits : most;
-    }
-    return most;
-}
-
 float drove__fixed_unit(unsigned bits, float magnitude)
 {
     int exponent;
@@ -30,7 +17,7 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
                         size_t n)
 {
     int16_t integer[DROVE_FIXED_STRETCH + DROVE_CACHE_LINE]; /* the kernel may read beyond */
-    const uint32_t largest = largest_bits(x, n);
+    const uint32_t largest = k->largest_f32(x, n);
     float magnitude;
     if (bits == 0 || largest == 0 || largest >= 0x7f800000u) return;
     memcpy(&magnitude, &largest, sizeof magnitude);
@@ -42,6 +29,6 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
         drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
         memset(integer, 0, sizeof integer);
         (void)k->linear.axpy[DROVE_F32][DROVE_I16](integer, &from, &factor, 1, count, random);
-        for (size_t i = 0; i < count; i++) x[at + i] = (float)integer[i] * unit;
+        k->widen_i16_f32(x + at, integer, count, unit);
     }
 }

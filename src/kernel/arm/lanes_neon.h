@@ -302,6 +302,14 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 
+/* LANES words of 16 bits as floats */
+INLINE vec vec_widen_i16(const int16_t *p, size_t count)
+{
+    int16_t words[LANES] = {0};
+    __builtin_memcpy(words, p, count * sizeof *p);
+    return vcvtq_f32_s32(vmovl_s16(vld1_s16(words)));
+}
+
 /* ---- conditions lane by lane ---- */
 
 typedef uint32x4_t vec_bool;

@@ -143,7 +143,7 @@ static double dot_f32(const float *x, const float *y, size_t n)
     return double_sum_total(even, odd);
 }
 
-static bool finite_f32(const float *x, size_t n)
+static uint32_t largest_f32(const float *x, size_t n)
 {
     magnitude even = magnitude_zero(), odd = magnitude_zero();
     size_t    i = 0;
@@ -152,7 +152,22 @@ static bool finite_f32(const float *x, size_t n)
         odd = magnitude_max(odd, vec_load(x + i + LANES, LANES));
     }
     for (; i < n; i += LANES) even = magnitude_max(even, vec_load(x + i, lanes_left(i, n)));
-    return magnitude_largest(even) < 0x7f800000u && magnitude_largest(odd) < 0x7f800000u;
+    const uint32_t of_even = magnitude_largest(even), of_odd = magnitude_largest(odd);
+    return of_even > of_odd ? of_even : of_odd;
+}
+
+static bool finite_f32(const float *x, size_t n)
+{
+    return largest_f32(x, n) < 0x7f800000u;
+}
+
+static void widen_i16_f32(float *to, const int16_t *from, size_t n, float factor)
+{
+    const vec by = vec_set(factor);
+    size_t    i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(to + i, vec_mul(by, vec_widen_i16(from + i, LANES)), LANES);
+    if (i < n) vec_store(to + i, vec_mul(by, vec_widen_i16(from + i, n - i)), n - i);
 }
 
 /* Eight registers of running results: enough to keep both load ports busy. */

@@ -50,6 +50,23 @@ bool drovek_finite_f32_ref(const float *x, size_t n)
     return bad == 0;
 }
 
+uint32_t drovek_largest_f32_ref(const float *x, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7fffffffu;
+        most = bits > most ? bits : most;
+    }
+    return most;
+}
+
+void drovek_widen_i16_f32_ref(float *to, const int16_t *from, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i++) to[i] = factor * (float)from[i];
+}
+
 uint64_t drovek_xor_u64_ref(const uint64_t *x, size_t n)
 {
     uint64_t all = 0;

@@ -343,6 +343,14 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes)));
 }
 
+/* LANES words of 16 bits as floats */
+INLINE vec vec_widen_i16(const int16_t *p, size_t count)
+{
+    int16_t words[LANES] = {0};
+    __builtin_memcpy(words, p, count * sizeof *p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)words)));
+}
+
 /* ---- conditions lane by lane ---- */
 
 typedef __m256 vec_bool;

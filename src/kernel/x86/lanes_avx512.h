@@ -362,6 +362,14 @@ INLINE vec vec_widen_u8(const uint8_t *p, size_t count)
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 
+/* LANES words of 16 bits as floats */
+INLINE vec vec_widen_i16(const int16_t *p, size_t count)
+{
+    __m256i words = count == LANES ? _mm256_loadu_si256((const __m256i *)p)
+                                   : _mm256_maskz_loadu_epi16(first(count), p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(words));
+}
+
 /* ---- conditions lane by lane ---- */
 
 typedef __mmask16 vec_bool;
