@@ -5,9 +5,13 @@
  *            and ReLU, weights in theta's order
  *   onednn   oneDNN's primitives alone, in the formats and with the weights that they like best
  *   caffe    as Caffe does it: im2col of one image at a time, oneDNN's matrix product
+ *   bf16     as drove, with factors in bf16
+ *   D8, D16  as in a network of fixed point with that many bits: as drove, its images, weights and
+ *            derivatives integers times a power of two, and what is written, y and dx, rounded to
+ *            such (xorshift); images and weights are so before
  *
  * For each pass billions of operations a second; ratio = the time of all passes by the faster of
- * the bare ones over drove's.
+ * the bare ones over drove's; gain_... = the time of drove over that of narrow numbers.
  *
  * usage: bench_conv [--isa TIER] [--rounds N] [--net NAME] [--batch N]
  * Output: one JSON object a line, and the smallest and mean ratio of each network.
@@ -16,6 +20,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/topo.h"
+#include "engine/fixed/round.h"
 #include "kernel/conv.h"
 #include "kernel/tiers.h"
 
@@ -124,13 +129,16 @@ static float *values(size_t n)
     return x;
 }
 
+enum { N_FACTORS = DROVEK_FACTORS_I16 + 1 };
+
 typedef struct bench {
     const layer *l;
     drovek_conv_shape shape;
     size_t n_images;
-    drovek_table kernels;
-    drovek_conv *conv;
-    drovek_conv_choice choice;
+    drovek_table kernels[N_FACTORS];
+    drovek_conv *conv[N_FACTORS];
+    drovek_conv_choice choice[N_FACTORS];
+    drove_rounder rounder;
     float *x, *y, *w, *b, *dx, *dy, *dw, *col;
     void *bare[N_PASSES];
 } bench;
@@ -142,7 +150,7 @@ static bool has_pass(const bench *b, size_t pass)
 
 /* ---- drove ---- */
 
-static void make_drove(bench *b)
+static void make_drove(bench *b, drovek_factors factors)
 {
     drovek_conv_choice choice[8];
     size_t n;
@@ -153,21 +161,51 @@ static void make_drove(bench *b)
                                .passes = DROVEK_CONV_FORWARD | DROVEK_CONV_WEIGHTS,
                                .in = b->l->is_first ? DROVEK_NCHW : DROVEK_NHWC,
                                .out = DROVEK_NHWC,
-                               .kernels = &b->kernels};
+                               .kernels = &b->kernels[factors]};
     if (!b->l->is_first) opt.passes |= DROVEK_CONV_DATA;
     check(drovek_conv_choose(&opt, choice, DROVE_COUNT(choice), &n));
-    b->choice = choice[0];
-    opt.way = b->choice.way;
-    opt.in = b->choice.in;
-    opt.out = b->choice.out;
-    check(drovek_conv_create(&opt, &b->conv));
+    b->choice[factors] = choice[0];
+    opt.way = choice[0].way;
+    opt.in = choice[0].in;
+    opt.out = choice[0].out;
+    check(drovek_conv_create(&opt, &b->conv[factors]));
+}
+
+static void run_one(bench *b, drovek_factors factors, size_t pass)
+{
+    drovek_conv *conv = b->conv[factors];
+    if (pass == 0) drovek_conv_forward(conv, b->x, b->w, b->b, b->y, b->n_images);
+    if (pass == 1) drovek_conv_data(conv, b->dy, b->w, b->dx, b->n_images, false);
+    if (pass == 2) drovek_conv_weights(conv, b->x, b->dy, b->dw, b->n_images);
 }
 
 static void run_drove(bench *b, size_t pass)
 {
-    if (pass == 0) drovek_conv_forward(b->conv, b->x, b->w, b->b, b->y, b->n_images);
-    if (pass == 1) drovek_conv_data(b->conv, b->dy, b->w, b->dx, b->n_images, false);
-    if (pass == 2) drovek_conv_weights(b->conv, b->x, b->dy, b->dw, b->n_images);
+    run_one(b, DROVEK_FACTORS_F32, pass);
+}
+
+static void run_bf16(bench *b, size_t pass)
+{
+    run_one(b, DROVEK_FACTORS_BF16, pass);
+}
+
+static void run_fixed(bench *b, drovek_factors factors, unsigned bits, size_t pass)
+{
+    const drovek_conv_shape *s = &b->shape;
+    run_one(b, factors, pass);
+    if (pass == 2) return;
+    drove__fixed_round(&b->kernels[factors], &b->rounder, bits, pass == 0 ? b->y : b->dx,
+                       b->n_images * (pass == 0 ? s->o * s->oh * s->ow : s->c * s->h * s->w));
+}
+
+static void run_d8(bench *b, size_t pass)
+{
+    run_fixed(b, DROVEK_FACTORS_I8, 8, pass);
+}
+
+static void run_d16(bench *b, size_t pass)
+{
+    run_fixed(b, DROVEK_FACTORS_I16, 16, pass);
 }
 
 /* ---- the library alone ---- */
@@ -382,7 +420,7 @@ static void make_layer(bench *b, size_t batch)
     b->dw = values(n_w);
     b->b = values(l->o);
     b->col = values(l->c / l->groups * l->k * l->k * out * out);
-    make_drove(b);
+    for (unsigned f = 0; f < N_FACTORS; f++) make_drove(b, (drovek_factors)f);
     make_all_bare(b);
 }
 
@@ -391,7 +429,7 @@ static void free_layer(bench *b)
     float *all[] = {b->x, b->dx, b->y, b->dy, b->w, b->dw, b->b, b->col};
     for (size_t i = 0; i < DROVE_COUNT(all); i++) drove__free(all[i]);
     free_all_bare(b);
-    drovek_conv_destroy(b->conv);
+    for (unsigned f = 0; f < N_FACTORS; f++) drovek_conv_destroy(b->conv[f]);
 }
 
 static void measure(bench *b, variant *v, size_t pass)
@@ -404,9 +442,9 @@ static void measure(bench *b, variant *v, size_t pass)
 
 static double compare(bench *b, unsigned n_rounds)
 {
-    variant v[] = {{.name = "drove", .run = run_drove},
-                   {.name = "onednn", .run = run_onednn},
-                   {.name = "caffe", .run = run_caffe}};
+    variant v[] = {{.name = "drove", .run = run_drove}, {.name = "onednn", .run = run_onednn},
+                   {.name = "caffe", .run = run_caffe}, {.name = "bf16", .run = run_bf16},
+                   {.name = "D8", .run = run_d8},       {.name = "D16", .run = run_d16}};
     const drovek_conv_shape *s = &b->shape;
     double operations = 2e0 * (double)(b->n_images * s->oh * s->ow * s->o) *
                         (double)(s->c / s->groups * b->l->k * b->l->k);
@@ -419,8 +457,10 @@ static double compare(bench *b, unsigned n_rounds)
         }
     }
     printf("{\"bench\":\"conv\",\"net\":\"%s\",\"layer\":\"%s\",\"batch\":%zu,\"way\":\"%s\"",
-           b->l->net, b->l->name, b->n_images, drovek_conv_way(b->conv));
-    printf(",\"formats\":\"%d %d\"", (int)b->choice.in, (int)b->choice.out);
+           b->l->net, b->l->name, b->n_images, drovek_conv_way(b->conv[0]));
+    printf(",\"formats\":\"%d %d\"", (int)b->choice[0].in, (int)b->choice[0].out);
+    printf(",\"D8_way\":\"%s\",\"D16_way\":\"%s\"", drovek_conv_way(b->conv[DROVEK_FACTORS_I8]),
+           drovek_conv_way(b->conv[DROVEK_FACTORS_I16]));
     for (size_t i = 0; i < DROVE_COUNT(v); i++) {
         for (size_t pass = 0; pass < N_PASSES; pass++) {
             if (!has_pass(b, pass)) continue;
@@ -430,8 +470,10 @@ static double compare(bench *b, unsigned n_rounds)
         }
     }
     double fastest = v[1].all_ns < v[2].all_ns ? v[1].all_ns : v[2].all_ns;
+    for (size_t i = 3; i < DROVE_COUNT(v); i++)
+        printf(",\"gain_%s\":%.3f", v[i].name, v[0].all_ns / v[i].all_ns);
     printf(",\"ratio\":%.3f,\"rounds\":%u,\"isa\":\"%s\",\"library\":\"%s\",\"cpu\":\"%s\"}\n",
-           fastest / v[0].all_ns, n_rounds, b->kernels.isa, b->kernels.gemm_source,
+           fastest / v[0].all_ns, n_rounds, b->kernels[0].isa, b->kernels[0].gemm_source,
            drove__cpu_model());
     fflush(stdout);
     return fastest / v[0].all_ns;
@@ -473,7 +515,14 @@ int main(int argc, char **argv)
     drove__topo_place(topo, DROVE_BIND_COMPACT, 1, &place);
     check(drove__topo_bind_self(topo, &place));
     drovek_thread_init();
-    check(drovek_select(&b.kernels, drove__cpu_features(), isa));
+    drove_rounding rounding;
+    check(drovek_select(&b.kernels[0], drove__cpu_features(), isa));
+    for (unsigned f = 1; f < N_FACTORS; f++)
+        b.kernels[f] = drovek_narrow(&b.kernels[0], (drovek_factors)f);
+    check(drove__rounding_parse("xorshift", &rounding));
+    check(drove__rounder_init(&b.rounder, &rounding,
+                              drovek_blocks(DROVE_F32, DROVE_I16, DROVE_FIXED_STRETCH)));
+    drove__rounder_seed(&b.rounder, 1, 0);
     start_library();
     for (size_t i = 0; i < DROVE_COUNT(layers); i++) {
         if (net != NULL && strcmp(net, layers[i].net) != 0) continue;
@@ -487,6 +536,7 @@ int main(int argc, char **argv)
                "\"mean_ratio\":%.3f}\n",
                s->net, s->n, s->least, s->sum / (double)s->n);
     }
+    drove__rounder_fini(&b.rounder);
     drove__topo_destroy(topo);
     return 0;
 }

@@ -43,13 +43,19 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     const drovek_format plain = opt->in == DROVEK_NCHW ? DROVEK_NCHW : DROVEK_NHWC;
     const bool is_ref = strcmp(opt->kernels->isa, "ref") == 0;
     r->n_choices = 0;
-    if (opt->kernels->factors != DROVEK_FACTORS_F32) { /* the others multiply by themselves */
+    if (opt->kernels->factors == DROVEK_FACTORS_BF16) { /* the others multiply singles */
         add_candidate(r, "gemm", plain, DROVEK_NHWC);
         return;
     }
-    if (is_ref || !drovek_conv_has_library(opt->kernels)) {
-        const char *own = drovek_conv_has_few_channels(s) ? "windows" : "gemm";
-        add_candidate(r, is_ref ? "ref" : own, plain, DROVEK_NHWC);
+    if (is_ref) {
+        add_candidate(r, "ref", plain, DROVEK_NHWC);
+        return;
+    }
+    if (!drovek_conv_has_library(opt->kernels)) {
+        const bool has_few = drovek_conv_has_few_channels(s);
+        if (has_few) add_candidate(r, "windows", plain, DROVEK_NHWC);
+        if (!has_few || opt->kernels->factors != DROVEK_FACTORS_F32)
+            add_candidate(r, "gemm", plain, DROVEK_NHWC);
         return;
     }
     add_candidate(r, "gemm", plain, DROVEK_NHWC);
@@ -214,11 +220,12 @@ static void name_case(const drovek_conv_options *opt, char key[DROVEK_CONV_KEY])
     const drovek_conv_shape *s = &opt->shape;
     const drovek_window *w = &s->window;
     snprintf(key, DROVEK_CONV_KEY,
-             "%s; %s; %s; %zu %zu %zu; %zu %zu %zu; %zu; %zu %zu %zu %zu %zu %zu %zu %zu; %zu; "
+             "%s; %s; %s %d; %zu %zu %zu; %zu %zu %zu; %zu; %zu %zu %zu %zu %zu %zu %zu %zu; %zu; "
              "%u; %s",
-             drove__cpu_model(), opt->kernels->isa, opt->kernels->gemm_source, s->c, s->h, s->w,
-             s->o, s->oh, s->ow, s->groups, w->kh, w->kw, w->sh, w->sw, w->ph, w->pw, w->dh, w->dw,
-             measured_rows(opt), opt->passes, opt->in == DROVEK_NCHW ? "input" : "inner");
+             drove__cpu_model(), opt->kernels->isa, opt->kernels->gemm_source,
+             (int)opt->kernels->factors, s->c, s->h, s->w, s->o, s->oh, s->ow, s->groups, w->kh,
+             w->kw, w->sh, w->sw, w->ph, w->pw, w->dh, w->dw, measured_rows(opt), opt->passes,
+             opt->in == DROVEK_NCHW ? "input" : "inner");
 }
 
 /* Accepts a record from the file only if every choice could have been measured here. */

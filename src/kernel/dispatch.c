@@ -105,7 +105,6 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
         drovek_gemm_f32_fn *own = factors == DROVEK_FACTORS_I8 ? t.gemm_i8 : t.gemm_i16;
         if (own == NULL) return t;
         t.gemm_f32 = own;
-        t.gemm_source = t.bf16.source;
         t.factors = factors;
         return t;
     }
