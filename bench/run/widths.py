@@ -37,7 +37,7 @@ def precision_of(width):
 def run(args, name, width, rounding, seed):
     spec, test, epochs = SETS[name]
     command = [args.drove, "train", "--defaults", "classic", "--data", spec.format(args.data), "--model", args.model, "--batch", "64",
-               "--lr", str(args.lr), "--threads", str(args.threads), "--until", f"epochs={epochs * args.epochs}",
+               "--rule", "sgd", "--lr", str(args.lr), "--eval-examples", "10000", "--threads", str(args.threads), "--until", f"epochs={epochs * args.epochs}",
                "--eval-every", str(epochs * args.epochs), "--precision", precision_of(width), "--rounding", rounding, "--seed", str(seed),
                "--metrics", "none", "--out", "none", "--quiet", "--json"]
     if args.threads == 1:

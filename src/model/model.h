@@ -211,6 +211,9 @@ typedef struct drove_target {
     const float    *weight; /* [n_rows] of each example's loss, not negative; NULL: 1 */
 } drove_target;
 
+/* The targets from example `first` on. */
+drove_target drove__target_from(const drove_target *whole, size_t first, size_t n_outputs);
+
 /* Sums over examples, in double, so that parts can be added in a fixed order.  Each example counts
  * by its weight, which is 1 unless the data have weights. */
 typedef struct drove_score {

@@ -131,8 +131,7 @@ void drove__model_forward(const drove_model *model, const drovek_table *k, const
     drove__model_forward_part(model, k, theta, in, pass, &alone);
 }
 
-/* The targets from example `first` on. */
-static drove_target target_from(const drove_target *whole, size_t first, size_t n_outputs)
+drove_target drove__target_from(const drove_target *whole, size_t first, size_t n_outputs)
 {
     drove_target t = *whole;
     if (t.y_class != NULL) t.y_class += first;
@@ -160,7 +159,7 @@ static void weighted_loss(const drove_model *model, const drovek_table *k,
 {
     const size_t n = model->n_outputs;
     for (size_t i = 0; i < n_rows; i++) {
-        const drove_target own = target_from(target, i, n);
+        const drove_target own = drove__target_from(target, i, n);
         const float weight = target->weight[i];
         drove_score one = {0};
         model->loss->eval(k, z + i * n, &own, 1, n, scale * weight, dz != NULL ? dz + i * n : NULL,

@@ -4,41 +4,23 @@
  * Where a sparse batch's gradient is given in spans, a step costs what the non-zeros cost, whatever
  * n_features is.
  *
- * Batches are not cut into blocks of rows: measured with 784-128-128-128-10, a step of 512 examples
- * costs no more for each of them than one of 64 or 128.
+ * Large batches are computed in blocks of rows, where the model can be cut (blocks.h).  Measured
+ * with 784-128-128-128-10, a step of 512 examples costs no more for each of them than one of 64.
  *
  * Memory: everything a training step needs is allocated at creation for the data named there; a
  * batch of other data (evaluation) that needs more makes a scratch array grow once.
  * Threads: an engine is used by one thread at a time, which is part 0 of its team; model, kernels
  * and data are only read.
  */
-#include "engine/engine.h"
+#include "engine/host/blocks.h"
+#include "engine/host/state.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/gather.h"
-#include "engine/host/team.h"
-#include "engine/touched.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct drove_engine {
-    const drove_model *model;
-    drovek_table narrow; /* the given kernels, with the model's factors */
-    const drovek_table *kernels;
-    size_t max_rows;
-    drove_pass pass;
-    drove_team *team;         /* NULL: alone */
-    const drove_round *round; /* of gradients; NULL: none */
-    float *rounded;           /* [max_rows][n_inputs] examples, where they are rounded */
-    drove_gather gather;
-    drove_touched touched;
-    drove_span *span;     /* [n_features / 2 + 2] at most              */
-    size_t n_spans;       /* room                                      */
-    drove_work_done done; /* by the last begin                     */
-};
 
 /* ---- scratch ---- */
 
@@ -76,6 +58,7 @@ static void destroy(drove_engine *e)
     drove__gather_fini(&e->gather);
     drove__free(e->span);
     drove__free(e->rounded);
+    drove__host_blocks_fini(e);
     free(e);
 }
 
@@ -94,6 +77,7 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
                                      .trains = !opt->infers_only,
                                      .seed = opt->seed};
     DROVE_TRY(drove__pass_create(&pass, &e->pass));
+    DROVE_TRY(drove__host_blocks_init(e, opt));
     if (opt->n_threads > 1)
         DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
     DROVE_TRY(
@@ -132,9 +116,8 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- operations ---- */
 
-/* target NULL: not wanted. */
-static drove_status load(drove_engine *e, const drove_batch *batch, bool is_training,
-                         drove_input *in, drove_target *target)
+drove_status drove__host_load(drove_engine *e, const drove_batch *batch, bool is_training,
+                              drove_input *in, drove_target *target)
 {
     if (is_training && batch->loaded != NULL) {
         *in = batch->loaded->in;
@@ -223,9 +206,11 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     drove_target target;
     drove_gradient *grad = work->grad;
     uint64_t start = drove__now_ns();
+    if (drove__host_cuts(e, work->batch->n_rows))
+        return drove__host_gradient_in_blocks(e, work->batch, work->theta, grad);
     grad->span = NULL;
     grad->n_spans = 0;
-    DROVE_TRY(load(e, work->batch, true, &in, &target));
+    DROVE_TRY(drove__host_load(e, work->batch, true, &in, &target));
     round_examples(e, &in);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
@@ -250,7 +235,14 @@ static drove_status steps(drove_engine *e, const drove_params *live, const drove
     drove_input in;
     drove_target target;
     drove_score score = {0};
-    DROVE_TRY(load(e, batch, true, &in, &target));
+    if (drove__host_cuts(e, batch->n_rows)) {
+        e->done = (drove_work_done){0};
+        DROVE_TRY(drove__host_step_in_blocks(e, batch, live->theta, eta));
+        score = e->done.score;
+        *out = (drove_steps){.n_steps = 1, .is_finite = isfinite(score.loss), .score = score};
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__host_load(e, batch, true, &in, &target));
     e->pass.is_training = true;
     drove__model_forward(e->model, e->kernels, live->theta, &in, &e->pass);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
@@ -271,7 +263,7 @@ static drove_status score(drove_engine *e, const drove_work *work)
 {
     drove_input in;
     drove_target target;
-    DROVE_TRY(load(e, work->batch, false, &in, &target));
+    DROVE_TRY(drove__host_load(e, work->batch, false, &in, &target));
     infer(e, work->theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, &e->done.score);
     if (work->prob != NULL) drove__model_predict(e->model, in.n_rows, &e->pass, work->prob);
@@ -295,7 +287,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
                             float *prob)
 {
     drove_input in;
-    DROVE_TRY(load(e, batch, false, &in, NULL));
+    DROVE_TRY(drove__host_load(e, batch, false, &in, NULL));
     infer(e, theta, &in);
     drove__model_predict(e->model, in.n_rows, &e->pass, prob);
     return DROVE_OK;
@@ -306,7 +298,7 @@ static drove_status statistics(drove_engine *e, const float *theta, const drove_
                                float share, float *into)
 {
     drove_input in;
-    DROVE_TRY(load(e, batch, true, &in, NULL));
+    DROVE_TRY(drove__host_load(e, batch, true, &in, NULL));
     job j = {.e = e, .theta = theta, .in = &in};
     e->pass.is_training = true;
     e->pass.batch = batch->number;

@@ -1,0 +1,32 @@
+/* engine/host/state.h - the host engine's state, for the files of this folder alone. */
+#ifndef DROVE_ENGINE_HOST_STATE_H
+#define DROVE_ENGINE_HOST_STATE_H
+
+#include "engine/engine.h"
+
+#include "engine/gather.h"
+#include "engine/host/team.h"
+#include "engine/touched.h"
+
+struct drove_engine {
+    const drove_model  *model;
+    drovek_table        narrow; /* the given kernels, with the model's factors */
+    const drovek_table *kernels;
+    size_t              max_rows;
+    drove_pass          pass;
+    drove_team         *team;    /* NULL: alone */
+    const drove_round  *round;   /* of gradients; NULL: none */
+    float              *rounded; /* [max_rows][n_inputs] examples, where they are rounded */
+    drove_gather        gather;
+    drove_touched       touched;
+    drove_span         *span;    /* [n_features / 2 + 2] at most              */
+    size_t              n_spans; /* room                                      */
+    float *sum, *part;    /* [n_params] of batches in blocks (blocks.h); NULL: never in blocks */
+    drove_work_done done; /* by the last begin                         */
+};
+
+/* The examples of a batch and their targets (NULL: not wanted). */
+drove_status drove__host_load(drove_engine *e, const drove_batch *batch, bool is_training,
+                              drove_input *in, drove_target *target);
+
+#endif
