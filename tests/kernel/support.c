@@ -114,23 +114,30 @@ double ulps(float got, double wanted)
 double factor_value(const drovek_table *tier, float v)
 {
     int exponent;
-    if (tier->factors == DROVEK_FACTORS_F32 || v == 0.0f || !isfinite(v)) return v;
+    if (tier->factors != DROVEK_FACTORS_BF16 || v == 0.0f || !isfinite(v)) return v;
     double significand = frexp(v, &exponent); /* bf16: eight bits, ties to even */
     return ldexp(nearbyint(ldexp(significand, 8)), exponent - 8);
 }
 
 static void (*check_narrow)(const drovek_table *tier);
+static drovek_factors narrow_factors;
 
 static void narrow_and_check(const drovek_table *tier)
 {
-    const drovek_table narrow = drovek_narrow(tier, DROVEK_FACTORS_BF16);
-    check_narrow(&narrow);
+    const drovek_table narrow = drovek_narrow(tier, narrow_factors);
+    if (narrow.factors == narrow_factors) check_narrow(&narrow);
+}
+
+void for_each_narrow_tier(drovek_factors factors, void (*check)(const drovek_table *tier))
+{
+    narrow_factors = factors;
+    check_narrow = check;
+    for_each_tier(narrow_and_check);
 }
 
 void for_each_bf16_tier(void (*check)(const drovek_table *tier))
 {
-    check_narrow = check;
-    for_each_tier(narrow_and_check);
+    for_each_narrow_tier(DROVEK_FACTORS_BF16, check);
 }
 
 void for_each_tier(void (*check)(const drovek_table *tier))

@@ -42,7 +42,8 @@ double ulps(float got, double wanted);
 /* v rounded to what the table's products round their factors to, by the C library's arithmetic. */
 double factor_value(const drovek_table *tier, float v);
 
-/* for_each_tier with the tables for bf16. */
+/* for_each_tier with the tables for such factors, where they have products of their own. */
+void for_each_narrow_tier(drovek_factors factors, void (*check)(const drovek_table *tier));
 void for_each_bf16_tier(void (*check)(const drovek_table *tier));
 
 /* Calls check(table) for every tier, ref first; says which ones this processor cannot run. */

@@ -66,9 +66,16 @@ static void test_bf16_products(void **state)
     for_each_bf16_tier(check_products);
 }
 
+static void test_products_of_integers(void **state)
+{
+    (void)state;
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_products);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_products);
+}
+
 static void check_empty(const drovek_table *t)
 {
-    const float *a = products_factors().a, *b = products_factors().b;
+    const float *a = products_factors(t).a, *b = products_factors(t).b;
     float out[4] = {1.0f, 2.0f, 3.0f, 4.0f};
     drovek_thread_init();
     t->gemm_f32(false, false, 0, 2, 2, 1.0f, a, 2, b, 2, 0.0f, out, 2);
@@ -85,6 +92,7 @@ static void test_empty_shapes(void **state)
     (void)state;
     for_each_tier(check_empty);
     for_each_bf16_tier(check_empty);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_empty);
 }
 
 /* ---- the same bits from every thread ---- */
@@ -99,7 +107,7 @@ typedef struct call {
 static void *run_call(void *argument)
 {
     call *one = argument;
-    factors f = products_factors();
+    factors f = products_factors(one->tier);
     drovek_thread_init();
     for (int i = 0; i < 3; i++) {
         one->tier->gemm_f32(false, false, M, N, K, 1.0f, f.a, K, f.b, N, 0.0f, one->out, N);
@@ -130,14 +138,19 @@ static void test_threads(void **state)
     (void)state;
     for_each_tier(check_threads);
     for_each_bf16_tier(check_threads);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_threads);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_of_the_widest), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_own_products),           cmocka_unit_test(test_bf16_products),
-        cmocka_unit_test(test_empty_shapes),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_products_of_the_widest),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_own_products),
+        cmocka_unit_test(test_bf16_products),
+        cmocka_unit_test(test_products_of_integers),
+        cmocka_unit_test(test_empty_shapes),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, choose_widest, NULL);
 }
