@@ -14,6 +14,12 @@ typedef enum cublasStatus {
 typedef struct stand_in_blas *cublasHandle_t;
 typedef enum cublasOperation { CUBLAS_OP_N, CUBLAS_OP_T } cublasOperation_t;
 enum { CUBLAS_DEFAULT_MATH = 0 };
+typedef enum cudaDataType { CUDA_R_32F } cudaDataType_t;
+typedef enum cublasComputeType {
+    CUBLAS_COMPUTE_32F,
+    CUBLAS_COMPUTE_32F_FAST_16BF
+} cublasComputeType_t;
+typedef enum cublasGemmAlgo { CUBLAS_GEMM_DEFAULT } cublasGemmAlgo_t;
 
 const char    *cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasCreate(cublasHandle_t *handle);
@@ -32,5 +38,19 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long stride_a, const float *b, int ldb,
                                          long long stride_b, const float *beta, float *c, int ldc,
                                          long long stride_c, int n_products);
+/* The same of 32-bit floats; CUBLAS_COMPUTE_32F_FAST_16BF: factors are rounded to bf16. */
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void *alpha, const void *a,
+                            cudaDataType_t type_a, int lda, const void *b, cudaDataType_t type_b,
+                            int ldb, const void *beta, void *c, cudaDataType_t type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType_t type_a,
+                                          int lda, long long stride_a, const void *b,
+                                          cudaDataType_t type_b, int ldb, long long stride_b,
+                                          const void *beta, void *c, cudaDataType_t type_c, int ldc,
+                                          long long stride_c, int n_products,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 
 #endif

@@ -11,8 +11,10 @@
 #endif
 #include <cublas_v2.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -383,9 +385,19 @@ static size_t place_of(cublasOperation_t op, int row, int column, int ld)
                              : (size_t)row * (size_t)ld + (size_t)column;
 }
 
-cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                           int m, int n, int k, const float *alpha, const float *a, int lda,
-                           const float *b, int ldb, const float *beta, float *c, int ldc)
+/* To nearest, ties to even, by the C library. */
+static float rounded(float v, bool in_bf16)
+{
+    int exponent;
+    if (!in_bf16 || v == 0.0f || !isfinite(v)) return v;
+    float significand = frexpf(v, &exponent);
+    return ldexpf(nearbyintf(ldexpf(significand, 8)), exponent - 8);
+}
+
+static cublasStatus_t product(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                              int m, int n, int k, const float *alpha, const float *a, int lda,
+                              const float *b, int ldb, const float *beta, float *c, int ldc,
+                              bool in_bf16)
 {
     int a_rows = op_a == CUBLAS_OP_N ? m : k, b_rows = op_b == CUBLAS_OP_N ? k : n;
     if (handle->stream == NULL || lda < a_rows || ldb < b_rows || ldc < m || m < 0 || n < 0 ||
@@ -396,18 +408,39 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublas
         float *column = c + (size_t)j * (size_t)ldc;
         for (int i = 0; i < m; i++) column[i] = *beta == 0.0f ? 0.0f : *beta * column[i];
         for (int p = 0; p < k && op_a == CUBLAS_OP_N; p++) {
-            float factor = *alpha * b[place_of(op_b, p, j, ldb)];
+            float factor = *alpha * rounded(b[place_of(op_b, p, j, ldb)], in_bf16);
             for (int i = 0; i < m; i++)
-                column[i] += factor * a[(size_t)p * (size_t)lda + (size_t)i];
+                column[i] += factor * rounded(a[(size_t)p * (size_t)lda + (size_t)i], in_bf16);
         }
         for (int i = 0; i < m && op_a == CUBLAS_OP_T; i++) {
             float sum = 0.0f;
             for (int p = 0; p < k; p++)
-                sum += a[place_of(op_a, i, p, lda)] * b[place_of(op_b, p, j, ldb)];
+                sum += rounded(a[place_of(op_a, i, p, lda)], in_bf16) *
+                       rounded(b[place_of(op_b, p, j, ldb)], in_bf16);
             column[i] += *alpha * sum;
         }
     }
     return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, int k, const float *alpha, const float *a, int lda,
+                           const float *b, int ldb, const float *beta, float *c, int ldc)
+{
+    return product(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, false);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void *alpha, const void *a,
+                            cudaDataType_t type_a, int lda, const void *b, cudaDataType_t type_b,
+                            int ldb, const void *beta, void *c, cudaDataType_t type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    if (type_a != CUDA_R_32F || type_b != CUDA_R_32F || type_c != CUDA_R_32F ||
+        algorithm != CUBLAS_GEMM_DEFAULT)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return product(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
+                   compute == CUBLAS_COMPUTE_32F_FAST_16BF);
 }
 
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
@@ -421,5 +454,22 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
     for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
         status = cublasSgemm(handle, op_a, op_b, m, n, k, alpha, a + i * stride_a, lda,
                              b + i * stride_b, ldb, beta, c + i * stride_c, ldc);
+    return status;
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType_t type_a,
+                                          int lda, long long stride_a, const void *b,
+                                          cudaDataType_t type_b, int ldb, long long stride_b,
+                                          const void *beta, void *c, cudaDataType_t type_c, int ldc,
+                                          long long stride_c, int n_products,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
+        status = cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, (const float *)a + i * stride_a,
+                              type_a, lda, (const float *)b + i * stride_b, type_b, ldb, beta,
+                              (float *)c + i * stride_c, type_c, ldc, compute, algorithm);
     return status;
 }

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 5, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 6, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
@@ -160,6 +160,9 @@ typedef struct drove_accel_ops {
     drove_status (*zero)(drove_accel_queue *q, drove_accel_view to, size_t n);
 
     /* ---- operations ---- */
+    /* From now on the products of q, dense and sparse, round both their factors to bf16
+     * (kernel/bf16.h); a library's convolutions do not, and are not asked for. */
+    void (*multiply_in_bf16)(drove_accel_queue *q);
     /* C[m][n] = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; C is not read for
      * beta 0 */
     drove_status (*gemm)(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,

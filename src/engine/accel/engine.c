@@ -120,6 +120,7 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
         drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, false));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->up));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->work));
+    if (e->model->factors == DROVEK_FACTORS_BF16) e->ops->multiply_in_bf16(e->work);
     DROVE_TRY(e->ops->queue_create(e->accel, &e->down));
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
         DROVE_TRY(drove__staging_init(e, &e->staging[i], data));

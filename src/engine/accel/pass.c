@@ -31,10 +31,6 @@ static size_t row_of(const drove_loss_ops *loss)
 
 drove_status drove__accel_pass_supports(const drove_model *model)
 {
-    if (model->factors != DROVEK_FACTORS_F32)
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--precision bf16: expected workers on processor cores, found an "
-                           "accelerator, whose products are floats");
     for (size_t l = 0; l < model->n_layers; l++) {
         if (drove__accel_layer(&model->layer[l]) != NULL) continue;
         return drove__fail(DROVE_E_UNSUPPORTED,

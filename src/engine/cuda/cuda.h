@@ -48,8 +48,9 @@ struct drove_accel_queue {
     cudaStream_t    stream;
     cublasHandle_t  blas;      /* NULL before the first product */
     void           *workspace; /* of blas, [a->workspace_bytes] */
-    float          *sums; /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
-    drove_cuda_dnn *dnn;  /* NULL before the first convolution */
+    float          *sums;    /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
+    drove_cuda_dnn *dnn;     /* NULL before the first convolution */
+    bool            in_bf16; /* factors of products */
 };
 
 struct drove_accel_event {
@@ -112,6 +113,7 @@ drove_status drove_cuda_sequence_run(drove_accel_queue *q, drove_accel_sequence 
 void         drove_cuda_sequence_destroy(drove_accel_sequence *sequence);
 
 /* operations.c */
+void         drove_cuda_multiply_in_bf16(drove_accel_queue *q);
 drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                              size_t k, float alpha, drove_accel_view a, size_t lda,
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,

@@ -9,6 +9,7 @@
 /* clang-format off: in this order */
 #include "engine/accel/kernels/activation.h"
 #include "engine/accel/kernels/loss.h"
+#include "engine/accel/kernels/bf16.h"
 #include "engine/accel/kernels/sparse.h"
 #include "engine/accel/kernels/images.h"
 #include "engine/accel/kernels/norm.h"
@@ -152,13 +153,14 @@ cudaError_t drove_cuda_launch_squared_class(cudaStream_t stream, const drove_cud
 
 cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
                                      const uint32_t *index, const float *value, const float *m,
-                                     float *y, unsigned n_rows, unsigned n)
+                                     float *y, unsigned n_rows, unsigned n, bool in_bf16)
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
     const float *base = (const float *)start;
     shape s = shape_of(n_rows, n);
     DROVE_LAUNCH(drove_sparse, s, stream, base, 0, place_of(index, base),
-                 value != NULL ? place_of(value, base) : 0, value != NULL, m, 0, y, 0, n_rows, n);
+                 value != NULL ? place_of(value, base) : 0, value != NULL, m, 0, y, 0, n_rows, n,
+                 in_bf16);
     return cudaGetLastError();
 }
 

@@ -9,6 +9,7 @@
 #include "engine/accel/kernels/job.h"
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,10 +52,11 @@ cudaError_t drove_cuda_launch_squared_class(cudaStream_t                     str
 cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,
                                   const drove_numbers *numbers);
 
-/* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones) */
+/* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones); in_bf16:
+ * numbers of X and m are rounded first */
 cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
                                      const uint32_t *index, const float *value, const float *m,
-                                     float *y, unsigned n_rows, unsigned n);
+                                     float *y, unsigned n_rows, unsigned n, bool in_bf16);
 
 #ifdef __cplusplus
 }

@@ -181,6 +181,7 @@ static const drove_accel_ops ops = {
     .write = drove_cuda_write,
     .read = drove_cuda_read,
     .zero = drove_cuda_zero,
+    .multiply_in_bf16 = drove_cuda_multiply_in_bf16,
     .gemm = drove_cuda_gemm,
     .gemm_batch = drove_cuda_gemm_batch,
     .job = drove_cuda_job,

@@ -60,22 +60,42 @@ static drove_status check_matrices(const drove_accel *a, size_t m, size_t n, siz
                                  a->device, a->facts.name, INT_MAX);
 }
 
+void drove_cuda_multiply_in_bf16(drove_accel_queue *q)
+{
+    q->in_bf16 = true;
+}
+
+static drove_status begin_product(drove_accel_queue *q, size_t m, size_t n, size_t k, size_t lda,
+                                  size_t ldb, size_t ldc)
+{
+    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
+    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
+    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    return status;
+}
+
 /* cuBLAS has columns where we have rows, so it sees every matrix transposed: it is asked for
- * C' = op(B)' op(A)'. */
+ * C' = op(B)' op(A)'.  In bf16 it rounds the factors on the way to the tensor cores. */
 drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                              size_t k, float alpha, drove_accel_view a, size_t lda,
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                              size_t ldc)
 {
-    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
-    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
-    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    drove_status status = begin_product(q, m, n, k, lda, ldb, ldc);
+    const cublasOperation_t op_a = trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t op_b = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     if (status != DROVE_OK || m == 0 || n == 0) return status;
+    if (q->in_bf16)
+        return check_blas(q->a,
+                          cublasGemmEx(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
+                                       drove_cuda_at(b), CUDA_R_32F, (int)ldb, drove_cuda_at(a),
+                                       CUDA_R_32F, (int)lda, &beta, drove_cuda_at(c), CUDA_R_32F,
+                                       (int)ldc, CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT),
+                          "cublasGemmEx");
     return check_blas(q->a,
-                      cublasSgemm(q->blas, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                  trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)k,
-                                  &alpha, drove_cuda_at(b), (int)ldb, drove_cuda_at(a), (int)lda,
-                                  &beta, drove_cuda_at(c), (int)ldc),
+                      cublasSgemm(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
+                                  drove_cuda_at(b), (int)ldb, drove_cuda_at(a), (int)lda, &beta,
+                                  drove_cuda_at(c), (int)ldc),
                       "cublasSgemm");
 }
 
@@ -85,17 +105,27 @@ drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool tran
                                    float beta, drove_accel_view c, size_t ldc, size_t stride_c,
                                    size_t n_batch)
 {
-    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
-    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
-    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
+    drove_status status = begin_product(q, m, n, k, lda, ldb, ldc);
+    const cublasOperation_t op_a = trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t op_b = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const long long next_a = (long long)stride_a, next_b = (long long)stride_b;
     if (status != DROVE_OK || m == 0 || n == 0 || n_batch == 0) return status;
+    if (q->in_bf16)
+        return check_blas(q->a,
+                          cublasGemmStridedBatchedEx(q->blas, op_b, op_a, (int)n, (int)m, (int)k,
+                                                     &alpha, drove_cuda_at(b), CUDA_R_32F, (int)ldb,
+                                                     next_b, drove_cuda_at(a), CUDA_R_32F, (int)lda,
+                                                     next_a, &beta, drove_cuda_at(c), CUDA_R_32F,
+                                                     (int)ldc, (long long)stride_c, (int)n_batch,
+                                                     CUBLAS_COMPUTE_32F_FAST_16BF,
+                                                     CUBLAS_GEMM_DEFAULT),
+                          "cublasGemmStridedBatchedEx");
     return check_blas(q->a,
-                      cublasSgemmStridedBatched(q->blas, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                                trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m,
-                                                (int)k, &alpha, drove_cuda_at(b), (int)ldb,
-                                                (long long)stride_b, drove_cuda_at(a), (int)lda,
-                                                (long long)stride_a, &beta, drove_cuda_at(c),
-                                                (int)ldc, (long long)stride_c, (int)n_batch),
+                      cublasSgemmStridedBatched(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
+                                                drove_cuda_at(b), (int)ldb, next_b,
+                                                drove_cuda_at(a), (int)lda, next_a, &beta,
+                                                drove_cuda_at(c), (int)ldc, (long long)stride_c,
+                                                (int)n_batch),
                       "cublasSgemmStridedBatched");
 }
 
@@ -197,7 +227,8 @@ static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, dr
         drove_cuda_launch_sparse(q->stream, (const uint32_t *)drove_cuda_at(x->start),
                                  (const uint32_t *)drove_cuda_at(x->index),
                                  x->value.buffer != NULL ? drove_cuda_at(x->value) : NULL,
-                                 drove_cuda_at(m), drove_cuda_at(y), (unsigned)n_rows, (unsigned)n),
+                                 drove_cuda_at(m), drove_cuda_at(y), (unsigned)n_rows, (unsigned)n,
+                                 q->in_bf16),
         call);
 }
 

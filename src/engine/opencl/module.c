@@ -243,6 +243,7 @@ static const drove_accel_ops ops = {
     .write = drove_cl_write,
     .read = drove_cl_read,
     .zero = drove_cl_zero,
+    .multiply_in_bf16 = drove_cl_multiply_in_bf16,
     .gemm = drove_cl_gemm,
     .gemm_batch = drove_cl_gemm_batch,
     .job = drove_cl_job,

@@ -16,7 +16,7 @@
 /* clang-format off */
 #define DROVE_CL_KERNELS(X)                                                                        \
     X(bias_act) X(act_grad) X(sum_blocks) X(sparse) X(loss_softmax) X(loss_sigmoid)                \
-    X(loss_logistic) X(loss_hinge) X(loss_squared) X(gemm)
+    X(loss_logistic) X(loss_hinge) X(loss_squared) X(gemm) X(gemm_bf16)
 /* clang-format on */
 enum {
 #define X(name) DROVE_CL_##name,
@@ -55,6 +55,7 @@ struct drove_accel_queue {
     cl_kernel        kernel[DROVE_CL_N_KERNELS]; /* NULL: not used yet */
     cl_mem           blocks;                     /* sums of blocks of rows (act_grad); grows */
     size_t           n_blocks_room;              /* floats in it */
+    bool             in_bf16;                    /* factors of products */
 };
 
 /* The program's functions; set by the entry. */
@@ -68,6 +69,7 @@ drove_status drove_cl_check(const drove_accel *a, cl_int error, const char *call
 drove_status drove_cl_program(drove_accel *a);
 
 /* ops.c */
+void         drove_cl_multiply_in_bf16(drove_accel_queue *q);
 drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                            size_t k, float alpha, drove_accel_view a, size_t lda,
                            drove_accel_view b, size_t ldb, float beta, drove_accel_view c,

@@ -175,6 +175,7 @@ static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, dr
     cl_ulong m_at = m.offset, y_at = y.offset;
     cl_int has_value = x->value.buffer != NULL;
     cl_uint rows = (cl_uint)n_rows, cols = (cl_uint)n;
+    cl_int in_bf16 = q->in_bf16;
     const argument arg[] = {ARGUMENT(x->start.buffer->memory),
                             ARGUMENT(start_at),
                             ARGUMENT(index_at),
@@ -185,8 +186,9 @@ static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, dr
                             ARGUMENT(y.buffer->memory),
                             ARGUMENT(y_at),
                             ARGUMENT(rows),
-                            ARGUMENT(cols)};
-    return n_rows == 0 ? DROVE_OK : launch(q, DROVE_CL_sparse, across, n_rows, local, arg, 11);
+                            ARGUMENT(cols),
+                            ARGUMENT(in_bf16)};
+    return n_rows == 0 ? DROVE_OK : launch(q, DROVE_CL_sparse, across, n_rows, local, arg, 12);
 }
 
 drove_status drove_cl_sparse_forward(drove_accel_queue *q, const drove_accel_sparse *x,
@@ -312,7 +314,12 @@ static drove_status own_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, s
                             ARGUMENT(c_next)};
     const grid g = {.global = {divide_up(n, cols_each), divide_up(m, rows_each), n_batch},
                     .local = {1, 1, 1}};
-    return launch_grid(q, DROVE_CL_gemm, &g, arg, 21);
+    return launch_grid(q, q->in_bf16 ? DROVE_CL_gemm_bf16 : DROVE_CL_gemm, &g, arg, 21);
+}
+
+void drove_cl_multiply_in_bf16(drove_accel_queue *q)
+{
+    q->in_bf16 = true;
 }
 
 drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
@@ -320,7 +327,7 @@ drove_status drove_cl_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, siz
                            drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                            size_t ldc)
 {
-    if (q->accel->has_clblast) {
+    if (q->accel->has_clblast && !q->in_bf16) {
         CLBlastStatusCode code =
             CLBlastSgemm(CLBlastLayoutRowMajor, trans_a ? CLBlastTransposeYes : CLBlastTransposeNo,
                          trans_b ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, alpha,
@@ -337,7 +344,7 @@ drove_status drove_cl_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_
                                  float beta, drove_accel_view c, size_t ldc, size_t stride_c,
                                  size_t n_batch)
 {
-    if (q->accel->has_clblast) {
+    if (q->accel->has_clblast && !q->in_bf16) {
         CLBlastStatusCode code = CLBlastSgemmStridedBatched(
             CLBlastLayoutRowMajor, trans_a ? CLBlastTransposeYes : CLBlastTransposeNo,
             trans_b ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, alpha, a.buffer->memory,

@@ -200,19 +200,19 @@ static void build_inception(drove_graph *g)
 }
 
 const images_case images_cases[] = {
-    {"lenet", "lenet", NULL, 1, 17, 19},
-    {"strides", NULL, build_strides, 4, 13, 12},
-    {"plain", NULL, build_plain, 3, 6, 5},
-    {"deep", NULL, build_deep, 3, 24, 24},
-    {"max pool", NULL, build_max_pool, 3, 9, 8},
-    {"average pool", NULL, build_average_pool, 3, 9, 8},
-    {"lrn", NULL, build_lrn, 2, 6, 7},
-    {"dropout", NULL, build_dropout, 3, 6, 7},
-    {"batch norm", NULL, build_batch_norm, 3, 6, 7},
-    {"residual", NULL, build_residual, 3, 6, 7},
-    {"softmax", NULL, build_softmax, 3, 6, 7},
-    {"inception", NULL, build_inception, 4, 9, 9},
-    {NULL, NULL, NULL, 0, 0, 0},
+    {"lenet", "lenet", NULL, 1, 17, 19, false},
+    {"strides", NULL, build_strides, 4, 13, 12, false},
+    {"plain", NULL, build_plain, 3, 6, 5, false},
+    {"deep", NULL, build_deep, 3, 24, 24, false},
+    {"max pool", NULL, build_max_pool, 3, 9, 8, false},
+    {"average pool", NULL, build_average_pool, 3, 9, 8, false},
+    {"lrn", NULL, build_lrn, 2, 6, 7, false},
+    {"dropout", NULL, build_dropout, 3, 6, 7, false},
+    {"batch norm", NULL, build_batch_norm, 3, 6, 7, false},
+    {"residual", NULL, build_residual, 3, 6, 7, false},
+    {"softmax", NULL, build_softmax, 3, 6, 7, false},
+    {"inception", NULL, build_inception, 4, 9, 9, false},
+    {NULL, NULL, NULL, 0, 0, 0, false},
 };
 
 const images_case *images_find(const char *name)
@@ -297,6 +297,7 @@ void images_setup(images *p, const images_case *how, drove_device *device, size_
     fill(p);
     make_model(p);
     make_parameters(p);
+    if (how->in_bf16) p->model->factors = DROVEK_FACTORS_BF16;
     assert_int_equal(drovek_select(&p->kernels, drove__cpu_features(), "ref"), DROVE_OK);
     const drove_engine_options opt = {.model = p->model,
                                       .kernels = &p->kernels,

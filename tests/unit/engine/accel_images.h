@@ -14,6 +14,7 @@ typedef struct images_case {
     const char *spec; /* of the zoo; NULL: build */
     void (*build)(drove_graph *g);
     size_t c, h, w;
+    bool   in_bf16;
 } images_case;
 
 extern const images_case images_cases[]; /* ends with name NULL */

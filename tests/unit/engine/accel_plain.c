@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kernel/bf16.h"
 #include "model/loss.h"
 
 #include <stdarg.h>
@@ -25,6 +26,7 @@ struct drove_accel_buffer {
 };
 struct drove_accel_queue {
     drove_accel *accel;
+    drovek_table kernels; /* of products */
 };
 struct drove_accel_event {
     uint64_t ns;
@@ -127,6 +129,7 @@ static drove_status queue_create(drove_accel *a, drove_accel_queue **out)
 {
     *out = made(sizeof **out);
     (*out)->accel = a;
+    (*out)->kernels = a->kernels;
     return DROVE_OK;
 }
 
@@ -206,12 +209,17 @@ static drove_status zero(drove_accel_queue *q, drove_accel_view to, size_t n)
 
 /* ---- operations ---- */
 
+static void multiply_in_bf16(drove_accel_queue *q)
+{
+    q->kernels = drovek_narrow(&q->accel->kernels, DROVEK_FACTORS_BF16);
+}
+
 static drove_status gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                          size_t k, float alpha, drove_accel_view a, size_t lda, drove_accel_view b,
                          size_t ldb, float beta, drove_accel_view c, size_t ldc)
 {
-    q->accel->kernels.gemm_f32(trans_a, trans_b, m, n, k, alpha, at(a, 1), lda, at(b, 1), ldb, beta,
-                               at(c, 1), ldc);
+    q->kernels.gemm_f32(trans_a, trans_b, m, n, k, alpha, at(a, 1), lda, at(b, 1), ldb, beta,
+                        at(c, 1), ldc);
     return call();
 }
 
@@ -291,6 +299,11 @@ static drove_status loss(drove_accel_queue *q, drove_accel_loss which, drove_acc
     return call();
 }
 
+static float factor(const drove_accel_queue *q, float v)
+{
+    return q->kernels.factors == DROVEK_FACTORS_BF16 ? drovek_bf16(v) : v;
+}
+
 static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, drove_accel_view m,
                            size_t n_rows, size_t n, drove_accel_view y)
 {
@@ -298,15 +311,15 @@ static drove_status sparse(drove_accel_queue *q, const drove_accel_sparse *x, dr
     const uint32_t *index = (const uint32_t *)at(x->index, start[n_rows]);
     const float *value = x->value.buffer != NULL ? at(x->value, start[n_rows]) : NULL;
     float *out = at(y, n_rows * n);
-    (void)q;
     assert_int_equal(start[0], 0);
     memset(out, 0, n_rows * n * sizeof *out);
     for (size_t r = 0; r < n_rows; r++) {
         assert_true(start[r] <= start[r + 1]);
         for (uint32_t p = start[r]; p < start[r + 1]; p++) {
             drove_accel_view row = {.buffer = m.buffer, .offset = m.offset + index[p] * n};
+            float v = value != NULL ? value[p] : 1.0f;
             for (size_t c = 0; c < n; c++)
-                out[r * n + c] += (value != NULL ? value[p] : 1.0f) * at(row, n)[c];
+                out[r * n + c] += factor(q, v) * factor(q, at(row, n)[c]);
         }
     }
     return call();
@@ -338,6 +351,7 @@ static const drove_accel_ops ops = {
     .write = write_plain,
     .read = read_plain,
     .zero = zero,
+    .multiply_in_bf16 = multiply_in_bf16,
     .gemm = gemm,
     .gemm_batch = gemm_batch,
     .job = job,

@@ -11,7 +11,7 @@ enum { ACCEL_ROWS = 300, ACCEL_FEATURES = 70 };
 typedef struct accel_case {
     const char  *name;
     drove_x_kind x_kind;
-    bool         has_values, is_scaled, has_view, is_weighted;
+    bool         has_values, is_scaled, has_view, is_weighted, in_bf16;
     drove_y_kind y_kind;
     size_t       n_classes, n_values;
     const char  *model, *activation, *loss;

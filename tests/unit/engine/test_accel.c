@@ -98,6 +98,33 @@ static void every_activation_and_loss_agrees(void **state)
     on_each(losses_on);
 }
 
+/* One layer, whose roundings are those of its input and of one derivative; and several. */
+static void bf16_on(drove_device *device)
+{
+    static const size_t sizes[] = {1, 2, 9, 64};
+    static const char *const models[] = {"logistic", "mlp:33,20"};
+    for (size_t i = 0; i < 2 * DROVE_COUNT(models); i++) {
+        accel_problem p;
+        accel_case how = i % 2 == 0 ? accel_case_dense : accel_case_sparse;
+        how.name = i % 2 == 0 ? "u8 in bf16" : "sparse in bf16";
+        how.model = models[i / 2];
+        how.is_scaled = true;
+        how.in_bf16 = true;
+        accel_setup(&p, &how, device, MAX_ROWS);
+        for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+            accel_choose(&p, sizes[s], s);
+            accel_compare(&p, false);
+        }
+        accel_teardown(&p);
+    }
+}
+
+static void factors_are_rounded_to_bf16(void **state)
+{
+    (void)state;
+    on_each(bf16_on);
+}
+
 static void storages_on(drove_device *device)
 {
     static const size_t sizes[] = {1, 2, 9, 64};
@@ -547,6 +574,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_activation_and_loss_agrees),
         cmocka_unit_test(every_storage_agrees),
+        cmocka_unit_test(factors_are_rounded_to_bf16),
         cmocka_unit_test(every_batch_size_agrees),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(scores_and_predictions_agree),

@@ -9,6 +9,7 @@
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "base/mem.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
@@ -57,6 +58,51 @@ static void gradients_on(drove_device *device, const images_case *how)
             fail_msg("%s: loss %.9g, expected %.9g", how->name, score[1].loss, score[0].loss);
     }
     images_teardown(&p);
+}
+
+static double distance(const images *p, const float *a, const float *b)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < p->model->n_params; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sqrt(sum);
+}
+
+/* Two orders of sums round a few numbers differently, but a device that did not round would be as
+ * far from the host as the host's floats are. */
+static void bf16_on(drove_device *device, const images_case *how)
+{
+    images p;
+    drove_engine *floats;
+    images_case narrow = *how;
+    drove_score score[2];
+    narrow.in_bf16 = true;
+    images_setup(&p, &narrow, device, MAX_ROWS);
+    images_choose(&p, 0, 5, 100);
+    images_gradients(&p, score);
+    float *unrounded = drove__alloc(p.model->n_params, sizeof *unrounded);
+    const drove_engine_options opt = {
+        .model = p.model, .kernels = &p.kernels, .data = &p.data, .max_rows = MAX_ROWS};
+    drove_gradient g = {.value = unrounded};
+    p.model->factors = DROVEK_FACTORS_F32;
+    assert_int_equal(drove__engine_host.create(&opt, &floats), DROVE_OK);
+    assert_int_equal(engine_gradient(&drove__engine_host, floats, p.theta, &p.batch, &g, &score[1]),
+                     DROVE_OK);
+    double of_device = distance(&p, p.grad[0], p.grad[1]);
+    double of_floats = distance(&p, p.grad[0], unrounded);
+    if (!(of_device < 0.5 * of_floats))
+        fail_msg("%s: %g from the host in bf16, whose floats are at %g", how->name, of_device,
+                 of_floats);
+    drove__engine_host.destroy(floats);
+    drove__free(unrounded);
+    images_teardown(&p);
+}
+
+static void factors_are_rounded_to_bf16(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++)
+        if (accel_devices[i] != NULL) bf16_on(accel_devices[i], images_find("lenet"));
 }
 
 static void every_layer_agrees_with_the_host(void **state)
@@ -291,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_agrees_with_the_host),
+        cmocka_unit_test(factors_are_rounded_to_bf16),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(a_library_computes_convolutions),
         cmocka_unit_test(gradients_are_slopes),
