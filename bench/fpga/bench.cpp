@@ -58,13 +58,18 @@ struct shape {
     uint32_t lanes, beats, parts, batch, rows, words_of_part;
 };
 
+void wait(unsigned n)
+{
+    while (n-- > 0) tick();
+}
+
 void write_model(const shape &s, const uint32_t *&from)
 {
     for (uint32_t i = 0; i < s.lanes * s.beats; i++) {
         top->host_beat = i / s.lanes;
         top->host_lane = i % s.lanes;
         set(top->host_word, from++, 1);
-        tick();
+        wait(2);
         top->host_write = 1;
         tick();
         top->host_write = 0;
@@ -78,17 +83,11 @@ void read_model(const shape &s, const char *path)
     for (uint32_t i = 0; i < s.lanes * s.beats; i++) {
         top->host_beat = i / s.lanes;
         top->host_lane = i % s.lanes;
-        tick();
-        tick();
+        wait(3);
         uint32_t word = uint32_t(top->host_read);
         std::fwrite(&word, sizeof word, 1, f);
     }
     std::fclose(f);
-}
-
-void wait(unsigned n)
-{
-    while (n-- > 0) tick();
 }
 
 void stream(const shape &s, const uint32_t *from, unsigned command, unsigned pause)

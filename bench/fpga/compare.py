@@ -35,7 +35,9 @@ ORDER = 2  # the purpose of the stream in src/base/rng.h
 EXACT = 2**24
 FEATURES, ROWS, EPOCHS, SEED = 64, 96, 2, 3
 # a linear model without intercept
-LAYER = 'layers:\n  - {name: out, type: convolution, channels: 1, kernel: [1, 64], bias: false, weight_init: "constant:0"}\n'
+LAYER = f'''layers:
+  - {{name: out, type: convolution, channels: 1, kernel: [1, {FEATURES}], bias: false, weight_init: "constant:0"}}
+'''
 STEP_BITS = 4  # the step size is 2^-4
 RANGE = 2      # the model's
 

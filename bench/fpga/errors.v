@@ -78,7 +78,7 @@ module errors #(
             if (last_number) begin
                 active   <= 0;
                 draining <= 1;
-                left     <= pass == 2 ? 4 : DRAIN;
+                left     <= pass == 2 ? 5 : DRAIN;
             end
         end else if (draining) begin
             left <= left - 1;
@@ -99,12 +99,12 @@ module errors #(
     reg signed [WIDE:0]   v3;
     reg [WIDE-1:0]        v5;
     reg                   is1, is2, is3, is4, is5;
-    reg [INDEX-1:0]       at1, at2, at3;
+    reg [INDEX-1:0]       at1, at2, at3, at4;
     reg signed [SUM-1:0]  y1, y2, y3;
     wire signed [WIDE+16:0] raised  = {v1, 17'd0};
     wire signed [WIDE+16:0] sum_r   = v2 + $signed({1'b0, word, 1'b1});
     wire signed [WIDE-1:0]  is_back = (v3 <<< unit) - (pass == 1 ? y3 : 0);
-    wire signed [WIDE:0]    bounded = v3 > MOST ? MOST : v3 < -MOST ? -MOST : v3;
+    reg signed [G-1:0]      bounded;
     assign draw = is2 && pass != 0;
     always @(posedge clk) begin
         is1 <= active;
@@ -126,8 +126,10 @@ module errors #(
         v5  <= v4 < 0 ? -v4 : v4;
         if (start || (draining && left == 0)) largest <= 0;
         else if (is5 && v5 > largest) largest <= v5;
-        g_valid   <= is3 && pass == 2;
-        g_example <= at3;
+        at4       <= at3;
+        bounded   <= v3 > MOST ? MOST : v3 < -MOST ? -MOST : v3;
+        g_valid   <= is4 && pass == 2;
+        g_example <= at4;
         g         <= -bounded;
     end
 endmodule

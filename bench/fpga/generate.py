@@ -56,7 +56,7 @@ class Design:
         check(self.features % self.processed == 0 and self.beats >= 2,
               f"features: expected a multiple of {self.processed} from {2 * self.processed} on, found {self.features}")
         check(self.beats * self.batch < 2**16 - 8, "features times batch: too many for the counters")
-        check(0 <= self.step < 48, f"step: expected 0 to 47, found {self.step}")
+        check(0 <= self.step and self.step + self.left < 64, f"step: expected 0 to {63 - self.left}, found {self.step}")
         check(self.unit == "block" or 0 <= self.gshift <= self.step, "gshift: expected 0 to step")
 
     @property

@@ -37,14 +37,14 @@ module sgd #(
     output                    in_ready,
     input  [LOAD*D-1:0]       in_data,
     input  signed [SUM-1:0]   in_target,
-    // the model, while `idle`: word host_lane of beat host_beat; read two cycles later; written one
-    // cycle after the beat was named, since a write keeps the beat's other words
+    // the model, while `idle`: word host_lane of beat host_beat; read three cycles later; written two
+    // cycles after the beat was named, since a write keeps the beat's other words
     input                     host_write,
     input  [BEAT-1:0]         host_beat,
     input  [7:0]              host_lane,
     input  signed [M-1:0]     host_word,
     output reg signed [M-1:0] host_read,
-    output                    idle,
+    output reg                idle,
     output reg                updating // the first cycle of an update
 );
     localparam PER_BEAT  = LANES / LOAD;
@@ -104,8 +104,8 @@ module sgd #(
     wire d_active = state == DOTS;
     wire d_last   = d_row == BATCH - 1 && d_beat == BEATS - 1;
     wire u_last   = u_row == BATCH - 1 && u_beat == BEATS - 1;
-    assign idle = full == 0 && state == WAIT && busy == 0;
     always @(posedge clk) begin
+        idle         <= full == 0 && state == WAIT && busy == 0;
         start_errors <= 0;
         release_bank <= 0;
         updating     <= 0;
@@ -231,11 +231,12 @@ module sgd #(
     wire [BEAT-1:0] w_from = idle ? host_beat : STAGES == 2 && u_is[4] ? u_beat4 : d_beat;
     wire [BEAT-1:0] w_to   = idle ? host_beat : u_beat7;
     wire [LANES*M-1:0] w_value;
+    reg  [LANES*M-1:0] w_registered;
     wire w_write = idle ? host_write : u_end7;
     generate
         for (l = 0; l < LANES; l = l + 1) begin : words
             assign w_value[l*M +: M] = !idle ? w_changed[l*M +: M] :
-                                       host_lane == l ? host_word : w_dot[l*M +: M];
+                                       host_lane == l ? host_word : w_registered[l*M +: M];
         end
         if (STAGES == 3) begin : words_of_third
             memory #(.WIDTH(LANES*M), .ADDRESS(BEAT)) of_update (
@@ -247,7 +248,10 @@ module sgd #(
     endgenerate
     memory #(.WIDTH(LANES*M), .ADDRESS(BEAT)) of_dots (
         .clk(clk), .write(w_write), .to(w_to), .value(w_value), .from(w_from), .read(w_dot));
-    always @(posedge clk) host_read <= w_dot[host_lane*M +: M];
+    always @(posedge clk) begin
+        w_registered <= w_dot;
+        host_read    <= w_registered[host_lane*M +: M];
+    end
 
     // ---- lanes ----
     wire [64*(GENERATORS+1)-1:0] bits;
@@ -255,12 +259,12 @@ module sgd #(
     generate
         for (l = 0; l < LANES; l = l + 1) begin : lane
             reg signed [D-1:0]       x2, x2u;
-            reg signed [M-1:0]       w2, w6;
+            reg signed [M-1:0]       w6;
+            wire signed [M-1:0]      w2 = w_registered[l*M +: M];
             reg signed [PRODUCT-1:0] product, product_u;
             wire signed [M-1:0]      changed;
             always @(posedge clk) begin
                 x2 <= x_dot[l*D +: D];
-                w2 <= w_dot[l*M +: M];
                 w6 <= w_update[l*M +: M];
             end
             if (STAGES == 3) begin : third

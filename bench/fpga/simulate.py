@@ -126,9 +126,9 @@ def designs(quick):
     return found
 
 
-def compare(design, folder):
-    """A record: cycles, and the words that differ."""
-    rows = 4 * max(16, design.batch)
+def compare(design, folder, rows=0):
+    """A record: cycles, and the words that differ.  rows 0: a few batches."""
+    rows = rows or 4 * max(16, design.batch)
     w, x, t = problem(design, rows)
     largest = {}
     expected = model.train(design, w, x, t, largest)
