@@ -26,7 +26,8 @@ module dot #(
             assign node[i] = $signed(product[(i-LANES)*WIDTH +: WIDTH]);
         end
         for (i = 1; i < LANES; i = i + 1) begin : inner
-            reg signed [SUM-1:0] both;
+            localparam ADDED = LEVELS + 1 - $clog2(i + 1); // levels below: a bit each
+            reg signed [WIDTH+ADDED-1:0] both;
             always @(posedge clk) both <= node[2*i] + node[2*i+1];
             assign node[i] = both;
         end

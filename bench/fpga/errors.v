@@ -39,7 +39,8 @@ module errors #(
     reg             draining;
     reg [3:0]       left;    // cycles
     reg [INDEX-1:0] index;
-    reg [5:0]       unit;    // exponent of this pass
+    reg [5:0]       own;     // exponent of this pass, with BLOCK
+    wire [5:0]      unit = BLOCK ? own : GSHIFT;
     reg [WIDE-1:0]  largest; // magnitude
     assign at       = index;
     assign exponent = unit;
@@ -72,7 +73,7 @@ module errors #(
             active <= 1;
             index  <= 0;
             pass   <= BLOCK ? 0 : 2;
-            unit   <= BLOCK ? 0 : GSHIFT;
+            own    <= 0;
         end else if (active) begin
             index <= last_number ? 0 : index + 1;
             if (last_number) begin
@@ -87,7 +88,7 @@ module errors #(
                 active   <= pass != 2;
                 done     <= pass == 2;
                 pass     <= pass + 1;
-                if (pass != 2) unit <= next_unit;
+                if (pass != 2) own <= next_unit;
             end
         end
     end

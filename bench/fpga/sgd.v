@@ -280,8 +280,8 @@ module sgd #(
                 always @* product_u = product;
             end
             assign products[l*PRODUCT +: PRODUCT] = product;
-            update #(.WIDTH(PRODUCT), .SUM(BATCH_SUM), .M(M), .LOWEST(LOWEST), .FIXED(!BLOCK), .LEFT(LEFT),
-                     .SHIFT(STEP - GSHIFT)) add (
+            update #(.WIDTH(PRODUCT), .SUM(BATCH_SUM), .M(M), .LOWEST(LOWEST), .BATCH(BATCH),
+                     .FIXED(!BLOCK), .LEFT(LEFT), .SHIFT(STEP - GSHIFT)) add (
                 .clk(clk), .first(u_first3), .product(product_u), .shift(shift),
                 .random(bits[16*(l % (GENERATORS == 0 ? 1 : 4*GENERATORS)) +: 16]), .word(w6),
                 .changed(changed));
@@ -310,7 +310,8 @@ module sgd #(
     endgenerate
 endmodule
 
-// Simple dual-port memory with one cycle of latency; a read of what is written gives the old value.
+// Simple dual-port memory with one cycle of latency.  A beat that is being written reads as anything:
+// no design uses it, and a block RAM need then not be helped.
 module memory #(parameter WIDTH = 8, parameter ADDRESS = 4) (
     input                  clk,
     input                  write,
@@ -322,6 +323,6 @@ module memory #(parameter WIDTH = 8, parameter ADDRESS = 4) (
     (* ram_style = "block" *) reg [WIDTH-1:0] content [0:(1<<ADDRESS)-1];
     always @(posedge clk) begin
         if (write) content[to] <= value;
-        read <= content[from];
+        read <= write && to == from ? {WIDTH{1'bx}} : content[from];
     end
 endmodule
