@@ -97,7 +97,8 @@ class Design:
 
     @property
     def name(self):
-        return f"{self.signature}-{self.lanes}x{self.features}-{self.stages}stage-b{self.batch}-{self.rounding}-{self.unit}"
+        shape = f"{self.lanes}x{self.features}-{self.stages}stage-b{self.batch}"
+        return f"{self.signature}-{shape}-{self.rounding}-{self.unit}"
 
 
 def check(ok, message):
