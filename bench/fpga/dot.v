@@ -18,7 +18,7 @@ module dot #(
     input  [INDEX-1:0]      at,      // the accumulator that is read
     output signed [SUM-1:0] sum
 );
-    // node[1] is the root; those of level k are 2^k ... 2^(k+1) - 1, the last level are the products.
+    // node[1] is the root, nodes 2i and 2i + 1 lie below node i, the last LANES are the products.
     wire signed [SUM-1:0] node [1:2*LANES-1];
     genvar i;
     generate

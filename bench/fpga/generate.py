@@ -13,7 +13,7 @@ import dataclasses
 import re
 
 MASK = 2**64 - 1
-SOURCES = ["sgd.v", "dot.v", "update.v", "errors.v", "xorshift.v"]
+SOURCES = ["sgd.v", "memory.v", "dot.v", "update.v", "errors.v", "xorshift.v"]
 ROUNDINGS = ["nearest", "xorshift", "shared"]
 
 

@@ -159,8 +159,8 @@ module sgd #(
     reg [1:8]       u_is;
     reg [1:3]       d_is, d_first;
     reg             u_first1, u_first2, u_first3;
-    reg             u_end1, u_end2, u_end3, u_end4, u_end5, u_end6, u_end7; // of a batch at its beat
-    reg [INDEX-1:0] d_row1, d_row2, d_row3, u_row1;
+    reg             u_end1, u_end2, u_end3, u_end4, u_end5, u_end6, u_end7; // a batch's last
+    reg [INDEX-1:0] d_row1, d_row2, d_row3;
     reg [BEAT-1:0]  d_beat1, d_beat2, u_beat1, u_beat2, u_beat3, u_beat4, u_beat5, u_beat6, u_beat7;
     always @(posedge clk) begin
         u_is    <= {u_active, u_is[1:7]};
@@ -171,7 +171,6 @@ module sgd #(
         {u_first1, u_first2, u_first3} <= {u_row == 0, u_first1, u_first2};
         {u_end1, u_end2, u_end3, u_end4, u_end5, u_end6, u_end7} <=
             {u_active && u_row == BATCH - 1, u_end1, u_end2, u_end3, u_end4, u_end5, u_end6};
-        u_row1 <= u_row;
         {u_beat1, u_beat2, u_beat3, u_beat4, u_beat5, u_beat6, u_beat7} <=
             {u_beat, u_beat1, u_beat2, u_beat3, u_beat4, u_beat5, u_beat6};
     end
@@ -207,7 +206,8 @@ module sgd #(
     endfunction
     wire sweep_of_update = STAGES == 2 && u_active;
     wire [ADDRESS:0] load_to   = {bank_in, place(row_in, beat_in)};
-    wire [ADDRESS:0] load_from = {bank, sweep_of_update ? place(u_row, u_beat) : place(d_row, d_beat)};
+    wire [ADDRESS:0] load_from =
+        {bank, sweep_of_update ? place(u_row, u_beat) : place(d_row, d_beat)};
     reg  [LANES*D-1:0] x_copied; // of the dots, two cycles after the issue
     generate
         for (l = 0; l < PER_BEAT; l = l + 1) begin : half
@@ -308,21 +308,4 @@ module sgd #(
             assign bits[64*GENERATORS +: 64] = error_bits;
         end
     endgenerate
-endmodule
-
-// Simple dual-port memory with one cycle of latency.  A beat that is being written reads as anything:
-// no design uses it, and a block RAM need then not be helped.
-module memory #(parameter WIDTH = 8, parameter ADDRESS = 4) (
-    input                  clk,
-    input                  write,
-    input  [ADDRESS-1:0]   to,
-    input  [WIDTH-1:0]     value,
-    input  [ADDRESS-1:0]   from,
-    output reg [WIDTH-1:0] read
-);
-    (* ram_style = "block" *) reg [WIDTH-1:0] content [0:(1<<ADDRESS)-1];
-    always @(posedge clk) begin
-        if (write) content[to] <= value;
-        read <= write && to == from ? {WIDTH{1'bx}} : content[from];
-    end
 endmodule
