@@ -70,21 +70,30 @@ static const float *row_values(const drove_input *in, size_t i)
     return in->value != NULL ? in->value + in->first[i] : NULL;
 }
 
+/* own: [n_parts][padded n_out] bias gradients of the parts' rows, which nobody reads of a layer
+ * without biases; then that layer's biases, zeros. */
+static const float *biases(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    if (l->n_b > 0) return c->theta + l->b_offset;
+    return (const float *)c->own + c->n_parts * drove__pad_floats(l->n_out);
+}
+
 /* y = x W + b for rows whose W is one column: n_out is 1. */
 static void forward_column(const drove_layer *l, const drovek_table *k, const float *theta,
-                           const drove_input *in, float *y)
+                           const float *bias, const drove_input *in, float *y)
 {
     float b;
-    k->copy_f32(&b, theta + l->b_offset, 1);
+    k->copy_f32(&b, bias, 1);
     k->matvec_t_f32(y, theta + l->w_offset, in->dense, in->n_rows, l->n_in);
     for (size_t i = 0; i < in->n_rows; i++) y[i] += b;
 }
 
 static void forward_row(const drove_layer *l, const drovek_table *k, const float *theta,
-                        const drove_input *in, size_t i, float *y)
+                        const float *bias, const drove_input *in, size_t i, float *y)
 {
     const float *w = theta + l->w_offset;
-    k->copy_f32(y, theta + l->b_offset, l->n_out);
+    k->copy_f32(y, bias, l->n_out);
     if (in->dense != NULL) {
         k->matvec_f32(y, in->dense + i * l->n_in, w, l->n_in, l->n_out);
     } else {
@@ -93,19 +102,22 @@ static void forward_row(const drove_layer *l, const drovek_table *k, const float
     }
 }
 
-static void forward_whole(const drove_layer *l, const drovek_table *k, const float *theta,
-                          const drove_input *in, float *y)
+static void forward_whole(const drove_call *c, const drove_input *in)
 {
+    const drove_layer *l = c->layer;
+    const drovek_table *k = c->k;
+    const float *theta = c->theta, *bias = biases(c);
+    float *y = c->y;
     if (in->dense != NULL && l->n_out == 1) {
-        forward_column(l, k, theta, in, y);
+        forward_column(l, k, theta, bias, in, y);
     } else if (in->dense != NULL && in->n_rows > FEW_ROWS) {
         k->gemm_f32(false, false, in->n_rows, l->n_out, l->n_in, 1.0f, in->dense, l->n_in,
                     theta + l->w_offset, l->n_out, 0.0f, y, l->n_out);
-        k->bias_act_f32(y, theta + l->b_offset, in->n_rows, l->n_out, l->act);
+        k->bias_act_f32(y, bias, in->n_rows, l->n_out, l->act);
         return;
     } else {
         for (size_t i = 0; i < in->n_rows; i++) {
-            forward_row(l, k, theta, in, i, y + i * l->n_out);
+            forward_row(l, k, theta, bias, in, i, y + i * l->n_out);
         }
     }
     drove__act_apply(k, y, in->n_rows * l->n_out, l->act);
@@ -114,8 +126,8 @@ static void forward_whole(const drove_layer *l, const drovek_table *k, const flo
 static void bias_rows(const drove_call *c)
 {
     const drove_layer *l = c->layer;
-    c->k->bias_act_f32(c->y + c->first_row * l->n_out, c->theta + l->b_offset,
-                       c->last_row - c->first_row, l->n_out, l->act);
+    c->k->bias_act_f32(c->y + c->first_row * l->n_out, biases(c), c->last_row - c->first_row,
+                       l->n_out, l->act);
 }
 
 static void forward(const drove_call *c)
@@ -123,7 +135,7 @@ static void forward(const drove_call *c)
     const drove_layer *l = c->layer;
     const drove_input in = input_of(c);
     if (is_whole(c)) {
-        if (c->part == 0) forward_whole(l, c->k, c->theta, &in, c->y);
+        if (c->part == 0) forward_whole(c, &in);
         return;
     }
     size_t first = c->first_row, n_rows = c->last_row - first, from = 0, to = l->n_out;
@@ -214,7 +226,8 @@ static void backward_whole(const drove_call *c)
     const drovek_table *k = c->k;
     const drove_input in = input_of(c);
     float *dw = c->grad + l->w_offset, *dx = c->bottom[0].dx;
-    k->act_grad_f32(c->dy, c->grad + l->b_offset, c->y, c->n_rows, l->n_out, l->act);
+    float *db = l->n_b > 0 ? c->grad + l->b_offset : c->own;
+    k->act_grad_f32(c->dy, db, c->y, c->n_rows, l->n_out, l->act);
     if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
     if (in.dense == NULL) {
         sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
@@ -227,7 +240,6 @@ static void backward_whole(const drove_call *c)
     drove__layer_zero_gaps(l, c->grad);
 }
 
-/* own: [n_parts][n_out] bias gradients of the parts' rows. */
 static void backward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -256,7 +268,7 @@ static void backward_finish(const drove_call *c)
     c->k->gemm_f32(true, false, to - from, l->n_out, c->n_rows, 1.0f, b->x + from, l->n_in, c->dy,
                    l->n_out, 0.0f, c->grad + l->w_offset + from * l->n_out, l->n_out);
     if (c->part != 0) return;
-    drove__layer_sum_parts(c, (const float *)c->own, drove__pad_floats(l->n_out), l->n_out,
+    drove__layer_sum_parts(c, (const float *)c->own, drove__pad_floats(l->n_out), l->n_b,
                            c->grad + l->b_offset);
     drove__layer_zero_gaps(l, c->grad);
 }
@@ -283,7 +295,7 @@ static void backward_fused(const drove_call *c, float *theta, float *db, float e
         k->gemm_f32(true, false, l->n_in, l->n_out, in.n_rows, -eta, in.dense, l->n_in, c->dy,
                     l->n_out, 1.0f, w, l->n_out);
     }
-    k->sgd_f32(b, b, db, l->n_out, eta);
+    k->sgd_f32(b, b, db, l->n_b, eta);
 }
 
 /* ---- shape and scratch ---- */
@@ -299,7 +311,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     if (l->n_in > SIZE_MAX / 64 / l->n_out)
         return drove__fail(DROVE_E_ARG, "dense layer of %zu x %zu is too large", l->n_in, l->n_out);
     l->n_w = l->n_in * l->n_out;
-    l->n_b = l->n_out;
+    l->n_b = l->opt.no_bias ? 0 : l->n_out;
     l->w_rank = 2;
     l->w_shape[0] = l->fan_in = l->n_in;
     l->w_shape[1] = l->fan_out = l->n_out;
@@ -313,7 +325,9 @@ static uint64_t multiply_adds(const drove_layer *l)
 
 static size_t scratch_bytes(const drove_pass_options *opt, const drove_layer *l)
 {
-    return opt->n_parts > 1 ? opt->n_parts * drove__pad_floats(l->n_out) * sizeof(float) : 0;
+    const size_t n_parts = opt->n_parts > 0 ? opt->n_parts : 1;
+    if (l->n_b > 0 && n_parts == 1) return 0;
+    return (n_parts + (l->n_b == 0)) * drove__pad_floats(l->n_out) * sizeof(float);
 }
 
 static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
@@ -323,7 +337,9 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
     size_t n_bytes = scratch_bytes(opt, &opt->model->layer[index]);
     if (n_bytes == 0) return DROVE_OK;
     *own = drove__alloc(n_bytes, 1);
-    return *own != NULL ? DROVE_OK : drove__fail_nomem("bias gradients", n_bytes);
+    if (*own == NULL) return drove__fail_nomem("bias gradients", n_bytes);
+    memset(*own, 0, n_bytes);
+    return DROVE_OK;
 }
 
 static void release(void *own)

@@ -317,6 +317,8 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
                                 const drove_input *in, drove_pass *pass, float *grad,
                                 bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
                                 const drove_part *part);
+/* A linear model: outputs x W + b alone, of one dense layer with biases. */
+bool drove__model_is_linear(const drove_model *model);
 /* Whether every layer can apply its step directly to theta. */
 bool drove__model_fuses(const drove_model *model);
 /* The same, but every layer applies its step directly to theta (theta -= eta * gradient), without a

@@ -239,6 +239,12 @@ void drove__model_backward(const drove_model *model, const drovek_table *k, cons
                                &alone);
 }
 
+bool drove__model_is_linear(const drove_model *model)
+{
+    const drove_layer *l = &model->layer[0];
+    return model->n_layers == 1 && model->is_chain && l->n_b > 0 && l->act == DROVEK_LINEAR;
+}
+
 bool drove__model_fuses(const drove_model *model)
 {
     for (size_t l = 0; l < model->n_layers; l++) {

@@ -192,7 +192,7 @@ drove_status drove__choose_lengths(drove_run *run)
  * of wide sparse data a dense one. */
 static const char *choose_rule(const drove_run *run)
 {
-    bool is_linear = run->model->is_chain && run->model->n_layers == 1;
+    bool is_linear = drove__model_is_linear(run->model);
     if (is_linear) return is_wide(run) ? "sgd" : "adagrad";
     return is_wide(run) ? "adagrad" : "adam";
 }

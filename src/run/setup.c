@@ -370,9 +370,9 @@ static void share_end(const drove_run *run)
 /* Words of a network, or simulated ones, are another engine's than those of a linear model. */
 static void choose_engine(drove_run *run)
 {
-    const bool is_linear = run->model->n_layers == 1 && run->model->is_chain;
     if (!drove__resolve_is_low(&run->opt)) return;
-    if (is_linear && !drove__fixed_is_simulated(run->opt.precision)) return;
+    if (drove__model_is_linear(run->model) && !drove__fixed_is_simulated(run->opt.precision))
+        return;
     run->loop->core_ops = &drove__engine_fixed;
 }
 

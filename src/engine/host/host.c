@@ -149,7 +149,8 @@ static drove_status find_spans(drove_engine *e, const drove_input *in, drove_gra
             drove__touched_add(&e->touched, in->index[at]);
     }
     size_t n = drove__touched_drain(&e->touched, l->w_offset, l->n_out, e->span);
-    e->span[n++] = (drove_span){.offset = l->b_offset, .length = e->model->n_params - l->b_offset};
+    const size_t rest = e->model->n_params - l->b_offset; /* 0: one layer without biases */
+    if (rest > 0) e->span[n++] = (drove_span){.offset = l->b_offset, .length = rest};
     grad->span = e->span;
     grad->n_spans = n;
     return DROVE_OK;

@@ -15,7 +15,7 @@ static const size_t line_bytes = DROVE_CACHE_LINE;
 
 static drove_status check_model(const drove_model *model)
 {
-    if (model->n_layers == 1) return DROVE_OK;
+    if (drove__model_is_linear(model)) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--precision: expected a linear model (logistic, linear or svm), found %s",
                        model->spec);
