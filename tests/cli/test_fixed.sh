@@ -78,6 +78,6 @@ wrong 'without batch normalisation' train --data "$data" --model net.yaml --prec
 for layer in 'bias: false' 'activation: tanh'; do
     printf 'name: one\nlayers:\n  - {name: a, type: dense, %s}\n' "$layer" >one.yaml
     run_for 0 train --data "$data" --model ./one.yaml --threads 1 --until epochs=1 --precision D8M8 --out one --json
-    run_for 0 eval --model one/model.safetensors --data "$data"
+    run_for 0 eval one/model.safetensors --data "$data"
     rm -r one
 done
