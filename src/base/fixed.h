@@ -6,6 +6,7 @@
 #ifndef DROVE_BASE_FIXED_H
 #define DROVE_BASE_FIXED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ typedef struct drove_layout {
     drove_number number;    /* format of the first n_numbers numbers, from word 0 on */
     size_t       n_numbers; /* they fill whole cache lines; padding is 0 and stays 0 */
     size_t       tail;      /* words from here on are floats; multiple of 16         */
+    bool         in_bf16;   /* the numbers, of 16 bits, are upper halves of floats   */
 } drove_layout;
 
 /* The parameters of a run in memory, as one of the two; the other is NULL. */

@@ -12,6 +12,10 @@
 #ifndef DROVEK_BF16_H
 #define DROVEK_BF16_H
 
+#include "base/racy.h"
+
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,6 +29,27 @@ static inline float drovek_bf16(float v)
     bits &= 0xffff0000u;
     memcpy(&v, &bits, sizeof v);
     return v;
+}
+
+/* The single whose upper half a word is. [racy] */
+static inline float drovek_bf16_load(const uint16_t *word)
+{
+    uint32_t bits = (uint32_t)(uint16_t)drove__racy_load_i16((const int16_t *)word) << 16;
+    float    v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* One number of the slot sgd_bf16. [racy: word] */
+static inline void drovek_bf16_step(uint16_t *word, float g, float eta, uint16_t r)
+{
+    float    next = fmaf(-eta, g, drovek_bf16_load(word));
+    bool     is_finite = fabsf(next) < INFINITY;
+    uint32_t bits;
+    if (!is_finite) next += next;
+    memcpy(&bits, &next, sizeof bits);
+    if (is_finite) bits += r;
+    drove__racy_store_i16((int16_t *)word, (int16_t)(bits >> 16));
 }
 
 #endif

@@ -138,6 +138,16 @@ typedef void drovek_widen_u8_f32_fn(float *to, const uint8_t *from, const float 
 typedef void drovek_affine_f32_fn(float *to, const float *from, const float *shift,
                                   const float *factor, size_t n);
 
+/* ---- parameters in bf16: words of 16 bits, the upper halves of singles (kernel/bf16.h) ---- */
+
+/* to = from [racy: from] */
+typedef void drovek_widen_bf16_fn(float *to, const uint16_t *from, size_t n);
+/* w = the upper half of (w - eta g) + r, which is added to the bits of the single: random words r
+ * round it up or down such that its mean is w - eta g, 0x8000 rounds to the nearest.  What is not
+ * finite stays so.  [racy: w] */
+typedef void drovek_sgd_bf16_fn(uint16_t *w, const float *g, size_t n, float eta,
+                                const uint16_t *r);
+
 /* ---- update rules (optim/rules.c names their equations) ---- */
 
 /* out may be in, and the same for state. [racy: all but g]   sgd: out = in - eta g */
@@ -181,8 +191,8 @@ typedef struct drovek_products {
     X(spouter_f32) X(bias_act_f32) X(act_grad_f32) X(act_f32) X(act_back_f32) X(cos_f32)           \
     X(softmax_f32) X(copy_f32) X(axpy_f32) X(scale_f32) X(blend_f32) X(add_f32) X(dot_f32)         \
     X(finite_f32) X(largest_f32) X(widen_i16_f32) X(xor_u64) X(widen_u8_f32) X(affine_f32)         \
-    X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32) X(windows_f32)            \
-    DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
+    X(sgd_f32) X(momentum_f32) X(adagrad_f32) X(rmsprop_f32) X(adam_f32)                           \
+    X(widen_bf16) X(sgd_bf16) X(windows_f32) DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
 /* clang-format on */
 
 typedef struct drovek_table {

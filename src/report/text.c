@@ -75,6 +75,11 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
                 p->name, f->machine.gemm);
         return;
     }
+    if (strncmp(p->name, "bf16", 4) == 0) {
+        fprintf(stream, "  precision   products and parameters in bf16 (%s), rounding %s\n",
+                f->machine.gemm, f->opt->rounding);
+        return;
+    }
     fprintf(stream, "  precision   %s, rounding %s", p->name, f->opt->rounding);
     if (p->model_range > 0.0) {
         fprintf(stream, ", parameters up to %.3g, %s writes saturated", p->model_range,

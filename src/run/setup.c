@@ -371,8 +371,7 @@ static void share_end(const drove_run *run)
 static void choose_engine(drove_run *run)
 {
     if (!drove__resolve_is_low(&run->opt)) return;
-    if (drove__model_is_linear(run->model) && !drove__fixed_is_simulated(run->opt.precision))
-        return;
+    if (drove__model_is_linear(run->model) && !drove__fixed_is_own(run->opt.precision)) return;
     run->loop->core_ops = &drove__engine_fixed;
 }
 

@@ -170,6 +170,9 @@ static drove_params first_vector(const replicas_impl *p)
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (s->layout.in_bf16)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "expected parameters that are integers or floats, found bf16");
     unsigned merge = MERGE_MEAN;
     bool by_node = false;
     replicas_impl *p = drove__alloc(1, sizeof *p);

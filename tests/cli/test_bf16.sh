@@ -68,3 +68,27 @@ if "$DROVE" info 2>/dev/null | grep -q 'opencl:0'; then
     python3 -c "import sys; a, b = map(float, sys.argv[1:]); sys.exit(not abs(a - b) < 2e-3 * a)" "$host" "$device" ||
         fail "loss $host on a core, $device on an accelerator"
 fi
+
+# Parameters in bf16: learns as well, resumes to the same bits, works with several workers; its file holds floats.
+small="--data $data --model mlp:32 --defaults classic --threads 1 --strategy sequential --batch 16 --lr 0.1 --rule sgd"
+masters='bf16?masters=bf16'
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until epochs=2 --precision "$masters" --out narrow --json && mv out.txt narrow.json
+    run_for 0 train $small --until epochs=2 --precision bf16 --json && mv out.txt wide.json
+    run_for 0 train $small --until epochs=1 --precision "$masters" --out part
+    run_for 0 train --resume part --until epochs=2
+}
+cmp part/model.safetensors narrow/model.safetensors || fail "a resumed run with parameters in bf16 has other bits"
+python3 -c 'import json; a, b = (json.load(open(n + ".json"))["loss"] for n in ("narrow", "wide"))
+assert a != b and abs(a - b) < 0.1 * b, (a, b)' || fail "parameters in bf16"
+run_for 0 eval narrow --data "$data" --json
+python3 -c 'import json; run, use = json.load(open("narrow.json")), json.load(open("out.txt"))
+assert abs(run["loss"] - use["loss"]) < 1e-6, (run["loss"], use["loss"])' || fail "drove eval: another loss"
+for how in hogwild easgd-sync3 local; do
+    run_for 0 train --data "$data" --model mlp:32 --threads 2 --strategy $how --batch 8 --lr 0.1 --until epochs=1 --precision "$masters"
+done
+grep -q 'precision   products and parameters in bf16' out.txt || fail "$(cat out.txt)"
+wrong 'found bf16' train --data "$data" --threads 2 --strategy replicas --precision "$masters"
+wrong 'masters: expected bf16' train --data "$data" --precision 'bf16?masters=float'
+wrong 'model-range: expected none' train --data "$data" --precision "$masters" --model-range 1

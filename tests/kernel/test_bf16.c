@@ -125,6 +125,91 @@ static void test_not_finite(void **state)
     for_each_bf16_tier(check_not_finite);
 }
 
+/* ---- parameters ---- */
+
+static uint16_t stepped(const drovek_table *t, float w, float g, float eta, uint16_t r)
+{
+    uint16_t word = (uint16_t)(bits_of(w) >> 16);
+    t->sgd_bf16(&word, &g, 1, eta, &r);
+    return word;
+}
+
+static void test_steps_by_hand(void **state)
+{
+    (void)state;
+    const drovek_table *t = &drovek_ref;
+    const uint16_t one = 0x3f80, two = 0x4000; /* a unit of the last place of 1 is 2^-7 */
+    float wide;
+    assert_int_equal(stepped(t, 1.0f, -1.0f, 1.0f, 0xffff), two);
+    assert_int_equal(stepped(t, 1.0f, -0x1p-7f, 1.0f, 0), one + 1);
+    assert_int_equal(stepped(t, 1.0f, -0x1p-8f, 1.0f, 0x7fff), one); /* half of it */
+    assert_int_equal(stepped(t, 1.0f, -0x1p-8f, 1.0f, 0x8000), one + 1);
+    assert_int_equal(stepped(t, -1.0f, 0x1p-9f, 1.0f, 0xc000), (one + 1) | 0x8000);
+    assert_int_equal(stepped(t, -1.0f, 0x1p-9f, 1.0f, 0xbfff), one | 0x8000);
+    assert_int_equal(stepped(t, INFINITY, 1.0f, 1.0f, 0xffff), 0x7f80);
+    assert_int_equal(stepped(t, 1.0f, 0x1p127f, 4.0f, 0xffff), 0xff80); /* overflows */
+    assert_true(isnan(from_bits((uint32_t)stepped(t, 1.0f, NAN, 1.0f, 0xffff) << 16)));
+    t->widen_bf16(&wide, &two, 1);
+    assert_true(wide == 2.0f);
+}
+
+/* Of all 65536 random words as many round away from zero as the lower half of the sum says. */
+static void test_steps_are_unbiased(void **state)
+{
+    static const float sums[][2] = {
+        {1.0f, 0x1p-9f}, {-3.0f, 0.001f}, {0.7f, -1e-4f}, {1e-20f, 3e-23f}};
+    (void)state;
+    for (size_t i = 0; i < DROVE_COUNT(sums); i++) {
+        const float w = drovek_bf16(sums[i][0]), exact = fmaf(-1.0f, sums[i][1], w);
+        const uint32_t rest = bits_of(exact) & 0xffffu, upper = bits_of(exact) >> 16;
+        uint32_t n_up = 0;
+        assert_true(rest != 0);
+        for (uint32_t r = 0; r < 1 << 16; r++) {
+            uint16_t got = stepped(&drovek_ref, w, sums[i][1], 1.0f, (uint16_t)r);
+            assert_true(got == upper || got == upper + 1);
+            n_up += got != upper;
+        }
+        assert_int_equal(n_up, rest);
+    }
+}
+
+static void check_parameters(const drovek_table *t)
+{
+    enum { MOST = 1000 };
+    static float g[MOST], wide[MOST], plain[MOST];
+    static uint16_t w[MOST], r[MOST], expected[MOST];
+    fill_normal(g, MOST, 0.01, 3);
+    fill_normal(wide, MOST, 1.0, 4);
+    for (size_t i = 0; i < MOST; i++) {
+        w[i] = (uint16_t)(bits_of(wide[i]) >> 16);
+        r[i] = (uint16_t)(i * 40503u);
+    }
+    w[5] = 0x7f80, w[6] = 0x7fc0, w[40] = 0xff80; /* not finite, in a vector and behind the last */
+    for (const size_t *n = edge_lengths; *n <= MOST; n++) {
+        for (place where = 0; where < N_PLACES; where++) {
+            uint16_t *got = guarded(*n * sizeof *got, sizeof *got, where);
+            uint16_t *random = guarded(*n * sizeof *random, sizeof *random, where);
+            memcpy(got, w, *n * sizeof *got);
+            memcpy(expected, w, *n * sizeof *got);
+            memcpy(random, r, *n * sizeof *random);
+            t->sgd_bf16(got, guarded_floats(g, *n, where), *n, 0.3f, random);
+            drovek_ref.sgd_bf16(expected, g, *n, 0.3f, r);
+            assert_memory_equal(got, expected, *n * sizeof *got);
+            float *to = guarded_floats(NULL, *n, where);
+            t->widen_bf16(to, got, *n);
+            drovek_ref.widen_bf16(plain, expected, *n);
+            assert_same_bits("widen_bf16", t->isa, *n, to, plain);
+            guarded_free_all();
+        }
+    }
+}
+
+static void test_every_tier_steps_alike(void **state)
+{
+    (void)state;
+    for_each_tier(check_parameters);
+}
+
 /* A convolution in bf16 is the plain loops on rounded numbers: choosing a way finds only those that
  * multiply by the table. */
 static void check_convolution(const drovek_table *t)
@@ -163,6 +248,9 @@ int main(void)
         cmocka_unit_test(test_all_upper_halves),
         cmocka_unit_test(test_every_tier_rounds_alike),
         cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_steps_by_hand),
+        cmocka_unit_test(test_steps_are_unbiased),
+        cmocka_unit_test(test_every_tier_steps_alike),
         cmocka_unit_test(test_convolutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,9 @@
  * Everything else is the host engine's.  Evaluation uses the parameters as floats and does not
  * round.
  *
+ * With bf16?masters=bf16 weights alone are narrow: upper halves of floats, written by the slot
+ * sgd_bf16; products round to bf16 what they take (docs/bf16.md).
+ *
  * Widths below those of the container (8, 16) are clamped after the write: another worker may see a
  * number beyond the range for that long.
  *
@@ -133,6 +136,16 @@ static size_t clamp(void *words, drove_number number, size_t n, int32_t most)
     return n_clamped;
 }
 
+static void write_bf16(drove_engine *e, const drove_fixed_part *part, uint16_t *words, float eta)
+{
+    uint16_t random[STRETCH];
+    for (size_t at = 0; at < part->length; at += STRETCH) {
+        const size_t n = part->length - at < STRETCH ? part->length - at : STRETCH;
+        drove__rounder_words(&e->rounder, n, random);
+        e->p->kernels->sgd_bf16(words + at, e->grad + part->offset + at, n, eta, random);
+    }
+}
+
 static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, void *words, float eta)
 {
     const drove_engine_shared *p = e->p;
@@ -164,6 +177,7 @@ static size_t write_step(drove_engine *e, uint32_t *words, float eta)
         float *w = drove__fixed_at(p, part, words);
         if (part->unit == 0.0f || p->format.model == 0)
             k->sgd_f32(w, w, e->grad + part->offset, part->length, eta);
+        else if (p->format.in_bf16) write_bf16(e, part, (uint16_t *)w, eta);
         else n_clamped += write_numbers(e, part, w, eta);
     }
     return n_clamped;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool drove__fixed_is_simulated(const char *precision)
+bool drove__fixed_is_own(const char *precision)
 {
     return strchr(precision, '?') != NULL;
 }
@@ -47,10 +47,26 @@ static drove_status read_terms(const char *text, const char *signature, bool is_
     return take_bits(text, 'G', g, is_simulated, &out->gradient);
 }
 
+/* bf16?masters=bf16 */
+static drove_status read_bf16(const char *precision, const drove_spec *spec, drove_fixed *out)
+{
+    static const char *const keys[] = {"masters", NULL};
+    const char *masters = drove__spec_get(spec, "masters", "");
+    drove_status status = drove__spec_check(spec, 0, keys);
+    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
+    if (strcmp(masters, "bf16") != 0)
+        return drove__fail(DROVE_E_ARG, "--precision %s: masters: expected bf16, found \"%s\"",
+                           precision, masters);
+    out->model = 16;
+    out->in_bf16 = true;
+    return DROVE_OK;
+}
+
 static drove_status read_spec(const char *precision, const drove_spec *spec, drove_fixed *out)
 {
     static const char *const keys[] = {"simulated", NULL};
     const char *simulated = drove__spec_get(spec, "simulated", "no");
+    if (strcmp(spec->name, "bf16") == 0) return read_bf16(precision, spec, out);
     drove_status status = drove__spec_check(spec, 0, keys);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision");
     bool is_simulated = strcmp(simulated, "yes") == 0;

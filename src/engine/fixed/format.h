@@ -13,6 +13,7 @@ typedef struct drove_fixed {
     unsigned data;     /* of examples and layers' outputs;  0: floats */
     unsigned model;    /* of weights                                  */
     unsigned gradient; /* of derivatives at layers' outputs           */
+    bool     in_bf16;  /* weights are bf16 numbers, of 16 bits; all else is floats */
     char     text[DROVE_FIXED_TEXT_SIZE];
 } drove_fixed;
 
@@ -22,12 +23,13 @@ static inline int32_t drove__fixed_most(unsigned bits)
     return (1 << (bits - 1)) - 1;
 }
 
-/* "D8M8", "D16M16G8", "D6M6?simulated=yes": without D or M floats, without G as many bits as D; any
- * width from 2 to 16 if it is simulated, else 8 and 16.  Errors: DROVE_E_ARG (not the notation; a
- * key that is not known), DROVE_E_UNSUPPORTED (which widths there are; indices; a C term). */
+/* "bf16?masters=bf16"; "D8M8", "D16M16G8", "D6M6?simulated=yes": without D or M floats, without G
+ * as many bits as D; any width from 2 to 16 if it is simulated, else 8 and 16.  Errors: DROVE_E_ARG
+ * (not the notation; a key that is not known), DROVE_E_UNSUPPORTED (which widths there are;
+ * indices; a C term). */
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out);
 
-/* Does the text ask for simulated widths? */
-bool drove__fixed_is_simulated(const char *precision);
+/* Is it for networks alone, and not a signature that linear models have kernels for? */
+bool drove__fixed_is_own(const char *precision);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/racy.h"
+#include "kernel/bf16.h"
 
 #include <float.h>
 #include <math.h>
@@ -63,7 +64,8 @@ static drove_status lay_out(drove_engine_shared *p)
         if (has_numbers(&m->layer[l]))
             add_part(p, m->layer[l].w_offset, m->layer[l].n_w, &at, 1.0f);
     size_t n_numbers = (at + per_line - 1) / per_line * per_line;
-    p->layout = (drove_layout){.number = container(&p->format),
+    p->layout = (drove_layout){.in_bf16 = p->format.in_bf16,
+                               .number = container(&p->format),
                                .n_numbers = n_numbers,
                                .tail = n_numbers * size / sizeof(uint32_t)};
     at = p->layout.tail;
@@ -96,6 +98,7 @@ static double power_from(double least)
 static void set_units(drove_engine_shared *p, const float *theta, double range)
 {
     p->model_range = 0.0;
+    if (p->format.in_bf16) return; /* their range is that of floats */
     for (size_t i = 0; i < p->n_parts && p->format.model > 0; i++) {
         drove_fixed_part *part = &p->part[i];
         if (part->unit == 0.0f) continue;
@@ -117,6 +120,17 @@ drove_status drove__fixed_set_range(drove_engine_shared *p, double range)
 }
 
 /* ---- conversions ---- */
+
+/* Rounded at random, or to the nearest without rng. */
+static void pack_bf16(drove_rng *rng, const float *theta, size_t n, uint16_t *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t r = rng == NULL ? 0x8000 : drove__rng_below(rng, 1 << 16);
+        uint16_t word = 0;
+        drovek_bf16_step(&word, -theta[i], 1.0f, (uint16_t)r); /* 0 + theta[i] */
+        to[i] = word;
+    }
+}
 
 static void pack_numbers(const drove_engine_shared *p, drove_rng *rng, const drove_fixed_part *part,
                          const float *theta, void *to)
@@ -141,6 +155,7 @@ void drove__fixed_pack(const drove_engine_shared *p, drove_rng *rng, const float
         void *to = drove__fixed_at(p, part, words);
         if (part->unit == 0.0f || p->format.model == 0)
             memcpy(to, theta + part->offset, part->length * sizeof *theta);
+        else if (p->format.in_bf16) pack_bf16(rng, theta + part->offset, part->length, to);
         else pack_numbers(p, rng, part, theta, to);
     }
 }
@@ -153,6 +168,8 @@ void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, fl
         float *to = theta + part->offset;
         if (part->unit == 0.0f || p->format.model == 0) {
             p->kernels->copy_f32(to, from, part->length);
+        } else if (p->format.in_bf16) {
+            p->kernels->widen_bf16(to, from, part->length);
         } else if (p->layout.number == DROVE_I8) {
             for (size_t k = 0; k < part->length; k++)
                 to[k] = (float)drove__racy_load_i8((const int8_t *)from + k) * part->unit;
@@ -169,6 +186,9 @@ static drove_status build(drove_engine_shared *p, const drove_prepare_options *o
 {
     DROVE_TRY(drove__fixed_parse(opt->precision, &p->format));
     DROVE_TRY(check(opt, &p->format));
+    if (p->format.in_bf16 && opt->model_range > 0.0)
+        return drove__fail(DROVE_E_ARG, "--model-range: expected none for %s, found %g",
+                           p->format.text, opt->model_range);
     DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
     DROVE_TRY(lay_out(p));
     set_units(p, opt->theta, opt->model_range);

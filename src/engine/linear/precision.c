@@ -86,20 +86,22 @@ drove_status drove__precision_check(const char *signature)
     drove_dmgc s;
     drove_precision p = {0};
     drove_status status = drove__fixed_parse(signature, &of_network);
-    if (status == DROVE_OK || drove__fixed_is_simulated(signature)) return status;
+    if (status == DROVE_OK || drove__fixed_is_own(signature)) return status;
     DROVE_TRY(parse(signature, &s, &p));
     return resolve_formats(&s, &p);
 }
 
 drovek_factors drove__precision_factors(const char *precision)
 {
-    return strcmp(precision, "bf16") == 0 ? DROVEK_FACTORS_BF16 : DROVEK_FACTORS_F32;
+    const bool is_bf16 =
+        strncmp(precision, "bf16", 4) == 0 && (precision[4] == '\0' || precision[4] == '?');
+    return is_bf16 ? DROVEK_FACTORS_BF16 : DROVEK_FACTORS_F32;
 }
 
 bool drove__precision_is_words(const char *precision)
 {
     return precision[0] != '\0' && !drove__precision_is_exchange(precision) &&
-           drove__precision_factors(precision) == DROVEK_FACTORS_F32;
+           strcmp(precision, "bf16") != 0;
 }
 
 bool drove__precision_is_exchange(const char *signature)

@@ -20,7 +20,8 @@ drove_status drove__precision_resolve(const char *signature, bool is_sparse, dro
 /* The same before data and model are known: passes if some linear model or network would do. */
 drove_status drove__precision_check(const char *signature);
 
-/* "bf16": what the products of a network round their factors to; anything else: nothing. */
+/* What the products of a network round their factors to: "bf16" and "bf16?masters=bf16" to bf16,
+ * anything else to nothing. */
 drovek_factors drove__precision_factors(const char *precision);
 
 /* Are the shared parameters words in number formats of the signature?  "" is no signature. */

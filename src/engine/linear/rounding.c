@@ -172,3 +172,30 @@ void drove__rounder_fini(drove_rounder *r)
     r->block = NULL;
     r->mt = NULL;
 }
+
+/* The eight states after one more step of each. */
+static void step_states(drovek_bits *bits)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t s = bits->state[i];
+        s ^= s << 13;
+        s ^= s >> 7;
+        bits->state[i] = s ^ (s << 17);
+    }
+}
+
+void drove__rounder_words(drove_rounder *r, size_t n, uint16_t *to)
+{
+    enum { WORDS = DROVEK_BLOCK_BYTES / sizeof *to };
+    drovek_bits *bits = drove__rounder_next(r, DROVE_F32, DROVE_I16, n);
+    const uint8_t *block = bits->block;
+    for (size_t at = 0; at < n; at += WORDS) {
+        const void *from = block;
+        if (bits->kind == DROVEK_BITS_XORSHIFT) {
+            step_states(bits);
+            from = bits->state; /* little endian, as all that we run on */
+        }
+        memcpy(to + at, from, (n - at < WORDS ? n - at : WORDS) * sizeof *to);
+        if (bits->kind == DROVEK_BITS_STREAM) block += DROVEK_BLOCK_BYTES;
+    }
+}

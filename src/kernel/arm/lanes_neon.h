@@ -474,4 +474,30 @@ INLINE vec vec_high_word(vec a)
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vdupq_n_u32(0xffff0000u)));
 }
 
+/* ---- words: LANES of bf16 in memory ---- */
+
+typedef uint16_t words_at[LANES];
+
+/* [racy] */
+INLINE vec words_load(const uint16_t *p)
+{
+    uint16x4_t words;
+    __asm__ volatile("ld1 {%0.4h}, %1" : "=w"(words) : "Q"(*(const words_at *)p));
+    return vreinterpretq_f32_u32(vshll_n_u16(words, 16));
+}
+
+/* The upper halves. [racy] */
+INLINE void words_store(uint16_t *p, vec v)
+{
+    uint16x4_t words = vshrn_n_u32(vreinterpretq_u32_f32(v), 16);
+    __asm__ volatile("st1 {%1.4h}, %0" : "=Q"(*(words_at *)p) : "w"(words));
+}
+
+/* The words are added to the bits. */
+INLINE vec vec_add_words(vec v, const uint16_t *r)
+{
+    uint32x4_t words = vmovl_u16(vld1_u16(r));
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(v), words));
+}
+
 #endif

@@ -56,6 +56,8 @@ const drovek_table drovek_neon = {
     .adagrad_f32 = adagrad_f32,
     .rmsprop_f32 = rmsprop_f32,
     .adam_f32 = adam_f32,
+    .widen_bf16 = widen_bf16,
+    .sgd_bf16 = sgd_bf16,
 #define X(k) .k = k,
     DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
 #undef X

@@ -6,6 +6,7 @@
 #ifndef DROVEK_LANES_UPDATE_H
 #define DROVEK_LANES_UPDATE_H
 
+#include "kernel/bf16.h"
 #include "kernel/kernel.h"
 #include "kernel/lanes/vector.h"
 
@@ -135,6 +136,27 @@ static void adam_f32(float *out, const float *in, float *m1_out, const float *m1
     }
     if (i < n)
         adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, n - i);
+}
+
+/* ---- parameters in bf16 ---- */
+
+static void widen_bf16(float *to, const uint16_t *from, size_t n)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) vec_store(to + i, words_load(from + i), LANES);
+    for (; i < n; i++) to[i] = drovek_bf16_load(from + i);
+}
+
+static void sgd_bf16(uint16_t *w, const float *g, size_t n, float eta, const uint16_t *r)
+{
+    const vec by = vec_set(eta), most = vec_set(INFINITY);
+    size_t    i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vec next = vec_fnma(by, vec_load(g + i, LANES), words_load(w + i));
+        vec up = vec_add_words(next, r + i);
+        words_store(w + i, vec_if_less(vec_abs(next), most, up, vec_add(next, next)));
+    }
+    for (; i < n; i++) drovek_bf16_step(w + i, g[i], eta, r[i]);
 }
 
 #endif

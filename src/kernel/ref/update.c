@@ -8,6 +8,7 @@
  * everywhere), so all tiers give equal bits.
  */
 #include "base/racy.h"
+#include "kernel/bf16.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
@@ -72,4 +73,14 @@ void drovek_adam_f32_ref(float *out, const float *in, float *m1_out, const float
         drove__racy_store(out + i,
                           drove__racy_load(in + i) - step * m1 / (sqrtf(m2 * unbias2) + epsilon));
     }
+}
+
+void drovek_widen_bf16_ref(float *to, const uint16_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) to[i] = drovek_bf16_load(from + i);
+}
+
+void drovek_sgd_bf16_ref(uint16_t *w, const float *g, size_t n, float eta, const uint16_t *r)
+{
+    for (size_t i = 0; i < n; i++) drovek_bf16_step(w + i, g[i], eta, r[i]);
 }

@@ -544,4 +544,32 @@ INLINE vec vec_high_word(vec a)
     return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000)));
 }
 
+/* ---- words: LANES of bf16 in memory ---- */
+
+typedef uint16_t words_at[LANES];
+
+/* [racy] */
+INLINE vec words_load(const uint16_t *p)
+{
+    __m128i words;
+    __asm__ volatile("vmovdqu %1, %0" : "=x"(words) : "m"(*(const words_at *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
+}
+
+/* The upper halves. [racy] */
+INLINE void words_store(uint16_t *p, vec v)
+{
+    __m256i upper = _mm256_srli_epi32(_mm256_castps_si256(v), 16);
+    __m256i pairs = _mm256_permute4x64_epi64(_mm256_packus_epi32(upper, upper), 0x08);
+    __m128i words = _mm256_castsi256_si128(pairs);
+    __asm__ volatile("vmovdqu %1, %0" : "=m"(*(words_at *)p) : "x"(words));
+}
+
+/* The words are added to the bits. */
+INLINE vec vec_add_words(vec v, const uint16_t *r)
+{
+    __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)r));
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), words));
+}
+
 #endif

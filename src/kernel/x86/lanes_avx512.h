@@ -584,4 +584,30 @@ INLINE vec vec_high_word(vec a)
         _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(-0x10000)));
 }
 
+/* ---- words: LANES of bf16 in memory ---- */
+
+typedef uint16_t words_at[LANES];
+
+/* [racy] */
+INLINE vec words_load(const uint16_t *p)
+{
+    __m256i words;
+    __asm__ volatile("vmovdqu32 %1, %0" : "=v"(words) : "m"(*(const words_at *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+}
+
+/* The upper halves. [racy] */
+INLINE void words_store(uint16_t *p, vec v)
+{
+    __m256i words = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(v), 16));
+    __asm__ volatile("vmovdqu32 %1, %0" : "=m"(*(words_at *)p) : "v"(words));
+}
+
+/* The words are added to the bits. */
+INLINE vec vec_add_words(vec v, const uint16_t *r)
+{
+    __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)r));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(v), words));
+}
+
 #endif

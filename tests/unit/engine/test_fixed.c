@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "kernel/bf16.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
@@ -48,6 +49,8 @@ static void signatures(void **state)
     check_format("D6M5?simulated=yes", 6, 5, 6);
     check_format("D2M16G9?simulated=yes", 2, 16, 9);
     check_format("D8M8?simulated=no", 8, 8, 8);
+    check_refused("bf16?masters=float", DROVE_E_ARG, "found \"float\"");
+    check_refused("bf16?weights=bf16", DROVE_E_ARG, "weights");
     check_refused("D6M8", DROVE_E_UNSUPPORTED, "found D6");
     check_refused("D8M6?simulated=no", DROVE_E_UNSUPPORTED, "M2 to M16 with ?simulated=yes");
     check_refused("D1M8?simulated=yes", DROVE_E_UNSUPPORTED, "found D1");
@@ -432,6 +435,42 @@ static void words_hold_the_parameters(void **state)
     teardown(&p);
 }
 
+/* With parameters in bf16 a step is the host's from the numbers that the words hold, rounded to the
+ * nearest; biases stay floats. */
+static void bf16_parameters_take_the_hosts_steps(void **state)
+{
+    problem p;
+    (void)state;
+    setup(&p, "bf16?masters=bf16", "nearest", 0, 0);
+    const size_t n = p.model->n_params;
+    assert_true(p.shared->layout.in_bf16 && p.shared->layout.number == DROVE_I16);
+    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    for (size_t i = 0; i < p.shared->n_parts; i++) {
+        const drove_fixed_part *part = &p.shared->part[i];
+        for (size_t k = part->offset; k < part->offset + part->length; k++) {
+            double d = fabs((double)p.after[k] - (double)p.theta[k]);
+            assert_true(d <= (part->unit == 0.0f ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
+            if (part->unit != 0.0f) assert_true(drovek_bf16(p.after[k]) == p.after[k]);
+        }
+    }
+    memcpy(p.theta, p.after, n * sizeof *p.theta);
+    (void)take_steps(&p, BATCH, 0, 0.1f);
+    host_steps(&p, BATCH, 0.1f, 0.0f, p.theta);
+    for (size_t i = 0; i < p.shared->n_parts; i++) {
+        const drove_fixed_part *part = &p.shared->part[i];
+        for (size_t k = part->offset; k < part->offset + part->length; k++) {
+            double d = fabs((double)p.after[k] - (double)p.theta[k]);
+            assert_true(d <= (part->unit == 0.0f ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
+        }
+    }
+    teardown(&p);
+    setup(&p, "D8M8", "nearest", 0, 0); /* a range is for integers */
+    drove__engine_fixed.dismiss(p.shared);
+    p.shared = NULL;
+    assert_int_equal(prepare(&p, "bf16?masters=bf16", "nearest", 1.0, 0), DROVE_E_ARG);
+    teardown(&p);
+}
+
 /* The mean of many steps of 8-bit weights from one place is the step of floats from there. */
 static void steps_are_unbiased(void **state)
 {
@@ -499,6 +538,7 @@ int main(void)
         cmocka_unit_test(more_bits_are_nearer),
         cmocka_unit_test(weights_stay_within_their_format),
         cmocka_unit_test(words_hold_the_parameters),
+        cmocka_unit_test(bf16_parameters_take_the_hosts_steps),
         cmocka_unit_test(steps_are_unbiased),
         cmocka_unit_test(what_it_cannot_train_is_refused),
     };
