@@ -49,8 +49,9 @@ typedef struct drove_options {
     char   messages[DROVE_TEXT_SIZE]; /* "packed" or "layers" */
     char   shard[DROVE_TEXT_SIZE];    /* "whole" or "own" */
     double timeout;                   /* seconds after which a silent peer ends the run, > 0 */
-    /* low precision: for linear models */
-    /* DMGC signature; "" = floats, by the host engine.  With C alone: format of the messages */
+    /* low precision */
+    /* "bf16", "bf16?masters=bf16" or a DMGC signature, of linear models and networks; "" = floats.
+     * With C alone: format of the messages */
     char   precision[DROVE_TEXT_SIZE];
     char   rounding[DROVE_TEXT_SIZE]; /* nearest, mt19937, xorshift, shared?bits=&period= */
     double model_range;               /* largest magnitude of a parameter; 0 = from the data */

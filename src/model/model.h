@@ -253,16 +253,16 @@ typedef struct drove_bottom {
     float        *copy, *copy_delta; /* x and dx if the blob has another format, else NULL */
 } drove_bottom;
 
-/* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
 /* Rounds numbers that a pass of training has written: the outputs of each layer, and the derivative
  * at each before its layer's backward.  One part only. */
 typedef struct drove_round {
     void (*values)(void *context, float *x, size_t n);
     void (*derivatives)(void *context, float *x, size_t n);
     void          *context;
-    drovek_factors factors; /* what all factors are by then */
+    drovek_factors factors; /* what the products may take their factors to be */
 } drove_round;
 
+/* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
 typedef struct drove_pass {
     const drove_model *model;
     size_t             max_rows;

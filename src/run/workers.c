@@ -134,8 +134,8 @@ static drove_status make_loaders(drove_run *run)
     DROVE_TRY(drove__loaders_parse(run->opt.loaders, &is_auto, &n));
     if (loop->shared != NULL && n > 0)
         return drove__fail(DROVE_E_ARG,
-                           "--loaders %u: expected 0 or auto, as --precision %s has its own copy "
-                           "of the data",
+                           "--loaders %u: expected 0 or auto, as workers of --precision %s load "
+                           "for themselves",
                            n, run->opt.precision);
     if (loop->shared != NULL) return DROVE_OK;
     bool is_usual = all_on_cores(run) && !run->plan.source->counts_rows;

@@ -42,17 +42,17 @@ END
 }
 
 # Any layer and any strategy.
-for net in lenet 'mlp:16,16?activation=tanh' linear; do
-    run_for 0 train --data "$data" --model "${net%%\?*}" --threads 1 --batch 8 --until updates=20 --precision bf16 --json
+for net in lenet 'mlp:16,16 --activation tanh' linear; do
+    # shellcheck disable=SC2086
+    run_for 0 train --data "$data" --model $net --threads 1 --batch 8 --until updates=20 --precision bf16 --json
     [ "$(value out.txt precision)" = bf16 ] || fail "$net"
 done
-for how in hogwild leashed sync:2 rwlock replicas easgd; do
-    strategy=${how%:2}
+for strategy in hogwild leashed sync rwlock replicas easgd; do
     run_for 0 train --data "$data" --model mlp:16 --threads 2 --strategy "$strategy" --batch 8 --until updates=40 \
         --precision bf16 --json
     [ "$(value out.txt precision)" = bf16 ] || fail "$strategy"
 done
-run_for 0 train --data "$data" --model mlp:16 --workers 'cpu:0-1?gradient=one' --strategy hogbatch --until updates=20 --precision bf16
+[ "$(nproc)" -eq 1 ] || run_for 0 train --data "$data" --model mlp:16 --workers 'cpu:0-1?gradient=one' --strategy hogbatch --until updates=20 --precision bf16
 grep -q 'precision   products in bf16 (.*), sums and parameters in floats' out.txt || fail "$(cat out.txt)"
 
 wrong 'expected D, i' train --data "$data" --precision bf17

@@ -81,3 +81,15 @@ for layer in 'bias: false' 'activation: tanh'; do
     run_for 0 eval one/model.safetensors --data "$data"
     rm -r one
 done
+
+# Products of integers give what those of floats give, whatever the processor has.
+for act in relu tanh; do
+    for isa in ref auto; do
+        run_for 0 train --data "$data" --model mlp:16 --activation $act --defaults classic --threads 1 --strategy sequential --batch 16 \
+            --until updates=60 --eval-every 10 --precision D8M8 --rounding nearest --isa $isa --out "bits-$act-$isa"
+    done
+    cmp "bits-$act-ref/model.safetensors" "bits-$act-auto/model.safetensors" || fail "D8M8 with $act: other bits by tier"
+done
+for range in 1e-38 1e-44 1e300; do
+    wrong 'model-range' train --data "$data" --model mlp:64,64 --threads 1 --until updates=5 --precision D8M8 --model-range $range
+done

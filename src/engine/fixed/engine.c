@@ -60,11 +60,17 @@ static void round_derivatives(void *context, float *x, size_t n)
 
 /* ---- making ---- */
 
-/* Where everything that products take is rounded, they may be those of integers. */
-static drovek_factors factors_of(const drove_fixed *f)
+/* Where everything that products take is rounded, they may be those of integers.  Derivatives are
+ * rounded at a layer's output; behind an activation with slopes of its own they are no integers. */
+static drovek_factors factors_of(const drove_fixed *f, const drove_model *model)
 {
     const unsigned in_bf16 = 9; /* 8 and a sign */
     if (f->data == 0 || f->model == 0 || f->gradient == 0) return DROVEK_FACTORS_F32;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *y = &model->layer[l];
+        if (y->n_w > 0 && y->act != DROVEK_LINEAR && y->act != DROVEK_RELU)
+            return DROVEK_FACTORS_F32;
+    }
     return f->data <= in_bf16 && f->model <= in_bf16 && f->gradient <= in_bf16 ? DROVEK_FACTORS_I8
                                                                                : DROVEK_FACTORS_I16;
 }
@@ -94,10 +100,12 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
                              .context = e,
-                             .factors = factors_of(&p->format)};
+                             .factors = factors_of(&p->format, p->model)};
     host.shared = NULL;
+    host.max_rows = p->each < opt->max_rows ? p->each : opt->max_rows;
     host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
     DROVE_TRY(drove__engine_host.create(&host, &e->host));
+    host.max_rows = opt->max_rows;
     host.round = NULL;
     host.infers_only = true;
     return drove__engine_host.create(&host, &e->judge);
@@ -175,7 +183,7 @@ static size_t write_step(drove_engine *e, uint32_t *words, float eta)
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
         float *w = drove__fixed_at(p, part, words);
-        if (part->unit == 0.0f || p->format.model == 0)
+        if (part->is_tail || p->format.model == 0)
             k->sgd_f32(w, w, e->grad + part->offset, part->length, eta);
         else if (p->format.in_bf16) write_bf16(e, part, (uint16_t *)w, eta);
         else n_clamped += write_numbers(e, part, w, eta);

@@ -45,10 +45,10 @@ static drove_number container(const drove_fixed *f)
     return f->model == 0 ? DROVE_F32 : f->model <= 8 ? DROVE_I8 : DROVE_I16;
 }
 
-static void add_part(drove_engine_shared *p, size_t offset, size_t length, size_t *at, float unit)
+static void add_part(drove_engine_shared *p, size_t offset, size_t length, size_t *at, bool is_tail)
 {
     if (length == 0) return;
-    p->part[p->n_parts++] = (drove_fixed_part){offset, length, *at, unit};
+    p->part[p->n_parts++] = (drove_fixed_part){offset, length, *at, is_tail, 1.0f};
     *at += length;
 }
 
@@ -59,10 +59,11 @@ static drove_status lay_out(drove_engine_shared *p)
     const size_t per_line = DROVE_CACHE_LINE / size;
     size_t at = 0;
     p->part = calloc(2 * m->n_layers, sizeof *p->part);
-    if (p->part == NULL) return drove__fail_nomem("the layout of a model", 2 * m->n_layers);
+    if (p->part == NULL)
+        return drove__fail_nomem("the layout of a model", 2 * m->n_layers * sizeof *p->part);
     for (size_t l = 0; l < m->n_layers; l++)
         if (has_numbers(&m->layer[l]))
-            add_part(p, m->layer[l].w_offset, m->layer[l].n_w, &at, 1.0f);
+            add_part(p, m->layer[l].w_offset, m->layer[l].n_w, &at, false);
     size_t n_numbers = (at + per_line - 1) / per_line * per_line;
     p->layout = (drove_layout){.in_bf16 = p->format.in_bf16,
                                .number = container(&p->format),
@@ -71,8 +72,8 @@ static drove_status lay_out(drove_engine_shared *p)
     at = p->layout.tail;
     for (size_t l = 0; l < m->n_layers; l++) {
         const drove_layer *y = &m->layer[l];
-        if (!has_numbers(y)) add_part(p, y->w_offset, y->n_w, &at, 0.0f);
-        add_part(p, y->b_offset, y->n_b, &at, 0.0f);
+        if (!has_numbers(y)) add_part(p, y->w_offset, y->n_w, &at, true);
+        add_part(p, y->b_offset, y->n_b, &at, true);
     }
     p->n_words = p->layout.tail + drove__pad_floats(at - p->layout.tail) + DROVE_CACHE_LINE / 4;
     return DROVE_OK;
@@ -94,19 +95,33 @@ static double power_from(double least)
     return ldexp(1.0, significand == 0.5 ? exponent - 1 : exponent);
 }
 
+/* A step is divided by the unit. */
+static bool is_usable(double unit, double eta)
+{
+    const double factor = eta / unit;
+    return unit >= (double)FLT_MIN && unit <= (double)FLT_MAX && factor <= (double)FLT_MAX;
+}
+
 /* theta: where training starts; range 0: of each layer by itself. */
-static void set_units(drove_engine_shared *p, const float *theta, double range)
+static drove_status set_units(drove_engine_shared *p, const float *theta, double range, double eta)
 {
     p->model_range = 0.0;
-    if (p->format.in_bf16) return; /* their range is that of floats */
+    if (p->format.in_bf16) return DROVE_OK; /* their range is that of floats */
     for (size_t i = 0; i < p->n_parts && p->format.model > 0; i++) {
         drove_fixed_part *part = &p->part[i];
-        if (part->unit == 0.0f) continue;
+        if (part->is_tail) continue;
         double most = RANGE_MARGIN * largest(theta + part->offset, part->length);
         double own = range > 0.0 ? power_from(range) : most > 0.0 ? power_from(most) : 1.0;
-        part->unit = (float)ldexp(own, 1 - (int)p->format.model);
+        double unit = ldexp(own, 1 - (int)p->format.model);
+        if (!is_usable(unit, eta))
+            return drove__fail(DROVE_E_ARG,
+                               "--model-range: expected one whose unit, 2^-%u of it, is a normal "
+                               "float, and by which steps of %g can be divided, found %g",
+                               p->format.model - 1, eta, own);
+        part->unit = (float)unit;
         if (own > p->model_range) p->model_range = own;
     }
+    return DROVE_OK;
 }
 
 /* The units follow from the parameters where the run began, which are the same in a resumed run. */
@@ -153,7 +168,7 @@ void drove__fixed_pack(const drove_engine_shared *p, drove_rng *rng, const float
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
         void *to = drove__fixed_at(p, part, words);
-        if (part->unit == 0.0f || p->format.model == 0)
+        if (part->is_tail || p->format.model == 0)
             memcpy(to, theta + part->offset, part->length * sizeof *theta);
         else if (p->format.in_bf16) pack_bf16(rng, theta + part->offset, part->length, to);
         else pack_numbers(p, rng, part, theta, to);
@@ -166,7 +181,7 @@ void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, fl
         const drove_fixed_part *part = &p->part[i];
         const void *from = drove__fixed_at(p, part, (uint32_t *)(uintptr_t)words);
         float *to = theta + part->offset;
-        if (part->unit == 0.0f || p->format.model == 0) {
+        if (part->is_tail || p->format.model == 0) {
             p->kernels->copy_f32(to, from, part->length);
         } else if (p->format.in_bf16) {
             p->kernels->widen_bf16(to, from, part->length);
@@ -191,8 +206,7 @@ static drove_status build(drove_engine_shared *p, const drove_prepare_options *o
                            p->format.text, opt->model_range);
     DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
     DROVE_TRY(lay_out(p));
-    set_units(p, opt->theta, opt->model_range);
-    return DROVE_OK;
+    return set_units(p, opt->theta, opt->model_range, opt->eta);
 }
 
 drove_status drove__fixed_prepare(const drove_prepare_options *opt, drove_engine_shared **out)

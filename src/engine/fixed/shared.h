@@ -21,7 +21,8 @@
 typedef struct drove_fixed_part { /* of theta and of the shared vector: one stretch of both */
     size_t offset, length;        /* in theta */
     size_t at;                    /* first number, or word of the tail */
-    float  unit;                  /* of numbers; 0: floats of the tail */
+    bool   is_tail;               /* floats behind the numbers */
+    float  unit;                  /* of numbers that are integers */
 } drove_fixed_part;
 
 struct drove_engine_shared {
@@ -42,7 +43,7 @@ struct drove_engine_shared {
 static inline void *drove__fixed_at(const drove_engine_shared *p, const drove_fixed_part *part,
                                     uint32_t *words)
 {
-    size_t size = part->unit == 0.0f ? sizeof(float) : drove__number_size(p->layout.number);
+    size_t size = part->is_tail ? sizeof(float) : drove__number_size(p->layout.number);
     return (char *)words + part->at * size;
 }
 

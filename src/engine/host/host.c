@@ -66,9 +66,7 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
 {
     const drove_data *data = opt->data;
     const size_t n_inputs = e->model->n_inputs;
-    if (e->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
-    if (e->round != NULL && e->rounded == NULL)
-        return drove__fail_nomem("rounded examples", e->max_rows * n_inputs * sizeof(float));
+
     const drove_pass_options pass = {.model = e->model,
                                      .kernels = e->kernels,
                                      .rows = opt->rows,
@@ -78,6 +76,9 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
                                      .seed = opt->seed};
     DROVE_TRY(drove__pass_create(&pass, &e->pass));
     DROVE_TRY(drove__host_blocks_init(e, opt));
+    if (e->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
+    if (e->round != NULL && e->rounded == NULL)
+        return drove__fail_nomem("rounded examples", e->max_rows * n_inputs * sizeof(float));
     if (opt->n_threads > 1)
         DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
     DROVE_TRY(

@@ -154,7 +154,10 @@ static void fill_strips(strip *to, size_t each, const tile_factor *f, size_t at,
     if (n_parts > 1) fill_part(to + each, f, at, n, k0, n_k, 1);
 }
 
-/* ---- tiles: 0 to 3 hold sums, 4 and 5 a, 6 and 7 b ---- */
+/* ---- tiles: 0 to 3 hold sums, 4 and 5 a, 6 and 7 b ----
+ *
+ * The compiler does not know what memory these instructions read: memory_written() stands between
+ * the last store to it and the first of them, and before what they wrote is read. */
 
 static void configure(void)
 {
@@ -163,6 +166,7 @@ static void configure(void)
         config.row_bytes[t] = SIDE * sizeof(float);
         config.rows[t] = SIDE;
     }
+    memory_written();
     _tile_loadconfig(&config);
 }
 
@@ -308,20 +312,23 @@ static void multiply(const tile_product *w, size_t n_parts)
     _tile_release();
 }
 
+/* The arguments of a slot gemm. */
+#define PRODUCT                                                                                    \
+    (&(tile_product){.a = {a, lda, m, !trans_a, trans_a},                                          \
+                     .b = {b, ldb, n, trans_b, trans_b},                                           \
+                     .k = k,                                                                       \
+                     .alpha = alpha,                                                               \
+                     .beta = beta,                                                                 \
+                     .c = c,                                                                       \
+                     .ldc = ldc,                                                                   \
+                     .rows_move = m > n})
+
 /* Factors are rounded to bf16. */
 static void gemm_amx(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
                      const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
                      size_t ldc)
 {
-    const tile_product w = {.a = {a, lda, m, !trans_a, trans_a},
-                            .b = {b, ldb, n, trans_b, trans_b},
-                            .k = k,
-                            .alpha = alpha,
-                            .beta = beta,
-                            .c = c,
-                            .ldc = ldc,
-                            .rows_move = m > n};
-    multiply(&w, 1);
+    multiply(PRODUCT, 1);
 }
 
 /* Factors of at most 16 bits of significand. */
@@ -329,15 +336,8 @@ static void gemm_amx_i16(bool trans_a, bool trans_b, size_t m, size_t n, size_t 
                          const float *a, size_t lda, const float *b, size_t ldb, float beta,
                          float *c, size_t ldc)
 {
-    const tile_product w = {.a = {a, lda, m, !trans_a, trans_a},
-                            .b = {b, ldb, n, trans_b, trans_b},
-                            .k = k,
-                            .alpha = alpha,
-                            .beta = beta,
-                            .c = c,
-                            .ldc = ldc,
-                            .rows_move = m > n};
-    multiply(&w, 2);
+    multiply(PRODUCT, 2);
 }
+#undef PRODUCT
 
 #endif

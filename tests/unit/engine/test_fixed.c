@@ -377,7 +377,7 @@ static void check_grid(const problem *p, unsigned bits)
 {
     for (size_t i = 0; i < p->shared->n_parts; i++) {
         const drove_fixed_part *part = &p->shared->part[i];
-        for (size_t k = 0; part->unit != 0.0f && k < part->length; k++) {
+        for (size_t k = 0; !part->is_tail && k < part->length; k++) {
             double q = (double)p->after[part->offset + k] / (double)part->unit;
             assert_true(q == nearbyint(q) && fabs(q) <= drove__fixed_most(bits) + (bits % 8 == 0));
         }
@@ -419,12 +419,12 @@ static void words_hold_the_parameters(void **state)
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
         double top = (double)largest(p.theta + part->offset, part->length);
-        double bound = part->unit == 0.0f ? 0.0 : (double)part->unit / 2;
+        double bound = part->is_tail ? 0.0 : (double)part->unit / 2;
         for (size_t k = 0; k < part->length; k++) {
             double d = (double)unpacked[part->offset + k] - (double)p.theta[part->offset + k];
             assert_true(fabs(d) <= bound);
         }
-        if (part->unit == 0.0f) continue;
+        if (part->is_tail) continue;
         n_numbers += part->length;
         assert_true(127 * (double)part->unit >= top && (double)part->unit * 16 < top);
     }
@@ -449,8 +449,8 @@ static void bf16_parameters_take_the_hosts_steps(void **state)
         const drove_fixed_part *part = &p.shared->part[i];
         for (size_t k = part->offset; k < part->offset + part->length; k++) {
             double d = fabs((double)p.after[k] - (double)p.theta[k]);
-            assert_true(d <= (part->unit == 0.0f ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
-            if (part->unit != 0.0f) assert_true(drovek_bf16(p.after[k]) == p.after[k]);
+            assert_true(d <= (part->is_tail ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
+            if (!part->is_tail) assert_true(drovek_bf16(p.after[k]) == p.after[k]);
         }
     }
     memcpy(p.theta, p.after, n * sizeof *p.theta);
@@ -460,7 +460,7 @@ static void bf16_parameters_take_the_hosts_steps(void **state)
         const drove_fixed_part *part = &p.shared->part[i];
         for (size_t k = part->offset; k < part->offset + part->length; k++) {
             double d = fabs((double)p.after[k] - (double)p.theta[k]);
-            assert_true(d <= (part->unit == 0.0f ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
+            assert_true(d <= (part->is_tail ? 0.0 : 0x1p-8 * fabs((double)p.theta[k])));
         }
     }
     teardown(&p);
@@ -492,7 +492,8 @@ static void steps_are_unbiased(void **state)
     }
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
-        double bound = 5.0 * (double)part->unit / 2.0 / sqrt(TIMES) + 1e-6;
+        double unit = part->is_tail ? 0.0 : (double)part->unit;
+        double bound = 5.0 * unit / 2.0 / sqrt(TIMES) + 1e-6;
         for (size_t k = part->offset; k < part->offset + part->length; k++)
             assert_true(fabs(sum[k] / TIMES - (double)p.theta[k]) <= bound);
     }
