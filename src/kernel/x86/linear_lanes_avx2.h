@@ -168,11 +168,6 @@ INLINE ivec add_if_above8(ivec base, ivec step, ivec r, ivec limit)
     return _mm256_add_epi8(base, _mm256_andnot_si256(is_not_above, step));
 }
 
-INLINE int has_any_bit(ivec a, ivec bits)
-{
-    return !_mm256_testz_si256(a, bits);
-}
-
 INLINE ivec odd_bytes(ivec even, ivec odd)
 {
     return _mm256_blendv_epi8(even, odd, _mm256_set1_epi16((short)0xff00));
@@ -283,6 +278,18 @@ INLINE size_t differ_count(differ d, size_t number_bytes)
     uint32_t bits = ~(uint32_t)_mm256_movemask_epi8(d);
     if (number_bytes == 2) bits = (bits | bits >> 1) & 0x55555555u;
     return (size_t)__builtin_popcount(bits);
+}
+
+INLINE size_t count_differing8(ivec a, ivec b)
+{
+    uint32_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
+    return (size_t)__builtin_popcount(~equal);
+}
+
+INLINE size_t count_differing16(ivec a, ivec b)
+{
+    uint32_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi16(a, b));
+    return (size_t)__builtin_popcount(~equal) / 2;
 }
 
 INLINE size_t differ_count32(ivec a, ivec b, size_t count)

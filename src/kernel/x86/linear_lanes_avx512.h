@@ -186,12 +186,6 @@ INLINE ivec add_if_above8(ivec base, ivec step, ivec r, ivec limit)
     return _mm512_mask_add_epi8(base, _mm512_cmpgt_epu8_mask(r, limit), base, step);
 }
 
-/* Does a have any of these bits? */
-INLINE int has_any_bit(ivec a, ivec bits)
-{
-    return _mm512_test_epi32_mask(a, bits) != 0;
-}
-
 /* The odd bytes of `odd`, the even ones of `even`; likewise words. */
 INLINE ivec odd_bytes(ivec even, ivec odd)
 {
@@ -311,6 +305,17 @@ INLINE size_t differ_count(differ d, size_t number_bytes)
     return (size_t)__builtin_popcountll(bits);
 }
 
+/* Number of bytes, or of words, in which a and b differ. */
+INLINE size_t count_differing8(ivec a, ivec b)
+{
+    return (size_t)__builtin_popcountll(_mm512_cmpneq_epi8_mask(a, b));
+}
+
+INLINE size_t count_differing16(ivec a, ivec b)
+{
+    return (size_t)__builtin_popcount(_mm512_cmpneq_epi16_mask(a, b));
+}
+
 /* The same among the first `count` 32-bit numbers. */
 INLINE size_t differ_count32(ivec a, ivec b, size_t count)
 {
@@ -323,11 +328,14 @@ INLINE size_t differ_count32(ivec a, ivec b, size_t count)
 /* Sums of byte products: at most 2^14 additions between two totals. */
 typedef struct byte_sum {
     ivec product, x;
+    ivec one; /* bytes of 1, which the compiler cannot see: it would make them anew each time */
 } byte_sum;
 
 INLINE byte_sum byte_sum_zero(void)
 {
-    return (byte_sum){zero(), zero()};
+    ivec one = set8(1);
+    __asm__("" : "+v"(one));
+    return (byte_sum){zero(), zero(), one};
 }
 
 /* x never holds -128.  With VNNI: (w + 128) x as unsigned times signed, and x alone, in 32 bits; an
@@ -337,7 +345,7 @@ INLINE byte_sum byte_sum_add(byte_sum sum, ivec x, ivec w)
 {
 #ifdef __AVX512VNNI__
     sum.product = _mm512_dpbusd_epi32(sum.product, bit_xor(w, set8(-128)), x);
-    sum.x = _mm512_dpbusd_epi32(sum.x, set8(1), x);
+    sum.x = _mm512_dpbusd_epi32(sum.x, sum.one, x);
 #else
     ivec signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), zero(), x);
     sum.product = add32(sum.product, pairs16(pairs8(_mm512_abs_epi8(w), signed_x), set16(1)));

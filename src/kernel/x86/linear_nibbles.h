@@ -12,7 +12,8 @@
  *
  * A model of 4 bits is updated in the upper bits of wider lanes, where addition saturates as it
  * should.  D4M4: bytes of 16 w + 8.  A sum that does not saturate keeps the 8, one that does has
- * 127 or -128, so the lower halves of the sums tell which were clamped.  D8M4: words of 2^12 w, to
+ * 127 or -128, so the lower halves of the sums tell which were clamped; they are counted without a
+ * branch, as with 16 values some are clamped often.  D8M4: words of 2^12 w, to
  * which a x + r is added in units of 2^-12: the sum's upper 4 bits are w + floor((a x + r) / 2^12).
  */
 #ifndef DROVEK_X86_LINEAR_NIBBLES_H
@@ -109,10 +110,8 @@ INLINE void nibble_step_4(nibble_pass *pass, uint8_t *w, const uint8_t *x, const
     ivec even = adds8(and_or(left16_by4(pairs), upper, middle), delta_even);
     ivec odd = adds8(and_or(pairs, upper, middle), delta_odd);
     racy_store_part(w, choose(upper, odd, unsigned_right16_by4(even)), count);
-    ivec moved_even = bit_xor(even, middle), moved_odd = bit_xor(odd, middle);
-    if (__builtin_expect(has_any_bit(or_and(moved_even, moved_odd, lower), lower), 0))
-        pass->n_clamped += differ_count(differ_at(bit_and(moved_even, lower), zero()), 1) +
-                           differ_count(differ_at(bit_and(moved_odd, lower), zero()), 1);
+    pass->n_clamped += count_differing8(bit_and(even, lower), middle) +
+                       count_differing8(bit_and(odd, lower), middle);
     if (!has_dot) return;
     numbers = load_part(next, count);
     pass->even =
@@ -152,10 +151,8 @@ INLINE void nibble_step_8(nibble_pass *pass, uint8_t *w, const uint8_t *x, const
     ivec now = choose(set16(0x00f0), unsigned_right16_by8(odd), unsigned_right16_by12(even));
     now = bit_and(now, set16(0x00ff));
     racy_store_half_part(w, narrow_16_to_bytes(now), drove__numbers_bytes(DROVE_I4, count));
-    differ clamped[2] = {differ_at(even, add16(was_even, move_even)),
-                         differ_at(odd, add16(was_odd, move_odd))};
-    if (__builtin_expect(differ_anywhere(clamped[0], clamped[1]), 0))
-        pass->n_clamped += differ_count(clamped[0], 2) + differ_count(clamped[1], 2);
+    pass->n_clamped += count_differing16(even, add16(was_even, move_even)) +
+                       count_differing16(odd, add16(was_odd, move_odd));
     if (has_dot)
         pass->even = byte_sum_add(pass->even, load_part(next, count), nibbles_times16(now));
 }
