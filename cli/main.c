@@ -259,8 +259,9 @@ static const cli_command commands[] = {
      .help = "look at or convert a data set",
      .details = "info describes a data set, and each column of a table; convert writes it as TO:\n"
                 "libsvm:FILE, csv:FILE, npy:X,Y or idx:IMAGES,LABELS, with ?scaled=1 as training\n"
-                "sees it, or quant:FILE?precision=D8i16, 8 or 16-bit numbers (D8, D16, D32f;\n"
-                "sparse data with i8, i16 or i32), or rows:FILE, for data larger than memory.\n"
+                "sees it, or quant:FILE?precision=D8i16, numbers of 4 to 32 bits (D4, D8, D16,\n"
+                "D32f; sparse data with i8, i16 or i32, not D4), or rows:FILE, for data larger\n"
+                "than memory.\n"
                 "quant:FILE?from=SPEC checks that FILE was made from SPEC.\n",
      .words = "info convert",
      FLAGS(data_flags),

@@ -2,7 +2,7 @@
  * read of the same data, and beside what a compiler makes of plain loops.
  *
  * usage: bench_linear_kernels [--isa TIER] [--pair DxMy] [--log2 K] [--gib G] [--rounds N]
- *                             [--what stream|compiled] [--json]
+ *                             [--what stream|compiled|bound] [--json]
  *
  * stream: one step of a linear model after another (axpy_dot: AXPY of one example fused with the
  * dot of the next), the examples read in turn from G GiB of data that lie in huge pages; the model
@@ -15,6 +15,11 @@
  * compiled: hand-written against plain loops with casts (linear_compiled.h), compiled with the
  * flags of the tier at -O3 and at -Ofast, on data in the cache (2^12 numbers): times of a dot, and
  * of an AXPY, to the nearest number.
+ *
+ * bound: the paper's upper bound of D4M4 (section 6.1, Figure 5c) beside our D4M4: D8M8 as it is,
+ * D8M8 by proxies of instructions that do not exist (linear_proxy.h), and both on half the bytes,
+ * as if these were numbers of 4 bits.  What the proxies and the halves compute is wrong: each line
+ * has the field "valid".
  *
  * One thread, pinned; the fastest of N rounds, each of which walks over all that is compared.
  */
@@ -29,11 +34,12 @@
 #include "linear_compiled.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const number_names[DROVE_NUMBERS] = {"8", "16", "32f"};
+static const char *const number_names[DROVE_NUMBERS] = {"4", "8", "16", "32f"};
 
 static struct {
     const char *isa, *pair, *what;
@@ -91,24 +97,40 @@ static drovek_bits make_bits(rounding how)
     return bits;
 }
 
-/* n_steps steps over `n_rows` examples in turn. */
-static double seconds_of_steps(const drovek_linear *k, drove_number d, drove_number m, size_t n,
-                               size_t n_rows, size_t n_steps, rounding how)
+/* A small step at the largest shift, as engine/linear/factor.h would make it. */
+static drovek_factor small_factor(drove_number d, drove_number m)
 {
-    size_t row_bytes = n * drove__number_size(d), n_clamped = 0;
+    int shift = drovek_fraction_of(d, m).shift;
+    return (drovek_factor){shift == 8 ? 3 : shift == 12 ? 12 : 90, shift, 1e-3f};
+}
+
+/* Steps of n numbers, by a kernel for these formats. */
+typedef struct stepper {
+    drovek_axpy_dot_fn *axpy_dot;
+    drove_number d, m;
+    size_t n;
+} stepper;
+
+static size_t row_bytes_of(const stepper *s)
+{
+    return drove__numbers_bytes(s->d, s->n);
+}
+
+/* n_steps steps over `n_rows` examples in turn, of either sign. */
+static double seconds_of_steps(const stepper *s, size_t n_rows, size_t n_steps, rounding how)
+{
+    size_t row_bytes = row_bytes_of(s), n_clamped = 0;
     drovek_bits bits = make_bits(how);
-    int is_bytes = d == DROVE_I8 && m == DROVE_I8;
-    /* as engine/linear/factor.h would: a small step, of either sign, at the largest shift */
-    drovek_factor factor[2] = {{is_bytes ? 3 : 90, is_bytes ? 8 : 15, 1e-3f},
-                               {is_bytes ? -3 : -90, is_bytes ? 8 : 15, -1e-3f}};
-    memset(model, 0, n * drove__number_size(m) + 64);
+    drovek_factor factor[2] = {small_factor(s->d, s->m), small_factor(s->d, s->m)};
+    factor[1].a *= -1, factor[1].f *= -1.0f;
+    memset(model, 0, drove__numbers_bytes(s->m, s->n) + 64);
     double sum = 0.0;
     uint64_t begin = drove__now_ns();
     for (size_t i = 0; i < n_steps; i++) {
         const uint8_t *x = data + i % n_rows * row_bytes,
                       *next = data + (i + 1) % n_rows * row_bytes;
-        sum += k->axpy_dot[d][m](model, x, &factor[i & 1], next,
-                                 data + (i + 2) % n_rows * row_bytes, n, &bits, &n_clamped);
+        sum += s->axpy_dot(model, x, &factor[i & 1], next, data + (i + 2) % n_rows * row_bytes,
+                           s->n, &bits, &n_clamped);
     }
     double seconds = (double)(drove__now_ns() - begin) * 1e-9;
     sink += (uint64_t)(int64_t)sum + n_clamped;
@@ -120,10 +142,9 @@ typedef struct stream_result {
     size_t bytes, n_steps, n_cache_steps;
 } stream_result;
 
-static stream_result measure_stream(const drovek_linear *k, drove_number d, drove_number m,
-                                    size_t n)
+static stream_result measure_stream(const stepper *s)
 {
-    size_t row_bytes = n * drove__number_size(d), n_rows = data_bytes / row_bytes;
+    size_t row_bytes = row_bytes_of(s), n_rows = data_bytes / row_bytes;
     stream_result r = {.n_steps = n_rows, .bytes = n_rows * row_bytes};
     r.n_cache_steps = ((size_t)64 << 20) / row_bytes;
     for (int round = 0; round < opt.n_rounds; round++) {
@@ -131,10 +152,10 @@ static stream_result measure_stream(const drovek_linear *k, drove_number d, drov
         r.read_s = best(r.read_s, seconds_of_read(r.bytes, 4096));
         r.read_s = best(r.read_s, seconds_of_read(r.bytes, 65536));
         for (rounding how = NEAREST; how < N_ROUNDINGS; how++) {
-            double s = seconds_of_steps(k, d, m, n, n_rows, n_rows, how);
-            r.steps_s[how] = best(r.steps_s[how], s);
-            s = seconds_of_steps(k, d, m, n, 4, r.n_cache_steps, how);
-            r.cache_s[how] = best(r.cache_s[how], s);
+            double time = seconds_of_steps(s, n_rows, n_rows, how);
+            r.steps_s[how] = best(r.steps_s[how], time);
+            time = seconds_of_steps(s, 4, r.n_cache_steps, how);
+            r.cache_s[how] = best(r.cache_s[how], time);
         }
     }
     return r;
@@ -164,11 +185,11 @@ static void report_stream(const char *isa, drove_number d, drove_number m, size_
 
 /* ---- against the compiler ---- */
 
-/* The plain loops compiled for tier `isa` at -O3 or -Ofast; NULL where there are none. */
-static const drovek_linear *compiled_table(const char *isa, int is_fast)
+/* What there is for tier `isa`: the plain loops at -O3 or -Ofast, or the proxy; NULL: nothing. */
+static const drovek_linear *compiled_table(const char *isa, const char *what)
 {
     char name[32];
-    snprintf(name, sizeof name, "%s %s", isa, is_fast ? "-Ofast" : "-O3");
+    snprintf(name, sizeof name, "%s %s", isa, what);
     for (const linear_compiled *c = all_linear_compiled; c->name != NULL; c++) {
         if (strcmp(c->name, name) == 0) return c->table;
     }
@@ -182,8 +203,7 @@ static void time_table(const drovek_linear *k, drove_number d, drove_number m, d
                        double *axpy_ns)
 {
     drovek_bits bits = make_bits(NEAREST);
-    int is_bytes = d == DROVE_I8 && m == DROVE_I8;
-    drovek_factor factor = {is_bytes ? 3 : 90, is_bytes ? 8 : 15, 1e-3f};
+    drovek_factor factor = small_factor(d, m);
     const void *row = data;
     double sum = 0.0;
     uint64_t begin = drove__now_ns();
@@ -202,9 +222,9 @@ static void time_table(const drovek_linear *k, drove_number d, drove_number m, d
 static void compare_compiled(const char *isa, const drovek_linear *hand, drove_number d,
                              drove_number m)
 {
-    const drovek_linear *o3 = compiled_table(isa, 0), *ofast = compiled_table(isa, 1);
+    const drovek_linear *o3 = compiled_table(isa, "-O3"), *ofast = compiled_table(isa, "-Ofast");
     double dot[3] = {0}, axpy[3] = {0};
-    if (o3 == NULL) return;
+    if (o3 == NULL || o3->dot[d][m] == NULL) return;
     memset(model, 0, COMPILED_N * 4 + 64);
     for (int round = 0; round < 20 * opt.n_rounds; round++) {
         time_table(hand, d, m, &dot[0], &axpy[0]);
@@ -224,21 +244,72 @@ static void compare_compiled(const char *isa, const drovek_linear *hand, drove_n
     fflush(stdout);
 }
 
+/* ---- the bound of 4 bits ---- */
+
+typedef struct bound {
+    const char *name;
+    stepper step;
+    bool is_valid;
+} bound;
+
+static void run_bound(const drovek_table *t, size_t n)
+{
+    const drovek_linear *proxy = compiled_table(t->isa, "proxy");
+    const drove_number d = DROVE_I8;
+    drovek_axpy_dot_fn *bytes = t->linear.axpy_dot[d][d];
+    if (proxy == NULL) return;
+    drovek_axpy_dot_fn *wrong = proxy->axpy_dot[d][d];
+    const bound all[] = {
+        {"D8M8", {bytes, d, d, n}, true},
+        {"D8M8 by proxies", {wrong, d, d, n}, false},
+        {"D8M8 on half the bytes", {bytes, d, d, n / 2}, false},
+        {"proxies on half the bytes", {wrong, d, d, n / 2}, false},
+        {"D4M4", {t->linear.axpy_dot[DROVE_I4][DROVE_I4], DROVE_I4, DROVE_I4, n}, true},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        stream_result r = measure_stream(&all[i].step);
+        double gnps = (double)(r.n_steps * n) / r.steps_s[SHARED] * 1e-9;
+        double cache = (double)(r.n_cache_steps * n) / r.cache_s[SHARED] * 1e-9;
+        double of_read = r.read_s / r.steps_s[SHARED];
+        printf(opt.is_json ? "{\"bench\":\"bound\",\"program\":\"%s\",\"isa\":\"%s\",\"n\":%zu,"
+                             "\"valid\":%s,\"gnps\":%.2f,\"of_read\":%.3f,\"cache_gnps\":%.2f}\n"
+                           : "%-25s %-10s n %7zu valid %-5s %6.2f GNPS, %.3f of a read; in cache "
+                             "%6.2f GNPS\n",
+               all[i].name, t->isa, n, all[i].is_valid ? "true" : "false", gnps, of_read, cache);
+        fflush(stdout);
+    }
+}
+
 /* ---- the program ---- */
+
+static int is_wanted(const char *what)
+{
+    return *opt.what == '\0' || strcmp(opt.what, what) == 0;
+}
+
+static int least_log2(void)
+{
+    return opt.log2_n != 0 ? opt.log2_n : 10;
+}
+
+static int most_log2(void)
+{
+    return opt.log2_n != 0 ? opt.log2_n : 20;
+}
 
 static void run_pair(const drovek_table *t, drove_number d, drove_number m)
 {
     char pair[16];
     snprintf(pair, sizeof pair, "D%sM%s", number_names[d], number_names[m]);
     if (*opt.pair != '\0' && strcmp(opt.pair, pair) != 0) return;
-    if (strcmp(opt.what, "compiled") != 0) {
-        int low = opt.log2_n != 0 ? opt.log2_n : 10, high = opt.log2_n != 0 ? opt.log2_n : 20;
-        for (int log2_n = low; log2_n <= high; log2_n += 2) {
-            stream_result r = measure_stream(&t->linear, d, m, (size_t)1 << log2_n);
-            report_stream(t->isa, d, m, (size_t)1 << log2_n, &r);
+    if (is_wanted("stream")) {
+        for (int log2_n = least_log2(); log2_n <= most_log2(); log2_n += 2) {
+            const stepper s = {t->linear.axpy_dot[d][m], d, m, (size_t)1 << log2_n};
+            stream_result r = measure_stream(&s);
+            report_stream(t->isa, d, m, s.n, &r);
         }
     }
-    if (strcmp(opt.what, "stream") != 0) compare_compiled(t->isa, &t->linear, d, m);
+    if (is_wanted("compiled")) compare_compiled(t->isa, &t->linear, d, m);
 }
 
 static void fill_data(void)
@@ -286,8 +357,12 @@ int main(int argc, char **argv)
         drovek_table t;
         int is_chosen = opt.isa != NULL ? strcmp(opt.isa, *isa) == 0 : strcmp(*isa, "ref") != 0;
         if (!is_chosen || drovek_select(&t, drove__cpu_features(), *isa) != DROVE_OK) continue;
-        for (int pair = 0; pair < 9; pair++)
-            run_pair(&t, (drove_number)(pair / 3), (drove_number)(pair % 3));
+        for (int pair = 0; pair < DROVE_NUMBERS * DROVE_NUMBERS; pair++)
+            run_pair(&t, (drove_number)(pair / DROVE_NUMBERS),
+                     (drove_number)(pair % DROVE_NUMBERS));
+        for (int k = least_log2(); k <= most_log2() && is_wanted("bound") && *opt.pair == '\0';
+             k += 2)
+            run_bound(&t, (size_t)1 << k);
     }
     drove__topo_destroy(topo);
     return sink == 1;

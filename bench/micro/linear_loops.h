@@ -65,6 +65,7 @@ INLINE size_t axpy(drove_number d, drove_number m, void *restrict w, const void 
     return n_clamped;
 }
 
+#define DENSE_WHOLE_BYTES
 #define EACH_BODY "linear_dense_loops_body.h"
 #include "kernel/linear_each_dense.h"
 

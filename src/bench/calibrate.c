@@ -44,7 +44,7 @@ static drove_status measure_figure(calibration *k, bool is_sparse, unsigned row,
     const drove_bench_context *context = k->bench.context;
     figure *f = &k->figure[is_sparse][row][size];
     drove_measured m;
-    drove_linear_case c = {.row = row,
+    drove_linear_case c = {.signature = drove__throughput_signature[row],
                            .is_sparse = is_sparse,
                            .n_features = (size_t)1 << (LEAST_BITS + size * BITS_STEP),
                            .n_bytes = context->n_bytes != 0 ? context->n_bytes : DEFAULT_BYTES,
@@ -144,7 +144,7 @@ static drove_status fit(calibration *k)
             drove_throughput_row *out = &k->constants.row[s][row];
             drove_precision precision;
             DROVE_TRY(drove__precision_resolve(drove__throughput_signature[row], s, &precision));
-            double bytes = (double)drove__number_size(precision.model);
+            double bytes = drove__number_bits(precision.model) / 8.0;
             fit_one_thread(k, figures, bytes, out);
             fit_parallel(figures, k->bench.context->n_threads, &out->parallel);
         }

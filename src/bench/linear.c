@@ -1,4 +1,6 @@
-/* bench/linear.c - `drove bench linear`: the paper's Table 2 again, on this machine. */
+/* bench/linear.c - `drove bench linear`: the paper's Table 2 again, on this machine, and signatures
+ * of 4 bits, which the paper bounds from above alone (Figure 5c).
+ */
 #include "bench/linear.h"
 
 #include "base/status.h"
@@ -52,8 +54,7 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
                                      drove_measured *out)
 {
     drove_precision precision;
-    DROVE_TRY(
-        drove__precision_resolve(drove__throughput_signature[c->row], c->is_sparse, &precision));
+    DROVE_TRY(drove__precision_resolve(c->signature, c->is_sparse, &precision));
     DROVE_TRY(take_data(b, &precision, c));
     drove_measure_job job = {.topo = b->context->topo,
                              .bind = DROVE_BIND_COMPACT,
@@ -69,20 +70,44 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
     return drove__measure(b->data, &job, out);
 }
 
-/* ---- Table 2 ---- */
+/* ---- Table 2, and 4 bits ---- */
 
-static json_t *row_json(const drove_linear_case *c, const drove_measured *m)
+enum { NO_ROW = -1 };
+
+typedef struct line {
+    const char *signature;
+    int row; /* of Table 2; NO_ROW: of 4 bits */
+    bool is_sparse;
+} line;
+
+/* Rows of Table 2 with the same D after each other, so that they share their examples. */
+static const unsigned measured_order[DROVE_THROUGHPUT_ROWS] = {0, 1, 2, 4, 5, 7, 3, 6, 8};
+static const char *const of_4_bits[] = {"D8M4", "D4M8", "D4M4"};
+enum { N_OF_4_BITS = DROVE_COUNT(of_4_bits), N_LINES = 2 * DROVE_THROUGHPUT_ROWS + N_OF_4_BITS };
+
+/* Line i of those to measure: dense, dense of 4 bits, sparse.  is_printed: as in Table 2. */
+static line line_at(int i, bool is_printed)
 {
-    double paper = drove__throughput_paper.row[c->is_sparse][c->row].gnps;
+    const int n_rows = DROVE_THROUGHPUT_ROWS;
+    if (i >= n_rows && i < n_rows + N_OF_4_BITS)
+        return (line){of_4_bits[i - n_rows], NO_ROW, false};
+    const bool is_sparse = i >= n_rows;
+    const int at = is_sparse ? i - n_rows - N_OF_4_BITS : i;
+    const int row = is_printed ? at : (int)measured_order[at];
+    return (line){drove__throughput_signature[row], row, is_sparse};
+}
+
+static json_t *row_json(const line *l, const drove_linear_case *c, const drove_measured *m)
+{
+    const bool has_paper = l->row != NO_ROW && c->n_threads == 1; /* whose figures are of one */
+    double paper = has_paper ? drove__throughput_paper.row[c->is_sparse][l->row].gnps : 1.0;
     json_t *row =
-        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "signature",
-                  drove__throughput_signature[c->row], "problem", c->is_sparse ? "sparse" : "dense",
-                  "features", (int)c->n_features, "threads", (int)c->n_threads, "gnps", m->gnps,
-                  "gnps_median", m->gnps_median, "gb_per_s", m->gnps * m->bytes_per_number,
-                  "read_gb_per_s", m->read_gb_per_s);
-    /* The paper's figures are those of one thread. */
-    drove__json_set(&row, "paper_gnps", c->n_threads == 1 ? json_real(paper) : json_null());
-    drove__json_set(&row, "of_paper", c->n_threads == 1 ? json_real(m->gnps / paper) : json_null());
+        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "signature", c->signature, "problem",
+                  c->is_sparse ? "sparse" : "dense", "features", (int)c->n_features, "threads",
+                  (int)c->n_threads, "gnps", m->gnps, "gnps_median", m->gnps_median, "gb_per_s",
+                  m->gnps * m->bytes_per_number, "read_gb_per_s", m->read_gb_per_s);
+    drove__json_set(&row, "paper_gnps", has_paper ? json_real(paper) : json_null());
+    drove__json_set(&row, "of_paper", has_paper ? json_real(m->gnps / paper) : json_null());
     drove__json_set(&row, "windows", json_integer(m->n_windows));
     drove__json_set(&row, "undisturbed", json_integer(m->n_undisturbed));
     return row;
@@ -90,12 +115,11 @@ static json_t *row_json(const drove_linear_case *c, const drove_measured *m)
 
 static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **rows)
 {
-    /* rows of Table 2 with the same D after each other, so that they share their examples */
-    static const unsigned order[DROVE_THROUGHPUT_ROWS] = {0, 1, 2, 4, 5, 7, 3, 6, 8};
     const drove_bench_context *context = b->context;
-    for (int i = 0; i < 2 * DROVE_THROUGHPUT_ROWS; i++) {
-        drove_linear_case c = {.row = order[i % DROVE_THROUGHPUT_ROWS],
-                               .is_sparse = i >= DROVE_THROUGHPUT_ROWS,
+    for (int i = 0; i < N_LINES; i++) {
+        const line l = line_at(i, false);
+        drove_linear_case c = {.signature = l.signature,
+                               .is_sparse = l.is_sparse,
                                .n_features = FEATURES,
                                .n_bytes = n_bytes,
                                .seconds = context->seconds};
@@ -103,7 +127,7 @@ static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **r
              c.n_threads += context->n_threads > 1 ? context->n_threads - 1 : 1) {
             drove_measured m;
             DROVE_TRY(drove__linear_bench_run(b, &c, &m));
-            drove__json_add(rows, row_json(&c, &m));
+            drove__json_add(rows, row_json(&l, &c, &m));
         }
     }
     return DROVE_OK;
@@ -132,14 +156,14 @@ static double number_of(const json_t *row, const char *key)
     return json_number_value(json_object_get(row, key));
 }
 
-static const json_t *find_row(const json_t *rows, unsigned row, const char *problem, bool is_one)
+static const json_t *find_row(const json_t *rows, const char *signature, const char *problem,
+                              bool is_one)
 {
     size_t i;
     const json_t *r;
     json_array_foreach(rows, i, r)
     {
-        if (strcmp(json_string_value(json_object_get(r, "signature")),
-                   drove__throughput_signature[row]) == 0 &&
+        if (strcmp(json_string_value(json_object_get(r, "signature")), signature) == 0 &&
             strcmp(json_string_value(json_object_get(r, "problem")), problem) == 0 &&
             (json_integer_value(json_object_get(r, "threads")) == 1) == is_one)
             return r;
@@ -147,39 +171,49 @@ static const json_t *find_row(const json_t *rows, unsigned row, const char *prob
     return NULL;
 }
 
+/* The figure of a row with so many places, or a dash. */
+static void print_figure(const json_t *row, const char *key, int places, FILE *stream)
+{
+    if (json_is_number(json_object_get(row, key)))
+        fprintf(stream, "%9.*f", places, number_of(row, key));
+    else fprintf(stream, "%9s", "-");
+}
+
+static void print_line(const line *l, const json_t *rows, FILE *stream)
+{
+    const char *problem = l->is_sparse ? "sparse" : "dense";
+    const json_t *one = find_row(rows, l->signature, problem, true);
+    const json_t *all = find_row(rows, l->signature, problem, false);
+    fprintf(stream, "%-15s", l->signature);
+    print_figure(one, "paper_gnps", 3, stream);
+    print_figure(one, "gnps", 3, stream);
+    print_figure(one, "of_paper", 2, stream);
+    print_figure(all, "gnps", 3, stream);
+    if (all != NULL) fprintf(stream, "%9.2f", number_of(all, "gnps") / number_of(one, "gnps"));
+    else fprintf(stream, "%9s", "-");
+    fprintf(stream, "%9.2f\n", number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
+}
+
 static void print_linear(const json_t *result, FILE *stream)
 {
-    static const char *const problem[] = {"dense", "sparse"};
     const json_t *rows = json_object_get(result, "rows");
     fprintf(stream,
             "GNPS: 10^9 dataset numbers (sparse, 3 %%: stored ones) a second; %d features,\n"
             "%.4g GiB.  T1, Tt: with one thread, with all.  read: bytes/s of T1 over\n"
             "those of reading alone.\n",
             FEATURES, number_of(result, "bytes") / 0x1p30);
-    for (int s = 0; s < 2; s++) {
-        fprintf(stream, "\n%-15s%9s%9s%9s%9s%9s%9s\n", problem[s], "paper T1", "T1", "ratio", "Tt",
-                "Tt / T1", "read");
-        for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-            const json_t *one = find_row(rows, row, problem[s], true);
-            const json_t *all = find_row(rows, row, problem[s], false);
-            double gnps = number_of(one, "gnps");
-            fprintf(stream, "%-15s%9.3f%9.3f%9.2f", drove__throughput_signature[row],
-                    number_of(one, "paper_gnps"), gnps, number_of(one, "of_paper"));
-            if (all != NULL) {
-                fprintf(stream, "%9.3f%9.2f", number_of(all, "gnps"),
-                        number_of(all, "gnps") / gnps);
-            } else {
-                fprintf(stream, "%9s%9s", "-", "-");
-            }
-            fprintf(stream, "%9.2f\n",
-                    number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
-        }
+    for (int i = 0; i < N_LINES; i++) {
+        const line l = line_at(i, true);
+        if (i == 0 || i == N_LINES - DROVE_THROUGHPUT_ROWS)
+            fprintf(stream, "\n%-15s%9s%9s%9s%9s%9s%9s\n", l.is_sparse ? "sparse" : "dense",
+                    "paper T1", "T1", "ratio", "Tt", "Tt / T1", "read");
+        print_line(&l, rows, stream);
     }
 }
 
 const drove_bench_ops drove__bench_linear = {
     .name = "linear",
-    .help = "Table 2 of the Buckwild! paper on this machine: low-precision steps, dense and sparse",
+    .help = "Table 2 of the Buckwild! paper on this machine, and 4 bits: steps, dense and sparse",
     .source = "De Sa et al., ISCA 2017",
     .run = run_linear,
     .print = print_linear,

@@ -1,5 +1,5 @@
-/* bench/linear.h - what the benchmarks of low-precision steps share: the rows of Table 2,
- * dense and sparse, measured one by one on examples that rows with the same D and i share.
+/* bench/linear.h - what the benchmarks of low-precision steps share: signatures, dense and sparse,
+ * measured one by one on examples that those with the same D and i share.
  */
 #ifndef DROVE_BENCH_LINEAR_H
 #define DROVE_BENCH_LINEAR_H
@@ -24,12 +24,12 @@ drove_status drove__linear_bench_init(drove_linear_bench *b, const drove_bench_c
 void         drove__linear_bench_fini(drove_linear_bench *b);
 
 typedef struct drove_linear_case {
-    unsigned row;
-    bool     is_sparse;
-    size_t   n_features;
-    uint64_t n_bytes;
-    unsigned n_threads;
-    double   seconds;
+    const char *signature;
+    bool        is_sparse;
+    size_t      n_features;
+    uint64_t    n_bytes;
+    unsigned    n_threads;
+    double      seconds;
 } drove_linear_case;
 
 /* Rounding shared, hints, batch 1, HOGWILD!.  Errors: those of drove__measure. */

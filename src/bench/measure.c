@@ -314,16 +314,16 @@ static void gather(pool *c, drove_measured *out)
 {
     const drove_quant *q = c->data->storage->quant;
     double numbers = drove__measure_numbers(c->data);
-    size_t pair_bytes = drove__number_size(q->number) + q->index_bits / 8;
+    const unsigned pair_bits = drove__number_bits(q->number) + q->index_bits;
     *out = (drove_measured){.gnps = settled_rate(c) * numbers,
                             .read_gb_per_s = c->read,
                             .numbers_per_example = numbers,
-                            .bytes_per_number = (double)pair_bytes,
+                            .bytes_per_number = pair_bits / 8.0,
                             .n_rows = q->n_rows,
                             .n_windows = c->n_windows,
                             .n_undisturbed = c->n_full};
     out->n_bytes =
-        q->index_bits == 0 ? (uint64_t)q->n_rows * q->row_bytes : q->n_stored * pair_bytes;
+        q->index_bits == 0 ? (uint64_t)q->n_rows * q->row_bytes : q->n_stored * (pair_bits / 8);
     qsort(c->steps, c->n_windows, sizeof *c->steps, ascending);
     if (c->n_windows > 0) out->gnps_median = c->steps[c->n_windows / 2] * numbers;
 }

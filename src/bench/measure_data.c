@@ -22,9 +22,10 @@ static drove_status draw_classes(drove_storage *s, uint64_t seed)
 
 static drove_quant_shape quant_shape(const drove_measure_shape *shape)
 {
-    size_t n = shape->n_features, size = drove__number_size(shape->number);
+    size_t n = shape->n_features;
     double stored = shape->index_bits == 0 ? (double)n : fmax(1.0, shape->density * (double)n);
-    double row_bytes = round(stored) * (double)(size + shape->index_bits / 8);
+    double row_bytes =
+        round(stored) * (drove__number_bits(shape->number) + shape->index_bits) / 8.0;
     if (shape->index_bits == 0) row_bytes = ceil(row_bytes / 64.0) * 64.0;
     double rows = fmin((double)shape->n_bytes / row_bytes, (double)UINT32_MAX);
     return (drove_quant_shape){.number = shape->number,
@@ -38,7 +39,7 @@ static drove_quant_shape quant_shape(const drove_measure_shape *shape)
 double drove__measure_bytes(const drove_measure_shape *shape)
 {
     drove_quant_shape form = quant_shape(shape);
-    double pair = (double)(drove__number_size(form.number) + form.index_bits / 8);
+    double pair = (drove__number_bits(form.number) + form.index_bits) / 8.0;
     return pair * (double)form.n_stored * (double)form.n_rows;
 }
 

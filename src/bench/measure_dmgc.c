@@ -128,7 +128,7 @@ static drove_measure_shape shape_of(const job *j)
 /* A machine that has to swap would measure its disk; places of sparse numbers have 32 bits. */
 static drove_status check_size(const job *j, const drove_measure_shape *shape)
 {
-    double model = (double)shape->n_features * (double)drove__number_size(j->precision.model);
+    double model = (double)shape->n_features * drove__number_bits(j->precision.model) / 8.0;
     double n = drove__measure_bytes(shape) + model, most = 0.75 * (double)j->facts.memory_bytes;
     if (shape->index_bits != 0 && shape->n_features > UINT32_MAX)
         return drove__fail(DROVE_E_ARG, "measuring: expected at most %u sparse features, found %zu",

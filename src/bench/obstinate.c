@@ -163,7 +163,7 @@ static drove_caches_options caches_here(const drove_bench_context *context)
 static drove_status add_here(drove_linear_bench *b, const struct problem *p, size_t n,
                              json_t **rows)
 {
-    drove_linear_case c = {.row = p->row,
+    drove_linear_case c = {.signature = drove__throughput_signature[p->row],
                            .n_features = n,
                            .n_bytes = (uint64_t)1 << 22,
                            .n_threads = 1,

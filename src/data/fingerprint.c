@@ -10,11 +10,11 @@
 
 static unsigned quantised_parts(const drove_quant *q, size_t row, drove_row_part *part)
 {
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     if (q->index_bits == 0) {
         part[0] = (drove_row_part){(const char *)q->value + row * q->row_bytes, q->row_bytes};
         return 1;
     }
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     size_t first = (size_t)q->row_start[row], n = (size_t)q->row_start[row + 1] - first;
     part[0] = (drove_row_part){(const char *)q->index + first * index_bytes, n * index_bytes};
     part[1] = (drove_row_part){(const char *)q->value + first * size_bytes, n * size_bytes};

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* numbers of a row processed together */
+enum { CHUNK = 1024 }; /* numbers of a row processed together; even */
 
 #define ROUNDER 0x1.8p52 /* adding and subtracting it rounds a small double to an integer */
 
@@ -161,7 +161,9 @@ static void quantise(drove_quant *q, const float *x, size_t n, void *into)
         return;
     }
     q->n_clamped += round_chunk(x, n, q->scale, drove__number_most(q->number), integer);
-    if (q->number == DROVE_I8) {
+    if (q->number == DROVE_I4) {
+        for (size_t i = 0; i < n; i++) drove__nibble_set(into, i, integer[i]);
+    } else if (q->number == DROVE_I8) {
         for (size_t i = 0; i < n; i++) i8[i] = (int8_t)integer[i];
     } else {
         for (size_t i = 0; i < n; i++) i16[i] = (int16_t)integer[i];
@@ -173,9 +175,7 @@ static void quantise(drove_quant *q, const float *x, size_t n, void *into)
 static drove_status fill_dense(const source *from, drove_quant *q)
 {
     float chunk[CHUNK];
-    size_t size_bytes = drove__number_size(q->number);
-    q->row_bytes =
-        (q->n_features * size_bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+    q->row_bytes = drove__quant_row_bytes(q->number, q->n_features);
     q->value = drove__alloc(q->n_rows, q->row_bytes);
     if (q->value == NULL) return drove__fail_nomem("quantised data", q->n_rows * q->row_bytes);
     for (size_t i = 0; i < q->n_rows; i++) {
@@ -183,7 +183,8 @@ static drove_status fill_dense(const source *from, drove_quant *q)
         char *into = (char *)q->value + i * q->row_bytes;
         for (size_t done = 0; done < n; done += CHUNK) {
             size_t part = n - done < CHUNK ? n - done : CHUNK;
-            quantise(q, load(from, at + done, done, part, chunk), part, into + done * size_bytes);
+            quantise(q, load(from, at + done, done, part, chunk), part,
+                     into + drove__numbers_bytes(q->number, done));
         }
     }
     return DROVE_OK;
@@ -286,6 +287,9 @@ static drove_status check_options(const source *from, const drove_quant_options 
                            "data, found %u",
                            opt->index_bits);
     }
+    if (is_sparse(from) && opt->number == DROVE_I4)
+        return drove__fail(DROVE_E_ARG, "quantisation: expected numbers of 8, 16 or 32 bits for "
+                                        "sparse data, found 4");
     if (opt->scale >= 0 && isfinite(opt->scale)) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
                        "quantisation: expected a scale that is finite and not below 0, found %g",

@@ -1,4 +1,4 @@
-/* data/quant.h - a data set in 8 or 16-bit fixed point or as floats, in the layout of the linear
+/* data/quant.h - a data set in 4, 8 or 16-bit fixed point or as floats, in the layout of the linear
  * kernels.
  *
  * Source: De Sa et al., ISCA 2017, section 3 (dataset numbers, index numbers, footnote 6).
@@ -15,7 +15,8 @@ typedef struct drove_quant {
     unsigned     index_bits; /* 0: dense; else 8, 16 or 32 */
     float        scale;      /* value = number * scale; 1 for floats */
     size_t       n_rows, n_features;
-    /* dense: value[n_rows][row_bytes], each row 64-byte aligned and padded with zeros */
+    /* dense: value[n_rows][row_bytes], each row 64-byte aligned and padded with zeros; the only
+     * layout of DROVE_I4 */
     size_t row_bytes;
     void  *value;
     /* sparse: value[n_stored], index[n_stored], row_start[n_rows + 1] into both.  An index is a
@@ -32,7 +33,7 @@ typedef struct drove_quant {
 
 typedef struct drove_quant_options {
     drove_number    number;
-    unsigned        index_bits; /* 0 for dense data; 8, 16, 32 for sparse data */
+    unsigned        index_bits; /* 0 for dense data; 8, 16, 32 for sparse data, not of DROVE_I4 */
     float           scale;      /* 0: the largest magnitude becomes the largest number */
     const uint32_t *order;      /* [data->n_rows] row i of the result is row order[i] of the view;
                                    NULL: in the view's order */
@@ -42,8 +43,9 @@ typedef struct drove_quant_options {
  * huge pages and the caller's memory policy.  A view of a quantised set (DROVE_X_QUANT) must have
  * the requested format: all its rows in order are the set itself, with one more reference;
  * otherwise rows are copied.
- * Errors: DROVE_E_ARG (index bits for dense data, none for sparse), DROVE_E_DATA (a scale that
- * overflows or vanishes; the view is a quantised set of another format), DROVE_E_NOMEM. */
+ * Errors: DROVE_E_ARG (index bits for dense data, none for sparse, sparse data in 4 bits),
+ * DROVE_E_DATA (a scale that overflows or vanishes; the view is a quantised set of another format),
+ * DROVE_E_NOMEM. */
 drove_status drove__quant_create(const drove_data *data, const drove_quant_options *opt,
                                  drove_quant **out);
 void         drove__quant_release(drove_quant *q); /* drops one reference; NULL accepted */
@@ -55,8 +57,11 @@ size_t drove__quant_row(const drove_quant *q, size_t row, uint32_t *index, float
 
 /* ---- quant_rows.c: for readers, writers and engines ---- */
 
-/* "D8", "D16i8", "D32fi32" ...; static. */
+/* "D8", "D16i8", "D32fi32" ...; static.  NULL: there is no such form (sparse numbers of 4 bits). */
 const char *drove__quant_name(drove_number number, unsigned index_bits);
+
+/* Bytes of a dense row: whole cache lines. */
+size_t drove__quant_row_bytes(drove_number number, size_t n_features);
 
 /* Largest difference between features; 0: the indices are features. */
 static inline uint32_t drove__index_most(unsigned index_bits)

@@ -68,7 +68,7 @@ static bool find_word(const char *text, const char *const *words, size_t n, size
 drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drove_number *number,
                                     unsigned *index_bits)
 {
-    static const char *const numbers[DROVE_NUMBERS] = {"D8", "D16", "D32f"};
+    static const char *const numbers[DROVE_NUMBERS] = {"D4", "D8", "D16", "D32f"};
     static const char *const indices[] = {"", "i8", "i16", "i32", "[i8]", "[i16]", "[i32]"};
     static const unsigned bits[] = {0, 8, 16, 32, 8, 16, 32};
     const char *text = drove__spec_get(spec, "precision", NULL);
@@ -82,8 +82,14 @@ drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drov
     }
     if (n == DROVE_NUMBERS) {
         return drove__fail(DROVE_E_ARG,
-                           "%s?precision: expected D8, D16 or D32f, and of sparse data i8, i16 or "
-                           "i32 (D8i16), found \"%.40s\"",
+                           "%s?precision: expected D4, D8, D16 or D32f, of sparse data D8, D16 or "
+                           "D32f with i8, i16 or i32 (D8i16), found \"%.40s\"",
+                           spec->name, text);
+    }
+    if (is_sparse && n == DROVE_I4) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: the data are sparse: expected D8, D16 or D32f with i8, "
+                           "i16 or i32, as 4 bits are for dense data, found \"%s\"",
                            spec->name, text);
     }
     bool has_brackets = index > 3;
@@ -120,7 +126,7 @@ static const char *const keys[] = {"precision", "range", "block", "from", "windo
 
 const drove_format_ops drove__format_quant = {
     .name = "quant",
-    .help = "a data set in 8 or 16-bit fixed point or floats, as drove data convert made it",
+    .help = "a data set in 4, 8 or 16-bit fixed point or floats, as drove data convert made it",
     .source = "De Sa et al., ISCA 2017, section 3",
     .arguments = "FILE",
     .least_args = 1,

@@ -3,7 +3,8 @@
  *
  * A safetensors file (base/safetensors.h).  Tensors, in this order, as far as they apply:
  *
- *   value        dense: I8, I16 or F32 [n_rows][row_bytes / size]; sparse: [n_stored]
+ *   value        dense: I8, I16, F32 or U8 (pairs of 4 bits) [n_rows][row_bytes / size]; sparse:
+ *                I8, I16 or F32 [n_stored]
  *   index        U8, U16 or U32 [n_stored]
  *   row_start    U64 [n_rows + 1]
  *   target       I32 (classes) or F32 (values) [n_rows]
@@ -75,6 +76,22 @@ drove_status drove__quant_file_check(drove_quant_file *f);
  * block_rows rows.  Errors: DROVE_E_DATA, DROVE_E_ARG
  * (?precision), DROVE_E_NOMEM. */
 drove_status drove__quant_file_describe(drove_quant_file *f, const drove_spec *spec);
+
+/* What "value" holds. */
+static inline drove_tensor_type drove__quant_tensor_type(drove_number number)
+{
+    static const drove_tensor_type types[DROVE_NUMBERS] = {[DROVE_I4] = DROVE_T_U8,
+                                                           [DROVE_I8] = DROVE_T_I8,
+                                                           [DROVE_I16] = DROVE_T_I16,
+                                                           [DROVE_F32] = DROVE_T_F32};
+    return types[number];
+}
+
+/* Bytes of an element of "value": of two numbers of 4 bits, or of one. */
+static inline size_t drove__quant_element_bytes(drove_number number)
+{
+    return drove__numbers_bytes(number, number == DROVE_I4 ? 2 : 1);
+}
 
 /* Metadata; errors: DROVE_E_DATA (absent, not such text). */
 drove_status drove__quant_meta(const drove_quant_file *f, const char *key, const char **out);

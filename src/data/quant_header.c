@@ -58,7 +58,8 @@ static drove_status read_format(drove_quant_file *f)
     DROVE_TRY(drove__quant_meta(f, "precision", &precision));
     for (unsigned i = 0; i < DROVE_NUMBERS * 4; i++) {
         static const unsigned bits[] = {0, 8, 16, 32};
-        if (strcmp(precision, drove__quant_name((drove_number)(i / 4), bits[i % 4])) != 0) continue;
+        const char *name = drove__quant_name((drove_number)(i / 4), bits[i % 4]);
+        if (name == NULL || strcmp(precision, name) != 0) continue;
         q->number = (drove_number)(i / 4);
         q->index_bits = bits[i % 4];
         DROVE_TRY(drove__quant_meta(f, "quantum", &quantum));
@@ -84,9 +85,8 @@ static drove_status want(const drove_quant_file *f, const char *name, drove_tens
 static drove_status check_dense(const drove_quant_file *f, drove_tensor_type type)
 {
     drove_quant *q = f->q;
-    size_t size_bytes = drove__number_size(q->number), n;
-    q->row_bytes =
-        (q->n_features * size_bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+    size_t size_bytes = drove__quant_element_bytes(q->number), n;
+    q->row_bytes = drove__quant_row_bytes(q->number, q->n_features);
     if (__builtin_mul_overflow(q->n_rows, q->row_bytes / size_bytes, &n) || q->n_stored != 0)
         return drove__fail(DROVE_E_DATA, "expected fewer examples, found %zu of %zu features",
                            q->n_rows, q->n_features);
@@ -96,12 +96,12 @@ static drove_status check_dense(const drove_quant_file *f, drove_tensor_type typ
 /* What the tensors of the examples must be. */
 static drove_status check_examples(const drove_quant_file *f)
 {
-    static const drove_tensor_type types[DROVE_NUMBERS] = {DROVE_T_I8, DROVE_T_I16, DROVE_T_F32};
     drove_quant *q = f->q;
+    const drove_tensor_type type = drove__quant_tensor_type(q->number);
     DROVE_TRY(drove__quant_count(f, "n_stored", SIZE_MAX / 64, &q->n_stored));
     DROVE_TRY(drove__quant_count(f, "n_bridges", q->n_stored, &q->n_bridges));
-    if (q->index_bits == 0) return check_dense(f, types[q->number]);
-    DROVE_TRY(want(f, "value", types[q->number], (size_t)q->n_stored));
+    if (q->index_bits == 0) return check_dense(f, type);
+    DROVE_TRY(want(f, "value", type, (size_t)q->n_stored));
     DROVE_TRY(want(f, "index",
                    q->index_bits == 8    ? DROVE_T_U8
                    : q->index_bits == 16 ? DROVE_T_U16

@@ -37,7 +37,18 @@ static inline uint64_t draw(stream *s)
 
 /* ---- numbers ---- */
 
-/* Quantised data never hold the lowest integer: it becomes the one above. */
+/* Quantised data never hold the lowest integer: it becomes the one above; of 4 bits, where that
+ * would move the mean, 0. */
+static void to_i4(uint8_t *x, size_t n)
+{
+    const size_t n_bytes = drove__numbers_bytes(DROVE_I4, n);
+    for (size_t i = 0; i < n_bytes; i++) {
+        uint8_t lower = x[i] & 0x0f, upper = x[i] & 0xf0;
+        x[i] = (uint8_t)((lower == 0x08 ? 0 : lower) | (upper == 0x80 ? 0 : upper));
+    }
+    if (n % 2 == 1) drove__nibble_set(x, n, 0);
+}
+
 static void to_i8(int8_t *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) x[i] = (int8_t)(x[i] < -INT8_MAX ? -INT8_MAX : x[i]);
@@ -59,10 +70,10 @@ static void to_f32(void *memory, size_t n)
     }
 }
 
-/* n numbers of a format into x; n * size bytes, the last word may be partial. */
+/* n numbers of a format into x; the last word may be partial. */
 static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
 {
-    size_t n_bytes = n * drove__number_size(number), at = 0;
+    size_t n_bytes = drove__numbers_bytes(number, n), at = 0;
     for (; at + sizeof(uint64_t) <= n_bytes; at += sizeof(uint64_t)) {
         uint64_t word = draw(s);
         memcpy((char *)x + at, &word, sizeof word);
@@ -70,6 +81,7 @@ static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
     uint64_t last = draw(s);
     memcpy((char *)x + at, &last, n_bytes - at);
     switch (number) {
+    case DROVE_I4: to_i4(x, n); break;
     case DROVE_I8: to_i8(x, n); break;
     case DROVE_I16: to_i16(x, n); break;
     default: to_f32(x, n); break;
@@ -81,8 +93,7 @@ static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
 static drove_status fill_dense(drove_quant *q, uint64_t seed)
 {
     stream s = start(seed, 0);
-    size_t bytes = q->n_features * drove__number_size(q->number);
-    q->row_bytes = (bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+    q->row_bytes = drove__quant_row_bytes(q->number, q->n_features);
     q->value = drove__alloc(q->n_rows, q->row_bytes);
     if (q->value == NULL) return drove__fail_nomem("random data", q->n_rows * q->row_bytes);
     for (size_t i = 0; i < q->n_rows; i++)

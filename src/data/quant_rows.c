@@ -12,6 +12,7 @@
 const char *drove__quant_name(drove_number number, unsigned index_bits)
 {
     static const char *const names[DROVE_NUMBERS][4] = {
+        [DROVE_I4] = {"D4"},
         [DROVE_I8] = {"D8", "D8i8", "D8i16", "D8i32"},
         [DROVE_I16] = {"D16", "D16i8", "D16i16", "D16i32"},
         [DROVE_F32] = {"D32f", "D32fi8", "D32fi16", "D32fi32"},
@@ -19,10 +20,17 @@ const char *drove__quant_name(drove_number number, unsigned index_bits)
     return names[number][index_bits == 32 ? 3 : index_bits / 8];
 }
 
+size_t drove__quant_row_bytes(drove_number number, size_t n_features)
+{
+    size_t bytes = drove__numbers_bytes(number, n_features);
+    return (bytes + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
+}
+
 /* ---- reading ---- */
 
 static float number_at(const drove_quant *q, const char *value, uint64_t at)
 {
+    if (q->number == DROVE_I4) return (float)drove__nibble_at(value, at) * q->scale;
     if (q->number == DROVE_I8) return (float)((const int8_t *)value)[at] * q->scale;
     if (q->number == DROVE_I16) return (float)((const int16_t *)value)[at] * q->scale;
     return ((const float *)value)[at];
@@ -65,7 +73,9 @@ static void widen(const drove_quant *q, size_t row, float *x)
     const int8_t *i8 = (const int8_t *)value;
     const int16_t *i16 = (const int16_t *)value;
     size_t n = q->n_features;
-    if (q->number == DROVE_I8) {
+    if (q->number == DROVE_I4) {
+        for (size_t i = 0; i < n; i++) x[i] = (float)drove__nibble_at(value, i) * q->scale;
+    } else if (q->number == DROVE_I8) {
         for (size_t i = 0; i < n; i++) x[i] = (float)i8[i] * q->scale;
     } else if (q->number == DROVE_I16) {
         for (size_t i = 0; i < n; i++) x[i] = (float)i16[i] * q->scale;
@@ -109,12 +119,12 @@ static uint64_t row_pairs(const drove_quant *q, size_t row)
 
 static drove_status allocate(drove_quant *to, const drove_quant *q, const uint32_t *row)
 {
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     if (q->index_bits == 0) {
         to->value = drove__alloc(to->n_rows, q->row_bytes);
         if (to->value != NULL) return DROVE_OK;
         return drove__fail_nomem("quantised data", to->n_rows * q->row_bytes);
     }
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     to->row_start = drove__alloc(to->n_rows + 1, sizeof *to->row_start);
     if (to->row_start == NULL)
         return drove__fail_nomem("quantised data", (to->n_rows + 1) * sizeof *to->row_start);
@@ -127,15 +137,17 @@ static drove_status allocate(drove_quant *to, const drove_quant *q, const uint32
     return drove__fail_nomem("quantised data", (size_t)to->n_stored * (size_bytes + index_bytes));
 }
 
-static void copy_rows(drove_quant *to, const drove_quant *q, const uint32_t *row)
+static void copy_dense(drove_quant *to, const drove_quant *q, const uint32_t *row)
+{
+    for (size_t i = 0; i < to->n_rows; i++)
+        memcpy((char *)to->value + i * q->row_bytes, (const char *)q->value + row[i] * q->row_bytes,
+               q->row_bytes);
+}
+
+static void copy_sparse(drove_quant *to, const drove_quant *q, const uint32_t *row)
 {
     size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     for (size_t i = 0; i < to->n_rows; i++) {
-        if (q->index_bits == 0) {
-            memcpy((char *)to->value + i * q->row_bytes,
-                   (const char *)q->value + row[i] * q->row_bytes, q->row_bytes);
-            continue;
-        }
         size_t n = (size_t)row_pairs(q, row[i]);
         memcpy((char *)to->value + to->row_start[i] * size_bytes,
                (const char *)q->value + q->row_start[row[i]] * size_bytes, n * size_bytes);
@@ -166,12 +178,23 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
         drove__quant_release(to);
         return status;
     }
-    copy_rows(to, q, row);
+    if (q->index_bits == 0) copy_dense(to, q, row);
+    else copy_sparse(to, q, row);
     *out = to;
     return DROVE_OK;
 }
 
 /* ---- checking ---- */
+
+static bool has_bad_nibble(const void *value, size_t n)
+{
+    bool is_bad = false;
+    for (size_t i = 0; i < n + n % 2; i++) {
+        int32_t number = drove__nibble_at(value, i);
+        is_bad |= number < -drove__number_most(DROVE_I4) || (i == n && number != 0);
+    }
+    return is_bad;
+}
 
 /* Whether any of the n numbers cannot come from quantisation.  Each loop sums in the width of its
  * numbers, so that it vectorises. */
@@ -183,6 +206,7 @@ static bool has_bad_number(const drove_quant *q, const void *value, size_t n)
     uint8_t bad8 = 0;
     uint16_t bad16 = 0;
     uint32_t bad32 = 0;
+    if (q->number == DROVE_I4) return has_bad_nibble(value, n);
     if (q->number == DROVE_I8) {
         for (size_t i = 0; i < n; i++) bad8 |= i8[i] == INT8_MIN;
     } else if (q->number == DROVE_I16) {
@@ -200,7 +224,7 @@ static drove_status fail_number(const char *where, size_t row)
 
 static drove_status check_dense(const drove_quant *q, const drove_quant_span *span)
 {
-    const size_t used = q->n_features * drove__number_size(q->number);
+    const size_t used = drove__numbers_bytes(q->number, q->n_features);
     for (size_t i = 0; i < span->n; i++) {
         const char *value = (const char *)q->value + (span->first + i) * q->row_bytes;
         bool is_bad = has_bad_number(q, value, q->n_features);

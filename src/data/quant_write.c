@@ -86,16 +86,16 @@ static drove_status quantise(cache *c, const drove_spec *to)
 
 static void put_examples(cache *c)
 {
-    static const drove_tensor_type types[DROVE_NUMBERS] = {DROVE_T_I8, DROVE_T_I16, DROVE_T_F32};
     const drove_quant *q = c->q;
+    const drove_tensor_type type = drove__quant_tensor_type(q->number);
     if (q->index_bits == 0) {
-        size_t n_columns = q->row_bytes / drove__number_size(q->number);
-        put_tensor(c, "value", types[q->number], q->n_rows, q->value);
+        size_t n_columns = q->row_bytes / drove__quant_element_bytes(q->number);
+        put_tensor(c, "value", type, q->n_rows, q->value);
         c->tensor[c->n_tensors - 1].rank = 2;
         c->tensor[c->n_tensors - 1].shape[1] = n_columns;
         return;
     }
-    put_tensor(c, "value", types[q->number], (size_t)q->n_stored, q->value);
+    put_tensor(c, "value", type, (size_t)q->n_stored, q->value);
     put_tensor(c, "index",
                q->index_bits == 8    ? DROVE_T_U8
                : q->index_bits == 16 ? DROVE_T_U16
@@ -162,11 +162,11 @@ static drove_status choose_blocks(cache *c, const drove_spec *to)
 static void add_block(const cache *c, size_t first, size_t n, drove_block_sum *sum)
 {
     const drove_quant *q = c->q;
-    const size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     const char *value = q->value, *index = q->index, *target = c->target;
     if (q->index_bits == 0) {
         drove__block_sum_add(sum, value + first * q->row_bytes, n * q->row_bytes);
     } else {
+        const size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
         const uint64_t *start = q->row_start + first;
         const size_t at = (size_t)start[0], pairs = (size_t)(start[n] - start[0]);
         drove__block_sum_add(sum, start, (n + 1) * sizeof *start);

@@ -12,11 +12,13 @@
  *     delta_i = floor((factor.a * x_i + r_i) / 2^factor.shift)
  *     w_i    = clamp(w_i + delta_i)                   never wraps; clamped writes are counted
  *
- * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte (D and M
- * both 8 bits) or 16-bit word (otherwise).  clamp is to [-128, 127] or [-32768, 32767].
- * Bounds, for the caller to keep (engine/linear/factor.h makes such factors):
- *     D8M8:  shift <= 8,  sum over the rows of a batch of |a| <= 256:     16-bit lanes suffice
- *     else:  shift <= 15, sum over the rows of a batch of |a| <= 32767:   32-bit lanes suffice
+ * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte or 16-bit
+ * word.  clamp is to the whole range of the format: [-8, 7], [-128, 127] or [-32768, 32767].
+ * Bounds of shift and of the sum of |a| over the rows of a batch, for the caller to keep
+ * (engine/linear/factor.h makes such factors), and what is drawn:
+ *     D8M8, D4M8, D4M4:  shift <= 8,  sum <= 256:    bytes; 16-bit lanes suffice
+ *     D8M4:              shift <= 12, sum <= 224:    words; 16-bit lanes suffice
+ *     else:              shift <= 15, sum <= 32767:  words; 32-bit lanes suffice
  * Floats:
  *     D float, M integer:  delta_i = floor(fmaf(factor.f, x_i, (r_i + 0.5) / 2^16)), r_i a 16-bit
  *                          word; w_i + delta_i as above, and NaN counts as the lowest number
@@ -24,19 +26,26 @@
  *     dot with a float on either side: float multiply-adds, within the bound of tests/kernel
  *
  * Random bits come in blocks of 64 bytes: number i uses byte i % 64 or word i % 32 (little endian)
- * of its block; see drovek_bits.  Sparse rows count their stored numbers.  Without rounding (M
+ * of its block; see drovek_bits.  Sparse rows count their stored numbers.  D4M4 and D8M4 use blocks
+ * two by two: the numbers at even positions use the first one, those at odd positions the second,
+ * in order, so that the two halves of a register of pairs need no shuffling.  Without rounding (M
  * float, or a share of 1) bits are neither read nor advanced, and may be NULL.
+ *
+ * Formats of 4 bits have dense kernels alone.  Of an odd n the upper half of w's last byte is not a
+ * number of w; it is written back as it was read.
  *
  * Memory: x and w need only the alignment of their own numbers; n may be 0.  w may be read up to 64
  * bytes beyond its end (never written): the owner allocates that much more.
  * [racy: w, everywhere] as in kernel.h: each element is written by one store of its own width or
- * wider.  Kernels do not allocate, lock or keep state, except the bits, which the caller owns.
+ * wider, numbers of 4 bits by the byte.  Kernels do not allocate, lock or keep state, except the
+ * bits, which the caller owns.
  */
 #ifndef DROVEK_LINEAR_H
 #define DROVEK_LINEAR_H
 
 #include "base/fixed.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,11 +64,33 @@ typedef struct drovek_bits {
     uint64_t         state[8]; /* XORSHIFT: Marsaglia's xorshift64, 13, 7, 17; never 0; updated */
 } drovek_bits;
 
+/* How the step's factor and the random bits of an AXPY are counted: the bounds above. */
+typedef struct drovek_fraction {
+    int     shift;    /* most bits behind the point */
+    int32_t sum;      /* most of |a|, of integers   */
+    bool    is_bytes; /* what is drawn; else words  */
+    bool    is_split; /* blocks two by two          */
+} drovek_fraction;
+
+static inline drovek_fraction drovek_fraction_of(drove_number d, drove_number m)
+{
+    if (d > DROVE_I8 || m > DROVE_I8) return (drovek_fraction){15, 32767, false, false};
+    if (d == DROVE_I8 && m == DROVE_I4) return (drovek_fraction){12, 224, false, true};
+    return (drovek_fraction){8, 256, true, m == DROVE_I4};
+}
+
+/* Numbers that one block serves, or two that are used together. */
+static inline size_t drovek_per_draw(drove_number d, drove_number m)
+{
+    drovek_fraction f = drovek_fraction_of(d, m);
+    return (f.is_bytes ? 64u : 32u) << f.is_split;
+}
+
 /* Blocks that an AXPY over n numbers uses. */
 static inline size_t drovek_blocks(drove_number d, drove_number m, size_t n)
 {
-    size_t per_block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
-    return (n + per_block - 1) / per_block;
+    size_t per_draw = drovek_per_draw(d, m);
+    return (n + per_draw - 1) / per_draw << drovek_fraction_of(d, m).is_split;
 }
 
 typedef struct drovek_factor {
@@ -117,7 +148,7 @@ typedef size_t drovek_merge_fn(void *centre, void *w, void *last, size_t n, floa
 typedef void drovek_decay_fn(void *w, size_t n, float kappa, drovek_bits *bits);
 
 /* Every member is an array of one function type, so that tiers can be overlaid slot by slot: NULL
- * in a tier's own table: keep the slower tier's. */
+ * in a tier's own table: keep the slower tier's.  spdot and spaxpy of DROVE_I4: NULL everywhere. */
 typedef struct drovek_linear {
     drovek_dot_fn      *dot[DROVE_NUMBERS][DROVE_NUMBERS];       /* [D][M] */
     drovek_axpy_fn     *axpy[DROVE_NUMBERS][DROVE_NUMBERS];      /* [D][M] */

@@ -119,18 +119,20 @@ static const drove_option_info table[] = {
 
     {WHERE(precision), FIXED, .group = low, TEXT, .default_text = "none", .value_name = "SIGNATURE",
      .empty_word = "none",
-     .words = "none bf16 D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs C16s C8s G1C1s",
+     .words = "none bf16 D4M4 D4M8 D8M4 D8M8 D16M16 D32fM32f D8i16M8 D16i16M16 D32fi32M32f C32fs "
+              "C16s C8s G1C1s",
      .help =
          "bf16: products of numbers rounded to bf16, sums and parameters in floats, for any "
          "model; or a DMGC signature: number formats of data and model (D8M8, D16M16; with "
-         "?simulated=yes any width from 2 to 16; of sparse data and linear models D8i16M8 ...), "
+         "?simulated=yes any width from 2 to 16; of linear models also D4M4, D4M8, D8M4, and of "
+         "sparse data D8i16M8 ...), "
          "of the values that workers exchange (C16s, C8s, G1C1s), or both (D8M8C8s); none = "
          "floats"},
     {WHERE(rounding), FIXED, .group = low, TEXT, .default_text = "shared", .value_name = "SPEC",
      .list = "roundings", .help = "how a parameter is rounded when it is written"},
     {WHERE(model_range), FIXED, .group = low, REAL(0, FLT_MAX), .default_text = "0",
      .value_name = "NUMBER",
-     .help = "largest magnitude of a parameter of 8 or 16 bits; 0 = from the data"},
+     .help = "largest magnitude of a parameter of 4, 8 or 16 bits; 0 = from the data"},
 
     {WHERE(threads), COMMON, LOCAL, .group = machine, TEXT, .default_text = "all",
      .value_name = "N", .words = "all",

@@ -20,13 +20,17 @@ run_for 0 bench linear --threads 2 --seconds 0.001 --bytes 64KiB
 [ ! -s err.txt ] || fail "bench linear: $(cat err.txt)"
 [ "$(grep -Ec '^D[0-9f]+\[i[0-9]+\]M[0-9f]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' out.txt)" = 18 ] ||
     fail "bench linear: expected 18 rows: $(cat out.txt)"
+[ "$(grep -Ec '^(D8M4|D4M8|D4M4) +- +[0-9.]+ +- +[0-9.]+ +[0-9.]+ +[0-9.]+$' out.txt)" = 3 ] ||
+    fail "bench linear: expected 3 rows of 4 bits: $(cat out.txt)"
 LC_ALL=C grep -nE '^.{81,}$' out.txt && fail "wider than 80 columns"
 run_for 0 bench linear --threads 1 --seconds 0.001 --bytes 64KiB --json
 python3 - <<'END' || fail "$(cat out.txt)"
 import json
 rows = json.load(open("out.txt"))["rows"]
-assert len({(r["signature"], r["problem"]) for r in rows}) == len(rows) == 18
+assert len({(r["signature"], r["problem"]) for r in rows}) == len(rows) == 21
 assert {(r["signature"], r["problem"]): r["paper_gnps"] for r in rows}["D8[i8]M8", "sparse"] == 0.166
+four = [r for r in rows if r["signature"] == "D4M8"]
+assert len(four) == 1 and four[0]["paper_gnps"] is None and abs(four[0]["gb_per_s"] / four[0]["gnps"] - 0.5) < 0.01
 END
 run_for 0 bench calibrate --threads 1 --seconds 0.0005 --bytes 4KiB --out made/constants.json
 [ ! -s err.txt ] && [ -s made/constants.json ] && [ ! -e config ] || fail "bench calibrate: $(cat err.txt out.txt)"

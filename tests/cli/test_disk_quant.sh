@@ -10,6 +10,7 @@ dense='synth:logistic?d=100&seed=3' sparse='synth:logistic?d=2000&density=0.02&s
 make() { # FROM PRECISION ROWS
     [ -e "$2" ] || run_for 0 data convert "$1&n=$3" "quant:$2?precision=$2"
 }
+make "$dense" D4 120000
 make "$dense" D8 60000
 make "$dense" D32f 20000
 make "$sparse" D8i16 60000
@@ -32,10 +33,11 @@ compare() {
     grep -q '"epochs": 2.0,' disk.json || fail "$file: $(cat disk.json)"
 }
 floats='--lr 0.1 --batch 8 --threads 1'
-for file in D8 D32f; do compare "$dense" $file 0.03 $floats; done
+for file in D4 D8 D32f; do compare "$dense" $file 0.03 $floats; done
 for file in D8i16 D32fi32; do compare "$sparse" $file 0.03 $floats; done
 low='--lr 0.01 --batch 1'
 compare "$dense" D8 0.08 --precision D8M8 $low --threads 1
+compare "$dense" D4 0.08 --precision D4M8 $low --threads 1
 compare "$dense" D8 0.08 --precision D8M8 $low --threads 1 --order shuffle
 compare "$dense" D8 0.05 --precision D8M16 $low --strategy hogwild --threads 2
 compare "$dense" D32f 0.03 --precision D32fM32f $low --threads 1

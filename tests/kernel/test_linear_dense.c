@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+enum { N_PAIRS = DROVE_NUMBERS * DROVE_NUMBERS };
 enum { MAX_N = 1000, MAX_ROWS = 5, SLACK = 64, N_BLOCKS = MAX_N / 32 + 1 };
 
 static const size_t lengths[] = {0,  1,  2,  3,  7,  8,  9,   15,  16,  17,  31,  32,  33,  47,
@@ -30,10 +31,10 @@ typedef struct update {
  * without leaving the fast paths; 2: the largest of all. */
 static void set_factors(drove_rng *rng, update *u, int reach)
 {
-    int is_bytes = u->d == DROVE_I8 && u->m == DROVE_I8;
-    int most_shift = is_bytes ? 8 : 15;
+    const drovek_fraction f = drovek_fraction_of(u->d, u->m);
+    int is_bytes = f.is_bytes, most_shift = f.shift;
     int shift = reach == 2 ? (int)drove__rng_below(rng, (uint64_t)most_shift + 1) : most_shift;
-    int64_t left = is_bytes ? 256 : 32767;
+    int64_t left = f.sum;
     if (reach == 0) left /= 16;
     if (reach == 1 && !is_bytes) left /= 2;
     for (size_t k = 0; k < u->n_rows; k++) {
@@ -78,8 +79,8 @@ static double wanted_at(const update *u, size_t i, double *slack)
         int64_t total = 0, shift = u->factor[0].shift;
         for (size_t k = 0; k < u->n_rows; k++)
             total += (int64_t)number_as_double(u->d, u->x[k], i) * u->factor[k].a;
-        int is_bytes = u->d == DROVE_I8 && u->m == DROVE_I8;
-        uint32_t random = is_bytes ? random_byte(&u->bits, i) : random_word(&u->bits, i);
+        int is_bytes = drovek_fraction_of(u->d, u->m).is_bytes;
+        uint32_t random = random_of(&u->bits, u->d, u->m, i);
         int64_t part = (int64_t)1 << ((is_bytes ? 8 : 16) - shift);
         return w + (double)floor_quotient(total + random / part, (int64_t)1 << shift);
     }
@@ -99,7 +100,7 @@ static double wanted_at(const update *u, size_t i, double *slack)
 
 static size_t check_ref_update(const update *u, const uint8_t *got)
 {
-    double most = u->m == DROVE_I8 ? 127 : u->m == DROVE_I16 ? 32767 : INFINITY;
+    double most = u->m == DROVE_F32 ? INFINITY : (double)drove__number_most(u->m);
     size_t n_clamped = 0;
     for (size_t i = 0; i < u->n; i++) {
         double slack, sum = wanted_at(u, i, &slack);
@@ -141,8 +142,9 @@ static void test_ref_means_what_it_says(void **state)
     drove_rng rng;
     (void)state;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
-    for (int pair = 0; pair < 9; pair++)
-        check_ref_pair(&rng, (drove_number)(pair / 3), (drove_number)(pair % 3));
+    for (int pair = 0; pair < N_PAIRS; pair++)
+        check_ref_pair(&rng, (drove_number)(pair / DROVE_NUMBERS),
+                       (drove_number)(pair % DROVE_NUMBERS));
 }
 
 static void test_ref_by_hand(void **state)
@@ -155,12 +157,33 @@ static void test_ref_by_hand(void **state)
     drovek_factor factor = {.a = 128, .shift = 8};
     (void)state;
     /* 63.5, -63.5, 1.5, -1.5 to nearest, halves up: 64, -63, 2, -1 */
-    assert_int_equal(drovek_linear_dense_ref.axpy[0][0](w, &row, &factor, 1, 4, &bits), 2);
+    assert_int_equal(
+        drovek_linear_dense_ref.axpy[DROVE_I8][DROVE_I8](w, &row, &factor, 1, 4, &bits), 2);
     assert_int_equal(w[0], 127);
     assert_int_equal(w[1], -128);
     assert_int_equal(w[2], 7);
     assert_int_equal(w[3], -1);
-    assert_true(drovek_linear_dense_ref.dot[0][0](x, w, 4) == 127 * 127 + 127 * 128 + 21 + 3);
+    assert_true(drovek_linear_dense_ref.dot[DROVE_I8][DROVE_I8](x, w, 4) ==
+                127 * 127 + 127 * 128 + 21 + 3);
+}
+
+static void test_ref_by_hand_in_pairs(void **state)
+{
+    _Alignas(64) uint8_t half[64];
+    memset(half, 0x80, sizeof half);
+    drovek_bits bits = {.kind = DROVEK_BITS_FIXED, .block = half};
+    uint8_t w[3] = {0x86, 0x05, 0xbf}, x[3] = {0x97, 0xd3, 0x07}; /* the lower half first */
+    const uint8_t moved[3] = {0x87, 0xf7, 0xb3};
+    const void *row = x;
+    drovek_factor factor = {.a = 128, .shift = 8};
+    (void)state;
+    /* w: 6, -8, 5, 0, -1; x: 7, -7, 3, -3, 7; halves of x to nearest: 4, -3, 2, -1, 4 */
+    size_t n_clamped =
+        drovek_linear_dense_ref.axpy[DROVE_I4][DROVE_I4](w, &row, &factor, 1, 5, &bits);
+    assert_int_equal(n_clamped, 2);
+    assert_memory_equal(w, moved, sizeof w);
+    double dot = drovek_linear_dense_ref.dot[DROVE_I4][DROVE_I4](x, w, 5);
+    assert_true(dot == 7 * 7 + 7 * 8 + 3 * 7 + 3 * 1 + 7 * 3);
 }
 
 /* ---- tiers against plain C ---- */
@@ -168,16 +191,18 @@ static void test_ref_by_hand(void **state)
 static void assert_same(const update *u, const char *what, const char *isa, const uint8_t *got,
                         const uint8_t *wanted)
 {
-    size_t size = drove__number_size(u->m);
-    for (size_t i = 0; i < u->n; i++) {
-        if (memcmp(got + i * size, wanted + i * size, size) == 0) continue;
+    size_t bytes = drove__numbers_bytes(u->m, u->n);
+    for (size_t at = 0; at < bytes; at++) {
+        size_t i = at * 8 / drove__number_bits(u->m);
+        if (got[at] == wanted[at]) continue;
+        i += u->m == DROVE_I4 && (got[at] & 15) == (wanted[at] & 15);
         print_error("%s D%sM%s %s (%s), n %zu, %zu rows, a %d, shift %d: w %zu is %g, not %g\n",
                     what, number_names[u->d], number_names[u->m], kind_names[u->bits.kind], isa,
                     u->n, u->n_rows, u->factor[0].a, u->factor[0].shift, i,
                     number_as_double(u->m, got, i), number_as_double(u->m, wanted, i));
         fail();
     }
-    for (size_t i = u->n * size; i < u->n * size + SLACK; i++) assert_int_equal(got[i], 0xff);
+    for (size_t i = bytes; i < bytes + SLACK; i++) assert_int_equal(got[i], 0xff);
 }
 
 /* The order of a sum of floats is the tier's: n roundings of the sum of |x w|. */
@@ -199,13 +224,13 @@ static void *placed(const void *from, size_t bytes, size_t slack, size_t element
 
 static void check_update_at(const drovek_linear *k, const char *isa, update *u, place where)
 {
-    size_t d_size = drove__number_size(u->d), m_size = drove__number_size(u->m);
+    size_t d_size = drove__numbers_bytes(u->d, 1), m_size = drove__numbers_bytes(u->m, 1);
+    size_t d_bytes = drove__numbers_bytes(u->d, u->n), m_bytes = drove__numbers_bytes(u->m, u->n);
     uint8_t wanted[sizeof u->w];
     drovek_bits bits = u->bits, bits_wanted = u->bits;
-    for (size_t i = 0; i < u->n_rows; i++)
-        u->row[i] = placed(u->x[i], u->n * d_size, 0, d_size, where);
-    void *next = placed(u->next, u->n * d_size, 0, d_size, where);
-    uint8_t *w = placed(u->w, u->n * m_size, SLACK, m_size, where);
+    for (size_t i = 0; i < u->n_rows; i++) u->row[i] = placed(u->x[i], d_bytes, 0, d_size, where);
+    void *next = placed(u->next, d_bytes, 0, d_size, where);
+    uint8_t *w = placed(u->w, m_bytes, SLACK, m_size, where);
 
     memcpy(wanted, u->w, sizeof wanted);
     size_t n_wanted = drovek_linear_dense_ref.axpy[u->d][u->m](wanted, u->row, u->factor, u->n_rows,
@@ -221,7 +246,7 @@ static void check_update_at(const drovek_linear *k, const char *isa, update *u, 
     if (u->n_rows == 1) {
         const void *ahead = u->n % 2 == 0 ? u->row[0] : NULL;
         bits = u->bits, n_got = 5;
-        memcpy(w, u->w, u->n * m_size);
+        memcpy(w, u->w, m_bytes);
         double dot =
             k->axpy_dot[u->d][u->m](w, u->row[0], u->factor, next, ahead, u->n, &bits, &n_got);
         assert_same(u, "axpy_dot", isa, w, wanted);
@@ -236,13 +261,14 @@ static void check_tier(const drovek_table *t)
 {
     drove_rng rng;
     drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
-    for (int pair = 0; pair < 9; pair++) {
+    for (int pair = 0; pair < N_PAIRS; pair++) {
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
             for (int which = 0; which < 27; which++) {
                 size_t n_rows = which / 9 == 0 ? 1 : which / 9 == 1 ? 2 : MAX_ROWS;
                 update u =
-                    make_update(&rng, (drove_number)(pair / 3), (drove_number)(pair % 3),
-                                (drovek_bits_kind)(which % 3), lengths[l], n_rows, which / 3 % 3);
+                    make_update(&rng, (drove_number)(pair / DROVE_NUMBERS),
+                                (drove_number)(pair % DROVE_NUMBERS), (drovek_bits_kind)(which % 3),
+                                lengths[l], n_rows, which / 3 % 3);
                 check_update_at(&t->linear, t->isa, &u, (place)((which + (int)l) % N_PLACES));
             }
         }
@@ -255,25 +281,34 @@ static void test_tiers_equal_ref(void **state)
     for_each_tier(check_tier);
 }
 
-/* Every factor of D8M8 with every byte of data: all loops, all quotients. */
-static void check_all_bytes(const drovek_table *t)
+/* Every factor with every number of the data: all loops, all quotients. */
+static void check_all_factors(const drovek_table *t, drove_number d, drove_number m)
 {
+    const drovek_fraction f = drovek_fraction_of(d, m);
+    const int most = drove__number_most(d);
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
-    for (int shift = 0; shift <= 8; shift++) {
-        for (int a = -256; a <= 256; a++) {
-            update u = make_update(&rng, DROVE_I8, DROVE_I8, (drovek_bits_kind)(a & 1), 255, 1, 0);
+    for (int shift = 0; shift <= f.shift; shift++) {
+        for (int a = -f.sum; a <= f.sum; a++) {
+            update u = make_update(&rng, d, m, (drovek_bits_kind)(a & 1), 255, 1, 0);
             u.factor[0].a = a, u.factor[0].shift = shift;
-            for (int i = 0; i < 255; i++) u.x[0][i] = (uint8_t)(i - 127);
+            for (int i = 0; i < 255; i++)
+                set_integer(d, u.x[0], (size_t)i, i % (2 * most + 1) - most);
             check_update_at(&t->linear, t->isa, &u, PLACE_SHIFTED);
         }
     }
 }
 
-static void test_all_bytes(void **state)
+static void check_all_numbers(const drovek_table *t)
+{
+    for (drove_number d = DROVE_I4; d <= DROVE_I8; d++)
+        for (drove_number m = DROVE_I4; m <= DROVE_I8; m++) check_all_factors(t, d, m);
+}
+
+static void test_all_numbers(void **state)
 {
     (void)state;
-    for_each_tier(check_all_bytes);
+    for_each_tier(check_all_numbers);
 }
 
 /* ---- ends of the ranges ---- */
@@ -283,8 +318,9 @@ static void check_ends(const drovek_table *t)
 {
     drove_rng rng;
     drove__rng_seed(&rng, 4, DROVE_RNG_TEST, 0);
-    for (int pair = 0; pair < 9; pair++) {
-        drove_number d = (drove_number)(pair / 3), m = (drove_number)(pair % 3);
+    for (int pair = 0; pair < N_PAIRS; pair++) {
+        drove_number d = (drove_number)(pair / DROVE_NUMBERS);
+        drove_number m = (drove_number)(pair % DROVE_NUMBERS);
         if (m == DROVE_F32) continue;
         for (int reach = 1; reach < 3; reach++) {
             update u = make_update(&rng, d, m, DROVEK_BITS_STREAM, 333, 1, reach);
@@ -293,18 +329,17 @@ static void check_ends(const drovek_table *t)
             u.factor[0].a = 200 * sign, u.factor[0].f = 1e9f * (float)sign;
             for (size_t i = 0; i < u.n; i++) { /* x = +-most, w at the end that it pushes to */
                 int up = (i % 2 == 0) == (sign > 0);
-                if (d == DROVE_I8) ((int8_t *)u.x[0])[i] = i % 2 == 0 ? 127 : -127;
-                if (d == DROVE_I16) ((int16_t *)u.x[0])[i] = i % 2 == 0 ? 32767 : -32767;
+                int32_t x = drove__number_most(d), most = drove__number_most(m);
                 if (d == DROVE_F32) ((float *)u.x[0])[i] = i % 2 == 0 ? 1.0f : -1.0f;
-                if (m == DROVE_I8) ((int8_t *)u.w)[i] = up ? 126 : -127;
-                else ((int16_t *)u.w)[i] = up ? 32766 : -32767;
+                else set_integer(d, u.x[0], i, i % 2 == 0 ? x : -x);
+                set_integer(m, u.w, i, up ? most - 1 : -most);
             }
             u.row[0] = u.x[0];
             size_t n = t->linear.axpy[d][m](u.w, u.row, u.factor, 1, u.n, &u.bits);
             assert_int_equal(n, u.n);
             for (size_t i = 0; i < u.n; i++) {
                 int up = (i % 2 == 0) == (sign > 0);
-                double most = m == DROVE_I8 ? 127 : 32767;
+                double most = drove__number_most(m);
                 assert_true(number_as_double(m, u.w, i) == (up ? most : -most - 1));
             }
         }
@@ -324,7 +359,7 @@ static void check_not_finite(const drovek_table *t)
     drove_rng rng;
     drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
     for (size_t b = 0; b < 3; b++) {
-        for (int m = DROVE_I8; m <= DROVE_I16; m++) {
+        for (int m = DROVE_I4; m <= DROVE_I16; m++) {
             update u = make_update(&rng, DROVE_F32, (drove_number)m, DROVEK_BITS_FIXED, 77, 1, 0);
             u.factor[0].f = bad[b];
             check_update_at(&t->linear, t->isa, &u, PLACE_END);
@@ -350,8 +385,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ref_means_what_it_says),
         cmocka_unit_test(test_ref_by_hand),
+        cmocka_unit_test(test_ref_by_hand_in_pairs),
         cmocka_unit_test(test_tiers_equal_ref),
-        cmocka_unit_test(test_all_bytes),
+        cmocka_unit_test(test_all_numbers),
         cmocka_unit_test(test_never_wraps),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_no_overflow),

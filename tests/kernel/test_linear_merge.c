@@ -83,7 +83,7 @@ static double wanted_merge_float(const meeting *t, float share, size_t i)
 static void check_ref_merge(const meeting *t, float share)
 {
     meeting got = *t;
-    size_t n_wanted = 0, size = drove__number_size(t->m);
+    size_t n_wanted = 0, whole = t->n / 2 * 2;
     bool no_bits = t->m == DROVE_F32 || share == 1.0f;
     size_t n_clamped = drovek_linear_dense_ref.merge[t->m](got.centre, got.w, got.last, t->n, share,
                                                            no_bits ? NULL : &got.bits);
@@ -97,8 +97,8 @@ static void check_ref_merge(const meeting *t, float share)
         assert_number(t, got.centre, i, wanted, 0.0);
     }
     assert_int_equal(n_clamped, n_wanted);
-    assert_memory_equal(got.w, got.centre, t->n * size);
-    assert_memory_equal(got.last, got.centre, t->n * size);
+    assert_memory_equal(got.w, got.centre, drove__numbers_bytes(t->m, whole));
+    assert_memory_equal(got.last, got.centre, drove__numbers_bytes(t->m, whole));
 }
 
 static void check_ref_decay(const meeting *t, float kappa)
@@ -121,7 +121,7 @@ static void test_ref_means_what_it_says(void **state)
     drove_rng rng;
     (void)state;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
-    for (drove_number m = DROVE_I8; m < DROVE_NUMBERS; m++) {
+    for (drove_number m = DROVE_I4; m < DROVE_NUMBERS; m++) {
         for (int kind = 0; kind < N_KINDS; kind++) {
             for (size_t s = 0; s < N_SHARES; s++) {
                 make_meeting(&rng, &t, m, (drovek_bits_kind)kind, 333);
@@ -143,16 +143,16 @@ static void test_ref_by_hand(void **state)
     (void)state;
     /* half of 3, 127, -128, 3, -3: 2, 64, -64, 2, -1 */
     memcpy(again, centre, sizeof again);
-    assert_int_equal(drovek_linear_dense_ref.merge[0](again, w, last, 5, 0.5f, &bits), 2);
+    assert_int_equal(drovek_linear_dense_ref.merge[DROVE_I8](again, w, last, 5, 0.5f, &bits), 2);
     assert_memory_equal(again, mean, 5);
     int8_t before[5] = {2};
     const int8_t step[5] = {5, 127, -128, 3, -3};
     memcpy(w, step, sizeof w);
-    assert_int_equal(drovek_linear_dense_ref.merge[0](centre, w, before, 5, 1.0f, NULL), 2);
+    assert_int_equal(drovek_linear_dense_ref.merge[DROVE_I8](centre, w, before, 5, 1.0f, NULL), 2);
     assert_memory_equal(centre, sum, 5);
     /* -0.3 of them: -4, -38, 38, -3, -1 */
     const int8_t left[5] = {9, 89, -90, 7, 3};
-    drovek_linear_dense_ref.decay[0](centre, 5, 0.3f, &bits);
+    drovek_linear_dense_ref.decay[DROVE_I8](centre, 5, 0.3f, &bits);
     assert_memory_equal(centre, left, 5);
 }
 
@@ -170,7 +170,7 @@ static uint8_t *placed(const void *from, size_t bytes, size_t slack, size_t elem
 static void assert_bytes(const meeting *t, const char *what, const char *isa, const uint8_t *got,
                          const uint8_t *wanted, size_t slack, place where)
 {
-    size_t bytes = t->n * drove__number_size(t->m);
+    size_t bytes = drove__numbers_bytes(t->m, t->n);
     for (size_t i = 0; i < bytes; i++) {
         if (got[i] == wanted[i]) continue;
         print_error("%s M%s %s (%s), n %zu: byte %zu is %u, not %u\n", what, number_names[t->m],
@@ -185,7 +185,7 @@ static void assert_bytes(const meeting *t, const char *what, const char *isa, co
 
 static void check_merge_at(const drovek_table *k, const meeting *t, float share, place where)
 {
-    size_t size = drove__number_size(t->m), bytes = t->n * size;
+    size_t size = drove__numbers_bytes(t->m, 1), bytes = drove__numbers_bytes(t->m, t->n);
     meeting wanted = *t;
     drovek_bits bits = t->bits;
     bool no_bits = t->m == DROVE_F32 || share == 1.0f;
@@ -197,8 +197,8 @@ static void check_merge_at(const drovek_table *k, const meeting *t, float share,
                                             no_bits ? NULL : &wanted.bits);
     size_t n_got = k->linear.merge[t->m](centre, w, last, t->n, share, no_bits ? NULL : &bits);
     assert_bytes(t, "merge: centre", k->isa, centre, wanted.centre, GUARD, where);
-    assert_bytes(t, "merge: w", k->isa, w, wanted.centre, GUARD, where);
-    assert_bytes(t, "merge: last", k->isa, last, wanted.centre, 0, where);
+    assert_bytes(t, "merge: w", k->isa, w, wanted.w, GUARD, where);
+    assert_bytes(t, "merge: last", k->isa, last, wanted.last, 0, where);
     assert_int_equal(n_got, n_wanted);
     assert_memory_equal(&bits, &wanted.bits, sizeof bits);
     guarded_free_all();
@@ -206,7 +206,7 @@ static void check_merge_at(const drovek_table *k, const meeting *t, float share,
 
 static void check_decay_at(const drovek_table *k, const meeting *t, float kappa, place where)
 {
-    size_t size = drove__number_size(t->m), bytes = t->n * size;
+    size_t size = drove__numbers_bytes(t->m, 1), bytes = drove__numbers_bytes(t->m, t->n);
     meeting wanted = *t;
     drovek_bits bits = t->bits;
     uint8_t *w = placed(t->w, bytes, GUARD, size, where);
@@ -223,7 +223,7 @@ static void check_tier(const drovek_table *k)
     static meeting t;
     drove_rng rng;
     drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
-    for (drove_number m = DROVE_I8; m < DROVE_NUMBERS; m++) {
+    for (drove_number m = DROVE_I4; m < DROVE_NUMBERS; m++) {
         for (const size_t *n = edge_lengths; *n != SIZE_MAX; n++) {
             for (int which = 0; which < N_KINDS * N_PLACES * N_SHARES; which++) {
                 place where = (place)(which / N_KINDS % N_PLACES);
@@ -249,7 +249,7 @@ static void check_steps(const drovek_table *k)
     static meeting t;
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
-    for (drove_number m = DROVE_I8; m <= DROVE_I16; m++) {
+    for (drove_number m = DROVE_I4; m <= DROVE_I16; m++) {
         for (const size_t *n = edge_lengths; *n != SIZE_MAX; n++) {
             make_meeting(&rng, &t, m, DROVEK_BITS_XORSHIFT, *n);
             drovek_bits after = t.bits, decayed = t.bits;
@@ -280,23 +280,19 @@ static void check_ends(const drovek_table *k)
     static meeting t;
     drove_rng rng;
     drove__rng_seed(&rng, 4, DROVE_RNG_TEST, 0);
-    for (int which = 0; which < 4; which++) {
-        drove_number m = which % 2 == 0 ? DROVE_I8 : DROVE_I16;
+    for (int which = 0; which < 6; which++) {
+        drove_number m = (drove_number)(which % 3);
         int32_t most = drove__number_most(m);
         make_meeting(&rng, &t, m, DROVEK_BITS_STREAM, 333);
         for (size_t i = 0; i < t.n; i++) {
             bool up = i % 3 == 0, stays = i % 3 == 2;
             int32_t centre = up ? most - 1 : -most, w = stays ? 7 : up ? most : -most - 1;
             int32_t last = stays ? 7 : up ? -most - 1 : most;
-            if (m == DROVE_I8) {
-                ((int8_t *)t.centre)[i] = (int8_t)centre;
-                ((int8_t *)t.w)[i] = (int8_t)w, ((int8_t *)t.last)[i] = (int8_t)last;
-            } else {
-                ((int16_t *)t.centre)[i] = (int16_t)centre;
-                ((int16_t *)t.w)[i] = (int16_t)w, ((int16_t *)t.last)[i] = (int16_t)last;
-            }
+            set_integer(m, t.centre, i, centre);
+            set_integer(m, t.w, i, w);
+            set_integer(m, t.last, i, last);
         }
-        float share = which / 2 == 0 ? 1.0f : 0.5f;
+        float share = which / 3 == 0 ? 1.0f : 0.5f;
         size_t n = k->linear.merge[m](t.centre, t.w, t.last, t.n, share, &t.bits);
         assert_int_equal(n, t.n / 3 * 2);
         for (size_t i = 0; i < t.n; i++) {
@@ -327,10 +323,17 @@ enum {
 };
 
 static const int8_t values[N_VALUES] = {121, -121, 100, -63, 50, -26, 1};
+static const int8_t small_values[N_VALUES] = {7, -7, 6, -5, 3, -2, 1}; /* of 4 bits */
+
+static int32_t value_of(drove_number m, size_t v)
+{
+    return m == DROVE_I4 ? small_values[v] : values[v];
+}
 
 static void fresh_bits(drove_rng *rng, drovek_bits *bits)
 {
-    size_t n_blocks = bits->kind == DROVEK_BITS_STREAM ? drovek_blocks(DROVE_F32, 0, MEAN_N) : 1;
+    size_t n_blocks =
+        bits->kind == DROVEK_BITS_STREAM ? drovek_blocks(DROVE_F32, DROVE_I8, MEAN_N) : 1;
     if (bits->kind == DROVEK_BITS_XORSHIFT) return;
     for (size_t i = 0; i < 64 * n_blocks; i += 8) {
         uint64_t random = drove__rng_u64(rng);
@@ -350,8 +353,7 @@ static void add_changes(const drovek_table *k, drove_number m, drovek_bits_kind 
     drove__rng_seed(&rng, 5, DROVE_RNG_TEST, kind);
     drovek_bits bits = make_bits(&rng, kind, random_memory, N_BLOCKS);
     for (size_t i = 0; i < MEAN_N; i++) {
-        if (m == DROVE_I8) ((int8_t *)from)[i] = values[i % N_VALUES];
-        else ((int16_t *)from)[i] = values[i % N_VALUES];
+        set_integer(m, from, i, value_of(m, i % N_VALUES));
     }
     for (size_t time = 0; time < N_TIMES; time++) {
         memset(centre, 0, sizeof centre);
@@ -360,8 +362,7 @@ static void add_changes(const drovek_table *k, drove_number m, drovek_bits_kind 
         fresh_bits(&rng, &bits);
         if (is_merge) k->linear.merge[m](centre, w, last, MEAN_N, factor, &bits);
         else k->linear.decay[m](w, MEAN_N, factor, &bits);
-        for (size_t i = 0; i < MEAN_N; i++)
-            total[i] += m == DROVE_I8 ? ((const int8_t *)w)[i] : ((const int16_t *)w)[i];
+        for (size_t i = 0; i < MEAN_N; i++) total[i] += (int32_t)number_as_double(m, w, i);
     }
     for (size_t i = FIRST; i < MEAN_N; i++) sum[i % N_VALUES] += total[i];
 }
@@ -374,20 +375,20 @@ static void check_mean(const drovek_table *k, drove_number m, drovek_bits_kind k
     add_changes(k, m, kind, factor, is_merge, sum);
     for (size_t v = 0; v < N_VALUES; v++) {
         double mean = (double)sum[v] / n;
-        double expected = (is_merge ? (double)factor : 1.0 - (double)factor) * values[v];
+        double expected = (is_merge ? (double)factor : 1.0 - (double)factor) * value_of(m, v);
         if (is_near_mean(mean, expected, n, 4.0)) continue;
         print_error("%s by %g, M%s %s (%s): the mean of %d is %.6f, not %.6f\n",
                     is_merge ? "merge" : "decay", (double)factor, number_names[m], kind_names[kind],
-                    k->isa, values[v], mean, expected);
+                    k->isa, value_of(m, v), mean, expected);
         fail();
     }
 }
 
 static void check_means(const drovek_table *k)
 {
-    for (int which = 0; which < 2 * N_KINDS; which++) {
-        drove_number m = which % 2 == 0 ? DROVE_I8 : DROVE_I16;
-        drovek_bits_kind kind = (drovek_bits_kind)(which / 2);
+    for (int which = 0; which < 3 * N_KINDS; which++) {
+        drove_number m = (drove_number)(which % 3);
+        drovek_bits_kind kind = (drovek_bits_kind)(which / 3);
         check_mean(k, m, kind, 0.5f, true);
         check_mean(k, m, kind, 1.0f / 3.0f, true);
         check_mean(k, m, kind, 0.0123f, false);

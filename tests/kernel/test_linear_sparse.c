@@ -299,9 +299,9 @@ static void for_each_combination(const drovek_table *t,
                                  void (*check)(const drovek_table *t, row *r))
 {
     static row r;
-    for (int d = 0; d < DROVE_NUMBERS; d++) {
+    for (int d = DROVE_I8; d < DROVE_NUMBERS; d++) {
         for (int i = 0; i < 3; i++) {
-            for (int m = 0; m < DROVE_NUMBERS; m++) {
+            for (int m = DROVE_I8; m < DROVE_NUMBERS; m++) {
                 r = (row){.data = (drove_number)d, .index_format = i, .model = (drove_number)m};
                 check(t, &r);
             }

@@ -148,7 +148,7 @@ static const drove_layout *layout(const drove_engine_shared *p)
 static void facts(const drove_engine_shared *p, drove_engine_facts *out)
 {
     const drove_quant *q = p->quant;
-    double bytes = p->stored_per_row * (double)(drove__number_size(q->number) + q->index_bits / 8);
+    double bytes = p->stored_per_row * (drove__number_bits(q->number) + q->index_bits) / 8.0;
     *out = (drove_engine_facts){.model_range = p->model_range,
                                 .data_scale = (double)q->scale,
                                 .data_clamped = q->n_clamped,

@@ -17,9 +17,9 @@ void drove__factor_make(drove_number d, drove_number m, const double *alpha, siz
         for (size_t i = 0; i < n; i++) out[i] = (drovek_factor){.f = (float)alpha[i]};
         return;
     }
-    bool by_bytes = d == DROVE_I8 && m == DROVE_I8;
-    double room = (by_bytes ? 256.0 : 32767.0) - (double)n, sum = magnitude(alpha, n);
-    int shift = by_bytes ? 8 : 15;
+    const drovek_fraction fraction = drovek_fraction_of(d, m);
+    double room = (double)fraction.sum - (double)n, sum = magnitude(alpha, n);
+    int shift = fraction.shift;
     while (shift > 0 && sum * (double)(1 << shift) > room) shift--;
     double scale = (double)(1 << shift);
     if (sum > room) scale = room / sum;

@@ -14,8 +14,8 @@ static bool number_of(drove_dmgc_term meaning, drove_number *out)
         *out = DROVE_F32;
         return meaning.bits == 32;
     }
-    *out = meaning.bits == 8 ? DROVE_I8 : DROVE_I16;
-    return meaning.bits == 8 || meaning.bits == 16;
+    *out = meaning.bits == 4 ? DROVE_I4 : meaning.bits == 8 ? DROVE_I8 : DROVE_I16;
+    return meaning.bits == 4 || meaning.bits == 8 || meaning.bits == 16;
 }
 
 static drove_status refuse(const char *text, char class, drove_dmgc_term found, const char *which)
@@ -49,13 +49,26 @@ static drove_status check_index(const drove_dmgc *s, const char *text, bool is_s
     return DROVE_OK;
 }
 
+/* Numbers of 4 bits have dense kernels alone. */
+static drove_status check_width(const drove_precision *p, bool is_sparse)
+{
+    if (!is_sparse || (p->data != DROVE_I4 && p->model != DROVE_I4)) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_UNSUPPORTED,
+        "--precision %s: the data are sparse: expected D and M of 8, 16 or 32f bits, "
+        "as 4 bits are for dense data, found %s",
+        p->text, p->data == DROVE_I4 ? "D4" : "M4");
+}
+
 static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
 {
     drove_dmgc_term d = drove_dmgc_meaning(s, DROVE_DMGC_DATASET);
     drove_dmgc_term m = drove_dmgc_meaning(s, DROVE_DMGC_MODEL);
     drove_dmgc_term i = s->term[DROVE_DMGC_INDEX];
-    if (!number_of(d, &p->data)) return refuse(p->text, 'D', d, "D8, D16 or D32f");
-    if (!number_of(m, &p->model)) return refuse(p->text, 'M', m, "M8, M16 or M32f");
+    if (!number_of(d, &p->data))
+        return refuse(p->text, 'D', d, "D8, D16 or D32f (linear models: also D4)");
+    if (!number_of(m, &p->model))
+        return refuse(p->text, 'M', m, "M8, M16 or M32f (linear models: also M4)");
     if (i.is_present && i.bits != 8 && i.bits != 16 && i.bits != 32)
         return refuse(p->text, 'i', i, "i8, i16 or i32");
     return check_rest(s, p->text);
@@ -74,6 +87,7 @@ drove_status drove__precision_resolve(const char *signature, bool is_sparse, dro
     drove_precision p = {0};
     DROVE_TRY(parse(signature, &s, &p));
     DROVE_TRY(resolve_formats(&s, &p));
+    DROVE_TRY(check_width(&p, is_sparse));
     DROVE_TRY(check_index(&s, p.text, is_sparse));
     p.index_bits = is_sparse ? s.term[DROVE_DMGC_INDEX].bits : 0;
     *out = p;

@@ -14,7 +14,7 @@ typedef struct drove_precision {
 
 /* The formats that training under this signature uses; is_sparse: what the data are.
  * Errors: DROVE_E_ARG (not the notation; an index for dense data or none for sparse data),
- * DROVE_E_UNSUPPORTED (legal, but without kernels: which there are). */
+ * DROVE_E_UNSUPPORTED (legal, but without kernels: which there are; 4 bits for sparse data). */
 drove_status drove__precision_resolve(const char *signature, bool is_sparse, drove_precision *out);
 
 /* The same before data and model are known: passes if some linear model or network would do. */

@@ -43,12 +43,12 @@ static drove_short_loss short_loss_of(const drove_model *model)
 
 void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range)
 {
-    size_t size = drove__number_size(model), per_line = line_bytes / size;
+    size_t bits = drove__number_bits(model), per_line = 8 * line_bytes / bits;
     p->precision.model = model;
     p->stride = (p->n_features + per_line - 1) / per_line * per_line;
     p->layout = (drove_layout){.number = model,
                                .n_numbers = p->n_outputs * p->stride,
-                               .tail = p->n_outputs * p->stride * size / sizeof(uint32_t)};
+                               .tail = p->n_outputs * p->stride * bits / 32};
     p->n_words = p->layout.tail + drove__pad_floats(p->n_outputs);
     p->model_range = model == DROVE_F32 ? 0.0 : range;
     p->model_scale = model == DROVE_F32 ? 1.0f : (float)(range / drove__number_most(model));
@@ -65,6 +65,7 @@ static void pack_row(const drove_engine_shared *p, drove_rng *rng, const float *
         double q = rng == NULL ? nearbyint(x) : floor(x + drove__rng_uniform(rng));
         q = q > most ? most : q < -most ? -most : q;
         switch (p->precision.model) {
+        case DROVE_I4: drove__nibble_set(row, j, (int32_t)q); break;
         case DROVE_I8: ((int8_t *)row)[j] = (int8_t)q; break;
         case DROVE_I16: ((int16_t *)row)[j] = (int16_t)q; break;
         default: ((float *)row)[j] = value; break;
@@ -76,6 +77,7 @@ static void unpack_row(const drove_engine_shared *p, const void *row, float *w, 
 {
     for (size_t j = 0; j < p->n_features; j++) {
         switch (p->precision.model) {
+        case DROVE_I4: w[j * step] = (float)drove__nibble_at(row, j) * p->model_scale; break;
         case DROVE_I8: w[j * step] = (float)((const int8_t *)row)[j] * p->model_scale; break;
         case DROVE_I16: w[j * step] = (float)((const int16_t *)row)[j] * p->model_scale; break;
         default: w[j * step] = ((const float *)row)[j]; break;
@@ -88,7 +90,7 @@ void drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const floa
 {
     if (!p->rounding.ops->is_unbiased) rng = NULL;
     const drove_layer *l = &p->model->layer[0];
-    size_t row_bytes = p->stride * drove__number_size(p->precision.model);
+    size_t row_bytes = drove__numbers_bytes(p->precision.model, p->stride);
     memset(words, 0, p->n_words * sizeof *words);
     for (size_t o = 0; o < p->n_outputs; o++) {
         pack_row(p, rng, theta + l->w_offset + o, p->n_outputs, (char *)words + o * row_bytes);
@@ -99,7 +101,7 @@ void drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const floa
 void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta)
 {
     const drove_layer *l = &p->model->layer[0];
-    size_t row_bytes = p->stride * drove__number_size(p->precision.model);
+    size_t row_bytes = drove__numbers_bytes(p->precision.model, p->stride);
     memset(theta, 0, p->model->n_params * sizeof *theta);
     for (size_t o = 0; o < p->n_outputs; o++) {
         unpack_row(p, (const char *)words + o * row_bytes, theta + l->w_offset + o, p->n_outputs);

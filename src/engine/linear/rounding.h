@@ -66,7 +66,7 @@ static inline drovek_bits *drove__rounder_next(drove_rounder *r, drove_number d,
                                                size_t n)
 {
     if (m != DROVE_F32)
-        r->how.ops->refill(r, drovek_blocks(d, m, n), d == DROVE_I8 && m == DROVE_I8);
+        r->how.ops->refill(r, drovek_blocks(d, m, n), drovek_fraction_of(d, m).is_bytes);
     return &r->bits;
 }
 

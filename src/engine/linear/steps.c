@@ -37,7 +37,7 @@ typedef struct call { /* one call of steps */
 static void *weights(const call *c, size_t output)
 {
     const drove_engine_shared *p = c->e->p;
-    return (char *)c->words + output * p->stride * drove__number_size(p->precision.model);
+    return (char *)c->words + drove__numbers_bytes(p->precision.model, output * p->stride);
 }
 
 static float *intercept(const call *c, size_t output)

@@ -6,6 +6,7 @@
 #include "kernel/arm/linear.h"
 #include "kernel/arm/replicas.h"
 
+#define DENSE_WHOLE_BYTES
 #define EACH_BODY "kernel/linear_dense_body.h"
 #include "kernel/linear_each_dense.h"
 
@@ -43,8 +44,8 @@ static const drovek_linear dense = {
     .dot = DENSE_SLOTS(dot),
     .axpy = DENSE_SLOTS(axpy),
     .axpy_dot = DENSE_SLOTS(axpy_dot),
-    .merge = {merge_i8, merge_i16, merge_f32},
-    .decay = {decay_i8, decay_i16, decay_f32},
+    .merge = MERGE_SLOTS,
+    .decay = DECAY_SLOTS,
 };
 
 #endif

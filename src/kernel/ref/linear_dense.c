@@ -15,6 +15,7 @@
 
 INLINE int32_t integer_at(drove_number d, const void *x, size_t i)
 {
+    if (d == DROVE_I4) return drove__nibble_at(x, i);
     return d == DROVE_I8 ? ((const int8_t *)x)[i] : ((const int16_t *)x)[i];
 }
 
@@ -23,8 +24,14 @@ INLINE float float_at(drove_number d, const void *x, size_t i)
     return d == DROVE_F32 ? ((const float *)x)[i] : (float)integer_at(d, x, i);
 }
 
+INLINE uint8_t shared_pair(const void *w, size_t i)
+{
+    return (uint8_t)drove__racy_load_i8((const int8_t *)w + i / 2);
+}
+
 INLINE int32_t shared_integer(drove_number m, const void *w, size_t i)
 {
+    if (m == DROVE_I4) return drove__nibble_of(shared_pair(w, i), i);
     return m == DROVE_I8 ? drove__racy_load_i8((const int8_t *)w + i)
                          : drove__racy_load_i16((const int16_t *)w + i);
 }
@@ -34,16 +41,20 @@ INLINE float shared_float(drove_number m, const void *w, size_t i)
     return m == DROVE_F32 ? drove__racy_load((const float *)w + i) : (float)shared_integer(m, w, i);
 }
 
+/* 4 bits: the neighbour in the byte is written back as it is now. */
 INLINE void store_integer(drove_number m, void *w, size_t i, int32_t value)
 {
-    if (m == DROVE_I8) drove__racy_store_i8((int8_t *)w + i, (int8_t)value);
+    if (m == DROVE_I4) {
+        uint8_t pair = drove__nibble_put(shared_pair(w, i), i, value);
+        drove__racy_store_i8((int8_t *)w + i / 2, (int8_t)pair);
+    } else if (m == DROVE_I8) drove__racy_store_i8((int8_t *)w + i, (int8_t)value);
     else drove__racy_store_i16((int16_t *)w + i, (int16_t)value);
 }
 
 /* clamp(sum); *n_clamped + 1 if that is not sum. */
 INLINE int32_t clamp(drove_number m, int32_t sum, size_t *n_clamped)
 {
-    int32_t most = m == DROVE_I8 ? INT8_MAX : INT16_MAX;
+    int32_t most = drove__number_most(m);
     int32_t clamped = sum > most ? most : sum < -most - 1 ? -most - 1 : sum;
     *n_clamped += sum != clamped;
     return clamped;
@@ -67,6 +78,24 @@ static const uint8_t *next_block(drovek_bits *bits, size_t b, uint8_t *room)
     return room;
 }
 
+/* The block, or the two, that numbers use now. */
+typedef struct draw {
+    uint8_t room[2][DROVEK_BLOCK_BYTES];
+    const uint8_t *block[2];
+} draw;
+
+/* The block of number i and its place there; called in order. */
+INLINE const uint8_t *block_of(drove_number d, drove_number m, draw *from, drovek_bits *bits,
+                               size_t i, size_t *place)
+{
+    const size_t per_draw = drovek_per_draw(d, m),
+                 n_blocks = 1u << drovek_fraction_of(d, m).is_split;
+    for (size_t b = 0; b < n_blocks && i % per_draw == 0; b++)
+        from->block[b] = next_block(bits, i / per_draw * n_blocks + b, from->room[b]);
+    *place = i % per_draw / n_blocks;
+    return from->block[i % n_blocks];
+}
+
 INLINE int32_t word_of(const uint8_t *block, size_t i)
 {
     return block[2 * i] | block[2 * i + 1] << 8;
@@ -76,7 +105,7 @@ INLINE int32_t word_of(const uint8_t *block, size_t i)
 INLINE int32_t random_bits(drove_number d, drove_number m, const uint8_t *block, size_t i,
                            int shift)
 {
-    if (d == DROVE_I8 && m == DROVE_I8) return block[i] >> (8 - shift);
+    if (drovek_fraction_of(d, m).is_bytes) return block[i] >> (8 - shift);
     return word_of(block, i) >> (16 - shift);
 }
 
@@ -140,15 +169,13 @@ INLINE size_t axpy_float_model(drove_number d, void *w, const void *const *x,
 INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
                    const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
 {
-    const size_t per_block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
-    uint8_t room[DROVEK_BLOCK_BYTES];
-    const uint8_t *block = NULL;
     size_t n_clamped = 0;
+    draw from = {.block = {NULL}};
     if (m == DROVE_F32) return axpy_float_model(d, w, x, factor, n_rows, n);
     for (size_t i = 0; i < n; i++) {
-        size_t place = i % per_block;
+        size_t place;
+        const uint8_t *block = block_of(d, m, &from, bits, i, &place);
         int32_t delta;
-        if (place == 0) block = next_block(bits, i / per_block, room);
         if (d == DROVE_F32) {
             delta = floor_within(sum_rows(d, x, factor, n_rows, i, rounding_of(block, place)));
         } else {
@@ -192,7 +219,8 @@ INLINE size_t merge(drove_number m, void *centre, void *w, void *last, size_t n,
         int32_t met = clamp(m, shared_integer(m, centre, i) + gain, &n_clamped);
         store_integer(m, centre, i, met);
         store_integer(m, w, i, met);
-        if (m == DROVE_I8) ((int8_t *)last)[i] = (int8_t)met;
+        if (m == DROVE_I4) drove__nibble_set(last, i, met);
+        else if (m == DROVE_I8) ((int8_t *)last)[i] = (int8_t)met;
         else ((int16_t *)last)[i] = (int16_t)met;
     }
     return n_clamped;
@@ -237,6 +265,16 @@ static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
 #define EACH_BODY "kernel/linear_dense_body.h"
 #include "kernel/linear_each_dense.h"
 
+static size_t merge_i4(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+{
+    return merge(DROVE_I4, centre, w, last, n, share, bits);
+}
+
+static void decay_i4(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay(DROVE_I4, w, n, kappa, bits);
+}
+
 static size_t merge_i8(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
 {
     return merge(DROVE_I8, centre, w, last, n, share, bits);
@@ -261,6 +299,6 @@ const drovek_linear drovek_linear_dense_ref = {
     .dot = DENSE_SLOTS(dot),
     .axpy = DENSE_SLOTS(axpy),
     .axpy_dot = DENSE_SLOTS(axpy_dot),
-    .merge = {merge_i8, merge_i16, merge_f32},
-    .decay = {decay_i8, decay_i16, decay_f32},
+    .merge = MERGE_SLOTS,
+    .decay = DECAY_SLOTS,
 };

@@ -1,4 +1,5 @@
-/* kernel/x86/linear_bytes.h - data and model of 8 bits each.
+/* kernel/x86/linear_bytes.h - a model of 8 bits with data of 8, or of 4 (linear_nibbles.h has their
+ * products).
  *
  * The step's factor is scaled to a / 2^8, so that the quotient is the upper half of 16 bits:
  *
@@ -17,7 +18,19 @@
 /* Numbers of two registers; numbers before a sum is totalled. */
 enum { BYTES_PAIR = 2 * VEC_BYTES, BYTES_CHUNK = 8192 * VEC_BYTES };
 
-INLINE double bytes_dot(const int8_t *x, const int8_t *w, size_t n)
+/* `count` numbers; those of 4 bits times 16. */
+INLINE ivec bytes_load(drove_number d, const uint8_t *x, size_t count)
+{
+    return d == DROVE_I4 ? nibbles_times16(nibbles_load(x, count)) : load_part(x, count);
+}
+
+/* The sum of products with such numbers. */
+INLINE int64_t bytes_total(drove_number d, byte_sum sum)
+{
+    return byte_sum_total(sum) / (d == DROVE_I4 ? 16 : 1);
+}
+
+INLINE double bytes_dot(drove_number d, const void *x, const int8_t *w, size_t n)
 {
     int64_t total = 0;
     size_t  i = 0;
@@ -25,15 +38,20 @@ INLINE double bytes_dot(const int8_t *x, const int8_t *w, size_t n)
         byte_sum sum[2] = {byte_sum_zero(), byte_sum_zero()};
         size_t   end = i + smaller(n - i, BYTES_CHUNK);
         for (; i + BYTES_PAIR <= end; i += BYTES_PAIR) {
-            sum[0] = byte_sum_add(sum[0], load(x + i), racy_load(w + i));
-            sum[1] = byte_sum_add(sum[1], load(x + i + VEC_BYTES), racy_load(w + i + VEC_BYTES));
+            UNROLL
+            for (size_t v = 0; v < 2; v++) {
+                size_t at = i + v * VEC_BYTES;
+                sum[v] = byte_sum_add(sum[v], bytes_load(d, number_at(d, x, at), VEC_BYTES),
+                                      racy_load(w + at));
+            }
         }
         for (; i < end; i += VEC_BYTES) {
             size_t count = smaller(end - i, VEC_BYTES);
-            sum[0] = byte_sum_add(sum[0], load_part(x + i, count), racy_load(w + i));
+            sum[0] =
+                byte_sum_add(sum[0], bytes_load(d, number_at(d, x, i), count), racy_load(w + i));
         }
         i = end;
-        total += byte_sum_total(sum[0]) + byte_sum_total(sum[1]);
+        total += bytes_total(d, sum[0]) + bytes_total(d, sum[1]);
     }
     return (double)total;
 }
@@ -62,16 +80,24 @@ INLINE ivec byte_update(int8_t *w, ivec delta, bool is_minus, size_t count, diff
 }
 
 typedef struct byte_pass {
-    byte_factor factor;
-    bit_source  source;
-    byte_sum    sum;
-    size_t      n_clamped;
+    byte_factor  factor; /* of data of 8 bits */
+    nibble_table table;  /* of data of 4 bits */
+    bit_source   source;
+    byte_sum     sum;
+    size_t       n_clamped;
 } byte_pass;
 
+INLINE ivec byte_pass_delta(const byte_pass *pass, drove_number d, const uint8_t *x, size_t count,
+                            ivec r)
+{
+    if (d == DROVE_I4) return nibble_delta(&pass->table, nibbles_index(nibbles_load(x, count)), r);
+    return byte_delta(load_part(x, count), pass->factor, r);
+}
+
 /* Two registers, of which count[0] >= 1 and count[1] numbers exist. */
-INLINE void byte_pair(byte_pass *pass, int8_t *w, const int8_t *x, const int8_t *next,
-                      size_t count0, size_t count1, drovek_bits_kind kind, bool is_minus,
-                      bool has_dot)
+INLINE void byte_pair(byte_pass *pass, drove_number d, int8_t *w, const uint8_t *x,
+                      const uint8_t *next, size_t count0, size_t count1, drovek_bits_kind kind,
+                      bool is_minus, bool has_dot)
 {
     ivec   r[2], flip = set8(is_minus ? -1 : 0);
     differ clamped[2];
@@ -82,38 +108,48 @@ INLINE void byte_pair(byte_pass *pass, int8_t *w, const int8_t *x, const int8_t 
     for (size_t v = 0; v < 2; v++) {
         size_t at = v * VEC_BYTES;
         if (count[v] == 0) break;
-        ivec delta = byte_delta(load_part(x + at, count[v]), pass->factor, bit_xor(r[v], flip));
+        ivec delta = byte_pass_delta(pass, d, number_at(d, x, at), count[v], bit_xor(r[v], flip));
         ivec now = byte_update(w + at, delta, is_minus, count[v], &clamped[v]);
-        if (has_dot) pass->sum = byte_sum_add(pass->sum, load_part(next + at, count[v]), now);
+        if (has_dot)
+            pass->sum =
+                byte_sum_add(pass->sum, bytes_load(d, number_at(d, next, at), count[v]), now);
     }
     if (__builtin_expect(differ_anywhere(clamped[0], clamped[1]), 0))
         pass->n_clamped += differ_count(clamped[0], 1) + differ_count(clamped[1], 1);
 }
 
-/* kind, is_minus and has_dot (next and ahead are used) are constants in every caller. */
-INLINE double bytes_pass(int8_t *w, const int8_t *x, int a, const int8_t *next, const int8_t *ahead,
-                         size_t n, drovek_bits *bits, size_t *n_clamped, drovek_bits_kind kind,
-                         bool is_minus, bool has_dot)
+/* d, kind, is_minus (never of data of 4 bits) and has_dot (next and ahead are used) are constants
+ * in every caller. */
+INLINE double bytes_pass(drove_number d, int8_t *w, const void *x, int a, const void *next,
+                         const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
+                         drovek_bits_kind kind, bool is_minus, bool has_dot)
 {
-    int       size = is_minus ? -a : a;
-    byte_pass pass = {.factor = {set16(size), set16(size << 8)},
-                      .source = bits_begin(kind, bits),
-                      .sum = byte_sum_zero()};
-    int64_t   total = 0;
-    size_t    i = 0;
+    byte_pass pass = {.source = bits_begin(kind, bits), .sum = byte_sum_zero()};
+    if (d == DROVE_I4) {
+        pass.table = nibble_table_of(a, 1);
+    } else {
+        int size = is_minus ? -a : a;
+        pass.factor = (byte_factor){set16(size), set16(size << 8)};
+    }
+    if (!has_dot) next = x;
+    int64_t total = 0;
+    size_t  i = 0;
     while (n - i >= BYTES_PAIR) {
         size_t end = i + smaller(n - i, BYTES_CHUNK);
         for (; i + BYTES_PAIR <= end; i += BYTES_PAIR) {
-            byte_pair(&pass, w + i, x + i, next + i, VEC_BYTES, VEC_BYTES, kind, is_minus, has_dot);
-            if (has_dot) fetch(next, ahead, i, BYTES_PAIR);
+            byte_pair(&pass, d, w + i, number_at(d, x, i), number_at(d, next, i), VEC_BYTES,
+                      VEC_BYTES, kind, is_minus, has_dot);
+            if (has_dot)
+                fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, BYTES_PAIR));
         }
-        if (has_dot) total += byte_sum_total(pass.sum);
+        if (has_dot) total += bytes_total(d, pass.sum);
         pass.sum = byte_sum_zero();
     }
     if (i < n) {
         size_t count = smaller(n - i, VEC_BYTES);
-        byte_pair(&pass, w + i, x + i, next + i, count, n - i - count, kind, is_minus, has_dot);
-        if (has_dot) total += byte_sum_total(pass.sum);
+        byte_pair(&pass, d, w + i, number_at(d, x, i), number_at(d, next, i), count, n - i - count,
+                  kind, is_minus, has_dot);
+        if (has_dot) total += bytes_total(d, pass.sum);
     }
     bits_end(kind, &pass.source, bits);
     *n_clamped += pass.n_clamped;

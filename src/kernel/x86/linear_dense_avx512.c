@@ -9,6 +9,6 @@ const drovek_linear drovek_linear_dense_avx512 = {
     .dot = DENSE_SLOTS(dot),
     .axpy = DENSE_SLOTS(axpy),
     .axpy_dot = DENSE_SLOTS(axpy_dot),
-    .merge = {merge_i8, merge_i16, merge_f32},
-    .decay = {decay_i8, decay_i16, decay_f32},
+    .merge = MERGE_SLOTS,
+    .decay = DECAY_SLOTS,
 };

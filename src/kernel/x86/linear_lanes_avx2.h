@@ -63,6 +63,20 @@ INLINE void racy_store_half(void *p, half_vec v)
     __asm__ volatile("vmovdqu %1, %0" : "=m"(*(half_bytes *)p) : "x"(v));
 }
 
+INLINE ivec racy_load_bytes_as_16(const void *p)
+{
+    ivec v;
+    __asm__ volatile("vpmovzxbw %1, %0" : "=x"(v) : "m"(*(const half_bytes *)p));
+    return v;
+}
+
+INLINE uint64_t racy_load_pairs(const void *p)
+{
+    uint32_t pairs;
+    __asm__ volatile("movl %1, %0" : "=r"(pairs) : "m"(*(const uint8_t(*)[4])p));
+    return pairs;
+}
+
 INLINE ivec racy_load_8_as_32(const void *p)
 {
     ivec v;
@@ -107,6 +121,10 @@ INLINE ivec mul16(ivec a, ivec b) { return _mm256_mullo_epi16(a, b); }
 INLINE ivec mul32(ivec a, ivec b) { return _mm256_mullo_epi32(a, b); }
 INLINE ivec pairs8(ivec u, ivec s) { return _mm256_maddubs_epi16(u, s); }
 INLINE ivec pairs16(ivec a, ivec b) { return _mm256_madd_epi16(a, b); }
+INLINE ivec left16_by4(ivec a) { return _mm256_slli_epi16(a, 4); }
+INLINE ivec left16_by12(ivec a) { return _mm256_slli_epi16(a, 12); }
+INLINE ivec unsigned_right16_by4(ivec a) { return _mm256_srli_epi16(a, 4); }
+INLINE ivec unsigned_right16_by12(ivec a) { return _mm256_srli_epi16(a, 12); }
 INLINE ivec left16_by8(ivec a) { return _mm256_slli_epi16(a, 8); }
 INLINE ivec right16_by8(ivec a) { return _mm256_srai_epi16(a, 8); }
 INLINE ivec unsigned_right16_by8(ivec a) { return _mm256_srli_epi16(a, 8); }
@@ -118,6 +136,37 @@ INLINE ivec unsigned_right32(ivec a, int by) { return _mm256_srl_epi32(a, _mm_cv
 INLINE ivec left64(ivec a, int by) { return _mm256_slli_epi64(a, by); }
 INLINE ivec unsigned_right64(ivec a, int by) { return _mm256_srli_epi64(a, by); }
 /* clang-format on */
+
+INLINE ivec and_or(ivec a, ivec b, ivec c)
+{
+    return _mm256_or_si256(_mm256_and_si256(a, b), c);
+}
+
+INLINE ivec or_and(ivec a, ivec b, ivec c)
+{
+    return _mm256_and_si256(_mm256_or_si256(a, b), c);
+}
+
+INLINE ivec choose(ivec mask, ivec a, ivec b)
+{
+    return _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b));
+}
+
+INLINE ivec load_table(const uint8_t table[16])
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)table));
+}
+
+INLINE ivec look_up(ivec table, ivec index)
+{
+    return _mm256_shuffle_epi8(table, index);
+}
+
+INLINE ivec add_if_above8(ivec base, ivec step, ivec r, ivec limit)
+{
+    ivec is_not_above = _mm256_cmpeq_epi8(_mm256_min_epu8(r, limit), r);
+    return _mm256_add_epi8(base, _mm256_andnot_si256(is_not_above, step));
+}
 
 INLINE ivec odd_bytes(ivec even, ivec odd)
 {
@@ -178,6 +227,31 @@ INLINE __m128i narrow_32_to_8(ivec v)
     return _mm_packs_epi16(words, words);
 }
 
+INLINE ivec load_bytes_as_16(const void *p)
+{
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128(p));
+}
+
+INLINE ivec nibbles_as_32(uint64_t pairs)
+{
+    const ivec left = _mm256_set_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    return _mm256_srai_epi32(_mm256_sllv_epi32(_mm256_set1_epi32((int)pairs), left), 28);
+}
+
+INLINE uint64_t nibbles_of_32(ivec v)
+{
+    const ivec left = _mm256_set_epi32(28, 24, 20, 16, 12, 8, 4, 0);
+    ivec       bits = _mm256_sllv_epi32(_mm256_and_si256(v, _mm256_set1_epi32(15)), left);
+    __m128i    four = _mm_or_si128(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+    __m128i    two = _mm_or_si128(four, _mm_srli_si128(four, 8));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_or_si128(two, _mm_srli_si128(two, 4)));
+}
+
+INLINE half_vec narrow_16_to_bytes(ivec v)
+{
+    return _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+}
+
 INLINE ivec first_lanes(ivec v, size_t count)
 {
     ivec lane = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
@@ -204,6 +278,18 @@ INLINE size_t differ_count(differ d, size_t number_bytes)
     uint32_t bits = ~(uint32_t)_mm256_movemask_epi8(d);
     if (number_bytes == 2) bits = (bits | bits >> 1) & 0x55555555u;
     return (size_t)__builtin_popcount(bits);
+}
+
+INLINE size_t count_differing8(ivec a, ivec b)
+{
+    uint32_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
+    return (size_t)__builtin_popcount(~equal);
+}
+
+INLINE size_t count_differing16(ivec a, ivec b)
+{
+    uint32_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi16(a, b));
+    return (size_t)__builtin_popcount(~equal) / 2;
 }
 
 INLINE size_t differ_count32(ivec a, ivec b, size_t count)

@@ -74,6 +74,22 @@ INLINE void racy_store_half(void *p, half_vec v)
     __asm__ volatile("vmovdqu %1, %0" : "=m"(*(half_bytes *)p) : "x"(v));
 }
 
+/* VEC_BYTES / 2 bytes as 16 bits, without a sign */
+INLINE ivec racy_load_bytes_as_16(const void *p)
+{
+    ivec v;
+    __asm__ volatile("vpmovzxbw %1, %0" : "=v"(v) : "m"(*(const half_bytes *)p));
+    return v;
+}
+
+/* LANES / 2 bytes */
+INLINE uint64_t racy_load_pairs(const void *p)
+{
+    uint64_t pairs;
+    __asm__ volatile("movq %1, %0" : "=r"(pairs) : "m"(*(const uint8_t(*)[8])p));
+    return pairs;
+}
+
 /* LANES integers of 8 or 16 bits as 32 bits */
 INLINE ivec racy_load_8_as_32(const void *p)
 {
@@ -121,6 +137,10 @@ INLINE ivec mul32(ivec a, ivec b) { return _mm512_mullo_epi32(a, b); }
 /* sums of two products: unsigned bytes and bytes to saturated 16 bits; 16 bits to 32 bits */
 INLINE ivec pairs8(ivec u, ivec s) { return _mm512_maddubs_epi16(u, s); }
 INLINE ivec pairs16(ivec a, ivec b) { return _mm512_madd_epi16(a, b); }
+INLINE ivec left16_by4(ivec a) { return _mm512_slli_epi16(a, 4); }
+INLINE ivec left16_by12(ivec a) { return _mm512_slli_epi16(a, 12); }
+INLINE ivec unsigned_right16_by4(ivec a) { return _mm512_srli_epi16(a, 4); }
+INLINE ivec unsigned_right16_by12(ivec a) { return _mm512_srli_epi16(a, 12); }
 INLINE ivec left16_by8(ivec a) { return _mm512_slli_epi16(a, 8); }
 INLINE ivec right16_by8(ivec a) { return _mm512_srai_epi16(a, 8); }
 INLINE ivec unsigned_right16_by8(ivec a) { return _mm512_srli_epi16(a, 8); }
@@ -132,6 +152,39 @@ INLINE ivec unsigned_right32(ivec a, int by) { return _mm512_srl_epi32(a, _mm_cv
 INLINE ivec left64(ivec a, unsigned by) { return _mm512_slli_epi64(a, by); }
 INLINE ivec unsigned_right64(ivec a, unsigned by) { return _mm512_srli_epi64(a, by); }
 /* clang-format on */
+
+/* (a & b) | c, (a | b) & c, and the bits of a where mask has them, else those of b */
+INLINE ivec and_or(ivec a, ivec b, ivec c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0xea);
+}
+
+INLINE ivec or_and(ivec a, ivec b, ivec c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0xa8);
+}
+
+INLINE ivec choose(ivec mask, ivec a, ivec b)
+{
+    return _mm512_ternarylogic_epi32(mask, a, b, 0xca);
+}
+
+/* A table of 16 bytes; its entries at index, bytes of 0 to 15. */
+INLINE ivec load_table(const uint8_t table[16])
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)table));
+}
+
+INLINE ivec look_up(ivec table, ivec index)
+{
+    return _mm512_shuffle_epi8(table, index);
+}
+
+/* base + step in the bytes where r is above limit, without signs */
+INLINE ivec add_if_above8(ivec base, ivec step, ivec r, ivec limit)
+{
+    return _mm512_mask_add_epi8(base, _mm512_cmpgt_epu8_mask(r, limit), base, step);
+}
 
 /* The odd bytes of `odd`, the even ones of `even`; likewise words. */
 INLINE ivec odd_bytes(ivec even, ivec odd)
@@ -197,6 +250,34 @@ INLINE __m128i narrow_32_to_8(ivec v)
     return _mm512_cvtepi32_epi8(v);
 }
 
+INLINE ivec load_bytes_as_16(const void *p)
+{
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256(p));
+}
+
+/* LANES numbers of 4 bits, and back. */
+INLINE ivec nibbles_as_32(uint64_t pairs)
+{
+    const ivec left = _mm512_set_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+    ivec       all =
+        _mm512_inserti64x4(_mm512_set1_epi32((int)pairs), _mm256_set1_epi32((int)(pairs >> 32)), 1);
+    return _mm512_srai_epi32(_mm512_sllv_epi32(all, left), 28);
+}
+
+INLINE uint64_t nibbles_of_32(ivec v)
+{
+    const ivec left = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
+    ivec       bits = _mm512_sllv_epi32(_mm512_and_si512(v, _mm512_set1_epi32(15)), left);
+    uint32_t   low = (uint32_t)_mm512_mask_reduce_or_epi32(0x00ff, bits);
+    return low | (uint64_t)(uint32_t)_mm512_mask_reduce_or_epi32(0xff00, bits) << 32;
+}
+
+/* The low halves of 16-bit numbers below 256. */
+INLINE half_vec narrow_16_to_bytes(ivec v)
+{
+    return _mm512_cvtepi16_epi8(v);
+}
+
 /* v with 0 in the lanes from `count` on */
 INLINE ivec first_lanes(ivec v, size_t count)
 {
@@ -224,6 +305,17 @@ INLINE size_t differ_count(differ d, size_t number_bytes)
     return (size_t)__builtin_popcountll(bits);
 }
 
+/* Number of bytes, or of words, in which a and b differ. */
+INLINE size_t count_differing8(ivec a, ivec b)
+{
+    return (size_t)__builtin_popcountll(_mm512_cmpneq_epi8_mask(a, b));
+}
+
+INLINE size_t count_differing16(ivec a, ivec b)
+{
+    return (size_t)__builtin_popcount(_mm512_cmpneq_epi16_mask(a, b));
+}
+
 /* The same among the first `count` 32-bit numbers. */
 INLINE size_t differ_count32(ivec a, ivec b, size_t count)
 {
@@ -236,11 +328,14 @@ INLINE size_t differ_count32(ivec a, ivec b, size_t count)
 /* Sums of byte products: at most 2^14 additions between two totals. */
 typedef struct byte_sum {
     ivec product, x;
+    ivec one; /* bytes of 1, which the compiler cannot see: it would make them anew each time */
 } byte_sum;
 
 INLINE byte_sum byte_sum_zero(void)
 {
-    return (byte_sum){zero(), zero()};
+    ivec one = set8(1);
+    __asm__("" : "+v"(one));
+    return (byte_sum){zero(), zero(), one};
 }
 
 /* x never holds -128.  With VNNI: (w + 128) x as unsigned times signed, and x alone, in 32 bits; an
@@ -250,7 +345,7 @@ INLINE byte_sum byte_sum_add(byte_sum sum, ivec x, ivec w)
 {
 #ifdef __AVX512VNNI__
     sum.product = _mm512_dpbusd_epi32(sum.product, bit_xor(w, set8(-128)), x);
-    sum.x = _mm512_dpbusd_epi32(sum.x, set8(1), x);
+    sum.x = _mm512_dpbusd_epi32(sum.x, sum.one, x);
 #else
     ivec signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), zero(), x);
     sum.product = add32(sum.product, pairs16(pairs8(_mm512_abs_epi8(w), signed_x), set16(1)));

@@ -125,6 +125,20 @@ INLINE const uint8_t *next_block(drovek_bits_kind kind, bit_source *source, cons
     return room;
 }
 
+/* Two blocks that are used together: even[] and odd[] are one block each. */
+INLINE void next_split_bits(drovek_bits_kind kind, bit_source *source, ivec even[BLOCK_VECS],
+                            ivec odd[BLOCK_VECS])
+{
+    ivec r[2][2];
+    next_bits(kind, source, 1, r[0]);
+    if (BLOCK_VECS == 2) next_bits(kind, source, 1, r[1]);
+    UNROLL
+    for (int v = 0; v < BLOCK_VECS; v++) {
+        even[v] = r[0][v];
+        odd[v] = BLOCK_VECS == 2 ? r[1][v] : r[0][1];
+    }
+}
+
 /* ---- hints ---- */
 
 /* Distance at which a line of the next example is prefetched to the first-level cache: it covers
@@ -143,16 +157,16 @@ INLINE void fetch(const void *next, const void *ahead, size_t at, size_t bytes)
     }
 }
 
-/* ---- places ---- */
+/* ---- places; of pairs of 4 bits: of even numbers ---- */
 
 INLINE const uint8_t *number_at(drove_number d, const void *x, size_t i)
 {
-    return (const uint8_t *)x + i * drove__number_size(d);
+    return (const uint8_t *)x + drove__numbers_bytes(d, i);
 }
 
 INLINE uint8_t *model_at(drove_number m, void *w, size_t i)
 {
-    return (uint8_t *)w + i * drove__number_size(m);
+    return (uint8_t *)w + drove__numbers_bytes(m, i);
 }
 
 INLINE size_t smaller(size_t a, size_t b)

@@ -1,5 +1,6 @@
 /* kernel/x86/linear_wide.h - LANES numbers at a time in 32-bit lanes: every pair of formats of
- * which one is float, and integers with factors too large for linear_bytes.h and linear_words.h.
+ * which one is float or one has 4 and one 16 bits, and integers with factors too large for
+ * linear_bytes.h, linear_nibbles.h and linear_words.h.
  *
  * It accepts all factors and data: integers by the bounds of kernel/linear.h, floats because the
  * change is limited to +-2^16, beyond which every sum leaves the 16-bit range.
@@ -13,8 +14,13 @@ INLINE ivec wide_load(drove_number d, const uint8_t *p, size_t count)
 {
     uint8_t room[2 * LANES] = {0};
     if (count < LANES) {
-        memcpy(room, p, count * drove__number_size(d));
+        memcpy(room, p, drove__numbers_bytes(d, count));
         p = room;
+    }
+    if (d == DROVE_I4) {
+        uint64_t pairs = 0;
+        memcpy(&pairs, p, LANES / 2);
+        return nibbles_as_32(pairs);
     }
     return d == DROVE_I8 ? load_8_as_32(p) : load_16_as_32(p);
 }
@@ -28,12 +34,28 @@ INLINE fvec wide_load_float(drove_number d, const uint8_t *p, size_t count)
 INLINE ivec wide_racy_load(drove_number m, const uint8_t *p)
 {
     if (m == DROVE_F32) return racy_load(p);
+    if (m == DROVE_I4) return nibbles_as_32(racy_load_pairs(p));
     return m == DROVE_I8 ? racy_load_8_as_32(p) : racy_load_16_as_32(p);
+}
+
+/* Pairs of the first `count` numbers; of an odd count the last pair's second half is that of
+ * `last`. */
+INLINE void wide_pairs(ivec v, size_t count, uint8_t last, uint8_t *room)
+{
+    uint64_t pairs = nibbles_of_32(v);
+    memcpy(room, &pairs, LANES / 2);
+    if (count % 2 == 1)
+        room[count / 2] = drove__nibble_put(last, 0, drove__nibble_at(room, count - 1));
 }
 
 INLINE void wide_racy_store(drove_number m, uint8_t *p, ivec v, size_t count)
 {
     uint8_t room[VEC_BYTES / 2];
+    if (m == DROVE_I4) {
+        wide_pairs(v, count, (uint8_t)racy_load_pairs(p + count / 2), room);
+        racy_store_bytes(p, room, drove__numbers_bytes(m, count));
+        return;
+    }
     if (m == DROVE_F32) {
         racy_store_part(p, v, 4 * count);
     } else if (m == DROVE_I16) {
@@ -51,7 +73,7 @@ INLINE void wide_racy_store(drove_number m, uint8_t *p, ivec v, size_t count)
 /* clamp(sum) of a w of format m. */
 INLINE ivec wide_clamp(drove_number m, ivec sum)
 {
-    int most = m == DROVE_I8 ? INT8_MAX : INT16_MAX;
+    int most = drove__number_most(m);
     return min32(max32(sum, set32(-most - 1)), set32(most));
 }
 
@@ -100,22 +122,41 @@ INLINE ivec wide_delta(drove_number d, drove_number m, const void *const *x, siz
     if (d == DROVE_F32)
         return wide_floor(wide_float_rows(d, x, at, factor, n_rows, count, wide_rounding(r)));
     int  shift = factor->shift;
-    bool is_byte = d == DROVE_I8 && m == DROVE_I8;
-    ivec random = is_byte ? unsigned_right32(load_unsigned_8_as_32(r), 8 - shift)
-                          : unsigned_right32(load_unsigned_16_as_32(r), 16 - shift);
+    ivec random = drovek_fraction_of(d, m).is_bytes
+                      ? unsigned_right32(load_unsigned_8_as_32(r), 8 - shift)
+                      : unsigned_right32(load_unsigned_16_as_32(r), 16 - shift);
     ivec sum = wide_integer_rows(d, x, at, factor, n_rows, count);
     return right32(add32(sum, random), shift);
 }
 
+/* The random bits of the next drovek_per_draw numbers, in the order of the numbers. */
+INLINE const uint8_t *wide_draw(drove_number d, drove_number m, bit_source *source,
+                                const drovek_bits *bits, uint8_t room[2 * DROVEK_BLOCK_BYTES])
+{
+    const drovek_fraction f = drovek_fraction_of(d, m);
+    const size_t          size = f.is_bytes ? 1 : 2;
+    uint8_t               block[2][DROVEK_BLOCK_BYTES];
+    if (!f.is_split) return next_block(bits->kind, source, bits, room);
+    for (size_t b = 0; b < 2; b++) {
+        uint8_t drawn[DROVEK_BLOCK_BYTES];
+        memcpy(block[b], next_block(bits->kind, source, bits, drawn), DROVEK_BLOCK_BYTES);
+    }
+    for (size_t at = 0; at < DROVEK_BLOCK_BYTES; at += size) {
+        memcpy(room + 2 * at, block[0] + at, size);
+        memcpy(room + 2 * at + size, block[1] + at, size);
+    }
+    return room;
+}
+
 /* ---- integer models ---- */
 
-/* One block of random bits, of which n numbers exist.  Returns the sum of the products with next
+/* The numbers of one wide_draw, of which n exist.  Returns the sum of the products with next
  * (has_dot: D float) in lanes. */
 INLINE fvec wide_block(drove_number d, drove_number m, void *w, const void *const *x,
                        const drovek_factor *factor, size_t n_rows, const void *next, size_t at,
                        size_t n, const uint8_t *r, size_t *n_clamped, fvec dot, bool has_dot)
 {
-    const size_t bits_bytes = d == DROVE_I8 && m == DROVE_I8 ? 1 : 2;
+    const size_t bits_bytes = drovek_fraction_of(d, m).is_bytes ? 1 : 2;
     for (size_t i = 0; i < n; i += LANES) {
         size_t   count = smaller(n - i, LANES);
         uint8_t *place = model_at(m, w, at + i);
@@ -137,25 +178,44 @@ INLINE double wide_pass(drove_number d, drove_number m, void *w, const void *con
                         const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
                         bool has_dot)
 {
-    const size_t         block = d == DROVE_I8 && m == DROVE_I8 ? 64 : 32;
-    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
+    const size_t         block = drovek_per_draw(d, m);
+    _Alignas(64) uint8_t room[2 * DROVEK_BLOCK_BYTES];
     bit_source           source = bits_begin(bits->kind, bits);
     fvec                 dot[2] = {fset(0.0f), fset(0.0f)};
     size_t               i = 0, clamped = 0;
     for (; i + block <= n; i += block) {
-        const uint8_t *r = next_block(bits->kind, &source, bits, room);
+        const uint8_t *r = wide_draw(d, m, &source, bits, room);
         dot[0] =
             wide_block(d, m, w, x, factor, n_rows, next, i, block, r, &clamped, dot[0], has_dot);
-        if (has_dot) fetch(next, ahead, i * drove__number_size(d), block * drove__number_size(d));
+        if (has_dot) fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, block));
     }
     if (i < n) {
-        const uint8_t *r = next_block(bits->kind, &source, bits, room);
+        const uint8_t *r = wide_draw(d, m, &source, bits, room);
         dot[1] =
             wide_block(d, m, w, x, factor, n_rows, next, i, n - i, r, &clamped, dot[1], has_dot);
     }
     bits_end(bits->kind, &source, bits);
     *n_clamped += clamped;
     return fsum(fadd(dot[0], dot[1]));
+}
+
+/* Dot of integers, one of 4 bits and one of at most 16: products below 2^18. */
+INLINE double wide_integer_dot(drove_number d, drove_number m, const void *x, const void *w,
+                               size_t n)
+{
+    const size_t chunk = 8192 * LANES;
+    int64_t      total = 0;
+    for (size_t begin = 0; begin < n; begin += chunk) {
+        size_t end = begin + smaller(n - begin, chunk);
+        ivec   sum = zero();
+        for (size_t i = begin; i < end; i += LANES) {
+            ivec numbers = wide_load(d, number_at(d, x, i), smaller(end - i, LANES));
+            ivec weights = wide_racy_load(m, number_at(m, w, i));
+            sum = add32(sum, mul32(numbers, weights));
+        }
+        total += sum_of_32(sum);
+    }
+    return (double)total;
 }
 
 /* ---- float models, and dot with a float on either side ---- */
@@ -217,7 +277,7 @@ INLINE double float_pass(drove_number d, float *w, const void *const *x,
             sum[v] =
                 float_step(d, w, x, factor, n_rows, next, i + v * LANES, LANES, sum[v], has_dot);
         if (has_dot)
-            fetch(next, ahead, i * drove__number_size(d), FLOAT_BLOCK * drove__number_size(d));
+            fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, FLOAT_BLOCK));
     }
     for (; i < n; i += LANES) {
         size_t count = smaller(n - i, LANES);
@@ -231,7 +291,9 @@ INLINE double float_pass(drove_number d, float *w, const void *const *x,
 INLINE void wide_store(drove_number m, uint8_t *p, ivec v, size_t count)
 {
     uint8_t room[4 * LANES];
-    if (m == DROVE_F32) {
+    if (m == DROVE_I4) {
+        wide_pairs(v, count, count % 2 == 1 ? p[count / 2] : 0, room);
+    } else if (m == DROVE_F32) {
         store(room, v);
     } else if (m == DROVE_I16) {
         half_vec words = narrow_32_to_16(v);
@@ -240,7 +302,7 @@ INLINE void wide_store(drove_number m, uint8_t *p, ivec v, size_t count)
         __m128i bytes = narrow_32_to_8(v);
         memcpy(room, &bytes, LANES);
     }
-    memcpy(p, room, count * drove__number_size(m));
+    memcpy(p, room, drove__numbers_bytes(m, count));
 }
 
 INLINE size_t merge_step(drove_number m, void *centre, void *w, void *last, size_t at, size_t count,

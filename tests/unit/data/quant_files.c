@@ -32,7 +32,7 @@ const char *const quant_sources[] = {
     NULL,
 };
 
-const char *const quant_dense[] = {"D8", "D16", "D32f", "D8[i8]", NULL};
+const char *const quant_dense[] = {"D4", "D8", "D16", "D32f", "D8[i8]", NULL};
 const char *const quant_sparse[] = {"D8i8",   "D8i16",   "D8i32",   "D16i8",   "D16i16", "D16i32",
                                     "D32fi8", "D32fi16", "D32fi32", "D16[i8]", NULL};
 

@@ -15,7 +15,8 @@
  * comes back is rounded by. */
 #define ROUND_TRIP_QUANTA (0.5 + 32767 * (double)FLT_EPSILON)
 
-static const drove_number numbers[] = {DROVE_I8, DROVE_I16, DROVE_F32};
+static const drove_number numbers[] = {DROVE_I8, DROVE_I16, DROVE_F32, DROVE_I4}; /* 4: dense */
+enum { SPARSE_NUMBERS = 3, DENSE_NUMBERS = 4 };
 static const unsigned index_sizes[] = {8, 16, 32};
 
 /* ---- views made by hand ---- */
@@ -125,13 +126,17 @@ static void expect_no_quant(const drove_data *d, drove_number number, unsigned i
 
 static int32_t number_at(const drove_quant *q, const void *value, uint64_t at)
 {
+    if (q->number == DROVE_I4) {
+        int bits = ((const uint8_t *)value)[at / 2] >> (4 * (at % 2)) & 15;
+        return bits < 8 ? bits : bits - 16;
+    }
     return q->number == DROVE_I8 ? ((const int8_t *)value)[at] : ((const int16_t *)value)[at];
 }
 
 /* What value/scale has to be as a number; *clamped counts. */
 static int32_t expected_number(float x, float scale, drove_number number, uint64_t *clamped)
 {
-    long double most = number == DROVE_I8 ? 127 : 32767;
+    long double most = number == DROVE_I4 ? 7 : number == DROVE_I8 ? 127 : 32767;
     long double nearest = rintl((long double)x / (long double)scale); /* ties to even */
     *clamped += nearest > most || nearest < -most;
     return (int32_t)(nearest > most ? most : nearest < -most ? -most : nearest);
@@ -149,14 +154,15 @@ static float largest_of(const drove_data *d)
 
 static void check_dense(const drove_data *d, const drove_quant *q, const uint32_t *order)
 {
-    const size_t n = d->storage->n_features, size = drove__number_size(q->number);
+    const size_t n = d->storage->n_features, bits = drove__number_bits(q->number);
+    const size_t used = (n * bits + 7) / 8;
     uint64_t n_clamped = 0;
     float *x = calloc(n, sizeof *x);
     assert_int_equal(q->n_rows, d->n_rows);
     assert_int_equal(q->n_features, n);
     assert_int_equal(q->index_bits, 0);
     assert_int_equal(q->row_bytes % 64, 0);
-    assert_true(q->row_bytes >= n * size && q->row_bytes < n * size + 64);
+    assert_true(q->row_bytes >= used && q->row_bytes < used + 64);
     for (size_t i = 0; i < q->n_rows; i++) {
         const char *row = (const char *)q->value + i * q->row_bytes;
         assert_int_equal((uintptr_t)row % 64, 0);
@@ -171,7 +177,8 @@ static void check_dense(const drove_data *d, const drove_quant *q, const uint32_
             assert_int_equal(number, expected_number(value, q->scale, q->number, &n_clamped));
             assert_true(x[f] == (float)number * q->scale);
         }
-        for (size_t at = n * size; at < q->row_bytes; at++) assert_int_equal(row[at], 0);
+        for (size_t at = used; at < q->row_bytes; at++) assert_int_equal(row[at], 0);
+        if (q->number == DROVE_I4 && n % 2 == 1) assert_int_equal(number_at(q, row, n), 0);
     }
     assert_int_equal(q->n_clamped, n_clamped);
     free(x);
@@ -259,15 +266,16 @@ static void test_dense(void **state)
 {
     (void)state;
     static const size_t sizes[] = {1, 15, 16, 17, 63, 64, 65, 1023, 1024, 1025, 2500};
-    for (size_t k = 0; k < 2 * DROVE_COUNT(sizes) * 3; k++) {
-        drove_number number = numbers[k % 3];
-        drove_x_kind kind = k / 3 % 2 == 0 ? DROVE_X_U8 : DROVE_X_F32;
-        drove_data *d = random_dense(kind, 11, sizes[k / 6]);
-        if (k / 6 % 2 == 1) scale_view(d);
-        if (k / 6 % 3 == 1) pick_rows(d);
-        uint32_t *order = k / 6 % 4 == 3 ? reversed(d->n_rows) : NULL;
+    for (size_t k = 0; k < 2 * DROVE_COUNT(sizes) * DENSE_NUMBERS; k++) {
+        drove_number number = numbers[k % DENSE_NUMBERS];
+        drove_x_kind kind = k / DENSE_NUMBERS % 2 == 0 ? DROVE_X_U8 : DROVE_X_F32;
+        const size_t which = k / (2 * DENSE_NUMBERS);
+        drove_data *d = random_dense(kind, 11, sizes[which]);
+        if (which % 2 == 1) scale_view(d);
+        if (which % 3 == 1) pick_rows(d);
+        uint32_t *order = which % 4 == 3 ? reversed(d->n_rows) : NULL;
         drove_quant *q = create(d, number, 0, 0, order);
-        int32_t most = number == DROVE_I8 ? 127 : 32767;
+        int32_t most = number == DROVE_I4 ? 7 : number == DROVE_I8 ? 127 : 32767;
         assert_true(q->scale == (number == DROVE_F32 ? 1.0f : largest_of(d) / (float)most));
         assert_int_equal(q->n_clamped, 0);
         check_dense(d, q, order);
@@ -281,12 +289,12 @@ static void test_dense(void **state)
 static void test_sparse(void **state)
 {
     (void)state;
-    for (unsigned k = 0; k < 3 * 3 * 8; k++) {
+    for (unsigned k = 0; k < SPARSE_NUMBERS * 3 * 8; k++) {
         drove_data *d = random_sparse(30, 1500, k / 9 % 2 == 0 ? 2 : 500, k / 18 % 2 == 0);
         if (k / 36 == 1) scale_view(d);
         if (k / 9 % 3 == 1) pick_rows(d);
         uint32_t *order = k / 9 % 4 >= 2 ? reversed(d->n_rows) : NULL;
-        drove_quant *q = create(d, numbers[k % 3], index_sizes[k / 3 % 3], 0, order);
+        drove_quant *q = create(d, numbers[k % SPARSE_NUMBERS], index_sizes[k / 3 % 3], 0, order);
         check_sparse(d, q, order);
         check_rows(d, q, order);
         drove__quant_release(q);
@@ -307,7 +315,8 @@ static void test_gaps(void **state)
             const uint32_t places[] = {0, gaps[g], gaps[g] + 1, 2 * gaps[g] + 1};
             for (size_t first = 0; first < 2; first++) {
                 drove_data *d = one_row(places + first, DROVE_COUNT(places) - first, true);
-                drove_quant *q = create(d, numbers[k % 3], index_sizes[k / 3], 0, NULL);
+                drove_quant *q =
+                    create(d, numbers[k % SPARSE_NUMBERS], index_sizes[k / 3], 0, NULL);
                 uint64_t most = k / 3 == 0 ? 255 : 65535;
                 uint64_t bridges = k / 3 == 2 ? 0 : 2 * ((gaps[g] - 1) / most);
                 assert_int_equal(q->n_bridges, bridges);
@@ -447,6 +456,7 @@ static void test_options(void **state)
     expect_no_quant(dense, DROVE_F32, 0, 2, DROVE_E_ARG, "expected 1");
     expect_no_quant(sparse, DROVE_I8, 0, 0, DROVE_E_ARG, "8, 16 or 32");
     expect_no_quant(sparse, DROVE_I8, 24, 0, DROVE_E_ARG, "24");
+    expect_no_quant(sparse, DROVE_I4, 8, 0, DROVE_E_ARG, "expected numbers of 8, 16 or 32 bits");
     drove_data_destroy(dense);
     drove_data_destroy(sparse);
 }

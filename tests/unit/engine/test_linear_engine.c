@@ -410,8 +410,11 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high, uint64_t *n_clamped)
 static uint64_t train_integers(const rig *r, integers *f)
 {
     const drove_engine_shared *p = r->shared;
-    bool bytes = p->precision.data == DROVE_I8 && p->precision.model == DROVE_I8;
-    int64_t top = p->precision.model == DROVE_I8 ? 127 : 32767;
+    const char *text = p->precision.text;
+    bool bytes = strcmp(text, "D8M8") == 0 || strcmp(text, "D8i8M8") == 0 ||
+                 strcmp(text, "D4M8") == 0 || strcmp(text, "D4M4") == 0;
+    bool middle = strcmp(text, "D8M4") == 0;
+    int64_t top = strstr(text, "M4") != NULL ? 7 : strstr(text, "M8") != NULL ? 127 : 32767;
     double sx = (double)p->quant->scale, sw = (double)p->model_scale;
     uint64_t n_clamped = 0;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -425,8 +428,8 @@ static uint64_t train_integers(const rig *r, integers *f)
         if (dz == 0.0) continue;
         f->b = (double)(float)((double)(float)f->b - (double)(float)r->set.eta * dz);
         double alpha = -(double)(float)r->set.eta * sx / sw * dz;
-        double room = bytes ? 255 : 32766;
-        int shift = bytes ? 8 : 15;
+        double room = bytes ? 255 : middle ? 223 : 32766;
+        int shift = bytes ? 8 : middle ? 12 : 15;
         while (shift > 0 && fabs(alpha) * pow(2, shift) > room) shift--;
         double scaled = alpha * pow(2, shift);
         if (fabs(scaled) > room) scaled = scaled < 0 ? -room : room;
@@ -440,20 +443,32 @@ static uint64_t train_integers(const rig *r, integers *f)
     return n_clamped;
 }
 
+static int64_t word_at(const rig *r, size_t j)
+{
+    switch (r->shared->precision.model) {
+    case DROVE_I4: return drove__nibble_at(r->words, j);
+    case DROVE_I8: return ((const int8_t *)r->words)[j];
+    default: return ((const int16_t *)r->words)[j];
+    }
+}
+
 static void integers_are_what_the_definition_says(void **state)
 {
     (void)state;
-    static const char *const dense[] = {"D8M8", "D8M16", "D16M8", "D16M16"};
+    static const char *const dense[] = {"D8M8", "D8M16", "D16M8", "D16M16", "D4M4",
+                                        "D4M8", "D8M4",  "D4M16", "D16M4"};
     static const char *const sparse[] = {"D8i8M8", "D8i16M16", "D16i32M8", "D16i16M16"};
+    enum { N_DENSE = DROVE_COUNT(dense), N_SIGNATURES = N_DENSE + DROVE_COUNT(sparse) };
     static const double ranges[] = {0.02, 0.3, 4.0}, etas[] = {0.001, 0.2, 30.0};
     uint64_t most_clamped = 0;
-    for (size_t k = 0; k < 4 * 2 * 3 * 3; k++) {
-        setting set = {"logistic", "logistic", NULL, NULL, 140, 2, 1, 1.0, 0, 0.0, 0};
-        bool is_sparse = k / 4 % 2 == 1;
-        set.precision = is_sparse ? sparse[k % 4] : dense[k % 4];
+    for (size_t k = 0; k < N_SIGNATURES * 3 * 3; k++) {
+        setting set = {"logistic", "logistic", NULL, NULL, 139, 2, 1, 1.0, 0, 0.0, 0};
+        size_t signature = k % N_SIGNATURES;
+        bool is_sparse = signature >= N_DENSE;
+        set.precision = is_sparse ? sparse[signature - N_DENSE] : dense[signature];
         set.density = is_sparse ? 0.1 : 1.0;
-        set.range = ranges[k / 8 % 3];
-        set.eta = etas[k / 24];
+        set.range = ranges[k / N_SIGNATURES % 3];
+        set.eta = etas[k / N_SIGNATURES / 3];
         rig r;
         integers f = {0};
         rig_init(&r, &set);
@@ -463,8 +478,7 @@ static void integers_are_what_the_definition_says(void **state)
                      (unsigned long long)n_clamped, (unsigned long long)expected);
         most_clamped = expected > most_clamped ? expected : most_clamped;
         for (size_t j = 0; j < set.n_features; j++) {
-            int64_t w = r.shared->precision.model == DROVE_I8 ? ((int8_t *)r.words)[j]
-                                                              : ((int16_t *)r.words)[j];
+            int64_t w = word_at(&r, j);
             if (w != f.w[j])
                 fail_msg("%s, eta %g, range %g: weight %zu is %lld, expected %lld", set.precision,
                          set.eta, set.range, j, (long long)w, (long long)f.w[j]);
@@ -490,7 +504,7 @@ static void take_over(const rig *r, reference *f)
 static void long_batches_round_once(void **state)
 {
     (void)state;
-    static const char *const precision[] = {"D8M8", "D8M16", "D16M8", "D16M16"};
+    static const char *const precision[] = {"D8M8", "D8M16", "D16M8", "D16M16", "D4M4", "D8M4"};
     for (size_t k = 0; k < DROVE_COUNT(precision); k++) {
         const setting set = {"linear", "softmax", precision[k], NULL, 140, 3,
                              N_ROWS,   1.0,       8.0,          0.0,  4.0};

@@ -29,6 +29,8 @@ typedef struct setting {
 static const setting settings[] = {
     {"logistic", "logistic", "D8M8", "shared", DROVE_I8, 0, 100, 2, 1, 2.0},
     {"logistic", "logistic", "D8M8", "nearest", DROVE_I8, 0, 64, 2, 1, 0.0},
+    {"logistic", "logistic", "D4M4", "shared", DROVE_I4, 0, 101, 2, 1, 2.0},
+    {"linear", "squared", "D4M8", "xorshift", DROVE_I4, 0, 20, 0, 3, 2.0},
     {"svm", "hinge", "D16M16", "xorshift", DROVE_I16, 0, 37, 2, 5, 2.0},
     {"linear", "squared", "D32fM32f", "nearest", DROVE_F32, 0, 20, 0, 1, 0.0},
     {"linear", "squared", "D8M16", "nearest", DROVE_I8, 0, 20, 0, 3, 0.0},

@@ -177,6 +177,15 @@ static void words_that_are_none_are_refused(void **state)
 
 /* ---- factors ---- */
 
+/* Of kernel/linear.h. */
+static const struct {
+    drove_number d, m;
+    int shift, sum;
+} bounds[] = {{DROVE_I8, DROVE_I8, 8, 256},     {DROVE_I8, DROVE_I16, 15, 32767},
+              {DROVE_I4, DROVE_I4, 8, 256},     {DROVE_I4, DROVE_I8, 8, 256},
+              {DROVE_I8, DROVE_I4, 12, 224},    {DROVE_I16, DROVE_I4, 15, 32767},
+              {DROVE_I4, DROVE_I16, 15, 32767}, {DROVE_I16, DROVE_I16, 15, 32767}};
+
 static void factors_have_the_right_mean(void **state)
 {
     (void)state;
@@ -185,14 +194,14 @@ static void factors_have_the_right_mean(void **state)
     drove_rounder r;
     make(&r, "shared", 1);
     for (size_t k = 0; k < DROVE_COUNT(alphas); k++) {
-        for (int m = DROVE_I8; m <= DROVE_I16; m++) {
+        for (size_t p = 0; p < DROVE_COUNT(bounds); p++) {
             double sum = 0.0, square = 0.0;
             for (int i = 0; i < RUNS; i++) {
                 drovek_factor f;
-                drove__factor_make(DROVE_I8, (drove_number)m, &alphas[k], 1, &r, &f);
+                drove__factor_make(bounds[p].d, bounds[p].m, &alphas[k], 1, &r, &f);
                 double a = ldexp(f.a, -f.shift);
-                assert_true(f.shift >= 0 && f.shift <= (m == DROVE_I8 ? 8 : 15));
-                assert_true(abs(f.a) <= (m == DROVE_I8 ? 256 : 32767));
+                assert_true(f.shift >= 0 && f.shift <= bounds[p].shift);
+                assert_true(abs(f.a) <= bounds[p].sum);
                 sum += a;
                 square += a * a;
             }
@@ -215,13 +224,14 @@ static void batches_stay_inside_the_lanes(void **state)
         drovek_factor f[DROVE_FACTOR_ROWS];
         size_t n = 1 + (size_t)drove__rng_below(&rng, DROVE_FACTOR_ROWS);
         for (size_t i = 0; i < n; i++) alpha[i] = size * (2.0 * drove__rng_uniform(&rng) - 1.0);
-        drove__factor_make(DROVE_I8, run % 2 ? DROVE_I8 : DROVE_I16, alpha, n, &r, f);
+        const size_t p = (size_t)run % DROVE_COUNT(bounds);
+        drove__factor_make(bounds[p].d, bounds[p].m, alpha, n, &r, f);
         int64_t sum = 0;
         for (size_t i = 0; i < n; i++) {
             sum += labs((long)f[i].a);
             assert_int_equal(f[i].shift, f[0].shift);
         }
-        assert_true(sum <= (run % 2 ? 256 : 32767));
+        assert_true(sum <= bounds[p].sum);
     }
     drove__rounder_fini(&r);
 }
@@ -234,12 +244,12 @@ static void factors_that_are_no_numbers_are_none(void **state)
     drove_rounder r;
     make(&r, "shared", 1);
     for (size_t k = 0; k < DROVE_COUNT(alphas); k++) {
-        for (int m = DROVE_I8; m <= DROVE_I16; m++) {
+        for (size_t p = 0; p < DROVE_COUNT(bounds); p++) {
             drovek_factor f[2];
-            drove__factor_make(DROVE_I8, (drove_number)m, alphas[k], 2, &r, f);
+            drove__factor_make(bounds[p].d, bounds[p].m, alphas[k], 2, &r, f);
             assert_true(f[0].a == 0 && f[1].a == 0);
             assert_int_equal(f[0].shift, f[1].shift);
-            assert_true(f[0].shift >= 0 && f[0].shift <= (m == DROVE_I8 ? 8 : 15));
+            assert_true(f[0].shift >= 0 && f[0].shift <= bounds[p].shift);
         }
     }
     drove__rounder_fini(&r);
