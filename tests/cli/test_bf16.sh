@@ -56,7 +56,7 @@ done
 grep -q 'precision   products in bf16 (.*), sums and parameters in floats' out.txt || fail "$(cat out.txt)"
 
 wrong 'expected D, i' train --data "$data" --precision bf17
-wrong 'expected D8' data convert "$data" 'quant:q?precision=bf16'
+wrong 'expected D4' data convert "$data" 'quant:q?precision=bf16'
 # An accelerator rounds as the host does: a run goes the same way, but for the order of sums.
 loss_on() { # WORKERS
     run_for 0 train --data "$data" --model mlp:32 --defaults classic --workers "$1" --strategy sequential --batch 16 --until updates=60 \
