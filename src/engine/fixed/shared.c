@@ -84,7 +84,10 @@ static drove_status lay_out(drove_engine_shared *p)
 static double largest(const float *w, size_t n)
 {
     double most = 0.0;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs((double)w[i]));
+    for (size_t i = 0; i < n; i++) { /* fmax stops gcc 12 for AArch64 with an internal error */
+        const double magnitude = fabs((double)w[i]);
+        if (magnitude > most) most = magnitude;
+    }
     return most;
 }
 
