@@ -66,7 +66,9 @@ static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
     drove_dmgc_term m = drove_dmgc_meaning(s, DROVE_DMGC_MODEL);
     drove_dmgc_term i = s->term[DROVE_DMGC_INDEX];
     if (!number_of(d, &p->data))
-        return refuse(p->text, 'D', d, "D8, D16 or D32f (linear models: also D4)");
+        return refuse(p->text, 'D', d,
+                      "D8, D16 or D32f (linear models: also D4; networks: D2 to D16 with "
+                      "?simulated=yes)");
     if (!number_of(m, &p->model))
         return refuse(p->text, 'M', m, "M8, M16 or M32f (linear models: also M4)");
     if (i.is_present && i.bits != 8 && i.bits != 16 && i.bits != 32)
