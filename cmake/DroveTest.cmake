@@ -99,7 +99,7 @@ function(drove_test_folder folder label)
     add_library(${library} STATIC EXCLUDE_FROM_ALL ${support})
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
     target_compile_definitions(${library} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    target_compile_options(${library} PRIVATE -UNDEBUG)
+    target_compile_options(${library} PRIVATE -UNDEBUG $<$<CONFIG:Release>:-O1>)
     target_link_libraries(${library} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${ARGN}
       PkgConfig::cmocka)
   endif()
