@@ -22,19 +22,21 @@ static void refill_xorshift(drove_rounder *r, size_t n_blocks, bool by_bytes)
     (void)r, (void)n_blocks, (void)by_bytes;
 }
 
+/* Marsaglia's xorshift64 */
+static uint64_t xorshift64(uint64_t x)
+{
+    x ^= x << 13;
+    x ^= x >> 7;
+    return x ^ (x << 17);
+}
+
 static void refill_shared(drove_rounder *r, size_t n_blocks, bool by_bytes)
 {
     (void)n_blocks, (void)by_bytes;
     if (r->until_fresh-- > 0) return;
     r->until_fresh = r->how.period - 1;
     unsigned n_lanes = r->how.bits / 64;
-    for (unsigned i = 0; i < n_lanes; i++) {
-        uint64_t x = r->lane[i];
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        r->lane[i] = x;
-    }
+    for (unsigned i = 0; i < n_lanes; i++) r->lane[i] = xorshift64(r->lane[i]);
     for (unsigned i = n_lanes; i < 8; i++) r->lane[i] = r->lane[i - n_lanes];
     memcpy(r->block, r->lane, sizeof r->lane);
 }
@@ -176,12 +178,7 @@ void drove__rounder_fini(drove_rounder *r)
 /* The eight states after one more step of each. */
 static void step_states(drovek_bits *bits)
 {
-    for (unsigned i = 0; i < 8; i++) {
-        uint64_t s = bits->state[i];
-        s ^= s << 13;
-        s ^= s >> 7;
-        bits->state[i] = s ^ (s << 17);
-    }
+    for (unsigned i = 0; i < 8; i++) bits->state[i] = xorshift64(bits->state[i]);
 }
 
 void drove__rounder_words(drove_rounder *r, size_t n, uint16_t *to)

@@ -35,7 +35,6 @@
 #include "kernel/lanes/panel.h"
 
 enum {
-    MAX_ROWS = N_REGISTERS == 32 ? 16 : 8, /* of a tile one register wide                    */
     PACK_K = 128,    /* rows of a packed panel: 32 KiB of stack at most       */
     FAR = 512,       /* elements between rows of B from which they are packed, */
     MANY_ROWS = 128, /* for this many rows of op(A)                            */
@@ -86,37 +85,9 @@ INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
     finish_tile(t, t->c + i * t->c_step, sum, rows, n_vec);
 }
 
-/* All rows of the panel, `rows` at a time and the rest in powers of two. */
-INLINE void tiles(const panel *t, size_t rows, size_t n_vec)
-{
-    size_t i = 0;
-    for (; i + rows <= t->m; i += rows) tile(t, i, rows, n_vec);
-    if (rows > 8 && i + 8 <= t->m) {
-        tile(t, i, 8, n_vec);
-        i += 8;
-    }
-    if (i + 5 == t->m && 5 * n_vec <= N_SUMS) { /* the windows of one channel often are 5 wide */
-        tile(t, i, 5, n_vec);
-        return;
-    }
-    if (i + 4 <= t->m) {
-        tile(t, i, 4, n_vec);
-        i += 4;
-    }
-    if (i + 2 <= t->m) {
-        tile(t, i, 2, n_vec);
-        i += 2;
-    }
-    if (i < t->m) tile(t, i, 1, n_vec);
-}
-
 static void run_panel(const panel *t, size_t n_vec)
 {
-    if (n_vec == PANEL) tiles(t, N_SUMS / PANEL, PANEL);
-    else if (n_vec == 1 && t->row_step % 1024 != 0) tiles(t, MAX_ROWS, 1);
-    else if (n_vec == 1) tiles(t, 8, 1); /* 16 rows of A so far apart do not fit the cache */
-    else if (n_vec == 2) tiles(t, N_SUMS / 2, 2);
-    else tiles(t, N_SUMS / 3, PANEL - 1);
+    run_tiles(t, n_vec, tile);
 }
 
 /* ---- copies of op(B) ---- */

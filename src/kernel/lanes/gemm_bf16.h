@@ -145,32 +145,9 @@ INLINE void pair_tile(const panel *t, size_t i, size_t rows, size_t n_vec)
     finish_tile(t, t->c + i * t->c_step, sum, rows, n_vec);
 }
 
-/* All rows of the panel, `rows` at a time and the rest in powers of two. */
-INLINE void pair_tiles(const panel *t, size_t rows, size_t n_vec)
-{
-    size_t i = 0;
-    for (; i + rows <= t->m; i += rows) pair_tile(t, i, rows, n_vec);
-    if (rows > 8 && i + 8 <= t->m) {
-        pair_tile(t, i, 8, n_vec);
-        i += 8;
-    }
-    if (i + 4 <= t->m) {
-        pair_tile(t, i, 4, n_vec);
-        i += 4;
-    }
-    if (i + 2 <= t->m) {
-        pair_tile(t, i, 2, n_vec);
-        i += 2;
-    }
-    if (i < t->m) pair_tile(t, i, 1, n_vec);
-}
-
 static void run_pair_panel(const panel *t, size_t n_vec)
 {
-    if (n_vec == PANEL) pair_tiles(t, N_SUMS / PANEL, PANEL);
-    else if (n_vec == 1) pair_tiles(t, N_REGISTERS == 32 ? 16 : 8, 1);
-    else if (n_vec == 2) pair_tiles(t, N_SUMS / 2, 2);
-    else pair_tiles(t, N_SUMS / 3, PANEL - 1);
+    run_tiles(t, n_vec, pair_tile);
 }
 
 /* ---- the product ---- */

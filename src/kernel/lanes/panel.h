@@ -7,8 +7,9 @@
 #include "kernel/lanes/blocks.h"
 
 enum {
-    PANEL = N_REGISTERS == 32 ? 4 : 2, /* registers across: 64 columns, or 16      */
-    N_SUMS = PANEL * 6                 /* registers of a tile's sums, of 32 or 16 */
+    PANEL = N_REGISTERS == 32 ? 4 : 2,    /* registers across: 64 columns, or 16      */
+    N_SUMS = PANEL * 6,                   /* registers of a tile's sums, of 32 or 16 */
+    MAX_ROWS = N_REGISTERS == 32 ? 16 : 8 /* of a tile one register wide */
 };
 
 /* One panel of a product. */
@@ -41,6 +42,42 @@ INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, s
             racy_store(at, out, count);
         }
     }
+}
+
+/* `rows` rows of the panel from row i; rows and n_vec are constants, rows * n_vec <= N_SUMS. */
+typedef void tile_fn(const panel *t, size_t i, size_t rows, size_t n_vec);
+
+/* All rows of the panel, `rows` at a time and the rest in powers of two. */
+INLINE void tiles(const panel *t, size_t rows, size_t n_vec, tile_fn *tile)
+{
+    size_t i = 0;
+    for (; i + rows <= t->m; i += rows) tile(t, i, rows, n_vec);
+    if (rows > 8 && i + 8 <= t->m) {
+        tile(t, i, 8, n_vec);
+        i += 8;
+    }
+    if (i + 5 == t->m && 5 * n_vec <= N_SUMS) { /* the windows of one channel often are 5 wide */
+        tile(t, i, 5, n_vec);
+        return;
+    }
+    if (i + 4 <= t->m) {
+        tile(t, i, 4, n_vec);
+        i += 4;
+    }
+    if (i + 2 <= t->m) {
+        tile(t, i, 2, n_vec);
+        i += 2;
+    }
+    if (i < t->m) tile(t, i, 1, n_vec);
+}
+
+INLINE void run_tiles(const panel *t, size_t n_vec, tile_fn *tile)
+{
+    if (n_vec == PANEL) tiles(t, N_SUMS / PANEL, PANEL, tile);
+    else if (n_vec == 1 && t->row_step % 1024 != 0) tiles(t, MAX_ROWS, 1, tile);
+    else if (n_vec == 1) tiles(t, 8, 1, tile); /* 16 rows of A so far apart do not fit the cache */
+    else if (n_vec == 2) tiles(t, N_SUMS / 2, 2, tile);
+    else tiles(t, N_SUMS / 3, PANEL - 1, tile);
 }
 
 #endif
