@@ -17,7 +17,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
 import generate
 import simulate
@@ -180,18 +179,10 @@ def main():
     if reason:
         print(f"skip: {reason}")
         return 77
-    work = options.work or tempfile.mkdtemp(prefix="drove-fpga-")
-    bad = 0
-    with open(options.lines or os.devnull, "a") as lines:
-        for case in [CASES[i] for i in QUICK] if options.quick else CASES:
-            r = compare(options.drove, case, work)
-            lines.write(json.dumps({"kind": "drove", **r}) + "\n")
-            bad += r["different"] > 0
-            print(f"{r['design']:40} {r['updates']:4} updates, {r['words']} words, {r['distinct']:3} distinct, largest "
-                  f"{r['largest']:5}: {r['different']} differ from drove's", flush=True)
-    if not options.work:
-        shutil.rmtree(work)
-    print(f"{bad} designs differ" if bad else "all words equal drove's")
+    cases = [CASES[i] for i in QUICK] if options.quick else CASES
+    bad = simulate.check_all(options, "drove", cases, lambda case, work: compare(options.drove, case, work),
+                             lambda r: f"{r['design']:40} {r['updates']:4} updates, {r['words']} words, {r['distinct']:3} distinct, largest "
+                                       f"{r['largest']:5}: {r['different']} differ from drove's")
     return 1 if bad else 0
 
 

@@ -142,6 +142,22 @@ def compare(design, folder, rows=0):
             "highest": int((expected == 2 ** (design.m - 1) - 1).sum()), "cycles": total, "updates": updates, "cycles_per_update": between / (updates - 1)}
 
 
+def check_all(options, kind, cases, compare_one, describe):
+    """Compares each case in a folder; its record goes to the lines, its description to the terminal.  Returns how many differ."""
+    work = options.work or tempfile.mkdtemp(prefix="drove-fpga-")
+    bad = 0
+    with open(options.lines or os.devnull, "a") as lines:
+        for case in cases:
+            record = compare_one(case, work)
+            lines.write(json.dumps({"kind": kind, **record}) + "\n")
+            bad += record["different"] > 0
+            print(describe(record), flush=True)
+    if not options.work:
+        shutil.rmtree(work)
+    print(f"{bad} designs differ" if bad else "all words equal")
+    return bad
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--quick", action="store_true")
@@ -151,18 +167,9 @@ def main():
     if missing():
         print(f"skip: {missing()}")
         return 77
-    work = options.work or tempfile.mkdtemp(prefix="drove-fpga-")
-    bad = 0
-    with open(options.lines or os.devnull, "a") as lines:
-        for design in designs(options.quick):
-            record = compare(design, work)
-            lines.write(json.dumps({"kind": "simulation", **record}) + "\n")
-            bad += record["different"] > 0
-            print(f"{record['design']:46} {record['words']:4} words, {record['changed']:4} changed, "
-                  f"{record['different']:3} differ; {record['cycles_per_update']:7.1f} cycles an update", flush=True)
-    if not options.work:
-        shutil.rmtree(work)
-    print(f"{bad} designs differ" if bad else "all words equal")
+    bad = check_all(options, "simulation", designs(options.quick), compare,
+                    lambda r: f"{r['design']:46} {r['words']:4} words, {r['changed']:4} changed, {r['different']:3} differ; "
+                              f"{r['cycles_per_update']:7.1f} cycles an update")
     return 1 if bad else 0
 
 

@@ -6,9 +6,8 @@
  *   onednn   oneDNN's primitives alone, in the formats and with the weights that they like best
  *   caffe    as Caffe does it: im2col of one image at a time, oneDNN's matrix product
  *   bf16     as drove, with factors in bf16
- *   D8, D16  as in a network of fixed point with that many bits: as drove, its images, weights and
- *            derivatives integers times a power of two, and what is written, y and dx, rounded to
- *            such (xorshift); images and weights are so before
+ *   D8, D16  as in a fixed-point network of that many bits: products that take all factors to be
+ *            such integers, and y and dx rounded to them (xorshift) after they have been computed
  *
  * For each pass billions of operations a second; ratio = the time of all passes by the faster of
  * the bare ones over drove's; gain_... = the time of drove over that of narrow numbers.

@@ -11,9 +11,10 @@ the peers' images lie in memory already, as floats or in bf16, and drove widens 
 
     python3 -m venv venv && venv/bin/pip install torch jax numpy
     venv/bin/python bench/run/bf16.py --drove build/release/drove [--rounds 3] [--seconds 2] [--batches 32,64,512,4096]
-                                      [--two yes] [--out bf16.jsonl]
+                                      [--peers pytorch,jax] [--two yes] [--out bf16.jsonl]
 
-Prints one JSON line a measurement, and a table of medians: the best peer of each kind, and drove over it.
+Prints one JSON line a measurement, and a table of medians: the best peer of each kind, and drove over it.  --peers none: drove alone.
+--two yes: drove on two threads as well, by hogwild, also with parameters in bf16; a second table.
 """
 import argparse
 import json
@@ -122,7 +123,7 @@ def jax(mode, folder, batch, seconds):
 # ---- drove ----
 
 def drove(args, precision, folder, batch, seconds, threads=1):
-    per_s = {"none": 150000, "bf16": 500000}[precision] * threads
+    per_s = (150000 if precision == "none" else 400000) * threads
     epochs = max(2, round(seconds * per_s / ROWS))
     command = [args.drove, "train", "--defaults", "classic", "--data", f"idx:{folder}/x.idx,{folder}/y.idx", "--test", "",
                "--model", "mlp:128,128,128", "--batch", str(batch), "--lr", "0.01", "--threads", str(threads), "--strategy",
@@ -131,6 +132,7 @@ def drove(args, precision, folder, batch, seconds, threads=1):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["examples_per_s"]
 
 
+OURS = ("none", "bf16", "bf16?masters=bf16")
 PEERS = {"pytorch": ["float", "autocast", "bf16", "float+compile", "autocast+compile", "bf16+compile"], "jax": ["float", "mixed", "bf16"]}
 
 
@@ -162,14 +164,21 @@ def measure(args, folder, lines):
 
     for _ in range(args.rounds):
         for batch in args.batches:
-            for precision in ("none", "bf16"):
+            for precision in OURS if args.two == "yes" else OURS[:2]:
                 take(batch, "drove", precision, drove(args, precision, folder, batch, args.seconds))
                 if args.two == "yes":
                     take(batch, "drove, two threads", precision, drove(args, precision, folder, batch, args.seconds, 2))
-            for kind, modes in PEERS.items():
-                for mode in modes:
+            for kind in args.peers:
+                for mode in PEERS[kind]:
                     take(batch, kind, mode, peer(kind, mode, folder, batch, args.seconds))
     return rates
+
+
+def table_of_two(rates, batches):
+    print("\nthousand examples a second (medians), one thread and two\n\nbatch  " + "  ".join(f"{h:>20}" for h in OURS))
+    for batch in batches:
+        pairs = [[statistics.median(rates[(batch, who, p)]) for who in ("drove", "drove, two threads")] for p in OURS]
+        print(f"{batch:5d}  " + "  ".join(f"{f'{a / 1e3:.0f} {b / 1e3:.0f} ({b / a:.2f})':>20}" for a, b in pairs))
 
 
 def table(rates, batches):
@@ -190,7 +199,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--batches", type=lambda s: [int(b) for b in s.split(",")], default=[32, 64, 512, 4096])
-    parser.add_argument("--two", default="no", help="yes: drove on two threads as well, by hogwild")
+    parser.add_argument("--peers", type=lambda s: [] if s == "none" else s.split(","), default=list(PEERS))
+    parser.add_argument("--two", default="no")
     parser.add_argument("--out")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -203,6 +213,8 @@ def main():
                        stdout=subprocess.DEVNULL)
         rates = measure(args, folder, open(args.out, "w") if args.out else sys.stdout)
     table(rates, args.batches)
+    if args.two == "yes":
+        table_of_two(rates, args.batches)
 
 
 if __name__ == "__main__":

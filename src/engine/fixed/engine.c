@@ -15,8 +15,8 @@
  * Everything else is the host engine's.  Evaluation uses the parameters as floats and does not
  * round.
  *
- * With bf16?masters=bf16 weights alone are narrow: upper halves of floats, written by the slot
- * sgd_bf16; products round to bf16 what they take (docs/bf16.md).
+ * With bf16?masters=bf16 only the weights are narrow: they are upper halves of floats, written by
+ * the slot sgd_bf16.  Products round their factors to bf16 (docs/bf16.md).
  *
  * Widths below those of the container (8, 16) are clamped after the write: another worker may see a
  * number beyond the range for that long.
