@@ -3,6 +3,7 @@
 #include "products.h"
 
 #include "base/cpu.h"
+#include "base/mem.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -92,7 +93,63 @@ static void test_empty_shapes(void **state)
     (void)state;
     for_each_tier(check_empty);
     for_each_bf16_tier(check_empty);
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_empty);
     for_each_narrow_tier(DROVEK_FACTORS_I16, check_empty);
+}
+
+/* A factor that is not finite makes the element that it belongs to so: training sees a crash. */
+static void check_crashed(const drovek_table *t)
+{
+    static const float bad[] = {INFINITY, -INFINITY, NAN};
+    enum { SIDE = 40 };
+    float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
+    for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
+        for (size_t side = 0; side < 2; side++) {
+            for (size_t j = 0; j < SIDE * SIDE; j++) a[j] = b[j] = 1.0f;
+            (side == 0 ? a : b)[17 * SIDE + 21] = bad[i];
+            t->gemm_f32(false, false, SIDE, SIDE, SIDE, 1.0f, a, SIDE, b, SIDE, 0.0f, c, SIDE);
+            assert_false(isfinite(c[17 * SIDE + 21]));
+        }
+    }
+}
+
+static void test_crashed_factors(void **state)
+{
+    (void)state;
+    for_each_tier(check_crashed);
+    for_each_bf16_tier(check_crashed);
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_crashed);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_crashed);
+}
+
+/* Integers times powers of two from one end of the range to the other: exact products. */
+static void check_scales(const drovek_table *t)
+{
+    static const int exponents[][2] = {{0, 0}, {100, -90}, {-100, 60}, {-110, 110}, {120, -120}};
+    enum { ROWS = 3, SUM = 70, COLUMNS = 20 };
+    float a[ROWS * SUM], b[SUM * COLUMNS], c[ROWS * COLUMNS];
+    for (size_t s = 0; s < DROVE_COUNT(exponents); s++) {
+        const int e = exponents[s][0], f = exponents[s][1];
+        for (size_t j = 0; j < ROWS * SUM; j++) a[j] = ldexpf((float)(j * 37 % 255) - 127.0f, e);
+        for (size_t j = 0; j < SUM * COLUMNS; j++) b[j] = ldexpf((float)(j * 91 % 255) - 127.0f, f);
+        t->gemm_f32(false, false, ROWS, COLUMNS, SUM, 1.0f, a, SUM, b, COLUMNS, 0.0f, c, COLUMNS);
+        for (size_t i = 0; i < ROWS; i++) {
+            for (size_t j = 0; j < COLUMNS; j++) {
+                double sum = 0.0;
+                for (size_t l = 0; l < SUM; l++)
+                    sum += (double)a[i * SUM + l] * (double)b[l * COLUMNS + j];
+                assert_true((double)c[i * COLUMNS + j] == sum);
+            }
+        }
+    }
+}
+
+static void test_scales_of_integers(void **state)
+{
+    (void)state;
+    for_each_tier(check_scales);
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_scales);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_scales);
 }
 
 /* ---- the same bits from every thread ---- */
@@ -138,6 +195,7 @@ static void test_threads(void **state)
     (void)state;
     for_each_tier(check_threads);
     for_each_bf16_tier(check_threads);
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_threads);
     for_each_narrow_tier(DROVEK_FACTORS_I16, check_threads);
 }
 
@@ -148,6 +206,8 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_own_products),
         cmocka_unit_test(test_bf16_products),
+        cmocka_unit_test(test_crashed_factors),
+        cmocka_unit_test(test_scales_of_integers),
         cmocka_unit_test(test_products_of_integers),
         cmocka_unit_test(test_empty_shapes),
         cmocka_unit_test(test_threads),

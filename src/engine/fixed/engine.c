@@ -64,15 +64,15 @@ static void round_derivatives(void *context, float *x, size_t n)
  * rounded at a layer's output; behind an activation with slopes of its own they are no integers. */
 static drovek_factors factors_of(const drove_fixed *f, const drove_model *model)
 {
-    const unsigned in_bf16 = 9; /* 8 and a sign */
+    const unsigned bits = 8; /* 7 and a sign */
     if (f->data == 0 || f->model == 0 || f->gradient == 0) return DROVEK_FACTORS_F32;
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *y = &model->layer[l];
         if (y->n_w > 0 && y->act != DROVEK_LINEAR && y->act != DROVEK_RELU)
             return DROVEK_FACTORS_F32;
     }
-    return f->data <= in_bf16 && f->model <= in_bf16 && f->gradient <= in_bf16 ? DROVEK_FACTORS_I8
-                                                                               : DROVEK_FACTORS_I16;
+    return f->data <= bits && f->model <= bits && f->gradient <= bits ? DROVEK_FACTORS_I8
+                                                                      : DROVEK_FACTORS_I16;
 }
 
 static void destroy(drove_engine *e)

@@ -48,16 +48,12 @@ enum {
 /* `rows` rows of the panel from row i; rows and n_vec are constants, rows * n_vec <= N_SUMS. */
 INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
 {
-    const float *a[4], *b = t->b; /* a: every fourth row */
+    const float *a[4], *b = t->b;
     size_t       step[4];
     lane_mask    mask = first(t->last);
     const bool   is_full = t->last == LANES;
     vec          sum[N_SUMS], part[PANEL];
-    UNROLL
-    for (size_t q = 0; q < 4; q++) {
-        a[q] = t->a + (i + (4 * q < rows ? 4 * q : 0)) * t->row_step;
-        step[q] = q * t->row_step;
-    }
+    tile_rows(t, i, rows, a, step);
     UNROLL
     for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_set(0.0f);
     memory_written();

@@ -6,10 +6,10 @@
  * singles.  Without such an instruction the two halves are widened in registers: the same sums but
  * for their order, at the cost of two more operations for each word.
  *
- * C is cut as in gemm.h.  A block of BLOCK_ROWS rows of op(A) is copied once for all panels, and
- * each panel of op(B) once for each such block.  So a product of few rows costs little more than
- * the copy of op(B): at 32 rows about a tenth of its time is that copy (by count of instructions
- * with AVX512_BF16).
+ * C is cut as in gemm.h.  N_PANELS panels of op(B) are copied once, and a block of BLOCK_ROWS rows
+ * of op(A) once for all of these.  So a product of few rows costs little more than the copy of
+ * op(B): at 32 rows about a tenth of its time is that copy (by count of instructions with
+ * AVX512_BF16).
  *
  * The order of the sums depends on the shape alone.  A, B and C may be shared with running threads:
  * they are read and written by inline assembly; each element of C is stored once per block of k.
@@ -23,13 +23,14 @@
 enum {
     BLOCK_PAIRS = 128, /* pairs along k in a block of either factor */
     BLOCK_ROWS = 96,   /* of op(A): 48 KiB of stack                 */
-    BLOCK_COLS = PANEL * LANES
+    BLOCK_COLS = PANEL * LANES,
+    N_PANELS = 4 /* of op(B): 128 KiB of stack, or 32 */
 };
 
 /* Words of two bf16 numbers, which are singles to the compiler. */
 typedef struct factor_blocks {
-    float a[BLOCK_ROWS * BLOCK_PAIRS]; /* [row][pair]; of a transposed A [pair][row] */
-    float b[BLOCK_PAIRS * BLOCK_COLS]; /* [pair][column]                             */
+    float a[BLOCK_ROWS * BLOCK_PAIRS];           /* [row][pair]; of a transposed A [pair][row] */
+    float b[N_PANELS][BLOCK_PAIRS * BLOCK_COLS]; /* [pair][column] of each panel               */
 } factor_blocks;
 
 /* ---- copies ---- */
@@ -126,14 +127,10 @@ INLINE void add_pairs(vec *sum, const float *const *a, const size_t *step, const
  * t->k counts pairs, and the steps words. */
 INLINE void pair_tile(const panel *t, size_t i, size_t rows, size_t n_vec)
 {
-    const float *a[4], *b = t->b; /* a: every fourth row */
+    const float *a[4], *b = t->b;
     size_t       step[4];
     vec          sum[N_SUMS];
-    UNROLL
-    for (size_t q = 0; q < 4; q++) {
-        a[q] = t->a + (i + (4 * q < rows ? 4 * q : 0)) * t->row_step;
-        step[q] = q * t->row_step;
-    }
+    tile_rows(t, i, rows, a, step);
     UNROLL
     for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_set(0.0f);
     memory_written();
@@ -161,9 +158,9 @@ typedef struct bf16_product {
     float       *c;
 } bf16_product;
 
-/* Rows [i0, i0 + m) of C += the terms [k0, k0 + n_k) of their sums. */
-static void add_block(const bf16_product *w, factor_blocks *f, size_t i0, size_t m, size_t k0,
-                      size_t n_k)
+/* Rows [i0, i0 + m), columns [j0, j0 + n) of C += the terms [k0, k0 + n_k) of their sums. */
+static void add_block(const bf16_product *w, factor_blocks *f, size_t i0, size_t m, size_t j0,
+                      size_t n, size_t k0, size_t n_k)
 {
     panel t = {.m = m,
                .k = (n_k + 1) / 2,
@@ -172,21 +169,33 @@ static void add_block(const bf16_product *w, factor_blocks *f, size_t i0, size_t
                .a = f->a,
                .row_step = w->trans_a ? 1 : BLOCK_PAIRS,
                .k_step = w->trans_a ? BLOCK_ROWS : 1,
-               .b = f->b,
                .b_step = BLOCK_COLS,
                .c_step = w->ldc,
                .n_segments = 1};
     if (w->trans_a) pair_rows(f->a, BLOCK_ROWS, w->a + k0 * w->lda + i0, w->lda, m, n_k);
     else pair_columns(f->a, w->a + i0 * w->lda + k0, w->lda, m, n_k);
-    for (size_t j = 0; j < w->n; j += BLOCK_COLS) {
-        size_t n_j = w->n - j < BLOCK_COLS ? w->n - j : BLOCK_COLS;
+    for (size_t j = 0; j < n; j += BLOCK_COLS) {
+        size_t n_j = n - j < BLOCK_COLS ? n - j : BLOCK_COLS;
         size_t n_vec = (n_j + LANES - 1) / LANES;
-        if (w->trans_b) pair_columns_transposed(f->b, w->b + j * w->ldb + k0, w->ldb, n_j, n_k);
-        else pair_rows(f->b, BLOCK_COLS, w->b + k0 * w->ldb + j, w->ldb, n_j, n_k);
+        t.b = f->b[j / BLOCK_COLS];
         t.last = n_j - (n_vec - 1) * LANES;
-        t.c = w->c + i0 * w->ldc + j;
+        t.c = w->c + i0 * w->ldc + j0 + j;
         run_pair_panel(&t, n_vec);
     }
+}
+
+/* Columns [j0, j0 + n) of C += the terms [k0, k0 + n_k) of their sums. */
+static void add_columns(const bf16_product *w, factor_blocks *f, size_t j0, size_t n, size_t k0,
+                        size_t n_k)
+{
+    for (size_t j = 0; j < n; j += BLOCK_COLS) {
+        float       *to = f->b[j / BLOCK_COLS];
+        const size_t n_j = n - j < BLOCK_COLS ? n - j : BLOCK_COLS, at = j0 + j;
+        if (w->trans_b) pair_columns_transposed(to, w->b + at * w->ldb + k0, w->ldb, n_j, n_k);
+        else pair_rows(to, BLOCK_COLS, w->b + k0 * w->ldb + at, w->ldb, n_j, n_k);
+    }
+    for (size_t i = 0; i < w->m; i += BLOCK_ROWS)
+        add_block(w, f, i, w->m - i < BLOCK_ROWS ? w->m - i : BLOCK_ROWS, j0, n, k0, n_k);
 }
 
 static void gemm_bf16(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
@@ -194,12 +203,13 @@ static void gemm_bf16(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, 
                       size_t ldc)
 {
     const bf16_product w = {trans_a, trans_b, m, n, k, alpha, beta, a, b, lda, ldb, ldc, c};
+    const size_t       most = N_PANELS * BLOCK_COLS;
     factor_blocks      f;
-    for (size_t i0 = 0; i0 < m; i0 += BLOCK_ROWS) {
-        size_t rows = m - i0 < BLOCK_ROWS ? m - i0 : BLOCK_ROWS, k0 = 0;
+    for (size_t j = 0; j < n; j += most) {
+        size_t k0 = 0;
         do {
             size_t n_k = k - k0 < 2 * BLOCK_PAIRS ? k - k0 : 2 * BLOCK_PAIRS;
-            add_block(&w, &f, i0, rows, k0, n_k);
+            add_columns(&w, &f, j, n - j < most ? n - j : most, k0, n_k);
             k0 += n_k;
         } while (k0 < k);
     }

@@ -27,6 +27,17 @@ typedef struct panel {
     ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last    */
 } panel;
 
+/* Where op(A) of the rows i to i + rows begins: row r is at a[r / 4] + step[r % 4].  rows is a
+ * constant. */
+INLINE void tile_rows(const panel *t, size_t i, size_t rows, const float *a[4], size_t step[4])
+{
+    UNROLL
+    for (size_t q = 0; q < 4; q++) {
+        a[q] = t->a + (i + (4 * q < rows ? 4 * q : 0)) * t->row_step;
+        step[q] = q * t->row_step;
+    }
+}
+
 /* C[rows][n_vec registers] = alpha sum + beta C */
 INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, size_t n_vec)
 {

@@ -18,5 +18,4 @@ const drovek_table drovek_avx512bf16 = {
 #undef X
                 .source = "drove avx512_bf16",
         },
-    .gemm_i8 = gemm_bf16,
 };
