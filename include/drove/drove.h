@@ -2,11 +2,13 @@
 #ifndef DROVE_DROVE_H
 #define DROVE_DROVE_H
 
+#include <drove/arrays.h>
 #include <drove/bench.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>
 #include <drove/metrics.h>
 #include <drove/options.h>
+#include <drove/predictor.h>
 #include <drove/status.h>
 #include <drove/throughput.h>
 #include <drove/train.h>

@@ -19,7 +19,7 @@ typedef enum drove_outcome {
     DROVE_FINISHED,   /* the budget was used and there was no target */
     DROVE_MISSED,     /* the target was not met within the budget */
     DROVE_CRASHED,    /* loss or parameters became non-finite */
-    DROVE_INTERRUPTED /* drove_train_interrupt */
+    DROVE_INTERRUPTED /* drove_run_cancel, drove_train_interrupt */
 } drove_outcome;
 const char *drove_outcome_name(drove_outcome outcome);
 
@@ -38,7 +38,8 @@ typedef struct drove_progress {
     int      evaluated; /* 1: the losses are current; 0: from the last evaluation */
 } drove_progress;
 
-/* called on the thread that called drove_train; any may be NULL */
+/* Called on the thread that called drove_run_train or drove_train; any may be NULL.  To stop the
+ * run, call drove_run_cancel in one of them. */
 typedef struct drove_callbacks {
     void *context;
     void (*progress)(void *context, const drove_progress *p); /* about 10 times a second */
@@ -63,6 +64,29 @@ void         drove_result_destroy(drove_result *result); /* NULL accepted */
  * SIGINT. */
 void drove_train_interrupt(int signal_number);
 
+/* ---- a run as an object: to cancel it, and to have its model in memory ----
+ *
+ * Runs in different threads of one process do not affect each other: each gives what it would give
+ * alone, but for the processors that they share. */
+
+typedef struct drove_run drove_run;
+
+/* options are copied.  Errors: DROVE_E_NOMEM. */
+drove_status drove_run_create(const drove_options *options, drove_run **out);
+/* Before drove_run_train; callbacks are copied, NULL: none. */
+void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks);
+/* Before drove_run_train: the result has the trained model in memory, whether or not there is a
+ * folder for it. */
+void drove_run_keep_model(drove_run *run);
+/* As drove_train, once.  Errors: also DROVE_E_ARG: it has been trained. */
+drove_status drove_run_train(drove_run *run, drove_result **out);
+/* Asks the run to finish its step, save its state and return; the result is DROVE_INTERRUPTED, with
+ * exit status 130.  Before drove_run_train: it ends before the first step.  Callable from any
+ * thread until the run is destroyed, and async-signal-safe. */
+void drove_run_cancel(drove_run *run);
+/* Not while drove_run_train runs.  NULL accepted. */
+void drove_run_destroy(drove_run *run);
+
 /* ---- ranks: processes of one job that mpirun, mpiexec or srun started ----
  *
  * Every rank calls drove_train with the same options.  Together they are one run, and each gets the
@@ -81,6 +105,9 @@ drove_status drove_train_decline(drove_status status, const char *why);
  * other cases. */
 void drove_ranks_abandon(int exit_status);
 
+/* The trained model in memory, "memory:7.safetensors", owned by result: a name for --model,
+ * drove_use_options and drove_predictor_open; NULL: it was not kept, or the run crashed. */
+const char   *drove_result_model(const drove_result *result);
 drove_outcome drove_result_outcome(const drove_result *result);
 int           drove_result_exit(const drove_result *result); /* 0, 3, 4 or 128 + signal */
 void          drove_result_final(const drove_result *result, drove_progress *out);

@@ -11,6 +11,8 @@
 #endif
 #include "base/file.h"
 
+#include "base/memfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,6 +39,7 @@ struct drove_reader {
     bool is_gzip;      /* stream is initialised; also for a section that is deflated    */
     bool is_inflating; /* inside a gzip member                                          */
     bool is_section;
+    drove_memfile *memory;  /* a file in memory, of which piece is the rest; one reference  */
     const char *piece;      /* text in memory instead of fd ...                             */
     size_t piece_left;      /* ... that is not read yet                                     */
     uint64_t disk_left;     /* section: packed bytes not read yet                        */
@@ -335,6 +338,14 @@ static drove_status open_file(drove_reader *r)
     return detect_compression(r);
 }
 
+static drove_status open_memory(drove_reader *r)
+{
+    r->piece = r->memory->n_bytes > 0 ? r->memory->bytes : "";
+    r->piece_left = r->memory->n_bytes;
+    r->most_bytes = r->memory->n_bytes;
+    return detect_compression(r);
+}
+
 drove_status drove__reader_open(const char *path, drove_reader **out)
 {
     *out = NULL;
@@ -344,9 +355,10 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     r->is_input = strcmp(path, "-") == 0;
     r->path = strdup(r->is_input ? "standard input" : path);
     r->content = malloc(BUFFER_BYTES + 1);
+    r->memory = drove__memfile_find(path);
     drove_status status;
     if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
-    else status = open_file(r);
+    else status = r->memory != NULL ? open_memory(r) : open_file(r);
     if (status != DROVE_OK) {
         drove__reader_close(r);
         return status;
@@ -448,6 +460,7 @@ void drove__reader_close(drove_reader *r)
     if (r->is_gzip) inflateEnd(&r->stream);
     if (r->is_zstd) end_zstd(r);
     if (r->fd >= 0) close(r->fd);
+    drove__memfile_release(r->memory);
     free(r->packed);
     free(r->content);
     free(r->line);
@@ -534,7 +547,8 @@ drove_status drove__reader_read_at(const drove_reader *r, uint64_t offset, void 
 
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
 {
-    bool seeks = !r->is_section && !r->is_gzip && !r->is_zstd && r->most_bytes != UINT64_MAX;
+    bool seeks = r->piece == NULL && !r->is_section && !r->is_gzip && !r->is_zstd &&
+                 r->most_bytes != UINT64_MAX;
     while (size_bytes > 0) {
         bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
         if (r->begin == r->end && seeks && fits) return seek(r, size_bytes);
@@ -637,7 +651,7 @@ uint64_t drove__reader_plain_bytes(const drove_reader *r)
 
 bool drove__reader_is_regular(const drove_reader *r)
 {
-    return !r->is_input && !r->is_section && !r->is_gzip && !r->is_zstd &&
+    return r->piece == NULL && !r->is_input && !r->is_section && !r->is_gzip && !r->is_zstd &&
            r->most_bytes != UINT64_MAX;
 }
 

@@ -15,7 +15,7 @@
 typedef struct drove_reader drove_reader;
 
 /* Opens a plain, .gz or .zst file (detected by its first bytes, not its name); "-" is standard
- * input.
+ * input, "memory:7" a file in memory (base/memfile.h).
  * Errors: DROVE_E_IO (text names the file and the reason; a missing file suggests FILE.gz or FILE
  * without .gz if that exists), DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (zstd, in a build without it). */
 drove_status drove__reader_open(const char *path, drove_reader **out);

@@ -5,12 +5,14 @@
  * system has no such files it has that name from the start.  Commit then renames it to NAME and
  * syncs the folder, so that after a power cut NAME is the old or the new file.  All writes pass
  * through put_bytes, which keeps the first error: an fprintf that failed long ago is still reported
- * with its reason.
+ * with its reason.  A file in memory (base/memfile.h) has its new content from commit on.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie, O_TMPFILE */
 #endif
 #include "base/file.h"
+
+#include "base/memfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +38,9 @@ struct drove_writer {
     int error;            /* errno of the first write that failed, or 0         */
     char link[LINK_SIZE]; /* where the content can be read before it has a name */
     FILE *stream;
+    drove_memfile *memory; /* path is a file in memory: one reference; else NULL */
+    char *bytes;           /* that is written to it, of malloc once the stream is closed */
+    size_t n_bytes;
 };
 
 /* The stream's write function: writes everything, or returns 0 (failure). */
@@ -58,6 +63,8 @@ static void free_writer(drove_writer *w)
 {
     if (w->stream != NULL) fclose(w->stream);
     if (w->fd >= 0) close(w->fd);
+    drove__memfile_release(w->memory);
+    free(w->bytes);
     free(w->temporary);
     free(w->path);
     free(w);
@@ -169,6 +176,27 @@ static drove_status open_target(drove_writer *w)
     return DROVE_OK;
 }
 
+/* A write that fails has no memory. */
+static drove_status open_memory(drove_writer *w)
+{
+    w->stream = open_memstream(&w->bytes, &w->n_bytes);
+    return w->stream != NULL ? DROVE_OK : drove__fail_nomem(w->path, sizeof(FILE));
+}
+
+static drove_status commit_memory(drove_writer *w)
+{
+    bool is_whole = ferror(w->stream) == 0;
+    is_whole = fclose(w->stream) == 0 && is_whole;
+    w->stream = NULL;
+    if (is_whole) {
+        drove__memfile_replace(w->memory, w->bytes, w->n_bytes);
+        w->bytes = NULL;
+    }
+    const drove_status status = is_whole ? DROVE_OK : drove__fail_nomem(w->path, w->n_bytes);
+    free_writer(w);
+    return status;
+}
+
 static drove_status open_stream(drove_writer *w)
 {
     const cookie_io_functions_t functions = {.write = put_bytes};
@@ -187,8 +215,11 @@ drove_status drove__writer_create(const char *path, drove_writer **out)
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->fd = -1;
     w->path = strdup(path);
-    drove_status status = w->path != NULL ? open_target(w) : drove__fail_nomem(path, strlen(path));
-    if (status == DROVE_OK) status = open_stream(w);
+    w->memory = drove__memfile_find(path);
+    drove_status status = DROVE_OK;
+    if (w->path == NULL) status = drove__fail_nomem(path, strlen(path));
+    else if (w->memory == NULL) status = open_target(w);
+    if (status == DROVE_OK) status = w->memory != NULL ? open_memory(w) : open_stream(w);
     if (status != DROVE_OK) {
         drove__writer_abort(w);
         return status;
@@ -210,11 +241,15 @@ static drove_status fail_to_write(const drove_writer *w, int error)
 drove_status drove__writer_write(drove_writer *w, const void *bytes, size_t size_bytes)
 {
     if (fwrite(bytes, 1, size_bytes, w->stream) == size_bytes) return DROVE_OK;
+    if (w->memory != NULL) return drove__fail_nomem(w->path, size_bytes);
     return fail_to_write(w, w->error != 0 ? w->error : EIO);
 }
 
 drove_status drove__writer_flush(drove_writer *w, const char **path)
 {
+    *path = NULL;
+    if (w->memory != NULL)
+        return fflush(w->stream) == 0 ? DROVE_OK : drove__fail_nomem(w->path, w->n_bytes);
     int flushed = fflush(w->stream);
     snprintf(w->link, sizeof w->link, LINK_FORMAT, w->fd);
     *path = w->temporary == NULL || w->is_named ? w->temporary : w->link;
@@ -275,6 +310,7 @@ static drove_status finish_content(drove_writer *w)
 
 drove_status drove__writer_commit(drove_writer *w)
 {
+    if (w->memory != NULL) return commit_memory(w);
     int folder = -1;
     drove_status status = finish_content(w);
     if (status == DROVE_OK && w->temporary != NULL) status = open_folder(w, &folder);

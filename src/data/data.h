@@ -66,6 +66,9 @@ typedef struct drove_storage {
     char                *row_names;
     size_t              *row_name_at; /* [n_rows]                                                 */
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
+    /* Not NULL: one reference, and x_u8, x_f32, row_start, index and value belong to it
+     * (data/arrays.h). */
+    struct drove_arrays *arrays;
     char                 notes[2048];
     atomic_uint          n_views; /* reference count                                         */
 } drove_storage;

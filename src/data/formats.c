@@ -12,17 +12,26 @@ extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__for
     drove__format_csv, drove__format_table, drove__format_npy, drove__format_npz,
     drove__format_images, drove__format_webdataset, drove__format_cifar10,
     drove__format_synth_digits, drove__format_synth_logistic, drove__format_synth_images,
-    drove__format_quant, drove__format_rows;
+    drove__format_quant, drove__format_rows, drove__format_memory;
 
 const drove_format_ops *const drove__formats[] = {
-    &drove__format_mnist,        &drove__format_idx,
-    &drove__format_libsvm,       &drove__format_csv,
-    &drove__format_table,        &drove__format_npy,
-    &drove__format_npz,          &drove__format_images,
-    &drove__format_webdataset,   &drove__format_cifar10,
-    &drove__format_synth_digits, &drove__format_synth_logistic,
-    &drove__format_synth_images, &drove__format_quant,
-    &drove__format_rows,         NULL,
+    &drove__format_mnist,
+    &drove__format_idx,
+    &drove__format_libsvm,
+    &drove__format_csv,
+    &drove__format_table,
+    &drove__format_npy,
+    &drove__format_npz,
+    &drove__format_images,
+    &drove__format_webdataset,
+    &drove__format_cifar10,
+    &drove__format_synth_digits,
+    &drove__format_synth_logistic,
+    &drove__format_synth_images,
+    &drove__format_quant,
+    &drove__format_rows,
+    &drove__format_memory,
+    NULL,
 };
 
 enum { KEYS_MOST = 24, NAME_SIZE = 64 };

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/mem.h"
+#include "data/arrays.h"
 #include "data/quant.h"
 #include "table/content.h"
 #include "table/schema.h"
@@ -28,11 +29,15 @@ void drove__storage_release(drove_storage *storage)
     if (storage == NULL) return;
     /* Release: this view's reads are done.  Acquire, by the last view: so are all others' reads. */
     if (atomic_fetch_sub_explicit(&storage->n_views, 1, memory_order_acq_rel) > 1) return;
-    drove__free(storage->x_u8);
-    drove__free(storage->x_f32);
-    free(storage->row_start);
-    free(storage->index);
-    free(storage->value);
+    if (storage->arrays != NULL) {
+        drove__arrays_release(storage->arrays);
+    } else {
+        drove__free(storage->x_u8);
+        drove__free(storage->x_f32);
+        free(storage->row_start);
+        free(storage->index);
+        free(storage->value);
+    }
     drove__quant_release(storage->quant);
     drove__free(storage->shift);
     drove__free(storage->factor);

@@ -2,6 +2,7 @@
 #ifndef DROVE_RUN_MODELFILE_H
 #define DROVE_RUN_MODELFILE_H
 
+#include "base/memfile.h"
 #include "data/data.h"
 #include "engine/features.h"
 #include "model/model.h"
@@ -32,6 +33,15 @@ typedef struct drove_modelfile {
 /* path: a file, or the folder of a run (drove_model_find). */
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
 void         drove__modelfile_fini(drove_modelfile *file);
+/* The descriptive part of the training data, for drove__data_open_like and for saving anew: it
+ * borrows what the file has. */
+void drove__modelfile_describe(const drove_modelfile *file, drove_storage *storage,
+                               drove_data *like);
+
+/* "memory:7.safetensors" */
+enum { DROVE_MODEL_NAME_SIZE = DROVE_NAMED_SIZE + 16 };
+void drove__model_name(const drove_memfile *file, char into[DROVE_MODEL_NAME_SIZE]);
+
 /* The features alone. */
 drove_status drove__modelfile_features(const char *path, drove_features_options *out);
 

@@ -1,4 +1,5 @@
-/* run/modelpath.c - where a saved model lies: a file, or the folder of a run. */
+/* run/modelpath.c - where a saved model lies: a file, in memory, or in the folder of a run; and how
+ * its data are read. */
 #include "run/modelfile.h"
 
 #include "base/file.h"
@@ -71,4 +72,37 @@ drove_status drove_model_find(const char *path, char *into, size_t size)
     int used = snprintf(into, size, "%s%s%s", path, slash, name);
     if (used >= 0 && (size_t)used < size) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "model: expected a path below %zu bytes, found %d", size, used);
+}
+
+void drove__modelfile_describe(const drove_modelfile *file, drove_storage *storage,
+                               drove_data *like)
+{
+    *storage = (drove_storage){
+        .n_features = file->n_inputs,
+        .x_kind = file->x_kind,
+        .y_kind = file->io.is_multi_label  ? DROVE_Y_LABELS
+                  : file->io.n_classes > 0 ? DROVE_Y_CLASS
+                                           : DROVE_Y_VALUE,
+        .n_classes = file->io.n_classes,
+        .n_values = file->io.n_values,
+        .class_name = file->class_name,
+        .index_base = file->index_base,
+        .schema = file->schema,
+        .n_views = 1,
+    };
+    *like = (drove_data){.storage = storage,
+                         .scaling = file->scaling,
+                         .shift = file->shift,
+                         .factor = file->factor,
+                         .augment = file->augment};
+    storage->channels = file->augment.channels;
+    storage->height = file->augment.height;
+    storage->width = file->augment.width;
+}
+
+void drove__model_name(const drove_memfile *file, char into[DROVE_MODEL_NAME_SIZE])
+{
+    char name[DROVE_NAMED_SIZE];
+    drove__named_print(&file->named, name);
+    snprintf(into, DROVE_MODEL_NAME_SIZE, "%s.safetensors", name);
 }

@@ -134,10 +134,8 @@ drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
     return status;
 }
 
-static drove_status save_model(const drove_run *run, const char *name, const float *theta)
+static drove_status write_model(const drove_run *run, const char *path, const float *theta)
 {
-    char *path = drove__path_join(run->opt.out, name);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
     const drove_data *data = run->input != NULL ? run->input : run->train;
     float *folded = NULL;
     drove_status status = drove__targets_fold(run, theta, &folded);
@@ -145,8 +143,30 @@ static drove_status save_model(const drove_run *run, const char *name, const flo
         status =
             drove__modelfile_save(path, run->model, data, &run->features, run->target_mean, folded);
     drove__free(folded);
+    return status;
+}
+
+static drove_status save_model(const drove_run *run, const char *name, const float *theta)
+{
+    char *path = drove__path_join(run->opt.out, name);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    drove_status status = write_model(run, path, theta);
     free(path);
     return status;
+}
+
+/* The parameters of the best validation loss where there are such, else the last ones. */
+static drove_status find_theta(drove_run *run, const float **theta)
+{
+    *theta = run->best;
+    return drove__stopping_has_best(run) ? DROVE_OK : drove__run_theta(run, theta);
+}
+
+drove_status drove__output_model(drove_run *run, const char *path)
+{
+    const float *theta;
+    DROVE_TRY(find_theta(run, &theta));
+    return write_model(run, path, theta);
 }
 
 drove_status drove__output_best(drove_run *run)
@@ -158,8 +178,8 @@ drove_status drove__output_best(drove_run *run)
 static drove_status save_all(drove_run *run)
 {
     if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
-    const float *theta = run->best;
-    if (!drove__stopping_has_best(run)) DROVE_TRY(drove__run_theta(run, &theta));
+    const float *theta;
+    DROVE_TRY(find_theta(run, &theta));
     DROVE_TRY(save_model(run, "model.safetensors", theta));
     char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);

@@ -16,6 +16,8 @@ drove_status drove__output_open(drove_run *run);
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
 drove_status drove__output_best(drove_run *run);
 drove_status drove__output_save(drove_run *run);
+/* The model that model.safetensors would have, to any file. */
+drove_status drove__output_model(drove_run *run, const char *path);
 drove_status drove__output_summary(drove_run *run, const char *json);
 /* The values of an object of options, as run.json has them, into *options.
  * Errors: DROVE_E_DATA (no object), DROVE_E_ARG. */

@@ -42,8 +42,15 @@ int drove__run_signal_since(uint64_t before)
     return word != before ? (int)(word & SIGNAL_MASK) : 0;
 }
 
+void drove_run_cancel(drove_run *run)
+{
+    atomic_store_explicit(&run->is_cancelled, true, memory_order_relaxed);
+}
+
 int drove__run_signal(const drove_run *run)
 {
+    for (const drove_run *r = run; r != NULL; r = r->parent)
+        if (atomic_load_explicit(&r->is_cancelled, memory_order_relaxed)) return SIGINT;
     return drove__run_signal_since(run->interrupts_before);
 }
 

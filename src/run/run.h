@@ -38,7 +38,6 @@
 enum { DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */ };
 extern const double drove__mark_percent[DROVE_N_MARKS];
 
-typedef struct drove_run       drove_run;
 typedef struct drove_repeating drove_repeating; /* recording.c */
 
 typedef enum drove_repeat {                     /* how a recorded run can be repeated */
@@ -147,7 +146,12 @@ struct drove_run {
     drove_progress final;             /* at the end */
     uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
     int            signal_number;     /* that interrupted the run */
-    bool           is_abandoned;      /* a silent thread may still use it: never freed */
+    /* Relaxed: only a wish, which the thread that controls the run looks at. */
+    atomic_bool      is_cancelled;
+    const drove_run *parent;       /* of a trial run: the run that it is part of; else NULL */
+    bool             is_over;      /* it has been trained, and its objects are gone */
+    bool             keeps_model;  /* in memory, for the result */
+    bool             is_abandoned; /* a silent thread may still use it: never freed */
     /* outputs; NULL without --out */
     drove_jsonl  *log;
     drove_events *events;
@@ -228,14 +232,15 @@ typedef struct drove_trial_result {
 
 /* A run on data that are read already, whose targets it may standardise in place, up to its first
  * evaluation: no files, no messages.  shared: what a TYPED engine has prepared for the same data
- * and options, borrowed; else NULL.  *out: closed by drove__run_close; NULL after a failure.
+ * and options, borrowed; else NULL.  parent: the run that it is part of, which is cancelled with
+ * it; borrowed.  *out: closed by drove__run_close; NULL after a failure.
  * Errors: those of drove_train. */
-drove_status drove__run_open(const drove_options *opt, const drove_data *given,
-                             drove_engine_shared *shared, drove_run **out);
+drove_status drove__run_open(const drove_run *parent, const drove_options *opt,
+                             const drove_data *given, drove_engine_shared *shared, drove_run **out);
 void         drove__run_close(drove_run *run);
 /* Such a run as a whole.  Errors: the same. */
-drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
-                              drove_trial_result *out);
+drove_status drove__run_trial(const drove_run *parent, const drove_options *opt,
+                              const drove_data *given, drove_trial_result *out);
 
 /* A message for people, one line. */
 void drove__run_say(const drove_run *run, const char *format, ...)

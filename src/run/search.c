@@ -437,7 +437,7 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     drove_trial_result trial;
     trial_options(s, i, division, &opt);
     standardise_values(s->sees[i]->data); /* the run before used units of its own */
-    DROVE_TRY(drove__run_trial(&opt, s->sees[i]->data, &trial));
+    DROVE_TRY(drove__run_trial(s->run, &opt, s->sees[i]->data, &trial));
     /* also between two trials */
     *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->run) != 0;
     if (*is_interrupted) return DROVE_OK;

@@ -302,7 +302,7 @@ static void open_entrant(contest *c, unsigned i)
 {
     drove_options opt;
     entrant_options(c, &c->out->rival[i], &opt);
-    (void)drove__run_open(&opt, c->run->train, c->run->loop->shared, &c->entrant[i]);
+    (void)drove__run_open(c->run, &opt, c->run->train, c->run->loop->shared, &c->entrant[i]);
 }
 
 /* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */

@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include "base/locale.h"
+#include "base/memfile.h"
 #include "base/print.h"
 #include "data/overwrite.h"
 #include "report/report.h"
@@ -24,6 +25,8 @@ struct drove_result {
     int signal_number;
     drove_progress final;
     char *json, *text;
+    drove_memfile *model; /* NULL: not kept */
+    char model_name[DROVE_MODEL_NAME_SIZE];
 };
 
 void drove__run_say(const drove_run *run, const char *format, ...)
@@ -61,13 +64,14 @@ static void close_run(drove_run *run, drove_status status)
     if (!run->is_abandoned) drove__free(run);
 }
 
-drove_status drove__run_open(const drove_options *opt, const drove_data *given,
-                             drove_engine_shared *shared, drove_run **out)
+drove_status drove__run_open(const drove_run *parent, const drove_options *opt,
+                             const drove_data *given, drove_engine_shared *shared, drove_run **out)
 {
     drove_run *run = alloc_run(opt);
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *opt;
+    run->parent = parent;
     run->given = given;
     run->loop->shared = shared;
     run->borrows_shared = shared != NULL;
@@ -84,11 +88,11 @@ void drove__run_close(drove_run *run)
     close_run(run, DROVE_OK);
 }
 
-drove_status drove__run_trial(const drove_options *opt, const drove_data *given,
-                              drove_trial_result *out)
+drove_status drove__run_trial(const drove_run *parent, const drove_options *opt,
+                              const drove_data *given, drove_trial_result *out)
 {
     drove_run *run;
-    DROVE_TRY(drove__run_open(opt, given, NULL, &run));
+    DROVE_TRY(drove__run_open(parent, opt, given, NULL, &run));
     drove_status status = drove__run_control(run);
     if (status == DROVE_OK)
         *out = (drove_trial_result){.outcome = run->outcome,
@@ -138,6 +142,15 @@ static drove_status report(drove_run *run, drove_result *result)
     return status;
 }
 
+/* Over ranks, rank 0 alone has the parameters. */
+static drove_status keep_model(drove_run *run, drove_result *result)
+{
+    if (!run->keeps_model || run->outcome == DROVE_CRASHED || run->ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
+    drove__model_name(result->model, result->model_name);
+    return drove__output_model(run, result->model_name);
+}
+
 static drove_status finish(drove_run *run, drove_result **out)
 {
     drove_result *result = calloc(1, sizeof *result);
@@ -147,6 +160,7 @@ static drove_status finish(drove_run *run, drove_result **out)
     result->signal_number = run->signal_number;
     result->final = run->final;
     drove_status status = report(run, result);
+    if (status == DROVE_OK) status = keep_model(run, result);
     if (status != DROVE_OK) {
         drove_result_destroy(result);
         return status;
@@ -200,26 +214,52 @@ static drove_status check_files(const drove_options *opt)
     return check_file(opt, "--replay-steps", opt->replay_steps);
 }
 
-drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
-                         drove_result **out)
+/* ---- the handle of a run ---- */
+
+drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
-    DROVE_IN_C_LOCALE;
     *out = NULL;
     drove_run *run = alloc_run(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *options;
+    *out = run;
+    return DROVE_OK;
+}
+
+void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
+{
+    run->cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
+}
+
+void drove_run_keep_model(drove_run *run)
+{
+    run->keeps_model = true;
+}
+
+static drove_status begin(drove_run *run)
+{
+    DROVE_TRY(drove__ranks_join(run));
+    if (run->ranks.n == 1) DROVE_TRY(drove__folder_begin_again(run));
+    if (run->ranks.n == 1) DROVE_TRY(check_files(&run->opt));
+    if (run->ranks.n == 1) DROVE_TRY(drove__folder_check(&run->opt));
+    DROVE_TRY(drove__replay_open(run));
+    DROVE_TRY(drove__search_model(run));
+    DROVE_TRY(drove__search_load(run));
+    DROVE_TRY(drove__run_setup(run));
+    DROVE_TRY(drove__replay_begin(run));
+    return drove__run_record_begin(run);
+}
+
+drove_status drove_run_train(drove_run *run, drove_result **out)
+{
+    DROVE_IN_C_LOCALE;
+    *out = NULL;
+    if (run->is_over)
+        return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
+                                        "that has");
+    run->is_over = true;
     run->interrupts_before = drove__run_interrupts();
-    if (callbacks != NULL) run->cb = *callbacks;
-    drove_status status = drove__ranks_join(run);
-    if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_begin_again(run);
-    if (status == DROVE_OK && run->ranks.n == 1) status = check_files(&run->opt);
-    if (status == DROVE_OK && run->ranks.n == 1) status = drove__folder_check(&run->opt);
-    if (status == DROVE_OK) status = drove__replay_open(run);
-    if (status == DROVE_OK) status = drove__search_model(run);
-    if (status == DROVE_OK) status = drove__search_load(run);
-    if (status == DROVE_OK) status = drove__run_setup(run);
-    if (status == DROVE_OK) status = drove__replay_begin(run);
-    if (status == DROVE_OK) status = drove__run_record_begin(run);
+    drove_status status = begin(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
         if (status == DROVE_OK) status = drove__run_record_end(run);
@@ -228,16 +268,40 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
     drove__run_teardown(run, status);
-    if (!run->is_abandoned) drove__free(run);
+    return status;
+}
+
+void drove_run_destroy(drove_run *run)
+{
+    if (run == NULL || run->is_abandoned) return;
+    if (!run->is_over) drove__free(run->loop);
+    drove__free(run);
+}
+
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
+                         drove_result **out)
+{
+    drove_run *run;
+    *out = NULL;
+    DROVE_TRY(drove_run_create(options, &run));
+    drove_run_set_callbacks(run, callbacks);
+    drove_status status = drove_run_train(run, out);
+    drove_run_destroy(run);
     return status;
 }
 
 void drove_result_destroy(drove_result *result)
 {
     if (result == NULL) return;
+    drove__memfile_release(result->model);
     free(result->json);
     free(result->text);
     free(result);
+}
+
+const char *drove_result_model(const drove_result *result)
+{
+    return result->model != NULL ? result->model_name : NULL;
 }
 
 drove_outcome drove_result_outcome(const drove_result *result)

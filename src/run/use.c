@@ -24,32 +24,6 @@ typedef struct user { /* a model at work */
     drove_infer infer;
 } user;
 
-/* The descriptive part of the training data, for drove__data_open_like. */
-static void describe(const drove_modelfile *file, drove_storage *storage, drove_data *like)
-{
-    *storage = (drove_storage){
-        .n_features = file->n_inputs,
-        .x_kind = file->x_kind,
-        .y_kind = file->io.is_multi_label  ? DROVE_Y_LABELS
-                  : file->io.n_classes > 0 ? DROVE_Y_CLASS
-                                           : DROVE_Y_VALUE,
-        .n_classes = file->io.n_classes,
-        .n_values = file->io.n_values,
-        .class_name = file->class_name,
-        .index_base = file->index_base,
-        .schema = file->schema,
-        .n_views = 1,
-    };
-    *like = (drove_data){.storage = storage,
-                         .scaling = file->scaling,
-                         .shift = file->shift,
-                         .factor = file->factor,
-                         .augment = file->augment};
-    storage->channels = file->augment.channels;
-    storage->height = file->augment.height;
-    storage->width = file->augment.width;
-}
-
 /* The model's features of the data, by all processors. */
 static drove_status map_features(user *u)
 {
@@ -91,7 +65,7 @@ static drove_status start(user *u, const drove_use_options *use, bool use_labels
     char notes[2048];
     DROVE_TRY(drovek_select(&u->kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__modelfile_load(use->model, &u->file));
-    describe(&u->file, &storage, &like);
+    drove__modelfile_describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     if (use->message != NULL && u->data->storage->notes[0] != '\0')
         use->message(use->context,

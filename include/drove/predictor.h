@@ -1,0 +1,93 @@
+/* drove/predictor.h - a trained model in memory: predictions into memory, its parameters, and its
+ * bytes.
+ *
+ * Threads: any number of threads may predict with one predictor at once.  Nothing else may be going
+ * on while drove_predictor_set_tensor changes it.
+ */
+#ifndef DROVE_PREDICTOR_H
+#define DROVE_PREDICTOR_H
+
+#include <drove/arrays.h>
+#include <drove/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default) /* exported by the shared library */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct drove_predictor drove_predictor;
+
+/* model: a file, the folder of a run, or a name in memory (drove_result_model, or that of a
+ * drove_memory_file).  isa: the highest kernel tier, NULL or "" = best.  What it needs is copied.
+ * Errors: DROVE_E_ARG (isa), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
+drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out);
+void         drove_predictor_destroy(drove_predictor *predictor); /* NULL accepted */
+
+/* Made by the library, which may add fields at the end; texts belong to the predictor. */
+typedef struct drove_predictor_facts {
+    size_t      n_features; /* numbers of an example, before a feature map */
+    size_t      n_outputs;  /* numbers of a prediction */
+    size_t      n_classes;  /* classes or labels; 0: values */
+    size_t      n_parameters, n_tensors;
+    int         is_multi_label;
+    int         gives_probability; /* outputs are probabilities; else scores, or values */
+    int         is_table;          /* its data are a table, whose columns have names */
+    const char *model, *loss;
+} drove_predictor_facts;
+void drove_predictor_describe(const drove_predictor *predictor, drove_predictor_facts *out);
+/* Name of class or label i < n_classes, as in the data; NULL: it is its number.  Of several values
+ * the name of value i < n_outputs. */
+const char *drove_predictor_class_name(const drove_predictor *predictor, size_t i);
+
+/* ---- predictions ----
+ *
+ * An example's n_outputs numbers: of classes a probability or score each; where a loss has one
+ * output for two classes, that of class 1; of labels a probability each; else values in the unit of
+ * the targets.  Results do not depend on threads or on how rows are divided among calls, but for
+ * the last bit: products of other shapes round differently. */
+
+/* Rows of numbers as they were in the training data: into[n_rows][n_outputs].  The calling thread
+ * computes; up to 64 rows take microseconds.  Models of tables and models with a feature map go by
+ * drove_predictor_apply.  Errors: DROVE_E_SHAPE, DROVE_E_ARG (a type), DROVE_E_UNSUPPORTED,
+ * DROVE_E_NOMEM. */
+drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
+/* Any data: a spec, or the name of a drove_arrays.  *into: [*n_rows][n_outputs], freed by the
+ * caller.  threads: 0 = as many as processors.  Errors: those of drove_predict. */
+drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
+                                   float **into, size_t *n_rows);
+
+/* ---- parameters ---- */
+
+typedef struct drove_tensor_info {
+    const char  *name; /* "layer0.weight": of the model file, docs/formats.md */
+    size_t       n;    /* product of shape */
+    unsigned     rank; /* <= 5 */
+    size_t       shape[5];
+    const float *values; /* [n], the predictor's; NULL: numbers of another kind */
+} drove_tensor_info;
+
+/* Tensor i < n_tensors of the model file.  Errors: DROVE_E_ARG (no such tensor). */
+drove_status drove_predictor_tensor(const drove_predictor *predictor, size_t i,
+                                    drove_tensor_info *out);
+/* New values[n] for a tensor, which must keep its shape; copied.  Errors: DROVE_E_ARG (no such
+ * tensor), DROVE_E_SHAPE, DROVE_E_NONFINITE, DROVE_E_NOMEM. */
+drove_status drove_predictor_set_tensor(drove_predictor *predictor, const char *name,
+                                        const float *values, size_t n);
+
+/* ---- the model itself ---- */
+
+/* "memory:7.safetensors", the predictor's: as --model it is what training goes on from. */
+const char *drove_predictor_name(const drove_predictor *predictor);
+/* The model file, *bytes[*n_bytes], the predictor's; valid until it is changed or destroyed. */
+void drove_predictor_bytes(const drove_predictor *predictor, const void **bytes, size_t *n_bytes);
+/* Writes it: the file appears whole or not at all.  Errors: DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove_predictor_save(const drove_predictor *predictor, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

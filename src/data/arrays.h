@@ -1,0 +1,19 @@
+/* data/arrays.h - data in the program's memory: <drove/arrays.h>, and the format that reads it.
+ *
+ * A storage that was read from arrays borrows their examples: storage->arrays holds a reference,
+ * and x_u8, x_f32, row_start, index and value belong to it.  Targets are the storage's own, as
+ * readers may renumber or rescale them. */
+#ifndef DROVE_DATA_ARRAYS_H
+#define DROVE_DATA_ARRAYS_H
+
+#include <drove/arrays.h>
+
+struct drove_arrays;
+void drove__arrays_release(struct drove_arrays *arrays); /* NULL accepted */
+
+/* Number [i][j] as a double; type is known to be one. */
+double drove__matrix_at(const drove_matrix *m, size_t i, size_t j);
+/* Row i as floats.  to is [n_columns]. */
+void drove__matrix_row(const drove_matrix *m, size_t i, float *to);
+
+#endif

@@ -1,0 +1,428 @@
+/* run/predictor.c - a trained model in memory.
+ *
+ * Small batches of rows go through a seat: an engine with a data set of its own, whose examples are
+ * the caller's rows while it is used.  Seats are kept, so a call allocates nothing; there are as
+ * many as threads have ever predicted at once.
+ */
+#include "base/available.h"
+#include "base/cpu.h"
+#include "base/denormals.h"
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "data/arrays.h"
+#include "engine/engine.h"
+#include "model/loss.h"
+#include "run/infer.h"
+#include "run/run.h"
+
+#include <drove/predictor.h>
+
+#include <math.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEAT_ROWS = 64 }; /* of one pass */
+static const size_t MOST_FILE_BYTES = SIZE_MAX / 4;
+
+typedef struct seat {
+    struct seat *next;
+    drove_engine *engine;
+    drove_storage storage;
+    drove_data data;
+    uint32_t row[SEAT_ROWS];
+    float *x; /* [SEAT_ROWS][n_features], for rows that must be converted */
+} seat;
+
+struct drove_predictor {
+    drove_memfile *bytes; /* the model file */
+    char name[DROVE_MODEL_NAME_SIZE];
+    drove_safetensors tensors; /* as they stand in the file */
+    drove_modelfile file;
+    drovek_table kernels;
+    drove_storage storage; /* the descriptive part of the training data, of which the seats' */
+    drove_data like;       /* and further data are made */
+    pthread_mutex_t lock;  /* protects free_seats */
+    seat *free_seats;
+};
+
+/* ---- opening ---- */
+
+static drove_status load_bytes(drove_predictor *p, const char *model)
+{
+    char path[PATH_MAX], *bytes;
+    size_t n;
+    DROVE_TRY(drove_model_find(model, path, sizeof path));
+    DROVE_TRY(drove__file_load(path, MOST_FILE_BYTES, &bytes, &n));
+    drove_status status = drove__memfile_create(NULL, 0, false, &p->bytes);
+    if (status != DROVE_OK) {
+        free(bytes);
+        return status;
+    }
+    drove__memfile_replace(p->bytes, bytes, n);
+    drove__model_name(p->bytes, p->name);
+    return DROVE_OK;
+}
+
+/* What is said of the file in memory is said of the one that was named. */
+static drove_status fail_of(drove_status status, const drove_predictor *p, const char *model)
+{
+    char text[DROVE_ERROR_TEXT_SIZE];
+    const size_t n = strlen(p->name);
+    drove__error_copy(text);
+    const char *what = strncmp(text, p->name, n) == 0 ? text + n : text;
+    return drove__fail(status, "%s%s%s", model, what == text ? ": " : "", what);
+}
+
+static drove_status load_model(drove_predictor *p, const char *model)
+{
+    drove_status status = drove__modelfile_load(p->name, &p->file);
+    if (status == DROVE_OK) status = drove__safetensors_load(p->name, &p->tensors);
+    if (status != DROVE_OK) return fail_of(status, p, model);
+    drove__modelfile_describe(&p->file, &p->storage, &p->like);
+    return DROVE_OK;
+}
+
+drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out)
+{
+    DROVE_IN_C_LOCALE;
+    *out = NULL;
+    drove_predictor *p = calloc(1, sizeof *p);
+    if (p == NULL) return drove__fail_nomem("a predictor", sizeof *p);
+    (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail with these arguments */
+    const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
+    drove_status status = drovek_select(&p->kernels, drove__cpu_features(), cap);
+    if (status == DROVE_OK) status = load_bytes(p, model);
+    if (status == DROVE_OK) status = load_model(p, model);
+    if (status != DROVE_OK) {
+        drove_predictor_destroy(p);
+        return status;
+    }
+    *out = p;
+    return DROVE_OK;
+}
+
+static void free_seat(seat *s)
+{
+    if (s->engine != NULL) drove__engine_host.destroy(s->engine);
+    drove__free(s->x);
+    free(s);
+}
+
+static void free_seats(drove_predictor *p)
+{
+    for (seat *next; p->free_seats != NULL; p->free_seats = next) {
+        next = p->free_seats->next;
+        free_seat(p->free_seats);
+    }
+}
+
+void drove_predictor_destroy(drove_predictor *p)
+{
+    if (p == NULL) return;
+    free_seats(p);
+    (void)pthread_mutex_destroy(&p->lock);
+    drove__modelfile_fini(&p->file);
+    drove__safetensors_fini(&p->tensors);
+    drove__memfile_release(p->bytes);
+    free(p);
+}
+
+/* ---- what it is ---- */
+
+/* Without the padding between layers. */
+static size_t count_parameters(const drove_model *m)
+{
+    size_t n = 0;
+    for (size_t l = 0; l < m->n_layers; l++) n += m->layer[l].n_w + m->layer[l].n_b;
+    return n;
+}
+
+void drove_predictor_describe(const drove_predictor *p, drove_predictor_facts *out)
+{
+    const drove_model *m = p->file.model;
+    *out = (drove_predictor_facts){.n_features = p->file.n_inputs,
+                                   .n_outputs = m->n_outputs,
+                                   .n_classes = p->file.io.n_classes,
+                                   .n_parameters = count_parameters(m),
+                                   .n_tensors = p->tensors.n_tensors,
+                                   .is_multi_label = p->file.io.is_multi_label,
+                                   .gives_probability = m->loss->gives_probability,
+                                   .is_table = p->file.schema != NULL,
+                                   .model = m->spec,
+                                   .loss = m->loss->name};
+}
+
+const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
+{
+    const size_t n = p->file.io.n_classes > 0 ? p->file.io.n_classes : p->file.model->n_outputs;
+    return p->file.class_name != NULL && i < n ? p->file.class_name[i] : NULL;
+}
+
+const char *drove_predictor_name(const drove_predictor *p)
+{
+    return p->name;
+}
+
+void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t *n_bytes)
+{
+    *bytes = p->bytes->bytes;
+    *n_bytes = p->bytes->n_bytes;
+}
+
+drove_status drove_predictor_save(const drove_predictor *p, const char *path)
+{
+    drove_writer *w;
+    DROVE_TRY(drove__writer_create(path, &w));
+    drove_status status = drove__writer_write(w, p->bytes->bytes, p->bytes->n_bytes);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+/* ---- rows ---- */
+
+/* An engine for rows of floats; sparse models take them too, as dense ones of the same numbers. */
+static drove_status make_seat(const drove_predictor *p, seat **out)
+{
+    seat *s = calloc(1, sizeof *s);
+    if (s == NULL) return drove__fail_nomem("predictions", sizeof *s);
+    s->storage = p->storage;
+    s->storage.x_kind = DROVE_X_F32;
+    s->data = p->like;
+    s->data.storage = &s->storage;
+    for (uint32_t i = 0; i < SEAT_ROWS; i++) s->row[i] = i;
+    const drove_engine_options opt = {.model = p->file.model,
+                                      .kernels = &p->kernels,
+                                      .data = &s->data,
+                                      .max_rows = SEAT_ROWS,
+                                      .rows = 1,
+                                      .infers_only = true};
+    s->x = drove__alloc((size_t)SEAT_ROWS * p->file.n_inputs, sizeof *s->x);
+    drove_status status = s->x != NULL ? drove__engine_host.create(&opt, &s->engine)
+                                       : drove__fail_nomem("predictions", p->file.n_inputs);
+    if (status == DROVE_OK) *out = s;
+    else free_seat(s);
+    return status;
+}
+
+static drove_status take_seat(drove_predictor *p, seat **out)
+{
+    pthread_mutex_lock(&p->lock);
+    seat *s = p->free_seats;
+    if (s != NULL) p->free_seats = s->next;
+    pthread_mutex_unlock(&p->lock);
+    *out = s;
+    return s != NULL ? DROVE_OK : make_seat(p, out);
+}
+
+static void leave_seat(drove_predictor *p, seat *s)
+{
+    pthread_mutex_lock(&p->lock);
+    s->next = p->free_seats;
+    p->free_seats = s;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static drove_status check_rows(const drove_predictor *p, const drove_matrix *x)
+{
+    if (p->file.schema != NULL || p->file.features.ops != NULL || p->file.x_kind == DROVE_X_CSR)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "predictions: expected a model of dense rows, found one of %s",
+                           p->file.schema != NULL         ? "a table"
+                           : p->file.features.ops != NULL ? "mapped features"
+                                                          : "sparse rows");
+    if (drove_type_size(x->type) == 0)
+        return drove__fail(DROVE_E_ARG, "predictions: expected a type of drove_type, found %d",
+                           (int)x->type);
+    if (x->n_columns == p->file.n_inputs) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "predictions: expected rows of %zu numbers, as in the training data, found "
+                       "%zu",
+                       p->file.n_inputs, x->n_columns);
+}
+
+/* n <= SEAT_ROWS rows from `first` on. */
+static drove_status predict_rows(const drove_predictor *p, seat *s, const drove_matrix *x,
+                                 size_t first, size_t n, float *into)
+{
+    const bool is_plain = x->type == DROVE_TYPE_F32 &&
+                          x->column_bytes == (ptrdiff_t)sizeof(float) &&
+                          x->row_bytes == (ptrdiff_t)(x->n_columns * sizeof(float));
+    s->storage.n_rows = s->data.n_rows = n;
+    /* Examples are only read. */
+    s->storage.x_f32 = is_plain ? (float *)(uintptr_t)x->values + first * x->n_columns : s->x;
+    for (size_t i = 0; i < n && !is_plain; i++)
+        drove__matrix_row(x, first + i, s->x + i * x->n_columns);
+    const drove_batch batch = {.data = &s->data, .row = s->row, .n_rows = n};
+    return drove__engine_host.predict(s->engine, p->file.theta, &batch, into);
+}
+
+drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
+{
+    const size_t n_outputs = p->file.model->n_outputs;
+    seat *s;
+    DROVE_TRY(check_rows(p, x));
+    DROVE_TRY(take_seat(p, &s));
+    const uint64_t before = drove__denormals_flush();
+    drove_status status = DROVE_OK;
+    for (size_t first = 0; first < x->n_rows && status == DROVE_OK; first += SEAT_ROWS) {
+        const size_t n = x->n_rows - first < SEAT_ROWS ? x->n_rows - first : SEAT_ROWS;
+        status = predict_rows(p, s, x, first, n, into + first * n_outputs);
+    }
+    drove__denormals_restore(before);
+    leave_seat(p, s);
+    return status;
+}
+
+/* ---- any data ---- */
+
+typedef struct collector {
+    float *into;
+    size_t n_outputs;
+} collector;
+
+static drove_status take(void *context, const drove_infer_chunk *chunk)
+{
+    const collector *c = context;
+    memcpy(c->into + chunk->first * c->n_outputs, chunk->prob,
+           chunk->n_rows * c->n_outputs * sizeof *c->into);
+    return DROVE_OK;
+}
+
+/* *data becomes what the model sees. */
+static drove_status map_features(const drove_predictor *p, unsigned n_threads, drove_data **data)
+{
+    drove_features *map;
+    drove_data *mapped = NULL;
+    if (p->file.features.ops == NULL) return DROVE_OK;
+    DROVE_TRY(
+        drove__features_create(&p->file.features, p->file.n_inputs, &p->kernels, n_threads, &map));
+    drove_status status = drove__features_apply(map, *data, n_threads, &mapped);
+    drove__features_destroy(map);
+    DROVE_TRY(status);
+    drove_data_destroy(*data);
+    *data = mapped;
+    return DROVE_OK;
+}
+
+static drove_status infer_all(const drove_predictor *p, const drove_data *data, unsigned n_threads,
+                              float **into)
+{
+    const size_t n_outputs = p->file.model->n_outputs, rows = drove__score_rows(p->file.model, 1);
+    collector c = {.into = drove__grow(NULL, data->n_rows, n_outputs * sizeof(float)),
+                   .n_outputs = n_outputs};
+    if (c.into == NULL)
+        return drove__fail_nomem("predictions", data->n_rows * n_outputs * sizeof(float));
+    const drove_infer infer = {.model = p->file.model,
+                               .kernels = &p->kernels,
+                               .data = data,
+                               .theta = p->file.theta,
+                               .chunk_rows = rows < data->n_rows ? rows : data->n_rows,
+                               .n_threads = n_threads,
+                               .take = take,
+                               .context = &c};
+    drove_status status = drove__infer_run(&infer);
+    if (status == DROVE_OK) *into = c.into;
+    else free(c.into);
+    return status;
+}
+
+drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
+                                   float **into, size_t *n_rows)
+{
+    DROVE_IN_C_LOCALE;
+    drove_data *opened;
+    *into = NULL;
+    *n_rows = 0;
+    if (threads == 0) threads = drove__processors_available();
+    DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
+    drove_status status = map_features(p, threads, &opened);
+    if (status == DROVE_OK) status = infer_all(p, opened, threads, into);
+    if (status == DROVE_OK) *n_rows = opened->n_rows;
+    drove_data_destroy(opened);
+    return status;
+}
+
+/* ---- parameters ---- */
+
+static size_t count(const drove_tensor *t)
+{
+    size_t n = 1;
+    for (unsigned i = 0; i < t->rank; i++) n *= t->shape[i];
+    return n;
+}
+
+drove_status drove_predictor_tensor(const drove_predictor *p, size_t i, drove_tensor_info *out)
+{
+    if (i >= p->tensors.n_tensors)
+        return drove__fail(DROVE_E_ARG,
+                           "a model: expected one of its %zu tensors, found number %zu",
+                           p->tensors.n_tensors, i);
+    const drove_tensor *t = &p->tensors.tensor[i];
+    *out = (drove_tensor_info){.name = t->name,
+                               .n = count(t),
+                               .rank = t->rank,
+                               .values = t->type == DROVE_T_F32 ? t->bytes : NULL};
+    memcpy(out->shape, t->shape, sizeof out->shape);
+    return DROVE_OK;
+}
+
+static drove_status check_values(const drove_tensor *t, const char *name, const float *values,
+                                 size_t n)
+{
+    if (t == NULL || t->type != DROVE_T_F32)
+        return drove__fail(DROVE_E_ARG,
+                           "a model: expected the name of a tensor of floats, found "
+                           "\"%.80s\"",
+                           name);
+    if (count(t) != n)
+        return drove__fail(DROVE_E_SHAPE, "%s: expected %zu numbers, found %zu", name, count(t), n);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return drove__fail(DROVE_E_NONFINITE, "%s: number %zu: expected a finite one, found %g",
+                               name, i, (double)values[i]);
+    return DROVE_OK;
+}
+
+/* Writes the tensors anew, with the metadata that were there, and reads the model from them. */
+static drove_status rewrite(drove_predictor *p)
+{
+    const drove_safetensors *st = &p->tensors;
+    const char **meta = calloc(2 * st->n_meta + 1, sizeof *meta);
+    drove_modelfile file;
+    if (meta == NULL) return drove__fail_nomem("a model file", st->n_meta * sizeof *meta);
+    for (size_t i = 0; i < st->n_meta; i++) {
+        meta[2 * i] = st->meta_key[i];
+        meta[2 * i + 1] = st->meta_value[i];
+    }
+    drove_status status = drove__safetensors_write(p->name, st->tensor, st->n_tensors, meta);
+    free(meta);
+    if (status == DROVE_OK) status = drove__modelfile_load(p->name, &file);
+    DROVE_TRY(status);
+    free_seats(p); /* their engines know the model that goes */
+    drove__modelfile_fini(&p->file);
+    p->file = file;
+    drove__modelfile_describe(&p->file, &p->storage, &p->like);
+    return DROVE_OK;
+}
+
+drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, const float *values,
+                                        size_t n)
+{
+    DROVE_IN_C_LOCALE;
+    const drove_tensor *t = drove__safetensors_find(&p->tensors, name);
+    DROVE_TRY(check_values(t, name, values, n));
+    float *at = (float *)(uintptr_t)t->bytes; /* in p->tensors, which are ours */
+    float *before = drove__grow(NULL, n > 0 ? n : 1, sizeof *before);
+    if (before == NULL) return drove__fail_nomem(name, n * sizeof *before);
+    memcpy(before, at, n * sizeof *before);
+    memcpy(at, values, n * sizeof *at);
+    drove_status status = rewrite(p);
+    if (status != DROVE_OK) memcpy(at, before, n * sizeof *at);
+    free(before);
+    return status;
+}

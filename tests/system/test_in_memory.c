@@ -1,0 +1,401 @@
+/* A program that has its data in memory trains, cancels, predicts and goes on without a file; each
+ * result is that of the same by files. */
+#include "system/run_support.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 300, D = 20, CLASSES = 3 };
+
+typedef struct problem {
+    float x[N][D];
+    int32_t y[N];
+    drove_arrays *arrays;
+} problem;
+
+static void ok(drove_status status)
+{
+    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
+}
+
+/* Three classes that a network can tell apart. */
+static void make_problem(problem *p)
+{
+    uint32_t state = 1;
+    for (int i = 0; i < N; i++) {
+        p->y[i] = i % CLASSES;
+        for (int j = 0; j < D; j++) {
+            state = state * 1664525u + 1013904223u;
+            p->x[i][j] = (float)(state >> 8) * 0x1p-24f + (j % CLASSES == p->y[i] ? 0.5f : 0.0f);
+        }
+    }
+    const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
+    const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, N, 1);
+    ok(drove_arrays_create(&p->arrays));
+    ok(drove_arrays_set_dense(p->arrays, &x));
+    ok(drove_arrays_set_classes(p->arrays, &y, CLASSES, NULL));
+}
+
+static void write_npy(const char *path, const char *header, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    const size_t n_header = strlen(header) + 1;
+    const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n_header,
+                                     0};
+    assert_int_equal(fwrite(start, 1, sizeof start, f), sizeof start);
+    fprintf(f, "%s\n", header);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static drove_options options_for(const char *data)
+{
+    drove_options opt = drove_options_default();
+    set(&opt, "data", data);
+    set(&opt, "test", "none");
+    set(&opt, "model", "mlp:8");
+    set(&opt, "strategy", "sequential");
+    set(&opt, "threads", "1");
+    set(&opt, "until", "epochs=3");
+    set(&opt, "lr", "0.05");
+    return opt;
+}
+
+static drove_result *train_and_keep(const drove_options *opt)
+{
+    drove_run *run;
+    drove_result *result;
+    ok(drove_run_create(opt, &run));
+    drove_run_keep_model(run);
+    ok(drove_run_train(run, &result));
+    drove_result *again;
+    assert_int_equal(drove_run_train(run, &again), DROVE_E_ARG);
+    assert_null(again);
+    drove_run_destroy(run);
+    assert_non_null(drove_result_model(result));
+    return result;
+}
+
+static void training_is_that_from_files(void **state)
+{
+    problem *p = *state;
+    char *of_file;
+    size_t n_of_file, n_of_memory;
+    const void *of_memory;
+    drove_predictor *predictor;
+    write_npy("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (300, 20), }", p->x,
+              sizeof p->x);
+    write_npy("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (300,), }", p->y,
+              sizeof p->y);
+    drove_options opt = options_for("npy:x.npy,y.npy");
+    set(&opt, "out", fresh_folder("by-files"));
+    run_to(&opt, DROVE_FINISHED);
+    opt = options_for(drove_arrays_name(p->arrays));
+    drove_result *result = train_and_keep(&opt);
+    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    drove_result_destroy(result); /* the predictor has its own copy */
+    ok(drove__file_load("by-files/model.safetensors", (size_t)1 << 24, &of_file, &n_of_file));
+    drove_predictor_bytes(predictor, &of_memory, &n_of_memory);
+    /* The names of the classes: "0" of a file are those that it has, of arrays the numbers. */
+    drove_predictor *by_file;
+    ok(drove_predictor_open("by-files", NULL, &by_file));
+    drove_predictor_facts a, b;
+    drove_predictor_describe(predictor, &a);
+    drove_predictor_describe(by_file, &b);
+    assert_int_equal(a.n_tensors, b.n_tensors);
+    assert_int_equal(a.n_parameters, b.n_parameters);
+    for (size_t i = 0; i < a.n_tensors; i++) {
+        drove_tensor_info s, t;
+        ok(drove_predictor_tensor(predictor, i, &s));
+        ok(drove_predictor_tensor(by_file, i, &t));
+        assert_string_equal(s.name, t.name);
+        assert_int_equal(s.n, t.n);
+        if (s.values != NULL) assert_memory_equal(s.values, t.values, s.n * sizeof(float));
+    }
+    drove_predictor_destroy(by_file);
+    drove_predictor_destroy(predictor);
+    free(of_file);
+}
+
+/* ---- predictions ---- */
+
+static drove_predictor *trained(problem *p)
+{
+    drove_predictor *predictor;
+    const drove_options opt = options_for(drove_arrays_name(p->arrays));
+    drove_result *result = train_and_keep(&opt);
+    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    drove_result_destroy(result);
+    return predictor;
+}
+
+static void three_ways_to_predict_agree(void **state)
+{
+    problem *p = *state;
+    drove_predictor *predictor = trained(p);
+    float rows[N][CLASSES], *all, value;
+    double doubles[N][D];
+    size_t n;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < D; j++) doubles[i][j] = (double)p->x[i][j];
+    const drove_matrix x = drove_matrix_dense(doubles, DROVE_TYPE_F64, N, D);
+    ok(drove_predictor_rows(predictor, &x, rows[0]));
+    ok(drove_predictor_apply(predictor, drove_arrays_name(p->arrays), 2, &all, &n));
+    assert_int_equal(n, N);
+    FILE *text = tmpfile();
+    assert_non_null(text);
+    const drove_use_options use = {.model = drove_predictor_name(predictor),
+                                   .data = drove_arrays_name(p->arrays),
+                                   .proba = 1};
+    ok(drove_predict(&use, text));
+    rewind(text);
+    for (int i = 0; i < N; i++) {
+        double sum = 0.0;
+        for (int c = 0; c < CLASSES; c++) {
+            assert_int_equal(fscanf(text, "%f%*[,]", &value), 1);
+            assert_true(fabsf(rows[i][c] - all[i * CLASSES + c]) < 1e-6f);
+            assert_true(fabsf(value - all[i * CLASSES + c]) < 1e-6f);
+            sum += (double)rows[i][c];
+        }
+        assert_true(fabs(sum - 1.0) < 1e-5);
+    }
+    fclose(text);
+    free(all);
+    const drove_matrix narrow = drove_matrix_dense(doubles, DROVE_TYPE_F64, 1, D - 1);
+    assert_int_equal(drove_predictor_rows(predictor, &narrow, rows[0]), DROVE_E_SHAPE);
+    drove_predictor_destroy(predictor);
+}
+
+typedef struct asker {
+    drove_predictor *predictor;
+    const problem *p;
+    const float *expected;
+    int n_wrong;
+} asker;
+
+static void *ask(void *argument)
+{
+    asker *a = argument;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i + 5 <= N; i += 5) {
+            float out[5 * CLASSES];
+            const drove_matrix x = drove_matrix_dense(a->p->x[i], DROVE_TYPE_F32, 5, D);
+            if (drove_predictor_rows(a->predictor, &x, out) != DROVE_OK) a->n_wrong++;
+            for (int k = 0; k < 5 * CLASSES; k++)
+                if (fabsf(out[k] - a->expected[i * CLASSES + k]) > 1e-6f) a->n_wrong++;
+        }
+    }
+    return NULL;
+}
+
+static void many_threads_ask_one_predictor(void **state)
+{
+    problem *p = *state;
+    enum { THREADS = 8 };
+    drove_predictor *predictor = trained(p);
+    float expected[N][CLASSES];
+    pthread_t thread[THREADS];
+    asker all[THREADS];
+    const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
+    ok(drove_predictor_rows(predictor, &x, expected[0]));
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = (asker){predictor, p, expected[0], 0};
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &all[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(all[i].n_wrong, 0);
+    }
+    drove_predictor_destroy(predictor);
+}
+
+/* ---- parameters ---- */
+
+static void parameters_are_read_and_written(void **state)
+{
+    problem *p = *state;
+    drove_predictor *predictor = trained(p), *saved;
+    float bias[CLASSES] = {0.0f, 40.0f, 0.0f}, out[CLASSES];
+    char name[40] = "";
+    drove_predictor_facts facts;
+    drove_predictor_describe(predictor, &facts);
+    size_t n = 0;
+    for (size_t i = 0; i < facts.n_tensors; i++) {
+        drove_tensor_info t;
+        ok(drove_predictor_tensor(predictor, i, &t));
+        if (strncmp(t.name, "layer", 5) == 0) n += t.n;
+        if (t.n == CLASSES && t.rank == 1 && strstr(t.name, ".bias") != NULL)
+            snprintf(name, sizeof name, "%s", t.name);
+    }
+    assert_int_equal(n, facts.n_parameters);
+    assert_int_equal(drove_predictor_set_tensor(predictor, name, bias, 2), DROVE_E_SHAPE);
+    assert_int_equal(drove_predictor_set_tensor(predictor, "none", bias, 2), DROVE_E_ARG);
+    ok(drove_predictor_set_tensor(predictor, name, bias, CLASSES));
+    const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, 1, D);
+    ok(drove_predictor_rows(predictor, &x, out));
+    assert_true(out[1] > 0.999f);
+    bias[0] = NAN;
+    assert_int_equal(drove_predictor_set_tensor(predictor, name, bias, CLASSES), DROVE_E_NONFINITE);
+    ok(drove_predictor_save(predictor, "changed.safetensors"));
+    ok(drove_predictor_open("changed.safetensors", NULL, &saved));
+    ok(drove_predictor_rows(saved, &x, out));
+    assert_true(out[1] > 0.999f);
+    drove_predictor_destroy(saved);
+    drove_predictor_destroy(predictor);
+    assert_int_equal(drove_predictor_open("x.npy", NULL, &saved), DROVE_E_DATA);
+    assert_null(saved);
+    assert_int_equal(drove_predictor_open("memory:424242.safetensors", NULL, &saved), DROVE_E_FILE);
+}
+
+static double loss_of(const char *model, const problem *p)
+{
+    drove_score_report report;
+    const drove_use_options use = {.model = model, .data = drove_arrays_name(p->arrays)};
+    ok(drove_eval(&use, &report));
+    return report.loss;
+}
+
+static void training_goes_on_from_memory(void **state)
+{
+    problem *p = *state;
+    drove_predictor *predictor = trained(p);
+    const double before = loss_of(drove_predictor_name(predictor), p);
+    drove_options opt = options_for(drove_arrays_name(p->arrays));
+    set(&opt, "model", drove_predictor_name(predictor));
+    drove_result *result = train_and_keep(&opt);
+    drove_progress end;
+    drove_result_final(result, &end);
+    assert_true(fabs(end.loss_initial - before) < 1e-6);
+    assert_true(loss_of(drove_result_model(result), p) < before);
+    drove_result_destroy(result);
+    drove_predictor_destroy(predictor);
+}
+
+/* ---- cancelling ---- */
+
+typedef struct job {
+    drove_run *run;
+    drove_outcome outcome;
+    int exit_status;
+    int stops_at; /* that many evaluations; 0: never */
+    _Atomic int n_evaluated;
+} job;
+
+static void count_evaluations(void *context, const drove_progress *progress)
+{
+    job *j = context;
+    (void)progress;
+    if (atomic_fetch_add(&j->n_evaluated, 1) + 1 == j->stops_at) drove_run_cancel(j->run);
+}
+
+static void *run_job(void *argument)
+{
+    job *j = argument;
+    drove_result *result;
+    const drove_callbacks callbacks = {.context = j, .evaluated = count_evaluations};
+    drove_run_set_callbacks(j->run, &callbacks);
+    if (drove_run_train(j->run, &result) == DROVE_OK) {
+        j->outcome = drove_result_outcome(result);
+        j->exit_status = drove_result_exit(result);
+    }
+    drove_result_destroy(result);
+    return NULL;
+}
+
+static void one_of_two_runs_is_cancelled(void **state)
+{
+    problem *p = *state;
+    job stopped = {.outcome = DROVE_CRASHED}, other = {.outcome = DROVE_CRASHED};
+    pthread_t thread[2];
+    drove_options opt = options_for(drove_arrays_name(p->arrays));
+    set(&opt, "until", "seconds=600");
+    ok(drove_run_create(&opt, &stopped.run));
+    set(&opt, "until", "updates=20000");
+    ok(drove_run_create(&opt, &other.run));
+    assert_int_equal(pthread_create(&thread[0], NULL, run_job, &stopped), 0);
+    assert_int_equal(pthread_create(&thread[1], NULL, run_job, &other), 0);
+    while (atomic_load(&stopped.n_evaluated) < 2) usleep(10000);
+    drove_run_cancel(stopped.run);
+    pthread_join(thread[0], NULL);
+    pthread_join(thread[1], NULL);
+    assert_int_equal(stopped.outcome, DROVE_INTERRUPTED);
+    assert_int_equal(stopped.exit_status, 130);
+    assert_int_equal(other.outcome, DROVE_FINISHED);
+    drove_run_destroy(stopped.run);
+    drove_run_destroy(other.run);
+}
+
+static void a_callback_cancels(void **state)
+{
+    problem *p = *state;
+    job j = {.outcome = DROVE_CRASHED, .stops_at = 3};
+    drove_options opt = options_for(drove_arrays_name(p->arrays));
+    set(&opt, "until", "seconds=600");
+    set(&opt, "eval_every", "1");
+    ok(drove_run_create(&opt, &j.run));
+    run_job(&j);
+    assert_int_equal(j.outcome, DROVE_INTERRUPTED);
+    assert_in_range(j.n_evaluated, 3, 4); /* one more for the summary */
+    drove_run_destroy(j.run);
+}
+
+static void a_run_cancelled_before_it_begins(void **state)
+{
+    problem *p = *state;
+    const drove_options opt = options_for(drove_arrays_name(p->arrays));
+    job j = {.outcome = DROVE_CRASHED};
+    ok(drove_run_create(&opt, &j.run));
+    drove_run_cancel(j.run);
+    run_job(&j);
+    assert_int_equal(j.outcome, DROVE_INTERRUPTED);
+    drove_run_destroy(j.run);
+    ok(drove_run_create(&opt, &j.run)); /* and one that never begins */
+    drove_run_destroy(j.run);
+    drove_run_destroy(NULL);
+}
+
+static int setup(void **state)
+{
+    problem *p = calloc(1, sizeof *p);
+    if (p == NULL) return 1;
+    make_problem(p);
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    problem *p = *state;
+    drove_arrays_destroy(p->arrays);
+    free(p);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_is_that_from_files),
+        cmocka_unit_test(three_ways_to_predict_agree),
+        cmocka_unit_test(many_threads_ask_one_predictor),
+        cmocka_unit_test(parameters_are_read_and_written),
+        cmocka_unit_test(training_goes_on_from_memory),
+        cmocka_unit_test(one_of_two_runs_is_cancelled),
+        cmocka_unit_test(a_callback_cancels),
+        cmocka_unit_test(a_run_cancelled_before_it_begins),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
