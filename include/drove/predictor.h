@@ -35,6 +35,7 @@ typedef struct drove_predictor_facts {
     int         is_multi_label;
     int         gives_probability; /* outputs are probabilities; else scores, or values */
     int         is_table;          /* its data are a table, whose columns have names */
+    int         is_sparse;         /* its data are sparse rows */
     const char *model, *loss;
 } drove_predictor_facts;
 void drove_predictor_describe(const drove_predictor *predictor, drove_predictor_facts *out);

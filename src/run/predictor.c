@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEAT_ROWS = 64 }; /* of one pass */
+enum { SEAT_ROWS = 64, LEAST_ROWS = 3 }; /* of one pass */
 static const size_t MOST_FILE_BYTES = SIZE_MAX / 4;
 
 typedef struct seat {
@@ -34,7 +34,8 @@ typedef struct seat {
     drove_storage storage;
     drove_data data;
     uint32_t row[SEAT_ROWS];
-    float *x; /* [SEAT_ROWS][n_features], for rows that must be converted */
+    float *x;   /* [SEAT_ROWS][n_features], for rows that must be converted */
+    float *out; /* [LEAST_ROWS][n_outputs] */
 } seat;
 
 struct drove_predictor {
@@ -109,6 +110,7 @@ static void free_seat(seat *s)
 {
     if (s->engine != NULL) drove__engine_host.destroy(s->engine);
     drove__free(s->x);
+    drove__free(s->out);
     free(s);
 }
 
@@ -152,6 +154,7 @@ void drove_predictor_describe(const drove_predictor *p, drove_predictor_facts *o
                                    .is_multi_label = p->file.io.is_multi_label,
                                    .gives_probability = m->loss->gives_probability,
                                    .is_table = p->file.schema != NULL,
+                                   .is_sparse = p->file.x_kind == DROVE_X_CSR,
                                    .model = m->spec,
                                    .loss = m->loss->name};
 }
@@ -202,8 +205,10 @@ static drove_status make_seat(const drove_predictor *p, seat **out)
                                       .rows = 1,
                                       .infers_only = true};
     s->x = drove__alloc((size_t)SEAT_ROWS * p->file.n_inputs, sizeof *s->x);
-    drove_status status = s->x != NULL ? drove__engine_host.create(&opt, &s->engine)
-                                       : drove__fail_nomem("predictions", p->file.n_inputs);
+    s->out = drove__alloc((size_t)LEAST_ROWS * p->file.model->n_outputs, sizeof *s->out);
+    drove_status status = s->x != NULL && s->out != NULL
+                              ? drove__engine_host.create(&opt, &s->engine)
+                              : drove__fail_nomem("predictions", p->file.n_inputs);
     if (status == DROVE_OK) *out = s;
     else free_seat(s);
     return status;
@@ -245,20 +250,25 @@ static drove_status check_rows(const drove_predictor *p, const drove_matrix *x)
                        p->file.n_inputs, x->n_columns);
 }
 
-/* n <= SEAT_ROWS rows from `first` on. */
+/* n <= SEAT_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were more:
+ * they then go through the same products, and have the same bits, as among others. */
 static drove_status predict_rows(const drove_predictor *p, seat *s, const drove_matrix *x,
                                  size_t first, size_t n, float *into)
 {
-    const bool is_plain = x->type == DROVE_TYPE_F32 &&
+    const size_t n_columns = x->n_columns, n_computed = n < LEAST_ROWS ? LEAST_ROWS : n;
+    const bool is_plain = n >= LEAST_ROWS && x->type == DROVE_TYPE_F32 &&
                           x->column_bytes == (ptrdiff_t)sizeof(float) &&
-                          x->row_bytes == (ptrdiff_t)(x->n_columns * sizeof(float));
-    s->storage.n_rows = s->data.n_rows = n;
+                          x->row_bytes == (ptrdiff_t)(n_columns * sizeof(float));
+    s->storage.n_rows = s->data.n_rows = n_computed;
     /* Examples are only read. */
-    s->storage.x_f32 = is_plain ? (float *)(uintptr_t)x->values + first * x->n_columns : s->x;
+    s->storage.x_f32 = is_plain ? (float *)(uintptr_t)x->values + first * n_columns : s->x;
     for (size_t i = 0; i < n && !is_plain; i++)
-        drove__matrix_row(x, first + i, s->x + i * x->n_columns);
-    const drove_batch batch = {.data = &s->data, .row = s->row, .n_rows = n};
-    return drove__engine_host.predict(s->engine, p->file.theta, &batch, into);
+        drove__matrix_row(x, first + i, s->x + i * n_columns);
+    const drove_batch batch = {.data = &s->data, .row = s->row, .n_rows = n_computed};
+    float *out = n >= LEAST_ROWS ? into : s->out;
+    DROVE_TRY(drove__engine_host.predict(s->engine, p->file.theta, &batch, out));
+    if (out != into) memcpy(into, out, n * p->file.model->n_outputs * sizeof *into);
+    return DROVE_OK;
 }
 
 drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/spec.h"
+#include "data/scale.h"
 #include "data/weights.h"
 #include "engine/linear/precision.h"
 #include "model/loss.h"
@@ -116,6 +117,45 @@ static drove_status find_target_mean(drove_run *run)
     return DROVE_OK;
 }
 
+/* The inputs of a model to go on from are scaled as they were when it was trained, whatever rows
+ * there are now.  A scaling that is asked for counts. */
+static bool takes_scaling(const drove_run *run, const char *spec)
+{
+    drove_spec parsed;
+    if (!drove__names_model_file(run->opt.model) || run->train->storage->x_kind == DROVE_X_QUANT ||
+        drove__resolve_is_classic(&run->opt) ||
+        drove__data_parse(run->opt.data, &parsed) != DROVE_OK)
+        return false;
+    const bool is_open = drove__spec_get(&parsed, "scale", NULL) == NULL;
+    drove__spec_fini(&parsed);
+    return is_open && strstr(spec, "scale=auto") != NULL;
+}
+
+static drove_status set_scaling(const drove_data *like, drove_data *data)
+{
+    if (data == NULL) return DROVE_OK;
+    drove__free(data->shift);
+    drove__free(data->factor);
+    data->shift = data->factor = NULL;
+    return drove__scale_copy(like, data);
+}
+
+static drove_status take_scaling(drove_run *run)
+{
+    drove_modelfile file;
+    drove_storage storage;
+    drove_data like;
+    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    drove__modelfile_describe(&file, &storage, &like);
+    drove_status status = DROVE_OK;
+    if (file.n_inputs == run->train->storage->n_features) { /* else it is refused later */
+        status = set_scaling(&like, run->train);
+        if (status == DROVE_OK) status = set_scaling(&like, run->test);
+    }
+    drove__modelfile_fini(&file);
+    return status;
+}
+
 static drove_status open_data(drove_run *run)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
@@ -123,7 +163,8 @@ static drove_status open_data(drove_run *run)
     DROVE_TRY(drove__problem_specs(&run->opt, data, test));
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
-    return drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole);
+    DROVE_TRY(drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole));
+    return takes_scaling(run, data) ? take_scaling(run) : DROVE_OK;
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */

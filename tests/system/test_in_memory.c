@@ -285,6 +285,43 @@ static void training_goes_on_from_memory(void **state)
     drove_predictor_destroy(predictor);
 }
 
+/* Rows of other means and deviations: the model's scaling stays. */
+static void the_scaling_is_the_models(void **state)
+{
+    problem *p = *state;
+    static float shifted[N][D];
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < D; j++) shifted[i][j] = 3.0f * p->x[i][j] + (float)j;
+    const drove_matrix x = drove_matrix_dense(shifted, DROVE_TYPE_F32, N, D);
+    const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, N, 1);
+    drove_arrays *other;
+    drove_predictor *first, *second;
+    ok(drove_arrays_create(&other));
+    ok(drove_arrays_set_dense(other, &x));
+    ok(drove_arrays_set_classes(other, &y, CLASSES, NULL));
+    first = trained(p);
+    drove_options opt = options_for(drove_arrays_name(other));
+    set(&opt, "model", drove_predictor_name(first));
+    drove_result *result = train_and_keep(&opt);
+    ok(drove_predictor_open(drove_result_model(result), NULL, &second));
+    drove_result_destroy(result);
+    drove_predictor_facts facts;
+    drove_predictor_describe(first, &facts);
+    int n_scales = 0;
+    for (size_t i = 0; i < facts.n_tensors; i++) {
+        drove_tensor_info a, b;
+        ok(drove_predictor_tensor(first, i, &a));
+        ok(drove_predictor_tensor(second, i, &b));
+        if (strncmp(a.name, "input.", 6) != 0) continue;
+        assert_memory_equal(a.values, b.values, a.n * sizeof(float));
+        n_scales++;
+    }
+    assert_int_equal(n_scales, 2);
+    drove_predictor_destroy(first);
+    drove_predictor_destroy(second);
+    drove_arrays_destroy(other);
+}
+
 /* ---- cancelling ---- */
 
 typedef struct job {
@@ -393,6 +430,7 @@ int main(void)
         cmocka_unit_test(many_threads_ask_one_predictor),
         cmocka_unit_test(parameters_are_read_and_written),
         cmocka_unit_test(training_goes_on_from_memory),
+        cmocka_unit_test(the_scaling_is_the_models),
         cmocka_unit_test(one_of_two_runs_is_cancelled),
         cmocka_unit_test(a_callback_cancels),
         cmocka_unit_test(a_run_cancelled_before_it_begins),

@@ -1,0 +1,26 @@
+# The Python package's module, for the tests: found is an interpreter that has what the package and its tests import.
+set(drove_package_python "")
+if(DROVE_TESTS AND DROVE_SANITIZE STREQUAL "" AND NOT DROVE_COVERAGE AND NOT CMAKE_CROSSCOMPILING
+   AND NOT DROVE_WITH_PYTHON STREQUAL "OFF")
+  foreach(candidate "${DROVE_PACKAGE_PYTHON}" python3 /usr/bin/python3)
+    if(candidate STREQUAL "")
+      continue()
+    endif()
+    execute_process(COMMAND ${candidate} -c "import cffi, numpy, sklearn, sys, sysconfig, os
+assert os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h'))
+print(sys.executable)" RESULT_VARIABLE failed OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(failed EQUAL 0)
+      set(drove_package_python ${found})
+      break()
+    endif()
+  endforeach()
+  if(drove_package_python STREQUAL "" AND DROVE_WITH_PYTHON STREQUAL "ON")
+    message(FATAL_ERROR "no Python with its headers, cffi, NumPy and scikit-learn found (Debian: python3-dev python3-cffi "
+      "python3-numpy python3-sklearn); -DDROVE_WITH_PYTHON=OFF builds without the module")
+  endif()
+endif()
+if(drove_package_python)
+  message(STATUS "Python package: tested with ${drove_package_python}")
+  set(Python_EXECUTABLE ${drove_package_python})
+  add_subdirectory(python)
+endif()

@@ -1,0 +1,211 @@
+"""NumPy arrays, SciPy matrices and tables as data of the library.
+
+A Source has the name that stands for the data in an option, and keeps alive what the library borrows.
+"""
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from drove._library import check, encoded, text
+from drove._native import ffi, lib
+
+_TYPES = {
+    np.dtype(np.float32): lib.DROVE_TYPE_F32,
+    np.dtype(np.float64): lib.DROVE_TYPE_F64,
+    np.dtype(np.uint8): lib.DROVE_TYPE_U8,
+    np.dtype(np.int8): lib.DROVE_TYPE_I8,
+    np.dtype(np.uint16): lib.DROVE_TYPE_U16,
+    np.dtype(np.int16): lib.DROVE_TYPE_I16,
+    np.dtype(np.uint32): lib.DROVE_TYPE_U32,
+    np.dtype(np.int32): lib.DROVE_TYPE_I32,
+    np.dtype(np.uint64): lib.DROVE_TYPE_U64,
+    np.dtype(np.int64): lib.DROVE_TYPE_I64,
+    np.dtype(np.bool_): lib.DROVE_TYPE_BOOL,
+}
+
+
+def known(array):
+    """The array itself, or a copy of a type that the library reads."""
+    array = np.asarray(array)
+    if array.dtype in _TYPES:
+        return array
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    raise ValueError(f"expected an array of numbers, found dtype {array.dtype}")
+
+
+def matrix(array):
+    """A drove_matrix * over an array of one or two dimensions, which must outlive it."""
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    out = ffi.new("drove_matrix *")
+    out.values = ffi.cast("void *", array.ctypes.data)
+    out.type = _TYPES[array.dtype]
+    out.n_rows, out.n_columns = array.shape
+    out.row_bytes, out.column_bytes = array.strides
+    return out
+
+
+def _is_sparse(x):
+    return hasattr(x, "tocsr") and hasattr(x, "nnz")
+
+
+def as_kind(x, is_sparse):
+    """x as sparse rows, or as an array."""
+    if _is_sparse(x) == is_sparse:
+        return x
+    if not is_sparse:
+        return x.toarray()
+    import scipy.sparse
+    return scipy.sparse.csr_matrix(x)
+
+
+def _names(names):
+    """An array of C texts, and what keeps them."""
+    if names is None:
+        return ffi.NULL, ()
+    keep = [ffi.new("char[]", encoded(name)) for name in names]
+    return ffi.new("char *[]", keep), keep
+
+
+class Source:
+    """Data of arrays: `name` is a spec for --data."""
+
+    def __init__(self, x):
+        out = ffi.new("drove_arrays **")
+        check(lib.drove_arrays_create(out))
+        self._arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
+        self._keep = []
+        self.name = text(lib.drove_arrays_name(self._arrays))
+        self.n_rows = x.shape[0]
+        if _is_sparse(x):
+            self._set_sparse(x)
+        else:
+            self._set_dense(known(x))
+
+    def _set_dense(self, x):
+        shape = x.shape
+        if x.ndim > 2:
+            x = np.ascontiguousarray(x).reshape(shape[0], -1)
+        self._keep.append(x)
+        check(lib.drove_arrays_set_dense(self._arrays, matrix(x)))
+        if len(shape) == 4:
+            check(lib.drove_arrays_set_images(self._arrays, *shape[1:]))
+        elif len(shape) == 3:
+            check(lib.drove_arrays_set_images(self._arrays, 1, *shape[1:]))
+
+    def _set_sparse(self, x):
+        if x.format not in ("csr", "csc"):
+            x = x.tocsr()
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        start, index, value = x.indptr, x.indices, known(x.data)
+        self._keep += [start, index, value]
+        out = ffi.new("drove_sparse *")
+        out.n_rows, out.n_columns = x.shape
+        out.start, out.start_type = ffi.cast("void *", start.ctypes.data), _TYPES[start.dtype]
+        out.index, out.index_type = ffi.cast("void *", index.ctypes.data), _TYPES[index.dtype]
+        out.value, out.value_type = ffi.cast("void *", value.ctypes.data), _TYPES[value.dtype]
+        out.is_by_columns = x.format == "csc"
+        check(lib.drove_arrays_set_sparse(self._arrays, out))
+
+    def set_classes(self, numbers, n_classes, names=None):
+        array, keep = _names(names)
+        numbers = known(numbers)
+        check(lib.drove_arrays_set_classes(self._arrays, matrix(numbers), n_classes, array))
+        del keep
+
+    def set_values(self, values):
+        values = known(values)
+        check(lib.drove_arrays_set_values(self._arrays, matrix(values)))
+
+    def set_labels(self, labels, names=None):
+        array, keep = _names(names)
+        labels = known(labels)
+        check(lib.drove_arrays_set_labels(self._arrays, matrix(labels), array))
+        del keep
+
+    def set_weights(self, weights):
+        weights = known(weights)
+        check(lib.drove_arrays_set_weights(self._arrays, matrix(weights)))
+
+    @property
+    def copied_bytes(self):
+        return lib.drove_arrays_copied_bytes(self._arrays)
+
+
+class Bytes:
+    """A file in memory; `name` stands where a file's name may."""
+
+    def __init__(self, data):
+        out = ffi.new("drove_memory_file **")
+        self._keep = ffi.from_buffer(data)
+        check(lib.drove_memory_file_create(self._keep, len(self._keep), 0, out))
+        self._file = ffi.gc(out[0], lib.drove_memory_file_destroy)
+        self.name = text(lib.drove_memory_file_name(self._file))
+
+
+# ---- tables ----
+
+
+def is_table(x):
+    """A pandas or Polars DataFrame, or a pyarrow Table."""
+    module = type(x).__module__.partition(".")[0]
+    return module in ("pandas", "polars", "pyarrow") and hasattr(x, "columns")
+
+
+def column_names(x):
+    names = x.column_names if hasattr(x, "column_names") else x.columns
+    return [str(name) for name in names]
+
+
+def is_plain_table(x):
+    """Whether all columns are numbers without missing values: then an array says the same."""
+    module = type(x).__module__.partition(".")[0]
+    if module == "pandas":
+        return all(isinstance(t, np.dtype) and t.kind in "biuf" for t in x.dtypes) and not x.isna().any(axis=None)
+    if module == "polars":
+        return all(t.is_numeric() for t in x.dtypes) and sum(x.null_count().row(0)) == 0
+    import pyarrow.types as types
+    plain = [c for c in x.columns
+             if (types.is_integer(c.type) or types.is_floating(c.type)) and c.null_count == 0]
+    return len(plain) == len(x.columns)
+
+
+def to_array(x):
+    """A plain table as an array."""
+    if hasattr(x, "to_numpy"):
+        return x.to_numpy()
+    return np.column_stack([column.to_numpy() for column in x.columns])
+
+
+def _to_pandas(x):
+    import pandas
+    if isinstance(x, pandas.DataFrame):
+        return x
+    return x.to_pandas()
+
+
+def table_bytes(x, extra=None):
+    """A table as CSV text, with further columns {name: values} behind its own."""
+    frame = _to_pandas(x)
+    if extra:
+        frame = frame.assign(**{name: np.asarray(values) for name, values in extra.items()})
+    return frame.to_csv(index=False, float_format="%.9g").encode("utf-8")
+
+
+def quoted(value):
+    """A text as the value of a key in a spec."""
+    return "".join(f"%{ord(c):02X}" if c in "%&,?=#" else c for c in value)
+
+
+def seed_of(random_state):
+    """A seed for the library: None is a new one each time."""
+    if random_state is None:
+        return int(np.random.randint(0, 2**31 - 1))
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(random_state.randint(0, 2**31 - 1))

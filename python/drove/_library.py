@@ -1,0 +1,107 @@
+"""The C library: errors, texts, options."""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from drove._native import ffi, lib
+
+
+class DroveError(RuntimeError):
+    """What the library says of a failure that no built-in exception stands for."""
+
+
+# What each status of the library is in Python.
+_ERRORS = {
+    lib.DROVE_E_ARG: ValueError,
+    lib.DROVE_E_SHAPE: ValueError,
+    lib.DROVE_E_DATA: ValueError,
+    lib.DROVE_E_FILE: FileNotFoundError,
+    lib.DROVE_E_IO: OSError,
+    lib.DROVE_E_NOMEM: MemoryError,
+    lib.DROVE_E_NONFINITE: FloatingPointError,
+    lib.DROVE_E_EXISTS: FileExistsError,
+    lib.DROVE_E_UNSUPPORTED: NotImplementedError,
+}
+
+
+def check(status):
+    """Raises what a status stands for."""
+    if status != lib.DROVE_OK:
+        raise _ERRORS.get(status, DroveError)(text(lib.drove_error_text()))
+
+
+def text(pointer):
+    return None if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
+
+
+def encoded(value):
+    """A text for the library; no NUL can be inside."""
+    data = str(value).encode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        raise ValueError(f"expected a text without NUL, found {value!r}")
+    return data
+
+
+def version():
+    return text(lib.drove_version())
+
+
+def word(value):
+    """An option's value as on the command line."""
+    if value is True:
+        return "yes"
+    if value is False:
+        return "no"
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return repr(value)
+    return str(value)
+
+
+def make_options(values):
+    """A drove_options * with these values; its memory is that of the result."""
+    options = ffi.new("drove_options *", lib.drove_options_default())
+    for name, value in values.items():
+        check(lib.drove_options_set(options, encoded(name), encoded(word(value))))
+    return options
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """The state of a run at an evaluation, or between two.  Numbers that are not known are NaN."""
+
+    epochs: float  #: done
+    epochs_total: float  #: of the budget
+    fraction: float  #: of the budget that is used, 0 to 1
+    examples: int
+    updates: int
+    train_s: float  #: seconds of training alone
+    examples_per_s: float
+    eta_s: float  #: seconds that are left
+    loss: float
+    loss_initial: float
+    accuracy: float
+    test_loss: float
+    test_accuracy: float
+    target_loss: float
+    n_workers: int
+    evaluated: bool  #: the losses are current; else those of the last evaluation
+
+    @classmethod
+    def of(cls, p):
+        values = {field.name: getattr(p, field.name) for field in dataclasses.fields(cls)}
+        values["evaluated"] = bool(values["evaluated"])
+        return cls(**values)
+
+    def __str__(self):
+        parts = [f"{self.epochs:.2f} epochs"]
+        for name, value in (("loss", self.loss), ("test loss", self.test_loss)):
+            if not math.isnan(value):
+                parts.append(f"{name} {value:.4g}")
+        if not math.isnan(self.test_accuracy):
+            parts.append(f"test accuracy {100 * self.test_accuracy:.2f} %")
+        if self.examples_per_s > 0:
+            parts.append(f"{self.examples_per_s:.3g} examples/s")
+        return ", ".join(parts)

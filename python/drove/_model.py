@@ -1,0 +1,178 @@
+"""A trained model."""
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from drove import _data
+from drove._library import check, encoded, text
+from drove._native import ffi, lib
+
+
+class Model:
+    """A trained model in memory: predictions, parameters as NumPy arrays, and its file's bytes.
+
+    Any number of threads may predict with one Model at once.
+    """
+
+    def __init__(self, name):
+        out = ffi.new("drove_predictor **")
+        check(lib.drove_predictor_open(encoded(name), ffi.NULL, out))
+        self._predictor = ffi.gc(out[0], lib.drove_predictor_destroy)
+        facts = ffi.new("drove_predictor_facts *")
+        lib.drove_predictor_describe(self._predictor, facts)
+        self.n_features = facts.n_features  #: numbers of an example
+        self.n_outputs = facts.n_outputs  #: numbers of a prediction
+        self.n_classes = facts.n_classes  #: classes or labels; 0: values
+        self.n_parameters = facts.n_parameters
+        self.is_multi_label = bool(facts.is_multi_label)
+        self.gives_probability = bool(facts.gives_probability)
+        self.is_table = bool(facts.is_table)  #: it takes tables by the names of their columns
+        self.is_sparse = bool(facts.is_sparse)  #: it was trained on sparse rows
+        self.spec = text(facts.model)
+        self.loss = text(facts.loss)
+        self._n_tensors = facts.n_tensors
+
+    @classmethod
+    def from_bytes(cls, data):
+        """A model of the bytes of a model file."""
+        source = _data.Bytes(data)  # until the model has its own copy
+        return cls(source.name + ".safetensors")
+
+    def to_bytes(self):
+        """The model file (safetensors)."""
+        data, n = ffi.new("void **"), ffi.new("size_t *")
+        lib.drove_predictor_bytes(self._predictor, data, n)
+        return bytes(ffi.buffer(data[0], n[0]))
+
+    def save(self, path):
+        """Writes the model file, which `drove predict` and load_model read.  It appears whole or not at all."""
+        check(lib.drove_predictor_save(self._predictor, encoded(os.fspath(path))))
+
+    def __getstate__(self):
+        return {"bytes": self.to_bytes()}
+
+    def __setstate__(self, state):
+        source = _data.Bytes(state["bytes"])
+        self.__init__(source.name + ".safetensors")
+
+    @property
+    def name(self):
+        """A name in this process, for train(model=...): training goes on from this model."""
+        return text(lib.drove_predictor_name(self._predictor))
+
+    @property
+    def class_names(self):
+        """Names of the classes or labels as the data had them; None where they are numbers."""
+        n = self.n_classes or self.n_outputs
+        names = [text(lib.drove_predictor_class_name(self._predictor, i)) for i in range(n)]
+        return None if any(name is None for name in names) else names
+
+    # ---- parameters ----
+
+    def _tensor(self, i):
+        info = ffi.new("drove_tensor_info *")
+        check(lib.drove_predictor_tensor(self._predictor, i, info))
+        return info
+
+    @property
+    def parameters(self):
+        """{name: array}: copies of the parameters, in the shapes and by the names of the model file."""
+        out = {}
+        for i in range(self._n_tensors):
+            info = self._tensor(i)
+            if info.values == ffi.NULL:
+                continue
+            values = np.frombuffer(ffi.buffer(info.values, 4 * info.n), dtype=np.float32)
+            out[text(info.name)] = values.reshape([info.shape[k] for k in range(info.rank)]).copy()
+        return out
+
+    def set_parameters(self, values):
+        """Replaces parameters: {name: array} of the same shapes."""
+        now = self.parameters
+        for name, array in values.items():
+            array = np.ascontiguousarray(array, dtype=np.float32)
+            if name in now and array.shape != now[name].shape:
+                raise ValueError(f"{name}: expected shape {now[name].shape}, found {array.shape}")
+            pointer = ffi.cast("float *", array.ctypes.data)
+            check(lib.drove_predictor_set_tensor(self._predictor, encoded(name), pointer, array.size))
+
+    # ---- predictions ----
+
+    def outputs(self, x, threads=0):
+        """Predictions for the rows of x, [n_rows, n_outputs] of float32.
+
+        Of classes a probability or score each; where the loss has one output for two classes, that of the second; of
+        labels a probability each; else values.  x: an array, a SciPy matrix, a table, or the spec of a data set.
+        threads: 0 = as many as processors.
+        """
+        if isinstance(x, (str, os.PathLike)):
+            return self._apply(os.fspath(x), threads)
+        if self.is_table:
+            source = _data.Bytes(_data.table_bytes(x))
+            return self._apply("table:" + source.name, threads)
+        if _data.is_table(x):
+            x = _data.to_array(x)
+        x = _data.as_kind(x, self.is_sparse)
+        if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[0] <= 64 and x.shape[1] == self.n_features:
+            out = self._rows(x)
+            if out is not None:
+                return out
+        source = _data.Source(x)
+        return self._apply(source.name, threads)
+
+    def _rows(self, x):
+        x = _data.known(x)
+        out = np.empty((x.shape[0], self.n_outputs), dtype=np.float32)
+        status = lib.drove_predictor_rows(self._predictor, _data.matrix(x), ffi.cast("float *", out.ctypes.data))
+        if status == lib.DROVE_E_UNSUPPORTED:  # sparse or mapped: by the way for any data
+            return None
+        check(status)
+        return out
+
+    def _apply(self, spec, threads):
+        into, n = ffi.new("float **"), ffi.new("size_t *")
+        check(lib.drove_predictor_apply(self._predictor, encoded(spec), threads, into, n))
+        try:
+            flat = np.frombuffer(ffi.buffer(into[0], 4 * n[0] * self.n_outputs), dtype=np.float32)
+            return flat.reshape(n[0], self.n_outputs).copy()
+        finally:
+            lib.free(into[0])
+
+    def probabilities(self, x, threads=0):
+        """[n_rows, n_classes]; of labels the probability of each.  Raises where the loss gives none."""
+        if not self.gives_probability:
+            raise AttributeError(f"the loss {self.loss} gives no probabilities")
+        out = self.outputs(x, threads)
+        return np.column_stack([1 - out[:, 0], out[:, 0]]) if self._is_pair else out
+
+    @property
+    def _is_pair(self):
+        return self.n_classes == 2 and self.n_outputs == 1 and not self.is_multi_label
+
+    def evaluate(self, data, threads=0):
+        """Loss, accuracy and metrics on labelled data: a spec, or an object of drove that has one (docs/metrics.md)."""
+        import json
+        use = ffi.new("drove_use_options *")
+        names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "name", data)))]
+        use.model, use.data, use.threads = names[0], names[1], threads
+        report, metrics, out = ffi.new("drove_score_report *"), ffi.new("drove_metrics **"), ffi.new("char **")
+        check(lib.drove_eval_metrics(use, report, metrics))
+        try:
+            check(lib.drove_metrics_json(metrics[0], out))
+        finally:
+            lib.drove_metrics_destroy(metrics[0])
+        try:
+            found = json.loads(text(out[0]))
+        finally:
+            lib.free(out[0])
+        return {"loss": report.loss, "accuracy": report.accuracy, "n_rows": report.n_rows, "metrics": found}
+
+    def __repr__(self):
+        return f"<drove.Model {self.spec}, loss {self.loss}, {self.n_parameters} parameters>"
+
+
+def load_model(path):
+    """The Model in a file, or in the folder of a run."""
+    return Model(os.fspath(path))

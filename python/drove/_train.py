@@ -1,0 +1,218 @@
+"""Training: what `drove train` does, in this process."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import warnings
+
+from drove import _data
+from drove._library import Progress, check, encoded, make_options, text
+from drove._model import Model
+from drove._native import ffi, lib
+
+
+class Result:
+    """How a run ended."""
+
+    def __init__(self, outcome, summary, model):
+        self.outcome = outcome  #: "reached", "finished", "missed", "crashed" or "interrupted"
+        self.summary = summary  #: the summary of the run, as in summary.json
+        self.model = model  #: the trained Model; None if the run crashed
+
+    def __repr__(self):
+        return f"<drove.Result {self.outcome}: {self.model!r}>"
+
+
+# ---- callbacks ----
+
+
+class _Watcher:
+    """What a run calls back: keeps the first exception and cancels the run for it."""
+
+    def __init__(self, run, on_progress, on_evaluated, on_message):
+        self.run, self.error = run, None
+        self.on_progress, self.on_evaluated, self.on_message = on_progress, on_evaluated, on_message
+        self.was_interrupted = False
+
+    def call(self, function, *arguments):
+        if self.error is not None:
+            return
+        try:
+            if function is not None and function(*arguments) is False:
+                lib.drove_run_cancel(self.run)
+        except BaseException as error:  # whatever it is: the caller gets it when the run has ended
+            self.error = error
+            lib.drove_run_cancel(self.run)
+
+
+@ffi.def_extern()
+def drove_py_progress(context, p):
+    watcher = ffi.from_handle(context)
+    watcher.call(watcher.on_progress, Progress.of(p))
+
+
+@ffi.def_extern()
+def drove_py_evaluated(context, p):
+    watcher = ffi.from_handle(context)
+    watcher.call(watcher.on_evaluated, Progress.of(p))
+
+
+@ffi.def_extern()
+def drove_py_message(context, line):
+    watcher = ffi.from_handle(context)
+    watcher.call(watcher.on_message, text(line))
+
+
+class _Interruptible:
+    """While a run goes on, the first Ctrl-C cancels it; a second one is Python's own."""
+
+    def __init__(self, watcher):
+        self.watcher, self.before = watcher, None
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.getsignal(signal.SIGINT)
+            if callable(self.before):
+                signal.signal(signal.SIGINT, self.handle)
+        return self
+
+    def handle(self, number, frame):
+        self.watcher.was_interrupted = True
+        lib.drove_run_cancel(self.watcher.run)
+        signal.signal(signal.SIGINT, self.before)
+
+    def __exit__(self, *_):
+        if callable(self.before):
+            signal.signal(signal.SIGINT, self.before)
+
+
+class _Bar:
+    """A line that is drawn anew: in a terminal, and in a notebook, whose output takes \\r as well."""
+
+    WIDTH = 30
+
+    def __init__(self, stream):
+        self.stream, self.n = stream, 0
+
+    def __call__(self, p):
+        share = p.fraction if p.fraction == p.fraction else 0.0
+        full = int(self.WIDTH * share)
+        line = f"[{'#' * full}{'.' * (self.WIDTH - full)}] {100 * share:3.0f} %  {p}"
+        self.stream.write("\r" + line.ljust(self.n))
+        self.stream.flush()
+        self.n = len(line)
+
+    def close(self):
+        if self.n:
+            self.stream.write("\n")
+
+
+def _wait(run, result):
+    """Trains in a thread of its own, so that signals are handled by this one meanwhile."""
+    status = []
+
+    def work():
+        code = lib.drove_run_train(run, result)
+        status.append((code, text(lib.drove_error_text())))
+
+    thread = threading.Thread(target=work, name="drove")
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)
+    return status[0]
+
+
+def train_on(source, values, on_progress=None, on_evaluated=None, on_message=None, verbose=False):
+    """Trains with options {name: value}; `source` is kept alive meanwhile.  (outcome, summary, Model or None)."""
+    options, out, result = make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
+    check(lib.drove_run_create(options, out))
+    run = ffi.gc(out[0], lib.drove_run_destroy)
+    bar = _Bar(sys.stderr) if verbose else None
+    watcher = _Watcher(run, on_progress or bar, on_evaluated or bar, on_message)
+    handle, callbacks = ffi.new_handle(watcher), ffi.new("drove_callbacks *")
+    callbacks.context = handle
+    callbacks.progress, callbacks.evaluated = lib.drove_py_progress, lib.drove_py_evaluated
+    callbacks.message = lib.drove_py_message
+    lib.drove_run_set_callbacks(run, callbacks)
+    lib.drove_run_keep_model(run)
+    with _Interruptible(watcher):
+        code, why = _wait(run, result)
+    if bar is not None:
+        bar.close()
+    if watcher.error is not None:
+        lib.drove_result_destroy(result[0])
+        raise watcher.error
+    if code != lib.DROVE_OK:
+        from drove._library import _ERRORS, DroveError
+        raise _ERRORS.get(code, DroveError)(why)
+    try:
+        outcome = text(lib.drove_outcome_name(lib.drove_result_outcome(result[0])))
+        summary = json.loads(text(lib.drove_result_json(result[0])))
+        name = text(lib.drove_result_model(result[0]))
+        model = Model(name) if name is not None else None
+    finally:
+        lib.drove_result_destroy(result[0])
+    del source
+    if watcher.was_interrupted:
+        warnings.warn("training was interrupted; the model is that of the last step", RuntimeWarning, stacklevel=3)
+    return outcome, summary, model
+
+
+def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
+    """Trains a model with everything that `drove train` has.
+
+    data: a spec or path, as on the command line, or a table (pandas, Polars, pyarrow) with a column `label`, or a pair
+    (X, y) of arrays.  options: those of the command line by their names, with "_" for "-": train("people.csv",
+    label="income", model="mlp:64", out="run").  options() lists them.
+
+    on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
+    run; an exception does, too, and is raised again.  verbose: a progress bar on standard error.
+
+    Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
+    """
+    values, source = dict(options), None
+    if isinstance(data, tuple):
+        source = labelled(*data)
+        values["data"] = source.name
+    elif data is not None and not isinstance(data, (str, os.PathLike)):
+        source = _data.Bytes(_data.table_bytes(data))
+        values["data"] = "table:" + source.name
+    elif data is not None:
+        values["data"] = os.fspath(data)
+    if label is not None:
+        values["label"] = label
+    if isinstance(values.get("model"), Model):
+        source = (source, values["model"])
+        values["model"] = values["model"].name
+    return Result(*train_on(source, values, on_progress, on_evaluated, on_message, verbose))
+
+
+def labelled(x, y):
+    """Arrays with targets: whole numbers, texts and truth values are classes, other numbers values."""
+    import numpy as np
+    source, y = _data.Source(x), np.asarray(y)
+    if y.ndim == 1 and y.dtype.kind not in "f":
+        classes, numbers = np.unique(y, return_inverse=True)
+        source.set_classes(numbers, len(classes), [str(c) for c in classes])
+    else:
+        source.set_values(y)
+    return source
+
+
+def options():
+    """{name: (default, help)} of all options of train()."""
+    n = ffi.new("size_t *")
+    table = lib.drove_options_table(n)
+    return {text(table[i].name): (text(table[i].default_text), text(table[i].help)) for i in range(n[0])}
+
+
+def read_log(folder):
+    """The evaluations of a run: a list of {name: value}, of log.jsonl in its folder."""
+    with open(os.path.join(os.fspath(folder), "log.jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+__all__ = ["Result", "encoded", "options", "read_log", "train"]

@@ -1,0 +1,252 @@
+"""The estimators, as scikit-learn sees them, and on every kind of data."""
+import pickle
+import unittest
+import warnings
+
+import numpy as np
+import scipy.sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_diabetes, load_digits, make_classification, make_multilabel_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from drove import DroveClassifier, DroveRegressor
+
+# Stochastic gradient descent sees a row of weight 2 once, two rows in two steps: scikit-learn says the same of its own.
+EXPECTED = {name: "weights are not repetitions for stochastic gradient descent"
+            for name in ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data",
+                         "check_sample_weights_invariance")}
+
+
+def failures(estimator):
+    """(name, exception) of all checks that fail."""
+    try:
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+        return [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    except TypeError:  # before scikit-learn 1.6
+        pass
+    failed = []
+    for one, check in check_estimator(estimator, generate_only=True):
+        name = check.func.__name__
+        try:
+            check(one)
+        except unittest.SkipTest:
+            pass
+        except Exception as error:
+            failed.append((name, error))
+    return failed
+
+
+class Checks(unittest.TestCase):
+    def check(self, estimator):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [(name, error) for name, error in failures(estimator) if name not in EXPECTED]
+        self.assertEqual(found, [])
+
+    def test_classifier(self):
+        self.check(DroveClassifier(random_state=0))
+
+    def test_regressor(self):
+        self.check(DroveRegressor(random_state=0))
+
+
+class Quality(unittest.TestCase):
+    def test_digits(self):
+        X, y = load_digits(return_X_y=True)
+        train, test, y_train, y_test = train_test_split(X, y, random_state=0)
+        model = DroveClassifier(random_state=0).fit(train, y_train)
+        linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit(train, y_train)
+        self.assertGreater(model.score(test, y_test), linear.score(test, y_test) - 0.01)
+        np.testing.assert_allclose(model.predict_proba(test).sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(model.predict_proba(test).argmax(axis=1), model.predict(test))
+
+    def test_linear_model_is_that_of_scikit_learn(self):
+        X, y = make_classification(n_samples=600, n_features=8, random_state=3)
+        ours = DroveClassifier("logistic", random_state=0, until="epochs=200", lr=0.05, rule="sgd",
+                               schedule="cosine:200").fit(X, y)
+        theirs = make_pipeline(StandardScaler(), LogisticRegression(C=1e6)).fit(X, y)
+        np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.03)
+
+    def test_diabetes(self):
+        X, y = load_diabetes(return_X_y=True)
+        self.assertGreater(cross_val_score(DroveRegressor("linear", random_state=0), X, y, cv=3).mean(), 0.4)
+
+
+class Data(unittest.TestCase):
+    def setUp(self):
+        self.X, self.y = make_classification(n_samples=400, n_features=10, n_informative=6, n_classes=3, random_state=1)
+
+    def model(self, **more):
+        return DroveClassifier("mlp:16", random_state=0, until="epochs=10", lr=0.01, **more)
+
+    def test_every_type_gives_the_same(self):
+        X = np.clip(np.round(self.X * 20), -100, 100)
+        expected = self.model().fit(X.astype(np.float32), self.y).predict_proba(X)
+        for kind in (np.float64, np.int8, np.int16, np.int32, np.int64):
+            found = self.model().fit(X.astype(kind), self.y).predict_proba(X.astype(kind))
+            np.testing.assert_array_equal(found, expected)
+        found = self.model().fit(np.asfortranarray(X), self.y).predict_proba(X[::-1])[::-1]
+        np.testing.assert_array_equal(found, expected)
+
+    def test_sparse(self):
+        X = np.where(self.X > 0.5, self.X, 0)
+        rows = scipy.sparse.csr_matrix(X)
+        expected = self.model().fit(rows, self.y)
+        for kind in (scipy.sparse.csc_matrix, scipy.sparse.coo_matrix):
+            found = self.model().fit(kind(X), self.y)
+            np.testing.assert_array_equal(found.predict_proba(kind(X)), expected.predict_proba(rows))
+        np.testing.assert_array_equal(expected.predict(X), expected.predict(rows))  # dense rows for a sparse model
+
+    def test_nothing_is_copied(self):
+        from drove._data import Source
+        self.assertEqual(Source(self.X.astype(np.float32)).copied_bytes, 0)
+        rows = scipy.sparse.random(100, 50, 0.1, "csr", np.float32)
+        rows.indptr = rows.indptr.astype(np.int64)
+        self.assertEqual(Source(rows).copied_bytes, 0)
+        self.assertEqual(Source(self.X).copied_bytes, self.X.size * 4)
+
+    def test_classes_of_any_kind(self):
+        names = np.array(["no", "yes", "ä,\"b"], dtype=object)
+        numbers = self.model().fit(self.X, self.y)
+        for classes in (names, np.array([10, -3, 7]), np.array([1.5, 2.5, 3.5]).astype(str)):
+            y = np.sort(classes)[self.y]
+            model = self.model().fit(self.X, y)
+            np.testing.assert_array_equal(model.classes_, np.unique(y))
+            np.testing.assert_array_equal(model.predict(self.X), np.sort(classes)[numbers.predict(self.X)])
+
+    def test_labels(self):
+        X, y = make_multilabel_classification(300, 12, n_classes=4, random_state=0)
+        model = DroveClassifier("mlp:16", random_state=0).fit(X, y)
+        self.assertEqual(model.predict(X).shape, y.shape)
+        self.assertGreater((model.predict(X) == y).mean(), 0.8)
+        np.testing.assert_array_equal(model.predict_proba(X) > 0.5, model.predict(X) == 1)
+
+    def test_several_values(self):
+        y = np.column_stack([self.X[:, 0] * 100 + 7, self.X[:, 1] - 3])
+        model = DroveRegressor("linear", random_state=0).fit(self.X, y)
+        self.assertEqual(model.predict(self.X).shape, y.shape)
+        self.assertGreater(model.score(self.X, y), 0.99)
+
+    def test_images(self):
+        from drove._train import labelled
+        from drove import train
+        X, y = load_digits(return_X_y=True)
+        images = X.reshape(-1, 8, 8)[:300].astype(np.uint8)
+        result = train((images, y[:300]), model="mlp:8", until="epochs=2", out="none", test="none")
+        self.assertEqual(result.model.n_features, 64)
+        self.assertEqual(labelled(images, y[:300]).n_rows, 300)
+
+    def test_weights(self):
+        y = (self.y > 0).astype(int)
+        plain = self.model().fit(self.X, y)
+        light = self.model(class_weight={0: 1, 1: 1e-6}).fit(self.X, y)
+        self.assertLess(light.predict(self.X).mean(), 0.2 * plain.predict(self.X).mean())
+        same = self.model().fit(self.X, y, sample_weight=np.where(y == 1, 1e-6, 1.0))
+        np.testing.assert_array_equal(same.predict_proba(self.X), light.predict_proba(self.X))
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        import pandas
+        rng = np.random.RandomState(0)
+        n = 500
+        colour = rng.choice(["red", "green", "blue, dark"], n)
+        size = rng.randn(n)
+        self.y = np.where((colour == "red") ^ (size > 0), "big", "small")
+        size[::7] = np.nan
+        self.X = pandas.DataFrame({"colour": colour, "size": size, "noise": rng.randn(n)})
+
+    def test_categories_and_missing_values(self):
+        model = DroveClassifier("mlp:16", random_state=0, until="epochs=60").fit(self.X, self.y)
+        self.assertGreater(model.score(self.X, self.y), 0.85)
+        self.assertEqual(list(model.feature_names_in_), ["colour", "size", "noise"])
+        p = model.predict_proba(self.X)
+        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(self.X))
+        turned = self.X[["noise", "colour", "size"]]  # columns go by their names
+        np.testing.assert_array_equal(model.predict_proba(turned), p)
+        with self.assertRaisesRegex(ValueError, "noise"):
+            model.predict(self.X.drop(columns="noise"))
+        with self.assertRaisesRegex(ValueError, "table"):
+            model.predict(np.zeros((2, 3)))
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict_proba(self.X), p)
+
+    def test_weights_and_values(self):
+        model = DroveRegressor("mlp:16", random_state=0, until="epochs=60")
+        model.fit(self.X, (self.y == "big") * 10.0, sample_weight=np.ones(len(self.X)))
+        self.assertGreater(model.score(self.X, (self.y == "big") * 10.0), 0.5)
+
+    def test_a_table_of_numbers_is_an_array(self):
+        import pandas
+        X = pandas.DataFrame(np.random.RandomState(0).randn(100, 3), columns=list("abc"))
+        y = (X.a > 0).astype(int)
+        model = DroveClassifier("logistic", random_state=0, until="epochs=20").fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), model.predict(X.copy()))
+        with self.assertRaises(ValueError):
+            model.predict(X[["b", "a", "c"]])
+
+
+class Life(unittest.TestCase):
+    def setUp(self):
+        self.X, self.y = make_classification(n_samples=400, n_features=10, random_state=1)
+
+    def test_the_same_seed_gives_the_same_model(self):
+        one, two, other = (DroveClassifier(random_state=seed).fit(self.X, self.y).predict_proba(self.X)
+                           for seed in (0, 0, 1))
+        np.testing.assert_array_equal(one, two)
+        self.assertFalse((one == other).all())
+
+    def test_partial_fit_learns(self):
+        model = DroveClassifier("mlp:16", random_state=0, lr=0.05, rule="sgd")
+        for _ in range(30):
+            for first in range(0, 400, 100):
+                part = slice(first, first + 100)
+                model.partial_fit(self.X[part], self.y[part], classes=[0, 1])
+        self.assertGreater(model.score(self.X, self.y), 0.93)
+        with self.assertRaisesRegex(ValueError, "classes"):
+            DroveClassifier().partial_fit(self.X, self.y)
+        with self.assertRaisesRegex(ValueError, "classes"):
+            model.partial_fit(self.X, self.y, classes=[0, 1, 2])
+        with self.assertRaisesRegex(ValueError, "first call"):
+            model.partial_fit(self.X, self.y + 5)
+
+    def test_warm_start_goes_on(self):
+        cold = DroveClassifier("mlp:16", random_state=0, lr=0.01, until="epochs=3")
+        warm = DroveClassifier("mlp:16", random_state=0, lr=0.01, until="epochs=3", warm_start=True)
+        for _ in range(5):
+            cold.fit(self.X, self.y)
+            warm.fit(self.X, self.y)
+        self.assertLess(warm.summary_["loss"], cold.summary_["loss"])
+
+    def test_searches_and_pipelines(self):
+        search = GridSearchCV(DroveClassifier("mlp:8", random_state=0, until="epochs=10"), {"lr": [1e-6, 0.01]},
+                              cv=3, n_jobs=2).fit(self.X, self.y)
+        self.assertEqual(search.best_params_, {"lr": 0.01})
+        pipe = make_pipeline(StandardScaler(), DroveClassifier("logistic", random_state=0, until="epochs=20"))
+        self.assertGreater(cross_val_score(pipe, self.X, self.y, cv=3).mean(), 0.8)
+        calibrated = CalibratedClassifierCV(DroveClassifier("mlp:8", random_state=0), cv=3)
+        self.assertGreater(calibrated.fit(self.X, self.y).score(self.X, self.y), 0.8)
+
+    def test_losses_without_probabilities(self):
+        model = DroveClassifier("linear", loss="hinge", random_state=0, until="epochs=20").fit(self.X, self.y)
+        self.assertFalse(hasattr(model, "predict_proba"))
+        self.assertGreater(model.score(self.X, self.y), 0.8)
+        np.testing.assert_array_equal(model.decision_function(self.X) > 0, model.predict(self.X) == 1)
+
+    def test_errors_are_those_of_python(self):
+        with self.assertRaisesRegex(ValueError, "model"):
+            DroveClassifier("mpl:8").fit(self.X, self.y)
+        with self.assertRaisesRegex(ValueError, "did you mean"):
+            DroveClassifier(options={"strategie": "sync"}).fit(self.X, self.y)
+        with self.assertRaisesRegex(ValueError, "NaN"):
+            DroveClassifier().fit(np.full((10, 2), np.nan), [0, 1] * 5)
+        with self.assertRaisesRegex(FloatingPointError, "crashed"):
+            DroveRegressor("linear", lr=1e8, rule="sgd", until="epochs=5").fit(self.X, self.X[:, 0] * 1e6)
+
+
+if __name__ == "__main__":
+    unittest.main()

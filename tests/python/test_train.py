@@ -1,0 +1,230 @@
+"""train(), callbacks, signals, models and logs."""
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+import drove
+
+
+def problem(n=400, d=8):
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, d).astype(np.float32)
+    return X, (X[:, 0] + 0.3 * rng.randn(n) > 0).astype(int)
+
+
+class Train(unittest.TestCase):
+    def test_arrays_files_and_tables_agree(self):
+        import pandas
+        X, y = problem()
+        options = dict(model="mlp:8", until="epochs=5", lr=0.01, strategy="sequential", threads=1, test="none")
+        arrays = drove.train((X, y), **options)
+        self.assertEqual(arrays.outcome, "finished")
+        np.save("x.npy", X)
+        np.save("y.npy", y.astype(np.int32))
+        files = drove.train("npy:x.npy,y.npy", out="run", **options)
+        for name, values in arrays.model.parameters.items():
+            np.testing.assert_array_equal(values, files.model.parameters[name])
+        frame = pandas.DataFrame(X).assign(kind=np.where(y, "yes", "no"))
+        table = drove.train(frame, label="kind", **options)
+        self.assertTrue(table.model.is_table)
+        self.assertEqual(sorted(table.model.class_names), ["no", "yes"])
+        saved = drove.load_model("run")
+        np.testing.assert_array_equal(saved.outputs(X), files.model.outputs(X))
+        log = drove.read_log("run")
+        self.assertEqual(log[-1]["epochs"], 5)
+        self.assertTrue(all(np.isfinite(line["loss"]) for line in log))
+
+    def test_the_program_reads_what_python_saved(self):
+        X, y = problem()
+        model = drove.train((X, y), model="mlp:8", until="epochs=3", test="none").model
+        model.save("saved.safetensors")
+        np.save("rows.npy", X)
+        np.save("none.npy", y.astype(np.int32))
+        out = subprocess.run([os.environ["DROVE"], "predict", "saved.safetensors", "--data", "npy:rows.npy,none.npy",
+                              "--proba"], capture_output=True, text=True, check=True).stdout
+        printed = np.array([[float(v) for v in line.split(",")] for line in out.splitlines()])
+        np.testing.assert_allclose(printed.reshape(len(X), -1), model.outputs(X), atol=1e-6)
+
+    def test_training_goes_on(self):
+        X, y = problem()
+        first = drove.train((X, y), model="mlp:8", until="epochs=3", lr=0.01, test="none")
+        second = drove.train((X, y), model=first.model, until="epochs=3", lr=0.01, test="none")
+        self.assertLess(second.summary["loss"], first.summary["loss"])
+
+    def test_options(self):
+        table = drove.options()
+        self.assertEqual(table["data"][0], "synth:digits")
+        self.assertIn("step size", table["lr"][1])
+        with self.assertRaisesRegex(ValueError, "did you mean"):
+            drove.train(problem(), modle="linear")
+        with self.assertRaises(FileNotFoundError):
+            drove.load_model("nothing.safetensors")
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            drove.train("a\0b")
+
+
+class Callbacks(unittest.TestCase):
+    def train(self, **more):
+        return drove.train(problem(), model="mlp:8", lr=0.01, test="none", strategy="sequential",
+                           **{"until": "seconds=600", "eval_every": 1, **more})
+
+    def test_progress(self):
+        seen, lines = [], []
+        self.train(until="epochs=4", on_evaluated=seen.append, on_message=lines.append)
+        self.assertEqual([round(p.epochs) for p in seen][:5], [0, 1, 2, 3, 4])
+        self.assertTrue(all(p.evaluated for p in seen))
+        self.assertIn("loss", str(seen[-1]))
+
+    def test_false_ends_the_run(self):
+        seen = []
+        result = self.train(on_evaluated=lambda p: seen.append(p) or len(seen) < 3)
+        self.assertEqual(result.outcome, "interrupted")
+        self.assertEqual(result.model.outputs(problem()[0]).shape[0], 400)
+
+    def test_an_exception_ends_the_run_and_comes_out(self):
+        def fail(p):
+            raise KeyError("mine")
+        with self.assertRaisesRegex(KeyError, "mine"):
+            self.train(on_evaluated=fail)
+        with self.assertRaises(SystemExit):
+            self.train(on_message=lambda line: sys.exit(3), on_evaluated=lambda p: sys.exit(3))
+
+    def test_ctrl_c_leaves_a_model(self):
+        began = time.monotonic()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = self.train()
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertEqual(result.outcome, "interrupted")
+        self.assertTrue(any("interrupted" in str(w.message) for w in caught))
+        self.assertIsNotNone(result.model)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_the_lock_is_released(self):
+        n, ends = [0], threading.Event()
+
+        def count():
+            while not ends.is_set():
+                n[0] += 1
+                time.sleep(0.001)
+        thread = threading.Thread(target=count)
+        thread.start()
+        self.train(until="seconds=0.3")
+        ends.set()
+        thread.join()
+        self.assertGreater(n[0], 20)
+
+    def test_two_runs_at_once(self):
+        X, y = problem()
+        alone = drove.train((X, y), model="mlp:8", until="epochs=5", lr=0.01, threads=1, strategy="sequential")
+        results = [None] * 4
+
+        def work(i):
+            results[i] = drove.train((X, y), model="mlp:8", until="epochs=5", lr=0.01, threads=1,
+                                     strategy="sequential")
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for result in results:
+            np.testing.assert_array_equal(result.model.outputs(X), alone.model.outputs(X))
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.X, self.y = problem()
+        self.model = drove.train((self.X, self.y), model="mlp:8", until="epochs=3", test="none").model
+
+    def test_parameters_are_the_model(self):
+        p = self.model.parameters
+        weights = [p[name] for name in sorted(p) if name.endswith(".weight")]
+        biases = [p[name] for name in sorted(p) if name.endswith(".bias")]
+        x = (self.X - p["input.shift"]) * p["input.factor"]
+        h = np.maximum(x @ weights[0] + biases[0], 0)
+        z = h @ weights[1] + biases[1]
+        if z.shape[1] == 1:
+            expected = 1 / (1 + np.exp(-z))
+        else:
+            expected = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(self.model.outputs(self.X), expected, atol=1e-5)
+        self.assertEqual(self.model.n_parameters, sum(a.size for a in weights + biases))
+
+    def test_parameters_are_written(self):
+        other = copy.deepcopy(self.model)
+        name = [n for n in other.parameters if n.endswith("1.bias")][0]
+        other.set_parameters({name: other.parameters[name] + 1e3 * np.arange(1, 1 + len(other.parameters[name]))})
+        self.assertTrue((other.outputs(self.X)[:, -1] > 0.99).all())
+        self.assertFalse((self.model.outputs(self.X)[:, -1] > 0.99).all())
+        with self.assertRaisesRegex(ValueError, "shape"):
+            other.set_parameters({name: np.zeros(77)})
+        with self.assertRaisesRegex(ValueError, "name of a tensor"):
+            other.set_parameters({"none": np.zeros(1)})
+        with self.assertRaises(FloatingPointError):
+            other.set_parameters({name: other.parameters[name] * np.nan})
+
+    def test_pickles_and_bytes(self):
+        for again in (pickle.loads(pickle.dumps(self.model)), drove.Model.from_bytes(self.model.to_bytes())):
+            np.testing.assert_array_equal(again.outputs(self.X), self.model.outputs(self.X))
+        with self.assertRaises(ValueError):
+            drove.Model.from_bytes(b"nonsense")
+        with self.assertRaises(ValueError):
+            drove.Model.from_bytes(self.model.to_bytes()[:-1])
+
+    def test_rows_alone_and_together(self):
+        alone = np.vstack([self.model.outputs(row[None]) for row in self.X])
+        by_tens = np.vstack([self.model.outputs(self.X[i:i + 10]) for i in range(0, 400, 10)])
+        np.testing.assert_array_equal(alone, by_tens)
+        np.testing.assert_allclose(self.model.outputs(self.X), alone, atol=1e-6)
+        with self.assertRaisesRegex(ValueError, "8"):
+            self.model.outputs(self.X[:, :5])
+
+    def test_threads_share_a_model(self):
+        expected, wrong = self.model.outputs(self.X), []
+
+        def work():
+            for first in range(0, 400, 10):
+                if abs(self.model.outputs(self.X[first:first + 10]) - expected[first:first + 10]).max() > 1e-6:
+                    wrong.append(first)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_evaluate(self):
+        from drove._train import labelled
+        found = self.model.evaluate(labelled(self.X, self.y))
+        predicted = self.model.probabilities(self.X).argmax(axis=1)
+        self.assertAlmostEqual(found["accuracy"], (predicted == self.y).mean(), places=6)
+        self.assertEqual(found["n_rows"], 400)
+
+
+class Package(unittest.TestCase):
+    def test_the_import_is_quick_and_light(self):
+        code = "import sys, drove; print('sklearn' in sys.modules, 'numpy' in sys.modules, drove.__version__)"
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(out[:2], ["False", "False"])
+        with open(os.path.join(os.environ["DROVE_SOURCE_DIR"], "include/drove/version.h"), encoding="utf-8") as file:
+            self.assertIn(f'"{out[2]}"', file.read())
+
+    def test_names(self):
+        for name in drove.__all__:
+            self.assertIsNotNone(getattr(drove, name).__doc__)
+        with self.assertRaises(AttributeError):
+            drove.nothing
+
+
+if __name__ == "__main__":
+    unittest.main()
